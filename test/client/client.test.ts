@@ -82,21 +82,21 @@ t.test('a client', async (t) => {
 
   t.test('a client ignores other redirect addresses in a logout response', async (t) => {
     const left: string[] = []
-    for (const place of [
+    for (const location of [
       'https://evil.test/',
       '//evil.test',
       '/auth/oidc/logout.evil',
       '/live',
       'javascript:alert(1)'
     ]) {
-      const response = new Response('{"success":true,"csrfToken":"t"}', { headers: { 'x-logout-at': place } })
+      const response = new Response('{"success":true,"csrfToken":"t"}', { headers: { 'x-logout-at': location } })
       const client = createClient({
         fetch: async () => response.clone(),
         leave: (to) => left.push(to),
         cookies: () => ''
       })
       t.teardown(() => client.close())
-      t.equal(await client.signOut(), false, place)
+      t.equal(await client.signOut(), false, location)
     }
     t.same(left, [])
   })

@@ -30,10 +30,10 @@ t.test('CSV', async (t) => {
 const readPdf = (bytes: Buffer) => {
   const text = bytes.toString('latin1')
   const start = Number(/startxref\n(\d+)\n%%EOF\n$/.exec(text)?.[1])
-  const entries = [...text.slice(start).matchAll(/^(\d{10}) 00000 n $/gm)].map(([, place]) => Number(place))
-  const objects = entries.map((place, index) => {
+  const entries = [...text.slice(start).matchAll(/^(\d{10}) 00000 n $/gm)].map(([, offset]) => Number(offset))
+  const objects = entries.map((offset, index) => {
     const head = `${index + 1} 0 obj\n`
-    return text.startsWith(head, place) ? text.slice(place + head.length, text.indexOf('\nendobj', place)) : null
+    return text.startsWith(head, offset) ? text.slice(offset + head.length, text.indexOf('\nendobj', offset)) : null
   })
   return { isXref: text.startsWith('xref\n', start), objects }
 }

@@ -13,7 +13,7 @@ const browser = await startBrowser(t)
 t.test("the checks of the operators' page", async (t) => {
   const relay = await startRelay(t, undefined, ADMIN_ENV)
   const opened = await openAdminPage(t, browser, relay)
-  const { page, complaints } = opened
+  const { page, pageErrors } = opened
   await page.goto('/admin#/checks')
   const details = (id: string) => page.locator(`[data-check="${id}"] dl`)
 
@@ -61,7 +61,7 @@ t.test("the checks of the operators' page", async (t) => {
   t.test('the session of an idle operator ends while the page is open', async (t) => {
     relay.advance(31 * MINUTE_MS)
     await page.getByText('Your session has ended.').waitFor()
-    t.same(complaints, [])
+    t.same(pageErrors, [])
   })
 })
 
@@ -70,7 +70,7 @@ t.test('the page of two relays on one Redis', async (t) => {
   const env = { ...ADMIN_ENV, RELAY_ENGINE: 'redis', REDIS_URL: redis.url }
   const relays = [await startRelay(t, undefined, env), await startRelay(t, undefined, env)] as const
   const opened = await openAdminPage(t, browser, relays[0])
-  const { page, complaints } = opened
+  const { page, pageErrors } = opened
 
   t.test('the overview shows all nodes together or one node', async (t) => {
     for (const [index, relay] of relays.entries()) {
@@ -104,6 +104,6 @@ t.test('the page of two relays on one Redis', async (t) => {
     await check(opened, 'engine', 'red').getByText('cannot reach Redis').waitFor()
     await redis.restart()
     await check(opened, 'engine', 'green').waitFor()
-    t.same(complaints, [])
+    t.same(pageErrors, [])
   })
 })

@@ -44,7 +44,7 @@ const disconnected = (client: Centrifuge): Promise<unknown> => event(client, 'di
 
 t.test("the operators' page", async (t) => {
   t.test('the page rejects a wrong password and locks out an address after five attempts', async (t) => {
-    const { page, complaints } = await openWindow(t, browser, relay.url, { expected: CLIENT_ERROR })
+    const { page, pageErrors } = await openWindow(t, browser, relay.url, { expected: CLIENT_ERROR })
     const attempt = async (password: string): Promise<void> => {
       const responded = page.waitForResponse('**/sign-in')
       await page.getByLabel('Password').fill(password)
@@ -62,12 +62,12 @@ t.test("the operators' page", async (t) => {
     for (let guess = 0; guess < 6; guess++) await attempt(`guess ${guess}`)
     await page.getByText(/Too many attempts\. Try again in 1\d minutes\./).waitFor()
     t.ok(await page.getByRole('button', { name: 'Sign in' }).isDisabled())
-    t.same(complaints, [])
+    t.same(pageErrors, [])
   })
 
   t.test('the overview shows and draws figures that change with the traffic', async (t) => {
     const opened = await openAdminPage(t, browser, relay)
-    const { page, complaints } = opened
+    const { page, pageErrors } = opened
     const picture = (): Promise<string> =>
       page.evaluate(`document.querySelector('[aria-label="Connections"] canvas')?.toDataURL() ?? ''`)
     await page.goto('/admin')
@@ -89,7 +89,7 @@ t.test("the operators' page", async (t) => {
     await page.getByRole('img', { name: /^Connections over the last 15 minutes: now 2, between 0 and 2$/ }).waitFor()
     await eventually(async () => (await picture()) !== before)
     t.equal(await page.getByLabel('Show').count(), 0, 'no node selection for one node')
-    t.same(complaints, [])
+    t.same(pageErrors, [])
   })
 
   t.test('the channel list finds one of 50,000 channels', async (t) => {
@@ -97,7 +97,7 @@ t.test("the operators' page", async (t) => {
     for (let from = 0; from < names.length; from += 5000) {
       await relay.api('broadcast', { channels: names.slice(from, from + 5000), data: {} })
     }
-    const { page, complaints } = await openAdminPage(t, browser, relay)
+    const { page, pageErrors } = await openAdminPage(t, browser, relay)
     await page.goto('/admin#/channels')
     await page.getByText(/^50,\d\d\d in total$/).waitFor()
     const rows = page.getByRole('region', { name: 'Channels' }).locator('tbody tr')
@@ -117,12 +117,12 @@ t.test("the operators' page", async (t) => {
     await page.getByText('11 found').waitFor()
     await page.getByRole('link', { name: 'floor:room-49995' }).click()
     await page.getByRole('heading', { name: 'floor:room-49995' }).waitFor()
-    t.same(complaints, [])
+    t.same(pageErrors, [])
   })
 
   t.test('the channel page publishes a test message and shows schema errors', async (t) => {
     const { received } = await subscribedClient(t, 'cy', 'checked:1')
-    const { page, complaints } = await openAdminPage(t, browser, relay, { expected: CLIENT_ERROR })
+    const { page, pageErrors } = await openAdminPage(t, browser, relay, { expected: CLIENT_ERROR })
     await page.goto('/admin#/channel?name=checked:1')
     await page.getByText('Must match PositionBatch').waitFor()
     await page.getByRole('listitem').filter({ hasText: 'cy' }).waitFor()
@@ -148,11 +148,11 @@ t.test("the operators' page", async (t) => {
       .getByRole('list', { name: /Latest publications/ })
       .getByText(JSON.stringify(batch))
       .waitFor()
-    t.same(complaints, [])
+    t.same(pageErrors, [])
   })
 
   t.test('the channel page shows the last fifty of identical publications', async (t) => {
-    const { page, complaints } = await openAdminPage(t, browser, relay)
+    const { page, pageErrors } = await openAdminPage(t, browser, relay)
     await page.goto('/admin#/channel?name=loose:1')
     await page.getByText('Live', { exact: true }).waitFor()
     const shown = page.locator('ol li')
@@ -170,7 +170,7 @@ t.test("the operators' page", async (t) => {
     }
     for (let count = 0; count < 4; count++) await eventually(publish)
     t.equal(await shown.count(), 50)
-    t.same(complaints, [])
+    t.same(pageErrors, [])
   })
 
   t.test('the page continues with the new session after a sign-in in another tab', async (t) => {
@@ -187,7 +187,7 @@ t.test("the operators' page", async (t) => {
     const dov = await Promise.all([1, 2, 3].map(() => subscribedClient(t, 'dov', 'floor:2')))
     const { client: other } = await subscribedClient(t, 'eve', 'floor:2')
     const allDisconnected = dov.map(({ client }) => disconnected(client))
-    const { page, complaints } = await openAdminPage(t, browser, relay)
+    const { page, pageErrors } = await openAdminPage(t, browser, relay)
     // The search also matches client ids; 'dov' cannot be part of one.
     await page.goto('/admin#/connections?search=dov')
     await page.getByText('3 found').waitFor()
@@ -211,7 +211,7 @@ t.test("the operators' page", async (t) => {
     await Promise.all(allDisconnected)
     await page.getByText('No matching connections.').waitFor()
     t.equal(other.state, 'connected')
-    t.same(complaints, [])
+    t.same(pageErrors, [])
   })
 
   t.test('the page shows HTML in names as text', async (t) => {
@@ -219,14 +219,14 @@ t.test("the operators' page", async (t) => {
     const user = '<script>document.body.remove()</script>'
     await subscribedClient(t, user, name)
     await relay.publish(name, { text: '<b>bold</b>' })
-    const { page, complaints } = await openAdminPage(t, browser, relay)
+    const { page, pageErrors } = await openAdminPage(t, browser, relay)
     await page.goto('/admin#/connections')
     await page.getByText(user, { exact: true }).waitFor()
     await page.goto('/admin#/channels?search=onerror')
     await page.getByRole('link', { name, exact: true }).click()
     await page.getByRole('heading', { name, exact: true }).waitFor()
     await page.getByText('{"text":"<b>bold</b>"}').waitFor()
-    t.same(complaints, [])
+    t.same(pageErrors, [])
   })
 
   t.test('the configuration page shows the active configuration without secrets', async (t) => {
@@ -240,18 +240,18 @@ t.test("the operators' page", async (t) => {
   })
 
   t.test('the page shows a lost stream and reconnects', async (t) => {
-    const { page, complaints } = await openAdminPage(t, browser, relay, { expected: /net::ERR/ })
+    const { page, pageErrors } = await openAdminPage(t, browser, relay, { expected: /net::ERR/ })
     await page.goto('/admin')
     await page.getByText('Live', { exact: true }).waitFor()
     relay.running.server.closeAllConnections()
     await page.getByText(/^(Disconnected at|No response)/).waitFor()
     await page.getByText('Live', { exact: true }).waitFor()
-    t.same(complaints, [])
+    t.same(pageErrors, [])
   })
 
   for (const colorScheme of ['light', 'dark'] as const) {
     t.test(`all views are accessible in the ${colorScheme} theme`, async (t) => {
-      const { page, complaints, findings } = await openAdminPage(t, browser, relay, { colorScheme })
+      const { page, pageErrors, findings } = await openAdminPage(t, browser, relay, { colorScheme })
       for (const view of VIEWS) {
         await page.goto(`/admin#/${view}`)
         await page.getByRole('heading', { level: 1 }).waitFor()
@@ -261,13 +261,13 @@ t.test("the operators' page", async (t) => {
       await page.getByRole('button', { name: 'Sign out' }).click()
       await page.getByRole('heading', { name: 'Sign in to the relay' }).waitFor()
       t.same(await findings(), [], 'sign-in')
-      t.same(complaints, [])
+      t.same(pageErrors, [])
     })
   }
 
   t.test('all views fit the width of a phone', async (t) => {
     const opened = await openAdminPage(t, browser, relay, PHONE)
-    const { page, complaints, findings } = opened
+    const { page, pageErrors, findings } = opened
     for (const view of VIEWS) {
       await page.goto(`/admin#/${view}`)
       await page.getByRole('heading', { level: 1 }).waitFor()
@@ -277,7 +277,7 @@ t.test("the operators' page", async (t) => {
     await page.getByRole('link', { name: 'Checks' }).tap()
     await check(opened, 'engine', 'green').waitFor()
     t.same(await findings(), [])
-    t.same(complaints, [])
+    t.same(pageErrors, [])
   })
 
   t.test('the connection list can be used with the keyboard', async (t) => {

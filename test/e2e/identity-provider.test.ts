@@ -20,7 +20,7 @@ const cookieNames = async (page: Page): Promise<string[]> =>
 
 t.test('with an identity provider', async (t) => {
   t.test('a user signs in through the provider, reaches the requested page, and signs out everywhere', async (t) => {
-    const { page, complaints, findings } = await openDemoPage(t, browser, stack)
+    const { page, pageErrors, findings } = await openDemoPage(t, browser, stack)
     await page.goto('/users?page=1')
     await page.waitForURL('**/login?returnTo=**')
     await page.getByRole('link', { name: 'Sign in with the identity provider' }).waitFor()
@@ -50,7 +50,7 @@ t.test('with an identity provider', async (t) => {
     )
     await startAtProvider(page)
     await page.locator('button[value=admin]').waitFor()
-    t.same(complaints, [])
+    t.same(pageErrors, [])
   })
 
   t.test('a user without an account gets an error page and can sign in with another account', async (t) => {

@@ -24,7 +24,7 @@ export const usePage = async (page: Page, password: string): Promise<void> => {
   const before = await places()
   await eventually(async () => {
     const after = await places()
-    return after.length === carts && after.every((place, index) => place !== before[index])
+    return after.length === carts && after.every((position, index) => position !== before[index])
   })
   await page.click('text=Sign out')
   await page.waitForSelector('#login:not([hidden])')

@@ -8,7 +8,7 @@ export interface BrowserWindow {
   readonly context: BrowserContext
   readonly page: Page
   /** Console errors, uncaught errors and CSP violations. */
-  readonly complaints: string[]
+  readonly pageErrors: string[]
   /** Serious accessibility violations that axe finds, one line each; of these rules or of all. */
   findings(rules?: readonly string[]): Promise<readonly string[]>
 }
@@ -37,22 +37,22 @@ export const openWindow = async (
   })
   context.setDefaultTimeout(PATIENCE_MS)
   t.teardown(() => context.close())
-  const complaints: string[] = []
-  const complain = (text: string): void => {
-    if (!expected?.test(text)) complaints.push(text)
+  const pageErrors: string[] = []
+  const report = (text: string): void => {
+    if (!expected?.test(text)) pageErrors.push(text)
   }
-  await context.exposeFunction('reportViolation', (text: string) => complain(`policy: ${text}`))
+  await context.exposeFunction('reportViolation', (text: string) => report(`policy: ${text}`))
   await context.addInitScript(`addEventListener('securitypolicyviolation', (event) =>
     reportViolation(event.violatedDirective + ' ' + event.blockedURI))`)
   const page = await context.newPage()
   page.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warning') complain(`${message.type()}: ${message.text()}`)
+    if (message.type() === 'error' || message.type() === 'warning') report(`${message.type()}: ${message.text()}`)
   })
-  page.on('pageerror', (error) => complain(`uncaught: ${error.message}`))
+  page.on('pageerror', (error) => report(`uncaught: ${error.message}`))
   return {
     context,
     page,
-    complaints,
+    pageErrors,
     findings: async (rules) => {
       await page.evaluate(AXE)
       const options = JSON.stringify({ resultTypes: ['violations'], ...(rules && { runOnly: rules }) })

@@ -93,7 +93,7 @@ t.test('secrets of the relay', async (t) => {
     t.equal(tokens.subscription, tokens.connection, 'the same for subscriptions')
   })
 
-  const WEAK: readonly (readonly [secret: string, complaint: string | null])[] = [
+  const WEAK: readonly (readonly [secret: string, error: string | null])[] = [
     ['hunter2', 'must be 64 hex characters in production'],
     ['0123456789abcdef'.repeat(4).slice(1), 'must be 64 hex characters in production'],
     [`${'0123456789abcdef'.repeat(4)}0`, 'must be 64 hex characters in production'],
@@ -103,17 +103,17 @@ t.test('secrets of the relay', async (t) => {
     ['abc'.repeat(22).slice(0, 64), 'is too easy to guess: use at least 4 different characters'],
     ['0123456789ABCDEF'.repeat(4), null]
   ]
-  for (const [secret, complaint] of WEAK) {
+  for (const [secret, error] of WEAK) {
     for (const name of [
       'REALTIME_HMAC_SECRET',
       'REALTIME_HMAC_SECRET_PREVIOUS',
       'REALTIME_API_KEY',
       'REALTIME_API_KEY_PREVIOUS'
     ]) {
-      t.test(`${name}: production ${complaint === null ? 'accepts' : 'rejects'} ${secret.slice(0, 20)}…`, async (t) => {
+      t.test(`${name}: production ${error === null ? 'accepts' : 'rejects'} ${secret.slice(0, 20)}…`, async (t) => {
         const errors = environmentErrors({ ...PRODUCTION, [name]: secret })
 
-        t.same(errors, complaint === null ? [] : [`${name} ${complaint}`])
+        t.same(errors, error === null ? [] : [`${name} ${error}`])
       })
     }
   }

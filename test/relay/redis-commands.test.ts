@@ -33,7 +33,7 @@ const setUp = async (t: Test) => {
     redis,
     proxy,
     caller,
-    cut: proxied,
+    proxied,
     call,
     raw,
     banned: await connectedClient(t, proxied.url, 'banned')
@@ -48,7 +48,7 @@ const nextPush = async (client: RawClient, kind: string): Promise<Json> => {
 }
 
 t.test('a command is applied at a node whose subscriber connection is down', async (t) => {
-  const { proxy, cut: proxied, call, banned } = await setUp(t)
+  const { proxy, proxied, call, banned } = await setUp(t)
   await banned.request({ id: 2, subscribe: { channel: 'chat:1' } })
   proxy.block(SUBSCRIPTIONS)
   await eventually(async () => (await fetch(`${proxied.url}/health`)).status === 503)
@@ -61,7 +61,7 @@ t.test('a command is applied at a node whose subscriber connection is down', asy
 })
 
 t.test('a command that fails at a node is unconfirmed and is retried until it succeeds', async (t) => {
-  const { proxy, cut: proxied, call, banned } = await setUp(t)
+  const { proxy, proxied, call, banned } = await setUp(t)
   const unblock = proxy.block(SUBSCRIPTIONS)
   await eventually(async () => (await fetch(`${proxied.url}/health`)).status === 503)
   t.match(await call('subscribe', { channel: 'chat:1' }), UNCONFIRMED)
@@ -106,7 +106,7 @@ t.test('an unconfirmed command is appended again after the command log was lost'
 })
 
 t.test('a command that arrives as a message, in the log and again is applied once', async (t) => {
-  const { proxy, cut: proxied, call, banned } = await setUp(t)
+  const { proxy, proxied, call, banned } = await setUp(t)
   const unblock = proxy.block(SUBSCRIPTIONS)
   await eventually(async () => (await fetch(`${proxied.url}/health`)).status === 503)
   const expireAt = Math.floor(Date.now() / 1000) + 1000
@@ -136,7 +136,7 @@ t.test('a node that missed dropped commands closes all its connections', async (
 })
 
 t.test('a command does not wait for a node that has shut down', async (t) => {
-  const { cut: proxied, call } = await setUp(t)
+  const { proxied, call } = await setUp(t)
   await proxied.running.close()
   t.match(await call('disconnect', {}), CONFIRMED)
 })

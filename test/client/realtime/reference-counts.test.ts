@@ -43,12 +43,15 @@ t.test('reference counts', async (t) => {
           (name) => void running.add(name),
           (name) => void running.delete(name)
         )
-        const wishes: { readonly name: string; readonly release: () => void }[] = []
+        const subscriptions: { readonly name: string; readonly release: () => void }[] = []
         for (const { name, release } of steps) {
-          const index = release ? wishes.findIndex((wish) => wish.name === name) : -1
-          if (index >= 0) wishes.splice(index, 1)[0]?.release()
-          else if (!release) wishes.push({ name, release: counted.acquire(name) })
-          assert.deepEqual([...running].toSorted(), [...new Set(wishes.map((wish) => wish.name))].toSorted())
+          const index = release ? subscriptions.findIndex((subscription) => subscription.name === name) : -1
+          if (index >= 0) subscriptions.splice(index, 1)[0]?.release()
+          else if (!release) subscriptions.push({ name, release: counted.acquire(name) })
+          assert.deepEqual(
+            [...running].toSorted(),
+            [...new Set(subscriptions.map((subscription) => subscription.name))].toSorted()
+          )
         }
       })
     )

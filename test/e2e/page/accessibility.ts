@@ -7,7 +7,7 @@ const PAGES = ['/live/f-1', '/dashboard', '/personnel', '/emergency', '/users', 
 export const accessibility = async (t: Test, { open }: PageTests): Promise<void> => {
   await t.test('every page', async (t) => {
     t.test('every page fits the width of a phone and has a menu button', async (t) => {
-      const { page, complaints } = await open(t, { as: 'admin', ...PHONE })
+      const { page, pageErrors } = await open(t, { as: 'admin', ...PHONE })
       for (const path of PAGES) {
         await page.goto(path)
         await page.getByRole('heading', { level: 1 }).waitFor()
@@ -20,7 +20,7 @@ export const accessibility = async (t: Test, { open }: PageTests): Promise<void>
       await page.getByRole('link', { name: 'Dashboard' }).tap()
       await page.waitForURL('**/dashboard')
       await page.getByRole('navigation', { name: 'Pages' }).waitFor({ state: 'hidden' })
-      t.same(complaints, [])
+      t.same(pageErrors, [])
     })
 
     t.test('a page switches to the phone menu when the window becomes narrow', async (t) => {
@@ -39,7 +39,7 @@ export const accessibility = async (t: Test, { open }: PageTests): Promise<void>
     })
 
     t.test('every page is accessible in both themes', async (t) => {
-      const { page, complaints, findings } = await open(t, { as: 'admin', colorScheme: 'light' })
+      const { page, pageErrors, findings } = await open(t, { as: 'admin', colorScheme: 'light' })
       const look = async (what: string): Promise<void> => {
         t.same(await findings(), [], what)
         // The dark theme differs in colours only.
@@ -57,7 +57,7 @@ export const accessibility = async (t: Test, { open }: PageTests): Promise<void>
       await page.getByRole('button', { name: 'Add a person' }).click()
       await page.getByRole('dialog').getByRole('button', { name: 'Create' }).waitFor()
       await look('a form')
-      t.same(complaints, [])
+      t.same(pageErrors, [])
     })
 
     t.test('every page can be reached with the keyboard', async (t) => {

@@ -4,7 +4,7 @@ import type { PageTests } from './page-tests.js'
 export const alarm = async (t: Test, { open }: PageTests): Promise<void> => {
   await t.test('an alarm', async (t) => {
     t.test('an alarm shows the muster list and can be ended', async (t) => {
-      const { page, complaints } = await open(t, { as: 'operator' })
+      const { page, pageErrors } = await open(t, { as: 'operator' })
       await page.goto('/emergency')
       await page.getByRole('button', { name: 'Raise an alarm' }).click()
       const form = page.getByRole('dialog')
@@ -17,7 +17,7 @@ export const alarm = async (t: Test, { open }: PageTests): Promise<void> => {
       await page.getByRole('button', { name: 'End emergency' }).click()
       await page.getByRole('dialog').getByRole('button', { name: 'End now' }).click()
       await page.getByRole('button', { name: 'Raise an alarm' }).waitFor()
-      t.same(complaints, [])
+      t.same(pageErrors, [])
     })
   })
 }

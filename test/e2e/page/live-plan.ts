@@ -21,7 +21,7 @@ const listenTo = (page: Page) => {
 export const livePlan = async (t: Test, { stack, open }: PageTests): Promise<void> => {
   await t.test('the live plan', async (t) => {
     t.test('the live plan unsubscribes from a floor when another one is shown', async (t) => {
-      const { page, complaints } = await open(t, { as: 'viewer' })
+      const { page, pageErrors } = await open(t, { as: 'viewer' })
       const { floors, until } = listenTo(page)
       await page.goto('/live/f-1')
       await until(() => floors.includes('f-1'))
@@ -32,11 +32,11 @@ export const livePlan = async (t: Test, { stack, open }: PageTests): Promise<voi
       const since = floors.length
       await until(() => floors.length >= since + 3)
       t.same([...new Set(floors.slice(since))], ['f-4'])
-      t.same(complaints, [])
+      t.same(pageErrors, [])
     })
 
     t.test('the live plan shows no markers of another floor if loading fails', async (t) => {
-      const { page, complaints } = await open(t, { as: 'viewer', expected: /Failed to load resource/ })
+      const { page, pageErrors } = await open(t, { as: 'viewer', expected: /Failed to load resource/ })
       await page.goto('/live/f-1')
       await page.locator(PLAN).waitFor()
       await page.route('**/api/context/floor/f-2', (route) => route.abort())
@@ -53,11 +53,11 @@ export const livePlan = async (t: Test, { stack, open }: PageTests): Promise<voi
       await page.getByRole('button', { name: 'Try again' }).click()
       await page.locator(PLAN).waitFor()
       await page.getByRole('alert').waitFor({ state: 'detached' })
-      t.same(complaints, [])
+      t.same(pageErrors, [])
     })
 
     t.test('the live plan finds people by name on all floors', async (t) => {
-      const { page, complaints } = await open(t, { as: 'viewer' })
+      const { page, pageErrors } = await open(t, { as: 'viewer' })
       await page.goto('/live/f-1')
       const people = page.getByRole('region', { name: 'People and assets' }).getByRole('button')
       await people.first().waitFor()
@@ -66,11 +66,11 @@ export const livePlan = async (t: Test, { stack, open }: PageTests): Promise<voi
       await page.getByText('On other floors').waitFor()
       await people.last().click()
       await page.waitForURL((url) => url.pathname !== '/live/f-1')
-      t.same(complaints, [])
+      t.same(pageErrors, [])
     })
 
     t.test('the live plan reports a lost relay and recovers', async (t) => {
-      const { page, complaints } = await open(t, { as: 'viewer', expected: /WebSocket/ })
+      const { page, pageErrors } = await open(t, { as: 'viewer', expected: /WebSocket/ })
       await page.goto('/live/f-1')
       await page.getByText('Live', { exact: true }).waitFor()
 
@@ -85,7 +85,7 @@ export const livePlan = async (t: Test, { stack, open }: PageTests): Promise<voi
       await page.getByText('Live', { exact: true }).waitFor({ timeout: 60_000 })
       await page.getByText('Connection lost').waitFor({ state: 'detached' })
       await page.getByText('Last update: just now').waitFor()
-      t.same(complaints, [])
+      t.same(pageErrors, [])
     })
   })
 }

@@ -18,7 +18,7 @@ const PAGES = [
 export const loading = async (t: Test, { stack, open }: PageTests): Promise<void> => {
   await t.test('the demo page', async (t) => {
     t.test('the demo page shows a styled shell before its script has loaded', async (t) => {
-      const { page, complaints } = await open(t)
+      const { page, pageErrors } = await open(t)
       let release = (): void => undefined
       const released = new Promise<void>((resolve) => {
         release = resolve
@@ -36,11 +36,11 @@ export const loading = async (t: Test, { stack, open }: PageTests): Promise<void
       release()
       await page.getByLabel('Password').waitFor()
       t.equal(await shell.count(), 0, 'the app takes its place')
-      t.same(complaints, [])
+      t.same(pageErrors, [])
     })
 
     t.test("no page violates a CSP without 'unsafe-inline'", async (t) => {
-      const { page, complaints } = await open(t, { as: 'admin' })
+      const { page, pageErrors } = await open(t, { as: 'admin' })
       for (const path of PAGES) {
         const response = await page.goto(path)
         const { 'content-security-policy': policy = '' } = (await response?.allHeaders()) ?? {}
@@ -49,17 +49,17 @@ export const loading = async (t: Test, { stack, open }: PageTests): Promise<void
         await page.getByRole('heading', { level: 1 }).waitFor()
         await page.waitForLoadState('networkidle')
       }
-      t.same(complaints, [])
+      t.same(pageErrors, [])
     })
 
     t.test('the CSP blocks injected inline code', async (t) => {
-      const { page, complaints } = await open(t, { expected: /^error/ })
+      const { page, pageErrors } = await open(t, { expected: /^error/ })
       await page.goto('/login')
       await page.getByLabel('Password').waitFor()
       await page.evaluate(`document.body.insertAdjacentHTML('beforeend', '<p style="color: red">x</p>')
         document.body.append(Object.assign(document.createElement('script'), { textContent: 'globalThis.planted = true' }))`)
       t.equal(await page.evaluate('globalThis.planted'), undefined)
-      t.same(complaints.toSorted(), ['policy: script-src-elem inline', 'policy: style-src-attr inline'])
+      t.same(pageErrors.toSorted(), ['policy: script-src-elem inline', 'policy: style-src-attr inline'])
     })
 
     for (const encoding of ['br', 'gzip']) {

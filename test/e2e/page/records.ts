@@ -5,7 +5,7 @@ import { CLIENT_ERRORS, type PageTests } from './page-tests.js'
 export const records = async (t: Test, { open }: PageTests): Promise<void> => {
   await t.test('personnel', async (t) => {
     t.test('a person is created, edited and deleted, with errors beside their fields', async (t) => {
-      const { page, complaints } = await open(t, { as: 'operator' })
+      const { page, pageErrors } = await open(t, { as: 'operator' })
       await page.goto('/personnel')
       await page.getByRole('button', { name: 'Add a person' }).click()
       const form = page.getByRole('dialog')
@@ -33,11 +33,11 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       await page.getByRole('button', { name: 'Delete Zyta Zulu' }).click()
       await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
       await page.getByText('Nothing found').waitFor()
-      t.same(complaints, [])
+      t.same(pageErrors, [])
     })
 
     t.test('saving is reported although the dialog was closed', async (t) => {
-      const { page, complaints } = await open(t, { as: 'operator' })
+      const { page, pageErrors } = await open(t, { as: 'operator' })
       await page.goto('/personnel')
       await page.getByLabel('Search by name').fill('yves')
       await page.getByText('Nothing found').waitFor()
@@ -55,11 +55,11 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       await page.getByRole('button', { name: 'Delete Yves' }).click()
       await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
       await page.getByText('Nothing found').waitFor()
-      t.same(complaints, [])
+      t.same(pageErrors, [])
     })
 
     t.test('a photo upload shows its progress', async (t) => {
-      const { page, complaints } = await open(t, { as: 'operator' })
+      const { page, pageErrors } = await open(t, { as: 'operator' })
       await page.goto('/personnel')
       await page
         .getByRole('button', { name: /^Edit / })
@@ -87,11 +87,11 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
 
       await dialog.getByRole('button', { name: 'Remove' }).click()
       await dialog.locator('img.avatar').waitFor({ state: 'detached' })
-      t.same(complaints, [])
+      t.same(pageErrors, [])
     })
 
     t.test('a rejected photo is reported with the reason', async (t) => {
-      const { page, complaints } = await open(t, { as: 'operator', expected: CLIENT_ERRORS })
+      const { page, pageErrors } = await open(t, { as: 'operator', expected: CLIENT_ERRORS })
       await page.goto('/personnel')
       await page
         .getByRole('button', { name: /^Edit / })
@@ -105,11 +105,11 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
         .getByLabel('Add photo')
         .setInputFiles({ ...file, buffer: pngOf(2_000_001) })
       await page.getByRole('alert').getByText('The file is larger than 2 MB.').waitFor()
-      t.same(complaints, [])
+      t.same(pageErrors, [])
     })
 
     t.test('personnel can be exported', async (t) => {
-      const { page, complaints } = await open(t, { as: 'operator' })
+      const { page, pageErrors } = await open(t, { as: 'operator' })
       await page.goto('/personnel')
       for (const [ipc, name] of [
         ['CSV', 'personnel.csv'],
@@ -119,13 +119,13 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
         await page.getByRole('link', { name: ipc }).click()
         t.equal((await download).suggestedFilename(), name)
       }
-      t.same(complaints, [])
+      t.same(pageErrors, [])
     })
   })
 
   await t.test('administration', async (t) => {
     const admin = await open(t, { as: 'admin', expected: CLIENT_ERRORS })
-    const { page, complaints } = admin
+    const { page, pageErrors } = admin
     const dialog = page.getByRole('dialog')
 
     t.test('an admin creates, resets and deletes accounts, but not their own', async (t) => {
@@ -168,7 +168,7 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       const shown = page.waitForResponse('**/api/floors/f-9/plan?v=*')
       await page.goto('/live/f-9')
       t.equal((await shown).headers()['content-type'], 'image/png')
-      t.same(complaints, [])
+      t.same(pageErrors, [])
     })
 
     t.test('an admin changes settings within their limits', async (t) => {
@@ -183,7 +183,7 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       await page.reload()
       await radio.getByLabel('Min receivers').waitFor()
       t.equal(await radio.getByLabel('Min receivers').inputValue(), '4')
-      t.same(complaints, [])
+      t.same(pageErrors, [])
     })
   })
 }

@@ -33,7 +33,7 @@ const MENUS: readonly (readonly [Role, readonly string[], readonly string[]])[] 
 export const sessions = async (t: Test, { stack, open }: PageTests): Promise<void> => {
   await t.test('a session', async (t) => {
     t.test('a sign-in leads to the requested page, on which markers move', async (t) => {
-      const { page, complaints } = await open(t)
+      const { page, pageErrors } = await open(t)
       await page.addInitScript('globalThis.queryPlan = (selector) => document.querySelector(selector)')
       await page.goto('/live/f-2')
       await page.waitForURL('**/login?returnTo=**')
@@ -44,11 +44,11 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
       await page.getByText('Last update: just now').waitFor()
       await pictureChanges(page)
       await pictureChanges(page)
-      t.same(complaints, [])
+      t.same(pageErrors, [])
     })
 
     t.test('an expired session leads to the login page with a message', async (t) => {
-      const { page, complaints } = await open(t, { as: 'viewer' })
+      const { page, pageErrors } = await open(t, { as: 'viewer' })
       await page.clock.install()
       await page.goto('/settings')
       await page.getByRole('heading', { name: 'Settings' }).waitFor()
@@ -63,20 +63,20 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
       await page.clock.fastForward('00:05:00')
       await page.getByText('Your session has ended').waitFor()
       t.match(page.url(), '/login?returnTo=')
-      t.same(complaints, [])
+      t.same(pageErrors, [])
     })
 
     t.test('a session that the service rejects leads to the login page', async (t) => {
-      const { page, complaints } = await open(t, { as: 'viewer', expected: CLIENT_ERRORS })
+      const { page, pageErrors } = await open(t, { as: 'viewer', expected: CLIENT_ERRORS })
       await page.goto('/settings')
       await page.context().addCookies([{ name: 'auth_token', value: 'a.b.c', url: stack.url, httpOnly: true }])
       await page.goto('/dashboard')
       await page.getByText('Your session has ended').waitFor()
-      t.same(complaints, [])
+      t.same(pageErrors, [])
     })
 
     t.test('a wrong password is reported, and after five attempts the waiting time', async (t) => {
-      const { page, complaints } = await open(t, { expected: CLIENT_ERRORS })
+      const { page, pageErrors } = await open(t, { expected: CLIENT_ERRORS })
       await page.goto('/login')
       await signIn(page, 'nobody@example.com', 'wrong')
       await page.getByRole('alert').getByText('the password is wrong').waitFor()
@@ -89,17 +89,17 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
       }
       await page.getByRole('alert').getByText('Too many attempts. Try again in 15 minutes.').waitFor()
       t.ok(await page.getByRole('button', { name: 'Sign in' }).isDisabled())
-      t.same(complaints, [])
+      t.same(pageErrors, [])
     })
 
     t.test('a sign-out works although the login limit is reached', async (t) => {
-      const { page, complaints } = await open(t, { as: 'viewer', expected: CLIENT_ERRORS })
+      const { page, pageErrors } = await open(t, { as: 'viewer', expected: CLIENT_ERRORS })
       const data = { email: 'nobody@example.com', password: 'wrong' }
       for (let attempt = 1; attempt <= 6; attempt++) await page.context().request.post('/api/auth/login', { data })
       await page.goto('/settings')
       await page.getByRole('button', { name: 'Sign out' }).click()
       await page.waitForURL('**/login*')
-      t.same(complaints, [])
+      t.same(pageErrors, [])
     })
 
     t.test('a password set by an admin must be changed first', async (t) => {
@@ -114,7 +114,7 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
       await dialog.getByRole('button', { name: 'Create' }).click()
       await admin.page.getByText('fresh@example.com was added').waitFor()
 
-      const { page, complaints, findings } = await open(t, { expected: CLIENT_ERRORS })
+      const { page, pageErrors, findings } = await open(t, { expected: CLIENT_ERRORS })
       await page.goto('/personnel')
       await signIn(page, 'fresh@example.com', ' made-by-an-admin')
       await page.getByRole('heading', { name: 'Choose a new password' }).waitFor()
@@ -138,11 +138,11 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
       await page.getByText('Live', { exact: true }).waitFor()
       await page.goto('/new-password')
       await page.waitForURL('**/live/**')
-      t.same([...admin.complaints, ...complaints], [])
+      t.same([...admin.pageErrors, ...pageErrors], [])
     })
 
     t.test('a sign-out ends the session in every tab', async (t) => {
-      const { page, complaints } = await open(t, { as: 'viewer' })
+      const { page, pageErrors } = await open(t, { as: 'viewer' })
       const otherTab = await page.context().newPage()
       await otherTab.goto('/emergency')
       await page.goto('/settings')
@@ -152,14 +152,14 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
       t.notOk((await page.context().cookies()).some(({ name }) => name.startsWith('auth_')))
       await page.goto('/personnel')
       await page.waitForURL('**/login?returnTo=**')
-      t.same(complaints, [])
+      t.same(pageErrors, [])
     })
   })
 
   t.test('the pages of a role', async (t) => {
     for (const [role, entries, closed] of MENUS) {
       t.test(`the role ${role} sees its pages only`, async (t) => {
-        const { page, complaints } = await open(t, { as: role })
+        const { page, pageErrors } = await open(t, { as: role })
         await page.goto('/settings')
         const menu = page.getByRole('navigation', { name: 'Pages' })
         // `allInnerTexts` does not wait.
@@ -175,7 +175,7 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
         await page.goto('/personnel')
         await page.getByRole('cell').first().waitFor()
         t.equal(await page.getByRole('button', { name: 'Add a person' }).count(), role === 'viewer' ? 0 : 1)
-        t.same(complaints, [])
+        t.same(pageErrors, [])
       })
     }
   })

@@ -9,7 +9,7 @@ const WARNED = 'audit file not writable, records go to stderr'
 const BACK = 'audit file writable again'
 
 t.test('where the file cannot be opened', async (t) => {
-  const places: Array<[code: string, why: string, place: (t: Test) => string]> = [
+  const locations: Array<[code: string, why: string, location: (t: Test) => string]> = [
     ['ENOTDIR', 'in a regular file', (t) => join(t.testdir({ blocker: '' }), 'blocker', 'audit.jsonl')],
     ['ENOTDIR', 'further below one', (t) => join(t.testdir({ blocker: '' }), 'blocker', 'logs', 'audit.jsonl')],
     ['EISDIR', 'in the place of a folder', (t) => join(t.testdir({ blocker: {} }), 'blocker')],
@@ -17,9 +17,9 @@ t.test('where the file cannot be opened', async (t) => {
     ['ELOOP', 'behind a link to itself', (t) => join(t.testdir({ loop: t.fixture('symlink', 'loop') }), 'loop')],
     ['ENAMETOOLONG', 'with too long a name', (t) => join(t.testdir(), 'a'.repeat(300))]
   ]
-  for (const [code, why, place] of places) {
+  for (const [code, why, location] of locations) {
     t.test(`${why} (${code}), the outage is logged once and every record goes to the fallback`, async (t) => {
-      const { log, fallback, logged } = await openLog(t, { file: place(t) })
+      const { log, fallback, logged } = await openLog(t, { file: location(t) })
       t.match(logged, [{ level: 40, msg: WARNED, err: { code } }])
       t.equal(log.fallback, true)
 

@@ -316,7 +316,7 @@ t.test('operations on paths of the gateway are ignored and logged as warnings', 
   t.same(
     logs.filter(({ level }) => level === 40).map(({ location, msg }) => `${msg}: ${location}`),
     ['~1auth~1login/post', '~1health/get', '~1docs~1json/get'].map(
-      (place) => `operation ignored, the gateway serves this path itself: openapi.json#/paths/${place}`
+      (pointer) => `operation ignored, the gateway serves this path itself: openapi.json#/paths/${pointer}`
     )
   )
   t.equal((await send('/api/health')).status, 200)

@@ -133,7 +133,7 @@ t.test('/api/health/database with a real database', async (t) => {
 
   t.test('failures of /api/health/database do not contain address or credentials', async (t) => {
     const { port } = await startPostgres(t, { auth: 'scram-sha-256' })
-    const places = {
+    const addresses = {
       'a login that is refused': `127.0.0.1:${port}`,
       'a port where nothing listens': `127.0.0.1:${await freePort()}`,
       'an unknown host': 'nonexistent.invalid'
@@ -143,9 +143,9 @@ t.test('/api/health/database with a real database', async (t) => {
     process.on('warning', warned)
     t.teardown(() => process.off('warning', warned))
 
-    for (const [what, place] of Object.entries(places)) {
+    for (const [what, address] of Object.entries(addresses)) {
       t.test(what, async (t) => {
-        const url = `postgres://hidden_user:hidden_password@${place}/hidden_name`
+        const url = `postgres://hidden_user:hidden_password@${address}/hidden_name`
         const { app, logs } = startApp(t, { database: new DatabaseHealth(url, { timeoutMs: 60_000 }) })
 
         const response = await app.inject('/api/health/database')
@@ -154,7 +154,7 @@ t.test('/api/health/database with a real database', async (t) => {
         t.match(logs.join(), '/api/health/database', 'there is a log')
         const shown = [JSON.stringify(response.headers), response.body, ...logs, ...warnings].join('\n')
         t.notMatch(shown, 'hidden')
-        t.notMatch(shown, place)
+        t.notMatch(shown, address)
       })
     }
   })
@@ -226,8 +226,8 @@ t.test('a gateway', async (t) => {
   })
 
   t.test('/api/health/database checks the configured database and not the backend', async (t) => {
-    const place = `127.0.0.1:${await freePort()}`
-    const DATABASE_URL = `postgres://hidden_user:hidden_password@${place}/hidden_name`
+    const address = `127.0.0.1:${await freePort()}`
+    const DATABASE_URL = `postgres://hidden_user:hidden_password@${address}/hidden_name`
     const { send, backend, logs } = await startGateway(t, { env: { DATABASE_URL, LOG_LEVEL: 'trace' } })
 
     const response = await send('/api/health/database')
@@ -238,7 +238,7 @@ t.test('a gateway', async (t) => {
     // The request line is written after the response.
     await eventually(() => logs.some(({ path }) => path === '/api/health/database'))
     t.notMatch(JSON.stringify(logs), /hidden/)
-    t.notMatch(JSON.stringify(logs), place)
+    t.notMatch(JSON.stringify(logs), address)
   })
 
   t.test('health routes need no token', async (t) => {

@@ -91,11 +91,11 @@ t.test('sign-in', async (t) => {
 
   t.test('sign-in cookies with long return paths stay below their size limit', async (t) => {
     const visitor = visitorOf(gateway)
-    const place = `/search?q=${'x'.repeat(1000)}`
-    for (let tab = 0; tab < 6; tab += 1) await visitor.request(`${APP}/auth/oidc/login?returnTo=${place}`)
+    const returnTo = `/search?q=${'x'.repeat(1000)}`
+    for (let tab = 0; tab < 6; tab += 1) await visitor.request(`${APP}/auth/oidc/login?returnTo=${returnTo}`)
     const { length } = visitor.cookieHeader(new URL(`${APP}/auth/oidc/callback`))
     t.ok(length < 6000, `${length} characters`)
-    t.equal((await signIn(visitor, 'ada', place)).url.href, `${APP}${place}`)
+    t.equal((await signIn(visitor, 'ada', returnTo)).url.href, `${APP}${returnTo}`)
   })
 
   t.test('session cookies are HttpOnly and SameSite=Lax', async (t) => {

@@ -19,7 +19,7 @@ interface Scene extends TestGateway {
   /** The number of requests at the backend. */
   readonly arrived: number
   /** Log lines other than request lines. */
-  complaints(): Promise<unknown[]>
+  unexpectedLogs(): Promise<unknown[]>
 }
 
 // Longer than any test, so that a request ends only because the browser disconnected.
@@ -48,7 +48,7 @@ const startScene = async (t: Test, env: Readonly<Record<string, string>> = {}): 
       return arrived
     },
     arrival: async () => arrivals.shift() ?? new Promise((resolve) => waiters.push(resolve)),
-    complaints: async () => {
+    unexpectedLogs: async () => {
       // After the response to another request, this one has ended.
       t.equal((await gateway.send('/api/zones/well')).status, 200, 'others are served')
       return gateway.logs.filter(({ level }) => Number(level) > 30)
@@ -72,7 +72,7 @@ forBothRouteKinds(t, 'a browser that disconnects', async (t, routeKind) => {
 
         await closed
         t.equal(response.writableFinished, false)
-        t.same(await scene.complaints(), [])
+        t.same(await scene.unexpectedLogs(), [])
       }
     )
 
@@ -89,7 +89,7 @@ forBothRouteKinds(t, 'a browser that disconnects', async (t, routeKind) => {
 
         await closed
         t.equal(response.writableFinished, false)
-        t.same(await scene.complaints(), [])
+        t.same(await scene.unexpectedLogs(), [])
       }
     )
   }
@@ -114,7 +114,7 @@ forBothRouteKinds(t, 'a browser that disconnects', async (t, routeKind) => {
 
         await closed
         t.equal(request.complete, false, 'the backend knows that it has not all of it')
-        t.same(await scene.complaints(), [])
+        t.same(await scene.unexpectedLogs(), [])
       }
     )
 
@@ -129,7 +129,7 @@ forBothRouteKinds(t, 'a browser that disconnects', async (t, routeKind) => {
 
       await closed
       t.equal(request.complete, false)
-      t.same(await scene.complaints(), [])
+      t.same(await scene.unexpectedLogs(), [])
     })
   }
 
@@ -146,7 +146,7 @@ forBothRouteKinds(t, 'a browser that disconnects', async (t, routeKind) => {
     response.end('{}')
 
     t.equal((await first).status, 200)
-    t.same(await scene.complaints(), [])
+    t.same(await scene.unexpectedLogs(), [])
     t.equal(scene.arrived, 1)
   })
 
@@ -159,7 +159,7 @@ forBothRouteKinds(t, 'a browser that disconnects', async (t, routeKind) => {
     browser.destroy()
 
     await Promise.all(arrivals.map(({ closed }) => closed))
-    t.same(await scene.complaints(), [])
+    t.same(await scene.unexpectedLogs(), [])
   })
 
   t.test('a browser that disconnects does not affect requests of others', async (t) => {
@@ -186,6 +186,6 @@ forBothRouteKinds(t, 'a browser that disconnects', async (t, routeKind) => {
     browser.destroy()
 
     t.equal(response.writableFinished, true)
-    t.same(await scene.complaints(), [])
+    t.same(await scene.unexpectedLogs(), [])
   })
 })

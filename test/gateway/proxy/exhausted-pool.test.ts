@@ -161,9 +161,9 @@ t.test('all backend connections in use', async (t) => {
     await delay(3000)
     const third = scene.send('/api/zones/3')
     await scene.inFlight(3)
-    for (const place of [0, 1]) {
-      scene.held[place]?.response.end('{}')
-      await scene.holds(place + 2)
+    for (const index of [0, 1]) {
+      scene.held[index]?.response.end('{}')
+      await scene.holds(index + 2)
     }
     // Longer than the remaining time of the second.
     await delay(2000)

@@ -509,7 +509,7 @@ t.test('field errors', async (t) => {
     isRejected(t, response, 400, 'VALIDATION_FAILED')
     t.same(
       faultsIn(response).map(({ path }) => path),
-      Array.from({ length: 20 }, (_, place) => `/ids/${place}`)
+      Array.from({ length: 20 }, (_, index) => `/ids/${index}`)
     )
   })
 

@@ -448,7 +448,7 @@ t.test('every path', async (t) => {
 /** Variants of a path template, each with one fixed segment capitalised. */
 function otherCases(template: string): string[] {
   const segments = template.split('/')
-  return segments.flatMap((segment, place) =>
-    /^[a-z]/.test(segment) ? [segments.with(place, segment.charAt(0).toUpperCase() + segment.slice(1)).join('/')] : []
+  return segments.flatMap((segment, index) =>
+    /^[a-z]/.test(segment) ? [segments.with(index, segment.charAt(0).toUpperCase() + segment.slice(1)).join('/')] : []
   )
 }

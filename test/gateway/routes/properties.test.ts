@@ -264,8 +264,8 @@ const mutated = (texts: fc.Arbitrary<string>): fc.Arbitrary<string> =>
       fc.nat(4),
       fc.constantFrom('"', '\\', '{', '}', '[', ']', ',', ':', '0', '1e999', '\0', '\ufeff')
     )
-    .map(([text, place, length, piece]) => {
-      const start = place % (text.length + 1)
+    .map(([text, position, length, piece]) => {
+      const start = position % (text.length + 1)
       return text.slice(0, start) + piece + text.slice(start + length)
     })
 

@@ -68,7 +68,7 @@ t.test('the route tables', async (t) => {
   t.test('no two routes have the same method and path, regardless of parameter names', async (t) => {
     const shapes = rows.map(({ method, path }) => `${method} ${path.replace(/:\w+/g, ':')}`)
     t.same(
-      shapes.filter((shape, place) => shapes.indexOf(shape) !== place),
+      shapes.filter((shape, index) => shapes.indexOf(shape) !== index),
       []
     )
   })

@@ -351,13 +351,13 @@ t.test("paths of the operators' page", async (t) => {
   })
 
   t.test('an unreadable page folder receives 500 until it becomes readable', async (t) => {
-    const place = join(folder, 'later')
-    await writeFile(place, 'no folder')
-    const late = await startRelay(t, undefined, ON, { adminPage: place })
+    const path = join(folder, 'later')
+    await writeFile(path, 'no folder')
+    const late = await startRelay(t, undefined, ON, { adminPage: path })
     t.match(await send(late.url, '/admin'), { status: 500, body: /INTERNAL/ })
-    await rm(place)
-    await mkdir(place)
-    await writeFile(join(place, 'index.html'), '<!doctype html>')
+    await rm(path)
+    await mkdir(path)
+    await writeFile(join(path, 'index.html'), '<!doctype html>')
     t.equal((await send(late.url, '/admin')).status, 200)
   })
 

@@ -10,7 +10,7 @@ const CACHE = {
   force_recovery_mode: 'cache'
 }
 const AUTO = { ...CACHE, auto_cache_recover: true }
-const PLACE = { recoverable: true, positioned: true, epoch: 'epoch1' }
+const POSITION = { recoverable: true, positioned: true, epoch: 'epoch1' }
 
 const setUp = (options: Message = CACHE, published = 5) => {
   const relay = coreRelay(withNamespace(options))
@@ -33,7 +33,7 @@ t.test('recovery from the cache', async (t) => {
   ]
   for (const [why, offset, epoch, expected, options] of handed) {
     t.test(`cache recovery sends only the newest publication to a client at a position ${why}`, async (t) => {
-      t.same(await setUp(options).recover(offset, epoch), { id: 2, subscribe: { ...PLACE, ...expected, ...newest } })
+      t.same(await setUp(options).recover(offset, epoch), { id: 2, subscribe: { ...POSITION, ...expected, ...newest } })
     })
   }
 
@@ -41,7 +41,7 @@ t.test('recovery from the cache', async (t) => {
     'cache recovery sends nothing to a client that has the newest publication, even after the history has expired',
     async (t) => {
       const { recover, advance } = setUp()
-      const nothing = { id: 2, subscribe: { ...PLACE, offset: 5, recovered: true, was_recovering: true } }
+      const nothing = { id: 2, subscribe: { ...POSITION, offset: 5, recovered: true, was_recovering: true } }
 
       t.same(await recover(5), nothing)
       await advance(60_000)
@@ -53,16 +53,16 @@ t.test('recovery from the cache', async (t) => {
     const { recover, advance } = setUp()
     await advance(60_000)
 
-    t.same(await recover(3), { id: 2, subscribe: { ...PLACE, offset: 5, was_recovering: true } })
+    t.same(await recover(3), { id: 2, subscribe: { ...POSITION, offset: 5, was_recovering: true } })
     t.match(await recover(3, 'epoch1', { flag: 3 }), { error: { code: 112 } })
   })
 
   t.test('cache recovery fails on a channel without publications', async (t) => {
-    t.same(await setUp(CACHE, 0).recover(0, ''), { id: 2, subscribe: { ...PLACE, was_recovering: true } })
+    t.same(await setUp(CACHE, 0).recover(0, ''), { id: 2, subscribe: { ...POSITION, was_recovering: true } })
   })
 
   t.test('cache recovery is only for clients that request it', async (t) => {
-    t.same(await setUp().subscribe(), { id: 2, subscribe: { ...PLACE, offset: 5 } })
+    t.same(await setUp().subscribe(), { id: 2, subscribe: { ...POSITION, offset: 5 } })
   })
 
   t.test('live publications follow a cache recovery', async (t) => {
@@ -79,19 +79,19 @@ t.test('auto_cache_recover', async (t) => {
   t.test('auto_cache_recover sends the newest publication', async (t) => {
     t.same(await setUp(AUTO).subscribe(), {
       id: 2,
-      subscribe: { ...PLACE, publications: [{ data: 5, offset: 5 }], recovered: true }
+      subscribe: { ...POSITION, publications: [{ data: 5, offset: 5 }], recovered: true }
     })
   })
 
   t.test('auto_cache_recover sends nothing to a reconnecting client that has the newest publication', async (t) => {
     t.same(await setUp(AUTO).recover(5), {
       id: 2,
-      subscribe: { ...PLACE, offset: 5, recovered: true, was_recovering: true }
+      subscribe: { ...POSITION, offset: 5, recovered: true, was_recovering: true }
     })
   })
 
   t.test('auto_cache_recover is not an error on a channel without publications', async (t) => {
-    t.same(await setUp(AUTO, 0).subscribe({ flag: 3 }), { id: 2, subscribe: PLACE })
+    t.same(await setUp(AUTO, 0).subscribe({ flag: 3 }), { id: 2, subscribe: POSITION })
   })
 
   t.test('auto_cache_recover applies to the channels of a token', async (t) => {

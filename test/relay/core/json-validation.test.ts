@@ -103,9 +103,9 @@ t.test('JSON validation', async (t) => {
   t.test('the validator agrees with JSON.parse on JSON with one changed byte', async (t) => {
     await checkProperty(
       t,
-      fc.property(fc.json(), fc.nat(), fc.nat(255), (text, place, byte) => {
+      fc.property(fc.json(), fc.nat(), fc.nat(255), (text, index, byte) => {
         const json = Buffer.from(text)
-        json[place % json.length] = byte
+        json[index % json.length] = byte
         return agree(json)
       }),
       { numRuns: 20_000 }

@@ -433,8 +433,8 @@ t.test('a slow history', async (t) => {
   })
 
   t.test('a subscription ahead of this node receives no publication twice', async (t) => {
-    const place = { offset: 4 }
-    const read = async () => page(place.offset)
+    const position = { offset: 4 }
+    const read = async () => page(position.offset)
     const { connected, delivery } = coreRelay(undefined, { history: { read, remove: async () => undefined } })
     const deliver = (offset: number) =>
       delivery.publication(
@@ -444,7 +444,7 @@ t.test('a slow history', async (t) => {
       )
     const [first, second] = [await connected('1'), await connected('2')]
     await first.send({ id: 2, subscribe: { channel: 'floor:7' } })
-    place.offset = 5
+    position.offset = 5
     await second.send({ id: 2, subscribe: { channel: 'floor:7' } })
     deliver(5)
     deliver(6)
@@ -454,8 +454,8 @@ t.test('a slow history', async (t) => {
   })
 
   t.test('a subscription ahead of this node receives publications without history at once', async (t) => {
-    const place = { offset: 4 }
-    const read = async () => page(place.offset)
+    const position = { offset: 4 }
+    const read = async () => page(position.offset)
     const { connected, delivery } = coreRelay(undefined, { history: { read, remove: async () => undefined } })
     const deliver = (offset: number, data = String(offset)) =>
       delivery.publication(
@@ -465,7 +465,7 @@ t.test('a slow history', async (t) => {
       )
     const [first, second] = [await connected('1'), await connected('2')]
     await first.send({ id: 2, subscribe: { channel: 'floor:7' } })
-    place.offset = 5
+    position.offset = 5
     await second.send({ id: 2, subscribe: { channel: 'floor:7' } })
     deliver(0, '"now"')
     deliver(5)

@@ -96,7 +96,7 @@ t.test('a worker that is killed', async (t) => {
       await until(({ length }) => length >= count)
       t.same(
         publications.map(({ data, offset }) => [data.n, offset]),
-        Array.from({ length: count }, (_, place) => [place + 1, place + 1])
+        Array.from({ length: count }, (_, index) => [index + 1, index + 1])
       )
     }
   })
