@@ -181,9 +181,9 @@ t.test('documented responses of the gateway', async (t) => {
 
   for (const row of OWN.filter(({ path }) => path.startsWith('/api/health') || path.endsWith('/logout'))) {
     t.test(`the response to ${nameOf(row)} is as documented while backend and database are down`, async (t) => {
-      const nobody = `127.0.0.1:${await freePort()}`
+      const unreachable = `127.0.0.1:${await freePort()}`
       const gateway = await startGateway(t, {
-        env: { ...env, BACKEND_URL: `http://${nobody}`, DATABASE_URL: `postgres://a:b@${nobody}/c` }
+        env: { ...env, BACKEND_URL: `http://${unreachable}`, DATABASE_URL: `postgres://a:b@${unreachable}/c` }
       })
       const response = await gateway.send(row.path, good(row))
       isAsDocumented(t, row, response)

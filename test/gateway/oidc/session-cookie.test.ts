@@ -70,7 +70,7 @@ t.test('provider session cookie', async (t) => {
       visitor.setCookie(APP_HOST, SESSION, value)
       const { status } = await visitor.request(`${APP}/api/zones`)
       t.equal(status, 200, `${what}: the request goes on`)
-      t.same(exchangesIn(gateway.backend), [], `${what}: nobody is signed in`)
+      t.same(exchangesIn(gateway.backend), [], `${what}: no user is signed in`)
     }
     t.equal(visitor.cookie(APP_HOST, SESSION), undefined, 'and it is taken away')
   })

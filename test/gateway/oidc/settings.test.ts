@@ -79,7 +79,7 @@ t.test('OIDC settings', async (t) => {
     [
       { OIDC_REDIRECT_URI: 'https://app.example.com/callback' },
       'OIDC_REDIRECT_URI must have the path /auth/oidc/callback',
-      'nobody answers there'
+      'no server listens there'
     ],
     [
       { OIDC_REDIRECT_URI: 'https://other.example.com/auth/oidc/callback' },
@@ -127,7 +127,7 @@ t.test('OIDC settings', async (t) => {
     [
       { OIDC_ISSUER: '' },
       'OIDC_ISSUER is required with OIDC_CLIENT_ID, OIDC_CLIENT_SECRET and OIDC_REDIRECT_URI',
-      'it would sign nobody in'
+      'no user could sign in'
     ]
   ]
   for (const [change, error, why] of CASES) {

@@ -59,7 +59,7 @@ forBothRouteKinds(t, 'an upload over the limit', async (t, routeKind) => {
     t.same(
       logs.filter(({ level }) => Number(level) > 30),
       [],
-      'which is nothing to complain about'
+      'the gateway logs no warning'
     )
     request.destroy()
   })

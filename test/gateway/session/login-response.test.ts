@@ -165,7 +165,7 @@ t.test('session lifetime', async (t) => {
 })
 
 t.test('session user', async (t) => {
-  const nobody = { userId: null, email: null, displayName: null, role: null }
+  const noUser = { userId: null, email: null, displayName: null, role: null }
   const LONGEST = { userId: 'a'.repeat(128), email: 'a'.repeat(254), role: 'a'.repeat(64) }
   const users: readonly (readonly [string, unknown, object])[] = [
     ['a user has a numeric userId', { userId: 7 }, { userId: 7 }],
@@ -197,7 +197,7 @@ t.test('session user', async (t) => {
   for (const [what, user, expected] of users) {
     t.test(what, async (t) => {
       const found = session({ user })?.user
-      t.strictSame(found, { ...nobody, ...expected })
+      t.strictSame(found, { ...noUser, ...expected })
       t.ok(Value.Check(AuthUserSchema, found), 'it matches the schema of the session user')
     })
   }

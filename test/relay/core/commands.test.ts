@@ -67,11 +67,11 @@ t.test('connect', async (t) => {
     const { client } = coreRelay()
     const forger = client()
     await forger.send({ id: 1, connect: { token: 'a.b.c' } })
-    const nobody = client()
-    await nobody.send({ id: 1, connect: {} })
+    const withoutToken = client()
+    await withoutToken.send({ id: 1, connect: {} })
 
     t.equal(forger.closed, '3500 invalid token')
-    t.equal(nobody.closed, '3501 bad request')
+    t.equal(withoutToken.closed, '3501 bad request')
   })
 
   t.test('allow_anonymous_connect_without_token admits a client without a token', async (t) => {
