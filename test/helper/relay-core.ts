@@ -22,7 +22,7 @@ export const START_MS = 1_893_456_000_000
 
 export type Message = Readonly<Record<string, unknown>>
 
-const plainText: Framing = { codec: jsonCodec, frame: (message) => Buffer.from(message) }
+const plainText: Framing = { name: 'test', codec: jsonCodec, frame: (message) => Buffer.from(message) }
 
 /** A client connection without a network. It stores what is sent, and the test controls how much it accepts. */
 export class FakeSink implements ClientTransport {

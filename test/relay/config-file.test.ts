@@ -403,6 +403,16 @@ const EFFECTS: readonly (readonly [file: object, of: (config: RelayConfig) => un
     [true, 'room']
   ],
   [{ websocket: { message_size_limit: 1024 } }, (config) => config.client.messageSizeLimit, 1024],
+  [
+    { websocket: { compression: true, compression_min_size: 200, compression_level: 6 } },
+    (config) => config.client.compression,
+    { minBytes: 200, level: 6, maxDecompressedBytes: 65_536 }
+  ],
+  [
+    { websocket: { compression: true, message_size_limit: 1024, decompressed_message_size_limit: 4096 } },
+    (config) => config.client.compression?.maxDecompressedBytes,
+    4096
+  ],
   [{ http_api: { insecure: true } }, (config) => config.api.insecure, true],
   [{ http_api: { error_mode: 'transport' } }, (config) => config.api.errorMode, 'transport'],
   [{ http_api: { max_body_size: 1024 } }, (config) => config.api.maxBodyBytes, 1024],

@@ -261,6 +261,7 @@ const DEFAULTS = {
     historyMaxPublicationLimit: 300,
     recoveryMaxPublicationLimit: 300,
     messageSizeLimit: 65_536,
+    compression: null,
     userSubscribeToPersonal: false,
     personalChannelNamespace: '',
     includeConnectionTime: false

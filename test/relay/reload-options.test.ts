@@ -773,6 +773,8 @@ const restart = (before: unknown, after: unknown, also: ConfigFile = {}): Listed
   listed: 'needsRestart'
 })
 
+const COMPRESSION: ConfigFile = { websocket: { compression: true } }
+
 const OPTIONS: Readonly<Record<string, Row>> = {
   // For editors only.
   $schema: 'one value',
@@ -800,6 +802,15 @@ const OPTIONS: Readonly<Record<string, Row>> = {
     see: apiStatus('publish', { channel: 'room:1', data: 'x'.repeat(100) }),
     was: 413,
     is: 200
+  },
+  'websocket.compression': { before: false, after: true, listed: 'needsReconnect' },
+  'websocket.compression_min_size': { before: 0, after: 200, also: COMPRESSION, listed: 'needsReconnect' },
+  'websocket.compression_level': { before: 1, after: 6, also: COMPRESSION, listed: 'needsReconnect' },
+  'websocket.decompressed_message_size_limit': {
+    before: 65_536,
+    after: 131_072,
+    also: COMPRESSION,
+    listed: 'needsReconnect'
   },
   'websocket.message_size_limit': { before: 65_536, after: 131_072, listed: 'needsReconnect' },
   'uni_sse.enabled': { before: false, after: true, see: uniStatus('/connection/uni_sse'), was: 404, is: 200 },

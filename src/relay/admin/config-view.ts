@@ -29,6 +29,7 @@ const SHOWN_CLIENT_OPTIONS = [
   'historyMaxPublicationLimit',
   'recoveryMaxPublicationLimit',
   'messageSizeLimit',
+  'compression',
   'userSubscribeToPersonal',
   'personalChannelNamespace',
   'includeConnectionTime'

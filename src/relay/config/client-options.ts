@@ -1,10 +1,11 @@
 import { isOriginPattern } from '../../shared/origin-pattern.js'
-import type { ChannelRules, ClientOptions } from '../core/options.js'
+import type { ChannelRules, ClientOptions, CompressionOptions } from '../core/options.js'
 import { type ReportError, reportIn } from './file.js'
 import { durationMs, type RelayConfigFile } from './schema.js'
 import { claimRules } from './token-options.js'
 
 const SECOND_MS = 1000
+const DEFAULT_MESSAGE_BYTES = 65_536
 
 /** The client options of a configuration file, with defaults. */
 export const clientOptions = (
@@ -38,7 +39,8 @@ export const clientOptions = (
     positionMaxTimeLagMs: durationMs(file.channel_position_max_time_lag ?? '0'),
     historyMaxPublicationLimit: file.history_max_publication_limit ?? 300,
     recoveryMaxPublicationLimit: file.recovery_max_publication_limit ?? 300,
-    messageSizeLimit: websocket.message_size_limit ?? 65_536,
+    messageSizeLimit: websocket.message_size_limit ?? DEFAULT_MESSAGE_BYTES,
+    compression: websocket.compression ? compressionOptions(websocket) : null,
     userSubscribeToPersonal: personal.enabled ?? false,
     personalChannelNamespace: personal.personal_channel_namespace ?? '',
     includeConnectionTime: file.connect_include_server_time ?? false
@@ -50,6 +52,13 @@ export const clientOptions = (
     report('client.subscribe_to_user_personal_channel.personal_channel_namespace', 'must be one of the namespaces')
   return Object.freeze(options)
 }
+
+const compressionOptions = (file: NonNullable<RelayConfigFile['websocket']>): CompressionOptions =>
+  Object.freeze({
+    minBytes: file.compression_min_size ?? 0,
+    level: file.compression_level ?? 1,
+    maxDecompressedBytes: file.decompressed_message_size_limit ?? file.message_size_limit ?? DEFAULT_MESSAGE_BYTES
+  })
 
 const checkTimes = (options: ClientOptions, report: ReportError): void => {
   const { pingIntervalMs, pongTimeoutMs } = options

@@ -42,6 +42,11 @@ const NEEDS_RECONNECT: OptionReaders = {
   'client.subscribe_to_user_personal_channel.personal_channel_namespace': ({ client }) =>
     client.personalChannelNamespace,
   'websocket.message_size_limit': ({ client }) => client.messageSizeLimit,
+  // If compression is off, the other options have their defaults.
+  'websocket.compression': ({ client }) => client.compression !== null,
+  'websocket.compression_min_size': ({ client }) => client.compression?.minBytes ?? 0,
+  'websocket.compression_level': ({ client }) => client.compression?.level ?? 1,
+  'websocket.decompressed_message_size_limit': ({ client }) => client.compression?.maxDecompressedBytes ?? 65_536,
   'uni_websocket.message_size_limit': ({ unidirectional }) => unidirectional.webSocket.maxMessageBytes
 }
 

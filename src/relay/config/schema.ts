@@ -281,6 +281,16 @@ export const RelayConfigFileSchema = Type.Object(
       max_body_size: count('Gatehouse only: maximum size of a request body, in bytes.', 1, GIB, 1_048_576)
     }),
     websocket: section('WebSocket transport.', {
+      compression: flag(
+        'Compress messages for clients that support it. Costs CPU time, and 40 KB for a client that sends compressed messages.'
+      ),
+      compression_min_size: count('Shorter messages are not compressed, in bytes.', 0, 64 * 1024 * 1024, 0),
+      compression_level: count('1 is fast, 9 is small.', 1, 9, 1),
+      decompressed_message_size_limit: count(
+        'Maximum size of a compressed message from a client after decompression, in bytes. Default: message_size_limit.',
+        1,
+        64 * 1024 * 1024
+      ),
       message_size_limit: count('Maximum size of a message from a client, in bytes.', 1, 64 * 1024 * 1024, 65_536)
     }),
     engine: section('The engine, which stores history and presence and connects relay nodes.', {

@@ -374,6 +374,6 @@ export class Channel {
   }
 }
 
-/** Transport and codec determine the framing. Null without a filter. */
+/** Null without a filter. */
 const filterKey = ({ filter, outbox: { transport } }: Subscription): string | null =>
-  filter === null ? null : `${transport.name} ${transport.framing.codec.name} ${filter.text}`
+  filter === null ? null : `${transport.framing.name} ${filter.text}`

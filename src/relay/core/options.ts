@@ -2,6 +2,15 @@ import type { ClaimRules } from './tokens.js'
 
 // Options as plain validated values. All times are in milliseconds.
 
+export interface CompressionOptions {
+  /** Shorter messages are not compressed. */
+  readonly minBytes: number
+  /** Level of zlib, from 1 (fast) to 9 (small). */
+  readonly level: number
+  /** Maximum size of a message of a client after decompression. */
+  readonly maxDecompressedBytes: number
+}
+
 /** Options of a namespace. Everything that is not allowed is denied. */
 export interface ChannelOptions {
   readonly presence: boolean
@@ -91,6 +100,8 @@ export interface ClientOptions {
   readonly recoveryMaxPublicationLimit: number
   /** Maximum size of a message from a client in bytes. */
   readonly messageSizeLimit: number
+  /** WebSocket compression; null if it is off. */
+  readonly compression: CompressionOptions | null
   readonly userSubscribeToPersonal: boolean
   readonly personalChannelNamespace: string
   readonly includeConnectionTime: boolean

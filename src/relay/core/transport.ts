@@ -6,6 +6,8 @@ import type { Disconnect } from './codes.js'
  * are grouped by it, and a publication is encoded once per group.
  */
 export interface Framing {
+  /** Different for framings with different bytes. */
+  readonly name: string
   readonly codec: Codec
   frame(message: Encoded): Buffer
 }

@@ -1,5 +1,7 @@
-import { type Codec, payloadBytes } from '../core/codec.js'
+import { constants, deflateRawSync } from 'node:zlib'
+import { type Codec, type Encoded, payloadBytes } from '../core/codec.js'
 import { jsonCodec, unidirectionalJsonCodec } from '../core/json-codec.js'
+import type { CompressionOptions } from '../core/options.js'
 import type { Framing } from '../core/transport.js'
 import { protobufCodec } from '../protobuf/protobuf-codec.js'
 
@@ -10,46 +12,89 @@ const LENGTH_16 = 126
 const LENGTH_64 = 127
 
 /** A complete unmasked WebSocket frame in one buffer, which can be written to any number of sockets. */
-const webSocketFraming = (codec: Codec, firstByte: number): Framing => ({
+const webSocketFrame = (message: Encoded, firstByte: number): Buffer => {
+  const length = payloadBytes(message)
+  const header = length < LENGTH_16 ? 2 : length < 0x10000 ? 4 : 10
+  const frame = Buffer.allocUnsafe(header + length)
+  frame[0] = firstByte
+  if (header === 2) frame[1] = length
+  else if (header === 4) {
+    frame[1] = LENGTH_16
+    frame.writeUInt16BE(length, 2)
+  } else {
+    frame[1] = LENGTH_64
+    frame.writeUInt32BE(0, 2)
+    frame.writeUInt32BE(length, 6)
+  }
+  if (typeof message === 'string') frame.write(message, header, 'utf8')
+  else frame.set(message, header)
+  return frame
+}
+
+const webSocketFraming = (name: string, codec: Codec, firstByte: number): Framing => ({
+  name,
+  codec,
+  frame: (message) => webSocketFrame(message, firstByte)
+})
+
+export const webSocketTextFraming = webSocketFraming('websocket json', jsonCodec, TEXT_FRAME)
+export const webSocketBinaryFraming = webSocketFraming('websocket protobuf', protobufCodec, BINARY_FRAME)
+
+/** RSV1: the message is compressed (RFC 7692). */
+const COMPRESSED = 0x40
+/** The end of a flushed deflate stream, which is not sent. */
+const TAIL_BYTES = 4
+
+/**
+ * Frames for clients that accept compression without context takeover: each message is compressed alone, so that all
+ * subscribers of a group receive the same bytes and a connection needs no compressor of its own.
+ */
+const compressedFraming = (codec: Codec, firstByte: number, { minBytes, level }: CompressionOptions): Framing => ({
+  name: `websocket ${codec.name} deflate ${level} ${minBytes}`,
   codec,
   frame: (message) => {
-    const length = payloadBytes(message)
-    const header = length < LENGTH_16 ? 2 : length < 0x10000 ? 4 : 10
-    const frame = Buffer.allocUnsafe(header + length)
-    frame[0] = firstByte
-    if (header === 2) frame[1] = length
-    else if (header === 4) {
-      frame[1] = LENGTH_16
-      frame.writeUInt16BE(length, 2)
-    } else {
-      frame[1] = LENGTH_64
-      frame.writeUInt32BE(0, 2)
-      frame.writeUInt32BE(length, 6)
-    }
-    if (typeof message === 'string') frame.write(message, header, 'utf8')
-    else frame.set(message, header)
-    return frame
+    if (payloadBytes(message) < minBytes) return webSocketFrame(message, firstByte)
+    const deflated = deflateRawSync(message, { level, finishFlush: constants.Z_SYNC_FLUSH })
+    return webSocketFrame(deflated.subarray(0, -TAIL_BYTES), firstByte | COMPRESSED)
   }
 })
 
-export const webSocketTextFraming = webSocketFraming(jsonCodec, TEXT_FRAME)
-export const webSocketBinaryFraming = webSocketFraming(protobufCodec, BINARY_FRAME)
+export interface WebSocketFramings {
+  readonly text: Framing
+  readonly binary: Framing
+}
 
-export const unidirectionalWebSocketFraming = webSocketFraming(unidirectionalJsonCodec, TEXT_FRAME)
+export const plainFramings: WebSocketFramings = { text: webSocketTextFraming, binary: webSocketBinaryFraming }
+
+export const compressedFramings = (options: CompressionOptions): WebSocketFramings => ({
+  text: compressedFraming(jsonCodec, TEXT_FRAME, options),
+  binary: compressedFraming(protobufCodec, BINARY_FRAME, options)
+})
+
+export const unidirectionalWebSocketFraming = webSocketFraming('uni_websocket', unidirectionalJsonCodec, TEXT_FRAME)
 
 /** One line per message, for HTTP streaming. */
-const lines = (codec: Codec): Framing => ({ codec, frame: (message) => Buffer.from(`${message}\n`) })
+const lines = (name: string, codec: Codec): Framing => ({
+  name,
+  codec,
+  frame: (message) => Buffer.from(`${message}\n`)
+})
 
-export const lineFraming = lines(jsonCodec)
-export const unidirectionalLineFraming = lines(unidirectionalJsonCodec)
+export const lineFraming = lines('http_stream json', jsonCodec)
+export const unidirectionalLineFraming = lines('uni_http_stream', unidirectionalJsonCodec)
 
 /** Messages follow each other: each has its length in front. */
-export const byteStreamFraming: Framing = { codec: protobufCodec, frame: (message) => Buffer.from(message) }
+export const byteStreamFraming: Framing = {
+  name: 'http_stream protobuf',
+  codec: protobufCodec,
+  frame: (message) => Buffer.from(message)
+}
 
-const serverSentEvents = (codec: Codec): Framing => ({
+const serverSentEvents = (name: string, codec: Codec): Framing => ({
+  name,
   codec,
   frame: (message) => Buffer.from(`data: ${message.toString().replaceAll('\n', '\ndata: ')}\n\n`)
 })
 
-export const serverSentEventFraming = serverSentEvents(jsonCodec)
-export const unidirectionalEventFraming = serverSentEvents(unidirectionalJsonCodec)
+export const serverSentEventFraming = serverSentEvents('sse', jsonCodec)
+export const unidirectionalEventFraming = serverSentEvents('uni_sse', unidirectionalJsonCodec)

@@ -1,23 +1,26 @@
 import { isUtf8 } from 'node:buffer'
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { isDeepStrictEqual } from 'node:util'
 import { type RawData, type ServerOptions, WebSocket, WebSocketServer } from 'ws'
 import type { Client } from '../core/client.js'
+import type { Codec } from '../core/codec.js'
 import { DISCONNECT_INAPPROPRIATE_PROTOCOL, type Disconnect } from '../core/codes.js'
+import type { ClientOptions } from '../core/options.js'
 import type { Relay } from '../core/relay.js'
 import type { ClientTransport, Framing } from '../core/transport.js'
 import { parseConnectRequest } from '../core/unidirectional-connect.js'
 import { type Admitted, bearerToken, type ClientAdmission, connectInQuery, requestsProtobuf } from './admission.js'
-import { unidirectionalWebSocketFraming, webSocketBinaryFraming, webSocketTextFraming } from './framing.js'
+import { compressedFramings, plainFramings, unidirectionalWebSocketFraming, type WebSocketFramings } from './framing.js'
 import type { RequestErrors } from './respond.js'
 import type { Upgrade } from './websocket-upgrade.js'
 
 const EMPTY = Buffer.alloc(0)
 /** Created once: all connections share them. */
-const PROTOCOL_PINGS: ReadonlyMap<Framing, Buffer> = new Map(
-  [webSocketTextFraming, webSocketBinaryFraming, unidirectionalWebSocketFraming].map((framing) => [
-    framing,
-    framing.frame(framing.codec.ping)
+const PROTOCOL_PINGS: ReadonlyMap<Codec, Buffer> = new Map(
+  [plainFramings.text, plainFramings.binary, unidirectionalWebSocketFraming].map(({ codec, frame }) => [
+    codec,
+    frame(codec.ping)
   ])
 )
 /** A WebSocket ping frame: FIN and the opcode, no payload. */
@@ -51,7 +54,7 @@ class WebSocketTransport implements ClientTransport {
   }
 
   get pingBytes(): Buffer {
-    return this.hasOwnPings ? PING_FRAME : (PROTOCOL_PINGS.get(this.framing) ?? PING_FRAME)
+    return this.hasOwnPings ? PING_FRAME : (PROTOCOL_PINGS.get(this.framing.codec) ?? PING_FRAME)
   }
 
   onceDrained(callback: () => void): void {
@@ -94,18 +97,27 @@ class ClosingWebSocket extends WebSocket {
 const CLOSE_TIMEOUT_MS = 5000
 
 /** Connects an upgraded WebSocket to the relay. */
-type Accept = (ws: ClosingWebSocket, request: IncomingMessage, socket: Duplex, address: string) => void
+type Accept = (
+  ws: ClosingWebSocket,
+  request: IncomingMessage,
+  socket: Duplex,
+  address: string,
+  compressed: WebSocketFramings | null
+) => void
+
+type MessageOptions = Pick<ClientOptions, 'messageSizeLimit' | 'compression'>
 
 /** Handles the handshakes of `/connection/websocket`. */
 export const webSocketUpgrade = (relay: Relay, admission: ClientAdmission, errors: RequestErrors): Upgrade =>
   upgradeWith(
     admission,
     errors,
-    () => relay.clientOptions.messageSizeLimit,
-    (ws, { url = '' }, socket, address) => {
+    () => relay.clientOptions,
+    (ws, { url = '' }, socket, address, compressed) => {
       const hasOwnPings = url.includes('cf_ws_frame_ping_pong=true')
       const isProtobuf = ws.protocol === PROTOBUF_SUBPROTOCOL || requestsProtobuf(url)
-      const framing = isProtobuf ? webSocketBinaryFraming : webSocketTextFraming
+      const framings = ws.extensions.includes(DEFLATE) && compressed !== null ? compressed : plainFramings
+      const framing = isProtobuf ? framings.binary : framings.text
       listen(ws, relay.connect(new WebSocketTransport(ws, framing, socket, address, hasOwnPings)))
     }
   )
@@ -117,7 +129,8 @@ export const unidirectionalWebSocketUpgrade = (
   errors: RequestErrors,
   maxMessageBytes: () => number
 ): Upgrade => {
-  const upgrade = upgradeWith(admission, errors, maxMessageBytes, (ws, request, socket, address) => {
+  const options = (): MessageOptions => ({ messageSizeLimit: maxMessageBytes(), compression: null })
+  const upgrade = upgradeWith(admission, errors, options, (ws, request, socket, address) => {
     const transport = new WebSocketTransport(ws, unidirectionalWebSocketFraming, socket, address, false)
     const client = relay.connectUnidirectional(transport, bearerToken(request))
     listen(ws, client)
@@ -134,20 +147,21 @@ export const unidirectionalWebSocketUpgrade = (
 const upgradeWith = (
   admission: ClientAdmission,
   errors: RequestErrors,
-  maxMessageBytes: () => number,
+  options: () => MessageOptions,
   connect: Accept
 ): Upgrade => {
-  let server = createServer(maxMessageBytes())
+  let server = createServer(options())
 
   const accept = (request: IncomingMessage, socket: Duplex, head: Buffer, { address, release }: Admitted): void => {
     socket.once('close', release)
     // The option may have changed with a reload. Existing connections keep their limit.
-    const limit = maxMessageBytes()
-    if (limit !== server.maxPayload) server = createServer(limit)
+    const current = options()
+    if (!isDeepStrictEqual(current, server.options)) server = createServer(current)
     const { headers } = request
     // The Python SDK up to 0.6.0 sends this header with an empty value, which `ws` would reject with 400.
     if (headers['sec-websocket-protocol']?.trim() === '') delete headers['sec-websocket-protocol']
-    server.handleUpgrade(request, socket, head, (ws) => connect(ws, request, socket, address))
+    const { compressed } = server
+    server.handleUpgrade(request, socket, head, (ws) => connect(ws, request, socket, address, compressed))
   }
 
   const admit = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
@@ -173,24 +187,34 @@ const PROTOBUF_SUBPROTOCOL = 'centrifuge-protobuf'
 const SUBPROTOCOLS: ReadonlySet<string> = new Set(['centrifuge-json', PROTOBUF_SUBPROTOCOL])
 
 interface UpgradeServer extends Pick<InstanceType<typeof WebSocketServer<typeof ClosingWebSocket>>, 'handleUpgrade'> {
-  readonly maxPayload: number
+  readonly options: MessageOptions
+  /** Shared by all connections of the server, so that their subscribers share groups. */
+  readonly compressed: WebSocketFramings | null
 }
 
-const createServer = (maxPayload: number): UpgradeServer => {
+const DEFLATE = 'permessage-deflate'
+
+const createServer = ({ messageSizeLimit, compression }: MessageOptions): UpgradeServer => {
   // @types/ws does not have `closeTimeout` yet.
   const options: ServerOptions<typeof ClosingWebSocket> & { closeTimeout: number } = {
     noServer: true,
     WebSocket: ClosingWebSocket,
     clientTracking: false,
-    perMessageDeflate: false,
+    // Without context takeover, no connection keeps a compressor, and a compressed message is the same for all clients.
+    perMessageDeflate: compression !== null && { serverNoContextTakeover: true, clientNoContextTakeover: true },
     autoPong: false,
     // In the client's order of preference. The official client requests none for JSON.
     handleProtocols: (offered) => [...offered].find((name) => SUBPROTOCOLS.has(name)) ?? false,
-    maxPayload,
+    // `ws` applies it to messages before and after decompression.
+    maxPayload: Math.max(messageSizeLimit, compression?.maxDecompressedBytes ?? 0),
     closeTimeout: CLOSE_TIMEOUT_MS
   }
   const server = new WebSocketServer(options)
-  return { maxPayload, handleUpgrade: server.handleUpgrade.bind(server) }
+  return {
+    options: { messageSizeLimit, compression },
+    compressed: compression === null ? null : compressedFramings(compression),
+    handleUpgrade: server.handleUpgrade.bind(server)
+  }
 }
 
 const ignore = (): void => undefined
