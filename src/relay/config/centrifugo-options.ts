@@ -111,7 +111,7 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
   enable_unreleased_features: 'remove it'
 }
 
-/** What to use in place of the option at `path`; null if Centrifugo does not have it either. */
+/** The advice for an unsupported option of Centrifugo; null for an option that Centrifugo does not have. */
 export const alternativeTo = (path: string): string | null => {
   const steps = path.replace(/^channel\.(?:namespaces\[\d+\]|without_namespace)\./, 'namespace.').split('.')
   for (let length = steps.length; length > 0; length--) {

@@ -287,7 +287,7 @@ export const RelayConfigFileSchema = Type.Object(
       compression_min_size: count('Shorter messages are not compressed, in bytes.', 0, 64 * 1024 * 1024, 0),
       compression_level: count('1 is fast, 9 is small.', 1, 9, 1),
       decompressed_message_size_limit: count(
-        'Maximum size of a compressed message from a client after decompression, in bytes. Default: message_size_limit.',
+        'With compression, the maximum size of a message from a client after decompression, in bytes. Default: message_size_limit.',
         1,
         64 * 1024 * 1024
       ),

@@ -37,7 +37,7 @@ export const parseTagFilter = (node: unknown): TagFilter | null => {
   return parsed === null ? null : { text: JSON.stringify(parsed.canonical), matches: parsed.test }
 }
 
-/** What may still be parsed. It bounds the depth too. */
+/** The nodes and values that a filter may still have. The number of nodes bounds its depth too. */
 interface Budget {
   nodes: number
   values: number

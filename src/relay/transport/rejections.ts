@@ -123,7 +123,7 @@ class RecentCounts {
 const PERIOD_MS = 10_000
 
 interface Period {
-  /** Of the last occurrence that was not logged. */
+  /** The fields of the last warning that was not logged. */
   facts: object
   unlogged: number
 }

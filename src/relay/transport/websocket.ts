@@ -205,8 +205,8 @@ const createServer = ({ messageSizeLimit, compression }: MessageOptions): Upgrad
     autoPong: false,
     // In the client's order of preference. The official client requests none for JSON.
     handleProtocols: (offered) => [...offered].find((name) => SUBPROTOCOLS.has(name)) ?? false,
-    // `ws` applies it to messages before and after decompression.
-    maxPayload: Math.max(messageSizeLimit, compression?.maxDecompressedBytes ?? 0),
+    // `ws` applies it before and after decompression, so one limit covers both.
+    maxPayload: compression?.maxDecompressedBytes ?? messageSizeLimit,
     closeTimeout: CLOSE_TIMEOUT_MS
   }
   const server = new WebSocketServer(options)
