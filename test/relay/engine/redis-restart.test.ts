@@ -8,7 +8,8 @@ import { ALL, Delivered, WITH_HISTORY } from './contract.js'
 import { redisEngine } from './redis-fixture.js'
 
 const PREFIX = 'restart'
-const APPEND_ONLY = ['--appendonly', 'yes']
+// With the default, `everysec`, Redis postpones writes to the file while a slow disk is busy, and a crash loses them.
+const APPEND_ONLY = ['--appendonly', 'yes', '--appendfsync', 'always']
 
 /** A node that is subscribed to `ns:1`. */
 const startNode = async (t: Test, port: number) => {
