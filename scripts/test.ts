@@ -6,6 +6,7 @@ import { delimiter, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { print, runCommand, UsageError, UserError } from './lib/command.js'
 import { prepareJavaSdk } from './lib/java-sdk.js'
+import { prepareCrds, prepareHelm, prepareKubernetesSchemas } from './lib/kubernetes-tools.js'
 import { installNode } from './lib/node-version.js'
 import { PYTHON_SDK_VERSIONS, preparePythonSdk } from './lib/python-sdk.js'
 import { ROOT } from './lib/root.js'
@@ -56,6 +57,9 @@ const main = async (args: readonly string[], processEnv: NodeJS.ProcessEnv): Pro
   await prepareServices(services, machine, print)
   for (const version of PYTHON_SDK_VERSIONS)
     print(`Python SDK ${version}: ${await preparePythonSdk(version, machine, print)}`)
+  print(`Helm: ${await prepareHelm(machine, print)}`)
+  print(`Kubernetes schemas: ${await prepareKubernetesSchemas(machine, print)}`)
+  print(`CRDs: ${(await prepareCrds(machine, print)).join(', ')}`)
   if (missingServices([java, maven], machine).length === 0) print(`Java SDK: ${prepareJavaSdk(machine)}`)
 
   print('== tests')

@@ -150,7 +150,8 @@ t.test('dashboards, alerts and docs use only metrics of the programs', async (t)
 
 t.test('Prometheus configuration', async (t) => {
   t.test('promtool accepts the scrape configuration and the alerts', async (t) => {
-    t.match(await runTool(t, 'promtool', ['check', 'config', 'deploy/prometheus/prometheus.yml']), 'SUCCESS')
+    for (const name of ['prometheus', 'kubernetes'])
+      t.match(await runTool(t, 'promtool', ['check', 'config', `deploy/prometheus/${name}.yml`]), 'SUCCESS')
     t.match(await runTool(t, 'promtool', ['check', 'rules', ALERTS]), `SUCCESS: ${alerts.length} rules found`)
   })
 

@@ -1,0 +1,44 @@
+{{- /* Arguments of the first two: a list of the root context and the component. */ -}}
+
+{{- define "gatehouse.name" -}}
+{{ (index . 0).Release.Name }}-{{ index . 1 }}
+{{- end }}
+
+{{- define "gatehouse.labels" -}}
+{ app.kubernetes.io/name: gatehouse, app.kubernetes.io/instance: {{ (index . 0).Release.Name }}, app.kubernetes.io/component: {{ index . 1 }} }
+{{- end }}
+
+{{- define "gatehouse.image" -}}
+{{- $image := (index . 0).Values.image -}}
+{{ $image.prefix }}gatehouse-{{ index . 1 }}:{{ $image.tag | default (index . 0).Chart.AppVersion }}
+{{- end }}
+
+{{- /* Settings as the data of a ConfigMap, whose values are strings. */ -}}
+{{- define "gatehouse.settings" -}}
+{{- range $name, $value := . }}
+{{ $name }}: {{ $value | toString | quote }}
+{{- end }}
+{{- end }}
+
+{{- define "gatehouse.gatewaySettings" -}}
+{{- $settings := dict "PUBLIC_URL" (printf "https://%s" .Values.hosts.app) }}
+{{- with .Values.gateway.oidc }}{{ if .issuer }}
+{{- $_ := set $settings "OIDC_ISSUER" .issuer }}
+{{- $_ := set $settings "OIDC_CLIENT_ID" (required "gateway.oidc.clientId is required with gateway.oidc.issuer" .clientId) }}
+{{- $_ := set $settings "OIDC_CLIENT_SECRET_FILE" "/run/secrets/gatehouse/oidc_client_secret" }}
+{{- $_ := set $settings "SESSION_SECRET_FILE" "/run/secrets/gatehouse/session_secret" }}
+{{- end }}{{ end }}
+{{- if .Values.gateway.web.image }}{{ $_ := set $settings "WEB_ROOT" "/web" }}{{ end }}
+{{- $_ := required "gateway.settings.BACKEND_URL is required" .Values.gateway.settings.BACKEND_URL }}
+{{- include "gatehouse.settings" (merge (dict) .Values.gateway.settings $settings) }}
+{{- end }}
+
+{{- define "gatehouse.relaySettings" -}}
+{{- $settings := dict "RELAY_ALLOWED_ORIGINS" (printf "https://%s" .Values.hosts.app) "RELAY_CONFIG" "/etc/gatehouse/relay.json" }}
+{{- include "gatehouse.settings" (merge (dict) .Values.relay.settings $settings) }}
+{{- end }}
+
+{{- /* The paths of the relay that browsers use. */ -}}
+{{- define "gatehouse.clientPaths" -}}
+[/connection/websocket, /connection/http_stream, /connection/sse, /connection/uni_websocket, /connection/uni_http_stream, /connection/uni_sse, /emulation]
+{{- end }}

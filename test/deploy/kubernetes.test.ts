@@ -1,0 +1,321 @@
+import { spawnSync } from 'node:child_process'
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { parse } from 'yaml'
+import packageFile from '../../package.json' with { type: 'json' }
+import { prepareCrds, prepareHelm, prepareKubernetesSchemas } from '../../scripts/lib/kubernetes-tools.js'
+import { CHART, CHART_COPIES, MANIFESTS, manifests, renderChart } from '../../scripts/lib/manifests.js'
+import { thisMachine } from '../../scripts/lib/services.js'
+import { gatewayConfig } from '../../src/gateway/config.js'
+import { relayConfig } from '../../src/relay/config/config.js'
+import { environment } from '../helper/environment.js'
+import { crdValidator, type Manifest, manifestOf, manifestsOf } from './kubernetes-manifests.js'
+import { isSetting, missingSettings, PROGRAMS } from './program-settings.js'
+import { shipped } from './shipped.js'
+
+const machine = thisMachine(environment.all)
+const silent = (): void => undefined
+
+const read = (name: string): Manifest[] => manifestsOf(shipped(`deploy/kubernetes/${name}.yaml`))
+
+const FILES = [
+  'gateway-api.yaml',
+  'gateway.yaml',
+  'ingress.yaml',
+  'monitoring.yaml',
+  'network-policies.yaml',
+  'relay.yaml'
+]
+const CLIENT_PATHS = [
+  '/connection/websocket',
+  '/connection/http_stream',
+  '/connection/sse',
+  '/connection/uni_websocket',
+  '/connection/uni_http_stream',
+  '/connection/uni_sse',
+  '/emulation'
+]
+
+const labelsOf = (program: string) => ({
+  'app.kubernetes.io/name': 'gatehouse',
+  'app.kubernetes.io/instance': 'gatehouse',
+  'app.kubernetes.io/component': program
+})
+
+for (const program of PROGRAMS) {
+  t.test(`${program}.yaml`, async (t) => {
+    const all = read(program)
+    const labels = labelsOf(program)
+    const port = program === 'gateway' ? 3000 : 8100
+    const deployment = manifestOf(all, 'Deployment').spec
+    const pod = deployment.template.spec
+    const [container] = pod.containers
+
+    t.test(`${program}.yaml contains one document of each kind`, async (t) => {
+      t.same(all.map(({ kind }) => kind).toSorted(), [
+        ...(program === 'relay' ? ['ConfigMap'] : []),
+        ...['ConfigMap', 'Deployment', 'HorizontalPodAutoscaler', 'PodDisruptionBudget', 'Service']
+      ])
+      t.same(
+        all.map(({ metadata }) => metadata.labels),
+        all.map(() => labels)
+      )
+    })
+
+    t.test(`the selectors in ${program}.yaml match the labels of the pods`, async (t) => {
+      t.same(deployment.template.metadata.labels, labels)
+      t.same(deployment.selector.matchLabels, labels)
+      t.match(manifestOf(all, 'Service').spec, { selector: labels, ports: [{ port, targetPort: 'http' }] })
+      t.match(manifestOf(all, 'PodDisruptionBudget').spec, { selector: { matchLabels: labels }, maxUnavailable: 1 })
+      t.match(container.ports, [{ name: 'http', containerPort: port }])
+    })
+
+    t.test(`${program}.yaml sets all required settings and no unknown ones`, async (t) => {
+      const names = Object.keys(manifestOf(all, 'ConfigMap', `gatehouse-${program}`).data ?? {})
+      t.same(
+        names.filter((name) => !isSetting(program, name)),
+        []
+      )
+      t.same(missingSettings(program, names), [])
+      t.match(container.envFrom, [{ configMapRef: { name: `gatehouse-${program}` } }])
+    })
+
+    t.test(`the probes in ${program}.yaml use existing endpoints`, async (t) => {
+      const { livenessProbe, readinessProbe } = container
+      if (program === 'gateway') t.equal(livenessProbe.httpGet.path, '/api/health')
+      else t.same(livenessProbe.tcpSocket, { port: 'http' }, '/health is 503 while Redis is down')
+      t.equal(readinessProbe.httpGet.path, program === 'gateway' ? '/api/health/ready' : '/health')
+    })
+
+    t.test(`the container of ${program}.yaml runs unprivileged on a read-only file system`, async (t) => {
+      t.match(pod.securityContext, { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
+      t.equal(pod.automountServiceAccountToken, false)
+      t.same(container.securityContext, {
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] }
+      })
+    })
+
+    t.test(`a roll-out of ${program}.yaml keeps all replicas available`, async (t) => {
+      t.match(deployment.strategy.rollingUpdate, { maxUnavailable: 0, maxSurge: 1 })
+      t.equal(deployment.replicas, undefined, 'the autoscaler sets the number of replicas')
+      const preStopSeconds = Number(container.lifecycle.preStop.exec.command[1])
+      t.ok(pod.terminationGracePeriodSeconds > preStopSeconds + 15, 'longer than the shutdown of the program')
+    })
+  })
+}
+
+t.test('the relays in relay.yaml share a Redis and scale by their connections', async (t) => {
+  t.match(manifestOf(read('relay'), 'ConfigMap', 'gatehouse-relay').data, { RELAY_ENGINE: 'redis' })
+  t.match(manifestOf(read('relay'), 'HorizontalPodAutoscaler').spec, {
+    scaleTargetRef: { kind: 'Deployment', name: 'gatehouse-relay' },
+    metrics: [{ type: 'Pods', pods: { metric: { name: 'centrifugo_node_num_clients' } } }]
+  })
+})
+
+t.test('the relay accepts the config file of relay.yaml, mounted where RELAY_CONFIG points', async (t) => {
+  const all = read('relay')
+  const { RELAY_CONFIG = '' } = manifestOf(all, 'ConfigMap', 'gatehouse-relay').data ?? {}
+  const file = manifestOf(all, 'ConfigMap', 'gatehouse-relay-config').data?.['relay.json'] ?? ''
+  const secrets = { REALTIME_HMAC_SECRET: 'a', REALTIME_API_KEY: 'b' }
+  const config = relayConfig({ RELAY_CONFIG, ...secrets }, () => file)
+  t.same([...config.channels.namespaces.keys()], ['floor', 'global'])
+
+  const pod = manifestOf(all, 'Deployment').spec.template.spec
+  const mount = pod.containers[0].volumeMounts.find(({ name }: { name: string }) => name === 'config')
+  t.equal(RELAY_CONFIG, `${mount.mountPath}/relay.json`)
+  t.match(
+    pod.volumes.find(({ name }: { name: string }) => name === 'config'),
+    { configMap: { name: 'gatehouse-relay-config' } }
+  )
+})
+
+t.test('proxies reach the client transports of the relay only', async (t) => {
+  const ingress = manifestOf(read('ingress'), 'Ingress', 'gatehouse-relay').spec
+  t.same(
+    ingress.rules[0].http.paths.map(({ path, pathType }: { path: string; pathType: string }) => [path, pathType]),
+    CLIENT_PATHS.map((path) => [path, 'Exact'])
+  )
+  const route = manifestOf(read('gateway-api'), 'HTTPRoute', 'gatehouse-relay').spec
+  t.same(
+    route.rules[0].matches,
+    CLIENT_PATHS.map((value) => ({ path: { type: 'Exact', value } }))
+  )
+})
+
+t.test('Ingress and Gateway API route each host to its service', async (t) => {
+  for (const { metadata, spec } of read('ingress')) {
+    for (const { backend } of spec.rules[0].http.paths)
+      t.same(backend, { service: { name: metadata.name, port: { name: 'http' } } })
+  }
+  const routes = read('gateway-api').filter(({ kind }) => kind === 'HTTPRoute')
+  const { listeners } = manifestOf(read('gateway-api'), 'Gateway').spec
+  for (const { spec } of routes) {
+    const [{ name, sectionName }] = spec.parentRefs
+    t.equal(name, 'gatehouse')
+    const listener = listeners.find((one: { name: string }) => one.name === sectionName)
+    if (listener.hostname !== undefined) t.same(spec.hostnames, [listener.hostname])
+  }
+  for (const [name, port] of [
+    ['gatehouse-gateway', 3000],
+    ['gatehouse-relay', 8100]
+  ])
+    t.match(routes.find(({ metadata }) => metadata.name === name)?.spec.rules, [{ backendRefs: [{ name, port }] }])
+})
+
+t.test('network policies cover both programs in both directions', async (t) => {
+  const policies = read('network-policies')
+  for (const program of PROGRAMS) {
+    const { spec } = manifestOf(policies, 'NetworkPolicy', `gatehouse-${program}`)
+    t.same(spec.podSelector.matchLabels, labelsOf(program))
+    t.same(spec.policyTypes, ['Ingress', 'Egress'])
+    t.match(spec.egress, [{ ports: [{ port: 53, protocol: 'UDP' }, { port: 53 }] }])
+    for (const { from, ports } of spec.ingress) {
+      t.ok(from.length > 0, 'an empty list would permit every source')
+      t.same(ports, [{ port: 'http' }])
+    }
+  }
+})
+
+t.test('Helm', async (t) => {
+  const helm = await prepareHelm(machine, silent)
+  const REQUIRED = ['--set', 'gateway.settings.BACKEND_URL=http://backend:4000']
+  const render = (...args: readonly string[]): Manifest[] =>
+    [...renderChart(helm, [...REQUIRED, ...args]).values()].flatMap(manifestsOf)
+  const settingsOf = (all: readonly Manifest[], program: string): Readonly<Record<string, string>> =>
+    manifestOf(all, 'ConfigMap', `gatehouse-${program}`).data ?? {}
+
+  t.test('helm lint reports nothing about the chart', async (t) => {
+    const { status, stdout } = spawnSync(helm, ['lint', '--strict', CHART, ...REQUIRED], { encoding: 'utf8' })
+    t.equal(status, 0, stdout)
+    t.notMatch(stdout, /\[(?:WARNING|ERROR)\]/)
+  })
+
+  t.test('deploy/kubernetes has the rendered files of the chart', async (t) => {
+    const rendered = manifests(helm)
+    t.same([...rendered.keys()].toSorted(), FILES)
+    t.same(readdirSync(MANIFESTS).toSorted(), [...rendered.keys(), 'values.yaml'].toSorted())
+    for (const [name, text] of rendered) t.equal(shipped(`deploy/kubernetes/${name}`), text, 'run `npm run manifests`')
+  })
+
+  t.test('the chart has the version of the project', async (t) => {
+    const { version, appVersion } = parse(shipped('deploy/helm/Chart.yaml'))
+    t.same({ version, appVersion }, { version: packageFile.version, appVersion: packageFile.version })
+    const { image } = manifestOf(render(), 'Deployment', 'gatehouse-relay').spec.template.spec.containers[0]
+    t.equal(image, `gatehouse-relay:${packageFile.version}`)
+  })
+
+  t.test('wrong values of the chart are rejected by name', async (t) => {
+    const message = (args: readonly string[]): string => {
+      try {
+        renderChart(helm, args)
+        return 'rendered'
+      } catch (error) {
+        return String(error)
+      }
+    }
+    t.match(message([]), 'gateway.settings.BACKEND_URL is required')
+    t.match(message([...REQUIRED, '--set', 'gatway.secretName=x']), 'gatway')
+    t.match(message([...REQUIRED, '--set', 'relay.autoscaling.maxReplicas=many']), 'maxReplicas')
+    t.match(
+      message([...REQUIRED, '--set', 'gateway.oidc.issuer=https://login.example.com']),
+      'gateway.oidc.clientId is required'
+    )
+    t.match(message([...REQUIRED, '--set', 'gatewayApi.enabled=true']), 'gatewayApi.className is required')
+  })
+
+  t.test('gateway.oidc configures sign-in and permits connections to the provider', async (t) => {
+    const all = render('--set', 'gateway.oidc.issuer=https://login.example.com,gateway.oidc.clientId=gatehouse')
+    const settings = settingsOf(all, 'gateway')
+    const values = Object.entries(settings).map(([name, value]) =>
+      name.endsWith('_FILE') ? [name.slice(0, -'_FILE'.length), `a long secret from the file ${value}`] : [name, value]
+    )
+    const config = gatewayConfig({ ...Object.fromEntries(values), REDIS_URL: 'redis://redis:6379' })
+    t.match(config.oidc, { clientId: 'gatehouse' })
+    t.match(manifestOf(all, 'NetworkPolicy', 'gatehouse-gateway').spec.egress.at(-1), { ports: [{ port: 443 }] })
+  })
+
+  t.test('gateway.web copies the files of an image into WEB_ROOT', async (t) => {
+    const all = render('--set', 'gateway.web.image=page:1.0.0,gateway.web.path=/dist')
+    t.match(settingsOf(all, 'gateway'), { WEB_ROOT: '/web' })
+    const pod = manifestOf(all, 'Deployment', 'gatehouse-gateway').spec.template.spec
+    const [web] = pod.initContainers
+    t.same(web.command, ['cp', '-r', '--preserve=timestamps', '/dist/.', '/web'])
+    t.match(pod.containers[0].volumeMounts, [{}, {}, { name: 'web', mountPath: '/web', readOnly: true }])
+    t.match(pod.volumes, [{}, {}, { name: 'web', emptyDir: {} }])
+  })
+
+  t.test('RELAY_UPSTREAM opens the network between gateway and relay', async (t) => {
+    const all = render('--set', 'gateway.settings.RELAY_UPSTREAM=http://gatehouse-relay:8100')
+    const gateway = manifestOf(all, 'NetworkPolicy', 'gatehouse-gateway').spec
+    t.match(gateway.egress.at(-1), {
+      to: [{ podSelector: { matchLabels: labelsOf('relay') } }],
+      ports: [{ port: 8100 }]
+    })
+    const relay = manifestOf(all, 'NetworkPolicy', 'gatehouse-relay').spec
+    t.match(relay.ingress[0].from.at(-1), { podSelector: { matchLabels: labelsOf('gateway') } })
+  })
+
+  t.test('a changed setting or config file restarts the pods', async (t) => {
+    const checksum = (program: string, ...args: string[]): string =>
+      manifestOf(render(...args), 'Deployment', `gatehouse-${program}`).spec.template.metadata.annotations[
+        'checksum/settings'
+      ]
+    t.not(checksum('gateway'), checksum('gateway', '--set', 'gateway.settings.LOG_LEVEL=warn'))
+    t.not(checksum('relay'), checksum('relay', '--set', 'relay.config.client.ping_interval=20s'))
+    t.equal(checksum('relay'), checksum('relay', '--set', 'gateway.settings.LOG_LEVEL=warn'))
+  })
+
+  t.test('the chart contains the alerts and the dashboards of deploy/', async (t) => {
+    for (const [copy, source] of Object.entries(CHART_COPIES))
+      t.equal(shipped(`deploy/helm/${copy}`), shipped(source), 'run `npm run manifests`')
+    const all = render('--set', 'monitoring.enabled=true,monitoring.dashboards=true')
+    t.same(manifestOf(all, 'PrometheusRule').spec, parse(shipped('deploy/prometheus/gatehouse-alerts.yml')))
+    const data = manifestOf(all, 'ConfigMap', 'gatehouse-dashboards').data ?? {}
+    for (const program of PROGRAMS)
+      t.same(JSON.parse(data[`gatehouse-${program}.json`] ?? ''), JSON.parse(shipped(`deploy/grafana/${program}.json`)))
+  })
+
+  t.test('every rendered resource conforms to its schema', async (t) => {
+    const variants = [
+      [
+        '--set',
+        'gatewayApi.enabled=true,gatewayApi.className=example,monitoring.enabled=true,monitoring.dashboards=true'
+      ],
+      [
+        '--set',
+        'gateway.oidc.issuer=https://login.example.com,gateway.oidc.clientId=gatehouse,gateway.web.image=page:1,relay.autoscaling.connections=0,image.pullSecrets[0].name=pull'
+      ]
+    ]
+    const validateCrd = crdValidator(await prepareCrds(machine, silent))
+    for (const args of variants) {
+      const all = render(...args)
+      const isBuiltIn = ({ apiVersion }: Manifest): boolean => !/monitoring|gateway\.networking/.test(apiVersion)
+      t.same(await kubernetesErrors(t, all.filter(isBuiltIn)), [])
+      t.same(all.filter((one) => !isBuiltIn(one)).flatMap(validateCrd), [])
+    }
+  })
+
+  t.test('the schemas find misspelled fields', async (t) => {
+    const [route] = read('gateway-api').filter(({ kind }) => kind === 'HTTPRoute')
+    const validateCrd = crdValidator(await prepareCrds(machine, silent))
+    t.match(validateCrd({ ...(route as Manifest), spec: { ...route?.spec, hostname: ['a'] } }), [/hostname/])
+    const service = manifestOf(read('gateway'), 'Service')
+    const wrong = { ...service, spec: { ...service.spec, selectors: {} } }
+    t.match(await kubernetesErrors(t, [wrong]), [/1\.25.*selectors/, /1\.37.*selectors/])
+  })
+})
+
+/** Errors of built-in resources in the oldest supported and the newest version of Kubernetes. */
+const kubernetesErrors = async (t: Test, all: readonly Manifest[]): Promise<string[]> => {
+  const python = await prepareKubernetesSchemas(machine, silent)
+  const file = join(t.testdir(), 'manifests.yaml')
+  writeFileSync(file, all.map((one) => JSON.stringify(one)).join('\n---\n'))
+  const args = ['-m', 'kubernetes_validate', '--strict', '-k', '1.25', '-k', '1.37', file]
+  const { stdout, stderr } = spawnSync(python, args, { encoding: 'utf8' })
+  const lines = `${stdout}${stderr}`.trim().split('\n')
+  t.equal(lines.length, 2 * all.length, 'one line for each resource and version')
+  return lines.filter((line) => !line.startsWith('INFO '))
+}
