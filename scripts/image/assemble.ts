@@ -23,12 +23,17 @@ const isProgram = (name: string): name is Program => Object.hasOwn(PROGRAMS, nam
 
 export const assemble = (root: string, program: Program, into: string): void => {
   rmSync(into, { recursive: true, force: true })
-  for (const part of PROGRAMS[program]) copy(join(root, 'dist', part), join(into, 'dist', part), isRuntimeFile)
+  for (const part of PROGRAMS[program]) copyProgram(join(root, 'dist', part), join(into, 'dist', part))
   const { packages, missing } = importsOf(join(into, 'dist'))
   if (missing.length > 0) throw new Error(missing.join('\n'))
-  for (const folder of packageFolders(root, packages))
-    copy(join(root, folder), join(into, folder), isRuntimeFileOfPackage)
+  for (const folder of packageFolders(root, packages)) copyPackage(join(root, folder), join(into, folder))
 }
+
+/** Copies compiled files without types and source maps. */
+export const copyProgram = (from: string, into: string): void => copy(from, into, isRuntimeFile)
+
+/** Copies an installed package with its licence, without tests, types, source maps and documentation. */
+export const copyPackage = (from: string, into: string): void => copy(from, into, isRuntimeFileOfPackage)
 
 const copy = (from: string, into: string, isIncluded: (path: string) => boolean): void =>
   cpSync(from, into, { recursive: true, dereference: true, filter: (path) => isIncluded(relative(from, path)) })
@@ -39,7 +44,6 @@ const LICENCE = /^(?:licen[cs]e|notice|copying)/i
 const FOR_DEVELOPERS = /\.(?:[cm]?ts|map|md|markdown|flow|html|yml|test\.[cm]?js)$|(?:^|\/)(?:tests?|test\.[cm]?js)$/i
 const FOLDERS_FOR_DEVELOPERS = /^(?:\..*|__tests__|docs?|examples?|bench(?:marks?)?|coverage|integration)$/
 
-/** Includes the licence, without tests, types, source maps and documentation. */
 const isRuntimeFileOfPackage = (path: string): boolean => {
   const [top = ''] = path.split(sep)
   // Nested packages are copied separately.

@@ -23,6 +23,8 @@ const WRONG: readonly (readonly [script: string, ...args: string[]])[] = [
   ['scripts/capacity.ts', '--connections', 'many'],
   ['scripts/sbom.ts', 'x'],
   ['scripts/docs.ts', 'x'],
+  ['scripts/manifests.ts', 'x'],
+  ['scripts/release.ts', 'x'],
   ['scripts/client-api.ts', 'x'],
   ['scripts/protocol.ts', 'x'],
   ['scripts/draw-cost.ts', 'x'],
