@@ -14,12 +14,14 @@ import { schemaError } from './api/request.js'
 import type { RelayConfig } from './config/config.js'
 import { EXPECTED_TRAFFIC } from './config/expected-traffic.js'
 import { cachedPerConfig } from './config/reload.js'
+import { longestSilences } from './core/channel-silence.js'
 import type { Clocks } from './core/clocks.js'
 import { DISCONNECT_SHUTDOWN } from './core/codes.js'
 import { conflator } from './core/conflation.js'
 import { CLOSES_PER_SECOND } from './core/paced-close.js'
 import { Relay } from './core/relay.js'
 import { delayPushAfterReply } from './delay-push-after-reply.js'
+import { DeliveryProbe, deliveryRoute, PROBE_TIMINGS, type ProbeTimings } from './delivery-probe.js'
 import type { Engine, EngineDependencies } from './engine/engine.js'
 import { memoryEngine } from './engine/memory.js'
 import { buildRedisEngine } from './engine/redis/build.js'
@@ -48,6 +50,7 @@ export interface RelayAppDependencies {
   readonly monotonicMs?: () => number
   /** The folder of the built operators' page. */
   readonly adminPage?: string
+  readonly probeTimings?: ProbeTimings
 }
 
 export interface RunningRelay {
@@ -77,7 +80,8 @@ export const buildRelayApp = async (
     name = initial.nodeName ?? 'relay',
     nowMs = Date.now,
     monotonicMs = systemMonotonicMs,
-    adminPage = ADMIN_PAGE
+    adminPage = ADMIN_PAGE,
+    probeTimings = PROBE_TIMINGS
   } = dependencies
   let config = initial
   const currentConfig = (): RelayConfig => config
@@ -87,7 +91,8 @@ export const buildRelayApp = async (
     stats: () => relay.stats(),
     nodes: () => engine.cluster.size,
     isEngineReady: () => engine.isReady,
-    hasRedis: initial.engine === 'redis'
+    hasRedis: initial.engine === 'redis',
+    silences: () => longestSilences(relay.openChannels.values(), monotonicMs())
   })
   const engine: Engine = dependencies.engine ?? buildEngine(initial, { nowMs, monotonicMs, log, metrics })
   metrics.configure(initial.metrics)
@@ -162,6 +167,7 @@ export const buildRelayApp = async (
   const readMetrics = dependencies.metricsOfAll?.(() => metrics.json()) ?? ((): Promise<string> => metrics.text())
 
   await relay.start()
+  const probe = new DeliveryProbe({ relay, engine, metrics, log, timings: probeTimings })
   const { server, drain } = buildServer({
     relay,
     errors: new RequestErrors(log, metrics),
@@ -175,6 +181,7 @@ export const buildRelayApp = async (
       '/admin': admin.handle,
       '/admin/*': admin.handle,
       '/health': healthRoute(() => !admission.isClosed && engine.isReady),
+      '/health/delivery': deliveryRoute(probe),
       '/metrics': metricsRoute(readMetrics, metrics.contentType, () => metricsReaders)
     }
   })
@@ -202,6 +209,7 @@ export const buildRelayApp = async (
       await (dependencies.connectionsClosed?.() ?? serverClosed)
       clearInterval(ticking)
       clearInterval(sweeping)
+      probe.close()
       await cluster.close()
       await engine.close()
     },

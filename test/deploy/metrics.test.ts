@@ -125,7 +125,7 @@ t.test('dashboards, alerts and docs use only metrics of the programs', async (t)
     const workers = metricsOf((await send(url, '/metrics')).body)
     const names = [
       ...(shipped('docs/reference/operating.md') + shipped('docs/how-to/troubleshoot.md')).matchAll(
-        /\b(?:gateway|centrifugo|relay)_[a-z_]+/g
+        /\b(?:gateway|centrifugo|relay|gatehouse)_[a-z_]+/g
       )
     ].map(([name]) => name)
     // The docs name a histogram without the suffixes of its samples.

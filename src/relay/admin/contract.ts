@@ -71,7 +71,7 @@ export interface Check {
   readonly state: CheckState
   /** The observation, and the advice if the check is not green. */
   readonly sentence: string
-  /** Rejected origins, reasons of rejected tokens and so on, with their counts. */
+  /** Rejected origins, reasons of rejected tokens and so on, with their counts; silent channels with minutes. */
   readonly details: readonly { readonly what: string; readonly count: number }[]
 }
 

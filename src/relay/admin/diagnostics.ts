@@ -1,8 +1,15 @@
 import type { ExpectedTraffic } from '../config/expected-traffic.js'
+import { type SilentChannels, silentChannels } from '../core/channel-silence.js'
 import { wallTimeOf } from '../core/clocks.js'
-import type { Relay } from '../core/relay.js'
+import type { OpenChannel, Relay } from '../core/relay.js'
 import type { RecentCount, RecentRejectionKind, Rejections } from '../transport/rejections.js'
 import type { Check, CheckState } from './contract.js'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+
+/** Limits the list of a check. */
+const MAX_SILENT_CHANNELS = 20
 
 type RecentRejections = Readonly<Record<RecentRejectionKind, readonly RecentCount[]>>
 
@@ -16,6 +23,8 @@ export interface Diagnostics {
   /** Null for the memory engine. */
   readonly isEngineConnected: boolean | null
   readonly rejections: RecentRejections
+  /** Channels with subscribers and no publication for a minute. Earlier versions do not send it. */
+  readonly silentChannels?: SilentChannels
 }
 
 export interface DiagnosticsDependencies {
@@ -50,20 +59,33 @@ export const nodeDiagnostics = ({
       token: rejections.recent('token'),
       key: rejections.recent('key'),
       upgrade: rejections.recent('upgrade')
-    }
+    },
+    silentChannels: silentChannels(
+      withoutExpected(relay.openChannels, expectedTraffic),
+      clocks.monotonicMs(),
+      MINUTE_MS,
+      MAX_SILENT_CHANNELS
+    )
   }
 }
 
-const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
+/** Channels with a check of their own are not checked twice. */
+const withoutExpected = function* (
+  channels: Relay['openChannels'],
+  expectedTraffic: readonly ExpectedTraffic[]
+): Iterable<OpenChannel> {
+  const expected = new Set(expectedTraffic.map(({ source }) => ('channel' in source ? source.channel : null)))
+  for (const channel of channels.values()) if (!expected.has(channel.name)) yield channel
+}
 
 /** The observations of all nodes together. */
 interface ClusterDiagnostics extends Omit<Diagnostics, 'isEngineConnected'> {
+  readonly silentChannels: SilentChannels
   readonly nowMs: number
   readonly engines: readonly (boolean | null)[]
 }
 
-type CheckResult = readonly [state: CheckState, sentence: string, details?: readonly RecentCount[]]
+type CheckResult = readonly [state: CheckState, sentence: string, details?: Check['details']]
 
 interface CheckDefinition {
   readonly id: string
@@ -155,6 +177,19 @@ const CHECKS: readonly CheckDefinition[] = [
     }
   },
   {
+    id: 'silent',
+    title: 'Silent channels',
+    run: ({ silentChannels: { count, longest } }) => {
+      if (count === 0) return ['green', 'Every channel with subscribers received a publication in the last minute.']
+      const channels = count === 1 ? '1 channel has' : `${count} channels have`
+      return [
+        'amber',
+        `${channels} subscribers, but no publication for a minute or longer: check the publisher if they should receive some. The list shows minutes.`,
+        longest.map(({ name, silentMs }) => ({ what: name, count: Math.floor(silentMs / MINUTE_MS) }))
+      ]
+    }
+  },
+  {
     id: 'engine',
     title: 'Engine',
     run: ({ engines }) => {
@@ -198,8 +233,24 @@ const merge = (
     token: mergeRejections(nodes, 'token'),
     key: mergeRejections(nodes, 'key'),
     upgrade: mergeRejections(nodes, 'upgrade')
-  }
+  },
+  silentChannels: mergeSilentChannels(nodes)
 })
+
+/** A channel that is silent at several nodes is listed once. It is counted once only if it is among the listed ones. */
+const mergeSilentChannels = (nodes: readonly Diagnostics[]): SilentChannels => {
+  const byName = new Map<string, number>()
+  let repeated = 0
+  for (const { name, silentMs } of nodes.flatMap((node) => node.silentChannels?.longest ?? [])) {
+    const other = byName.get(name)
+    if (other !== undefined) repeated++
+    byName.set(name, Math.max(silentMs, other ?? 0))
+  }
+  const longest = [...byName].map(([name, silentMs]) => ({ name, silentMs }))
+  longest.sort((left, right) => right.silentMs - left.silentMs)
+  const count = nodes.reduce((sum, node) => sum + (node.silentChannels?.count ?? 0), 0) - repeated
+  return { count, longest: longest.slice(0, MAX_SILENT_CHANNELS) }
+}
 
 const latest = (times: readonly (number | null)[]): number | null => {
   const known = times.filter((time) => time !== null)

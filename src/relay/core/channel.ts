@@ -35,6 +35,8 @@ export class Channel {
   readonly name: string
   readonly namespace: string
   options: ChannelOptions
+  /** Monotonic time of the last delivery, or of the opening before the first. */
+  silentSince = 0
   /** Time of the last position check. */
   checkedAt = 0
   readonly #flushQueue: FlushQueue

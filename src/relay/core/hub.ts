@@ -1,4 +1,4 @@
-import { Channel, type FlushQueue } from './channel.js'
+import { Channel, type ChannelObserver, type FlushQueue } from './channel.js'
 import type { ResolvedChannel } from './channels.js'
 import type { Conflator } from './conflation.js'
 import type { RelayDependencies } from './context.js'
@@ -22,8 +22,10 @@ export class Hub implements Delivery, FlushQueue {
   #openedCount = 0
   /** Groups with frames that were not sent yet. */
   #pendingGroups: Group[] = []
-  /** Namespace and publication time of what the pending groups contain, for the metrics. */
-  #pendingPublications: { readonly namespace: string; readonly time: number }[] = []
+  /** Channel and publication time of what the pending groups contain, for the metrics. */
+  #pendingPublications: { readonly channel: Channel; readonly time: number }[] = []
+  /** Channels of the relay itself, which have no subscribers and are not listed. */
+  readonly #internalChannels = new Map<string, ChannelObserver>()
   readonly #flush = (): void => this.flush()
 
   constructor(dependencies: HubDependencies, patches: DeltaPatches) {
@@ -43,9 +45,10 @@ export class Hub implements Delivery, FlushQueue {
   open(name: string, resolved: ResolvedChannel): Channel {
     const existing = this.#channels.get(name)
     if (existing !== undefined) return existing
-    const { metrics } = this.#dependencies
+    const { metrics, monotonicMs } = this.#dependencies
     const channel = new Channel(name, resolved, this, metrics, this.#patches, this.#conflatorOf(resolved.options))
     channel.sequence = ++this.#openedCount
+    channel.silentSince = monotonicMs()
     this.#channels.set(name, channel)
     return channel
   }
@@ -63,16 +66,25 @@ export class Hub implements Delivery, FlushQueue {
     this.#channels.delete(channel.name)
   }
 
+  /** Passes the publications of an internal channel to the observer; null stops that. */
+  observeInternal(channel: string, observer: ChannelObserver | null): void {
+    if (observer === null) this.#internalChannels.delete(channel)
+    else this.#internalChannels.set(channel, observer)
+  }
+
   publication(channel: string, publication: Publication, epoch: string): void {
     const open = this.#channels.get(channel)
-    if (open === undefined) return
+    if (open === undefined) {
+      this.#internalChannels.get(channel)?.(publication)
+      return
+    }
     try {
       if (this.maxLagMs > 0 && this.#dependencies.nowMs() - publication.time > this.maxLagMs) open.endPositioned()
       open.deliver(publication, epoch)
     } catch (error) {
       this.#failDelivery(open, error)
     }
-    this.#pendingPublications.push({ namespace: open.namespace, time: publication.time })
+    this.#pendingPublications.push({ channel: open, time: publication.time })
     if (this.#pendingPublications.length === 1) this.#dependencies.atEndOfTurn(this.#flush)
   }
 
@@ -114,9 +126,10 @@ export class Hub implements Delivery, FlushQueue {
     flushGroups(groups, (error) => this.#report(error))
     const seconds = (monotonicMs() - startedAt) / 1000
     const now = nowMs()
-    for (const { namespace, time } of publications) {
+    for (const { channel, time } of publications) {
+      channel.silentSince = startedAt
       // Clocks of nodes differ, so the publication may appear to be from the future.
-      metrics.delivered('publication', namespace, seconds, Math.max(0, now - time) / 1000)
+      metrics.delivered('publication', channel.namespace, seconds, Math.max(0, now - time) / 1000)
     }
   }
 

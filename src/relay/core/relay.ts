@@ -58,8 +58,11 @@ export interface RelayStats {
 /** An open channel of this node. */
 export interface OpenChannel {
   readonly name: string
+  readonly namespace: string
   /** Number of subscriptions. */
   readonly size: number
+  /** Monotonic time of the last delivery, or of the opening before the first. */
+  readonly silentSince: number
 }
 
 /** The engine's view of a channel, for operators. */
@@ -310,6 +313,11 @@ export class Relay {
       channel.removeObserver(contained)
       removeIfUnused(context, channel)
     }
+  }
+
+  /** Passes the publications of an internal channel to the observer; null stops that. The channel is not listed anywhere. */
+  observeInternal(channel: string, observer: ChannelObserver | null): void {
+    this.#context.hub.observeInternal(channel, observer)
   }
 
   /** Applies changed rules to all connections and channels. What was negotiated with a client does not change. */

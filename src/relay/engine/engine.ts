@@ -12,9 +12,17 @@ export interface Engine {
   readonly userConnections: UserConnections
   /** False while the engine cannot be used; `/health` is 503 then. */
   readonly isReady: boolean
+  /** One channel on each server of the engine, for delivery probes. All names begin with `name`. */
+  probeChannels(name: string): readonly ProbeChannel[]
   /** Called at intervals. Removes expired data. */
   sweep(): void
   close(): Promise<void>
+}
+
+export interface ProbeChannel {
+  readonly channel: string
+  /** Address of the server that has the channel; null if the engine is in the relay's own processes. */
+  readonly server: string | null
 }
 
 export interface EngineDependencies {

@@ -343,6 +343,7 @@ export const memoryEngine = (dependencies: MemoryEngineDependencies): Engine => 
     cluster: new SingleNodeCluster(),
     userConnections: new MemoryUserConnections(),
     isReady: true,
+    probeChannels: (channel) => [{ channel, server: null }],
     sweep: () => memory.sweep(),
     close: () => memory.close()
   }

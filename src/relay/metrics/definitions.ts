@@ -13,7 +13,7 @@ const counter = (registry: Registry, name: string, help: string): Counter =>
 
 /**
  * Every metric that the relay counts: name, help text and labels. Names that Centrifugo has too are the same; the relay's own
- * begin with `relay_`. `relay-metrics.ts` counts them; an event of the core is also a method of `CoreMetrics`.
+ * begin with `relay_` or `gatehouse_`. `relay-metrics.ts` counts them; an event of the core is also a method of `CoreMetrics`.
  */
 export const defineMetrics = (registry: Registry) => ({
   messagesSent: new Values(
@@ -216,6 +216,20 @@ export const defineMetrics = (registry: Registry) => ({
     'centrifugo_node_tags_filter_dropped_publications',
     'Publications that were not sent to a subscriber because of its tag filter.',
     ['channel_namespace']
+  ),
+  deliveryProbes: new Durations(
+    registry,
+    'gatehouse_delivery_probe_seconds',
+    'Time from publish to delivery of a successful delivery probe, of the slowest server.',
+    [],
+    BOUNDS
+  ),
+  deliveryProbeFailures: new Values(
+    registry,
+    'counter',
+    'gatehouse_delivery_probe_failures_total',
+    'Delivery probes that failed, by step.',
+    ['step']
   ),
   slow: counter(registry, 'relay_slow_disconnects_total', 'Slow clients disconnected with 3008.'),
   refused: new Values(

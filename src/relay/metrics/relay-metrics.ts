@@ -16,6 +16,8 @@ export interface RelayMetricSources {
   readonly nodes: () => number
   readonly isEngineReady: () => boolean
   readonly hasRedis: boolean
+  /** The longest silence of a channel with subscribers, in milliseconds, by namespace. */
+  readonly silences: () => ReadonlyMap<string, number>
 }
 
 export interface Totals {
@@ -44,6 +46,10 @@ const REJECTIONS: Readonly<Record<RejectionKind, readonly string[]>> = {
 
 const ERROR_SOURCES = ['api', 'http', 'admin', 'connection', 'delivery', 'background'] as const
 
+/** `engine`: the engine reports that it is not ready, although every server delivers. */
+const PROBE_STEPS = ['subscribe', 'publish', 'delivery', 'engine'] as const
+export type ProbeStep = (typeof PROBE_STEPS)[number]
+
 const REFUSED_REASONS = ['origin', 'limit', 'rate', 'address'] as const
 
 /** The text format of Prometheus. */
@@ -69,6 +75,7 @@ export class RelayMetrics implements CoreMetrics {
     for (const reason of REFUSED_REASONS) this.#metrics.refused.of(reason)
     for (const [kind, reasons] of Object.entries(REJECTIONS))
       for (const reason of reasons) this.#metrics.rejections.of(kind, reason)
+    for (const step of PROBE_STEPS) this.#metrics.deliveryProbeFailures.of(step)
     for (const source of ERROR_SOURCES) this.#metrics.unexpectedErrors.of(source)
     if (sources.hasRedis) {
       this.#metrics.pubSubErrors.of(BROKER_NAME, 'connection_lost')
@@ -207,6 +214,14 @@ export class RelayMetrics implements CoreMetrics {
     this.#metrics.conflated.of(namespace).value += publications
   }
 
+  deliveryProbed(seconds: number): void {
+    this.#metrics.deliveryProbes.add(seconds)
+  }
+
+  deliveryProbeFailed(step: ProbeStep): void {
+    this.#metrics.deliveryProbeFailures.of(step).value += 1
+  }
+
   connectionRefused(reason: (typeof REFUSED_REASONS)[number]): void {
     this.#metrics.refused.of(reason).value += 1
     if (reason !== 'origin') this.#metrics.connectionLimit.inc()
@@ -249,7 +264,7 @@ export class RelayMetrics implements CoreMetrics {
     return JSON.stringify(await this.#registry.getMetricsAsJSON())
   }
 
-  #readAtScrape({ version, stats, nodes, isEngineReady }: RelayMetricSources): void {
+  #readAtScrape({ version, stats, nodes, isEngineReady, silences }: RelayMetricSources): void {
     const gauges: readonly [name: string, help: string, read: () => number, aggregator?: 'max' | 'min'][] = [
       ['centrifugo_node_num_clients', 'Connected clients.', () => stats().clients],
       ['centrifugo_node_num_users', 'Connected users.', () => stats().users],
@@ -271,6 +286,17 @@ export class RelayMetrics implements CoreMetrics {
         }
       })
     }
+    new Gauge({
+      name: 'gatehouse_channel_silence_seconds',
+      help: 'Time since the last publication to the most silent channel with subscribers.',
+      labelNames: ['channel_namespace'],
+      registers,
+      aggregator: 'max',
+      collect() {
+        this.reset()
+        for (const [namespace, ms] of silences()) this.set({ channel_namespace: namespace }, ms / 1000)
+      }
+    })
     new Gauge({
       name: 'centrifugo_node_build',
       help: 'Version of this node.',

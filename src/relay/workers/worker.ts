@@ -80,6 +80,7 @@ export class PrimaryConnection {
       cluster: new WorkerCluster(this.#ipc),
       userConnections: new WorkerUserConnections(this.#ipc),
       isReady: true,
+      probeChannels: (channel) => [{ channel, server: null }],
       sweep: () => undefined,
       close: async () => undefined
     }

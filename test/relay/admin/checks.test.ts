@@ -50,6 +50,7 @@ t.test("checks of the operators' page", async (t) => {
         'upgrade green',
         'tokens green',
         'key green',
+        'silent green',
         'engine green'
       ]
     )
@@ -161,6 +162,53 @@ t.test("checks of the operators' page", async (t) => {
     await one.get('session')
     relay.advance(11 * MINUTE_MS)
     t.ok(await Promise.all(['origins', 'tokens', 'key', 'upgrade'].map((id) => until(live, id, 'green'))))
+  })
+})
+
+/** Without pings during the test, because the test moves the clock. */
+const QUIET_FILE = {
+  client: { ping_interval: '3600s' },
+  channel: {
+    namespaces: [
+      { name: 'floor', allow_subscribe_for_client: true },
+      { name: 'global', allow_subscribe_for_client: true }
+    ]
+  }
+}
+
+t.test('the silent check', async (t) => {
+  const relay = await startRelay(t, QUIET_FILE, ON)
+  const one = await operator(relay)
+  const live = await one.live(t)
+  const client = await openClient(t, relay.url)
+  await client.request({ id: 1, connect: { token: relayToken({ sub: '42' }, { lifetimeSeconds: 36_000 }) } })
+  for (const [index, channel] of ['floor:1', 'floor:2', 'global:all'].entries())
+    await client.request({ id: index + 2, subscribe: { channel } })
+
+  t.test('the silent check lists channels with subscribers and no publication for a minute', async (t) => {
+    relay.advance(30_000)
+    await relay.publish('floor:2', BATCH)
+    relay.advance(40_000)
+    const { details } = await until(live, 'silent', 'amber', /^1 channel has subscribers/)
+    t.same(details, [{ what: 'floor:1', count: 1 }])
+    relay.advance(MINUTE_MS)
+    const { details: both } = await until(live, 'silent', 'amber', /^2 channels have subscribers/)
+    t.same(both, [
+      { what: 'floor:1', count: 2 },
+      { what: 'floor:2', count: 1 }
+    ])
+  })
+
+  t.test('the silent check turns green when every channel has received a publication', async (t) => {
+    for (const channel of ['floor:1', 'floor:2']) await relay.publish(channel, BATCH)
+    t.ok(await until(live, 'silent', 'green'))
+  })
+
+  t.test('the silent check ignores channels without subscribers', async (t) => {
+    relay.advance(2 * MINUTE_MS)
+    await until(live, 'silent', 'amber')
+    client.ws.terminate()
+    t.ok(await until(live, 'silent', 'green'))
   })
 })
 

@@ -15,7 +15,14 @@ import type { ConfigFile } from '../../helper/relay-rules.js'
 
 const STATS = { clients: 3, users: 2, channels: 5, subscriptions: 7 }
 const create = () =>
-  new RelayMetrics({ version: '1.2.3', stats: () => STATS, nodes: () => 1, isEngineReady: () => true, hasRedis: true })
+  new RelayMetrics({
+    version: '1.2.3',
+    stats: () => STATS,
+    nodes: () => 1,
+    isEngineReady: () => true,
+    hasRedis: true,
+    silences: () => new Map()
+  })
 
 const samplesOf = async (metrics: RelayMetrics): Promise<Map<string, number>> => {
   const lines = (await metrics.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'))
@@ -358,6 +365,7 @@ t.test('the /metrics route', async (t) => {
       nodes: () => 1,
       isEngineReady: () => true,
       hasRedis: false,
+      silences: () => new Map(),
       stats: () => {
         throw new Error('broken')
       }

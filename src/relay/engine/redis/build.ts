@@ -42,6 +42,7 @@ export const buildRedisEngine = (
     get isReady() {
       return router.isReady
     },
+    probeChannels: (name) => router.channelOnEachShard(name),
     sweep: () => undefined,
     close: async () => {
       presence.close()

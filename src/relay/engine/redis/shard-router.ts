@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type { Log } from '../../../shared/log.js'
 import { EngineError, type Position } from '../../core/engine-interfaces.js'
-import type { EngineMetrics } from '../engine.js'
+import type { EngineMetrics, ProbeChannel } from '../engine.js'
 import type { StoredPublication } from './batching.js'
 import { SlotMovedError } from './connection.js'
 import { DataLossDetector } from './data-loss-detector.js'
@@ -15,6 +15,8 @@ import { TopicSubscriptions } from './topic-subscriptions.js'
 import { isRedisCluster, type OpenShard, RedisClusterTopology, StandaloneTopology, type Topology } from './topology.js'
 
 const START_POLL_MS = 20
+/** Enough to find a server that has one of 16,384 hash slots, with a probability of 99.99 %. */
+const MAX_PROBE_NAMES = 160_000
 const NON_RETRYABLE_ERRORS = /WRONGPASS|NOAUTH|NOPERM|DB index|certificate|CERT_|SSL routines/i
 
 export interface ShardRouterDependencies {
@@ -49,6 +51,7 @@ export class ShardRouter {
   #listener: MessageListener | null = null
   readonly #controlListeners = new Map<string, (message: string) => void>()
   readonly #readinessListeners = new Set<() => void>()
+  #probeChannels: (ProbeChannel & { readonly shard: Shard })[] = []
 
   constructor(dependencies: ShardRouterDependencies) {
     this.keys = dependencies.keys
@@ -97,6 +100,23 @@ export class ShardRouter {
       }
       await setTimeout(START_POLL_MS)
     }
+  }
+
+  /** Finds a channel on each server by trying names that begin with `name`. Servers without channels are omitted. */
+  channelOnEachShard(name: string): readonly ProbeChannel[] {
+    const shards = this.#topology?.shards ?? []
+    const known = this.#probeChannels.filter(
+      ({ channel, shard }) => shards.includes(shard) && this.#findShard(channel) === shard
+    )
+    const missing = new Set(shards)
+    for (const { shard } of known) missing.delete(shard)
+    for (let suffix = 0; missing.size > 0 && suffix < MAX_PROBE_NAMES; suffix++) {
+      const channel = `${name}/${suffix}`
+      const shard = this.#findShard(channel)
+      if (shard !== null && missing.delete(shard)) known.push({ channel, server: shard.name, shard })
+    }
+    this.#probeChannels = known
+    return known
   }
 
   subscribe(channel: string): Promise<void> {
@@ -227,6 +247,15 @@ export class ShardRouter {
   #shardOf(channel: string): Shard {
     if (this.#topology === null) throw new EngineError('the engine has not been started')
     return this.#topology.shardOf(channel)
+  }
+
+  /** Null if no server has the channel's hash slot. */
+  #findShard(channel: string): Shard | null {
+    try {
+      return this.#shardOf(channel)
+    } catch {
+      return null
+    }
   }
 
   #shardsOf(topic: string): readonly Shard[] {

@@ -7,6 +7,8 @@ import type { Shard } from './shard.js'
 
 /** Assigns channels to Redis servers. */
 export interface Topology {
+  /** All servers that have channels. */
+  readonly shards: readonly Shard[]
   /** Throws `EngineError` if no server has the channel's hash slot. */
   shardOf(channel: string): Shard
   /** The servers whose control topics are subscribed. A control message is published to the first that is ready. */
@@ -78,6 +80,10 @@ export class StandaloneTopology implements Topology {
     this.#ring = new HashRing(this.controlShards)
     const [first, ...others] = this.controlShards
     this.#onlyShard = first !== undefined && others.length === 0 ? first : null
+  }
+
+  get shards(): readonly Shard[] {
+    return this.controlShards
   }
 
   get isReady(): boolean {
@@ -176,6 +182,10 @@ export class RedisClusterTopology implements Topology {
       if (!isReady && error !== null) return errorText(address, error)
     }
     return this.#error
+  }
+
+  get shards(): readonly Shard[] {
+    return [...this.#shards.values()]
   }
 
   get controlShards(): readonly Shard[] {
