@@ -205,6 +205,14 @@ const INVALID_FILES: readonly (readonly [file: object, ...errors: string[]])[] =
         'channel.namespaces[0].conflate must name a list and the key of its entries, such as "data[].transmitterId"'
       ] as const
   ),
+  [namespace({ entry_time: 'timestamp' }), 'channel.namespaces[0].entry_time needs conflate'],
+  ...['data[].time', 'a b', '.time', 'time.'].map(
+    (entry_time) =>
+      [
+        namespace({ conflate: 'data[].id', entry_time }),
+        'channel.namespaces[0].entry_time must name a field of an entry, such as "timestamp" or "position.time"'
+      ] as const
+  ),
   [
     namespace({ publication_data_format: 'binary', conflate: 'data[].id', schema: 'PositionBatch' }),
     'channel.namespaces[0].conflate needs JSON data, not the publication_data_format "binary"',
@@ -494,6 +502,7 @@ const EFFECTS: readonly (readonly [file: object, of: (config: RelayConfig) => un
   [namespace({ allow_user_limited_channels: true }), (config) => room(config)?.allowUserLimitedChannels, true],
   [namespace({ channel_regex: '^\\d+$' }), (config) => room(config)?.channelRegex?.source, '^\\d+$'],
   [namespace({ conflate: 'data[].id' }), (config) => room(config)?.conflate, 'data[].id'],
+  [namespace({ conflate: 'data[].id', entry_time: 'meta.time' }), (config) => room(config)?.entryTime, 'meta.time'],
   [namespace({ schema: 'PositionBatch' }), (config) => room(config)?.schema, 'PositionBatch'],
   [namespace({ publication_data_format: 'binary' }), (config) => room(config)?.publicationDataFormat, 'binary'],
   [

@@ -213,6 +213,7 @@ const CLOSED = {
   channelRegex: null,
   publicationDataFormat: 'json',
   conflate: null,
+  entryTime: null,
   schema: null
 }
 

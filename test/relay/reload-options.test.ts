@@ -365,6 +365,28 @@ const channelRows = (channel: string, fileWithOptions: (options: Json) => Config
       was: 'all',
       is: 'merged'
     },
+    entry_time: {
+      before: undefined,
+      after: 'time',
+      ...by(
+        { allow_subscribe_for_client: true, conflate: 'data[].id' },
+        { client: { queue_max_size: 64 * 1024 * 1024 } }
+      ),
+      see: async (world) => {
+        const existing = await stoppedReader(world, channel)
+        return async () => {
+          await publishAll(world, channel, BATCHES, BATCH)
+          for (const time of [2, 1]) await world.publish(channel, { data: [{ id: 'late', time }] })
+          await world.publish(channel, { last: true })
+          existing.ws.resume()
+          const all = await publicationsOf(existing, (data) => isDeepStrictEqual(data, { last: true }))
+          const entries = (all as { data?: { id: string; time?: number }[] }[]).flatMap(({ data = [] }) => data)
+          return entries.findLast(({ id }) => id === 'late')?.time
+        }
+      },
+      was: 1,
+      is: 2
+    },
     publication_data_format: {
       before: 'json',
       after: 'json_object',

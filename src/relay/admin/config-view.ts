@@ -64,6 +64,7 @@ const SHOWN_CHANNEL_OPTIONS = [
   'allowUserLimitedChannels',
   'allowTagsFilter',
   'conflate',
+  'entryTime',
   'schema'
 ] as const satisfies readonly (keyof ChannelOptions)[]
 

@@ -1,4 +1,4 @@
-import { parseConflatePath } from '../core/conflation.js'
+import { parseConflatePath, parseEntryTimePath } from '../core/keyed-list.js'
 import type { ChannelOptions, ChannelRules } from '../core/options.js'
 import { type ReportError, reportIn } from './file.js'
 import { durationMs, type FileChannelOptions, type RelayConfigFile } from './schema.js'
@@ -88,13 +88,13 @@ const channelOptions = (
     channelRegex: parseRegex(file.channel_regex, report),
     publicationDataFormat: file.publication_data_format ?? defaults.publication_data_format ?? 'json',
     conflate: file.conflate ?? null,
+    entryTime: file.entry_time ?? null,
     schema: file.schema ?? null
   }
   checkHistory(options, report)
   if (options.autoCacheRecover && !(options.forceRecovery && options.recoveryMode === 'cache'))
     report('auto_cache_recover', 'needs force_recovery and the force_recovery_mode "cache"')
-  if (options.conflate !== null && parseConflatePath(options.conflate) === null)
-    report('conflate', 'must name a list and the key of its entries, such as "data[].transmitterId"')
+  checkConflation(options, report)
   if (options.publicationDataFormat === 'binary') {
     if (options.conflate !== null) report('conflate', 'needs JSON data, not the publication_data_format "binary"')
     if (options.schema !== null) report('schema', 'needs JSON data, not the publication_data_format "binary"')
@@ -111,6 +111,15 @@ const checkHistory = (options: ChannelOptions, report: ReportError): void => {
   if (historySize > 0 && historyTtlMs > 0) return
   if (options.forceRecovery) report('force_recovery', 'needs history_size and history_ttl')
   if (options.allowRecovery) report('allow_recovery', 'needs history_size and history_ttl')
+}
+
+const checkConflation = ({ conflate, entryTime }: ChannelOptions, report: ReportError): void => {
+  if (conflate !== null && parseConflatePath(conflate) === null)
+    report('conflate', 'must name a list and the key of its entries, such as "data[].transmitterId"')
+  if (entryTime === null) return
+  if (conflate === null) report('entry_time', 'needs conflate')
+  if (parseEntryTimePath(entryTime) === null)
+    report('entry_time', 'must name a field of an entry, such as "timestamp" or "position.time"')
 }
 
 const parseRegex = (text: string | undefined, report: ReportError): RegExp | null => {

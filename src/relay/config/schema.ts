@@ -117,6 +117,10 @@ const channelOptions = {
     'Gatehouse only: merge queued publications by the key of the entries of a list, such as data[].transmitterId.',
     256
   ),
+  entry_time: text(
+    'Gatehouse only: where an entry has its time, such as timestamp; a number (Unix milliseconds) or an ISO 8601 text. When entries are merged, an entry never replaces a newer one. Without it the later publication wins. Requires conflate.',
+    256
+  ),
   publication_data_format: oneOf(
     ['json', 'json_object', 'binary'],
     'Data of publications: any JSON value, a JSON object, or any bytes, which only protobuf clients receive. Default: channel.publication_data_format.'

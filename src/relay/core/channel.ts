@@ -1,10 +1,11 @@
+import { GroupBacklogs } from './backlog.js'
 import type { ResolvedChannel } from './channels.js'
 import { UNSUBSCRIBE_INSUFFICIENT_STATE } from './codes.js'
-import { type Conflator, GroupBacklogs } from './conflation.js'
 import { type CoreMetrics, count } from './core-metrics.js'
 import { DeltaChain, type DeltaPatches } from './delta.js'
 import type { Broker, JoinOrLeave, Position, Publication } from './engine-interfaces.js'
 import { Group } from './group.js'
+import type { Conflator } from './keyed-list.js'
 import type { ChannelOptions } from './options.js'
 import type { Subscription } from './subscription.js'
 import { passes, tagsOf } from './tag-filter.js'
@@ -82,7 +83,8 @@ export class Channel {
   }
 
   configure(options: ChannelOptions, conflator: Conflator | null): void {
-    const isConflateSame = options.conflate === this.options.conflate
+    const { conflate, entryTime } = this.options
+    const isConflateSame = options.conflate === conflate && options.entryTime === entryTime
     this.options = options
     if (options.publicationDataFormat === 'binary') this.#endWithoutBinary()
     if (isConflateSame) return

@@ -1,11 +1,11 @@
 import type { Log } from '../../shared/log.js'
 import type { Client } from './client.js'
 import type { Clocks } from './clocks.js'
-import type { Conflator } from './conflation.js'
 import type { CoreMetrics } from './core-metrics.js'
 import type { DeltaPatches } from './delta.js'
 import { type Broker, EngineError, type History, type Presence } from './engine-interfaces.js'
 import type { Hub } from './hub.js'
+import type { Conflator } from './keyed-list.js'
 import type { ChannelRules, ClientOptions } from './options.js'
 import type { PublishActivity } from './publish-activity.js'
 import type { ConnectionRegistry } from './registry.js'
@@ -37,8 +37,8 @@ export interface RelayDependencies extends Clocks {
   readonly newId: () => string
   /** Returns a readable description of the first mismatch with the named schema, or null if the data is valid. */
   readonly schemaError: (schema: string, data: unknown) => string | null
-  /** Compiles the `conflate` option of a namespace. */
-  readonly conflator: (path: string) => Conflator
+  /** Compiles the options `conflate` and `entry_time` of a namespace. */
+  readonly conflator: (conflate: string, entryTime: string | null) => Conflator
   /**
    * Runs the task after a client had time to process a reply that is being sent. If a reply and a push arrive in one read,
    * the official client handles the push first.

@@ -1,5 +1,5 @@
+import type { GroupBacklogs } from './backlog.js'
 import type { PublicationEncoder } from './codec.js'
-import type { GroupBacklogs } from './conflation.js'
 import type { Traffic } from './core-metrics.js'
 import type { DeltaChain } from './delta.js'
 import type { Payload, Publication } from './engine-interfaces.js'

@@ -1,10 +1,10 @@
 import { Channel, type ChannelObserver, type FlushQueue } from './channel.js'
 import type { ResolvedChannel } from './channels.js'
-import type { Conflator } from './conflation.js'
 import type { RelayDependencies } from './context.js'
 import type { DeltaPatches } from './delta.js'
 import type { Delivery, JoinOrLeave, Position, Publication } from './engine-interfaces.js'
 import { flushGroups, type Group } from './group.js'
+import type { Conflator } from './keyed-list.js'
 import type { ChannelOptions } from './options.js'
 
 type HubDependencies = Pick<
@@ -58,8 +58,8 @@ export class Hub implements Delivery, FlushQueue {
     channel.configure(options, this.#conflatorOf(options))
   }
 
-  #conflatorOf({ conflate }: ChannelOptions): Conflator | null {
-    return conflate === null ? null : this.#dependencies.conflator(conflate)
+  #conflatorOf({ conflate, entryTime }: ChannelOptions): Conflator | null {
+    return conflate === null ? null : this.#dependencies.conflator(conflate, entryTime)
   }
 
   remove(channel: Channel): void {

@@ -51,6 +51,8 @@ export interface ChannelOptions {
   readonly publicationDataFormat: 'json' | 'json_object' | 'binary'
   /** Path to the list in a publication and the key of its entries, such as `data[].id`. */
   readonly conflate: string | null
+  /** Path from such an entry to its time: an entry never replaces a newer one. Null: the later publication wins. */
+  readonly entryTime: string | null
   /** Name of the schema that publications must match. */
   readonly schema: string | null
 }

@@ -1,14 +1,22 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { conflator } from '../../../src/relay/core/conflation.js'
+import { Conflation } from '../../../src/relay/core/conflation.js'
+import { parseIsoTime } from '../../../src/relay/core/entry-time.js'
+import { conflator } from '../../../src/relay/core/keyed-list.js'
 import { checkProperty } from '../../helper/property.js'
 
 /** Null if one of the publications cannot be merged. */
 const mergeBy =
-  (path: string) =>
+  (path: string, entryTime: string | null = null) =>
   (...publications: readonly string[]): string | null => {
-    const conflation = conflator(path).start()
-    return publications.every((json) => conflation.add(json)) ? conflation.toJson() : null
+    const { read } = conflator(path, entryTime)
+    const conflation = new Conflation()
+    for (const json of publications) {
+      const list = read(json)
+      if (list === null) return null
+      conflation.add(list)
+    }
+    return conflation.toJson()
   }
 
 const BAD_PATHS = ['', 'data', 'data[]', '[]', 'data[].', '.id', 'data[0].id', 'data[][].id', 'a[].b[].c', 'data[] .id']
@@ -159,14 +167,6 @@ t.test('a publication without the shape is never merged', async (t) => {
       t.equal(merge(good, json), null, 'as the newer one')
     })
   }
-
-  t.test('a publication that cannot be merged leaves the merged ones unchanged', async (t) => {
-    const conflation = conflator('data[].id').start()
-
-    t.equal(conflation.add(good), true)
-    t.equal(conflation.add('{"data":[{"id":2},{}]}'), false)
-    t.equal(conflation.toJson(), good)
-  })
 })
 
 interface Entry {
@@ -212,8 +212,13 @@ t.test('any publications', async (t) => {
     await checkProperty(
       t,
       fc.property(written, ([list, texts]) => {
-        const conflation = conflator('data[].id').start()
-        for (const text of texts) if (!conflation.add(text)) return false
+        const { read } = conflator('data[].id')
+        const conflation = new Conflation()
+        for (const text of texts) {
+          const found = read(text)
+          if (found === null) return false
+          conflation.add(found)
+        }
         const json = conflation.toJson()
         if (conflation.bytes !== Buffer.byteLength(json)) return false
         return JSON.stringify(JSON.parse(json)) === JSON.stringify(mergedByParsing(list))
@@ -248,7 +253,8 @@ t.test('merging arbitrary JSON never throws', async (t) => {
 
 t.test('600 large batches are merged to the newest entry of every key', async (t) => {
   const KEYS = 500
-  const conflation = conflator('data[].id').start()
+  const { read } = conflator('data[].id')
+  const conflation = new Conflation()
   const newest = new Map<string, number>()
   for (let round = 0; round < 600; round++) {
     const data = Array.from({ length: 20 }, (_, index) => ({
@@ -257,10 +263,158 @@ t.test('600 large batches are merged to the newest entry of every key', async (t
       note: 'x'.repeat(100)
     }))
     for (const { id } of data) newest.set(id, round)
-    conflation.add(JSON.stringify({ type: 'position-batch', data }))
+    const list = read(JSON.stringify({ type: 'position-batch', data }))
+    if (list !== null) conflation.add(list)
   }
 
   const merged: Batch = JSON.parse(conflation.toJson())
   t.same(new Map(merged.data.map(({ id, round }) => [id, round])), newest)
   t.equal(merged.data.length, KEYS)
+})
+
+const mergeByTime = mergeBy('data[].id', 'at')
+const entryAt = (at: unknown, n: number): string => JSON.stringify({ data: [{ id: 1, at, n }] })
+/** The `n` of the entry that wins. */
+const winner = (...publications: readonly string[]): number | undefined =>
+  JSON.parse(mergeByTime(...publications) ?? '{}').data?.[0]?.n
+
+/** Each row: time of the earlier and of the later publication, which of them wins, and why. */
+const TIMES: readonly (readonly [earlier: unknown, later: unknown, wins: 1 | 2, why: string])[] = [
+  [1000, 999, 1, 'an entry does not replace a newer one'],
+  [1000, 1001, 2, 'a newer entry replaces an older one'],
+  [1000, 1000, 2, 'of two equal times the later publication wins'],
+  [1000, undefined, 2, 'without a time the later publication wins'],
+  [undefined, 1000, 2, 'an entry with a time replaces one without'],
+  [1000, null, 2, 'null is no time'],
+  [1000, 'yesterday', 2, 'a text that is not ISO 8601 is no time'],
+  [1000, '', 2, 'an empty text is no time'],
+  [1000, '999', 2, 'a number in a text is no time'],
+  [1000, { at: 1 }, 2, 'an object is no time'],
+  [1000, true, 2, 'a boolean is no time'],
+  ['2026-11-16T08:00:00Z', '2026-11-16T07:59:59.999Z', 1, 'ISO 8601 texts are compared as times'],
+  ['2026-11-16T08:00:00+02:00', '2026-11-16T07:00:00Z', 2, 'offsets of time zones count'],
+  ['2026-11-16T08:00:00-02:00', '2026-11-16T09:59:59Z', 1, 'negative offsets count'],
+  ['2026-11-16T08:00:00.000200Z', '2026-11-16T08:00:00.000100Z', 1, 'microseconds count'],
+  ['2026-11-16T08:00:00Z', '20261116T075959Z', 1, 'the basic format is compared with the extended one'],
+  ['2026-11-16T08:00:00', '2026-11-16T07:59:59Z', 1, 'a time without an offset is UTC'],
+  ['1970-01-01T00:00:01Z', 999, 1, 'a number is compared with a text as Unix milliseconds'],
+  [1001, '1970-01-01T00:00:01Z', 1, 'a text is compared with a number as Unix milliseconds'],
+  [-1, -2, 1, 'times before 1970 are compared'],
+  [1e3, 999.9, 1, 'fractions of milliseconds are compared']
+]
+
+for (const [earlier, later, wins, why] of TIMES) {
+  t.test(`with entry_time ${why}`, async (t) => {
+    t.equal(winner(entryAt(earlier, 1), entryAt(later, 2)), wins)
+    const both = JSON.stringify({
+      data: [
+        { id: 1, at: earlier, n: 1 },
+        { id: 1, at: later, n: 2 }
+      ]
+    })
+    t.equal(winner(both), wins, 'also within one publication')
+  })
+}
+
+t.test('with entry_time a number that JavaScript cannot represent is no time', async (t) => {
+  t.equal(winner(entryAt(5, 1), '{"data":[{"id":1,"at":1e999,"n":2}]}'), 2)
+  t.equal(winner('{"data":[{"id":1,"at":1e999,"n":1}]}', entryAt(5, 2)), 2)
+})
+
+t.test('with entry_time a repeated member is no time', async (t) => {
+  t.equal(winner(entryAt(5, 1), '{"data":[{"id":1,"at":1,"at":1,"n":2}]}'), 2)
+})
+
+t.test('entry_time can be a path, also through the object of the key', async (t) => {
+  const merged = mergeBy('data[].meta.id', 'meta.at')
+  const [newer, older] = ['{"data":[{"meta":{"id":1,"at":2}}]}', '{"data":[{"meta":{"id":1,"at":1}}]}']
+
+  t.equal(merged(newer, older), newer)
+})
+
+t.test('a late entry keeps the envelope of the later publication', async (t) => {
+  t.equal(
+    mergeByTime('{"n":1,"data":[{"id":1,"at":2},{"id":2,"at":1}]}', '{"n":2,"data":[{"id":1,"at":1},{"id":2,"at":2}]}'),
+    '{"n":2,"data":[{"id":1,"at":2},{"id":2,"at":2}]}'
+  )
+})
+
+for (const path of ['', '.', 'a.', 'a[]', 'a b', '[0]']) {
+  t.test(`the entry_time path ${JSON.stringify(path)} is rejected`, async (t) => {
+    t.throws(() => conflator('data[].id', path), TypeError)
+  })
+}
+
+t.test('a text that Date.toISOString returns is the time of the date', async (t) => {
+  await checkProperty(
+    t,
+    fc.property(fc.date({ noInvalidDate: true }), (date) => parseIsoTime(date.toISOString()) === date.getTime()),
+    { numRuns: 1000 }
+  )
+})
+
+const NO_ISO = [
+  '2026-13-01T00:00:00Z',
+  '2026-02-29T00:00:00Z',
+  '2026-00-10',
+  '2026-11-31',
+  '2026-11-16T25:00:00Z',
+  '2026-11-16T24:00:01Z',
+  '2026-11-16T23:60:00Z',
+  '2026-11-16T23:00:61Z',
+  '2026-11-16T23:00:00+24:00',
+  '2026-11-16T23:00:00 Z',
+  '16.11.2026',
+  '2026-11',
+  'Mon, 16 Nov 2026 08:00:00 GMT'
+]
+for (const text of NO_ISO) {
+  t.test(`${text} is not an ISO 8601 time`, async (t) => {
+    t.ok(Number.isNaN(parseIsoTime(text)))
+  })
+}
+
+t.test('ISO 8601 allows a date alone, hours alone, a comma and the end of the day', async (t) => {
+  const midnight = Date.UTC(2026, 10, 17)
+  for (const text of ['2026-11-17', '20261117', '2026-11-17T00', '2026-11-17T00:00:00,0Z', '2026-11-16T24:00:00Z'])
+    t.equal(parseIsoTime(text), midnight, text)
+  t.equal(parseIsoTime('2028-02-29T00:00:00+0530'), Date.UTC(2028, 1, 28, 18, 30))
+})
+
+const timedEntry: fc.Arbitrary<Entry> = fc.record(
+  {
+    id: fc.integer({ min: 0, max: 3 }),
+    at: fc.oneof(
+      fc.integer({ min: 0, max: 5 }),
+      fc.integer({ min: 0, max: 5 }).map((ms) => new Date(ms).toISOString()),
+      fc.constant('never')
+    ),
+    n: fc.integer()
+  },
+  { requiredKeys: ['id', 'n'] }
+)
+const timedBatches = fc.array(
+  fc.array(timedEntry, { maxLength: 5 }).map((data) => ({ data })),
+  { minLength: 1, maxLength: 8 }
+)
+
+const millisecondsOf = (at: unknown): number =>
+  typeof at === 'number' ? at : typeof at === 'string' ? Date.parse(at) : Number.NaN
+
+t.test('any publications with entry times are merged as the rule for two entries says', async (t) => {
+  await checkProperty(
+    t,
+    fc.property(timedBatches, (list) => {
+      const newest = new Map<unknown, Entry>()
+      for (const entry of list.flatMap(({ data }) => data)) {
+        const known = newest.get(entry.id)
+        if (known !== undefined && millisecondsOf(entry.at) < millisecondsOf(known.at)) continue
+        newest.delete(entry.id)
+        newest.set(entry.id, entry)
+      }
+      const merged = mergeByTime(...list.map((one) => JSON.stringify(one)))
+      return merged === JSON.stringify({ data: [...newest.values()] })
+    }),
+    { numRuns: 1000 }
+  )
 })
