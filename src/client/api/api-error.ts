@@ -37,6 +37,12 @@ export class ApiError extends Error {
     this.body = fields.body ?? null
   }
 
+  /** Whether the same request may succeed later: no response, too many requests, or an error of the server. */
+  get retryable(): boolean {
+    if (this.status === 0) return this.code === 'NETWORK_FAILED'
+    return this.status >= 500 || this.status === 408 || this.status === 429
+  }
+
   /** The message for a form field: `error.fieldError('name')`. */
   fieldError(field: string): string | null {
     const pointer = field.startsWith('/') ? field : `/${field}`

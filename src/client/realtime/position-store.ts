@@ -1,26 +1,30 @@
 import type { PositionEntry } from '../../../schemas/realtime.js'
 import { Listeners } from '../listeners.js'
+import { entryTimeMs, positionTimeMs } from './entry-time.js'
 
 export interface LivePosition {
   readonly entry: PositionEntry
-  /** By the page's clock. */
+  /** Time of arrival by the page's clock. */
   readonly receivedAtMs: number
+  /** Time of the position: the entry's timestamp, but not after its arrival; the arrival without a timestamp. */
+  readonly atMs: number
 }
 
 export interface PositionStoreOptions {
   readonly nowMs: () => number
-  /** Positions without an update for this long are removed. */
+  /** A transmitter without an update for this long is removed. */
   readonly maxAgeMs?: number
 }
 
 const MAX_AGE_MS = 60_000
 
-/** The latest position of every transmitter with a recent update. */
+/** The newest position of every transmitter. Stale positions stay, with their age, until they are removed. */
 export class PositionStore {
   readonly maxAgeMs: number
   readonly #nowMs: () => number
   readonly #positions = new Map<string, LivePosition>()
-  readonly #listeners = new Listeners<void>()
+  readonly #changeListeners = new Listeners<void>()
+  readonly #removeListeners = new Listeners<LivePosition>()
 
   constructor({ nowMs, maxAgeMs = MAX_AGE_MS }: PositionStoreOptions) {
     this.#nowMs = nowMs
@@ -33,33 +37,48 @@ export class PositionStore {
   }
 
   onChange(listener: () => void): () => void {
-    return this.#listeners.add(listener)
+    return this.#changeListeners.add(listener)
+  }
+
+  /** Called with the last position of every transmitter that `sweep` removes. */
+  onRemoved(listener: (last: LivePosition) => void): () => void {
+    return this.#removeListeners.add(listener)
   }
 
   get(transmitterId: string | number): LivePosition | undefined {
     return this.#positions.get(String(transmitterId))
   }
 
+  /** The age of a transmitter's position. */
+  ageMs(transmitterId: string | number): number | undefined {
+    const position = this.get(transmitterId)
+    return position && Math.max(this.#nowMs() - position.atMs, 0)
+  }
+
   onFloor(floorId: string | number): LivePosition[] {
     return [...this.#positions.values()].filter(({ entry }) => String(entry.floorId) === String(floorId))
   }
 
-  add(entries: readonly PositionEntry[]): void {
+  /** Adds the entries that are not older than the stored ones, and returns them. */
+  add(entries: readonly PositionEntry[]): PositionEntry[] {
     const receivedAtMs = this.#nowMs()
-    let hasChanged = false
-    for (const entry of entries) {
+    const added = entries.filter((entry) => {
       const key = String(entry.transmitterId)
-      if (isOlder(entry, this.#positions.get(key)?.entry)) continue
-      this.#positions.set(key, { entry, receivedAtMs })
-      hasChanged = true
-    }
-    if (hasChanged) this.#listeners.emit()
+      if (isOlder(entry, this.#positions.get(key)?.entry)) return false
+      this.#positions.set(key, { entry, receivedAtMs, atMs: positionTimeMs(entry, receivedAtMs) })
+      return true
+    })
+    if (added.length > 0) this.#changeListeners.emit()
+    return added
   }
 
-  /** Removes positions without a recent update. */
+  /**
+   * Removes transmitters without a recent update. The arrival decides and not the timestamp, so that a wrong clock makes
+   * positions stale but does not remove them.
+   */
   sweep(): void {
     const oldestMs = this.#nowMs() - this.maxAgeMs
-    this.#remove(({ receivedAtMs }) => receivedAtMs <= oldestMs)
+    for (const last of this.#remove(({ receivedAtMs }) => receivedAtMs <= oldestMs)) this.#removeListeners.emit(last)
   }
 
   /** Removes the positions of a floor that is no longer subscribed to. */
@@ -71,19 +90,14 @@ export class PositionStore {
     this.#remove(() => true)
   }
 
-  #remove(isRemoved: (position: LivePosition) => boolean): void {
-    let hasChanged = false
-    for (const [key, position] of this.#positions) {
-      if (isRemoved(position)) hasChanged = this.#positions.delete(key)
-    }
-    if (hasChanged) this.#listeners.emit()
+  #remove(isRemoved: (position: LivePosition) => boolean): LivePosition[] {
+    const removed = [...this.#positions.values()].filter(isRemoved)
+    for (const { entry } of removed) this.#positions.delete(String(entry.transmitterId))
+    if (removed.length > 0) this.#changeListeners.emit()
+    return removed
   }
 }
 
-/** Batches may arrive out of order. Without timestamps, the later arrival wins. */
+/** Publications may arrive out of order. Without timestamps, the later arrival wins. */
 const isOlder = (entry: PositionEntry, stored: PositionEntry | undefined): boolean =>
-  stored !== undefined && millisecondsOf(entry.timestamp) < millisecondsOf(stored.timestamp)
-
-/** NaN without a timestamp; comparisons with it are false. */
-const millisecondsOf = (timestamp: PositionEntry['timestamp']): number =>
-  typeof timestamp === 'string' ? Date.parse(timestamp) : (timestamp ?? Number.NaN)
+  stored !== undefined && entryTimeMs(entry) < entryTimeMs(stored)

@@ -4,50 +4,76 @@ import { ApiError } from '../api/api-error.js'
 import { type Clock, systemClock } from '../clock.js'
 import { Listeners } from '../listeners.js'
 import { readBatch } from './batches.js'
+import { type Freshness, type FreshnessChange, FreshnessMonitor } from './freshness.js'
 import { type Negotiation, negotiationOf } from './negotiation.js'
-import { PositionStore } from './position-store.js'
+import { type LivePosition, PositionStore } from './position-store.js'
 import { ReferenceCounts } from './reference-counts.js'
 import { type ConnectionHandlers, type ConnectionState, RelayConnection } from './relay-connection.js'
+import { Retries } from './retries.js'
 
 export interface RealtimeOptions {
   /** Requests `/api/negotiate`. */
   readonly negotiate: () => Promise<unknown>
   readonly clock?: Clock
-  /** Positions without an update for this long are removed. */
+  /** A transmitter without an update for this long is removed. */
   readonly maxAgeMs?: number
   /** Options of the centrifuge client, such as a WebSocket implementation or other delays. */
   readonly client?: Partial<Options>
   readonly random?: () => number
 }
 
+export interface Refusal {
+  /** The rejected channel; null if the connection was rejected or closed. */
+  readonly channel: string | null
+  readonly code: number | string
+  readonly message: string
+  /** Whether the client tries again, with growing delays. Otherwise `start` must be called, for example after a sign-in. */
+  readonly retryable: boolean
+}
+
 export interface RealtimeEvents {
+  /** Without entries that are older than the stored position of their transmitter. */
   'position-batch': PositionBatch & { readonly floorId: string }
   'ambient-batch': AmbientBatch
+  /** The connection. */
   state: ConnectionState
+  /** The positions of a watched floor became live, stale or unknown. */
+  freshness: FreshnessChange
+  /** A transmitter had no update for `maxAgeMs`; with its last position. */
+  removed: LivePosition
   /** Publications of this channel are lost: the page should load its data again. */
   gap: { readonly channel: string }
-  /** A permanent rejection of a channel, or of the connection if `channel` is null. `start` tries again. */
-  refused: { readonly channel: string | null; readonly code: number | string; readonly message: string }
+  /** The service or the relay rejected a channel or the connection. */
+  refused: Refusal
 }
 
 const GLOBAL_CHANNEL = 'global:all'
 const FLOOR_PREFIX = 'floor:'
 
-const MIN_DELAY_MS = 500
-const MAX_DELAY_MS = 20_000
+/** The name of the connection among the retries; the others are channels. */
+const CONNECTION = ''
 
-/** The relay rejects the token's signature: its secret has changed, and a new token will work. */
-const INVALID_TOKEN = 3500
+/**
+ * Codes after which the official client gives up, and a new negotiation may help: invalid token (the secret has changed),
+ * stale, disconnected by an operator, connection limit, channel limit.
+ */
+const RETRYABLE_DISCONNECTS: ReadonlySet<number> = new Set([3500, 3502, 3503, 3504, 3505])
+/** Limit exceeded, and unsubscribed by an operator. */
+const RETRYABLE_UNSUBSCRIBES: ReadonlySet<number> = new Set([106, 2000])
 
 /** Live positions: stays connected to the relay and stores the latest positions. */
 export class Realtime {
   readonly store: PositionStore
   readonly #options: RealtimeOptions
   readonly #clock: Clock
+  readonly #freshness: FreshnessMonitor
+  readonly #retries: Retries
   readonly #events = {
     'position-batch': new Listeners<RealtimeEvents['position-batch']>(),
     'ambient-batch': new Listeners<RealtimeEvents['ambient-batch']>(),
     state: new Listeners<RealtimeEvents['state']>(),
+    freshness: new Listeners<RealtimeEvents['freshness']>(),
+    removed: new Listeners<RealtimeEvents['removed']>(),
     gap: new Listeners<RealtimeEvents['gap']>(),
     refused: new Listeners<RealtimeEvents['refused']>()
   }
@@ -56,6 +82,7 @@ export class Realtime {
     (floorId) => {
       this.#connection?.unsubscribe(FLOOR_PREFIX + floorId)
       this.store.forgetFloor(floorId)
+      this.#freshness.forget(floorId)
     }
   )
   #state: ConnectionState = 'offline'
@@ -65,8 +92,6 @@ export class Realtime {
   #connection: RelayConnection | null = null
   /** The number of the current attempt; results of earlier ones are ignored. */
   #attempt = 0
-  #failures = 0
-  #cancelRetry = (): void => undefined
   #cancelSweep = (): void => undefined
   #releaseShown = (): void => undefined
 
@@ -77,10 +102,24 @@ export class Realtime {
       nowMs: () => this.#clock.now(),
       ...(options.maxAgeMs !== undefined && { maxAgeMs: options.maxAgeMs })
     })
+    this.#retries = new Retries(this.#clock, options.random)
+    this.store.onRemoved((last) => this.#events.removed.emit(last))
+    this.#freshness = new FreshnessMonitor(this.#clock, (change) => this.#events.freshness.emit(change))
   }
 
+  /** The connection to the relay. `freshness` says whether positions arrive. */
   get state(): ConnectionState {
     return this.#state
+  }
+
+  /** Whether the positions of a watched floor are current, by their timestamps where they have one. */
+  freshness(floorId: string | number): Freshness {
+    return this.#freshness.state(String(floorId))
+  }
+
+  /** The age of the newest position of a watched floor; null before the first batch. */
+  ageMs(floorId: string | number): number | null {
+    return this.#freshness.ageMs(String(floorId))
   }
 
   /** Time of the last valid batch by the page's clock. */
@@ -99,7 +138,7 @@ export class Realtime {
     return (this.#events[name] as unknown as Listeners<RealtimeEvents[Name]>).add(listener)
   }
 
-  /** Connects, and reconnects automatically. After a rejection it must be called again. */
+  /** Connects, and reconnects automatically. After a rejection that is not retryable it must be called again. */
   start(): void {
     if (this.#isStarted) return
     this.#isStarted = true
@@ -114,6 +153,13 @@ export class Realtime {
     this.#end()
     this.#cancelSweep()
     this.store.clear()
+    this.#freshness.clear()
+  }
+
+  /** Connects now instead of after the next delay. The positions stay. */
+  reconnect(): void {
+    this.#end()
+    this.start()
   }
 
   /** Subscribes to a floor. Returns a function that releases it; the last release unsubscribes. */
@@ -163,24 +209,31 @@ export class Realtime {
       return negotiation.token
     } catch (error) {
       if (!isRejection(error)) throw error
-      if (attempt === this.#attempt) this.#reject(error.code, error.message)
+      if (attempt === this.#attempt) this.#reject(error)
       throw new UnauthorizedError(error.message)
     }
   }
 
   readonly #handlers: ConnectionHandlers = {
     state: (state) => {
-      if (state === 'online') this.#failures = 0
+      if (state === 'online') this.#retries.succeeded(CONNECTION)
       // Every retry starts as "connecting"; after a failure the state stays "offline" until one succeeds.
       if (state === 'connecting' && this.#state === 'offline') return
       this.#setState(state)
     },
     publication: (channel, data) => this.#receive(channel, data),
+    subscribed: (channel) => this.#retries.succeeded(channel),
     gap: (channel) => this.#events.gap.emit({ channel }),
-    rejected: (channel, code, message) => this.#events.refused.emit({ channel, code, message }),
+    rejected: (channel, code, message) => {
+      const retryable = RETRYABLE_UNSUBSCRIBES.has(code)
+      if (retryable) this.#retries.later(channel, () => this.#connection?.resubscribe(channel))
+      this.#events.refused.emit({ channel, code, message, retryable })
+    },
     ended: (code, message) => {
-      if (code === INVALID_TOKEN) this.#retryLater()
-      else this.#reject(code, message)
+      const retryable = RETRYABLE_DISCONNECTS.has(code)
+      if (retryable) this.#retryLater()
+      else this.#end()
+      this.#events.refused.emit({ channel: null, code, message, retryable })
     }
   }
 
@@ -194,27 +247,25 @@ export class Realtime {
       this.#events['ambient-batch'].emit(batch)
       return
     }
-    this.store.add(batch.data)
-    this.#events['position-batch'].emit({ ...batch, floorId: channel.slice(FLOOR_PREFIX.length) })
+    const floorId = channel.slice(FLOOR_PREFIX.length)
+    const data = this.store.add(batch.data)
+    if (channel !== GLOBAL_CHANNEL) this.#freshness.batch(floorId, batch.data)
+    if (data.length > 0 || batch.data.length === 0) this.#events['position-batch'].emit({ ...batch, data, floorId })
   }
 
   #failed(error: unknown): void {
-    if (isRejection(error)) this.#reject(error.code, error.message)
+    if (isRejection(error)) this.#reject(error)
     else this.#retryLater()
   }
 
-  #reject(code: number | string, message: string): void {
+  #reject({ code, message }: ApiError): void {
     this.#end()
-    this.#events.refused.emit({ channel: null, code, message })
+    this.#events.refused.emit({ channel: null, code, message, retryable: false })
   }
 
   #retryLater(): void {
     this.#setState('offline')
-    const ceiling = Math.min(MAX_DELAY_MS, MIN_DELAY_MS * 2 ** this.#failures)
-    this.#failures += 1
-    // Jitter, so that pages do not all reconnect at once after an outage.
-    const delayMs = ceiling / 2 + (ceiling / 2) * (this.#options.random ?? Math.random)()
-    this.#cancelRetry = this.#clock.after(delayMs, () => void this.#open())
+    this.#retries.later(CONNECTION, () => void this.#open())
   }
 
   #sweepLater(): void {
@@ -227,8 +278,7 @@ export class Realtime {
   #end(): void {
     this.#isStarted = false
     this.#attempt += 1
-    this.#failures = 0
-    this.#cancelRetry()
+    this.#retries.clear()
     this.#connection?.close()
     this.#connection = null
     this.#setState('offline')

@@ -5,17 +5,19 @@ export type ConnectionState =
   /** First attempt, before any failure. */
   | 'connecting'
   | 'online'
-  /** Disconnected. Reconnects continue unless the service rejected the client. */
+  /** Disconnected. The client keeps trying unless a `refused` event says otherwise. */
   | 'offline'
 
 export interface ConnectionHandlers {
   state(state: ConnectionState): void
+  /** Also the snapshot in the reply to a subscribe. */
   publication(channel: string, data: unknown): void
+  subscribed(channel: string): void
   /** Publications were missed and cannot be recovered. */
   gap(channel: string): void
   /** The relay rejected the subscription. */
   rejected(channel: string, code: number, reason: string): void
-  /** The relay closed the connection permanently, or rejected the token. */
+  /** The relay closed the connection with a code after which the client does not reconnect, or rejected the token. */
   ended(code: number, reason: string): void
 }
 
@@ -26,6 +28,7 @@ const UNSUBSCRIBE_CALLED = 0
 const NO_HANDLERS: ConnectionHandlers = {
   state: () => undefined,
   publication: () => undefined,
+  subscribed: () => undefined,
   gap: () => undefined,
   rejected: () => undefined,
   ended: () => undefined
@@ -64,12 +67,18 @@ export class RelayConnection {
     const subscription = this.#client.newSubscription(channel)
     subscription.on('publication', ({ data }) => this.#handlers.publication(channel, data))
     subscription.on('subscribed', ({ wasRecovering, recovered }) => {
+      this.#handlers.subscribed(channel)
       if (wasRecovering && !recovered) this.#handlers.gap(channel)
     })
     subscription.on('unsubscribed', ({ code, reason }) => {
       if (code !== UNSUBSCRIBE_CALLED) this.#handlers.rejected(channel, code, reason)
     })
     subscription.subscribe()
+  }
+
+  /** After a rejection. Has no effect if the channel was released meanwhile. */
+  resubscribe(channel: string): void {
+    this.#client.getSubscription(channel)?.subscribe()
   }
 
   unsubscribe(channel: string): void {

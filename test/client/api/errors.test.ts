@@ -91,6 +91,28 @@ t.test('an error of the backend', async (t) => {
   }
 })
 
+const RETRYABLE: readonly (readonly [status: number, code: string, retryable: boolean])[] = [
+  [0, 'NETWORK_FAILED', true],
+  [0, 'ABORTED', false],
+  [0, 'VALIDATION_FAILED', false],
+  [200, 'UNEXPECTED_ANSWER', false],
+  [400, 'BACKEND_REFUSED', false],
+  [401, 'TOKEN_EXPIRED', false],
+  [403, 'FORBIDDEN', false],
+  [404, 'BACKEND_REFUSED', false],
+  [408, 'REQUEST_TIMEOUT', true],
+  [429, 'RATE_LIMITED', true],
+  [500, 'INTERNAL', true],
+  [502, 'BACKEND_UNREACHABLE', true],
+  [503, 'OVERLOADED', true],
+  [504, 'BACKEND_TIMEOUT', true]
+]
+for (const [status, code, retryable] of RETRYABLE) {
+  t.test(`an error with status ${status} and code ${code} is ${retryable ? '' : 'not '}retryable`, async (t) => {
+    t.equal(new ApiError({ status, code, message: '' }).retryable, retryable)
+  })
+}
+
 t.test('a malformed response', async (t) => {
   t.test('a malformed JSON response is an error', async (t) => {
     const { api, backend } = await openPage(t)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import type { PositionEntry } from '../../../schemas/realtime.js'
-import { PositionStore } from '../../../src/client/realtime/position-store.js'
+import { type LivePosition, PositionStore } from '../../../src/client/realtime/position-store.js'
 import { FakeClock } from '../../helper/fake-clock.js'
 import { checkProperty } from '../../helper/property.js'
 
@@ -21,9 +21,12 @@ const setUp = (maxAgeMs = 1000) => {
   store.onChange(() => {
     changes += 1
   })
+  const removed: LivePosition[] = []
+  store.onRemoved((last) => void removed.push(last))
   return {
     clock,
     store,
+    removed,
     x: (id: string | number) => store.get(id)?.entry.position.x,
     get changes() {
       return changes
@@ -58,6 +61,8 @@ t.test('the store of positions', async (t) => {
     ['without a timestamp', 2000, undefined, 2],
     ['with a null timestamp', 2000, null, 2],
     ['with an invalid timestamp', 2000, 'yesterday', 2],
+    ['with a number as a text', 2000, '1000', 2],
+    ['with a list as a timestamp', 2000, [1000], 2],
     ['after one without a timestamp', undefined, 1000, 2]
   ]
   for (const [why, first, second, newest] of orders) {
@@ -66,11 +71,60 @@ t.test('the store of positions', async (t) => {
       async (t) => {
         const { store, x } = setUp()
         store.add([entry('a', 1, { timestamp: first } as Partial<PositionEntry>)])
-        store.add([entry('a', 2, { timestamp: second } as Partial<PositionEntry>)])
+        const late = entry('a', 2, { timestamp: second } as Partial<PositionEntry>)
+        t.same(store.add([late]), newest === 2 ? [late] : [], 'the added entries are returned')
         t.equal(x('a'), newest)
       }
     )
   }
+
+  t.test('the newest of several entries of a transmitter in one batch is stored', async (t) => {
+    const { store, x } = setUp()
+    store.add([2, 3, 3, 1].map((timestamp, index) => entry('a', index, { timestamp })))
+
+    t.equal(x('a'), 2)
+  })
+
+  t.test('a position has the age of its timestamp, or of its arrival without one', async (t) => {
+    const { store, clock } = setUp()
+    const nowMs = clock.now()
+    store.add([
+      entry('old', 1, { timestamp: nowMs - 5000 }),
+      entry('text', 1, { timestamp: new Date(nowMs - 7000).toISOString() }),
+      entry('future', 1, { timestamp: nowMs + 60_000 }),
+      entry('none', 1)
+    ])
+    clock.advance(300)
+
+    t.same(
+      ['old', 'text', 'future', 'none', 'other'].map((id) => store.ageMs(id)),
+      [5300, 7300, 300, 300, undefined]
+    )
+  })
+
+  t.test('the store reports a removed transmitter with its last position', async (t) => {
+    const { store, clock, removed } = setUp()
+    const last = entry('a', 2, { timestamp: clock.now() - 500 })
+    store.add([entry('a', 1), entry('b', 1, { floorId: 'f-2' }), last])
+    const [receivedAtMs, atMs] = [clock.now(), clock.now() - 500]
+    store.forgetFloor('f-2')
+    clock.advance(1000)
+    store.sweep()
+    t.same(removed, [{ entry: last, receivedAtMs, atMs }])
+    store.add([entry('c', 1)])
+    store.clear()
+
+    t.equal(removed.length, 1, 'what the page itself removes is not reported')
+  })
+
+  t.test('the store keeps an old position until it has had no update for maxAgeMs', async (t) => {
+    const { store, clock } = setUp()
+    store.add([entry('a', 1, { timestamp: clock.now() - 600_000 })])
+    clock.advance(999)
+    store.sweep()
+
+    t.equal(store.ageMs('a'), 600_999)
+  })
 
   t.test('the store removes a transmitter without a recent update', async (t) => {
     const { store, clock } = setUp()
@@ -131,31 +185,50 @@ t.test('the store of positions', async (t) => {
     t.equal(context.changes, 2)
   })
 
-  t.test('the store holds exactly the newest recent entry of each transmitter', async (t) => {
-    const steps = fc.array(
-      fc.record({ id: fc.nat(3), timestamp: fc.nat(20), waitMs: fc.nat(600), sweeps: fc.boolean() }),
-      { maxLength: 40 }
-    )
-    await checkProperty(
-      t,
-      fc.property(steps, (list) => {
-        const { store, clock } = setUp()
-        const model = new Map<string, { timestamp: number; atMs: number }>()
-        for (const { id, timestamp, waitMs, sweeps } of list) {
-          clock.advance(waitMs)
-          if (sweeps) {
-            store.sweep()
-            for (const [key, { atMs }] of model) if (clock.now() - atMs >= 1000) model.delete(key)
+  t.test(
+    'the store holds exactly the newest recent entry of each transmitter, and reports every removal',
+    async (t) => {
+      const steps = fc.array(
+        fc.record({ id: fc.nat(3), timestamp: fc.option(fc.nat(20)), waitMs: fc.nat(600), sweeps: fc.boolean() }),
+        { maxLength: 40 }
+      )
+      await checkProperty(
+        t,
+        fc.property(steps, (list) => {
+          const { store, clock, removed } = setUp()
+          const model = new Map<string, { timestamp: number | null; atMs: number }>()
+          const gone: string[] = []
+          for (const { id, timestamp, waitMs, sweeps } of list) {
+            clock.advance(waitMs)
+            if (sweeps) {
+              store.sweep()
+              for (const [key, { atMs }] of model) {
+                if (clock.now() - atMs < 1000) continue
+                model.delete(key)
+                gone.push(key)
+              }
+            }
+            const added = store.add([entry(id, 0, { timestamp })])
+            const held = model.get(String(id))
+            const isNewer = timestamp === null || held === undefined || timestamp >= (held.timestamp ?? 0)
+            assert.equal(added.length, isNewer ? 1 : 0)
+            if (isNewer) model.set(String(id), { timestamp, atMs: clock.now() })
           }
-          store.add([entry(id, 0, { timestamp })])
-          const held = model.get(String(id))
-          if (held === undefined || timestamp >= held.timestamp) model.set(String(id), { timestamp, atMs: clock.now() })
-        }
-        assert.deepEqual(
-          [...store.positions].map(([key, { entry, receivedAtMs }]) => [key, entry.timestamp, receivedAtMs]).toSorted(),
-          [...model].map(([key, { timestamp, atMs }]) => [key, timestamp, atMs]).toSorted()
-        )
-      })
-    )
-  })
+          assert.deepEqual(
+            [...store.positions]
+              .map(([key, { entry, receivedAtMs }]) => [key, entry.timestamp, receivedAtMs])
+              .toSorted(),
+            [...model].map(([key, { timestamp, atMs }]) => [key, timestamp, atMs]).toSorted()
+          )
+          assert.deepEqual(
+            removed.map(({ entry }) => String(entry.transmitterId)),
+            gone
+          )
+          for (const [key, { timestamp, atMs }] of model)
+            assert.equal(store.ageMs(key), clock.now() - (timestamp ?? atMs), 'the age is by the timestamp')
+        }),
+        { numRuns: 500 }
+      )
+    }
+  )
 })

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
+import type { PositionEntry } from '../../../schemas/realtime.js'
 import { createApi } from '../../../src/client/api/api.js'
 import { Realtime, type RealtimeEvents, type RealtimeOptions } from '../../../src/client/realtime/realtime.js'
 import { buildRelayApp, type RunningRelay } from '../../../src/relay/app.js'
@@ -49,9 +50,9 @@ const next = <Name extends keyof RealtimeEvents>(
 
 const online = (realtime: Realtime): Promise<unknown> => next(realtime, 'state', (state) => state === 'online')
 
-const positions = (floorId: string, x: number, transmitterId = 'T1') => ({
+const positions = (floorId: string, x: number, transmitterId = 'T1', more: Partial<PositionEntry> = {}) => ({
   type: 'position-batch',
-  data: [{ transmitterId, position: { x, y: 0 }, positionMethod: 'nearest', floorId }]
+  data: [{ transmitterId, position: { x, y: 0 }, positionMethod: 'nearest', floorId, ...more }]
 })
 
 const ambient = {
@@ -175,16 +176,75 @@ t.test('realtime', async (t) => {
     t.same([...realtime.store.positions.keys()], ['T1'])
   })
 
-  t.test('positions without a recent update are removed', async (t) => {
+  t.test('a transmitter without a recent update is removed and reported with its last position', async (t) => {
     const clock = new FakeClock()
     const { realtime, publish } = await setUp(t, { clock, maxAgeMs: 1000 })
     realtime.watchFloor('a')
     realtime.start()
     await publishUntil(next(realtime, 'position-batch'), () => publish('floor:a', positions('a', 1)))
     t.equal(realtime.store.positions.size, 1)
+    const removed = next(realtime, 'removed')
     clock.advance(1500)
 
+    t.match(await removed, { entry: { transmitterId: 'T1', position: { x: 1, y: 0 } } })
     t.equal(realtime.store.positions.size, 0)
+  })
+
+  t.test('a floor is live while batches arrive, then stale with all its positions, then live again', async (t) => {
+    const clock = new FakeClock()
+    const { realtime, publish } = await setUp(t, { clock })
+    const changes: RealtimeEvents['freshness'][] = []
+    realtime.on('freshness', (change) => void changes.push(change))
+    realtime.watchFloor('a')
+    realtime.start()
+    t.equal(realtime.freshness('a'), 'unknown')
+    const timestamp = clock.now() - 100
+    await publishUntil(next(realtime, 'position-batch'), () =>
+      publish('floor:a', positions('a', 1, 'T1', { timestamp }))
+    )
+    t.equal(realtime.freshness('a'), 'live')
+    clock.advance(10_000)
+
+    t.same([realtime.freshness('a'), realtime.state], ['stale', 'online'])
+    t.equal(realtime.ageMs('a'), 10_100)
+    t.equal(realtime.store.ageMs('T1'), 10_100, 'the position stays, with its age')
+
+    const back = next(realtime, 'position-batch', ({ data }) => data[0]?.position.x === 2)
+    await publish('floor:a', positions('a', 2, 'T1', { timestamp: clock.now() }))
+    await back
+    realtime.stop()
+    t.same(changes, [
+      { floorId: 'a', state: 'live', ageMs: 100 },
+      { floorId: 'a', state: 'stale', ageMs: 5000 },
+      { floorId: 'a', state: 'live', ageMs: 0 },
+      { floorId: 'a', state: 'unknown', ageMs: null }
+    ])
+  })
+
+  t.test('a late entry neither replaces a newer position nor is reported', async (t) => {
+    const clock = new FakeClock()
+    const { realtime, publish } = await setUp(t, { clock })
+    const nowMs = clock.now()
+    realtime.watchFloor('a')
+    realtime.start()
+    await publishUntil(next(realtime, 'position-batch'), () =>
+      publish('floor:a', positions('a', 2, 'T1', { timestamp: nowMs }))
+    )
+    const reported = new Set<string>()
+    realtime.on('position-batch', ({ data }) => {
+      for (const { transmitterId, position } of data) reported.add(`${transmitterId} at ${position.x}`)
+    })
+    const last = next(realtime, 'position-batch', ({ data }) => data[0]?.transmitterId === 'T3')
+    const late = positions('a', 1, 'T1', { timestamp: nowMs - 2000 })
+    await publish('floor:a', late)
+    await publish('floor:a', { ...late, data: [...late.data, ...positions('a', 1, 'T2').data] })
+    await publish('floor:a', positions('a', 1, 'T3'))
+    await last
+
+    // The first publication may have been repeated.
+    reported.delete('T1 at 2')
+    t.same([...reported], ['T2 at 1', 'T3 at 1'])
+    t.equal(realtime.store.get('T1')?.entry.position.x, 2)
   })
 
   t.test('a rejected subscription is reported with its channel', async (t) => {
@@ -199,7 +259,7 @@ t.test('realtime', async (t) => {
     realtime.watchFloor('a')
     realtime.start()
 
-    t.match(await rejection, { channel: 'floor:a', code: 103 })
+    t.match(await rejection, { channel: 'floor:a', code: 103, retryable: false })
     t.equal(realtime.state, 'online')
   })
 
@@ -311,7 +371,7 @@ t.test('the token of realtime', async (t) => {
       response.writeHead(401).end('{"success":false,"error":{"code":"TOKEN_EXPIRED","message":"Over"},"requestId":"r"}')
     const rejection = next(realtime, 'refused')
     realtime.start()
-    t.same(await rejection, { channel: null, code: 'TOKEN_EXPIRED', message: 'Over' })
+    t.same(await rejection, { channel: null, code: 'TOKEN_EXPIRED', message: 'Over', retryable: false })
     t.equal(realtime.state, 'offline')
     clock.advance(600_000)
     t.equal(server.requestCount, 1)
@@ -331,8 +391,63 @@ t.test('the token of realtime', async (t) => {
     const rejection = next(realtime, 'refused')
     realtime.start()
 
-    t.same(await rejection, { channel: null, code: 'LOCKED', message: 'Locked' })
+    t.same(await rejection, { channel: null, code: 'LOCKED', message: 'Locked', retryable: false })
     t.equal(realtime.state, 'offline')
+  })
+})
+
+t.test('an operator', async (t) => {
+  t.test('a client that an operator disconnects negotiates and connects again', async (t) => {
+    const clock = new FakeClock()
+    const { realtime, server, api, publish } = await setUp(t, { clock, random: () => 1 })
+    const first = online(realtime)
+    realtime.watchFloor('a')
+    realtime.start()
+    await first
+    const refused = next(realtime, 'refused')
+    await api('disconnect', { user: '42' })
+    t.same(await refused, { channel: null, code: 3503, message: 'force disconnect', retryable: true })
+    t.equal(realtime.state, 'offline')
+    t.equal(server.requestCount, 1)
+    const back = online(realtime)
+    clock.advance(500)
+    await back
+
+    t.equal(server.requestCount, 2)
+    await publishUntil(next(realtime, 'position-batch'), () => publish('floor:a', positions('a', 1)))
+  })
+
+  t.test('a client that an operator disconnects with a code of the application stays disconnected', async (t) => {
+    const clock = new FakeClock()
+    const { realtime, server, api } = await setUp(t, { clock })
+    const first = online(realtime)
+    realtime.start()
+    await first
+    const refused = next(realtime, 'refused')
+    await api('disconnect', { user: '42', disconnect: { code: 4500, reason: 'locked' } })
+    t.same(await refused, { channel: null, code: 4500, message: 'locked', retryable: false })
+    clock.advance(600_000)
+
+    t.equal(realtime.state, 'offline')
+    t.equal(server.requestCount, 1)
+  })
+
+  t.test('a client that an operator unsubscribes from a floor subscribes to it again', async (t) => {
+    const clock = new FakeClock()
+    const { realtime, api, publish } = await setUp(t, { clock, random: () => 1 })
+    realtime.watchFloor('a')
+    realtime.start()
+    await publishUntil(next(realtime, 'position-batch'), () => publish('floor:a', positions('a', 1)))
+    const refused = next(realtime, 'refused')
+    await api('unsubscribe', { user: '42', channel: 'floor:a' })
+    t.match(await refused, { channel: 'floor:a', code: 2000, retryable: true })
+    t.equal(realtime.state, 'online')
+    clock.advance(500)
+
+    await publishUntil(
+      next(realtime, 'position-batch', ({ data }) => data[0]?.position.x === 2),
+      () => publish('floor:a', positions('a', 2))
+    )
   })
 })
 
