@@ -12,23 +12,25 @@ import { programOf, chromium as service, thisMachine } from './lib/services.js'
 const FRAMES = 600
 const MARKERS = 300
 
-const folder = fileURLToPath(new URL('../demo/web/floor-plan', import.meta.url)).replaceAll('\\', '/')
+const pathOf = (folder: string): string => fileURLToPath(new URL(folder, import.meta.url)).replaceAll('\\', '/')
+const folder = pathOf('../demo/web/floor-plan')
+const client = pathOf('../src/client')
 const ENTRY = 'virtual:draw-cost'
 const source = `
-import { Motion } from '${folder}/motion.ts'
+import { Movement } from '${client}/realtime/movement.ts'
 import { drawMarkers, SPRITE_SIZE } from '${folder}/draw.ts'
 
 const screen = { width: 1280, height: 720 }
 const canvas = Object.assign(document.createElement('canvas'), screen)
 const pen = canvas.getContext('2d')
-const motion = new Motion()
+const movement = new Movement()
 const ids = Array.from({ length: ${MARKERS} }, (_, index) => String(index))
 const moveMarkers = (nowMs) => {
-  for (const id of ids) motion.moveTo(id, { x: 64 * Math.random(), y: 36 * Math.random() }, nowMs)
+  for (const id of ids) movement.moveTo(id, { x: 64 * Math.random(), y: 36 * Math.random() }, nowMs)
 }
 moveMarkers(0)
 const markers = ids.map((id) => ({
-  id, name: id, kind: Number(id) % 4 ? 'person' : 'thing', zoneId: null, isFaint: false, position: motion.positionOf(id)
+  id, name: id, kind: Number(id) % 4 ? 'person' : 'thing', zoneId: null, ageMs: 0, isStale: false, position: movement.positionOf(id)
 }))
 const spriteOf = (colour) => {
   const sprite = Object.assign(document.createElement('canvas'), { width: SPRITE_SIZE, height: SPRITE_SIZE })
@@ -44,7 +46,7 @@ for (let frame = 0; frame < ${FRAMES}; frame += 1) {
   const nowMs = frame * (1000 / 60)
   if (frame % 60 === 0) moveMarkers(nowMs)
   const start = performance.now()
-  motion.advance(nowMs)
+  movement.advance(nowMs)
   pen.clearRect(0, 0, screen.width, screen.height)
   drawMarkers(pen, markers, sprites, 20)
   const submitted = performance.now()

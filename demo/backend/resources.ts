@@ -34,7 +34,8 @@ export interface Resource extends Required<Listed> {
   readonly entityType: 'employee' | 'asset' | null
 }
 
-interface Description extends Partial<Pick<Resource, 'onePath' | 'table' | 'permission' | 'computed' | 'entityType'>> {
+interface Description
+  extends Partial<Pick<Resource, 'onePath' | 'table' | 'permission' | 'computed' | 'entityType' | 'search'>> {
   /** The route whose body defines the columns; by default the update route. */
   readonly bodyOf?: string
   /** Fields of that body that are not columns. */
@@ -85,7 +86,7 @@ const resource = (path: Resource['path'], noun: string, description: Description
   const references = Object.fromEntries(Object.keys(columns).map((field) => [field, referenceOf(field)]))
   const fields = ['id', ...Object.keys(columns), ...Object.keys(computed), 'createdAt', 'updatedAt']
   const order = ORDERS.find((field) => fields.includes(field)) ?? 'id'
-  const search = SEARCHED.filter((field) => columns[field] === 'text')
+  const search = description.search ?? SEARCHED.filter((field) => columns[field] === 'text')
   const reading = { from: `${table}_shown`, fields, search, order: `${sqlName(order)}, id` }
   const made = { path, onePath, table, noun, permission, columns, references, computed, entityType, ...reading }
   resources.push(made)
@@ -147,7 +148,12 @@ export const assets = resource('/api/assets', 'asset', {
 })
 
 export const transmitters = resource('/api/transmitters', 'transmitter', {
-  computed: { carriedBy: '(SELECT c.name FROM carriers c WHERE c.transmitter_id = transmitters.id)' }
+  computed: {
+    carriedBy: '(SELECT c.name FROM carriers c WHERE c.transmitter_id = transmitters.id)',
+    currentFloorId: '(SELECT p.floor_id FROM positions p WHERE p.transmitter_id = transmitters.id)'
+  },
+  // People, visitors and assets are found by their names.
+  search: ['carriedBy', 'name', 'macAddress']
 })
 
 export const beacons = resource('/api/mgmt/beacons', 'beacon')

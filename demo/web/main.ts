@@ -8,4 +8,8 @@ import './page.css'
 
 const app = createApp(App).use(router)
 // Mounts after the first navigation, so that the layout does not shift when the menu appears.
-void router.isReady().finally(() => app.mount('#app'))
+void router
+  .isReady()
+  // The router navigates again.
+  .catch(() => undefined)
+  .then(() => app.mount('#app'))

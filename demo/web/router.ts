@@ -1,4 +1,4 @@
-import { DEFAULT_GUARD_OPTIONS, type Layout, type PageMeta } from 'gatehouse-client'
+import { backoffMs, DEFAULT_GUARD_OPTIONS, type Layout, type PageMeta } from 'gatehouse-client'
 import { installGuards } from 'gatehouse-client/vue-router'
 import { nextTick, shallowRef } from 'vue'
 import { createRouter, createWebHistory, type RouteComponent, type RouteRecordRaw } from 'vue-router'
@@ -78,8 +78,17 @@ router.afterEach(async (to, from) => {
   document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true })
 })
 
-// Page chunks may fail to load, or be gone after a new release.
-router.onError(() => useToasts().showToast('The page could not be loaded. Try again or reload.'))
+// Permissions or page chunks may fail to load, and chunks may be gone after a new release.
+let failures = 0
+router.onError((_error, to) => {
+  if (router.currentRoute.value.matched.length > 0) {
+    useToasts().showToast('The page could not be loaded. Try again or reload.')
+    return
+  }
+  // Nothing is shown yet, for example on a display that was reloaded during an outage.
+  failures += 1
+  setTimeout(() => void router.replace(to.fullPath).catch(() => undefined), backoffMs(failures))
+})
 
 // The session has expired, or another tab has signed out.
 session.onChange(({ isSignedIn }) => {

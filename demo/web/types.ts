@@ -30,7 +30,7 @@ export interface Named {
 export type Person = Stored<PersonnelUpdate> & Texts<'photoUrl' | 'transmitterId' | 'currentFloorId'>
 export type User = Stored<UserCreate> & Texts<'lastLoginAt' | 'lockedUntil'>
 export type Floor = Named & Counts<'personnel' | 'guests'> & Texts<'buildingName'>
-export type Transmitter = Stored<TransmitterUpdate> & Texts<'carriedBy'>
+export type Transmitter = Stored<TransmitterUpdate> & Texts<'carriedBy' | 'currentFloorId'>
 export type Emergency = Stored<EmergencyUpdate> & Texts<'startedAt'>
 
 export interface SiteContext {
@@ -45,6 +45,8 @@ export interface FloorContext {
   readonly zones: readonly (Stored<Omit<ZoneCreate, 'polygon'>> & { readonly polygon: readonly Point[] | null })[]
   readonly receivers: readonly Stored<ReceiverUpdate>[]
   readonly positions: readonly Omit<PositionEntry, 'positionMethod'>[]
+  /** Everyone and everything with a transmitter, on all floors. */
+  readonly carriers: readonly { readonly transmitterId: string; readonly name: string; readonly entityType: string }[]
 }
 
 export interface Muster {

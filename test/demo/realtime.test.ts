@@ -61,7 +61,28 @@ t.test('each second', async (t) => {
   t.test('each floor with people gets one batch', async (t) => {
     t.equal(new Set(positions.map(({ channel }) => channel)).size, 9)
     t.ok(positions.every(({ data }) => Value.Check(PositionBatchSchema, data)))
-    t.ok(positions.every(({ channel, data }) => data.data.every(({ floorId }) => channel === `floor:${floorId}`)))
+  })
+
+  t.test('a carrier that changes floors is published once more on the floor that it has left', async (t) => {
+    const floors = new Map<unknown, string>()
+    const left: string[] = []
+    const entered: string[] = []
+    for (let second = 0; second < 300 && left.length === 0; second += 1) {
+      const batches = (await seconds(backend, 1)).filter(({ channel }) => channel.startsWith('floor:'))
+      for (const { channel, data } of batches) {
+        for (const { transmitterId, floorId } of data.data) {
+          const before = floors.get(transmitterId)
+          if (channel !== `floor:${floorId}`) left.push(`${transmitterId} ${channel}`)
+          else if (before !== undefined && before !== channel) entered.push(`${transmitterId} ${before}`)
+        }
+      }
+      for (const { channel, data } of batches) {
+        for (const { transmitterId, floorId } of data.data)
+          if (channel === `floor:${floorId}`) floors.set(transmitterId, channel)
+      }
+    }
+    t.ok(left.length > 0)
+    t.same(left.toSorted(), entered.toSorted())
   })
 
   t.test('each carrier is in exactly one batch', async (t) => {
@@ -93,7 +114,7 @@ t.test('a page that opens a floor', async (t) => {
       list.map(({ transmitterId, position, zoneId }) => ({ transmitterId, position, zoneId }))
     t.same(
       places(positions),
-      places(batch?.data.data ?? []).toSorted((one, other) =>
+      places(batch?.data.data.filter(({ floorId }) => floorId === 'f-1') ?? []).toSorted((one, other) =>
         String(one.transmitterId) < String(other.transmitterId) ? -1 : 1
       )
     )

@@ -150,6 +150,12 @@ t.test('a list', async (t) => {
     t.ok(data.every(({ entity_type }: { entity_type: string }) => entity_type === 'visitor'))
     t.ok(data[0].id > data[4].id)
     t.equal((await list('?search=badge+0123')).data[0].name, 'Badge 0123')
+    const { data: carried } = await list('?search=tool+trolley')
+    t.ok(carried.length > 0)
+    t.ok(
+      carried.every(({ carriedBy }: { carriedBy: string }) => /tool trolley/i.test(carriedBy)),
+      'by the carrier'
+    )
     t.equal((await list('?search=%25')).data.length, 0, 'a percent sign is a character like others')
     t.equal((await list('?constructor=x&__proto__=y&limit=1')).success, true, 'unknown parameters are not filters')
   })

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { type Program, type StackOptions, stackOf } from '../../demo/run/stack.js'
 import { ROOT } from '../../scripts/lib/root.js'
 import type { Child, Teardown } from './child.js'
-import { freePort } from './free-port.js'
+import { freePort, LOOPBACK } from './free-port.js'
+import { type HttpResponse, send } from './http.js'
 import { startProgram } from './program.js'
 
 export const DEMO_PASSWORD = 'a-password-for-tests'
@@ -13,11 +14,16 @@ export const DEMO_PASSWORD = 'a-password-for-tests'
 export interface DemoStack {
   /** The address of the page. */
   readonly url: string
-  /** Kills the program. Resolves when it has ended. */
-  killRelay(): Promise<void>
-  /** Starts the program again on the same port. */
-  startRelay(): Promise<void>
+  /** Kills a program. Resolves when it has ended. */
+  kill(name: Program['name']): Promise<void>
+  /** Starts a program again on the same port. */
+  start(name: Program['name']): Promise<void>
+  /** Calls the publish API of the relay. */
+  api(method: string, request: unknown): Promise<HttpResponse>
 }
+
+/** In production an API key has 64 hex characters. */
+const API_KEY = 'c0de'.repeat(16)
 
 const READY = /listening|identity provider at/
 const READY_WITHIN_MS = 60_000
@@ -35,34 +41,40 @@ export const startDemoStack = async (
     DEMO_BACKEND_PORT: `${await freePort()}`,
     DEMO_OIDC_PORT: `${await freePort()}`
   }
-  const { programs, pageUrl, hasPage } = stackOf({ ...ports, DEMO_PASSWORD }, { root: ROOT, ...options })
+  const { programs, pageUrl, hasPage } = stackOf(
+    { ...ports, DEMO_PASSWORD, REALTIME_API_KEY: API_KEY },
+    { root: ROOT, ...options }
+  )
   if (!hasPage) throw new Error('the page is not built: npm run build')
 
-  const start = async ({ entry, env: own }: Program): Promise<Child> => {
-    const child = await startProgram(t, entry, {
-      ...own,
+  const running = new Map<string, Child>()
+  const start = async (name: Program['name']): Promise<void> => {
+    const program = programs.find((one) => one.name === name)
+    if (program === undefined) throw new Error(`the stack has no ${name}`)
+    const child = await startProgram(t, program.entry, {
+      ...program.env,
       AUDIT_LOG_FILE: join(folder, 'audit.jsonl'),
       // Every browser context has its own client address, because of the login limit.
       TRUST_PROXY: 'loopback',
       ...env
     })
+    running.set(name, child)
     await child.waitForLine(READY, READY_WITHIN_MS)
-    return child
   }
-  const relay = programs.find(({ name }) => name === 'relay') as Program
-  const others = programs.filter((program) => program !== relay)
-
-  let running: Child
-  const startRelay = async (): Promise<void> => {
-    running = await start(relay)
-  }
-  await Promise.all([startRelay(), ...others.map(start)])
+  await Promise.all(programs.map(({ name }) => start(name)))
   return {
     url: pageUrl,
-    startRelay,
-    killRelay: async () => {
-      running.signal('SIGKILL')
-      await running.exited
-    }
+    start,
+    kill: async (name) => {
+      const child = running.get(name)
+      child?.signal('SIGKILL')
+      await child?.exited
+    },
+    api: (method, request) =>
+      send(`http://${LOOPBACK}:${ports.RELAY_PORT}`, `/api/${method}`, {
+        method: 'POST',
+        body: JSON.stringify(request),
+        headers: { 'x-api-key': API_KEY }
+      })
   }
 }

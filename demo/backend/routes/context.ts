@@ -22,6 +22,10 @@ const POSITIONS = `SELECT transmitter_id, jsonb_build_object('x', x, 'y', y) AS 
     at AS timestamp, entity_type AS "entityType", entity_id, coalesce(name, badge) AS name, department, color
   FROM carriers WHERE floor_id = $1 ORDER BY transmitter_id`
 
+/** The names of everyone and everything on the site, for markers that come from another floor. */
+const CARRIERS = `SELECT transmitter_id, coalesce(name, badge, transmitter_id) AS name, entity_type AS "entityType"
+  FROM carriers WHERE is_active ORDER BY transmitter_id`
+
 /** Log-distance path loss model. */
 const RSSI = `round(coalesce(r.tx_power, -59) - 10 * coalesce(r.path_loss_exponent, 2.4) * log(greatest(0.5,
   sqrt(((r.position->>'x')::float - p.x) ^ 2 + ((r.position->>'y')::float - p.y) ^ 2))))`
@@ -49,7 +53,8 @@ const floorDetails = together({
   channel: (call) => `floor:${idOf(call)}`,
   zones: rows(ZONES, 'floorId'),
   receivers: rows(RECEIVERS, 'floorId'),
-  positions: rows(POSITIONS, 'floorId')
+  positions: rows(POSITIONS, 'floorId'),
+  carriers: rows(CARRIERS)
 })
 
 const wholeFloor: Run = async (call) => {

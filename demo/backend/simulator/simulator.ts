@@ -21,6 +21,8 @@ export class Simulator {
   readonly #parts: SimulatorParts
   readonly #simulation: Simulation
   readonly #heardBy: ReturnType<typeof ambientDevices>
+  /** The floor of every transmitter in the previous step. */
+  readonly #floorOf = new Map<string, string>()
   #ticks = 0
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> | null = null
@@ -55,10 +57,15 @@ export class Simulator {
     this.#simulation.advance(TICK_MS)
 
     const positions = this.#simulation.positions(at.getTime())
-    for (const floorId of new Set(positions.map((position) => position.floorId))) {
-      const data = positions.filter((position) => position.floorId === floorId)
-      publisher.publish(`floor:${floorId}`, { type: 'position-batch', data })
+    const floors = new Map<string, PositionEntry[]>()
+    for (const position of positions) {
+      const [id, floorId] = [String(position.transmitterId), String(position.floorId)]
+      const leftFloor = this.#floorOf.get(id) ?? floorId
+      // Also on the floor that it has left, so that pages remove it there.
+      for (const floor of new Set([floorId, leftFloor])) floors.set(floor, [...(floors.get(floor) ?? []), position])
+      this.#floorOf.set(id, floorId)
     }
+    for (const [floorId, data] of floors) publisher.publish(`floor:${floorId}`, { type: 'position-batch', data })
     await storePositions(database, positions, at)
     if (this.#ticks % HISTORY_EVERY_TICKS === 0) await storeHistory(database, at)
     this.#ticks += 1

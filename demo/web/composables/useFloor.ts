@@ -1,75 +1,85 @@
+import { type Freshness, Movement, type Refusal } from 'gatehouse-client'
 import { computed, onScopeDispose, type Ref, ref, shallowRef, watch } from 'vue'
 import type { AmbientEntry, PositionEntry } from '../../../schemas/realtime.js'
 import { useNow } from '../../../src/ui/useNow.js'
 import type { Marker } from '../floor-plan/draw.js'
-import { Motion } from '../floor-plan/motion.js'
 import { api, realtime } from '../services.js'
-import type { DataResponse, FloorContext, ListResponse, Transmitter } from '../types.js'
-import { useLoad, useLoaded } from './useLoad.js'
+import type { DataResponse, FloorContext } from '../types.js'
+import { useLoad } from './useLoad.js'
 
-const FAINT_AFTER_MS = 4000
+/** A transmitter reports at least once a minute. One that is silent for longer is dimmed although its floor is live. */
+const SILENT_AFTER_MS = 90_000
 const AMBIENT_AGE_MS = 60_000
-const CARRIERS_EVERY_MS = 60_000
+const NAMES_EVERY_MS = 60_000
 const stillness = matchMedia('(prefers-reduced-motion: reduce)')
 
 /** One floor: its plan and the moving markers on it. Subscribes to this floor's channel only, while it is shown. */
 export const useFloor = (floorId: Ref<string | null>) => {
   const now = useNow()
-  const motion = new Motion()
+  const movement = new Movement()
   const state = ref(realtime.state)
+  const freshness = ref<Freshness>('unknown')
+  /** Set while the client does not try to connect again. */
+  const refusal = shallowRef<Refusal | null>(null)
   const batches = ref(0)
   const ambient = shallowRef<readonly AmbientEntry[]>([])
   const heard = new Map<string, { readonly entry: AmbientEntry; readonly atMs: number }>()
 
   const context = useLoad((options) => api.context.floor.read<DataResponse<FloorContext>>(floorId.value ?? '', options))
-  /** Without these, markers move but have no names. */
-  const transmitters = useLoaded(
-    (options) => api.transmitters.list<ListResponse<Transmitter>>({ query: { limit: 1000 }, ...options }),
-    CARRIERS_EVERY_MS
-  )
-  const carriers = computed(() => new Map((transmitters.data.value ?? []).map((one) => [one.id, one])))
+  const carriers = computed(() => new Map((context.data.value?.carriers ?? []).map((one) => [one.transmitterId, one])))
+  let namesAtMs = Date.now()
+  /** A transmitter without a name may have been assigned since the plan was loaded. */
+  const loadNames = (): void => {
+    if (Date.now() - namesAtMs < NAMES_EVERY_MS || context.isLoading.value) return
+    namesAtMs = Date.now()
+    void context.load()
+  }
 
   const applyPositions = (entries: readonly PositionEntry[]): void => {
     const atMs = performance.now()
-    for (const { transmitterId, position } of entries) motion.moveTo(String(transmitterId), position, atMs)
+    for (const { transmitterId, position, floorId: entryFloor } of entries) {
+      const id = String(transmitterId)
+      // A transmitter that changes floors is published on its old floor once more, with the new one.
+      if (String(entryFloor) === floorId.value) movement.moveTo(id, position, atMs)
+      else movement.remove(id)
+    }
     batches.value += 1
+    if (entries.some(({ transmitterId }) => !carriers.value.has(String(transmitterId)))) loadNames()
   }
 
   /** The positions at load time; batches then update them. */
   watch(context.data, (loaded) => {
     if (loaded === null || loaded.floor.id !== floorId.value) return
-    const known = loaded.positions.map((entry) => ({ ...entry, positionMethod: 'stored' }))
-    const unseen = known.filter(({ transmitterId }) => realtime.store.get(transmitterId) === undefined)
-    realtime.store.add(unseen)
-    applyPositions(unseen)
+    applyPositions(realtime.store.add(loaded.positions.map((entry) => ({ ...entry, positionMethod: 'stored' }))))
   })
 
   /** The markers with their moving positions. Recomputed for each batch, not for each frame. People are drawn above assets. */
-  const seen = computed((): readonly Marker[] => {
+  const markers = computed((): readonly Marker[] => {
     void batches.value
-    const markers = realtime.store.onFloor(floorId.value ?? '').flatMap(({ entry, receivedAtMs }): Marker[] => {
+    const list = realtime.store.onFloor(floorId.value ?? '').flatMap(({ entry, atMs }): Marker[] => {
       const id = String(entry.transmitterId)
-      const position = motion.positionOf(id)
+      const position = movement.positionOf(id)
       if (position === undefined) return []
-      const { carriedBy, name, entity_type } = carriers.value.get(id) ?? {}
+      const { name = id, entityType } = carriers.value.get(id) ?? {}
       const zoneId = entry.zoneId == null ? null : String(entry.zoneId)
-      const isFaint = now.value - receivedAtMs > FAINT_AFTER_MS
-      const kind = entity_type === 'asset' ? 'thing' : 'person'
-      return [{ id, name: carriedBy ?? name ?? id, kind, position, zoneId, isFaint }]
+      const ageMs = Math.max(now.value - atMs, 0)
+      const isStale = freshness.value === 'stale' || ageMs > SILENT_AFTER_MS
+      const kind = entityType === 'asset' ? 'thing' : 'person'
+      return [{ id, name, kind, position, zoneId, ageMs, isStale }]
     })
-    return markers.sort((one, other) => other.kind.localeCompare(one.kind))
+    return list.sort((one, other) => other.kind.localeCompare(one.kind))
   })
-  // While the relay is unavailable, the last known markers stay, faint.
-  const markers = shallowRef<readonly Marker[]>([])
-  watch([seen, state], ([list]) => {
-    const isLive = state.value === 'online' || list.length >= markers.value.length
-    markers.value = isLive ? list : markers.value.map((one) => ({ ...one, isFaint: true }))
+  /** The time of the newest position; null before the first one. */
+  const newestMs = computed(() => {
+    void now.value
+    const ageMs = realtime.ageMs(floorId.value ?? '')
+    return ageMs === null ? null : Date.now() - ageMs
   })
 
   const show = (id: string | null): void => {
-    markers.value = []
-    motion.clear()
+    movement.clear()
     realtime.showFloor(id)
+    freshness.value = realtime.freshness(id ?? '')
     if (id !== null) void context.load()
   }
   watch(floorId, show, { immediate: true })
@@ -77,7 +87,15 @@ export const useFloor = (floorId: Ref<string | null>) => {
   const listeners = [
     realtime.on('state', (changed) => {
       state.value = changed
+      if (changed !== 'offline') refusal.value = null
     }),
+    realtime.on('refused', (refused) => {
+      if (refused.channel === null && !refused.retryable) refusal.value = refused
+    }),
+    realtime.on('freshness', (change) => {
+      if (change.floorId === floorId.value) freshness.value = change.state
+    }),
+    realtime.on('removed', ({ entry }) => movement.remove(String(entry.transmitterId))),
     realtime.on('position-batch', (batch) => batch.floorId === floorId.value && applyPositions(batch.data)),
     realtime.on('gap', () => floorId.value !== null && void context.load()),
     realtime.on('ambient-batch', ({ data }) => {
@@ -100,12 +118,15 @@ export const useFloor = (floorId: Ref<string | null>) => {
     ambient,
     now,
     state,
-    /** Moves all markers to their positions at this time. */
-    advance: (nowMs: number): void => motion.advance(stillness.matches ? Number.POSITIVE_INFINITY : nowMs),
-    /** Reconnects immediately instead of after the next delay. */
-    reconnect: (): void => {
-      realtime.stop()
-      realtime.start()
-    }
+    freshness,
+    refusal,
+    newestMs,
+    /** Moves all markers to their positions at this time. Returns whether one has moved. */
+    advance: (nowMs: number): boolean => {
+      if (!movement.isMoving) return false
+      movement.advance(stillness.matches ? Number.POSITIVE_INFINITY : nowMs)
+      return true
+    },
+    reconnect: (): void => realtime.reconnect()
   }
 }

@@ -1,30 +1,59 @@
-import { ApiError } from 'gatehouse-client'
-import { onScopeDispose } from 'vue'
+import { ApiError, backoffMs } from 'gatehouse-client'
+import { onScopeDispose, ref } from 'vue'
 import { useLoad as useLoadWith } from '../../../src/ui/useLoad.js'
 import type { DataResponse } from '../types.js'
 
 type LoadRequest<Data> = (options: { readonly signal: AbortSignal }) => Promise<DataResponse<Data>>
 
-/** Requests data from the backend whenever `load` is called. */
-export const useLoad = <Data>(request: LoadRequest<Data>) =>
-  useLoadWith(async (signal) => (await request({ signal })).data, messageOf)
+const RETRY_DELAYS = { minMs: 1000, maxMs: 30_000 }
 
-export type Load = Pick<ReturnType<typeof useLoad>, 'error' | 'load'>
-
-/** Requests data at once, and with `everyMs` repeatedly after each response while the page is visible. */
-export const useLoaded = <Data>(request: LoadRequest<Data>, everyMs?: number) => {
-  const loaded = useLoad(request)
-  let stopped = false
+/**
+ * Requests data from the backend whenever `load` is called, and with `everyMs` again after each response while the page is
+ * visible. While the service is unavailable, the request is repeated with growing delays.
+ */
+export const useLoad = <Data>(request: LoadRequest<Data>, everyMs?: number) => {
+  const isRetrying = ref(false)
+  let failures = 0
   let timer: ReturnType<typeof setTimeout> | undefined
-  const next = async (): Promise<void> => {
-    if (everyMs === undefined || !document.hidden) await loaded.load()
-    if (everyMs !== undefined && !stopped) timer = setTimeout(next, everyMs)
-  }
-  void next()
-  onScopeDispose(() => {
-    stopped = true
+  const loadIn = (delayMs: number | undefined): void => {
     clearTimeout(timer)
-  })
+    if (delayMs !== undefined) timer = setTimeout(() => (isPaused() ? loadIn(everyMs) : void load()), delayMs)
+  }
+  const isPaused = (): boolean => everyMs !== undefined && document.hidden
+
+  const { load: loadOnce, ...loaded } = useLoadWith(async (signal) => {
+    try {
+      const { data } = await request({ signal })
+      if (!signal.aborted) {
+        failures = 0
+        isRetrying.value = false
+        loadIn(everyMs)
+      }
+      return data
+    } catch (error) {
+      if (!signal.aborted) {
+        failures += 1
+        isRetrying.value = error instanceof ApiError && error.retryable
+        loadIn(isRetrying.value ? backoffMs(failures, RETRY_DELAYS) : everyMs)
+      }
+      throw error
+    }
+  }, messageOf)
+  const load = (): Promise<void> => {
+    loadIn(undefined)
+    return loadOnce()
+  }
+
+  onScopeDispose(() => clearTimeout(timer))
+  return { ...loaded, isRetrying, load }
+}
+
+export type Load = Pick<ReturnType<typeof useLoad>, 'error' | 'isRetrying' | 'load'>
+
+/** Requests data at once, and with `everyMs` repeatedly. */
+export const useLoaded = <Data>(request: LoadRequest<Data>, everyMs?: number) => {
+  const loaded = useLoad(request, everyMs)
+  void loaded.load()
   return loaded
 }
 

@@ -10,11 +10,12 @@ export interface Marker extends Placed {
   readonly name: string
   readonly kind: 'person' | 'thing'
   readonly zoneId: string | null
-  /** There was no recent update. */
-  readonly isFaint: boolean
+  readonly ageMs: number
+  /** The position is out of date; the marker is dimmed. */
+  readonly isStale: boolean
 }
 
-const FAINT = 0.35
+const DIMMED = 0.35
 export const SPRITE_SIZE = 16
 
 /**
@@ -27,10 +28,10 @@ export const drawMarkers = <Picture>(
   sprites: Readonly<Record<Marker['kind'], Picture>>,
   scale: number
 ): void => {
-  for (const { position, kind, isFaint } of markers) {
+  for (const { position, kind, isStale } of markers) {
     const left = position.x * scale - SPRITE_SIZE / 2
     const top = position.y * scale - SPRITE_SIZE / 2
-    pen.globalAlpha = isFaint ? FAINT : 1
+    pen.globalAlpha = isStale ? DIMMED : 1
     pen.drawImage(sprites[kind], left, top, SPRITE_SIZE, SPRITE_SIZE)
   }
   pen.globalAlpha = 1

@@ -17,7 +17,8 @@ const marker = (id: string, x: number, more: Partial<Marker> = {}): Marker => ({
   name: `Person ${id}`,
   kind: 'person',
   zoneId: null,
-  isFaint: false,
+  ageMs: 0,
+  isStale: false,
   position: { x, y: 5 },
   ...more
 })
@@ -31,9 +32,9 @@ t.test('drawing', async (t) => {
     t.equal(pictures.length, 300)
   })
 
-  t.test('drawing shows outdated markers faintly and restores the opacity', async (t) => {
+  t.test('drawing dims stale markers and restores the opacity', async (t) => {
     const { pen, pictures } = recordingPen()
-    const looks = [{}, { isFaint: true }, { kind: 'thing' as const }, { kind: 'thing' as const, isFaint: true }]
+    const looks = [{}, { isStale: true }, { kind: 'thing' as const }, { kind: 'thing' as const, isStale: true }]
     drawMarkers(
       pen,
       looks.map((more, at) => marker(String(at), at, more)),

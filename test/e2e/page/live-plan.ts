@@ -56,16 +56,55 @@ export const livePlan = async (t: Test, { stack, open }: PageTests): Promise<voi
       t.same(pageErrors, [])
     })
 
-    t.test('the live plan finds people by name on all floors', async (t) => {
+    t.test('the live plan finds people and assets by name on all floors, and selects them there', async (t) => {
       const { page, pageErrors } = await open(t, { as: 'viewer' })
       await page.goto('/live/f-1')
-      const people = page.getByRole('region', { name: 'People and assets' }).getByRole('button')
-      await people.first().waitFor()
-      await page.getByLabel('Search people and assets').fill('a')
-      await page.getByLabel('Search people and assets').fill('an')
-      await page.getByText('On other floors').waitFor()
-      await people.last().click()
+      const list = page.getByRole('region', { name: 'People and assets' })
+      const entries = list.getByRole('button')
+      await entries.first().waitFor()
+      const search = page.getByLabel('Search people and assets')
+      await search.fill('a')
+      for (const text of ['trolley', 'an']) {
+        await search.fill(text)
+        await list.getByText('On other floors').waitFor()
+      }
+      const found = entries.last()
+      t.match(await found.innerText(), /\n.+ – /, 'the floor is shown')
+      const [name = ''] = (await found.innerText()).split('\n')
+      await found.click()
       await page.waitForURL((url) => url.pathname !== '/live/f-1')
+      await list.getByRole('button', { name, pressed: true }).waitFor()
+      await page.locator('.plan strong').getByText(name).waitFor()
+      t.same(pageErrors, [])
+    })
+
+    t.test('the list of the live plan does not move under the pointer', async (t) => {
+      const { page, pageErrors } = await open(t, { as: 'viewer' })
+      await page.goto('/live/f-1')
+      const { floors, until } = listenTo(page)
+      await page.reload()
+      const list = page.getByRole('region', { name: 'People and assets' })
+      await list.getByRole('button').first().waitFor()
+      await list.hover()
+      const namesOf = async (): Promise<readonly string[]> => list.getByRole('button').allInnerTexts()
+      const before = await namesOf()
+      const since = floors.length
+      await until(() => floors.length >= since + 10)
+
+      t.same(await namesOf(), before)
+      t.same(pageErrors, [])
+    })
+
+    t.test('the selected marker stays visible on a phone while the list is scrolled', async (t) => {
+      const { page, pageErrors } = await open(t, { as: 'viewer', viewport: { width: 390, height: 844 } })
+      await page.goto('/live/f-1')
+      const entry = page.getByRole('region', { name: 'People and assets' }).getByRole('button').last()
+      await entry.scrollIntoViewIfNeeded()
+      await entry.click()
+      await page.locator('.plan strong').waitFor()
+      const box = await page.locator('.plan strong').boundingBox()
+
+      t.ok(box && box.y > 0 && box.y < 844, JSON.stringify(box))
       t.same(pageErrors, [])
     })
 
@@ -74,14 +113,14 @@ export const livePlan = async (t: Test, { stack, open }: PageTests): Promise<voi
       await page.goto('/live/f-1')
       await page.getByText('Live', { exact: true }).waitFor()
 
-      await stack.killRelay()
+      await stack.kill('relay')
       await page.getByText('Connection lost').waitFor()
       await page.getByText('Offline', { exact: true }).waitFor()
 
       await page.getByRole('button', { name: 'Reconnect now' }).click()
       await page.getByText('Connection lost').waitFor()
 
-      await stack.startRelay()
+      await stack.start('relay')
       await page.getByText('Live', { exact: true }).waitFor({ timeout: 60_000 })
       await page.getByText('Connection lost').waitFor({ state: 'detached' })
       await page.getByText('Last update: just now').waitFor()

@@ -1,0 +1,156 @@
+import type { Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import type { PositionEntry } from '../../schemas/realtime.js'
+import { startBrowser } from '../helper/browser.js'
+import { openDemoPage } from '../helper/demo-page.js'
+import { startDemoStack } from '../helper/demo-stack.js'
+import { eventually } from '../helper/eventually.js'
+import { PLAN } from './page/page-tests.js'
+
+// The simulator is off: the tests publish all positions.
+t.setTimeout(600_000)
+const [stack, browser] = await Promise.all([startDemoStack(t, { DEMO_SIMULATOR: 'off' }), startBrowser(t)])
+
+const OUTAGE = /Failed to load resource|WebSocket/
+
+const entry = (id: string, x: number, timestamp: number, floorId: string): PositionEntry => ({
+  transmitterId: id,
+  position: { x, y: 5 },
+  positionMethod: 'nearest',
+  floorId,
+  timestamp
+})
+
+const publish = async (floorId: string, ...data: PositionEntry[]): Promise<void> => {
+  const { status, body } = await stack.api('publish', {
+    channel: `floor:${floorId}`,
+    data: { type: 'position-batch', data }
+  })
+  if (status !== 200) throw new Error(`publishing failed: ${status} ${body}`)
+}
+
+/** Opens the live plan of a floor; markers do not glide. */
+const openPlan = async (t: Test, floorId: string, expected?: RegExp) => {
+  const opened = await openDemoPage(t, browser, stack, { as: 'viewer', reducedMotion: 'reduce', expected })
+  await opened.page.clock.install()
+  await opened.page.goto(`/live/${floorId}`)
+  return opened
+}
+
+/** The time by the page's clock, which the tests advance. */
+const pageTime = (page: Page) => page.evaluate('Date.now()') as Promise<number>
+
+/** The opacity of the plan at the marker's position, 0 to 255. */
+const opacityAt = (page: Page, x: number) =>
+  page.evaluate(`{
+    const canvas = document.querySelector('${PLAN}')
+    // These floors are 25 m deep.
+    const scale = canvas.height / 25
+    canvas.getContext('2d').getImageData(${x} * scale, 5 * scale, 1, 1).data[3]
+  }`) as Promise<number>
+
+const listed = (page: Page, name: string) =>
+  page.getByRole('region', { name: 'People and assets' }).getByRole('button', { name })
+
+/** Publishes the positions of markers at 10 m, 20 m and so on until the page is live. */
+const publishUntilLive = async (page: Page, floorId: string, ids: readonly string[]): Promise<void> => {
+  await eventually(async () => {
+    const nowMs = await pageTime(page)
+    await publish(floorId, ...ids.map((id, index) => entry(id, 10 + 10 * index, nowMs, floorId)))
+    return (await page.getByText('Live', { exact: true }).count()) === 1
+  })
+}
+
+t.test('the live plan', async (t) => {
+  t.test(
+    'the live plan is stale ten seconds after the last position, with all markers visible and dimmed',
+    async (t) => {
+      const { page, pageErrors } = await openPlan(t, 'f-1')
+      await publishUntilLive(page, 'f-1', ['A', 'B', 'C'])
+      await page.getByText('3 on this floor').waitFor()
+      await eventually(async () => (await opacityAt(page, 10)) === 255)
+
+      await page.clock.pauseAt((await pageTime(page)) + 10_000)
+      await page.getByText('Stale', { exact: true }).waitFor()
+      await page.getByRole('alert').getByText('No new positions').waitFor()
+      await page.getByText('3 on this floor').waitFor()
+      await listed(page, 'A 1').waitFor()
+      await page.clock.resume()
+      for (const x of [10, 20, 30]) {
+        await eventually(async () => (await opacityAt(page, x)) < 255)
+        const opacity = await opacityAt(page, x)
+        t.ok(opacity > 50 && opacity < 150, `the marker at ${x} m is dimmed: ${opacity}`)
+      }
+      await page.clock.fastForward(10 * 60_000)
+      await listed(page, 'A 10 min').waitFor()
+      await page.getByText('3 on this floor').waitFor()
+      t.same(pageErrors, [])
+    }
+  )
+
+  t.test('a late entry moves no marker back', async (t) => {
+    const { page, pageErrors } = await openPlan(t, 'f-2')
+    await publishUntilLive(page, 'f-2', ['A'])
+    await listed(page, 'A').waitFor()
+    await eventually(async () => (await opacityAt(page, 10)) === 255)
+    await publish('f-2', entry('A', 40, (await pageTime(page)) - 30_000, 'f-2'))
+    await publish('f-2', entry('B', 20, await pageTime(page), 'f-2'))
+    await eventually(async () => (await opacityAt(page, 20)) === 255)
+
+    t.same([await opacityAt(page, 10), await opacityAt(page, 40)], [255, 0])
+    t.same(pageErrors, [])
+  })
+
+  t.test('a transmitter that changes floors disappears from its old floor', async (t) => {
+    const { page, pageErrors } = await openPlan(t, 'f-3')
+    await publishUntilLive(page, 'f-3', ['A', 'B'])
+    await page.getByText('2 on this floor').waitFor()
+    await publish('f-3', entry('A', 10, await pageTime(page), 'f-4'))
+    await page.getByText('1 on this floor').waitFor()
+
+    await eventually(async () => (await opacityAt(page, 10)) === 0)
+    t.equal(await opacityAt(page, 20), 255)
+    t.same(pageErrors, [])
+  })
+
+  t.test('a page that an operator disconnects connects again', async (t) => {
+    const { page, pageErrors } = await openPlan(t, 'f-1', OUTAGE)
+    await publishUntilLive(page, 'f-1', ['A'])
+    const again = page.waitForEvent('websocket')
+    await stack.api('disconnect', { user: 'demo-viewer' })
+    await again
+    await publishUntilLive(page, 'f-1', ['A'])
+
+    t.same(pageErrors, [])
+  })
+
+  t.test('a page that an operator disconnects for good says so and connects on request', async (t) => {
+    const { page, pageErrors } = await openPlan(t, 'f-1', OUTAGE)
+    await publishUntilLive(page, 'f-1', ['A'])
+    await stack.api('disconnect', { user: 'demo-viewer', disconnect: { code: 4500, reason: 'maintenance' } })
+    await page.getByRole('alert').getByText('The service ended the connection: maintenance').waitFor()
+    t.equal(await page.getByText('Reconnecting').count(), 0)
+    await page.getByRole('button', { name: 'Connect again' }).click()
+    await publishUntilLive(page, 'f-1', ['A'])
+
+    t.same(pageErrors, [])
+  })
+
+  t.test('a page that is reloaded during an outage of the backend recovers without a click', async (t) => {
+    const { page, pageErrors } = await openPlan(t, 'f-1', OUTAGE)
+    await page.locator(PLAN).waitFor()
+    await stack.kill('backend')
+    await page.reload()
+    await page.getByRole('alert').getByText('Trying again').waitFor()
+    t.equal(await page.locator(PLAN).count(), 0)
+    await stack.start('backend')
+    await eventually(async () => {
+      await page.clock.fastForward(30_000)
+      return (await page.locator(PLAN).count()) === 1
+    })
+    await publishUntilLive(page, 'f-1', ['A'])
+    await page.getByRole('alert').waitFor({ state: 'detached' })
+
+    t.same(pageErrors, [])
+  })
+})
