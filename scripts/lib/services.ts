@@ -41,7 +41,7 @@ export const java: Service = { name: 'Java', programs: ['javac'], aptPackage: 'd
 export const maven: Service = { name: 'Maven', programs: ['mvn'], aptPackage: 'maven', isOptional: true }
 
 export const services: readonly Service[] = [
-  { name: 'Redis', variable: 'REDIS_URL', programs: ['redis-server'], aptPackage: 'redis-server' },
+  { name: 'Redis', variable: 'REDIS_URL', programs: ['redis-server', 'valkey-server'], aptPackage: 'redis-server' },
   postgresql,
   chromium,
   { name: 'Python', programs: ['python3'], aptPackage: 'python3-venv' },

@@ -2,7 +2,18 @@ import { randomBytes } from 'node:crypto'
 import { type Environment, readSettings, SettingsError, type SettingValues } from '../shared/env.js'
 
 import { type SecretForm, weaknesses } from '../shared/secret-strength.js'
-import { byteSize, flag, headerSecret, integer, list, oneOf, secret, secrets, text } from '../shared/setting-kinds.js'
+import {
+  byteSize,
+  flag,
+  headerSecret,
+  integer,
+  list,
+  oneOf,
+  redisUrl,
+  secret,
+  secrets,
+  text
+} from '../shared/setting-kinds.js'
 import { ALWAYS_PUBLIC_PATHS, DEFAULT_ACCESS_PATHS, isUnder } from './access.js'
 import { oidcConfigOf, oidcSettingErrors } from './oidc/config.js'
 import { DEFAULT_LOGIN_FIELDS } from './session/login-response.js'
@@ -111,8 +122,9 @@ export const gatewaySettings = {
   LOGIN_USER_FIELD: loginField('user', 'the user: userId or id, email, displayName or name, role'),
   LOGIN_PERMISSIONS_FIELD: loginField('permissions', "the permissions, if they are not in the token's claims"),
   LOGIN_EXPIRES_IN_FIELD: loginField('expiresIn', 'the lifetime in seconds, if the token has no expiry'),
-  REDIS_URL: text('redis-url', {
-    about: 'shares login counts and the state of identity-provider sessions between gateways',
+  REDIS_URL: redisUrl({
+    about:
+      'shares login counts and the state of identity-provider sessions between gateways; one server, servers of a Redis Cluster, or Redis Sentinel; of several independent servers the first is used',
     fallback: null
   }),
   DATABASE_URL: text('postgres-url', { about: 'PostgreSQL, for /api/health/database only', fallback: null }),

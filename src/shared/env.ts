@@ -17,6 +17,8 @@ export interface Setting<S extends TSchema = TSchema, Fallback = unknown> {
   readonly fallback: Fallback
   /** Error messages do not contain the text of a secret. */
   readonly secret: boolean
+  /** The reason why a text is invalid, if the rule does not make it obvious. Must not contain any part of a secret. */
+  readonly explain?: (text: string) => string | null
   /** For numbers that the documentation shows with a unit. */
   readonly unit?: 'bytes'
 }
@@ -59,7 +61,9 @@ const readSetting = (name: string, setting: Setting, environment: Environment, e
   if (text === undefined) return setting.fallback
   const value = setting.parse(text)
   if (Value.Check(setting.schema, value)) return value
-  errors.push(`${name} must be ${setting.rule}${setting.secret ? '' : `, not ${JSON.stringify(text.slice(0, 100))}`}`)
+  const shown = setting.secret ? '' : `, not ${JSON.stringify(text.slice(0, 100))}`
+  const reason = setting.explain?.(text) ?? null
+  errors.push(`${name} must be ${setting.rule}${shown}${reason === null ? '' : `: ${reason}`}`)
   return setting.fallback
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { FormatRegistry, Type } from '@sinclair/typebox'
 import { isAddressRange } from './ip-address.js'
 import { isOriginPattern } from './origin-pattern.js'
-import { areRedisUrls, isRedisPrefix, REDIS_PREFIX_RULE, REDIS_URLS_RULE } from './redis-urls.js'
+import { isRedisPrefix, REDIS_PREFIX_RULE, REDIS_URL_RULE, redisUrlError } from './redis-address.js'
 
 interface About<Fallback> {
   readonly about: string
@@ -28,8 +28,7 @@ const FORMATS = {
     (text: string) => isCspHost(text),
     'a host such as cdn.example.com, *.example.com or https://cdn.example.com'
   ],
-  'redis-url': [(text: string) => isUrlOf(text, ['redis:', 'rediss:']), 'an address such as redis://host:6379'],
-  'redis-urls': [areRedisUrls, REDIS_URLS_RULE],
+  'redis-url': [(text: string) => redisUrlError(text) === null, REDIS_URL_RULE],
   'redis-prefix': [isRedisPrefix, REDIS_PREFIX_RULE],
   'postgres-url': [
     (text: string) => isUrlOf(text, ['postgres:', 'postgresql:']),
@@ -47,7 +46,13 @@ export const text = <F>(format: Format, { about, fallback }: About<F>) => ({
   parse: (text: string): unknown => text,
   schema: Type.String({ format }),
   // A URL may contain a password, even if the setting does not allow one.
-  secret: /-urls?$/.test(format)
+  secret: format.endsWith('-url')
+})
+
+/** The address of Redis, in every form that both programs accept. */
+export const redisUrl = <F>({ about, fallback }: About<F>) => ({
+  ...text('redis-url', { about, fallback }),
+  explain: redisUrlError
 })
 
 export const secret = <F>({ about, fallback }: About<F>) => ({ ...text('text', { about, fallback }), secret: true })

@@ -28,12 +28,23 @@ export interface TestRedis {
 export interface TestRedisOptions {
   /** Further arguments of redis-server, such as `['--requirepass', 'secret']`. */
   readonly args?: readonly string[]
+  /** By default the first of `REDIS_PROGRAMS` that is installed. */
+  readonly program?: string
 }
 
-export const startRedis = async (t: Teardown, { args = [] }: TestRedisOptions = {}): Promise<TestRedis> => {
-  const program = programOnPath('redis-server', environment.path)
-  if (!program) throw new Error('this test needs redis-server, which is not on the PATH')
+export const REDIS_PROGRAMS = ['redis-server', 'valkey-server'] as const
 
+/** The path of `redis-server`, or of `valkey-server` on a machine that has only Valkey. */
+export const redisProgram = (): string => {
+  const [program] = REDIS_PROGRAMS.flatMap((name) => programOnPath(name, environment.path) ?? [])
+  if (program === undefined) throw new Error(`this test needs ${REDIS_PROGRAMS.join(' or ')}, which is not on the PATH`)
+  return program
+}
+
+export const startRedis = async (
+  t: Teardown,
+  { args = [], program = redisProgram() }: TestRedisOptions = {}
+): Promise<TestRedis> => {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-redis-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))
 

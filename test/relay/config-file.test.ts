@@ -258,7 +258,7 @@ const INVALID_FILES: readonly (readonly [file: object, ...errors: string[]])[] =
   [{ engine: { type: 'redis' } }, 'REDIS_URL is required with RELAY_ENGINE=redis'],
   [
     { engine: { type: 'redis', redis: { address: 'localhost:6379' } } },
-    'engine.redis.address must be an address such as redis://host:6379, or a comma list of them'
+    'engine.redis.address must be an address such as redis://host:6379, a comma list of them, or redis+sentinel://host:26379,host:26379/master-name: it must begin with redis://, rediss:// or redis+sentinel://'
   ],
   [{ engine: { redis: { presence_ttl: '100ms' } } }, 'engine.redis.presence_ttl must be at least 1s'],
   [{ engine: { redis: { prefix: '{a}' } } }, 'engine.redis.prefix must be up to 64 letters, digits, - _ . and :'],

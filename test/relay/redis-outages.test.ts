@@ -1,5 +1,4 @@
 import { setTimeout } from 'node:timers/promises'
-import type { PublicationContext, SubscribedContext } from 'centrifuge'
 import t, { type Test } from 'tap'
 import type { Child } from '../helper/child.js'
 import { eventually } from '../helper/eventually.js'
@@ -9,6 +8,7 @@ import { startProgram } from '../helper/program.js'
 import { startRedis } from '../helper/redis.js'
 import { officialClient } from '../helper/relay.js'
 import { API_KEY, HMAC_SECRET } from '../helper/relay-rules.js'
+import { type AcknowledgedPublication, checkSequences, SequenceSubscriber } from '../helper/sequence-check.js'
 
 const CLIENTS = 300
 const CHANNELS = 10
@@ -28,39 +28,6 @@ const CONFIG = {
         force_recovery: true
       }
     ]
-  }
-}
-
-/** The publications that a client received without a failed recovery in between. */
-interface Session {
-  readonly epoch: string
-  /** The offset of the client at the start. */
-  readonly from: number
-  readonly received: (readonly [offset: number, n: number])[]
-}
-
-/** Records everything that a client receives on a channel. A failed recovery starts a new session. */
-class Subscriber {
-  readonly channel: string
-  readonly sessions: Session[] = []
-
-  constructor(channel: string) {
-    this.channel = channel
-  }
-
-  subscribed({ streamPosition, wasRecovering, recovered }: SubscribedContext): void {
-    if (streamPosition === undefined) throw new Error('a subscription without a position')
-    if (wasRecovering && recovered) return
-    this.sessions.push({ epoch: streamPosition.epoch, from: streamPosition.offset, received: [] })
-  }
-
-  publication({ offset = 0, data }: PublicationContext): void {
-    this.sessions.at(-1)?.received.push([offset, data.n])
-  }
-
-  isAt({ epoch, offset }: { readonly epoch: string; readonly offset: number }): boolean {
-    const last = this.sessions.at(-1)
-    return last?.epoch === epoch && (last.received.at(-1)?.[0] ?? last.from) === offset
   }
 }
 
@@ -92,7 +59,7 @@ t.test(`${CLIENTS} clients receive ${PUBLICATIONS} publications while relays and
   }
 
   const subscribers = Array.from({ length: CLIENTS }, (_, index) => {
-    const subscriber = new Subscriber(`seq:${index % CHANNELS}`)
+    const subscriber = new SequenceSubscriber(`seq:${index % CHANNELS}`)
     const port = ports[Math.floor(index / CHANNELS) % ports.length] as number
     const delays = { minReconnectDelay: 50, maxReconnectDelay: 500, timeout: 30_000 }
     const client = officialClient(t, { port }, 'websocket', delays)
@@ -108,12 +75,7 @@ t.test(`${CLIENTS} clients receive ${PUBLICATIONS} publications while relays and
   })
   await eventually(() => subscribers.every(({ sessions }) => sessions.length > 0))
 
-  const acknowledged: {
-    readonly channel: string
-    readonly n: number
-    readonly epoch: string
-    readonly offset: number
-  }[] = []
+  const acknowledged: AcknowledgedPublication[] = []
   const codes = new Set<number>()
   const errors = { rejected: 0, unreachable: 0 }
   /** Retries until a relay accepts the publication. The idempotency key prevents a second publication. */
@@ -187,28 +149,7 @@ t.test(`${CLIENTS} clients receive ${PUBLICATIONS} publications while relays and
     'every client learns that it cannot recover from an empty Redis'
   )
 
-  const numbers = new Map<string, number>()
-  let wrongOffsets = 0
-  let differences = 0
-  for (const { channel, sessions } of subscribers) {
-    for (const { epoch, from, received } of sessions) {
-      for (const [index, [offset, n]] of received.entries()) {
-        if (offset !== from + index + 1) wrongOffsets++
-        const position = `${channel} ${epoch} ${offset}`
-        if ((numbers.get(position) ?? n) !== n) differences++
-        numbers.set(position, n)
-      }
-    }
-  }
-  t.equal(wrongOffsets, 0, 'no publication is missing, duplicated or out of order')
-  t.equal(differences, 0, 'all clients receive the same publications')
-  for (const { channel, n, epoch, offset } of acknowledged) {
-    const position = `${channel} ${epoch} ${offset}`
-    if (numbers.has(position) && numbers.get(position) !== n)
-      t.fail(`${position} is not the publication that the publisher's reply names`)
-  }
-  const perEpoch = [...numbers].map(([position, n]) => `${position.split(' ')[1]} ${n}`)
-  t.equal(new Set(perEpoch).size, perEpoch.length, 'no publication was published twice')
+  checkSequences(t, subscribers, acknowledged)
 
   const { body } = await send(`http://127.0.0.1:${ports[0]}`, '/metrics')
   // At least one: a Redis that is suspended for two seconds may respond in time.

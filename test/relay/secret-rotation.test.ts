@@ -75,3 +75,14 @@ t.test('from hmac_previous_secret_key_valid_until on, the previous secret is rej
   t.equal(await present(PREVIOUS), '3500 invalid token')
   t.match(await present(HMAC_SECRET), { connect: { client: String } })
 })
+
+t.test('a reload without the previous secret keeps clients that are connected', async (t) => {
+  const relay = await startRelay(t, FILE, ROTATING)
+  const client = await openClient(t, relay.url)
+  await client.request({ id: 1, connect: { token: signed(PREVIOUS, {}) } })
+  relay.running.configure(configOf(FILE))
+
+  t.match(await client.request({ id: 2, refresh: { token: signed(HMAC_SECRET, {}) } }), { refresh: {} })
+  client.send({ id: 3, refresh: { token: signed(PREVIOUS, {}) } })
+  t.equal(await client.closed, '3500 invalid token')
+})

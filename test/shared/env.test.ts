@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { type Environment, readSettings, type Setting, type Settings, SettingsError } from '../../src/shared/env.js'
-import { byteSize, flag, integer, list, oneOf, secret, text } from '../../src/shared/setting-kinds.js'
+import { byteSize, flag, integer, list, oneOf, redisUrl, secret, text } from '../../src/shared/setting-kinds.js'
 
 const MIB = 1024 * 1024
 const ABOUT = { about: 'for a test', fallback: 'the fallback' }
@@ -140,9 +140,14 @@ const KINDS: readonly Kind[] = [
   },
   {
     of: 'a Redis address',
-    setting: text('redis-url', ABOUT),
-    good: same('redis://localhost:6379', 'rediss://user:hunter2@redis.example.com:6380/2'),
-    bad: ['localhost:6379', 'http://localhost:6379', 'redis', 'redis//host']
+    setting: redisUrl(ABOUT),
+    good: same(
+      'redis://localhost:6379',
+      'rediss://user:hunter2@redis.example.com:6380/2',
+      'redis://a,redis://b',
+      'redis+sentinel://:hunter2@a,b/mymaster/2'
+    ),
+    bad: ['localhost:6379', 'http://localhost:6379', 'redis', 'redis//host', 'redis+sentinel://:hunter2@a']
   },
   {
     of: 'a PostgreSQL address',
@@ -243,7 +248,7 @@ for (const { of, setting, good, bad } of KINDS) {
         t.equal(errors.length, 1)
         t.match(
           errors[0],
-          new RegExp(`^NAME must be ${literally(setting.rule)}(?:, not "[^\\n]*")?$`),
+          new RegExp(`^NAME must be ${literally(setting.rule)}(?:, not "[^\\n]*")?(?:: [^\\n]*)?$`),
           'one line, by name'
         )
         t.equal(value, setting.fallback, 'nothing of it is used')

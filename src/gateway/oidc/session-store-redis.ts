@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import type { Redis } from 'ioredis'
 import { RedisConnection, type RedisConnectionOptions } from '../redis-connection.js'
 import type { ProviderTokens } from './provider-client.js'
 import { MAX_SESSION_SECONDS, type ProviderSession } from './provider-session.js'
@@ -23,7 +22,6 @@ const RELOAD_RETRY_MS = 1_000
 /** Distributes revocations: published to running gateways, and stored for those that start or reconnect later. */
 class RedisRevocations {
   readonly #connection: RedisConnection
-  readonly #subscriber: Redis
   readonly #revocations: Revocations
   readonly #now: () => number
   readonly #listKey: string
@@ -37,10 +35,15 @@ class RedisRevocations {
     this.#now = now
     this.#listKey = `${prefix}ended`
     this.#channel = `${prefix}ends`
-    this.#subscriber = connection.newSubscriber()
-    this.#subscriber.on('message', (_channel, text) => this.#add(text))
-    this.#subscriber.on('ready', () => void this.#subscribe())
-    connection.redis.on('ready', () => void this.#load())
+    void connection.subscribe({
+      channel: this.#channel,
+      message: (text) => this.#add(text),
+      // Loaded after subscribing, so that no revocation is missed in between.
+      subscribed: () => {
+        if (connection.isUp) void this.#load()
+      }
+    })
+    connection.onUp(() => void this.#load())
   }
 
   /** Resolves when the stored revocations are loaded, or when Redis is known to be unavailable. */
@@ -54,29 +57,26 @@ class RedisRevocations {
     await loaded
   }
 
-  /** Stores and publishes a revocation, and deletes the key in the same transaction. Rejects if Redis is unavailable. */
+  /** Stores and publishes a revocation, then deletes the key. Rejects if Redis is unavailable. */
   async publish(revocation: Revocation, keyToDelete: string | null): Promise<void> {
     const text = JSON.stringify(revocation)
-    const transaction = this.#connection.redis
-      .multi()
-      .zadd(this.#listKey, revocation.at, text)
-      .zremrangebyscore(this.#listKey, 0, revocation.at - REVOCATION_TTL_MS)
-      .pexpire(this.#listKey, REVOCATION_TTL_MS)
-      .publish(this.#channel, text)
-    if (keyToDelete !== null) transaction.del(keyToDelete)
-    const failed = (await transaction.exec())?.find(([error]) => error !== null)
+    const results = await this.#connection.send((redis) =>
+      redis
+        .multi()
+        .zadd(this.#listKey, revocation.at, text)
+        .zremrangebyscore(this.#listKey, 0, revocation.at - REVOCATION_TTL_MS)
+        .pexpire(this.#listKey, REVOCATION_TTL_MS)
+        .publish(this.#channel, text)
+        .exec()
+    )
+    const failed = results?.find(([error]) => error !== null)
     if (failed !== undefined) throw failed[0]
+    // Not in the transaction: in a Redis Cluster the key is on another server.
+    if (keyToDelete !== null) await this.#connection.send((redis) => redis.del(keyToDelete))
   }
 
   close(): void {
-    this.#subscriber.disconnect()
     if (this.#timer !== null) clearTimeout(this.#timer)
-  }
-
-  /** Subscribes before loading, so that no revocation is missed in between. */
-  async #subscribe(): Promise<void> {
-    await this.#connection.run(() => this.#subscriber.subscribe(this.#channel), null)
-    if (this.#connection.isUp) await this.#load()
   }
 
   async #load(): Promise<void> {

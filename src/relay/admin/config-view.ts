@@ -1,3 +1,4 @@
+import { redactedRedisUrl } from '../../shared/redis-address.js'
 import type { RelayConfig } from '../config/config.js'
 import type { TokenKeys } from '../config/token-options.js'
 import type { ChannelOptions, ChannelRules, ClientOptions } from '../core/options.js'
@@ -86,17 +87,6 @@ const channelsView = (rules: ChannelRules) => ({
   namespaces: Object.fromEntries([...rules.namespaces].map(([name, options]) => [name, channelView(options)]))
 })
 
-/** The addresses of the servers without credentials. */
-const redisView = (urls: string | null): string | null => {
-  if (urls === null) return null
-  const addresses = urls.split(',').map((url) => {
-    if (!URL.canParse(url.trim())) return HIDDEN
-    const { protocol, host, pathname } = new URL(url.trim())
-    return `${protocol}//${host}${pathname}`
-  })
-  return addresses.join(',')
-}
-
 const ruleText = (rule: string | RegExp | null): string | null => (rule instanceof RegExp ? String(rule) : rule)
 
 const tokenView = (keys: TokenKeys, rules: ClaimRules) => ({
@@ -136,7 +126,7 @@ export const configView = (config: RelayConfig) => ({
   metrics: config.metrics,
   adminPassword: HIDDEN,
   engine: config.engine,
-  redisUrl: redisView(config.redisUrl),
+  redisUrl: config.redisUrl === null ? null : redactedRedisUrl(config.redisUrl),
   redisPrefix: config.redisPrefix,
   presenceTtlMs: config.presenceTtlMs,
   workers: config.workers,

@@ -1,3 +1,6 @@
+const SENTINEL_ADDRESS =
+  'write it into engine.redis.address: redis+sentinel://user:password@host:26379,host:26379/master-name/0?sentinel_password=…'
+
 /**
  * Options of Centrifugo 6 that the relay does not have, with what to use instead. The options of a namespace are listed
  * under `namespace`. A path also covers everything below it.
@@ -10,11 +13,11 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
   'http_server.http3': 'enable HTTP/3 at the reverse proxy',
 
   'engine.redis.cluster_address': 'list servers of the cluster in engine.redis.address',
-  'engine.redis.sentinel_address': 'name the master in engine.redis.address',
-  'engine.redis.sentinel_master_name': 'name the master in engine.redis.address',
-  'engine.redis.sentinel_user': 'name the master in engine.redis.address',
-  'engine.redis.sentinel_password': 'name the master in engine.redis.address',
-  'engine.redis.sentinel_tls': 'name the master in engine.redis.address',
+  'engine.redis.sentinel_address': SENTINEL_ADDRESS,
+  'engine.redis.sentinel_master_name': SENTINEL_ADDRESS,
+  'engine.redis.sentinel_user': SENTINEL_ADDRESS,
+  'engine.redis.sentinel_password': SENTINEL_ADDRESS,
+  'engine.redis.sentinel_tls': SENTINEL_ADDRESS,
   'engine.redis.user': 'write it into engine.redis.address: redis://user:password@host:6379/0',
   'engine.redis.password': 'write it into engine.redis.address: redis://user:password@host:6379/0',
   'engine.redis.db': 'write it into engine.redis.address: redis://user:password@host:6379/0',

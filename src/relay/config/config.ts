@@ -1,5 +1,5 @@
 import { type Environment, isGiven, readSettings, SettingsError, type SettingValues } from '../../shared/env.js'
-import { areRedisUrls, isRedisPrefix, REDIS_PREFIX_RULE, REDIS_URLS_RULE } from '../../shared/redis-urls.js'
+import { isRedisPrefix, REDIS_PREFIX_RULE, REDIS_URL_RULE, redisUrlError } from '../../shared/redis-address.js'
 import { weaknesses } from '../../shared/secret-strength.js'
 import type { ChannelRules, ClientOptions } from '../core/options.js'
 import { channelRules } from './channel-options.js'
@@ -263,8 +263,8 @@ class ConfigReader {
   }: RelayConfigFile): Pick<RelayConfig, 'engine' | 'redisUrl' | 'redisPrefix' | 'presenceTtlMs'> {
     const engine = this.#choose('RELAY_ENGINE', file.type)
     const redisUrl = this.#choose('REDIS_URL', file.redis?.address)
-    if (file.redis?.address !== undefined && !areRedisUrls(file.redis.address))
-      this.#report('engine.redis.address', `must be ${REDIS_URLS_RULE}`)
+    const addressError = file.redis?.address === undefined ? null : redisUrlError(file.redis.address)
+    if (addressError !== null) this.#report('engine.redis.address', `must be ${REDIS_URL_RULE}: ${addressError}`)
     if (engine === 'redis' && redisUrl === null && !this.#isReported('REDIS_URL'))
       this.#errors.push('REDIS_URL is required with RELAY_ENGINE=redis')
     if (file.redis?.prefix !== undefined && !isRedisPrefix(file.redis.prefix))

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { integer, list, oneOf, secret, text } from '../../shared/setting-kinds.js'
+import { integer, list, oneOf, redisUrl, secret, text } from '../../shared/setting-kinds.js'
 
 const MAX_WORKERS = 256
 const workers = integer(1, MAX_WORKERS, {
@@ -47,8 +47,9 @@ export const relaySettings = {
     about: 'memory, or redis with REDIS_URL to run several relay nodes as one',
     fallback: 'memory'
   }),
-  REDIS_URL: text('redis-urls', {
-    about: 'for RELAY_ENGINE=redis: one server, several servers that share the channels, or servers of a Redis Cluster',
+  REDIS_URL: redisUrl({
+    about:
+      'for RELAY_ENGINE=redis: one server, several servers that share the channels, servers of a Redis Cluster, or Redis Sentinel',
     fallback: null
   }),
   RELAY_REDIS_PREFIX: text('redis-prefix', {

@@ -3,12 +3,12 @@ import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { WriteBatcher } from '../../../src/relay/engine/redis/batching.js'
 import { openConnection } from '../../../src/relay/engine/redis/connection.js'
-import { redisAddresses } from '../../../src/relay/engine/redis/redis-address.js'
+import { parseRedisUrl } from '../../../src/shared/redis-address.js'
 import { startRedis } from '../../helper/redis.js'
 
 t.test('the commands of one event loop turn leave in one write', async (t) => {
   const { url } = await startRedis(t)
-  const [address] = redisAddresses(url)
+  const [address] = parseRedisUrl(url)
   if (address === undefined) throw new Error('the URL has no address')
   const redis = openConnection(address, 'commands')
   t.teardown(() => redis.disconnect())

@@ -8,7 +8,7 @@ import { freePort, LOOPBACK } from '../../helper/free-port.js'
 import { startRedis } from '../../helper/redis.js'
 import { startRedisCluster } from '../../helper/redis-cluster.js'
 import { ALL, Delivered, engineContract, WITH_HISTORY } from './contract.js'
-import { redisEngine } from './redis-fixture.js'
+import { type RedisEngineOptions, redisEngine } from './redis-fixture.js'
 
 const cluster = await startRedisCluster(t)
 
@@ -119,6 +119,75 @@ t.test('a slot that moves to another server', async (t) => {
     t.ok(offset > 0)
     await publishWithRetries(channel, '3')
     await eventually(() => delivered.publications.some(([, { data }]) => data === '3'))
+  })
+})
+
+/** Begins to move the hash slot of a channel from the first server to the second, one step at a time. */
+const migration = async (channel: string) => {
+  const slot = channelSlot(channel)
+  const [from, to] = cluster.redis as [Redis, Redis]
+  const [fromId, toId] = await Promise.all([from, to].map((each) => each.call('CLUSTER', 'MYID')))
+  await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(fromId))
+  await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(toId))
+  return {
+    moveKeys: async (): Promise<void> => {
+      const keys = (await from.call('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[]
+      await from.call('MIGRATE', LOOPBACK, String(cluster.servers[1]?.port), '', 0, 5000, 'KEYS', ...keys)
+    },
+    finish: async (): Promise<void> => {
+      for (const each of [to, from]) await each.call('CLUSTER', 'SETSLOT', slot, 'NODE', String(toId))
+    }
+  }
+}
+
+t.test('a hash slot that is being moved', async (t) => {
+  /** Longer than any machine needs for the steps of a migration. */
+  const slotTimeoutMs = 60_000
+  const channels = Array.from({ length: 1_000 }, (_, n) => `migrating:${n}`).filter((channel) => {
+    const slot = channelSlot(channel)
+    return slot > 1 && slot < 16_384 / 3 - 1
+  })
+  const started = async (t: Test, options: RedisEngineOptions) => {
+    const engine = redisEngine(t, cluster.url, options)
+    await engine.broker.start(new Delivered())
+    return engine
+  }
+
+  t.test('commands follow the keys that have already been moved', async (t) => {
+    const [channel = ''] = channels
+    const { presence } = await started(t, { slotTimeoutMs })
+    await presence.add(channel, 'client', 'user', '{}')
+    const { moveKeys, finish } = await migration(channel)
+    await moveKeys()
+    t.same([...(await presence.read(channel))], [['client', '{}']])
+    await finish()
+    t.same([...(await presence.read(channel))], [['client', '{}']])
+  })
+
+  t.test('a publication waits until all keys have been moved', async (t) => {
+    const [, channel = ''] = channels
+    const { broker, history } = await started(t, { slotTimeoutMs })
+    const publish = async (data: string) =>
+      broker.publish(channel, { ...PLAIN_PUBLICATION, data, idempotencyKey: data }, WITH_HISTORY)
+    await publish('1')
+    const { moveKeys, finish } = await migration(channel)
+    const publishing = publish('2')
+    await moveKeys()
+    await finish()
+    t.ok((await publishing).offset > 0)
+    const { publications } = await history.read(channel, ALL, WITH_HISTORY)
+    t.equal(publications.filter(({ data }) => data === '2').length, 1, 'published once')
+  })
+
+  t.test('a publication fails if the migration takes too long', async (t) => {
+    const [, , channel = ''] = channels
+    const { broker } = await started(t, { slotTimeoutMs: 100 })
+    const publish = async (data: string) => broker.publish(channel, { ...PLAIN_PUBLICATION, data }, WITH_HISTORY)
+    await publish('1')
+    const { moveKeys, finish } = await migration(channel)
+    await t.rejects(publish('2'), { message: /TRYAGAIN/ })
+    await moveKeys()
+    await finish()
   })
 })
 

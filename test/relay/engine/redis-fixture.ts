@@ -48,6 +48,7 @@ export interface RedisEngineOptions {
   readonly presenceTtlMs?: number
   readonly nodeTimings?: NodeTimings
   readonly startTimeoutMs?: number
+  readonly slotTimeoutMs?: number
 }
 
 /** An engine that has not been started. Engines with different prefixes share nothing. */
@@ -58,12 +59,13 @@ export const redisEngine = (
     prefix = `test-${randomUUID()}`,
     presenceTtlMs = 60_000,
     nodeTimings = NODE_TIMINGS,
-    startTimeoutMs = 10_000
+    startTimeoutMs = 10_000,
+    slotTimeoutMs = 2_000
   }: RedisEngineOptions = {}
 ): RedisEngineUnderTest => {
   const record = new EngineRecord()
   const engine = buildRedisEngine(
-    { url, prefix, presenceTtlMs, nodeTimings, startTimeoutMs },
+    { url, prefix, presenceTtlMs, nodeTimings, startTimeoutMs, slotTimeoutMs },
     { nowMs: Date.now, log: record.log, metrics: record }
   )
   const close = (): void => {

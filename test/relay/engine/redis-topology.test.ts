@@ -1,6 +1,5 @@
 import t from 'tap'
 import { RedisKeys } from '../../../src/relay/engine/redis/keys.js'
-import { addressName, redisAddresses } from '../../../src/relay/engine/redis/redis-address.js'
 import { HashRing } from '../../../src/relay/engine/redis/topology.js'
 
 t.test('the hash ring', async (t) => {
@@ -20,29 +19,6 @@ t.test('the hash ring', async (t) => {
   t.test('only the channels of a removed server move', async (t) => {
     const [before, after] = [serversIn(new HashRing(servers)), serversIn(new HashRing(servers.slice(1)))]
     t.ok(before.every((server, index) => server === 'a:1' || server === after[index]))
-  })
-})
-
-t.test('Redis addresses', async (t) => {
-  const cases: [url: string, address: object, name: string][] = [
-    ['redis://cache', { host: 'cache', port: 6379, db: 0, username: '', password: '', isTls: false }, 'cache:6379'],
-    [
-      'rediss://me:p%2Cw%40@[::1]:6380/3',
-      { host: '::1', port: 6380, db: 3, username: 'me', password: 'p,w@', isTls: true },
-      '::1:6380/3'
-    ],
-    ['redis://:secret@10.0.0.1:1/', { host: '10.0.0.1', port: 1, db: 0, password: 'secret' }, '10.0.0.1:1']
-  ]
-  for (const [url, address, name] of cases) {
-    t.test(`${url} is parsed`, async (t) => {
-      const [found] = redisAddresses(url)
-      t.match(found, address)
-      t.equal(found && addressName(found), name)
-    })
-  }
-
-  t.test('a comma list is parsed to several addresses', async (t) => {
-    t.same(redisAddresses('redis://a, redis://b:2').map(addressName), ['a:6379', 'b:2'])
   })
 })
 

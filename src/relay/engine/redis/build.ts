@@ -1,34 +1,45 @@
+import { parseRedisUrl } from '../../../shared/redis-address.js'
 import type { Engine, EngineDependencies } from '../engine.js'
 import { RedisKeys } from './keys.js'
 import { NODE_TIMINGS, type NodeTimings, RedisNodeCluster } from './nodes.js'
 import { RedisPresence } from './presence.js'
-import { redisAddresses } from './redis-address.js'
 import { RedisEngine } from './redis-engine.js'
 import { ShardRouter } from './shard-router.js'
 import { RedisUserConnections } from './user-connections.js'
 
 /** Long enough for a Redis that is started together with the relay. */
 const START_TIMEOUT_MS = 10_000
+/** As long as a command may take. */
+const SLOT_TIMEOUT_MS = 2_000
 
 export interface RedisOptions {
-  /** A comma-separated list. */
+  /** Validated: see `redisUrlError`. */
   readonly url: string
   readonly prefix: string
   readonly presenceTtlMs: number
   readonly nodeTimings?: NodeTimings
   readonly startTimeoutMs?: number
+  readonly slotTimeoutMs?: number
 }
 
 export const buildRedisEngine = (
-  { url, prefix, presenceTtlMs, nodeTimings = NODE_TIMINGS, startTimeoutMs = START_TIMEOUT_MS }: RedisOptions,
+  {
+    url,
+    prefix,
+    presenceTtlMs,
+    nodeTimings = NODE_TIMINGS,
+    startTimeoutMs = START_TIMEOUT_MS,
+    slotTimeoutMs = SLOT_TIMEOUT_MS
+  }: RedisOptions,
   { nowMs, log, metrics }: EngineDependencies
 ): Engine => {
   const router = new ShardRouter({
-    addresses: redisAddresses(url),
+    addresses: parseRedisUrl(url),
     keys: new RedisKeys(prefix),
     log,
     metrics,
-    startTimeoutMs
+    startTimeoutMs,
+    slotTimeoutMs
   })
   const engine = new RedisEngine(router, nowMs)
   const presence = new RedisPresence(router, presenceTtlMs)

@@ -1,4 +1,6 @@
 import type { Redis } from 'ioredis'
+import type { RedisAddress } from '../../../shared/redis-address.js'
+import { reconnect, reconnectToMaster } from '../../../shared/sentinel-watch.js'
 import { EngineError } from '../../core/engine-interfaces.js'
 import { PublishBatcher, type StoredPublication, WriteBatcher } from './batching.js'
 import {
@@ -6,12 +8,11 @@ import {
   errorText,
   openConnection,
   parseServerInfo,
-  SlotMovedError,
+  SlotError,
   sendCommand,
   stringListReply
 } from './connection.js'
 import type { DataLossDetector, RunScript } from './data-loss-detector.js'
-import type { RedisAddress } from './redis-address.js'
 import { IDEMPOTENT_RESULT_TTL_MS, PUBLISH_WITH_HISTORY, SCRIPTS, type Script } from './scripts.js'
 
 export interface CommandConnectionDependencies {
@@ -34,6 +35,7 @@ export class CommandConnection {
   readonly #writes: WriteBatcher
   readonly #publications: PublishBatcher
   #isOpen = false
+  #isAsking = false
   #runId = ''
   /** Number of connections that have been closed, to recognise replies to an earlier one. */
   #closedConnections = 0
@@ -51,9 +53,11 @@ export class CommandConnection {
     this.#writes = new WriteBatcher(this.#redis, () => this.#publications.flush())
     this.#redis.on('ready', () => void this.#open())
     this.#redis.on('close', () => this.#close())
-    // Emitted at every attempt to connect; reported once, when the connection closes.
+    // Emitted at every attempt to connect.
     this.#redis.on('error', (error: Error) => {
       this.#lastError = error
+      // While all sentinels are unreachable there is no connection that could close.
+      if (!this.#isOpen) dependencies.lost(error)
     })
   }
 
@@ -119,8 +123,29 @@ export class CommandConnection {
     })
   }
 
+  /**
+   * Sends ASKING before each command that `work` sends within this turn of the event loop, so that a server of a Redis Cluster
+   * accepts commands for a hash slot that is being moved to it.
+   */
+  asking<T>(work: () => Promise<T>): Promise<T> {
+    this.#publications.flush()
+    this.#isAsking = true
+    try {
+      const result = work()
+      this.#publications.flush()
+      return result
+    } finally {
+      this.#isAsking = false
+    }
+  }
+
   reconnect(): void {
-    this.#redis.disconnect(true)
+    reconnect(this.#redis)
+  }
+
+  /** Sentinel reports this server as the master. */
+  useMaster(host: string, port: number): void {
+    reconnectToMaster(this.#redis, host, port)
   }
 
   close(): void {
@@ -132,6 +157,8 @@ export class CommandConnection {
 
   #send(name: string, args: readonly string[]): Promise<unknown> {
     this.#writes.cork()
+    // A failure is the failure of the connection, which the command reports.
+    if (this.#isAsking) sendCommand(this.#redis, 'asking', []).catch(() => undefined)
     return sendCommand(this.#redis, name, args)
   }
 
@@ -143,13 +170,13 @@ export class CommandConnection {
         this.#send('select', [String(this.#address.db)]),
         ...SCRIPTS.map(({ text }) => this.#send('script', ['LOAD', text]))
       ])
-      const { runId, unusableReason } = parseServerInfo(String(info))
+      const { runId, replicationId, unusableReason } = parseServerInfo(String(info))
       if (unusableReason !== '') throw new Error(unusableReason)
       const { lossDetector } = this.#dependencies
       const isNewGeneration =
         lossDetector === null
           ? runId !== this.#runId
-          : await lossDetector.confirmRun(this.#scriptsOnThisConnection(), runId)
+          : await lossDetector.confirmRun(this.#scriptsOnThisConnection(), runId, replicationId)
       this.#runId = runId
       this.#isOpen = true
       this.#lastError = null
@@ -179,7 +206,7 @@ export class CommandConnection {
   #convertError(error: Error): Error {
     const { message } = error
     if (message.startsWith('NOSCRIPT')) return error
-    if (/^(MOVED|ASK|CLUSTERDOWN|TRYAGAIN) ?/.test(message)) return new SlotMovedError(errorText(this.#address, error))
+    if (SlotError.isReply(message)) return new SlotError(errorText(this.#address, error), message)
     // Older versions of Redis wrap an error within a script in a message of their own.
     if (/^(READONLY|LOADING|MASTERDOWN)|-READONLY /.test(message)) this.reconnect()
     // Error replies of Redis begin with a word in capitals; other errors are about the connection, which reports them itself.

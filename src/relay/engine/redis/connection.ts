@@ -1,7 +1,6 @@
-import { isIP } from 'node:net'
 import { Command, Redis } from 'ioredis'
+import { addressName, connectionOptions, type RedisAddress } from '../../../shared/redis-address.js'
 import { EngineError } from '../../core/engine-interfaces.js'
-import { addressName, type RedisAddress } from './redis-address.js'
 
 /** A server that has not replied for this long counts as down: its pending commands fail and the connection is opened again. */
 const REPLY_TIMEOUT_MS = 2_000
@@ -10,16 +9,10 @@ const RETRY_MS = 100
 const MAX_RETRY_MS = 1_000
 
 /** A connection without ioredis' offline queue, resending and resubscribing: the engine handles connection loss itself. */
-export const openConnection = (address: RedisAddress, purpose: string): Redis => {
-  const { host, port, username, password, db, isTls } = address
-  return new Redis({
-    host,
-    port,
-    db,
-    ...(username === '' ? {} : { username }),
-    ...(password === '' ? {} : { password }),
-    // SNI is for host names only.
-    ...(isTls ? { tls: isIP(host) === 0 ? { servername: host } : {} } : {}),
+export const openConnection = (address: RedisAddress, purpose: string): Redis =>
+  new Redis({
+    enableReadyCheck: false,
+    ...connectionOptions(address),
     connectionName: `gatehouse-relay-${purpose}`,
     connectTimeout: CONNECT_TIMEOUT_MS,
     socketTimeout: REPLY_TIMEOUT_MS,
@@ -27,11 +20,9 @@ export const openConnection = (address: RedisAddress, purpose: string): Redis =>
     autoResendUnfulfilledCommands: false,
     autoResubscribe: false,
     maxRetriesPerRequest: 0,
-    enableReadyCheck: false,
     // With jitter, so that many relays do not reconnect to a restarted Redis at the same moment.
     retryStrategy: (attempt) => Math.min(attempt * RETRY_MS, MAX_RETRY_MS) * (0.5 + Math.random() / 2)
   })
-}
 
 export const sendCommand = async (redis: Redis, name: string, args: readonly string[]): Promise<unknown> =>
   redis.sendCommand(new Command(name, [...args], { replyEncoding: 'utf8' }))
@@ -44,15 +35,35 @@ export const errorText = (address: RedisAddress, error: unknown): string =>
 export const disconnectedError = (address: RedisAddress): EngineError =>
   new EngineError(`Redis at ${addressName(address)} is away`)
 
-/** Redis Cluster moved the hash slot to another server: the caller refreshes the slot table and tries again. */
-export class SlotMovedError extends EngineError {
-  override readonly name = 'SlotMovedError'
+/** Redis Cluster rejected a command because of its hash slot. The command had no effect and can be sent again. */
+export class SlotError extends EngineError {
+  override readonly name = 'SlotError'
+  /**
+   * moved: another server has the slot, so the slot table must be read again. importing: the keys are already at the server
+   * `target`, which accepts the command after ASKING. busy: some of the keys are at either server, until the migration ends.
+   */
+  readonly reason: 'moved' | 'importing' | 'busy'
+  /** As host:port. */
+  readonly target: string
+
+  constructor(message: string, reply: string) {
+    super(message)
+    const [word, , target = ''] = reply.split(' ')
+    this.reason = word === 'ASK' ? 'importing' : word === 'TRYAGAIN' ? 'busy' : 'moved'
+    this.target = this.reason === 'importing' ? target : ''
+  }
+
+  static isReply(reply: string): boolean {
+    return /^(MOVED|ASK|CLUSTERDOWN|TRYAGAIN) ?/.test(reply)
+  }
 }
 
 /** The part of the INFO reply that the engine needs. */
 export interface ServerInfo {
   /** Redis' `run_id`: a new one each time the server starts. */
   readonly runId: string
+  /** Redis' `master_replid`: a new one also when a replica becomes the master, which keeps its `run_id`. */
+  readonly replicationId: string
   readonly isCluster: boolean
   /** Why the engine cannot use the server; '' if it can. */
   readonly unusableReason: string
@@ -67,6 +78,7 @@ export const parseServerInfo = (text: string): ServerInfo => {
   )
   return {
     runId: fields.get('run_id') ?? '',
+    replicationId: fields.get('master_replid') ?? '',
     isCluster: fields.get('redis_mode') === 'cluster' || fields.get('cluster_enabled') === '1',
     unusableReason:
       fields.get('loading') === '1'

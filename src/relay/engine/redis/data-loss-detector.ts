@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type { Position } from '../../core/engine-interfaces.js'
 import { chunks } from './batching.js'
@@ -32,7 +33,8 @@ export class DataLossDetector {
   readonly #dependencies: DataLossDetectorDependencies
   #lastSent = 0
   #lastAcknowledged = 0
-  #runId = ''
+  /** The run and the replication id of the server that was used last. */
+  #run = ''
   #generation = ''
 
   constructor(dependencies: DataLossDetectorDependencies) {
@@ -64,9 +66,12 @@ export class DataLossDetector {
   }
 
   /** Resolves when all nodes agree on the generation for this run of the server. True if the generation is a new one. */
-  async confirmRun(run: RunScript, runId: string): Promise<boolean> {
-    const isRestarted = this.#runId !== '' && this.#runId !== runId
+  async confirmRun(run: RunScript, runId: string, replicationId: string): Promise<boolean> {
+    const currentRun = `${runId} ${replicationId}`
+    const isRestarted = this.#run !== '' && this.#run !== currentRun
     const hasRollback = isRestarted && (await this.#findRollback(run))
+    // Unique: a server that becomes the master again has the `run_id` of an earlier generation.
+    const newGeneration = `${runId}-${randomBytes(6).toString('base64url')}`
     const deadline = performance.now() + CONFIRMATION_TIMEOUT_MS
     for (;;) {
       const isTimedOut = performance.now() >= deadline
@@ -77,15 +82,17 @@ export class DataLossDetector {
           runId,
           this.#dependencies.node,
           String(this.#lastAcknowledged),
-          this.#runId,
+          isRestarted ? '1' : '0',
           hasRollback ? '1' : '0',
           isTimedOut ? '1' : '0',
-          LEDGER_TTL_MS
+          LEDGER_TTL_MS,
+          this.#generation,
+          newGeneration
         ]
       )
       if (outcome !== 'wait') {
         const isNew = outcome !== this.#generation
-        this.#runId = runId
+        this.#run = currentRun
         this.#generation = String(outcome)
         return isNew
       }

@@ -79,6 +79,12 @@ export class RedisKeys {
   }
 }
 
+/**
+ * Suffix of every pub/sub topic on a server. Redis separates databases for keys only: a message reaches the subscribers of all
+ * databases, so the database number is part of the topic.
+ */
+export const topicSuffix = (db: number): string => (db === 0 ? '' : `/${db}`)
+
 export const HASH_SLOTS = 16_384
 
 /** The hash slot of all keys of a channel, whatever their prefix. Hashes the bytes that are sent to Redis. */

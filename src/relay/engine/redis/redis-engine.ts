@@ -25,7 +25,7 @@ import {
   encodeWithoutPosition,
   parsePublished
 } from './channel-messages.js'
-import { listReply, SlotMovedError } from './connection.js'
+import { listReply, SlotError } from './connection.js'
 import { channelKey } from './keys.js'
 import { IDEMPOTENT_RESULT_TTL_MS, PUBLISH_IDEMPOTENT, READ_HISTORY } from './scripts.js'
 import type { ChannelTarget, ShardRouter } from './shard-router.js'
@@ -133,7 +133,7 @@ export class RedisEngine implements Broker, History {
     for (const [index, outcome] of (await this.#router.publishToMany(channelTargets, body)).entries()) {
       if (slice.isOverAfterStep) await slice.next()
       if (!(outcome instanceof EngineError)) outcomes.push(parsePublished(outcome))
-      else if (outcome instanceof SlotMovedError)
+      else if (outcome instanceof SlotError)
         outcomes.push(await this.#publishAgain(targets[index], publication, outcome))
       else outcomes.push(outcome)
     }
@@ -180,7 +180,7 @@ export class RedisEngine implements Broker, History {
   async #publishAgain(
     target: PublishTarget | undefined,
     publication: NewPublication,
-    moved: SlotMovedError
+    moved: SlotError
   ): Promise<Published | EngineError> {
     if (target === undefined) return moved
     try {

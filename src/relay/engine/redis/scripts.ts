@@ -11,7 +11,7 @@ const script = (text: string): Script => ({ text, sha: createHash('sha1').update
 
 // The position of a channel is a hash: e (epoch), o (offset), r (generation), v (version), w (epoch of the
 // version). A server that was restarted from an older file, or a replica that took over, may have lost the latest publications
-// and would assign their offsets again. Each such loss begins a generation, named by the `run_id` of the server. A position of
+// and would assign their offsets again. Each such loss begins a generation. A position of
 // another generation begins a new epoch, so that clients learn that they cannot recover.
 //
 // The ledger of a server is a hash: r (the run_id that the nodes have confirmed), g (generation), s:<node> (number of the node's
@@ -251,12 +251,12 @@ redis.call(publish, KEYS[2] .. topicSuffix, '')
 `)
 
 /**
- * Confirms a run_id. Keys: ledger. Arguments: run_id, node, the last write number acknowledged to the node, the run_id that it
- * knew before, '1' if it found a rollback, '1' to stop waiting, TTL of the ledger. Reply: the generation, or `wait` if other
- * nodes have not confirmed the run_id yet.
+ * Confirms a run_id. Keys: ledger. Arguments: run_id, node, the last write number acknowledged to the node, '1' if the node used
+ * another server or another run before, '1' if it found a rollback, '1' to stop waiting, TTL of the ledger, the generation that
+ * the node knows, the name for a new one. Reply: the generation, or `wait` if other nodes have not confirmed the run_id yet.
  */
 export const CONFIRM_RUN = script(`${NOW}
-local runId, node, acknowledged, knownRunId, hasRollback, isTimedOut, ttl = unpack(ARGV)
+local runId, node, acknowledged, isRestarted, hasRollback, isTimedOut, ttl, knownGeneration, newName = unpack(ARGV)
 local known = redis.call('HMGET', KEYS[1], 'r', 'g', 's:' .. node)
 local function register(number)
   redis.call('HSET', KEYS[1], 's:' .. node, number, 't:' .. node, now)
@@ -264,15 +264,15 @@ local function register(number)
 end
 local function newGeneration()
   redis.call('DEL', KEYS[1])
-  redis.call('HSET', KEYS[1], 'r', runId, 'g', runId)
+  redis.call('HSET', KEYS[1], 'r', runId, 'g', newName)
   register(acknowledged)
-  return runId
+  return newName
 end
 if not known[1] or not known[2] then return newGeneration() end
 local isBehind = hasRollback == '1' or tonumber(known[3] or 0) < tonumber(acknowledged)
 if known[1] == runId then
   -- The other nodes confirmed this run without waiting for this node.
-  if isBehind and knownRunId ~= runId and knownRunId ~= '' and known[2] ~= runId then return newGeneration() end
+  if isBehind and isRestarted == '1' and known[2] == knownGeneration then return newGeneration() end
   register(math.max(tonumber(known[3] or 0), tonumber(acknowledged)))
   return known[2]
 end

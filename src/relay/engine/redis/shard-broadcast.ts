@@ -4,7 +4,7 @@ import { EngineError } from '../../core/engine-interfaces.js'
 import { TimeSlice } from '../../core/time-slice.js'
 import { chunks } from './batching.js'
 import type { CommandConnection } from './command-connection.js'
-import { SlotMovedError, stringListReply } from './connection.js'
+import { SlotError, stringListReply } from './connection.js'
 import { channelKey } from './keys.js'
 import { PUBLISH_TO_MANY } from './scripts.js'
 import type { Shard } from './shard.js'
@@ -32,7 +32,7 @@ export interface BroadcastBody {
 
 /**
  * Publishes to channels of one server and sends the body once, however many channels there are. The outcome of each channel is
- * the reply of `PUBLISH_TO_MANY` or an error. After `SlotMovedError` nothing was published to that channel.
+ * the reply of `PUBLISH_TO_MANY` or an error. After `SlotError` nothing was published to that channel.
  */
 export const broadcastToShard = async (
   shard: Shard,
@@ -82,15 +82,15 @@ const runBroadcastScript = async (
   }
 }
 
-/** Error texts of Redis for a key whose hash slot is at another server or being migrated. */
-const SLOT_MOVED = /non local key|MOVED|ASK|CLUSTERDOWN|TRYAGAIN/
+/** Errors of Redis Cluster within a script, for a key whose hash slot is at another server or being moved. */
+const SLOT_ERROR = /non local key|cluster is down|\b(?:MOVED|ASK|CLUSTERDOWN|TRYAGAIN) /
 
 const scriptError = (message: string): EngineError =>
-  SLOT_MOVED.test(message) ? new SlotMovedError(message) : new EngineError(message)
+  SLOT_ERROR.test(message) ? new SlotError(message, message) : new EngineError(message)
 
 const toEngineError = (error: unknown): EngineError => {
   if (!(error instanceof EngineError)) throw error
-  return SLOT_MOVED.test(error.message) ? new SlotMovedError(error.message) : error
+  return error instanceof SlotError ? error : scriptError(error.message)
 }
 
 /** A failure is ignored: the key expires. */

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type { Log } from '../../../shared/log.js'
+import type { RedisAddress } from '../../../shared/redis-address.js'
 import { EngineError, type Position } from '../../core/engine-interfaces.js'
 import type { EngineMetrics, ProbeChannel } from '../engine.js'
 import type { StoredPublication } from './batching.js'
-import { SlotMovedError } from './connection.js'
+import { SlotError } from './connection.js'
 import { DataLossDetector } from './data-loss-detector.js'
 import { CONTROL, channelKey, type RedisKeys } from './keys.js'
-import type { RedisAddress } from './redis-address.js'
 import type { Script } from './scripts.js'
 import { Shard } from './shard.js'
 import { type BroadcastBody, type BroadcastTarget, broadcastToShard, groupByShard } from './shard-broadcast.js'
@@ -17,6 +17,7 @@ import { isRedisCluster, type OpenShard, RedisClusterTopology, StandaloneTopolog
 const START_POLL_MS = 20
 /** Enough to find a server that has one of 16,384 hash slots, with a probability of 99.99 %. */
 const MAX_PROBE_NAMES = 160_000
+const SLOT_RETRY_MS = 50
 const NON_RETRYABLE_ERRORS = /WRONGPASS|NOAUTH|NOPERM|DB index|certificate|CERT_|SSL routines/i
 
 export interface ShardRouterDependencies {
@@ -26,6 +27,8 @@ export interface ShardRouterDependencies {
   readonly metrics: EngineMetrics
   /** How long the servers may take to become ready at start. */
   readonly startTimeoutMs: number
+  /** How long a command waits for the migration of its hash slot in a Redis Cluster. */
+  readonly slotTimeoutMs: number
 }
 
 export interface MessageListener {
@@ -86,9 +89,11 @@ export class ShardRouter {
     const { addresses, startTimeoutMs } = this.#dependencies
     const deadline = performance.now() + startTimeoutMs
     const isFinal = (error: string): boolean => NON_RETRYABLE_ERRORS.test(error) || performance.now() > deadline
-    const isCluster = await isRedisCluster(addresses, isFinal)
+    // A master that Sentinel names is never part of a Redis Cluster.
+    const servers = addresses.filter((address) => address.kind === 'server')
+    const isCluster = servers.length > 0 && (await isRedisCluster(servers, isFinal))
     const topology: Topology = isCluster
-      ? new RedisClusterTopology(addresses, this.#openShard, () => this.#subscriptions.followSlots())
+      ? new RedisClusterTopology(servers, this.#openShard, () => this.#subscriptions.followSlots())
       : new StandaloneTopology(addresses, this.#openShard)
     this.#topology = topology
     this.#ledgerKeys = isCluster ? [] : [this.keys.control(CONTROL.ledger)]
@@ -211,7 +216,7 @@ export class ShardRouter {
     try {
       return await shard.commands.runScript(script, keys, args)
     } catch (error) {
-      if (error instanceof SlotMovedError) void this.#topology?.refresh()
+      if (error instanceof SlotError) void this.#topology?.refresh()
       throw error
     }
   }
@@ -238,9 +243,27 @@ export class ShardRouter {
     try {
       return await work(this.#shardOf(channel))
     } catch (error) {
-      if (!(error instanceof SlotMovedError)) throw error
-      await this.#topology?.refresh()
-      return work(this.#shardOf(channel))
+      if (!(error instanceof SlotError)) throw error
+      return this.#retryAtSlot(channel, work, error)
+    }
+  }
+
+  /** Repeats work that Redis Cluster rejected because of its hash slot, until the migration of the slot has taken too long. */
+  async #retryAtSlot<T>(channel: string, work: (shard: Shard) => Promise<T>, cause: SlotError): Promise<T> {
+    const deadline = performance.now() + this.#dependencies.slotTimeoutMs
+    for (let error = cause; ; ) {
+      try {
+        if (error.reason === 'moved') await this.#topology?.refresh()
+        const importing = error.reason === 'importing' ? this.#topology?.shardAt(error.target) : undefined
+        if (importing?.commands.isOpen) return await importing.commands.asking(() => work(importing))
+        const shard = this.#shardOf(channel)
+        // A server that has received its first slot may still be connecting.
+        if (shard.commands.isOpen || performance.now() >= deadline) return await work(shard)
+      } catch (next) {
+        if (!(next instanceof SlotError) || performance.now() >= deadline) throw next
+        error = next
+      }
+      await setTimeout(SLOT_RETRY_MS)
     }
   }
 

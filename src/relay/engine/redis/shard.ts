@@ -1,8 +1,10 @@
 import type { Log } from '../../../shared/log.js'
+import { addressName, type RedisAddress } from '../../../shared/redis-address.js'
+import { watchMaster } from '../../../shared/sentinel-watch.js'
 import type { EngineMetrics } from '../engine.js'
 import { CommandConnection } from './command-connection.js'
 import type { DataLossDetector } from './data-loss-detector.js'
-import { addressName, type RedisAddress, topicSuffix } from './redis-address.js'
+import { topicSuffix } from './keys.js'
 import { SubscriberConnection, type SubscriberConnectionDependencies } from './subscriber-connection.js'
 
 const HEARTBEAT_MS = 1_000
@@ -32,6 +34,7 @@ export class Shard {
   readonly subscriptions: SubscriberConnection
   readonly #dependencies: ShardDependencies
   readonly #heartbeatTimer: NodeJS.Timeout
+  readonly #stopWatching: (() => void) | null = null
   #heartbeatTopic: string | null = null
   /** Heartbeats accepted by Redis since one was received. Counted, not timed: the process itself may have been suspended. */
   #missedHeartbeats = 0
@@ -47,7 +50,7 @@ export class Shard {
     this.address = dependencies.address
     this.name = addressName(dependencies.address)
     this.publishCommand = dependencies.usesShardedPubSub ? 'SPUBLISH' : 'PUBLISH'
-    this.topicSuffix = topicSuffix(dependencies.address)
+    this.topicSuffix = topicSuffix(dependencies.address.db)
     this.commands = new CommandConnection(dependencies.address, {
       publishCommand: this.publishCommand,
       topicSuffix: this.topicSuffix,
@@ -73,6 +76,12 @@ export class Shard {
       lost: (cause) => this.#lost(cause),
       slotsMoved: dependencies.slotsMoved
     })
+    const { address } = dependencies
+    if (address.kind === 'sentinel')
+      this.#stopWatching = watchMaster(address, (host, port) => {
+        this.commands.useMaster(host, port)
+        this.subscriptions.useMaster(host, port)
+      })
     this.#heartbeatTimer = setInterval(() => this.#sendHeartbeat(), HEARTBEAT_MS).unref()
   }
 
@@ -86,6 +95,7 @@ export class Shard {
 
   close(): void {
     clearInterval(this.#heartbeatTimer)
+    this.#stopWatching?.()
     this.#isReady = false
     this.#wasReady = false
     this.commands.close()

@@ -1,8 +1,10 @@
 import type { Redis } from 'ioredis'
+import type { RedisAddress } from '../../../shared/redis-address.js'
+import { reconnect, reconnectToMaster } from '../../../shared/sentinel-watch.js'
 import { EngineError } from '../../core/engine-interfaces.js'
 import { chunks, WriteBatcher } from './batching.js'
 import { disconnectedError, errorText, openConnection, sendCommand } from './connection.js'
-import { type RedisAddress, topicSuffix } from './redis-address.js'
+import { topicSuffix } from './keys.js'
 
 /** A client that reconnects at once, as after a page reload, finds its channel still subscribed. */
 const UNSUBSCRIBE_DELAY_MS = 1_000
@@ -55,8 +57,10 @@ export class SubscriberConnection {
     this.#redis.on('close', () => this.#close())
     this.#redis.on('error', (error: Error) => {
       this.#lastError = error
+      // While all sentinels are unreachable there is no connection that could close.
+      if (!this.#isOpen) dependencies.lost(error)
     })
-    this.#topicSuffix = topicSuffix(address)
+    this.#topicSuffix = topicSuffix(address.db)
     const messageEvent = dependencies.usesShardedPubSub ? 'smessage' : 'message'
     this.#redis.on(messageEvent, (topic: string, message: string) =>
       dependencies.message(topic.slice(0, topic.length - this.#topicSuffix.length), message)
@@ -109,7 +113,12 @@ export class SubscriberConnection {
   }
 
   reconnect(): void {
-    this.#redis.disconnect(true)
+    reconnect(this.#redis)
+  }
+
+  /** Sentinel reports this server as the master. */
+  useMaster(host: string, port: number): void {
+    reconnectToMaster(this.#redis, host, port)
   }
 
   close(): void {

@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
+import { addressName, type RedisAddress, type RedisServer } from '../../../shared/redis-address.js'
 import { EngineError } from '../../core/engine-interfaces.js'
 import { errorText, listReply, openConnection, parseServerInfo, sendCommand } from './connection.js'
 import { CONTROL_TAG, channelSlot, HASH_SLOTS, tagSlot } from './keys.js'
-import { addressName, type RedisAddress } from './redis-address.js'
 import type { Shard } from './shard.js'
 
 /** Assigns channels to Redis servers. */
@@ -11,6 +11,8 @@ export interface Topology {
   readonly shards: readonly Shard[]
   /** Throws `EngineError` if no server has the channel's hash slot. */
   shardOf(channel: string): Shard
+  /** The server with this host and port in Redis Cluster, as `host:port`. Undefined for a server without hash slots. */
+  shardAt(hostAndPort: string): Shard | undefined
   /** The servers whose control topics are subscribed. A control message is published to the first that is ready. */
   readonly controlShards: readonly Shard[]
   /** Whether all servers are ready. */
@@ -99,6 +101,10 @@ export class StandaloneTopology implements Topology {
     return this.#onlyShard ?? this.#ring.serverOf(channel)
   }
 
+  shardAt(): undefined {
+    return undefined
+  }
+
   async refresh(): Promise<void> {}
 
   close(): void {
@@ -109,7 +115,7 @@ export class StandaloneTopology implements Topology {
 const DISCOVERY_RETRY_MS = 200
 
 /** Sends one command over a connection of its own. */
-const sendOnce = async (address: RedisAddress, name: string, args: readonly string[]): Promise<unknown> => {
+const sendOnce = async (address: RedisServer, name: string, args: readonly string[]): Promise<unknown> => {
   const redis = openConnection(address, 'discovery')
   try {
     await new Promise((resolve, reject) => {
@@ -128,7 +134,7 @@ const sendOnce = async (address: RedisAddress, name: string, args: readonly stri
 
 /** Whether the first server that responds belongs to a Redis Cluster. Throws an error for which `isFinal` is true. */
 export const isRedisCluster = async (
-  addresses: readonly RedisAddress[],
+  addresses: readonly RedisServer[],
   isFinal: (error: string) => boolean
 ): Promise<boolean> => {
   for (;;) {
@@ -150,7 +156,7 @@ const REFRESH_WHEN_READY_MS = 10_000
 
 /** The masters of one Redis Cluster. A channel belongs to the server that has its hash slot. */
 export class RedisClusterTopology implements Topology {
-  readonly #seeds: readonly RedisAddress[]
+  readonly #seeds: readonly RedisServer[]
   readonly #open: OpenShard
   readonly #slotsMoved: () => void
   readonly #shards = new Map<string, Shard>()
@@ -161,7 +167,7 @@ export class RedisClusterTopology implements Topology {
   #error = 'the cluster has not answered'
   readonly #refreshTimer: NodeJS.Timeout
 
-  constructor(seeds: readonly RedisAddress[], open: OpenShard, slotsMoved: () => void) {
+  constructor(seeds: readonly RedisServer[], open: OpenShard, slotsMoved: () => void) {
     this.#seeds = seeds
     this.#open = open
     this.#slotsMoved = slotsMoved
@@ -199,6 +205,10 @@ export class RedisClusterTopology implements Topology {
     return shard
   }
 
+  shardAt(hostAndPort: string): Shard | undefined {
+    return this.#shards.get(hostAndPort)
+  }
+
   /** Concurrent calls share one refresh. */
   refresh(): Promise<void> {
     this.#refreshing ??= this.#readSlotTable().finally(() => {
@@ -215,8 +225,11 @@ export class RedisClusterTopology implements Topology {
 
   async #readSlotTable(): Promise<void> {
     this.#refreshedAt = performance.now()
-    const known = [...this.#shards.values()].sort((a, b) => Number(b.isReady) - Number(a.isReady))
-    for (const address of [...known.map(({ address }) => address), ...this.#seeds]) {
+    const known = [...this.#shards.values()]
+      .sort((a, b) => Number(b.isReady) - Number(a.isReady))
+      .map(({ address }) => address)
+      .filter((address) => address.kind === 'server')
+    for (const address of [...known, ...this.#seeds]) {
       try {
         this.#assignSlots(parseSlotTable(await sendOnce(address, 'cluster', ['SLOTS']), address))
         return
@@ -228,7 +241,7 @@ export class RedisClusterTopology implements Topology {
 
   #assignSlots(ranges: readonly SlotRange[]): void {
     const slots: (Shard | undefined)[] = new Array(HASH_SLOTS).fill(undefined)
-    for (const { from, to, address } of ranges) slots.fill(this.#shardAt(address), from, to + 1)
+    for (const { from, to, address } of ranges) slots.fill(this.#openedShard(address), from, to + 1)
     const isUnchanged = slots.every((shard, slot) => shard === this.#slots[slot])
     this.#slots = slots
     if (isUnchanged) return
@@ -242,7 +255,7 @@ export class RedisClusterTopology implements Topology {
     }
   }
 
-  #shardAt(address: RedisAddress): Shard {
+  #openedShard(address: RedisServer): Shard {
     const name = addressName(address)
     const known = this.#shards.get(name)
     if (known !== undefined) return known
@@ -261,11 +274,11 @@ export class RedisClusterTopology implements Topology {
 interface SlotRange {
   readonly from: number
   readonly to: number
-  readonly address: RedisAddress
+  readonly address: RedisServer
 }
 
 /** Reply of CLUSTER SLOTS: ranges, each followed by its master as host and port; replicas come after it. */
-const parseSlotTable = (reply: unknown, source: RedisAddress): readonly SlotRange[] =>
+const parseSlotTable = (reply: unknown, source: RedisServer): readonly SlotRange[] =>
   listReply(reply).map((range) => {
     const [from, to, master] = listReply(range)
     const [host, port] = listReply(master)

@@ -1,0 +1,134 @@
+import t, { type Test } from 'tap'
+import { EngineError } from '../../../src/relay/core/engine-interfaces.js'
+import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
+import { eventually } from '../../helper/eventually.js'
+import { freePort } from '../../helper/free-port.js'
+import { startSentinels, type TestSentinels } from '../../helper/redis-sentinel.js'
+import { ALL, Delivered, engineContract, WITH_HISTORY } from './contract.js'
+import { redisEngine } from './redis-fixture.js'
+
+const listening = async (t: Test, url: string) => {
+  const engine = redisEngine(t, url)
+  const delivered = new Delivered()
+  await engine.broker.start(delivered)
+  await engine.broker.subscribe('ns:1')
+  const publish = async (data: string) => engine.broker.publish('ns:1', { ...PLAIN_PUBLICATION, data }, WITH_HISTORY)
+  return { ...engine, delivered, publish }
+}
+
+/** Waits until the replica has all writes of the master. */
+const replicated = async ({ redis: [master, replica] }: TestSentinels): Promise<void> => {
+  const offset = async (redis: typeof master): Promise<string | undefined> =>
+    /master_repl_offset:(\d+)/.exec(await redis.info('replication'))?.[1]
+  await eventually(async () => (await offset(master)) === (await offset(replica)))
+}
+
+const sentinels = await startSentinels(t, { downAfterMs: 60_000 })
+
+engineContract('the Redis engine with Sentinel', async (t) => {
+  const engine = redisEngine(t, sentinels.url)
+  return { ...engine, advance: (ms) => advance(ms, engine.prefix) }
+})
+
+/** Shortens the TTL of all keys instead of moving the clock of Redis. */
+const advance = async (ms: number, prefix: string): Promise<void> => {
+  const [master] = sentinels.redis
+  for (const key of await master.keys(`${prefix}*`)) {
+    const left = await master.pttl(key)
+    if (left >= 0) await (left <= ms ? master.del(key) : master.pexpire(key, left - ms))
+  }
+}
+
+t.test('a master that dies is replaced by its replica, and the epoch stays if nothing is lost', async (t) => {
+  const sentinels = await startSentinels(t)
+  const { engine, delivered, publish, history, record } = await listening(t, sentinels.url)
+  const before = await publish('1')
+  await delivered.until(1)
+  await replicated(sentinels)
+  await sentinels.servers[0].kill()
+  await eventually(() => !engine.isReady)
+  await t.rejects(publish('2'), EngineError)
+
+  await eventually(() => engine.isReady)
+  t.match(await publish('3'), { epoch: before.epoch, offset: before.offset + 1 })
+  await eventually(() => delivered.publications.some(([, { data }]) => data === '3'))
+  t.ok(delivered.missed.includes('ns:1'), 'the core compares its position with the history')
+  t.same(
+    (await history.read('ns:1', ALL, WITH_HISTORY)).publications.map(({ data }) => data),
+    ['1', '3']
+  )
+  t.equal(record.lost, 1)
+})
+
+t.test('a planned failover keeps the epoch if a master without replicas accepts no writes', async (t) => {
+  const sentinels = await startSentinels(t, { serverArgs: ['--min-replicas-to-write', '1'] })
+  const { engine, delivered, publish } = await listening(t, sentinels.url)
+  const before = await publish('1')
+  await delivered.until(1)
+  await sentinels.switchMaster()
+  await eventually(async () => (await sentinels.masterPort()) === sentinels.servers[1].port)
+  const after = await eventually(() => publish('2'))
+  t.same([after.epoch, after.offset], [before.epoch, before.offset + 1])
+  await eventually(() => engine.isReady && delivered.publications.some(([, { data }]) => data === '2'))
+
+  t.test('a master that takes over again is used again', async (t) => {
+    // The old master has become a replica: otherwise the new one would not accept writes.
+    await sentinels.switchMaster()
+    await eventually(async () => (await sentinels.masterPort()) === sentinels.servers[0].port)
+    const again = await eventually(() => publish('3'))
+    t.same([again.epoch, again.offset], [before.epoch, before.offset + 2])
+  })
+})
+
+t.test('a promoted replica that lacks acknowledged writes begins a new epoch', async (t) => {
+  const sentinels = await startSentinels(t)
+  const { engine, delivered, publish, record } = await listening(t, sentinels.url)
+  await publish('1')
+  await delivered.until(1)
+  await replicated(sentinels)
+  const [, replica] = sentinels.servers
+  // The replica loses its connection to the master and cannot open another.
+  replica.pause()
+  await sentinels.redis[0].call('CLIENT', 'KILL', 'TYPE', 'replica')
+  const lost = await publish('2')
+  await delivered.until(2)
+  await sentinels.servers[0].kill()
+  replica.resume()
+  await eventually(() => !engine.isReady)
+  await eventually(() => engine.isReady)
+
+  const after = await eventually(() => publish('3'))
+  t.not(after.epoch, lost.epoch)
+  t.equal(after.offset, 1)
+  t.ok(
+    record.lines.some((line) => line.startsWith('Redis connection restored') && line.includes('"areStreamsKept":false'))
+  )
+})
+
+t.test('a relay reaches the master through the sentinels that still respond', async (t) => {
+  const sentinels = await startSentinels(t, { password: 'hunter2' })
+  const url = sentinels.url.replace('//', '//:hunter2@')
+  await sentinels.sentinels[0]?.kill()
+  const { publish, record } = await listening(t, `${url}?sentinel_password=hunter2`)
+  t.equal((await publish('1')).offset, 1)
+  t.notMatch(record.lines.join(), /hunter2/)
+
+  t.test('a wrong password of the sentinels ends the start with a clear error', async (t) => {
+    const { broker } = redisEngine(t, `${url}?sentinel_password=wrong-one`)
+    await t.rejects(broker.start(new Delivered()), { message: /^Redis at sentinel\/mymaster: .*WRONGPASS/ })
+  })
+
+  t.test('an unknown master ends the start with an error', async (t) => {
+    const { broker } = redisEngine(t, `${url.replace('mymaster', 'another')}?sentinel_password=hunter2`, {
+      startTimeoutMs: 500
+    })
+    await t.rejects(broker.start(new Delivered()), { message: /^Redis at sentinel\/another: / })
+  })
+})
+
+t.test('sentinels that cannot be reached end the start with an error', async (t) => {
+  const { broker } = redisEngine(t, `redis+sentinel://127.0.0.1:${await freePort()}/mymaster`, { startTimeoutMs: 500 })
+  await t.rejects(broker.start(new Delivered()), {
+    message: /^Redis at sentinel\/mymaster: All sentinels are unreachable/
+  })
+})

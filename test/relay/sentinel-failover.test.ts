@@ -1,0 +1,143 @@
+import { setTimeout } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { eventually } from '../helper/eventually.js'
+import { startSentinels } from '../helper/redis-sentinel.js'
+import { type EdgeRelay, officialClient, startRelay } from '../helper/relay.js'
+import {
+  type AcknowledgedPublication,
+  checkSequences,
+  type Position,
+  SequenceSubscriber
+} from '../helper/sequence-check.js'
+
+const CLIENTS = 40
+const CHANNELS = 5
+const PUBLISHERS = 3
+
+const CONFIG = {
+  client: { recovery_max_publication_limit: 5_000 },
+  channel: {
+    namespaces: [
+      {
+        name: 'seq',
+        allow_subscribe_for_client: true,
+        history_size: 5_000,
+        history_ttl: '600s',
+        force_recovery: true
+      }
+    ]
+  }
+}
+
+const connectSubscriber = (t: Test, relays: readonly EdgeRelay[], index: number): SequenceSubscriber => {
+  const subscriber = new SequenceSubscriber(`seq:${index % CHANNELS}`)
+  const { port } = relays[Math.floor(index / CHANNELS) % relays.length] as EdgeRelay
+  const client = officialClient(t, { port }, 'websocket', { timeout: 30_000 })
+  const delays = { minResubscribeDelay: 50, maxResubscribeDelay: 500 }
+  const subscription = client.newSubscription(subscriber.channel, delays)
+  subscription.on('subscribed', (context) => subscriber.subscribed(context))
+  subscription.on('publication', (context) => subscriber.publication(context))
+  subscription.subscribe()
+  client.connect()
+  return subscriber
+}
+
+/** Publishers that repeat a publication until a relay has confirmed it. */
+const startPublishers = (relays: readonly EdgeRelay[]) => {
+  const acknowledged: AcknowledgedPublication[] = []
+  const codes = new Set<number>()
+  let next = 0
+  let isStopped = false
+  const publish = async (n: number): Promise<void> => {
+    const channel = `seq:${n % CHANNELS}`
+    for (let attempt = 0; ; attempt++) {
+      const relay = relays[(n + attempt) % relays.length] as EdgeRelay
+      const { body } = await relay.api('publish', { channel, data: { n }, idempotency_key: String(n) })
+      const { result, error } = JSON.parse(body)
+      if (error === undefined) {
+        acknowledged.push({ channel, n, ...result })
+        return
+      }
+      codes.add(error.code)
+      await setTimeout(50)
+    }
+  }
+  const done = Promise.all(
+    Array.from({ length: PUBLISHERS }, async () => {
+      while (!isStopped) {
+        await publish(next++)
+        await setTimeout(10)
+      }
+    })
+  )
+  return {
+    acknowledged,
+    codes,
+    /** Resolves when as many further publications have been confirmed. */
+    more: async (count: number): Promise<void> => {
+      const until = acknowledged.length + count
+      await eventually(() => acknowledged.length >= until, { label: `${count} more publications` })
+    },
+    stop: async (): Promise<void> => {
+      isStopped = true
+      await done
+    }
+  }
+}
+
+t.test('relays under load follow the master that Sentinel promotes', async (t) => {
+  const sentinels = await startSentinels(t)
+  const { servers, redis } = sentinels
+  const env = { RELAY_ENGINE: 'redis', REDIS_URL: sentinels.url }
+  const relays = [await startRelay(t, CONFIG, env), await startRelay(t, CONFIG, env)]
+  const subscribers = Array.from({ length: CLIENTS }, (_, index) => connectSubscriber(t, relays, index))
+  await eventually(() => subscribers.every(({ sessions }) => sessions.length > 0))
+  const publishers = startPublishers(relays)
+  const { acknowledged } = publishers
+
+  /** Kills the master and reports how long no publication was confirmed. */
+  const killMaster = async (index: 0 | 1, title: string): Promise<void> => {
+    await servers[index].kill()
+    const killedAt = performance.now()
+    const confirmed = acknowledged.length
+    // One publication of each publisher may have been confirmed before the master died.
+    await eventually(() => acknowledged.length > confirmed + PUBLISHERS, { label: `service after ${title}` })
+    t.comment(`${title}: publications were confirmed again after ${Math.round(performance.now() - killedAt)} ms`)
+  }
+
+  await publishers.more(100)
+  await killMaster(0, 'a failover')
+  await publishers.more(100)
+
+  // The old master returns as a replica. The new one loses its replica, so that the next failover loses writes.
+  await servers[0].restart()
+  await eventually(async () => (await redis[0].info('replication')).includes('master_link_status:up'))
+  await eventually(async () => (await sentinels.masterPort()) === servers[1].port)
+  servers[0].pause()
+  await redis[1].call('CLIENT', 'KILL', 'TYPE', 'replica')
+  await publishers.more(100)
+  const lost = acknowledged.at(-1) as AcknowledgedPublication
+  const killing = killMaster(1, 'a failover that loses writes')
+  servers[0].resume()
+  await killing
+  await publishers.more(100)
+  await publishers.stop()
+
+  const ends = new Map<string, Position>()
+  for (const { channel } of subscribers.slice(0, CHANNELS)) {
+    const { body } = await (relays[0] as EdgeRelay).api('history', { channel, limit: 0 })
+    ends.set(channel, JSON.parse(body).result)
+  }
+  await eventually(() => subscribers.every((each) => each.isAt(ends.get(each.channel) ?? { epoch: '', offset: 0 })))
+
+  t.same([...publishers.codes], [100], 'publications were rejected as temporarily impossible only')
+  checkSequences(t, subscribers, acknowledged)
+  t.ok(
+    [...ends.values()].every(({ epoch }) => epoch !== lost.epoch),
+    'the loss of confirmed publications begins a new epoch'
+  )
+  t.ok(
+    subscribers.every(({ sessions }) => sessions.some(({ epoch }) => epoch !== sessions.at(-1)?.epoch)),
+    'every client learns that it cannot recover what was lost'
+  )
+})
