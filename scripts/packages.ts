@@ -20,6 +20,7 @@ interface Manifest {
   readonly exports: Readonly<Record<string, { readonly types: string; readonly default: string }>>
   readonly dependencies: Readonly<Record<string, string>>
   readonly devDependencies: Readonly<Record<string, string>>
+  readonly optionalDependencies: Readonly<Record<string, string>>
 }
 
 interface Package {
@@ -71,12 +72,19 @@ const PACKAGES: readonly Package[] = [
       web: 'dist/web',
       'package.json': 'dist/package.json'
     }),
-    manifest: ({ engines, bin, exports, dependencies, devDependencies }) => ({
+    manifest: ({ engines, bin, exports, dependencies, devDependencies, optionalDependencies }) => ({
       engines,
       bin,
       exports,
       dependencies: Object.fromEntries(Object.entries(dependencies).filter(([name]) => name !== CLIENT_ONLY)),
-      optionalDependencies: pick(devDependencies, DEMO_DEPENDENCIES)
+      optionalDependencies: pick(devDependencies, DEMO_DEPENDENCIES),
+      // For tracing. Peers, because npm would install optional dependencies for everybody.
+      peerDependencies: Object.fromEntries(
+        Object.entries(optionalDependencies).map(([name, version]) => [name, `^${version}`])
+      ),
+      peerDependenciesMeta: Object.fromEntries(
+        Object.keys(optionalDependencies).map((name) => [name, { optional: true }])
+      )
     })
   },
   {

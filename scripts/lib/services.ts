@@ -51,6 +51,7 @@ export const services: readonly Service[] = [
   { name: 'nginx', programs: ['nginx'], aptPackage: 'nginx' },
   { name: 'Caddy', programs: ['caddy'], aptPackage: 'caddy' },
   { name: 'promtool', programs: ['promtool'], aptPackage: 'prometheus' },
+  { name: 'logrotate', programs: ['logrotate'], aptPackage: 'logrotate' },
   { name: 'systemd-analyze', programs: ['systemd-analyze'], aptPackage: 'systemd' },
   { name: 'OpenSSL', programs: ['openssl'], aptPackage: 'openssl' }
 ]

@@ -15,6 +15,7 @@ import { AddressSet } from '../shared/ip-address.js'
 import { secretKey } from '../shared/jwt.js'
 import { requestLogger } from '../shared/logger.js'
 import { monotonicMs as systemMonotonicMs } from '../shared/monotonic.js'
+import type { Tracer } from '../shared/tracing.js'
 import { AccessRules } from './access.js'
 import { API_DOCS_PATHS } from './api-docs.js'
 import { AuditLog } from './audit-log.js'
@@ -39,6 +40,7 @@ import { routes } from './plugins/routes.js'
 import { securityHeaders, securityHeaderTable } from './plugins/security-headers.js'
 import { sessionExchange } from './plugins/session-exchange.js'
 import { slowClients } from './plugins/slow-clients.js'
+import { tracing } from './plugins/tracing.js'
 import { openBackend } from './proxy/backend-pool.js'
 import type { RedisTimeouts } from './redis-connection.js'
 import { isRelayUpgrade } from './relay-proxy.js'
@@ -74,6 +76,8 @@ export interface GatewayParts {
   readonly now?: () => number
   readonly monotonicMs?: () => number
   readonly redisTimeouts?: RedisTimeouts
+  /** Null if tracing is disabled. */
+  readonly tracer?: Tracer | null
   /** For tests of the order. */
   readonly chain?: typeof CHAIN
 }
@@ -86,7 +90,7 @@ export interface Gateway {
 
 export const buildGatewayApp = async (
   config: GatewayConfig,
-  { chain = CHAIN, ...parts }: GatewayParts
+  { chain = CHAIN, tracer = null, ...parts }: GatewayParts
 ): Promise<Gateway> => {
   const services = await openServices(config, parts)
   const { audit, backend, database, openReplies, headerTable, sendError } = services
@@ -109,6 +113,8 @@ export const buildGatewayApp = async (
   // Without its hooks: `session/cookies.ts` parses only the cookies that a step reads.
   await app.register(cookie, { hook: false })
   await app.register(connectionErrors, services)
+  // Before the chain, so that rejected requests have a span too.
+  if (tracer !== null) await app.register(tracing, { tracer })
   await app.register(expectContinue)
   for (const step of chain) await app.register(step, services)
   await app.register(slowClients, services)
@@ -125,7 +131,14 @@ type GatewayServices = Awaited<ReturnType<typeof openServices>>
 /** Libraries for services that are not configured are not loaded: they would double the memory of the process. */
 const openServices = async (
   config: GatewayConfig,
-  { log, routes, exchange, now = Date.now, monotonicMs = systemMonotonicMs, redisTimeouts }: Omit<GatewayParts, 'chain'>
+  {
+    log,
+    routes,
+    exchange,
+    now = Date.now,
+    monotonicMs = systemMonotonicMs,
+    redisTimeouts
+  }: Omit<GatewayParts, 'chain' | 'tracer'>
 ) => {
   const access = new AccessRules(config.access)
   const declared = await declaredRoutes(config, routes)

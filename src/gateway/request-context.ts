@@ -4,6 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { AppClaims } from '../shared/app-token.js'
 import { normalAddress } from '../shared/ip-address.js'
+import { type Span, traceIdOf } from '../shared/tracing.js'
 import type { GatewayErrorCode } from './errors.js'
 import type { SessionCookie } from './session/credentials.js'
 
@@ -21,6 +22,8 @@ declare module 'fastify' {
     exchangedToken: string | null
     /** The code of the error response that the gateway sent. */
     errorCode: GatewayErrorCode | null
+    /** Null if the request is not traced. */
+    span: Span | null
   }
 }
 
@@ -33,10 +36,13 @@ export const requestContext = fp(
     app.decorateRequest('sessionCookie', null)
     app.decorateRequest('exchangedToken', null)
     app.decorateRequest('errorCode', null)
+    app.decorateRequest('span', null)
 
     // Before anything else: a request loses its socket, and with it the address, when its response has been sent.
     app.addHook('onRequest', (request, _reply, done) => {
       request.clientAddress = clientAddress(request)
+      const traceId = request.span?.traceId ?? traceIdOf(request.headers.traceparent)
+      if (traceId !== null) request.log = request.log.child({ traceId })
       done()
     })
   },

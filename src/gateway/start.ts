@@ -1,22 +1,30 @@
 import { lookup } from 'node:dns/promises'
 import type { FastifyInstance } from 'fastify'
+import packageFile from '../../package.json' with { type: 'json' }
 import { type Environment, SettingsError } from '../shared/env.js'
 import { onHangup } from '../shared/hangup.js'
 import { AddressSet } from '../shared/ip-address.js'
 import { listenError } from '../shared/listen-error.js'
 import { createLogger } from '../shared/logger.js'
 import { closeOnSignal } from '../shared/shutdown.js'
+import { openTracer } from '../shared/tracing.js'
 import { type UnknownSetting, unknownSettingLine, unknownSettings } from '../shared/unknown-settings.js'
 import { buildGatewayApp } from './app.js'
 import { CHECKS_OFF_IN_DEVELOPMENT, type GatewayConfig, gatewayConfig, gatewaySettings } from './config.js'
 import { connectionDrain } from './connection-drain.js'
 
-const run = async (config: GatewayConfig, unknown: readonly UnknownSetting[]): Promise<void> => {
+const run = async (
+  environment: Environment,
+  config: GatewayConfig,
+  unknown: readonly UnknownSetting[]
+): Promise<void> => {
   const log = createLogger({ name: 'gateway', level: config.logLevel })
   for (const setting of unknown) log.warn(setting, 'unknown setting')
   const host = await listenAddress(config.listen)
   if (!config.production) log.warn({ checksOff: CHECKS_OFF_IN_DEVELOPMENT }, 'development mode, checks are off')
-  const { app, audit, openReplies } = await buildGatewayApp(config, { log })
+  const { version } = packageFile
+  const tracer = await openTracer(environment, { serviceName: 'gatehouse-gateway', version, log })
+  const { app, audit, openReplies } = await buildGatewayApp(config, { log, tracer })
   const drainConnections = connectionDrain(app.server, openReplies)
   app.addHook('preClose', async () => drainConnections())
   closeOnSignal({ close: () => app.close(), closeConnections: () => app.server.closeAllConnections() }, log)
@@ -69,7 +77,7 @@ const exitWithErrors = (lines: readonly string[]): never => {
 export const start = async (environment: Environment): Promise<void> => {
   const unknown = unknownSettings(gatewaySettings, environment)
   try {
-    await run(gatewayConfig(environment), unknown)
+    await run(environment, gatewayConfig(environment), unknown)
   } catch (error) {
     // A missing setting may be misspelled.
     if (error instanceof SettingsError) exitWithErrors([...error.errors, ...unknown.map(unknownSettingLine)])

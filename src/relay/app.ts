@@ -7,9 +7,11 @@ import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { AddressSet } from '../shared/ip-address.js'
 import { monotonicMs as systemMonotonicMs } from '../shared/monotonic.js'
+import type { Tracer } from '../shared/tracing.js'
 import { buildAdmin } from './admin/admin.js'
 import { ApiDispatcher } from './api/dispatcher.js'
 import { publishApi } from './api/publish-api.js'
+import { deliverySpans } from './api/publish-span.js'
 import { schemaError } from './api/request.js'
 import type { RelayConfig } from './config/config.js'
 import { EXPECTED_TRAFFIC } from './config/expected-traffic.js'
@@ -51,6 +53,8 @@ export interface RelayAppDependencies {
   /** The folder of the built operators' page. */
   readonly adminPage?: string
   readonly probeTimings?: ProbeTimings
+  /** Null if tracing is disabled. */
+  readonly tracer?: Tracer | null
 }
 
 export interface RunningRelay {
@@ -81,7 +85,8 @@ export const buildRelayApp = async (
     nowMs = Date.now,
     monotonicMs = systemMonotonicMs,
     adminPage = ADMIN_PAGE,
-    probeTimings = PROBE_TIMINGS
+    probeTimings = PROBE_TIMINGS,
+    tracer = null
   } = dependencies
   let config = initial
   const currentConfig = (): RelayConfig => config
@@ -124,6 +129,7 @@ export const buildRelayApp = async (
       processStats: () => ({ uptimeSeconds: process.uptime(), memoryBytes: process.memoryUsage.rss() }),
       log,
       metrics,
+      traceDelivery: tracer === null ? null : deliverySpans(tracer),
       name,
       version
     },
@@ -138,10 +144,11 @@ export const buildRelayApp = async (
     config: () => config.api,
     isDraining: () => admission.isClosed,
     keyRejected: (reason, request) => rejections.key(reason, admission.addressOf(request)),
-    failed: (error) => {
+    failed: (error, traceId) => {
       metrics.unexpectedError('api')
-      log.error({ err: error, source: 'api' }, 'request failed')
-    }
+      log.error({ err: error, source: 'api', ...(traceId !== null && { traceId }) }, 'request failed')
+    },
+    tracer
   })
   const configTimes: { startedAt: number; reloadedAt: number | null } = { startedAt: nowMs(), reloadedAt: null }
   const admin = buildAdmin({
@@ -212,6 +219,7 @@ export const buildRelayApp = async (
       probe.close()
       await cluster.close()
       await engine.close()
+      await tracer?.close()
     },
     closeConnections: () => {
       relay.closeClients(Number.POSITIVE_INFINITY, DISCONNECT_SHUTDOWN)

@@ -9,6 +9,7 @@ import { openLogFile, reopenLogFile } from '../shared/log-output.js'
 import { createLogger } from '../shared/logger.js'
 import { monotonicMs } from '../shared/monotonic.js'
 import { closeOnSignal } from '../shared/shutdown.js'
+import { openTracer, type Tracer } from '../shared/tracing.js'
 import { type UnknownSetting, unknownSettingLine, unknownSettings } from '../shared/unknown-settings.js'
 import { buildRelayApp, newEpoch } from './app.js'
 import { type RelayConfig, relayConfig } from './config/config.js'
@@ -54,7 +55,8 @@ const startFirst = async (
 
 const startSingle = async (environment: Environment, initial: RelayConfig, log: Logger): Promise<void> => {
   let config = initial
-  const { server, configure, close, closeConnections } = await buildRelayApp(config, { log, version: VERSION })
+  const tracer = await openRelayTracer(environment, log)
+  const { server, configure, close, closeConnections } = await buildRelayApp(config, { log, version: VERSION, tracer })
   closeOnSignal({ close, closeConnections, abandon: closeConnections }, log, () => closeTimeoutMs(config))
   const reloadConfig = (): void => {
     reopenLog(log)
@@ -107,6 +109,7 @@ const startWorker = async (environment: Environment): Promise<void> => {
     const { server, configure, close, closeConnections } = await buildRelayApp(config, {
       log,
       version: VERSION,
+      tracer: await openRelayTracer(environment, log),
       name: `${config.nodeName ?? 'relay'} worker ${primary.workerNumber}`,
       // With Redis every worker is a node of its own.
       ...(config.engine === 'memory' ? { engine: primary.engine() } : {}),
@@ -140,6 +143,9 @@ const startWorker = async (environment: Environment): Promise<void> => {
     primary.reportFailure(error)
   }
 }
+
+const openRelayTracer = (environment: Environment, log: Logger): Promise<Tracer | null> =>
+  openTracer(environment, { serviceName: 'gatehouse-relay', version: packageFile.version, log })
 
 const openLog = ({ logLevel, logFile }: RelayConfig): Logger => {
   try {

@@ -50,7 +50,7 @@ t.test(
         clientAddress: '192.0.2.1',
         id: '1'
       } as unknown as FastifyRequest
-      return () => backendRequestHeaders(request, null, 'none')
+      return () => backendRequestHeaders(request, null, 'none', null)
     }
     const few = costOf(forward(1))
 

@@ -146,6 +146,7 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayDependencies> =
       atEndOfTurn: (task) => void tasks.push(task),
       log: { info: () => undefined, warn: () => undefined, error: () => undefined },
       metrics: NO_METRICS,
+      traceDelivery: null,
       processStats: () => ({ uptimeSeconds: 0, memoryBytes: 0 }),
       name: 'relay',
       version: 'test',

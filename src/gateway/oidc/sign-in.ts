@@ -115,7 +115,7 @@ const startSessions = async (
   const requestId = request.id
   const { identity, error, droppedGroups } = identityOf(claims, groupsClaim)
   if (identity === null) {
-    log.warn({ requestId, error, claims: Object.keys(claims) }, 'provider claims without a usable identity')
+    log.warn({ requestId, reason: error, claims: Object.keys(claims) }, 'provider claims without a usable identity')
     return identityErrorPage(error)
   }
   if (droppedGroups > 0)

@@ -4,6 +4,7 @@ import type { GatewayMetrics, RequestOutcome } from '../metrics.js'
 import { routeLabel } from '../metrics.js'
 import type { OpenReplies, RequestEnded } from '../open-replies.js'
 import { clientAddress } from '../request-context.js'
+import { endRequestSpan } from './tracing.js'
 
 // An onboarding token is part of the path and must not be logged. Other spellings of the path are covered, too.
 const PHONE_BEACON = /(phone-beacon\b)(?!\/(?:onboarding-token|complete-enrollment|irk-records)$).+$/i
@@ -51,15 +52,22 @@ export const recordRequests =
     const { request, raw } = reply
     const status = cutShort && !raw.headersSent ? CLIENT_CLOSED_REQUEST : raw.statusCode
     const outcome: RequestOutcome = { status, cutShort, ms: reply.elapsedTime }
-    metrics.requestEnded(routeLabel(request), request.method, outcome)
-    logRequest(request, outcome)
+    const route = routeLabel(request)
+    const path = loggablePath(request)
+    metrics.requestEnded(route, request.method, outcome)
+    logRequest(request, outcome, route, path)
+    endRequestSpan(request, outcome, route, path)
   }
 
 /** One line per request. Without query and headers, which contain secrets. */
-const logRequest = (request: FastifyRequest, { status, cutShort, ms }: RequestOutcome): void => {
+const logRequest = (
+  request: FastifyRequest,
+  { status, cutShort, ms }: RequestOutcome,
+  route: string,
+  path: string
+): void => {
   const { method, clientAddress: ip, errorCode } = request
-  const path = loggablePath(request)
-  const line = { method, path, route: routeLabel(request), status, ms: Math.round(ms * 10) / 10, ip }
+  const line = { method, path, route, status, ms: Math.round(ms * 10) / 10, ip }
   if (errorCode === null && !cutShort) request.log.info(line, 'request')
   else request.log.info({ ...line, ...(errorCode && { code: errorCode }), ...(cutShort && { cutShort }) }, 'request')
 }

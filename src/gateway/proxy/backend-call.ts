@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { onceClosed } from '../request-context.js'
 import { type Backend, type BackendMetrics, toBackendError } from './backend-pool.js'
+import { endBackendSpan, startBackendSpan } from './backend-span.js'
 import { acquireSlot } from './capacity.js'
 import { MAX_STATUS } from './forward.js'
 import { backendRequestHeaders } from './request-headers.js'
@@ -34,8 +35,11 @@ export const createBackendCall = ({ backend, publicHost, metrics }: BackendCallO
   const call = async (reply: FastifyReply, body: string | null, signal: AbortSignal): Promise<BackendResponse> => {
     const startedAt = performance.now()
     const { waitedMs, release } = await acquireSlot(backend.capacity, signal)
+    const span = startBackendSpan(reply.request, 'POST', backend)
+    let status = 0
+    let failure: Error | null = null
     try {
-      const requestHeaders = backendRequestHeaders(reply.request, publicHost, body === null ? 'none' : 'json')
+      const requestHeaders = backendRequestHeaders(reply.request, publicHost, body === null ? 'none' : 'json', span)
       const response = await backend.pool.request({
         method: 'POST',
         path: backend.pathOf(reply.request.raw.url ?? ''),
@@ -45,7 +49,8 @@ export const createBackendCall = ({ backend, publicHost, metrics }: BackendCallO
         signal,
         responseHeaders: 'raw'
       })
-      const { statusCode: status, body: stream } = response
+      const { body: stream } = response
+      status = response.statusCode
       if (status > MAX_STATUS) {
         stream.destroy()
         throw new Error(`invalid response status ${status}`)
@@ -54,9 +59,11 @@ export const createBackendCall = ({ backend, publicHost, metrics }: BackendCallO
       const headers = browserResponseHeaders(rawHeadersOf(response.headers), backend, reply.getHeaders())
       return { status, headers, body: await readBody(stream) }
     } catch (error) {
+      failure = error instanceof Error ? error : new Error(String(error))
       if (!signal.aborted) metrics.failed(error)
       throw error
     } finally {
+      endBackendSpan(span, status, failure)
       release()
     }
   }

@@ -3,10 +3,12 @@ import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { type Dispatcher, errors } from 'undici'
+import type { Span } from '../../shared/tracing.js'
 import { MUTATING_METHODS, READING_METHODS } from '../access.js'
 import { GatewayError } from '../errors.js'
 import { onceClosed } from '../request-context.js'
 import { type Backend, type BackendMetrics, isRetryable, toBackendError } from './backend-pool.js'
+import { endBackendSpan, startBackendSpan } from './backend-span.js'
 import type { CapacityRequest } from './capacity.js'
 import { backendRequestHeaders, type OutgoingBody } from './request-headers.js'
 import {
@@ -46,16 +48,17 @@ export interface ForwarderOptions {
 export const createForwarder = ({ publicHost, headerTable, ...context }: ForwarderOptions): Forward => {
   const requestContext: BackendRequestContext = { ...context, fixedHeaders: Object.entries(headerTable).flat() }
   return (request, reply, body) => {
+    const span = startBackendSpan(request, request.method, context.backend)
     const options: Dispatcher.DispatchOptions = {
       method: request.method,
       // The same text that the rules have checked.
       path: context.backend.pathOf(request.raw.url ?? ''),
-      headers: backendRequestHeaders(request, publicHost, outgoingBody(request.method, body)),
+      headers: backendRequestHeaders(request, publicHost, outgoingBody(request.method, body), span),
       body,
       // `BackendRequest` has its own idle timer, because the limit depends on the content type of the response.
       bodyTimeout: 0
     }
-    new BackendRequest(requestContext, reply, options).start()
+    new BackendRequest(requestContext, reply, options, span).start()
   }
 }
 
@@ -81,6 +84,7 @@ class BackendRequest implements Dispatcher.DispatchHandler, CapacityRequest {
   readonly #reply: FastifyReply
   readonly #response: ServerResponse
   readonly #options: Dispatcher.DispatchOptions
+  #span: Span | null
   #state: 'queued' | 'running' | 'done' = 'queued'
   #startedAt = 0
   #controller: Dispatcher.DispatchController | null = null
@@ -98,8 +102,14 @@ class BackendRequest implements Dispatcher.DispatchHandler, CapacityRequest {
   /** Whether the response was sent, or the client has disconnected. */
   #isClosed = false
 
-  constructor(context: BackendRequestContext, reply: FastifyReply, options: Dispatcher.DispatchOptions) {
+  constructor(
+    context: BackendRequestContext,
+    reply: FastifyReply,
+    options: Dispatcher.DispatchOptions,
+    span: Span | null
+  ) {
     this.#context = context
+    this.#span = span
     this.#reply = reply
     this.#response = reply.raw
     this.#options = options
@@ -122,6 +132,7 @@ class BackendRequest implements Dispatcher.DispatchHandler, CapacityRequest {
 
   onRejected(error: GatewayError): void {
     this.#state = 'done'
+    this.#endSpan(error)
     if (this.#isUploadUnfinished()) this.#reply.header('connection', 'close')
     this.#reply.send(error)
   }
@@ -170,22 +181,26 @@ class BackendRequest implements Dispatcher.DispatchHandler, CapacityRequest {
   }
 
   onResponseEnd(): void {
+    this.#endSpan()
     this.#release()
     if (!this.#response.writableEnded) this.#end()
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     if (this.#isClosed || this.#response.writableEnded) {
+      this.#endSpan(error)
       this.#release()
       return
     }
     if (this.#canRetry(error)) {
       this.#isRetry = true
+      this.#span?.setAttributes({ 'http.request.resend_count': 1 })
       // Not before the pool has noticed other connections that the backend closed at the same time.
       setImmediate(() => this.#context.backend.pool.dispatch(this.#options, this))
       return
     }
     this.#context.metrics.failed(error)
+    this.#endSpan(error)
     this.#release()
     if (this.#response.headersSent) this.#truncate(error)
     else this.onRejected(toBackendError(error))
@@ -235,10 +250,16 @@ class BackendRequest implements Dispatcher.DispatchHandler, CapacityRequest {
     this.#context.backend.capacity.release(this)
   }
 
+  #endSpan(error?: Error): void {
+    endBackendSpan(this.#span, this.#status, error)
+    this.#span = null
+  }
+
   #onClosed(): void {
     this.#isClosed = true
     if (this.#state === 'queued') {
       this.#state = 'done'
+      this.#endSpan(clientDisconnected())
       this.#context.backend.capacity.cancel(this)
     } else if (this.#state === 'running') {
       // The backend must not go on working for a client that has disconnected.

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import type { Span } from '../../shared/tracing.js'
 import { browserHost, browserProtocol } from '../request-context.js'
 import { forwardedAuthorization } from '../session/credentials.js'
 import { jsonMediaType } from './json-body.js'
@@ -67,6 +68,8 @@ const NOT_TO_BACKEND: ReadonlySet<string> = new Set([
   'proxy'
 ])
 
+const TRACE_HEADERS: ReadonlySet<string> = new Set(['traceparent', 'tracestate'])
+
 /** How the forwarded body relates to the one that was received; decides about the content headers. */
 export type OutgoingBody =
   /** Forwarded unchanged, with the content headers of the client. */
@@ -75,17 +78,22 @@ export type OutgoingBody =
   | 'json'
   | 'none'
 
-/** The headers for the backend as alternating names and values, which undici accepts without a conversion. */
+/**
+ * The headers for the backend as alternating names and values, which undici accepts without a conversion. Trace headers are
+ * those of the span, or those of the client if the request is not traced.
+ */
 export const backendRequestHeaders = (
   request: FastifyRequest,
   publicHost: string | null,
-  body: OutgoingBody
+  body: OutgoingBody,
+  span: Span | null
 ): string[] => {
   const { headers: incoming } = request.raw
   const connectionNames = connectionHeaderNames(incoming.connection)
   const headers: string[] = []
   for (const name in incoming) {
     if (NOT_TO_BACKEND.has(name) || connectionNames.has(name) || isSpoofable(name)) continue
+    if (span !== null && TRACE_HEADERS.has(name)) continue
     if (body !== 'as sent' && (name === 'content-length' || name === 'content-type')) continue
     const value = incoming[name]
     if (typeof value === 'string') headers.push(name, value)
@@ -104,6 +112,7 @@ export const backendRequestHeaders = (
     'x-request-id',
     request.id
   )
+  if (span !== null) headers.push(...span.headers)
   return headers
 }
 

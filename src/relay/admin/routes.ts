@@ -39,7 +39,7 @@ const testPublish =
         call.reject(400, 'PUBLISH_REFUSED', reply?.message ?? 'data must not be duplicated')
         return
       }
-      log.info({ address: call.address, channel }, 'admin test publication')
+      log.info({ ip: call.address, channel }, 'admin test publication')
       // The result of the publish method has these fields, if the namespace has history.
       const { offset = 0, epoch = '' } = JSON.parse(String(reply)).result as Partial<TestPublished>
       call.json({ offset, epoch } satisfies TestPublished)
@@ -58,7 +58,7 @@ const disconnect =
       const { code, reason } = DISCONNECT_FORCED
       const params = { target: { user, client, session: '' }, whitelist: [], code, reason }
       const { isConfirmed } = await cluster.apply('disconnect', params)
-      log.info({ address: call.address, user, client, isConfirmed }, 'admin disconnect')
+      log.info({ ip: call.address, user, client, isConfirmed }, 'admin disconnect')
       if (!isConfirmed) {
         call.reject(
           503,

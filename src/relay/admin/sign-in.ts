@@ -48,12 +48,12 @@ export const signIn = (dependencies: SignInDependencies) => {
       const network = networkOf(address)
       if (!isSamePassword(body.password, password())) {
         count({ network, isSuccessful: false })
-        log.warn({ address }, 'admin sign-in rejected')
+        log.warn({ ip: address }, 'admin sign-in rejected')
         call.reject(401, 'WRONG_PASSWORD', 'The password is wrong.')
         return
       }
       count({ network, isSuccessful: true })
-      log.info({ address }, 'admin sign-in')
+      log.info({ ip: address }, 'admin sign-in')
       // An https origin means that the page was loaded over https, even if no proxy reports it.
       const isSecure = isForwardedHttps(request) || (request.headers.origin ?? '').startsWith('https:')
       const session = sessions.start(isSecure)

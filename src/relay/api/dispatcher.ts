@@ -1,4 +1,5 @@
 import type { Log } from '../../shared/log.js'
+import type { Span } from '../../shared/tracing.js'
 import { ERROR_INTERNAL, ERROR_METHOD_NOT_FOUND, ReplyError } from '../core/codes.js'
 import { after, EngineError, type MaybePromise } from '../core/engine-interfaces.js'
 import { forEachElement, INVALID, isListAt, LazyJsonObject, skipValue, skipWhitespace } from '../core/json.js'
@@ -52,20 +53,20 @@ export class ApiDispatcher {
   }
 
   /** `body` is the request of one method. */
-  runMethod(method: string, body: Buffer): MaybePromise<ApiReply> {
+  runMethod(method: string, body: Buffer, span: Span | null = null): MaybePromise<ApiReply> {
     const request = requestIn(body)
     if (request === undefined) return null
-    if (method === 'batch') return this.#batch(request, body)
-    const called = this.#call({ method, read: () => request }, new ApiBudget())
+    if (method === 'batch') return this.#batch(request, body, span)
+    const called = this.#call({ method, read: () => request }, new ApiBudget(span))
     return after(called, (result) => (result instanceof ReplyError ? result : resultJson(result)))
   }
 
   /** `body` is a sequence of commands that name their method. The response has one line per command, in the same order. */
-  async runCommands(body: Buffer): Promise<ApiReply> {
+  async runCommands(body: Buffer, span: Span | null = null): Promise<ApiReply> {
     const commands = commandsIn(body)
     if (commands === null || commands.length === 0) return null
     if (commands.length > MAX_COMMANDS) return TOO_MANY.reply
-    const results = await this.#callAll(commands, (command) => ({
+    const results = await this.#callAll(commands, span, (command) => ({
       method: methodOf(command),
       read: () => paramsOf(command, body)
     }))
@@ -80,7 +81,7 @@ export class ApiDispatcher {
   }
 
   /** Several commands in one request: for small channels the HTTP request is half of the cost of a publication. */
-  async #batch(request: LazyJsonObject | null, body: Buffer): Promise<ApiReply> {
+  async #batch(request: LazyJsonObject | null, body: Buffer, span: Span | null): Promise<ApiReply> {
     const list = request?.span('commands') ?? null
     if (list === null && request?.has('commands')) return duplicateField('commands').reply
     if (list === null || !isListAt(body, list.start)) return new InvalidField('commands', 'must be a list').reply
@@ -88,7 +89,7 @@ export class ApiDispatcher {
     forEachElement(body, list.start, (start) => commands.push(LazyJsonObject.at(body, start)) <= MAX_COMMANDS)
     if (commands.length > MAX_COMMANDS) return TOO_MANY.reply
     const methods = commands.map((command) => command?.names[0] ?? '')
-    const results = await this.#callAll(commands, (command, index) => {
+    const results = await this.#callAll(commands, span, (command, index) => {
       const method = methods[index] ?? ''
       return { method, read: () => command && objectIn(command, method, body) }
     })
@@ -105,9 +106,10 @@ export class ApiDispatcher {
   /** Starts the commands in order, in time slices, so that other clients are served in between. */
   async #callAll<Entry>(
     entries: readonly Entry[],
+    span: Span | null,
     commandOf: (entry: Entry, index: number) => ApiCommand
   ): Promise<readonly Result[]> {
-    const budget = new ApiBudget()
+    const budget = new ApiBudget(span)
     const { slices } = budget
     const results: MaybePromise<Result>[] = []
     let reads: Promise<Result>[] = []
@@ -141,7 +143,7 @@ export class ApiDispatcher {
       if (result instanceof ReplyError) this.#metrics.apiError(method, result.code)
       return result
     }
-    const fail = (error: unknown): Result => finish(this.#errorOf(method, error))
+    const fail = (error: unknown): Result => finish(this.#errorOf(method, error, budget.span))
     try {
       const result = API_METHODS[method](this.#relay, new ApiRequest(read()), budget)
       return result instanceof Promise ? result.then(finish, fail) : finish(result)
@@ -150,11 +152,14 @@ export class ApiDispatcher {
     }
   }
 
-  #errorOf(method: ApiMethodName, error: unknown): ReplyError {
+  #errorOf(method: ApiMethodName, error: unknown, span: Span | null): ReplyError {
     if (error instanceof InvalidField) return error.reply
     if (!(error instanceof EngineError)) {
       this.#metrics.unexpectedError('api')
-      this.#log.error({ err: error, method }, 'API call failed')
+      this.#log.error(
+        { err: error, command: method, ...(span !== null && { traceId: span.traceId }) },
+        'API call failed'
+      )
     }
     return ERROR_INTERNAL
   }

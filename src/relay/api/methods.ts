@@ -21,6 +21,7 @@ import {
 import type { Relay } from '../core/relay.js'
 import type { UserSelector } from '../core/survey.js'
 import { joinInSlices } from '../core/time-slice.js'
+import { tracePublish } from './publish-span.js'
 import { type ApiBudget, errorJson, RESPONSE_TOO_LARGE, resultJson } from './reply.js'
 import { type ApiRequest, InvalidField } from './request.js'
 
@@ -44,10 +45,13 @@ const publicationOf = (request: ApiRequest): NewPublication => {
 
 const positionText = (position: Position): string => objectText(positionFields(position))
 
-const publish: ApiMethod = (relay, request) => {
+const publish: ApiMethod = (relay, request, { span }) => {
   const channel = request.requiredText('channel')
-  return after(relay.publish(channel, publicationOf(request)), (outcome) =>
-    outcome instanceof ReplyError ? outcome : positionText(outcome)
+  const publication = publicationOf(request)
+  return tracePublish(span, publication, channel, (traced) =>
+    after(relay.publish(channel, traced), (outcome) =>
+      outcome instanceof ReplyError ? outcome : positionText(outcome)
+    )
   )
 }
 
@@ -65,6 +69,15 @@ const broadcast: ApiMethod = (relay, request, budget) => {
   const channels = request.texts('channels')
   if (channels.length === 0) throw new InvalidField('channels', 'is missing')
   const publication = publicationOf(request)
+  return tracePublish(budget.span, publication, channels, (traced) => broadcastTo(relay, channels, traced, budget))
+}
+
+const broadcastTo = (
+  relay: Relay,
+  channels: readonly string[],
+  publication: NewPublication,
+  budget: ApiBudget
+): MaybePromise<string> => {
   if (
     channels.length > MAX_SMALL_BROADCAST_CHANNELS ||
     channels.length * publication.data.length > MAX_SMALL_BROADCAST_CHARACTERS

@@ -1,10 +1,12 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { sameSecret } from '../../shared/same-secret.js'
+import { type Span, type Tracer, traceIdOf } from '../../shared/tracing.js'
 import type { RelayConfig } from '../config/config.js'
 import { ERROR_INTERNAL, httpStatusOf, ReplyError } from '../core/codes.js'
 import type { MaybePromise } from '../core/engine-interfaces.js'
 import { type HttpHandler, JSON_TYPE, readBody, respond, respondLong, TEXT_TYPE } from '../transport/respond.js'
 import type { ApiDispatcher, ApiReply } from './dispatcher.js'
+import { API_METHODS } from './methods.js'
 import { bareErrorJson, errorJson } from './reply.js'
 
 export interface PublishApiDependencies {
@@ -14,7 +16,9 @@ export interface PublishApiDependencies {
   /** Called for a request without a valid API key. */
   readonly keyRejected: (reason: KeyError, request: IncomingMessage) => void
   /** Called for an unexpected error, which fails only its own request. */
-  readonly failed: (error: unknown) => void
+  readonly failed: (error: unknown, traceId: string | null) => void
+  /** Null if tracing is disabled. */
+  readonly tracer: Tracer | null
 }
 
 export type KeyError = 'missing' | 'wrong'
@@ -27,22 +31,28 @@ export const publishApi = ({
   config,
   isDraining,
   keyRejected,
-  failed
+  failed,
+  tracer
 }: PublishApiDependencies): HttpHandler => {
-  const run = (path: string, body: Buffer): MaybePromise<ApiReply> =>
+  const run = (path: string, body: Buffer, span: Span | null): MaybePromise<ApiReply> =>
     path.startsWith(API_PREFIX)
-      ? dispatcher.runMethod(path.slice(API_PREFIX.length), body)
-      : dispatcher.runCommands(body)
+      ? dispatcher.runMethod(path.slice(API_PREFIX.length), body, span)
+      : dispatcher.runCommands(body, span)
 
   /** The reply is written before the fan-out, which starts at the end of this turn of the event loop. */
   const respondTo = async (path: string, body: Buffer, response: ServerResponse, asStatus: boolean): Promise<void> => {
+    const { headers } = response.req
+    const span = tracer === null ? null : startRequestSpan(tracer, path, headers)
     try {
-      const reply = run(path, body)
-      await writeReply(response, reply instanceof Promise ? await reply : reply, asStatus)
+      const replied = run(path, body, span)
+      const reply = replied instanceof Promise ? await replied : replied
+      await writeReply(response, reply, asStatus)
+      endRequestSpan(span, response, reply)
     } catch (error) {
-      failed(error)
+      failed(error, span?.traceId ?? traceIdOf(headers.traceparent))
       if (response.headersSent) response.destroy()
       else writeError(response, ERROR_INTERNAL, asStatus)
+      span?.end('internal')
     }
   }
 
@@ -72,6 +82,25 @@ export const publishApi = ({
       if (!response.headersSent) void respondTo(path, body, response, asStatus)
     })
   }
+}
+
+/** The path of an unknown method is not used: it can be any text. */
+const startRequestSpan = (tracer: Tracer, path: string, headers: IncomingHttpHeaders): Span => {
+  const method = path.slice(API_PREFIX.length)
+  const isKnown = !path.startsWith(API_PREFIX) || method === 'batch' || Object.hasOwn(API_METHODS, method)
+  const route = isKnown ? path : `${API_PREFIX}*`
+  return tracer.startSpan(`POST ${route}`, headers, {
+    kind: 'server',
+    attributes: { 'http.request.method': 'POST', 'http.route': route }
+  })
+}
+
+/** Errors of single commands in a batch are errors of their own spans only. */
+const endRequestSpan = (span: Span | null, { statusCode }: ServerResponse, reply: ApiReply): void => {
+  if (span === null) return
+  span.setAttributes({ 'http.response.status_code': statusCode })
+  if (reply instanceof ReplyError) span.end(String(reply.code))
+  else span.end()
 }
 
 const writeReply = (response: ServerResponse, reply: ApiReply, asStatus: boolean): MaybePromise<void> => {

@@ -1,4 +1,5 @@
 import { monotonicMs } from '../../shared/monotonic.js'
+import type { Span } from '../../shared/tracing.js'
 import { ERROR_LIMIT_EXCEEDED, type ReplyError } from '../core/codes.js'
 import { TimeSlice } from '../core/time-slice.js'
 
@@ -18,8 +19,10 @@ export const RESPONSE_TOO_LARGE = ERROR_LIMIT_EXCEEDED.with(
   `the responses to one request must not exceed ${MAX_RESPONSE_LENGTH / MIB} MiB`
 )
 
-/** The budget that the commands of one HTTP request share: their time slice and the size of their response. */
+/** What the commands of one HTTP request share: their time slice, the size of their response, and their span. */
 export class ApiBudget {
+  /** Null if the request is not traced. */
+  readonly span: Span | null
   #slice: TimeSlice | null = null
   /** Set by a call that takes several turns: later commands of the request wait for it, which keeps their order. */
   barrier: Promise<unknown> | null = null
@@ -27,6 +30,10 @@ export class ApiBudget {
   nowMs = 0
   #left = MAX_RESPONSE_LENGTH
   #isExhausted = false
+
+  constructor(span: Span | null) {
+    this.span = span
+  }
 
   /** Created on first use: most calls are too short for it. */
   get slices(): TimeSlice {

@@ -105,7 +105,7 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
   swagger: 'read docs/reference/protocol.md',
   debug: 'start Node.js with --inspect or --cpu-prof',
   dev: 'use the demo: npm start',
-  opentelemetry: 'use the metrics at /metrics',
+  opentelemetry: 'set OTEL_EXPORTER_OTLP_ENDPOINT',
   graphite: 'use the metrics at /metrics',
   usage_stats: 'remove it; the relay sends no usage statistics',
   'node.info_metrics_aggregate_interval': 'use the metrics at /metrics',

@@ -211,7 +211,7 @@ export class Client implements Subscriber, OutboxOwner {
   fail(error: unknown, method: Method | null = null): void {
     const { log, metrics } = this.context
     metrics.unexpectedError('connection')
-    log.error({ err: error, client: this.id, method }, 'internal error in a connection')
+    log.error({ err: error, client: this.id, command: method }, 'internal error in a connection')
     this.close(DISCONNECT_INTERNAL_ERROR)
   }
 

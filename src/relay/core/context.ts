@@ -20,6 +20,17 @@ export interface ProcessStats {
   readonly memoryBytes: number
 }
 
+/** The fan-out of a traced publication at this node: from its delivery by the engine until everything is written. */
+export interface TracedDelivery {
+  /** `traceparent` of the publication. */
+  readonly trace: string
+  readonly channel: string
+  readonly namespace: string
+  readonly subscribers: number
+  /** When the engine delivered it, in milliseconds since 1970. */
+  readonly receivedAt: number
+}
+
 /** Everything that the core needs from outside. Tests pass a fake clock and run the end of a turn themselves. */
 export interface RelayDependencies extends Clocks {
   readonly broker: Broker
@@ -49,6 +60,8 @@ export interface RelayDependencies extends Clocks {
   readonly processStats: () => ProcessStats
   readonly log: Log
   readonly metrics: CoreMetrics
+  /** Called after the fan-out of a traced publication; null if tracing is disabled. */
+  readonly traceDelivery: ((delivery: TracedDelivery) => void) | null
   /** Name of this node, as operators see it. */
   readonly name: string
   readonly version: string

@@ -18,6 +18,8 @@ export interface Publication {
   readonly delta: boolean
   /** Version number of the publisher; 0 for none. */
   readonly version: number
+  /** `traceparent` of the publisher's span. Absent if the publication is not traced. */
+  readonly trace?: string
 }
 
 /** A position in a channel's stream. Offsets restart with each epoch. */
@@ -45,6 +47,8 @@ export interface NewPublication {
   /** Suppressed unless it is higher than the last one; 0 for none. */
   readonly version: number
   readonly versionEpoch: string
+  /** `traceparent` of the publisher's span. Absent if the publication is not traced. */
+  readonly trace?: string
 }
 
 /** A channel of `publishToMany`. */

@@ -9,8 +9,15 @@ import type { ChannelOptions } from './options.js'
 
 type HubDependencies = Pick<
   RelayDependencies,
-  'atEndOfTurn' | 'monotonicMs' | 'nowMs' | 'metrics' | 'log' | 'conflator'
+  'atEndOfTurn' | 'monotonicMs' | 'nowMs' | 'metrics' | 'log' | 'conflator' | 'traceDelivery'
 >
+
+interface PendingPublication {
+  readonly channel: Channel
+  readonly publication: Publication
+  /** When the engine delivered it, in milliseconds since 1970; 0 if it is not traced. */
+  readonly receivedAt: number
+}
 
 /** The channels with subscribers on this node. The engine delivers to the hub, which dispatches to the channels. */
 export class Hub implements Delivery, FlushQueue {
@@ -22,8 +29,8 @@ export class Hub implements Delivery, FlushQueue {
   #openedCount = 0
   /** Groups with frames that were not sent yet. */
   #pendingGroups: Group[] = []
-  /** Channel and publication time of what the pending groups contain, for the metrics. */
-  #pendingPublications: { readonly channel: Channel; readonly time: number }[] = []
+  /** What the pending groups contain, for metrics and traces. */
+  #pendingPublications: PendingPublication[] = []
   /** Channels of the relay itself, which have no subscribers and are not listed. */
   readonly #internalChannels = new Map<string, ChannelObserver>()
   readonly #flush = (): void => this.flush()
@@ -84,7 +91,11 @@ export class Hub implements Delivery, FlushQueue {
     } catch (error) {
       this.#failDelivery(open, error)
     }
-    this.#pendingPublications.push({ channel: open, time: publication.time })
+    this.#pendingPublications.push({
+      channel: open,
+      publication,
+      receivedAt: publication.trace === undefined ? 0 : this.#dependencies.nowMs()
+    })
     if (this.#pendingPublications.length === 1) this.#dependencies.atEndOfTurn(this.#flush)
   }
 
@@ -115,7 +126,7 @@ export class Hub implements Delivery, FlushQueue {
   }
 
   flush(): void {
-    const { monotonicMs, nowMs, metrics } = this.#dependencies
+    const { monotonicMs, nowMs, metrics, traceDelivery } = this.#dependencies
     const publications = this.#pendingPublications
     // During a delivery a group can have frames before its publication is counted, so both lists are checked.
     if (publications.length === 0 && this.#pendingGroups.length === 0) return
@@ -126,10 +137,16 @@ export class Hub implements Delivery, FlushQueue {
     flushGroups(groups, (error) => this.#report(error))
     const seconds = (monotonicMs() - startedAt) / 1000
     const now = nowMs()
-    for (const { channel, time } of publications) {
+    for (const pending of publications) {
+      const { channel, publication } = pending
       channel.silentSince = startedAt
       // Clocks of nodes differ, so the publication may appear to be from the future.
-      metrics.delivered('publication', channel.namespace, seconds, Math.max(0, now - time) / 1000)
+      metrics.delivered('publication', channel.namespace, seconds, Math.max(0, now - publication.time) / 1000)
+      if (publication.trace !== undefined) {
+        const { name, namespace, size } = channel
+        const { trace } = publication
+        traceDelivery?.({ trace, channel: name, namespace, subscribers: size, receivedAt: pending.receivedAt })
+      }
     }
   }
 

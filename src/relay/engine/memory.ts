@@ -201,7 +201,9 @@ export class MemoryEngine implements Broker, History {
     }
     const { data, info, tags, delta } = publication
     const offset = stream === null ? 0 : stream.position.offset + 1
-    const published: Publication = { data, offset, info, tags, time: this.#clocks.nowMs(), delta, version }
+    const untraced: Publication = { data, offset, info, tags, time: this.#clocks.nowMs(), delta, version }
+    const { trace } = publication
+    const published = trace === undefined ? untraced : { ...untraced, trace }
     stream?.append(published, options, nowMs)
     if (version > 0) stream?.setVersion(version, versionEpoch)
     const position = stream?.position ?? NO_POSITION

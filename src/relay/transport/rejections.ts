@@ -30,17 +30,22 @@ export class Rejections {
   origin({ headers }: IncomingMessage, address: string): void {
     const origin = headers.origin ?? ''
     this.#recent.origin.add(origin)
-    this.#report('origin', 'not-allowed', { address, origin: origin.slice(0, MAX_ORIGIN_LENGTH) }, 'rejected origin')
+    this.#report(
+      'origin',
+      'not-allowed',
+      { ip: address, origin: origin.slice(0, MAX_ORIGIN_LENGTH) },
+      'rejected origin'
+    )
   }
 
   token(reason: string, address: string): void {
     this.#recent.token.add(reason)
-    this.#report('token', reason, { address }, 'rejected token')
+    this.#report('token', reason, { ip: address }, 'rejected token')
   }
 
   key(reason: 'missing' | 'wrong', address: string): void {
     this.#recent.key.add(address)
-    this.#report('api_key', reason, { address }, 'rejected API key')
+    this.#report('api_key', reason, { ip: address }, 'rejected API key')
   }
 
   /** A request to the WebSocket path without an upgrade, usually because of a proxy's configuration. */

@@ -20,7 +20,7 @@ export const writePosition = (out: FrameWriter, { epoch, offset }: Position): vo
 export const readPosition = (fields: FrameReader): Position => ({ epoch: fields.text(), offset: fields.number() })
 
 export const writePublication = (out: FrameWriter, publication: Publication): void => {
-  const { data, offset, info, tags, time, delta, version } = publication
+  const { data, offset, info, tags, time, delta, version, trace } = publication
   out
     .payload(data)
     .number(offset)
@@ -29,6 +29,7 @@ export const writePublication = (out: FrameWriter, publication: Publication): vo
     .number(time)
     .byte(delta ? 1 : 0)
     .number(version)
+    .textOrNull(trace ?? null)
 }
 
 export const readPublication = (fields: FrameReader): Publication => ({
@@ -38,11 +39,19 @@ export const readPublication = (fields: FrameReader): Publication => ({
   tags: fields.textOrNull(),
   time: fields.number(),
   delta: fields.byte() === 1,
-  version: fields.number()
+  version: fields.number(),
+  ...traceOf(fields)
 })
 
+const traceOf = (fields: FrameReader): { readonly trace?: string } => {
+  const trace = fields.textOrNull()
+  return trace === null ? NO_TRACE : { trace }
+}
+
+const NO_TRACE = {}
+
 export const writeNewPublication = (out: FrameWriter, publication: NewPublication): void => {
-  const { data, info, tags, delta, skipHistory, idempotencyKey, version, versionEpoch } = publication
+  const { data, info, tags, delta, skipHistory, idempotencyKey, version, versionEpoch, trace } = publication
   out
     .payload(data)
     .textOrNull(info)
@@ -52,6 +61,7 @@ export const writeNewPublication = (out: FrameWriter, publication: NewPublicatio
     .text(idempotencyKey)
     .number(version)
     .text(versionEpoch)
+    .textOrNull(trace ?? null)
 }
 
 export const readNewPublication = (fields: FrameReader): NewPublication => ({
@@ -62,7 +72,8 @@ export const readNewPublication = (fields: FrameReader): NewPublication => ({
   skipHistory: fields.byte() === 1,
   idempotencyKey: fields.text(),
   version: fields.number(),
-  versionEpoch: fields.text()
+  versionEpoch: fields.text(),
+  ...traceOf(fields)
 })
 
 export const writeHistoryOptions = (out: FrameWriter, options: HistoryOptions): void => {

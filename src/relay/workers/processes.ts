@@ -159,7 +159,7 @@ export class WorkerProcesses {
     const timer = setInterval(() => {
       if (unanswered === MAX_UNANSWERED_PINGS) {
         clearInterval(timer)
-        log.error({ worker: number, pid: worker.process.pid, hungMs }, 'hung worker killed')
+        log.error({ worker: number, workerPid: worker.process.pid, hungMs }, 'hung worker killed')
         worker.process.kill('SIGKILL')
         return
       }
@@ -171,7 +171,7 @@ export class WorkerProcesses {
   }
 
   #startFailed(number: number, reason: string): void {
-    if (this.#failStart === null) this.#dependencies.log.error({ worker: number, why: reason }, 'worker start failed')
+    if (this.#failStart === null) this.#dependencies.log.error({ worker: number, reason }, 'worker start failed')
     else this.#failStart(new Error(reason))
   }
 
@@ -187,7 +187,7 @@ export class WorkerProcesses {
     const backoff = this.#backoffs.get(number) ?? new RestartBackoff()
     this.#backoffs.set(number, backoff)
     const delayMs = backoff.delayAfter(uptimeMs)
-    log[how === 0 ? 'info' : 'error']({ worker: number, how, delayMs }, 'worker exited')
+    log[how === 0 ? 'info' : 'error']({ worker: number, exit: how, delayMs }, 'worker exited')
     const restart = async (): Promise<void> => {
       this.#restartTimers.delete(number)
       await this.#startWorker(number)

@@ -294,8 +294,8 @@ t.test('an unexpected error in an API call fails that call with error 100, is lo
     t.same(counts.unexpected, ['api', 'api'])
     t.same(counts.rejected, ['publish 100', 'broadcast 100'])
     t.match(errors, [
-      { facts: { err: broken, method: 'publish' }, message: 'API call failed' },
-      { facts: { err: broken, method: 'broadcast' }, message: 'API call failed' }
+      { facts: { err: broken, command: 'publish' }, message: 'API call failed' },
+      { facts: { err: broken, command: 'broadcast' }, message: 'API call failed' }
     ])
   }
 })
@@ -327,7 +327,8 @@ const serve = async (t: Test, dispatcher: ApiDispatcher, failed: (error: unknown
     config: () => config,
     isDraining: () => false,
     keyRejected: () => undefined,
-    failed
+    failed,
+    tracer: null
   })
   const server = createServer((request, response) => api(request, response, '/api/info'))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

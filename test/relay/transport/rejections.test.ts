@@ -50,7 +50,7 @@ t.test('a rejected origin is logged with its address and counted', async (t) => 
 
   t.equal(status, 403)
   t.same(rejectionLines(lines), [
-    { reason: 'not-allowed', address: '127.0.0.1', origin: origin.slice(0, 200), suppressed: 0, msg: 'rejected origin' }
+    { reason: 'not-allowed', ip: '127.0.0.1', origin: origin.slice(0, 200), suppressed: 0, msg: 'rejected origin' }
   ])
   t.same(await counted(edge), { 'origin not-allowed': 1 })
 })
@@ -74,7 +74,7 @@ t.test('a rejected token is logged with its reason, never with its text, and cou
 
   t.same(
     rejectionLines(lines),
-    tokens.map(([reason]) => ({ reason, address: '127.0.0.1', suppressed: 0, msg: 'rejected token' }))
+    tokens.map(([reason]) => ({ reason, ip: '127.0.0.1', suppressed: 0, msg: 'rejected token' }))
   )
   t.same(await counted(edge), Object.fromEntries(tokens.map(([reason]) => [`token ${reason}`, 1])))
   t.notMatch(JSON.stringify(lines), 'AAAAAAAA')
@@ -109,8 +109,8 @@ t.test('a rejected API key is logged with the address, never with the key, and c
   t.equal(await call({ 'x-api-key': 'a wrong key' }), 401)
   t.equal(await call({ 'x-api-key': API_KEY }), 200)
   t.same(rejectionLines(lines), [
-    { reason: 'missing', address: '127.0.0.1', suppressed: 0, msg: 'rejected API key' },
-    { reason: 'wrong', address: '127.0.0.1', suppressed: 0, msg: 'rejected API key' }
+    { reason: 'missing', ip: '127.0.0.1', suppressed: 0, msg: 'rejected API key' },
+    { reason: 'wrong', ip: '127.0.0.1', suppressed: 0, msg: 'rejected API key' }
   ])
   t.same(await counted(edge), { 'api_key missing': 1, 'api_key wrong': 1 })
   t.notMatch(JSON.stringify(lines), 'a wrong key')

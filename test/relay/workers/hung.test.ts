@@ -33,7 +33,10 @@ t.test('a hung worker is killed, and its replacement has the config that it miss
   const requests = [1, 2, 3].map(() => send(relay.url, '/health').then(({ status }) => status, String))
   relay.configure(fileOf('newest'))
   relay.program.signal('SIGHUP')
-  t.match(JSON.parse(await relay.program.waitForLine('hung worker killed', PATIENCE_MS)), { worker: 1, pid: hung })
+  t.match(JSON.parse(await relay.program.waitForLine('hung worker killed', PATIENCE_MS)), {
+    worker: 1,
+    workerPid: hung
+  })
   t.equal(await Promise.race(clients.map(({ closed }) => closed)), '1006')
   const outcomes = await Promise.all(requests)
   t.equal(outcomes.filter((outcome) => outcome === 200).length, 2, 'the other workers respond')

@@ -3,7 +3,7 @@ import type { JoinOrLeave, NewPublication, Publication, Published } from '../../
 // Publications are stored and sent as a line of numbers, followed by the JSON texts unchanged. Nothing is escaped, and only the
 // numbers are parsed. Binary data is in base64, marked by a b at the end of the line.
 //
-//   entry of the stream   time,delta,length of info,length of tags[,version][b]\n info tags data
+//   entry of the stream   time,delta,length of info,length of tags[,version][b][t traceparent]\n info tags data
 //   pub/sub message       p offset,epoch,length,entry   one or more of them
 //   join, leave           j info   l info
 
@@ -11,13 +11,13 @@ import type { JoinOrLeave, NewPublication, Publication, Published } from '../../
 const ABSENT = -1
 
 const MESSAGE_HEADER = /p(\d{1,15}),([\w-]{0,64}),(\d{1,9}),/y
-const BODY_HEADER = /^(\d{1,15}),([01]),(-1|\d{1,9}),(-1|\d{1,9})(?:,(\d{1,16}))?(b?)\n/
+const BODY_HEADER = /^(\d{1,15}),([01]),(-1|\d{1,9}),(-1|\d{1,9})(?:,(\d{1,16}))?(b?)(?:t([\da-f-]{55}))?\n/
 
 /** The stored form of a publication. Its offset is not part of it: the id of the stream entry has it. */
-export const encodeBody = ({ data, info, tags, delta, version }: NewPublication, time: number): string =>
+export const encodeBody = ({ data, info, tags, delta, version, trace }: NewPublication, time: number): string =>
   `${time},${delta ? 1 : 0},${info === null ? ABSENT : info.length},${tags === null ? ABSENT : tags.length}${
     version > 0 ? `,${version}` : ''
-  }${typeof data === 'string' ? '' : 'b'}\n${info ?? ''}${tags ?? ''}${typeof data === 'string' ? data : data.toString('base64')}`
+  }${typeof data === 'string' ? '' : 'b'}${trace === undefined ? '' : `t${trace}`}\n${info ?? ''}${tags ?? ''}${typeof data === 'string' ? data : data.toString('base64')}`
 
 /** The pub/sub message of a publication on a channel without history. */
 export const encodeWithoutPosition = (body: string): string => `p0,,${body.length},${body}`
@@ -48,7 +48,7 @@ export const decodeMessages = (text: string): readonly Message[] => {
 
 /** Null for a malformed body. */
 export const decodeBody = (text: string, offset: number): Publication | null => {
-  const [header, time, delta, infoText, tagsText, version = '0', binary] = BODY_HEADER.exec(text) ?? []
+  const [header, time, delta, infoText, tagsText, version = '0', binary, trace] = BODY_HEADER.exec(text) ?? []
   if (header === undefined) return null
   const infoLength = Number(infoText)
   const tagsLength = Number(tagsText)
@@ -63,7 +63,8 @@ export const decodeBody = (text: string, offset: number): Publication | null => 
     tags: tagsLength === ABSENT ? null : text.slice(infoEnd, tagsEnd),
     time: Number(time),
     delta: delta === '1',
-    version: Number(version)
+    version: Number(version),
+    ...(trace !== undefined && { trace })
   }
 }
 
