@@ -232,3 +232,45 @@ t.test('gatehouse_channel_silence_seconds is the silence of the most silent chan
   await client.request({ id: 5, unsubscribe: { channel: 'floor:2' } })
   await eventually(async () => (await silence()) === null)
 })
+
+t.test('gatehouse_publication_age_seconds measures from the newest entry to the delivery', async (t) => {
+  const file = {
+    channel: {
+      namespaces: [
+        {
+          name: 'floor',
+          allow_subscribe_for_client: true,
+          conflate: 'data[].id',
+          entry_time: 'timestamp'
+        }
+      ]
+    }
+  }
+  const relay = await startRelay(t, file, {}, { probeTimings: ON_REQUEST })
+  const client = await connectedClient(t, relay.url)
+  await client.request({ id: 2, subscribe: { channel: 'floor:1' } })
+  const age = (suffix: string) =>
+    metric(relay, `gatehouse_publication_age_seconds_${suffix}{channel_namespace="floor"}`)
+  const at = (secondsAgo: number) => Date.now() - secondsAgo * 1000
+
+  await relay.publish('floor:1', { data: [{ id: 1 }] })
+  await client.next()
+  t.equal(await age('count'), null, 'entries without a time are not measured')
+
+  relay.advance(1000)
+  await relay.publish('floor:1', {
+    data: [
+      { id: 1, timestamp: at(500) },
+      { id: 2, timestamp: at(100) }
+    ]
+  })
+  await eventually(async () => (await age('count')) === 1)
+  const seconds = (await age('sum')) ?? 0
+  // The relay's clock was advanced by a second.
+  t.ok(seconds >= 101 && seconds < 400, `the newest entry is ${seconds} s old`)
+
+  relay.advance(1000)
+  await relay.publish('floor:1', { data: [{ id: 1, timestamp: new Date(at(-3600)).toISOString() }] })
+  await eventually(async () => (await age('count')) === 2)
+  t.equal(await age('sum'), seconds, 'a time in the future counts as 0')
+})

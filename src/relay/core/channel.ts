@@ -204,6 +204,15 @@ export class Channel {
     }
   }
 
+  /** Time of the newest entry, in milliseconds since 1970; null if the publication has no entry with a time. */
+  newestEntryTime({ data }: Publication): number | null {
+    const list = typeof data === 'string' ? this.#conflator?.read(data) : null
+    let newest: number | null = null
+    // A comparison with `NO_TIME` is false.
+    for (const { time } of list?.entries ?? []) if (time > (newest ?? Number.NEGATIVE_INFINITY)) newest = time
+    return newest
+  }
+
   /** Encodes the publication once per group; the frames are sent at the end of the turn. */
   deliver(publication: Publication, epoch: string): void {
     if (publication.offset > 0 && !this.#advanceTo(publication.offset, epoch)) return

@@ -55,6 +55,8 @@ export interface CoreMetrics {
   messageSent(type: MessageType, namespace: string): void
   delivered(type: MessageType, namespace: string, broadcastSeconds: number, lagSeconds: number | null): void
   conflated(namespace: string, publications: number): void
+  /** Time from the newest entry of a publication to its delivery. */
+  publicationAge(namespace: string, seconds: number): void
   /** A publication was not sent to these subscribers because of their tag filters. */
   filteredOut(namespace: string, subscribers: number): void
   engineAction(action: Action, namespace: string): void
@@ -88,6 +90,7 @@ export const NO_METRICS: CoreMetrics = {
   messageSent: noop,
   delivered: noop,
   conflated: noop,
+  publicationAge: noop,
   filteredOut: noop,
   engineAction: noop,
   unexpectedError: noop,

@@ -12,6 +12,9 @@ type HubDependencies = Pick<
   'atEndOfTurn' | 'monotonicMs' | 'nowMs' | 'metrics' | 'log' | 'conflator' | 'traceDelivery'
 >
 
+/** How often the age of a publication is measured in each namespace. */
+const AGE_INTERVAL_MS = 200
+
 interface PendingPublication {
   readonly channel: Channel
   readonly publication: Publication
@@ -33,6 +36,8 @@ export class Hub implements Delivery, FlushQueue {
   #pendingPublications: PendingPublication[] = []
   /** Channels of the relay itself, which have no subscribers and are not listed. */
   readonly #internalChannels = new Map<string, ChannelObserver>()
+  /** Monotonic time of the last measured age, by namespace. */
+  readonly #ageSampledAt = new Map<string, number>()
   readonly #flush = (): void => this.flush()
 
   constructor(dependencies: HubDependencies, patches: DeltaPatches) {
@@ -147,7 +152,17 @@ export class Hub implements Delivery, FlushQueue {
         const { trace } = publication
         traceDelivery?.({ trace, channel: name, namespace, subscribers: size, receivedAt: pending.receivedAt })
       }
+      if (channel.options.entryTime !== null) this.#sampleAge(pending, startedAt, now)
     }
+  }
+
+  /** Only some publications, because it reads all entries. */
+  #sampleAge({ channel, publication }: PendingPublication, monotonicMs: number, nowMs: number): void {
+    const { namespace } = channel
+    if (monotonicMs - (this.#ageSampledAt.get(namespace) ?? Number.NEGATIVE_INFINITY) < AGE_INTERVAL_MS) return
+    this.#ageSampledAt.set(namespace, monotonicMs)
+    const time = channel.newestEntryTime(publication)
+    if (time !== null) this.#dependencies.metrics.publicationAge(namespace, Math.max(0, nowMs - time) / 1000)
   }
 
   /**

@@ -5,6 +5,8 @@ import { Durations, TrafficCounters, Values } from './series.js'
 const BOUNDS = [1e-4, 2.5e-4, 5e-4, 1e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const BROADCAST_BOUNDS = [1e-6, 1e-5, 5e-5, ...BOUNDS]
 const RECOVERED_BOUNDS = [0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000]
+/** From 10 ms to 10 minutes. */
+const AGE_BOUNDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600]
 const LAG_BOUNDS = BOUNDS.filter((bound) => bound >= 1e-3)
 
 /** A counter without labels. It is exported from the start with 0. */
@@ -216,6 +218,13 @@ export const defineMetrics = (registry: Registry) => ({
     'centrifugo_node_tags_filter_dropped_publications',
     'Publications that were not sent to a subscriber because of its tag filter.',
     ['channel_namespace']
+  ),
+  publicationAges: new Durations(
+    registry,
+    'gatehouse_publication_age_seconds',
+    'Time from the newest entry of a publication to its delivery, sampled.',
+    ['channel_namespace'],
+    AGE_BOUNDS
   ),
   deliveryProbes: new Durations(
     registry,

@@ -214,6 +214,10 @@ export class RelayMetrics implements CoreMetrics {
     this.#metrics.conflated.of(namespace).value += publications
   }
 
+  publicationAge(namespace: string, seconds: number): void {
+    this.#metrics.publicationAges.add(seconds, namespace)
+  }
+
   deliveryProbed(seconds: number): void {
     this.#metrics.deliveryProbes.add(seconds)
   }
