@@ -26,19 +26,26 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
   const empty = Object.fromEntries(Object.keys(resource.columns).map((field) => [field, null]))
 
   const read: Run = (call) => getRecord(call, resource, idOf(call))
+  const readChanged = async (call: Call, id: string): Promise<Fields> => {
+    const row = await getRecord(call, resource, id)
+    call.subjects.push(labelOf(resource, row))
+    return row
+  }
   const create: Run = async (call) => {
     const id = await createRecord(call, resource, await prepare(call))
     await stored?.(call, id)
-    return getRecord(call, resource, id)
+    return readChanged(call, id)
   }
   const change =
     (replaced: Fields): Run =>
     async (call) => {
       await updateRecord(call, resource, idOf(call), { ...replaced, ...(await prepare(call)) })
       await stored?.(call, idOf(call))
-      return read(call)
+      return readChanged(call, idOf(call))
     }
   const remove: Run = async (call) => {
+    const rows = await getRecords(call, resource, [idOf(call)])
+    call.subjects.push(...rows.map((row) => labelOf(resource, row)))
     const gone = await removeRecords(call, resource, [idOf(call)])
     if (gone.length === 0) throw notFound(resource.noun)
     await removed?.(call, gone)
@@ -57,6 +64,12 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
   return Object.fromEntries(Object.entries(all).filter(([key]) => key.startsWith('GET ') || declared.has(key)))
 }
 
+/** A row as people call it: "person Ada Example". */
+const labelOf = ({ noun }: Resource, row: Fields): string => {
+  const name = [row.displayName, row.name, row.title, row.email].find((text) => typeof text === 'string' && text !== '')
+  return `${noun} ${name ?? row.id}`
+}
+
 const isPermission = (text: string): text is `${string}.${string}` => text.includes('.')
 
 const FIXED_CHANGES = { update: {}, delete: {}, activate: { isActive: true }, deactivate: { isActive: false } }
@@ -67,6 +80,8 @@ const isAction = (name: string): name is Action => Object.hasOwn(FIXED_CHANGES, 
 /** Applies an action to the `ids` in the body. Returns the number of rows and the unknown ids. */
 const changeAll = async (call: Call, resource: Resource, action: Action, changes: Fields) => {
   const ids = idsIn(call.body)
+  const rows = await getRecords(call, resource, ids)
+  call.subjects.push(...rows.map((row) => labelOf(resource, row)))
   const done =
     action === 'delete'
       ? await removeRecords(call, resource, ids)

@@ -9,6 +9,7 @@ import { checkFor } from './auth/permissions.js'
 import { declared } from './declared.js'
 import { invalid } from './errors.js'
 import type { Backend, Call, CustomReply, Handler, Handlers } from './route.js'
+import type { Fields } from './world.js'
 
 // Routes that the gateway handles itself.
 const GATEWAYS_OWN = /^GET \/api\/(auth\/(csrf-token|providers)|health(\/ready|\/database)?)$/
@@ -37,13 +38,13 @@ const routeHandler = (
   const checkBody = bodyCheck(declaration)
   const change = async (call: Call): Promise<unknown> => {
     const result = await run(call)
-    if (may.includes('.')) await audit(call, may, 'done')
+    if (may.includes('.')) await audit(call, may, 'done', subjectOf(call))
     return result
   }
   return async (request, reply) => {
     const caller = await callerBy(backend, backend.tokens.claimsOf(request.headers.authorization))
     const { params, query, body } = request as Pick<Call, 'params' | 'query'> & { body?: Call['body'] }
-    const call: Call = { ...backend, params, query, body: body ?? {}, caller, request }
+    const call: Call = { ...backend, params, query, body: body ?? {}, caller, request, subjects: [] }
     const changes = request.method !== 'GET' && request.method !== 'HEAD'
     try {
       checkCaller(caller)
@@ -60,6 +61,16 @@ const routeHandler = (
     if (isCustomReply(result)) return result(reply)
     return reply.code(status).send({ success: true, data: result ?? null })
   }
+}
+
+const MAX_SUBJECTS = 5
+
+/** The changed rows as text. Bulk requests name the first ones. */
+const subjectOf = ({ subjects }: Call): Fields => {
+  if (subjects.length === 0) return {}
+  const others = subjects.length - MAX_SUBJECTS
+  const names = subjects.slice(0, MAX_SUBJECTS).join(', ')
+  return { subject: others > 0 ? `${names} and ${others} more` : names }
 }
 
 const isCustomReply = (result: unknown): result is CustomReply => typeof result === 'function'

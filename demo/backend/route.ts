@@ -21,6 +21,8 @@ export interface Call extends Omit<Backend, 'database'>, World {
   /** Present unless the route is public. */
   readonly caller: Caller | null
   readonly request: FastifyRequest
+  /** The rows that the request created, changed or deleted, for the audit log. Handlers add to it. */
+  readonly subjects: string[]
 }
 
 /** A response with more than `data`. */

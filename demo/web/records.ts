@@ -2,15 +2,27 @@ import type { CallOptions } from 'gatehouse-client'
 import type { IconName } from '../../src/ui/icons.js'
 import type { Load } from './composables/useLoad.js'
 import type { Form, Task, Values } from './form-fields.js'
-import type { ListResponse } from './types.js'
+import type { ListResponse, Named } from './types.js'
 
 interface Column<Row> {
   readonly title: string
   readonly text: (row: Row) => string | number | null | undefined
+  /** The field that the backend sorts by. Without it the column cannot be sorted. */
+  readonly sort?: string
+  /** Numbers and times are first sorted in descending order. */
+  readonly isNumber?: boolean
   /** Shows the text as a chip of this colour. */
   readonly tone?: (row: Row) => '' | 'good' | 'warning' | 'danger'
   /** Hidden on phones. */
   readonly isWideOnly?: boolean
+}
+
+/** A query parameter of the list. */
+export interface Filter {
+  readonly name: string
+  readonly label: string
+  /** The possible values, or a point in time. */
+  readonly options: readonly Named[] | 'time'
 }
 
 /** Declared as methods, so that calls with a specific body type fit: the client validates bodies before it sends them. */
@@ -34,6 +46,10 @@ export interface Records<Row> {
   /** Further data for the form. */
   readonly needs?: readonly Load[]
   readonly nameOf: (row: Row) => string
+  /** The title of the first column; by default the noun. */
+  readonly nameTitle?: string
+  /** The field that sorts by name. */
+  readonly nameSort?: string
   /** The text below the name. */
   readonly detailOf?: (row: Row) => string | null | undefined
   /** The floor that the name links to. */
@@ -41,6 +57,7 @@ export interface Records<Row> {
   readonly columns: readonly Column<Row>[]
   /** The label of the search field. */
   readonly search?: string
+  readonly filters?: () => readonly Filter[]
   /** Export files by name. The browser downloads them itself. */
   readonly downloads?: Readonly<Record<string, string>>
   /** The form; without a row for a new record. */

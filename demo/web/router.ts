@@ -71,7 +71,6 @@ matchMedia(`(width < ${DEFAULT_GUARD_OPTIONS.mobileBelow}px)`).onchange = ({ mat
   onLayout(matches ? 'mobile' : 'default')
 
 router.afterEach(async (to, from) => {
-  document.title = `${String(to.name)} · Gatehouse`
   if (from.matched.length === 0 || from.name === to.name) return
   await nextTick()
   // Screen readers announce the focused heading.

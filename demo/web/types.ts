@@ -31,7 +31,11 @@ export type Person = Stored<PersonnelUpdate> & Texts<'photoUrl' | 'transmitterId
 export type User = Stored<UserCreate> & Texts<'lastLoginAt' | 'lockedUntil'>
 export type Floor = Named & Counts<'personnel' | 'guests'> & Texts<'buildingName'>
 export type Transmitter = Stored<TransmitterUpdate> & Texts<'carriedBy' | 'currentFloorId'>
-export type Emergency = Stored<EmergencyUpdate> & Texts<'startedAt'>
+export type Emergency = Stored<EmergencyUpdate> &
+  Texts<'startedAt'> & {
+    /** The counts at the end of the emergency. */
+    readonly muster?: MusterCounts
+  }
 
 export interface SiteContext {
   readonly buildings: readonly (Named & { readonly floors: readonly Named[] })[]
@@ -49,11 +53,28 @@ export interface FloorContext {
   readonly carriers: readonly { readonly transmitterId: string; readonly name: string; readonly entityType: string }[]
 }
 
+export type MusterCounts = Counts<'total' | 'safe' | 'missing' | 'unknown'>
+
+export interface MusterPerson extends Texts<'floorId' | 'floorName' | 'buildingName' | 'zoneName'> {
+  readonly transmitterId: string
+  readonly name: string
+  readonly kind: string
+  readonly isFirstAider: boolean
+  readonly isFireWarden: boolean
+  readonly lastSeenAt: string | null
+  readonly status: 'safe' | 'missing' | 'unknown'
+  /** The user who marked the person safe, and when; null if the position shows it. */
+  readonly markedBy: string | null
+  readonly markedAt: string | null
+}
+
 export interface Muster {
   readonly emergency: Emergency | null
-  readonly summary: Counts<'total' | 'safe' | 'missing' | 'unknown'>
-  readonly people: readonly (Pick<Person, 'name' | 'isFirstAider' | 'isFireWarden'> &
-    Texts<'zoneName'> & { readonly personnelId: string; readonly status: 'safe' | 'missing' | 'unknown' })[]
+  /** Absent if the emergency concerns the entire site. */
+  readonly building?: Pick<Named, 'name'>
+  readonly summary: MusterCounts
+  readonly byKind: readonly (MusterCounts & { readonly kind: string })[]
+  readonly people: readonly MusterPerson[]
 }
 
 export interface Dashboard {
@@ -67,7 +88,12 @@ export interface BatteryStats {
   readonly distribution: readonly Counts<'from' | 'devices'>[]
 }
 
-export interface AuditRow extends Texts<'userEmail' | 'method' | 'path'> {
+export interface AuditSummary {
+  readonly byAction: readonly { readonly action: string }[]
+  readonly byAccount: readonly { readonly account: string | null }[]
+}
+
+export interface AuditRow extends Texts<'userName' | 'account' | 'subject' | 'ip' | 'method' | 'path'> {
   readonly id: string
   readonly at: string
   readonly action: string

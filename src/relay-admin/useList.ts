@@ -1,13 +1,12 @@
 import { computed, ref, watch } from 'vue'
 import type { Page } from '../relay/admin/contract.js'
+import { isOrder, nextOrder, type Order } from '../ui/order.js'
 import type { View } from './route.js'
 import { useApi } from './useApi.js'
 import { useRoute } from './useRoute.js'
 
 const SIZE = 50
 const DEBOUNCE_MS = 200
-
-export type Order = 'asc' | 'desc'
 
 /** A list that the relay searches, sorts and pages. Its state is in the URL, so that it survives a reload. */
 export const useList = <Row, Sort extends string>(
@@ -18,7 +17,7 @@ export const useList = <Row, Sort extends string>(
   const { query: saved } = route.value
   const search = ref(saved.search ?? '')
   const sort = ref<string>(saved.sort ?? initial.sort)
-  const order = ref<Order>(saved.order === 'asc' || saved.order === 'desc' ? saved.order : initial.order)
+  const order = ref<Order>(isOrder(saved.order) ? saved.order : initial.order)
   const offset = ref(Math.max(Number(saved.page) || 0, 0) * SIZE)
 
   const query = computed(() => ({
@@ -51,9 +50,8 @@ export const useList = <Row, Sort extends string>(
     offset,
     sort,
     order,
-    /** Selecting the sorted column again reverses the order. */
     sortBy: (by: Sort, firstOrder: Order): void => {
-      order.value = sort.value === by ? (order.value === 'asc' ? 'desc' : 'asc') : firstOrder
+      order.value = nextOrder(order.value, sort.value === by, firstOrder)
       sort.value = by
     },
     error,

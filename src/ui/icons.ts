@@ -15,6 +15,7 @@ export const icons = {
   plus: 'M12 5v14M5 12h14',
   minus: 'M5 12h14',
   download: 'M12 4v11m-4.5-4.5L12 15l4.5-4.5M5 20h14',
+  print: 'M7 9V4h10v5M7 17H4V9h16v8h-3M7 14h10v6H7z',
   edit: 'm4 20 1-4.5L16.5 4 20 7.5 8.5 19Z',
   key: 'M8 19a4 4 0 1 0 0-8 4 4 0 0 0 0 8ZM11 12.5 19.5 4M16 7.5l3 3',
   unlock: 'M6 11h12v9H6zM9 11V7.5a3 3 0 0 1 5.8-1M12 14.5v2',

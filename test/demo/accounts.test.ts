@@ -365,6 +365,19 @@ t.test('roles', async (t) => {
     t.ok((await logs('action=auth.login&result=failed')).meta.total > 0)
   })
 
+  t.test('the audit log names the deleted record and the account of a failed sign-in', async (t) => {
+    const { id } = (await backend.request('POST', '/api/personnel', admin, { name: 'Ada Example' })).json().data
+    await backend.request('DELETE', `/api/personnel/${id}`, admin)
+    await backend.request('POST', '/api/auth/login', null, { email: 'unknown@example.com', password: 'wrong' })
+    const first = async (query: string) =>
+      (await backend.request('GET', `/api/audit/logs?${query}`, admin)).json().data[0]
+
+    t.match(await first('action=personnel.delete'), { subject: 'person Ada Example', account: 'admin@example.com' })
+    t.match(await first('search=unknown'), { action: 'auth.login', result: 'failed', account: 'unknown@example.com' })
+    const { data } = (await backend.request('GET', '/api/audit/summary', admin)).json()
+    t.ok(data.byAccount.some(({ account }: { account: string }) => account === 'unknown@example.com'))
+  })
+
   t.test('a phone enrolls with a single-use token, which is audited', async (t) => {
     const path = '/api/phone-beacon/onboarding-token'
     const { token } = (await backend.request('POST', path, admin, { personnelId: '30' })).json().data

@@ -140,12 +140,18 @@ t.test('an assigned transmitter starts to move and an unassigned one disappears'
   t.equal(await isReceived('AC233F000009'), false)
 })
 
-t.test('only carriers of type employee are personnel', async (t) => {
-  const before = (await backend.request('GET', '/api/emergency/muster', admin)).json().data.summary.total
+t.test('a visitor is counted in the muster but is not personnel', async (t) => {
+  const totals = async (): Promise<Record<string, number>> => {
+    const { summary, byKind } = (await backend.request('GET', '/api/emergency/muster', admin)).json().data
+    const kinds = byKind.map(({ kind, total }: { kind: string; total: number }) => [kind, total])
+    return { all: summary.total, ...Object.fromEntries(kinds) }
+  }
+  const before = await totals()
+  t.same([before.visitor, before.contractor], [30, 20])
   // A visitor whose id equals that of a person.
   await backend.request('POST', '/api/transmitters', admin, { entity_type: 'visitor', entityId: '9', name: 'Guest' })
   t.equal((await backend.request('GET', '/api/personnel/9', admin)).json().data.transmitterId, null)
-  t.equal((await backend.request('GET', '/api/emergency/muster', admin)).json().data.summary.total, before)
+  t.same(await totals(), { ...before, all: Number(before.all) + 1, visitor: 31 })
 })
 
 t.test('an emergency', async (t) => {
@@ -155,9 +161,26 @@ t.test('an emergency', async (t) => {
   const minutes: Publication[] = []
 
   t.test('everybody in the building is missing at the start of an emergency', async (t) => {
-    const { emergency, buildingId, summary } = await muster()
-    t.same([emergency.id, buildingId, summary.safe], [id, '2', 0])
+    const { emergency, buildingId, building, summary } = await muster()
+    t.same([emergency.id, buildingId, building, summary.safe], [id, '2', { name: 'Research Wing' }, 0])
     t.ok(summary.missing > 20)
+  })
+
+  t.test('a person is marked safe by a user, and the mark can be removed', async (t) => {
+    const { people, summary } = await muster()
+    const { transmitterId, name } = people[0]
+    const change = (body: object) => backend.request('PUT', `/api/emergency/${id}`, admin, body)
+    const first = async () =>
+      (await muster()).people.find((one: { transmitterId: string }) => one.transmitterId === transmitterId)
+
+    t.equal((await change({ markSafe: [transmitterId, 'unknown transmitter'] })).status, 200)
+    t.match(await first(), { status: 'safe', markedBy: 'Alex Admin', markedAt: String })
+    t.equal((await muster()).summary.safe, summary.safe + 1)
+    const { data } = (await backend.request('GET', '/api/audit/logs?action=emergency.update', admin)).json()
+    t.match(data[0], { subject: new RegExp(`^${name} marked safe`), userName: 'Alex Admin' })
+
+    await change({ unmarkSafe: [transmitterId] })
+    t.match(await first(), { status: 'missing', markedBy: null })
   })
 
   t.test('everybody is safe after the time to walk out', async (t) => {
@@ -183,6 +206,10 @@ t.test('an emergency', async (t) => {
     t.equal((await backend.request('GET', '/api/emergency/active', admin)).json().data, null)
     const { data } = (await backend.request('GET', `/api/emergency/events?emergencyId=${id}`, admin)).json()
     t.same(data.map(({ kind }: { kind: string }) => kind).toSorted(), ['resolved', 'triggered'])
+    const past = await backend.request('GET', '/api/emergency?status=resolved&sort=startedAt&order=desc', admin)
+    const [ended] = past.json().data
+    t.match(ended, { id, muster: { missing: 0 } })
+    t.equal(ended.muster.safe, ended.muster.total, 'the counts at its end are stored')
   })
 
   t.test('an error report cannot add an event to an emergency', async (t) => {

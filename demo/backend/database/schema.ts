@@ -21,6 +21,9 @@ const OTHER_TABLES: Readonly<Record<string, string>> = {
     updated_at timestamptz NOT NULL`,
   discovered_receivers: `mac_address text PRIMARY KEY, model text, rssi integer, building_id text,
     first_heard_at timestamptz NOT NULL`,
+  safe_marks: `emergency_id text NOT NULL REFERENCES emergencies ON DELETE CASCADE,
+    transmitter_id text NOT NULL REFERENCES transmitters ON DELETE CASCADE, user_name text NOT NULL,
+    at timestamptz NOT NULL, PRIMARY KEY (emergency_id, transmitter_id)`,
   phone_enrollments: `token text PRIMARY KEY, personnel_id text, transmitter_id text, email text,
     expires_at timestamptz NOT NULL, completed_at timestamptz, platform text, device_name text, irk text`
 }

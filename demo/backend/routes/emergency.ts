@@ -1,9 +1,9 @@
 import { audit } from '../audit.js'
 import { crud } from '../crud.js'
 import { list, textOf } from '../queries.js'
-import { createRecord, getRecord } from '../records.js'
+import { changeRecords, createRecord, getRecord } from '../records.js'
 import { emergencies, emergencyContacts } from '../resources.js'
-import { type Call, type Handlers, handler, type Run } from '../route.js'
+import { type Call, callerOf, type Handlers, handler, type Run } from '../route.js'
 import type { Fields, World } from '../world.js'
 
 /** The audit log entries of emergencies. The action is checked, because error reports of pages may contain any details. */
@@ -15,12 +15,25 @@ const events = {
   order: 'at DESC, id'
 }
 
-/** The muster list: safe at a muster point, missing elsewhere, unknown without a position. */
-const MUSTER = `SELECT e.id AS personnel_id, e.name, e.is_first_aider, e.is_fire_warden, c.department, c.transmitter_id,
-    c.floor_id, c.zone_id, c.zone_name, c.at AS last_seen_at,
-    CASE WHEN c.at IS NULL THEN 'unknown' WHEN c.is_muster_point THEN 'safe' ELSE 'missing' END AS status
-  FROM personnel e JOIN carriers c ON c.entity_type = 'employee' AND c.entity_id = e.id
-  WHERE e.is_active IS NOT FALSE AND ($1::text IS NULL OR c.building_id = $1) ORDER BY e.name, e.id`
+/**
+ * Everybody with a transmitter: safe at a muster point or if marked safe, missing elsewhere, unknown without a position. People
+ * without a position belong to the building of their home floor, guests without a position to every building.
+ */
+const MUSTER = `SELECT c.transmitter_id, c.entity_type AS kind, c.entity_id AS personnel_id,
+    coalesce(c.name, c.badge, c.transmitter_id) AS name, e.is_first_aider IS TRUE AS is_first_aider,
+    e.is_fire_warden IS TRUE AS is_fire_warden, c.department, c.building_id, b.name AS building_name, c.floor_id,
+    f.name AS floor_name, c.zone_id, c.zone_name, c.at AS last_seen_at, m.user_name AS marked_by, m.at AS marked_at,
+    CASE WHEN m.at IS NOT NULL OR c.is_muster_point THEN 'safe' WHEN c.at IS NULL THEN 'unknown' ELSE 'missing' END AS status
+  FROM carriers c LEFT JOIN personnel e ON c.entity_type = 'employee' AND e.id = c.entity_id
+  LEFT JOIN floors f ON f.id = c.floor_id LEFT JOIN buildings b ON b.id = c.building_id
+  LEFT JOIN floors home ON home.id = c.home_floor_id
+  LEFT JOIN safe_marks m ON m.emergency_id = $2 AND m.transmitter_id = c.transmitter_id
+  WHERE c.entity_type <> 'asset' AND c.is_active
+    AND ($1::text IS NULL OR coalesce(c.building_id, home.building_id, $1) = $1)
+  ORDER BY name, c.transmitter_id`
+
+const STATUSES = ['safe', 'missing', 'unknown']
+const KINDS = ['employee', 'visitor', 'contractor']
 
 /** Writes an audit log entry. Returns the current emergency. */
 const logEvent = async (call: Call, emergencyId: string, kind: string): Promise<Fields> => {
@@ -45,25 +58,75 @@ export const activeEmergency = async (world: World): Promise<Fields | null> => {
   return newest === undefined ? null : getRecord(world, emergencies, newest.id)
 }
 
+const textIn = (emergency: Fields | null, field: string): string | null => {
+  const value = emergency?.[field]
+  return typeof value === 'string' ? value : null
+}
+
+const countsOf = (people: readonly Fields[]): Fields => ({
+  total: people.length,
+  ...Object.fromEntries(STATUSES.map((status) => [status, people.filter((one) => one.status === status).length]))
+})
+
+/** The people concerned by an emergency, and their number by status and kind. */
+const musterOf = async ({ database }: World, emergency: Fields | null, buildingId: string | null) => {
+  const people = await database.rows(MUSTER, [buildingId, textIn(emergency, 'id')])
+  const kinds = [...new Set([...KINDS, ...people.map(({ kind }) => String(kind))])]
+  const byKind = kinds.map((kind) => ({ kind, ...countsOf(people.filter((one) => one.kind === kind)) }))
+  return { summary: countsOf(people), byKind, people }
+}
+
 const muster: Run = async (call) => {
   const emergency = await activeEmergency(call)
-  const emergencyBuilding = typeof emergency?.buildingId === 'string' ? emergency.buildingId : null
-  const buildingId = textOf(call.query, 'buildingId') ?? emergencyBuilding
-  const people = await call.database.rows(MUSTER, [buildingId])
-  const count = (status: string): number => people.filter((person) => person.status === status).length
-  const summary = { total: people.length, safe: count('safe'), missing: count('missing'), unknown: count('unknown') }
-  return { emergency, buildingId, summary, people }
+  const buildingId = textOf(call.query, 'buildingId') ?? textIn(emergency, 'buildingId')
+  const [building] = await call.database.rows('SELECT name FROM buildings WHERE id = $1', [buildingId])
+  return { emergency, buildingId, building, ...(await musterOf(call, emergency, buildingId)) }
+}
+
+/** `markSafe` and `unmarkSafe` in the body of an emergency are lists of transmitters whose carriers a warden has counted. */
+const storeMarks = async (call: Call, emergencyId: string): Promise<void> => {
+  const { database, body, now } = call
+  const { displayName } = callerOf(call)
+  const nameAs = async (ids: readonly string[], what: string): Promise<void> => {
+    const sql = 'SELECT coalesce(name, badge) AS name FROM carriers WHERE transmitter_id = ANY($1::text[])'
+    const people = await database.rows(sql, [ids])
+    call.subjects.push(...people.map(({ name }) => `${name} ${what}`))
+  }
+  await nameAs(textsIn(body.markSafe), 'marked safe')
+  await nameAs(textsIn(body.unmarkSafe), 'no longer marked safe')
+  await database.rows(
+    `INSERT INTO safe_marks (emergency_id, transmitter_id, user_name, at)
+     SELECT $1, id, $3, $4 FROM transmitters WHERE id = ANY($2::text[])
+     ON CONFLICT (emergency_id, transmitter_id) DO NOTHING`,
+    [emergencyId, textsIn(body.markSafe), displayName, now()]
+  )
+  await database.rows('DELETE FROM safe_marks WHERE emergency_id = $1 AND transmitter_id = ANY($2::text[])', [
+    emergencyId,
+    textsIn(body.unmarkSafe)
+  ])
+}
+
+const textsIn = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : [])
+
+/** The muster counts at the end of an emergency, for the list of past ones. */
+const storeOutcome = async (call: Call, id: string): Promise<void> => {
+  const emergency = await getRecord(call, emergencies, id)
+  const { summary } = await musterOf(call, emergency, textIn(emergency, 'buildingId'))
+  await changeRecords(call, emergencies, [id], { muster: summary })
 }
 
 /** The status is `reported`, or `active` if triggered, and later `resolved`. */
 export const emergencyRoutes: Handlers = {
   ...crud(emergencies, {
     prepare: ({ body, request, now }) => {
-      if (request.method === 'POST') return { status: 'reported', ...body }
-      return body.status === 'resolved' ? { resolvedAt: now().toISOString(), ...body } : body
+      const { markSafe: _markSafe, unmarkSafe: _unmarkSafe, ...fields } = body
+      if (request.method === 'POST') return { status: 'reported', ...fields }
+      return fields.status === 'resolved' ? { resolvedAt: now().toISOString(), ...fields } : fields
     },
     stored: async (call, id) => {
       const { body, request } = call
+      if (body.markSafe !== undefined || body.unmarkSafe !== undefined) return storeMarks(call, id)
+      if (body.status === 'resolved') await storeOutcome(call, id)
       await logEvent(call, id, request.method === 'POST' ? 'reported' : String(body.status ?? 'changed'))
     }
   }),

@@ -3,8 +3,16 @@ import { csv } from '../export/csv.js'
 import { exported, list, rows, together } from '../queries.js'
 import { type Handlers, handler, perMinute, type Run } from '../route.js'
 
-const AUDIT_FIELDS = ['at', 'action', 'result', 'userId', 'userEmail', 'ip', 'method', 'path']
-const auditLog = { from: 'audit_log', fields: AUDIT_FIELDS, order: 'at DESC, id' }
+const AUDIT_FIELDS = [...['at', 'action', 'subject', 'result', 'userId', 'userName', 'account', 'ip', 'method', 'path']]
+/** `account` is the e-mail address of the user, or what was entered at a failed sign-in. */
+const auditLog = {
+  from: `(SELECT a.*, coalesce(a.user_email, a.details->>'login') AS account, a.details->>'subject' AS subject,
+      coalesce(u.display_name, u.name) AS user_name
+    FROM audit_log a LEFT JOIN users u ON u.id = a.user_id)`,
+  fields: AUDIT_FIELDS,
+  search: ['account', 'userName', 'subject', 'path'],
+  order: 'at DESC, id'
+}
 
 const activity = {
   from: `(SELECT at, action AS kind, user_email, coalesce(details->>'title', path) AS subject FROM audit_log
@@ -18,7 +26,8 @@ const countBy = (what: string, order: string): Run =>
 
 const summary = together({
   byResult: countBy('result', '1'),
-  byAction: countBy('action', '2 DESC, 1 LIMIT 20'),
+  byAction: countBy('action', '2 DESC, 1 LIMIT 100'),
+  byAccount: countBy("coalesce(user_email, details->>'login') AS account", '2 DESC, 1 LIMIT 100'),
   byDay: countBy("date_trunc('day', at, 'UTC') AS day", '1')
 })
 

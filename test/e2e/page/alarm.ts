@@ -12,7 +12,40 @@ export const alarm = async (t: Test, { open }: PageTests): Promise<void> => {
       await form.getByRole('button', { name: 'Start drill' }).click()
       await page.getByRole('heading', { name: 'Missing' }).waitFor()
       await page.getByRole('alert').getByText('Drill').waitFor()
-      await page.getByText(/^[1-9]\d* of \d+ safe$/).waitFor({ timeout: 90_000 })
+      await page.getByText('Drill in Workshop, active since').waitFor()
+      t.equal(await page.title(), 'DRILL: Emergency · Gatehouse')
+      await page
+        .getByRole('status')
+        .getByText(/^[1-9]\d* of \d+ safe$/)
+        .waitFor({ timeout: 90_000 })
+
+      await page.getByRole('button', { name: 'End emergency' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'End now' }).click()
+      await page.getByRole('button', { name: 'Raise an alarm' }).waitFor()
+      await page
+        .getByRole('region', { name: 'Past emergencies' })
+        .getByRole('cell', { name: 'Workshop' })
+        .first()
+        .waitFor()
+      t.equal(await page.title(), 'Emergency · Gatehouse')
+      t.same(pageErrors, [])
+    })
+
+    t.test('a missing person is marked safe and found on the plan', async (t) => {
+      const { page, pageErrors } = await open(t, { as: 'operator' })
+      await page.goto('/emergency')
+      await page.getByRole('button', { name: 'Raise an alarm' }).click()
+      await page.getByRole('dialog').getByLabel('This is a drill').uncheck()
+      await page.getByRole('dialog').getByRole('button', { name: 'Raise alarm' }).click()
+      const missing = page.getByRole('list', { name: 'Missing' })
+      const button = missing.getByRole('button').first()
+      const name = (await button.getAttribute('aria-label'))?.replace(/^Mark (.*) safe$/, '$1') ?? ''
+      await button.click()
+      await page.getByText(`${name} was marked safe`).waitFor()
+      const safe = page.getByRole('list', { name: 'Safe' })
+      await safe.getByText('Marked safe by Olive Operator').waitFor()
+      await page.getByRole('button', { name: `Undo: ${name} is safe` }).click()
+      await page.getByText(`${name} is no longer marked safe`).waitFor()
 
       await page.getByRole('button', { name: 'End emergency' }).click()
       await page.getByRole('dialog').getByRole('button', { name: 'End now' }).click()

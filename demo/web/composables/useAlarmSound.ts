@@ -1,0 +1,52 @@
+import { onScopeDispose, type Ref, ref, watch } from 'vue'
+
+const STORAGE_KEY = 'gatehouse-alarm-sound'
+const BEEP_EVERY_MS = 4000
+const FREQUENCIES = [880, 660]
+const BEEP_SECONDS = 0.35
+
+/** Whether this browser plays a sound during an emergency. */
+export const isSoundOn = ref(localStorage.getItem(STORAGE_KEY) === 'on')
+watch(isSoundOn, (isOn) => localStorage.setItem(STORAGE_KEY, isOn ? 'on' : 'off'))
+
+const beep = (audio: AudioContext): void => {
+  for (const [index, frequency] of FREQUENCIES.entries()) {
+    const tone = audio.createOscillator()
+    const volume = audio.createGain()
+    volume.gain.value = 0.2
+    tone.frequency.value = frequency
+    tone.connect(volume).connect(audio.destination)
+    const start = audio.currentTime + index * BEEP_SECONDS
+    tone.start(start)
+    tone.stop(start + BEEP_SECONDS)
+  }
+}
+
+/** Plays a two-tone sound while an emergency is active and the sound is on. */
+export const useAlarmSound = (isActive: Ref<boolean>): void => {
+  let audio: AudioContext | null = null
+  let timer: ReturnType<typeof setInterval> | undefined
+  const stop = (): void => {
+    clearInterval(timer)
+    void audio?.close()
+    audio = null
+  }
+  watch(
+    [isActive, isSoundOn],
+    ([active, isOn]) => {
+      stop()
+      if (!active || !isOn) return
+      const opened = new AudioContext()
+      audio = opened
+      // Browsers allow sound only after the user has interacted with the page; until then the context is suspended.
+      const play = (): void => {
+        if (opened.state === 'running') beep(opened)
+        else void opened.resume()
+      }
+      play()
+      timer = setInterval(play, BEEP_EVERY_MS)
+    },
+    { immediate: true }
+  )
+  onScopeDispose(stop)
+}
