@@ -58,6 +58,7 @@ export const PasswordResetSchema = Type.Object(
         description: 'The new password. If omitted, the backend generates one.'
       })
     ),
+    currentPassword: Type.Optional(label('The current password, if users change their own.', 1024)),
     mustChange: Type.Optional(flag('Whether the password must be changed at the next sign-in.')),
     notify: Type.Optional(flag('Whether the person is notified.'))
   },

@@ -39,6 +39,8 @@ export interface Handler {
   readonly run: Run
   /** Whether users who must change their password may call it. */
   readonly orChangingPassword?: boolean
+  /** Whether users may call it with their own id, without the permission. */
+  readonly orOwnAccount?: boolean
   /** The status of a success; 200 by default. */
   readonly status?: number
   /** Further options of the Fastify route. */

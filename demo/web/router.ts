@@ -3,8 +3,8 @@ import { installGuards } from 'gatehouse-client/vue-router'
 import { nextTick, shallowRef } from 'vue'
 import { createRouter, createWebHistory, type RouteComponent, type RouteRecordRaw } from 'vue-router'
 import type { IconName } from '../../src/ui/icons.js'
-import PageHead from '../../src/ui/PageHead.vue'
 import { useToasts } from '../../src/ui/useToasts.js'
+import ErrorPage from './pages/ErrorPage.vue'
 import { session, sessionEnd } from './services.js'
 
 const page = (path: string, name: string, icon: IconName, meta: PageMeta, component: RouteComponent) => ({
@@ -45,8 +45,8 @@ const routes: RouteRecordRaw[] = [
     meta: { auth: true }
   },
   ...menu,
-  { path: '/forbidden', name: 'No permission', component: PageHead, props: NO_PERMISSION, meta: { auth: true } },
-  { path: '/:rest(.*)*', name: 'Page not found', component: PageHead, props: NO_PAGE }
+  { path: '/forbidden', name: 'No permission', component: ErrorPage, props: NO_PERMISSION, meta: { auth: true } },
+  { path: '/:rest(.*)*', name: 'Page not found', component: ErrorPage, props: NO_PAGE }
 ]
 
 export const router = createRouter({

@@ -261,8 +261,13 @@ t.test('an account', async (t) => {
 
   t.test('an account is locked for a while after wrong passwords', async (t) => {
     await lockOut()
-    t.match((await login(email, 'first-password')).json(), { error: { code: 'ACCOUNT_LOCKED' } })
-    backend.advance(LOCKED_MS + 1)
+    t.match((await login(email, 'first-password')).json().error, {
+      code: 'ACCOUNT_LOCKED',
+      message: /Try again in 15 minutes/
+    })
+    backend.advance(LOCKED_MS - 60_000)
+    t.match((await login(email, 'first-password')).json().error, { message: /Try again in a minute/ })
+    backend.advance(60_001)
     t.equal((await login(email, 'first-password')).status, 200)
   })
 
@@ -278,6 +283,37 @@ t.test('an account', async (t) => {
     t.equal((await login(email, 'first-password')).status, 423)
     t.equal((await backend.request('POST', `/api/users/${id}/unlock`, admin)).json().data.failedLogins, 0)
     t.equal((await login(email, 'first-password')).status, 200)
+  })
+
+  t.test('a user changes the own password with the current one', async (t) => {
+    const { token } = (await login(email, 'first-password')).json().data
+    const change = (body: object, of = id) => backend.request('POST', `/api/users/${of}/reset-password`, token, body)
+
+    t.match((await change({ newPassword: 'second-password' })).json().error.details, [{ path: '/currentPassword' }])
+    t.equal((await change({ newPassword: 'second-password', currentPassword: 'wrong' })).status, 400)
+    t.equal(
+      (await change({ newPassword: 'second-password', currentPassword: 'first-password' }, 'demo-admin')).status,
+      403
+    )
+    t.match((await change({ newPassword: 'first-password', currentPassword: 'first-password' })).json().error, {
+      code: 'PASSWORD_UNCHANGED'
+    })
+    t.equal((await change({ newPassword: 'second-password', currentPassword: 'first-password' })).status, 200)
+    const changed = (await login(email, 'second-password')).json().data
+    t.equal(changed.user.mustChangePassword ?? false, false)
+    await backend.request('POST', `/api/users/${id}/reset-password`, changed.token, {
+      newPassword: 'first-password',
+      currentPassword: 'second-password'
+    })
+  })
+
+  t.test('an initial password follows the rule for new passwords', async (t) => {
+    const response = await backend.request('POST', '/api/users', admin, {
+      email: 'short@example.com',
+      password: 'short'
+    })
+    t.equal(response.status, 400)
+    t.match(response.json().error.details, [{ path: '/password', message: 'must have at least 8 characters' }])
   })
 
   t.test('a password reset invalidates the old password and all sessions', async (t) => {

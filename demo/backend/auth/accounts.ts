@@ -1,5 +1,5 @@
 import { compare, hash } from 'bcryptjs'
-import { HttpError } from '../errors.js'
+import { HttpError, invalid } from '../errors.js'
 import { changeRecords, insertRecords } from '../records.js'
 import { users } from '../resources.js'
 import type { Fields, World } from '../world.js'
@@ -32,19 +32,24 @@ const find = async ({ database }: World, condition: string, value: string): Prom
 /** Throws the same error for an unknown account as for a wrong password. */
 export const signIn = async (world: World, login: string, password: string): Promise<Account> => {
   const row = await find(world, 'lower(u.email) = lower($1) OR lower(u.username) = lower($1)', login)
-  if (row?.lockedUntil && row.lockedUntil > world.now()) throw accountLocked()
+  if (row?.lockedUntil && row.lockedUntil > world.now()) throw accountLocked(world, row.lockedUntil)
   // Takes equally long for unknown accounts, so that the time does not reveal them.
   const matches = row?.passwordHash
     ? await compare(password, row.passwordHash)
     : await hash(password, world.bcryptRounds).then(() => false)
-  if (row?.passwordHash && !(await count(world, row.userId, matches))) throw accountLocked()
+  if (row?.passwordHash && !(await count(world, row.userId, matches)))
+    throw accountLocked(world, new Date(world.now().getTime() + LOCKED_MS))
   if (row === undefined || !matches)
     throw new HttpError(401, 'INVALID_CREDENTIALS', 'The e-mail address or the password is wrong.')
   return signedIn(world, row, row.mustChangePassword)
 }
 
-const accountLocked = (): HttpError =>
-  new HttpError(423, 'ACCOUNT_LOCKED', 'This account is locked after too many wrong passwords. Try again later.')
+const accountLocked = ({ now }: World, until: Date): HttpError => {
+  const minutes = Math.ceil((until.getTime() - now().getTime()) / 60_000)
+  const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`
+  const message = `This account is locked after too many wrong passwords. Try again in ${wait}, or ask an administrator.`
+  return new HttpError(423, 'ACCOUNT_LOCKED', message)
+}
 
 /** For users authenticated by the identity provider. */
 export const exchange = async (world: World, email: string): Promise<Account> => {
@@ -59,6 +64,13 @@ export const callerBy = async (world: World, claims: Fields): Promise<Caller | n
   const { userId, generation, mustChangePassword } = claims
   const row = typeof userId === 'string' ? await find(world, 'u.id = $1', userId) : undefined
   return row?.isActive && row.generation === generation ? callerOf(row, mustChangePassword === true) : null
+}
+
+/** Throws if it is not the current password. */
+export const mustBeCurrent = async (world: World, userId: string, password: string): Promise<void> => {
+  const row = await find(world, 'u.id = $1', userId)
+  if (!row?.passwordHash || !(await compare(password, row.passwordHash)))
+    throw invalid([{ path: '/currentPassword', message: 'is wrong' }])
 }
 
 /** Throws if it equals the current password. */

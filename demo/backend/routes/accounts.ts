@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
+import { Check } from '@sinclair/typebox/value'
+import { PasswordResetSchema } from '../../../schemas/users.js'
 import { sameSecret } from '../../../src/shared/same-secret.js'
 import { audit } from '../audit.js'
-import { type Account, exchange, mustBeNew, setPassword, signIn, unlock } from '../auth/accounts.js'
-import { passwordChangeRequired } from '../auth/permissions.js'
+import { type Account, exchange, mustBeCurrent, mustBeNew, setPassword, signIn, unlock } from '../auth/accounts.js'
 import { sessionLifetimeSeconds } from '../auth/tokens.js'
 import { crud } from '../crud.js'
 import { HttpError, invalid } from '../errors.js'
@@ -10,6 +11,9 @@ import { rows } from '../queries.js'
 import { getRecord, updateRecord } from '../records.js'
 import { users } from '../resources.js'
 import { type Call, callerOf, type Handlers, handler, idOf, perMinute, type Run } from '../route.js'
+
+/** The rule for new passwords is the same in every form. */
+const { minLength: MIN_PASSWORD } = PasswordResetSchema.properties.newPassword
 
 const LOGINS = perMinute(60)
 
@@ -51,11 +55,13 @@ const login =
 
 const resetPassword: Run = async (call) => {
   const id = idOf(call)
-  const { userId, mustChangePassword: isChangingOwn } = callerOf(call)
-  const { newPassword, mustChange = true } = call.body
+  const { userId, mustChangePassword } = callerOf(call)
+  const { newPassword, currentPassword, mustChange = true } = call.body
+  const isChangingOwn = id === userId
   if (isChangingOwn) {
-    if (id !== userId) throw passwordChangeRequired()
     if (typeof newPassword !== 'string') throw invalid([{ path: '/newPassword', message: 'is required' }])
+    // A session left open must not be enough to take over the account. A temporary password was entered just before.
+    if (!mustChangePassword) await mustBeCurrent(call, id, String(currentPassword ?? ''))
     await mustBeNew(call, id, newPassword)
   }
   await updateRecord(call, users, id, { mustChangePassword: !isChangingOwn && mustChange })
@@ -85,14 +91,20 @@ export const accountRoutes: Handlers = {
       const { role, isActive } = await getRecord(call, users, id)
       if (id === callerOf(call).userId && (role !== callerOf(call).role || isActive === false))
         throw new HttpError(409, 'OWN_ACCOUNT', 'You cannot remove your own permissions.')
-      if (typeof password === 'string') await setPassword(call, id, password)
+      if (typeof password !== 'string') return
+      if (!Check(PasswordResetSchema.properties.newPassword, password))
+        throw invalid([{ path: '/password', message: `must have at least ${MIN_PASSWORD} characters` }])
+      await setPassword(call, id, password)
     },
     removed: async (call, ids) => {
       if (ids.includes(callerOf(call).userId))
         throw new HttpError(409, 'OWN_ACCOUNT', 'You cannot delete your own account.')
     }
   }),
-  'POST /api/users/:id/reset-password': handler('admin.users', resetPassword, { orChangingPassword: true }),
+  'POST /api/users/:id/reset-password': handler('admin.users', resetPassword, {
+    orOwnAccount: true,
+    ...LOGINS
+  }),
   'POST /api/users/:id/unlock': handler('admin.users', async (call) => {
     await unlock(call, idOf(call))
     return getRecord(call, users, idOf(call))

@@ -27,7 +27,7 @@ export const alarm = async (t: Test, { open }: PageTests): Promise<void> => {
         .getByRole('cell', { name: 'Workshop' })
         .first()
         .waitFor()
-      t.equal(await page.title(), 'Emergency · Gatehouse')
+      await page.waitForFunction(() => document.title === 'Emergency · Gatehouse')
       t.same(pageErrors, [])
     })
 

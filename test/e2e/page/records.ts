@@ -1,5 +1,6 @@
 import type { Test } from 'tap'
 import { pngOf } from '../../helper/demo-page.js'
+import { eventually } from '../../helper/eventually.js'
 import { CLIENT_ERRORS, type PageTests } from './page-tests.js'
 
 export const records = async (t: Test, { open }: PageTests): Promise<void> => {
@@ -46,13 +47,17 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       await page.getByRole('button', { name: 'Person', exact: true }).click()
       await page.waitForURL(/order=desc/)
       await firstName.filter({ hasNotText: ascending ?? '' }).waitFor()
+      const loaded = page.waitForResponse('**/api/personnel?*offset=20*')
       await page.getByRole('button', { name: 'Next' }).click()
       await page.waitForURL(/page=2/)
-      await page.getByText(/^21–40 of \d+$/).waitFor()
-      const second = await firstName.textContent()
+      await loaded
+      const links = await page.getByRole('cell', { name: '@example.com' }).allTextContents()
       await page.reload()
       await page.getByText(/^21–40 of \d+$/).waitFor()
-      t.equal(await firstName.textContent(), second)
+      await eventually(async () => {
+        const now = await page.getByRole('cell', { name: '@example.com' }).allTextContents()
+        return now.join() === links.join()
+      })
       await page.getByLabel('Department').selectOption({ index: 1 })
       await page.waitForURL(/departmentId=/)
       await page.getByText(/^1–\d+ of \d+$/).waitFor()
@@ -196,16 +201,35 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
 
     t.test('an admin changes settings within their limits', async (t) => {
       await page.goto('/settings')
-      const radio = page.locator('section', { has: page.getByRole('heading', { name: 'Bluetooth' }) })
-      await radio.getByLabel('Min receivers').fill('5000')
-      await radio.getByRole('button', { name: 'Save' }).click()
-      await radio.getByText('Min receivers must be at most 1000.').waitFor()
-      await radio.getByLabel('Min receivers').fill('4')
-      await radio.getByRole('button', { name: 'Save' }).click()
-      await page.getByText('Bluetooth saved').waitFor()
+      const general = page.locator('section', { has: page.getByRole('heading', { name: 'General' }) })
+      const minutes = general.getByLabel('Session timeout (minutes)')
+      await minutes.fill('1')
+      await general.getByRole('button', { name: 'Save' }).click()
+      await general.getByText('Session timeout (minutes) must be at least 5.').waitFor()
+      await minutes.fill('480')
+      await general.getByRole('button', { name: 'Save' }).click()
+      await page.getByText('General saved').waitFor()
       await page.reload()
-      await radio.getByLabel('Min receivers').waitFor()
-      t.equal(await radio.getByLabel('Min receivers').inputValue(), '4')
+      await minutes.waitFor()
+      t.equal(await minutes.inputValue(), '480')
+      t.same(pageErrors, [])
+    })
+
+    t.test('the page asks before unsaved settings are lost', async (t) => {
+      await page.goto('/settings')
+      await page.getByLabel('Organization name').fill('Another name')
+      const questions: string[] = []
+      page.once('dialog', (dialog) => {
+        questions.push(dialog.message())
+        void dialog.dismiss()
+      })
+      await page.getByRole('link', { name: 'Dashboard' }).click()
+      await eventually(() => questions.length > 0)
+      t.match(page.url(), '/settings')
+      page.once('dialog', (dialog) => void dialog.accept())
+      await page.getByRole('link', { name: 'Dashboard' }).click()
+      await page.waitForURL('**/dashboard')
+      t.same(questions, ['Leave the page? Unsaved changes are lost.'])
       t.same(pageErrors, [])
     })
   })
