@@ -52,8 +52,8 @@ export interface Records<Row> {
   readonly nameSort?: string
   /** The text below the name. */
   readonly detailOf?: (row: Row) => string | null | undefined
-  /** The floor that the name links to. */
-  readonly floorOf?: (row: Row) => string | null
+  /** The place on the live plan that the name links to; null if it has no position. */
+  readonly placeOf?: (row: Row) => { readonly floorId: string; readonly transmitterId: string } | null
   readonly columns: readonly Column<Row>[]
   /** The label of the search field. */
   readonly search?: string

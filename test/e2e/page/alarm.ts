@@ -47,6 +47,10 @@ export const alarm = async (t: Test, { open }: PageTests): Promise<void> => {
       await page.getByRole('button', { name: `Undo: ${name} is safe` }).click()
       await page.getByText(`${name} is no longer marked safe`).waitFor()
 
+      await missing.getByRole('link', { name }).click()
+      await page.waitForURL(/\/live\/[^?]+\?selected=/)
+      await page.getByRole('button', { name, pressed: true }).waitFor()
+      await page.goBack()
       await page.getByRole('button', { name: 'End emergency' }).click()
       await page.getByRole('dialog').getByRole('button', { name: 'End now' }).click()
       await page.getByRole('button', { name: 'Raise an alarm' }).waitFor()
