@@ -1,4 +1,5 @@
 import type { Test } from 'tap'
+import { eventually } from '../../helper/eventually.js'
 import type { PageTests } from './page-tests.js'
 
 export const alarm = async (t: Test, { open }: PageTests): Promise<void> => {
@@ -27,7 +28,7 @@ export const alarm = async (t: Test, { open }: PageTests): Promise<void> => {
         .getByRole('cell', { name: 'Workshop' })
         .first()
         .waitFor()
-      await page.waitForFunction(() => document.title === 'Emergency · Gatehouse')
+      await eventually(async () => (await page.title()) === 'Emergency · Gatehouse')
       t.same(pageErrors, [])
     })
 
