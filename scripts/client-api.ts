@@ -48,7 +48,7 @@ const schemaSources = async (): Promise<SchemaSources> => {
   const modules = await Promise.all(files.map((file) => import(`../schemas/${file.replace(/\.ts$/, '.js')}`)))
   return new Map(
     files.flatMap((file, index) =>
-      Object.entries(modules[index] as Record<string, unknown>).map(([name, value]) => [value, { file, name }] as const)
+      Object.entries<unknown>(modules[index]).map(([name, value]) => [value, { file, name }] as const)
     )
   )
 }

@@ -77,9 +77,9 @@ const open = ({ ports, dialect, secret, clients, channels }: OpenOrder): Promise
           const index = subscribers.length
           if (index >= clients) return
           // Both indexes are in range: there is at least one port, and one token per client.
-          const port = ports[index % ports.length] as number
+          const [port, token] = [ports[index % ports.length] as number, tokens[index] as string]
           subscribers.push(
-            new Subscriber(port, DIALECTS[dialect], tokens[index] as string, channelName(index % channels), {
+            new Subscriber(port, DIALECTS[dialect], token, channelName(index % channels), {
               subscribed: () => {
                 ready += 1
                 if (ready === clients) resolve({ count: clients, deliveries: 0, p50: 0, p99: 0 })
@@ -144,8 +144,10 @@ const publish = async (order: PublishOrder): Promise<LoadResult> => {
     // subscriber has a counter, and a delivered publication has been sent.
     const round = received[client] as number
     received[client] = round + 1
-    if (deliveries % sampleEvery === 0)
-      latencies.push(performance.now() - (sentAt[round * channels + (client % channels)] as number))
+    if (deliveries % sampleEvery === 0) {
+      const sent = sentAt[round * channels + (client % channels)] as number // as above
+      latencies.push(performance.now() - sent)
+    }
     if (deliveries % perPublication === 0) step()
   }
 

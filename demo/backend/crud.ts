@@ -111,5 +111,6 @@ export const bulk =
       ids.push(known ?? (await createRecord(call, resource, fields)))
     }
     const rows = await getRecords(call, resource, ids)
+    // The schema of the route declares `changes` as an object.
     return { rows, ...(await changeAll(call, resource, action, changes as Fields)) }
   }

@@ -35,6 +35,7 @@ const FRAMEWORK_CODES: Readonly<Record<number, string>> = {
 /** Converts client errors of the database and of Fastify; null for internal errors. */
 export const httpErrorOf = (error: unknown): HttpError | null => {
   if (error instanceof HttpError) return error
+  // Errors of the database and of Fastify have these fields; others have none of them.
   const { code, statusCode = 500, message = '' } = error as { code?: unknown; statusCode?: number; message?: string }
   if (code === '23503') return unknownReference()
   if (code === '23505') return new HttpError(409, 'ALREADY_EXISTS', 'A record with these values exists already.')

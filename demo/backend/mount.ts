@@ -43,6 +43,7 @@ const routeHandler = (
   }
   return async (request, reply) => {
     const caller = await callerBy(backend, backend.tokens.claimsOf(request.headers.authorization))
+    // Fastify types these as unknown; path and query have text values, and bodies are JSON objects by schema.
     const { params, query, body } = request as Pick<Call, 'params' | 'query'> & { body?: Call['body'] }
     const call: Call = { ...backend, params, query, body: body ?? {}, caller, request, subjects: [] }
     const changes = request.method !== 'GET' && request.method !== 'HEAD'

@@ -19,6 +19,7 @@ export const acceptForms = (app: FastifyInstance): void => {
 /** The first file in a form. */
 const fileIn = async ({ request }: Call): Promise<File> => {
   const headers = { 'content-type': request.headers['content-type'] ?? '' }
+  // The parser of forms provides a buffer.
   const form = await new Response(request.body as Buffer, { headers }).formData().catch(() => new FormData())
   const file = [...form.values()].find((value) => typeof value !== 'string')
   if (file === undefined) throw new HttpError(400, 'NO_FILE', 'The form contains no file.')

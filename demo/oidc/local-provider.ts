@@ -1,6 +1,7 @@
 /// <reference path="./oidc-provider.d.ts" />
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { type OidcContext, Provider } from 'oidc-provider'
 import { choosePage, errorPage, signedOutPage, signOutPage } from './pages.js'
 
@@ -120,7 +121,7 @@ const interact = async (
     response.end(choosePage(accounts))
     return
   }
-  const chosen = new URLSearchParams(await bodyOf(request)).get('account')
+  const chosen = new URLSearchParams(await text(request)).get('account')
   const account = accounts.find(({ id }) => id === chosen)
   const result = account
     ? { login: { accountId: account.id } }
@@ -128,14 +129,8 @@ const interact = async (
   await provider.interactionFinished(request, response, result)
 }
 
-const bodyOf = async (request: IncomingMessage): Promise<string> => {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks).toString()
-}
-
 const fail = (response: ServerResponse, error: unknown): void => {
   response.statusCode = 400
   response.setHeader('content-type', 'text/html; charset=utf-8')
-  response.end(errorPage((error as Error).message))
+  response.end(errorPage(error instanceof Error ? error.message : String(error)))
 }

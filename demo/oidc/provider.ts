@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { demoAccounts } from './accounts.js'
 import { localProvider } from './local-provider.js'
 
@@ -17,7 +18,8 @@ const {
 
 const server = createServer()
 await once(server.listen(Number(DEMO_OIDC_PORT), '127.0.0.1'), 'listening')
-const { port } = server.address() as { port: number }
+// A TCP server that listens has an address with a port.
+const { port } = server.address() as AddressInfo
 const issuer = `http://127.0.0.1:${port}`
 
 server.on(

@@ -88,14 +88,20 @@ const propertyOf = (schema: TObject, name: string): TSchema => {
   return { ...(property.anyOf?.[0] ?? property), description: property.description }
 }
 
-const INPUTS = { password: 'password', newPassword: 'password', email: 'email', phone: 'tel', mobile: 'tel' } as const
+const INPUTS: Readonly<Record<string, FormField['kind']>> = {
+  password: 'password',
+  newPassword: 'password',
+  email: 'email',
+  phone: 'tel',
+  mobile: 'tel'
+}
 
 const kindOf = ({ name, options }: FieldSpec, { type, maxLength = 0 }: TSchema): FormField['kind'] => {
   if (options) return 'choice'
   if (type === 'boolean') return 'flag'
   if (type === 'number' || type === 'integer') return 'number'
   if (type === 'array') return 'list'
-  return INPUTS[name as keyof typeof INPUTS] ?? (maxLength >= LONG_TEXT ? 'long' : 'text')
+  return INPUTS[name] ?? (maxLength >= LONG_TEXT ? 'long' : 'text')
 }
 
 const LABELS: Readonly<Record<string, string>> = { email: 'E-mail address', phone: 'Phone', timezone: 'Time zone' }

@@ -43,7 +43,7 @@ export const packageFolders = (root: string, names: Iterable<string>): string[] 
     }
     if (found.has(folder)) return
     found.add(folder)
-    const manifest = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')) as Manifest
+    const manifest: Manifest = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))
     for (const dependency of Object.keys(manifest.dependencies ?? {}))
       follow(dependency, folder, dependency in (manifest.optionalDependencies ?? {}))
     // Packages for other platforms and optional peers may be missing.

@@ -1,5 +1,6 @@
 import { Pool } from 'undici'
 import { type Environment, readSettings, SettingsError } from './env.js'
+import { errorCode } from './error-code.js'
 import { secret, text } from './setting-kinds.js'
 
 /**
@@ -187,8 +188,7 @@ const rejectionIn = (text: string): string | null => {
 
 const reasonOf = (error: unknown): string => {
   if (error instanceof Error && error.name === 'TimeoutError') return 'timeout'
-  const code = (error as { code?: unknown } | null)?.code
-  return typeof code === 'string' ? code : 'unknown'
+  return errorCode(error) || 'unknown'
 }
 
 const LOG_EVERY_MS = 10_000

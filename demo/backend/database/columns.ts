@@ -8,7 +8,7 @@ const SQL_TYPES: Columns = { string: 'text', integer: 'integer', number: 'double
 /** A column for every field of a shared schema. Fields that may be text or a number, except ids, are stored as JSON. */
 export const columnsOf = (schema: TSchema | null | undefined): Columns =>
   Object.fromEntries(
-    Object.entries((schema?.properties ?? {}) as Record<string, TSchema>).map(([field, property]) => {
+    Object.entries<TSchema>(schema?.properties ?? {}).map(([field, property]) => {
       const [type = '', another] = typesOf(property)
       if (another !== undefined) return [field, field.endsWith('Id') ? 'text' : 'jsonb']
       return [field, SQL_TYPES[type] ?? 'jsonb']

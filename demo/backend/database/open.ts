@@ -69,7 +69,7 @@ const writeCache = async (database: PGlite, file: string): Promise<void> => {
 }
 
 interface Connection {
-  query(sql: string, values: Value[]): Promise<{ readonly rows: unknown[] }>
+  query(sql: string, values: Value[]): Promise<{ readonly rows: Fields[] }>
 }
 
 /** Converts column names such as `floor_id` to field names such as `floorId`. */
@@ -77,7 +77,8 @@ const statementsOn = (connection: Connection): Statements => ({
   rows: async <T>(sql: string, values: readonly Value[] = []) => {
     const { rows } = await connection.query(sql, [...values])
     const names = Object.keys(rows[0] ?? {}).map((name) => [name, fieldName(name)] as const)
-    return (rows as Fields[]).map((row) => Object.fromEntries(names.map(([name, field]) => [field, row[name]]))) as T[]
+    // The caller names the type of the rows that its SQL selects.
+    return rows.map((row) => Object.fromEntries(names.map(([name, field]) => [field, row[name]]))) as T[]
   }
 })
 

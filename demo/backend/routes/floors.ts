@@ -20,6 +20,7 @@ const calibrate: Run = async (call) => {
 
 const accept: Run = async (call) => {
   const { calibration } = await getRecord(call, floors, idOf(call))
+  // A column of JSON, which `calibrate` writes.
   const { pixelsPerMetre, rotation = 0, origin = null }: Fields = { ...(calibration as Fields | null), ...call.body }
   if (typeof pixelsPerMetre !== 'number')
     throw new HttpError(409, 'NO_CALIBRATION', 'Calculate a calibration first, or send its scale.')

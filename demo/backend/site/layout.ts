@@ -121,6 +121,7 @@ const layRow = (text: string, row: Rect, region: (name: string, kind: ZoneKind, 
   return rooms.map((room) => {
     const [name = '', kind] = room
     const width = (row.width * shareOf(room)) / shares
+    // The texts of the rows above contain kinds of zones only.
     const laid = region(name, kind as ZoneKind, { ...row, x, width })
     x += width
     return laid

@@ -42,6 +42,7 @@ const costTable = (costs: Costs): string =>
   [
     '| what | unit | |',
     '|---|---|---:|',
+    // `Object.entries` types the names as string.
     ...Object.entries(COST_TEXTS).map(([name, text]) => `| ${text} | ${costs[name as keyof Costs]} |`)
   ].join('\n')
 

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type AppClaims, type AppTokenVerifier, createAppToken } from '../../shared/app-token.js'
+import { isObject } from '../../shared/is-object.js'
 import { GatewayError } from '../errors.js'
 import { acceptJsonOnly } from '../proxy/json-body.js'
 import type { SessionCookies } from '../session/app-session.js'
@@ -75,7 +76,7 @@ export const developmentRoutes = (
 
 /** All credentials are accepted. The e-mail address is used, so that several developers can be told apart. */
 const emailIn = (body: unknown): { email: string } | undefined => {
-  const email = (body as { email?: unknown } | null | undefined)?.email
+  const email = isObject(body) ? body.email : undefined
   return typeof email === 'string' && email !== '' ? { email } : undefined
 }
 

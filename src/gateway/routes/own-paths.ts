@@ -11,8 +11,8 @@ export const OWN_PATH_WARNING = 'operation ignored, the gateway serves this path
 /** Paths under `/api` that the gateway serves besides its tables, some of them outside production only. */
 const OTHER_OWN_PATHS = ['/api/dev-login', '/api/dev-user', '/api/ble/scan', '/api/ble/status']
 
-const OWN_PATHS: ReadonlySet<string> = new Set([
-  ...ownTables.flatMap(({ rows }) => rows.map(({ path }) => path as string)),
+const OWN_PATHS: ReadonlySet<string> = new Set<string>([
+  ...ownTables.flatMap(({ rows }) => rows.map(({ path }) => path)),
   ...OTHER_OWN_PATHS
 ])
 

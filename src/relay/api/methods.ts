@@ -94,10 +94,9 @@ const broadcastTo = (
     return response instanceof Promise ? response.catch(engineErrorJson) : response
   })
   const write = (texts: readonly string[]): string => `{"responses":[${texts.join(',')}]}`
-  return responses.some((each) => each instanceof Promise)
-    ? Promise.all(responses).then(write)
-    : // None of them is a promise.
-      write(responses as string[])
+  const areReady = (list: readonly (string | Promise<string>)[]): list is readonly string[] =>
+    list.every((each) => typeof each === 'string')
+  return areReady(responses) ? write(responses) : Promise.all(responses).then(write)
 }
 
 const outcomeJson = (outcome: Position | ReplyError): string =>

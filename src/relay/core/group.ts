@@ -146,7 +146,7 @@ export class Group {
       // next client.
       try {
         for (; index < outboxes.length; index++) {
-          // The index is within bounds.
+          // The casts in this loop: all indices are within bounds.
           const outbox = outboxes[index] as Outbox
           // Most clients need only their outbox; loading their subscription would be a cache miss for each of thousands.
           const isPlain = !this.takesDelta && !outbox.isBehind
