@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Centrifuge } from 'centrifuge'
 import jwt from 'jsonwebtoken'
@@ -8,6 +7,7 @@ import WebSocket from 'ws'
 import { buildGateway, buildRelay } from '../src/index.js'
 import { defineRoutes, get, post, Type } from '../src/routes.js'
 import { createLogger } from '../src/shared/logger.js'
+import { portOf } from './helper/address.js'
 import { send } from './helper/http.js'
 import { startBackend } from './helper/recording-backend.js'
 
@@ -71,7 +71,7 @@ t.test('a program embeds a relay, which delivers publications to the official cl
   const relay = await buildRelay({ config, logger })
   relay.server.listen(0, '127.0.0.1')
   await once(relay.server, 'listening')
-  const { port } = relay.server.address() as AddressInfo
+  const port = portOf(relay.server)
   const token = jwt.sign({ sub: 'u1' }, config.REALTIME_HMAC_SECRET, { expiresIn: 60 })
   const client = new Centrifuge(`ws://127.0.0.1:${port}/connection/websocket`, { token, websocket: WebSocket })
   const subscription = client.newSubscription('floor:f1')

@@ -30,7 +30,8 @@ const JOB_PERMISSIONS: Readonly<Record<string, Permissions>> = {
 
 const workflows = readdirSync(FOLDER).map((name) => {
   const text = readFileSync(join(FOLDER, name), 'utf8')
-  return { name, text, workflow: parse(text) as Workflow }
+  const workflow: Workflow = parse(text)
+  return { name, text, workflow }
 })
 
 t.same(

@@ -4,7 +4,7 @@ import t from 'tap'
 import { cookieValue } from '../../src/client/cookie-value.js'
 import { checkProperty } from '../helper/property.js'
 
-const CASES: readonly (readonly [cookies: string, expected: string | null, why: string])[] = [
+const CASES: readonly (readonly [cookies: string, expected: string | null, title: string])[] = [
   ['', null, 'no cookie at all'],
   ['a=1', '1', 'the only one'],
   ['b=2; a=1; c=3', '1', 'one among others'],
@@ -22,8 +22,8 @@ const CASES: readonly (readonly [cookies: string, expected: string | null, why: 
 ]
 
 t.test('cookieValue', async (t) => {
-  for (const [cookies, expected, why] of CASES) {
-    t.test(`cookieValue returns ${JSON.stringify(expected)} for ${JSON.stringify(cookies)}: ${why}`, async (t) => {
+  for (const [cookies, expected, title] of CASES) {
+    t.test(`cookieValue returns ${JSON.stringify(expected)} for ${JSON.stringify(cookies)}: ${title}`, async (t) => {
       t.equal(cookieValue(cookies, 'a'), expected)
     })
   }

@@ -1,9 +1,9 @@
-import { demoScene, gatewayScene, relayScene, type Scene } from './scenes.js'
+import { demoScenario, gatewayScenario, relayScenario, type Scenario } from './scenarios.js'
 
 /** An image and its checks. */
 export interface ImageTest {
   readonly dockerfile: string
-  readonly scene: (port: number) => Promise<Scene>
+  readonly scenario: (port: number) => Promise<Scenario>
   /** Files that the image must not contain. */
   readonly forbiddenFiles: readonly RegExp[]
   /** The maximum size; unlimited if unset. */
@@ -23,7 +23,7 @@ const DEMO = /^\/app\/dist\/(?:demo|web)\//
 export const IMAGES: Readonly<Record<string, ImageTest>> = {
   gateway: {
     dockerfile: 'Dockerfile.gateway',
-    scene: gatewayScene,
+    scenario: gatewayScenario,
     maxMb: MAX_MB,
     forbiddenFiles: [
       ...DEVELOPMENT_FILES,
@@ -34,7 +34,7 @@ export const IMAGES: Readonly<Record<string, ImageTest>> = {
   },
   relay: {
     dockerfile: 'Dockerfile.relay',
-    scene: relayScene,
+    scenario: relayScenario,
     maxMb: MAX_MB,
     forbiddenFiles: [
       ...DEVELOPMENT_FILES,
@@ -43,5 +43,5 @@ export const IMAGES: Readonly<Record<string, ImageTest>> = {
       /^\/app\/node_modules\/(?:fastify|pg)\//
     ]
   },
-  demo: { dockerfile: 'demo/Dockerfile', scene: demoScene, forbiddenFiles: DEVELOPMENT_FILES }
+  demo: { dockerfile: 'demo/Dockerfile', scenario: demoScenario, forbiddenFiles: DEVELOPMENT_FILES }
 }

@@ -51,7 +51,7 @@ const build = (buildah: Buildah, name: string, dockerfile: string, folder: strin
 const checkImage = async (
   buildah: Buildah,
   tag: string,
-  { scene: setUp, forbiddenFiles, maxMb }: ImageTest,
+  { scenario: setUp, forbiddenFiles, maxMb }: ImageTest,
   checks: Checks
 ) => {
   const image = buildah.inspect(tag)
@@ -75,15 +75,15 @@ const checkImage = async (
 
     const secrets = mkdtempSync(join(tmpdir(), 'gatehouse-secrets-'))
     const port = await freePort()
-    const scene = await setUp(port)
-    for (const [name, text] of Object.entries(scene.secrets)) writeFileSync(join(secrets, name), text, { mode: 0o444 })
+    const scenario = await setUp(port)
+    for (const [name, text] of Object.entries(scenario.secrets)) writeFileSync(join(secrets, name), text, { mode: 0o444 })
     execFileSync('chmod', ['755', secrets])
-    const container = new Container(image, root, { env: scene.env, secrets })
+    const container = new Container(image, root, { env: scenario.env, secrets })
     try {
       await container.listening()
       checkProcess(container, config.User, checks)
       checks.that('its health check succeeds', container.healthCheck() === 0)
-      await scene.try(checks, `http://127.0.0.1:${port}`)
+      await scenario.check(checks, `http://127.0.0.1:${port}`)
       checks.that('its health check fails when nothing listens', container.healthCheck(NOWHERE) === 1)
       const code = await container.stop('SIGTERM')
       checks.that('exits with 0 on SIGTERM', code === 0, code)
@@ -91,7 +91,7 @@ const checkImage = async (
       checks.that('runs', false, `${error instanceof Error ? error.stack : error}\n${container.printed}`)
     } finally {
       await container.end()
-      await scene.close()
+      await scenario.close()
       rmSync(secrets, { recursive: true })
     }
   })

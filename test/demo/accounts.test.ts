@@ -104,6 +104,7 @@ t.test('the session timeout setting', async (t) => {
   })
 
   t.test('a stored timeout outside its limits is ignored', async (t) => {
+    // The rows have the type that the caller expects.
     const database = { rows: async <T>() => [{ value: { sessionTimeoutMinutes: 0 } } as T] }
     t.equal(await sessionLifetimeSeconds({ database }, false), 8 * 60 * 60)
   })
@@ -213,14 +214,14 @@ t.test('the exchange with EXCHANGE_SECRET', async (t) => {
     t.match(response.json(), { success: true, data: { user: { role: 'viewer' } } })
   })
 
-  const REJECTED: readonly (readonly [what: string, headers: Record<string, string>])[] = [
+  const REJECTED: readonly (readonly [title: string, headers: Record<string, string>])[] = [
     ['no secret', {}],
     ['an empty secret', { 'x-exchange-secret': '' }],
     ['another secret of the same length', { 'x-exchange-secret': EXCHANGE_SECRET.replace('9', '8') }],
     ['the secret twice', { 'x-exchange-secret': `${EXCHANGE_SECRET}, ${EXCHANGE_SECRET}` }]
   ]
-  for (const [what, headers] of REJECTED) {
-    t.test(`the exchange rejects ${what}, even from this machine`, async (t) => {
+  for (const [title, headers] of REJECTED) {
+    t.test(`the exchange rejects ${title}, even from this machine`, async (t) => {
       const response = await exchange(headers)
       t.equal(response.status, 403)
       t.match(response.json(), { success: false, error: { code: 'FORBIDDEN' } })

@@ -70,6 +70,7 @@ export const startTestBackend = async (
   let ids = 0
   const backend = await startDemoBackend(config, {
     log: createLogger({ name: 'backend', level: 'silent' }),
+    // The backend publishes batches only, whose type the publisher does not know.
     publisher: { publish: (channel, data) => void publications.push({ channel, data: data as Publication['data'] }) },
     now: () => new Date((nowMs ?? Date.now()) + shiftMs),
     newId: () => `${newIds}-${++ids}`,

@@ -19,8 +19,8 @@ t.test('CSV', async (t) => {
     [true, 'true', 'a flag'],
     [new Date(0), '1970-01-01T00:00:00.000Z', 'a point in time']
   ]
-  for (const [value, written, what] of cases) {
-    t.test(`CSV export writes ${what}`, async (t) => {
+  for (const [value, written, title] of cases) {
+    t.test(`CSV export writes ${title}`, async (t) => {
       t.equal(csv(['field'], [{ field: value }]), `field\r\n${written}\r\n`)
     })
   }
@@ -38,7 +38,7 @@ const readPdf = (bytes: Buffer) => {
   return { isXref: text.startsWith('xref\n', start), objects }
 }
 
-t.test('PDF', async (t) => {
+t.test('a PDF export is a valid document with escaped text', async (t) => {
   const columns = [{ field: 'name', title: 'Name', width: 40 }]
   const rows = Array.from({ length: 100 }, (_, index) => ({ name: `Person (${index}) \\ Müller 漢` }))
   const { isXref, objects } = readPdf(pdfTable('People', columns, rows))
@@ -116,8 +116,8 @@ t.test('the exports and uploads of the backend', async (t) => {
     ['text declared as an image', Buffer.from('hello'), 415, 'UNSUPPORTED_MEDIA_TYPE'],
     ['a file larger than two megabytes', Buffer.concat([PNG, Buffer.alloc(2 * 1024 * 1024)]), 413, 'BODY_TOO_LARGE']
   ]
-  for (const [what, file, status, code] of BAD) {
-    t.test(`a photo upload rejects ${what}`, async (t) => {
+  for (const [title, file, status, code] of BAD) {
+    t.test(`a photo upload rejects ${title}`, async (t) => {
       const response = await upload('/api/personnel/8/photo', file)
       t.same([response.status, response.json().error.code], [status, code])
     })

@@ -44,7 +44,7 @@ const crosses = (wall: Wall, from: Point, to: Point): boolean => {
   return side(wall, from) * side(wall, to) < 0 && side(path, { x: x1, y: y1 }) * side(path, { x: x2, y: y2 }) < 0
 }
 
-t.test('the site', async (t) => {
+t.test('the site has three buildings with nine floors, whose zones lie on them', async (t) => {
   t.same(
     [BUILDINGS.length, floors.size, REGIONS.length],
     [3, 9, 66],

@@ -1,9 +1,9 @@
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
+import { responseOf } from '../helper/exact-http.js'
 import { freePort } from '../helper/free-port.js'
 import { type RecordingBackend, startBackend } from '../helper/recording-backend.js'
 import { startTool } from './tool.js'
@@ -32,17 +32,17 @@ const startProxy = async () => {
   const ca = readFileSync(join(folder, 'caddy/pki/authorities/local/root.crt'), 'utf8')
 
   /** Sends a request through the proxy. Returns the upstream that received it, if any. */
-  const send = async (where: Host, path: string, headers: Readonly<Record<string, string>> = {}) => {
+  const send = async (target: Host, path: string, headers: Readonly<Record<string, string>> = {}) => {
     for (const { requests } of Object.values(upstreams)) requests.length = 0
     const outgoing = request({
-      ...{ host: '127.0.0.1', port, servername: HOSTS[where], ca, agent: false, path },
-      headers: { host: `${HOSTS[where]}:${port}`, ...headers }
+      ...{ host: '127.0.0.1', port, servername: HOSTS[target], ca, agent: false, path },
+      headers: { host: `${HOSTS[target]}:${port}`, ...headers }
     })
     outgoing.end()
-    const [response] = await once(outgoing, 'response')
+    const response = await responseOf(outgoing)
     await text(response)
     const [name = null, backend] = Object.entries(upstreams).find(([, { requests }]) => requests.length > 0) ?? []
-    return { status: response.statusCode as number, upstream: name, forwarded: backend?.requests[0] }
+    return { status: response.statusCode, upstream: name, forwarded: backend?.requests[0] }
   }
   return { send, caddy }
 }
@@ -80,9 +80,9 @@ const ROUTES: readonly (readonly [Host, string, 'gateway' | 'relay' | 'ingest' |
   ])
 ]
 
-for (const [where, path, to] of ROUTES) {
-  t.test(`${path} of the ${where} host is ${to === null ? 'not forwarded' : `forwarded to the ${to}`}`, async (t) => {
-    const { status, upstream, forwarded } = await send(where, path)
+for (const [target, path, to] of ROUTES) {
+  t.test(`${path} of the ${target} host is ${to === null ? 'not forwarded' : `forwarded to the ${to}`}`, async (t) => {
+    const { status, upstream, forwarded } = await send(target, path)
 
     t.equal(upstream, to)
     if (to === null) t.equal(status, 404)
@@ -91,12 +91,12 @@ for (const [where, path, to] of ROUTES) {
 }
 
 t.test('Caddy replaces forwarding headers of the client', async (t) => {
-  for (const [where, path] of [
+  for (const [target, path] of [
     ['page', '/api/zones'],
     ['page', '/connection/sse'],
     ['realtime', '/api/publish']
   ] as const) {
-    const { forwarded } = await send(where, path, { 'x-forwarded-for': '203.0.113.9', forwarded: 'for=203.0.113.9' })
+    const { forwarded } = await send(target, path, { 'x-forwarded-for': '203.0.113.9', forwarded: 'for=203.0.113.9' })
     t.match(forwarded?.headers, { 'x-forwarded-for': '127.0.0.1', 'x-forwarded-proto': 'https' }, path)
     t.equal(forwarded?.headers.forwarded, undefined)
   }

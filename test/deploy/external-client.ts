@@ -1,11 +1,12 @@
-import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
+import type { LookupFunction } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { Centrifuge } from 'centrifuge'
 import type { Test } from 'tap'
 import { Agent, fetch as undiciFetch } from 'undici'
 import { WebSocket } from 'ws'
+import { responseOf } from '../helper/exact-http.js'
 import type { Message } from '../helper/http.js'
 import { APP, REALTIME } from './certificate.js'
 import { PUBLISH_KEY, relayTokenOf } from './programs.js'
@@ -56,8 +57,7 @@ export class ExternalClient {
       headers: { host: `${host}:${this.#proxy.port}`, ...headers }
     })
     request.end(body)
-    const [response] = (await once(request, 'response')) as [IncomingMessage]
-    return response
+    return responseOf(request)
   }
 
   async publish(channel: string, data: unknown): Promise<ExternalResponse> {
@@ -96,9 +96,8 @@ export class ExternalClient {
       }
     }
     const { port, certificate } = this.#proxy
-    const lookup = (_name: string, _options: unknown, found: (error: null, addresses: unknown) => void): void =>
-      found(null, [{ address: '127.0.0.1', family: 4 }])
-    const dispatcher = new Agent({ connect: { ca: certificate.pem, lookup: lookup as never } })
+    const lookup: LookupFunction = (_name, _options, found) => found(null, [{ address: '127.0.0.1', family: 4 }])
+    const dispatcher = new Agent({ connect: { ca: certificate.pem, lookup } })
     const base = `https://${REALTIME}:${port}`
     const endpoint =
       transport === 'websocket' ? `wss://${REALTIME}:${port}/connection/websocket` : `${base}/connection/http_stream`

@@ -19,7 +19,8 @@ interface AlertGroups {
   readonly groups: readonly { readonly rules: readonly { readonly alert: string; readonly expr: string }[] }[]
 }
 
-const alerts = (parse(shipped(ALERTS)) as AlertGroups).groups.flatMap(({ rules }) => rules)
+const { groups }: AlertGroups = parse(shipped(ALERTS))
+const alerts = groups.flatMap(({ rules }) => rules)
 
 interface Dashboard {
   readonly uid: string
@@ -37,12 +38,15 @@ const expressionsOf = ({ panels }: Dashboard): string[] =>
 /** Label names by sample name; empty for a metric that has no sample yet. */
 type Metrics = ReadonlyMap<string, ReadonlySet<string>>
 
-const SUFFIXES = { histogram: ['_bucket', '_sum', '_count'], summary: ['', '_sum', '_count'] } as const
+const SUFFIXES: Readonly<Record<string, readonly string[]>> = {
+  histogram: ['_bucket', '_sum', '_count'],
+  summary: ['', '_sum', '_count']
+}
 
 const metricsOf = (page: string): Metrics => {
   const metrics = new Map<string, Set<string>>()
   for (const [, name = '', type = ''] of page.matchAll(/^# TYPE (\w+) (\w+)$/gm)) {
-    for (const suffix of SUFFIXES[type as keyof typeof SUFFIXES] ?? ['']) metrics.set(name + suffix, new Set())
+    for (const suffix of SUFFIXES[type] ?? ['']) metrics.set(name + suffix, new Set())
   }
   for (const [, name = '', labels = ''] of page.matchAll(/^(\w+)\{([^}]*)\} /gm)) {
     for (const [, label = ''] of labels.matchAll(/(\w+)="/g)) metrics.get(name)?.add(label)
@@ -157,7 +161,7 @@ t.test('Prometheus configuration', async (t) => {
 
   t.test('every alert fires in its test, and none in a healthy system', async (t) => {
     t.match(await runTool(t, 'promtool', ['test', 'rules', ALERT_TESTS]), 'SUCCESS')
-    const { tests } = parse(shipped(ALERT_TESTS)) as { tests: { name: string }[] }
+    const { tests }: { tests: { name: string }[] } = parse(shipped(ALERT_TESTS))
     t.same(
       tests.map(({ name }) => name).slice(0, -1),
       alerts.map(({ alert }) => alert)

@@ -4,7 +4,7 @@ import { ADMIN_PASSWORD } from '../helper/admin.js'
 import { ADMIN_ENV, check, figure, openAdminPage } from '../helper/admin-page.js'
 import { startBrowser } from '../helper/browser.js'
 import { eventually } from '../helper/eventually.js'
-import { collect, event, officialClient, startRelay } from '../helper/relay.js'
+import { collect, event, officialClient, startRelay, connectClient, subscribeTo } from '../helper/relay.js'
 import { API_KEY, HMAC_SECRET, relayToken } from '../helper/relay-rules.js'
 import { openWindow } from '../helper/window.js'
 
@@ -31,13 +31,9 @@ const VIEWS = ['overview', 'checks', 'channels', 'connections', 'config', 'chann
 
 /** The official client, subscribed to a channel. */
 const subscribedClient = async (t: Test, user: string, channel: string) => {
-  const client = officialClient(t, relay, 'websocket', { getToken: async () => relayToken({ sub: user }) })
-  const subscription = client.newSubscription(channel)
-  const received = collect(subscription)
-  const subscribed = event(subscription, 'subscribed')
-  subscription.subscribe()
-  client.connect()
-  await subscribed
+  const getToken = async (): Promise<string> => relayToken({ sub: user })
+  const client = await connectClient(officialClient(t, relay, 'websocket', { getToken }))
+  const received = collect(await subscribeTo(client, channel))
   return { client, received }
 }
 const disconnected = (client: Centrifuge): Promise<unknown> => event(client, 'disconnected')

@@ -1,7 +1,9 @@
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import { type GatewayConfig, gatewayConfig, gatewaySettings } from '../../src/gateway/config.js'
-import { type Environment, SettingsError } from '../../src/shared/env.js'
+import { isObject } from '../../src/shared/is-object.js'
+import { gatewaySettingsErrors } from '../helper/settings-errors.js'
 
 const MIB = 1024 * 1024
 const WEB_FOLDER = t.testdir({ 'index.html': '' })
@@ -12,36 +14,26 @@ const PRODUCTION = {
   API_SECRET: 'a-secret-for-tests-0123456789-abcdef'
 }
 
-const errorsOf = (environment: Environment): readonly string[] => {
-  try {
-    gatewayConfig(environment)
-    return []
-  } catch (error) {
-    if (error instanceof SettingsError) return error.errors
-    throw error
-  }
-}
-
 const namesIn = (errors: readonly string[]): string[] => errors.map((error) => error.split(' ', 1).join())
 
 /** The leaves in which two objects of the same shape differ, by path. */
 const differences = (one: object, other: object, prefix = ''): Record<string, unknown[]> =>
   Object.fromEntries(
     Object.entries(one).flatMap(([name, value]) => {
-      const twin = (other as Record<string, unknown>)[name]
-      if (typeof value === 'object' && value !== null) {
-        return Object.entries(differences(value, twin as object, `${prefix}${name}.`))
+      const otherValue: unknown = Reflect.get(other, name)
+      if (isObject(value) && isObject(otherValue)) {
+        return Object.entries(differences(value, otherValue, `${prefix}${name}.`))
       }
-      return value === twin ? [] : [[`${prefix}${name}`, [value, twin]]]
+      return isDeepStrictEqual(value, otherValue) ? [] : [[`${prefix}${name}`, [value, otherValue]]]
     })
   )
 
-const CSP_FAULTS = ['*', "'unsafe-eval'", 'cdn.example.com; script-src *', 'a.example b.example', 'a.example,data:']
+const INVALID_CSP_HOSTS = ['*', "'unsafe-eval'", 'cdn.example.com; script-src *', 'a.example b.example', 'a.example,data:']
 
-const PATH_FAULTS = ['reports', '/reports', '/api/', '/api/a//b', '/api/../x', '/apiary', '/api/a b', '/api/%61']
-const FIELD_FAULTS = ['data..token', '.token', 'data.', 'a b']
+const INVALID_PATHS = ['reports', '/reports', '/api/', '/api/a//b', '/api/../x', '/apiary', '/api/a b', '/api/%61']
+const INVALID_FIELDS = ['data..token', '.token', 'data.', 'a b']
 
-const FAULTS: Readonly<Record<string, readonly string[]>> = {
+const INVALID_VALUES: Readonly<Record<string, readonly string[]>> = {
   NODE_ENV: ['prodution', 'Production', 'prod', 'staging'],
   GATEWAY_PORT: ['http', '-1', '65536', '3000.5', '0x10'],
   BACKEND_URL: [
@@ -89,11 +81,11 @@ const FAULTS: Readonly<Record<string, readonly string[]>> = {
   GATEWAY_ALLOW_DEVELOPMENT: ['yes', '1'],
   LOGIN_LIMIT_MAX: ['0', '-1', '1000001', 'none'],
   LOGIN_LIMIT_WINDOW_S: ['0', '86401', '15m'],
-  CSP_SCRIPT_HOSTS: CSP_FAULTS,
-  CSP_STYLE_HOSTS: CSP_FAULTS,
-  CSP_IMG_HOSTS: CSP_FAULTS,
-  CSP_FONT_HOSTS: CSP_FAULTS,
-  CSP_CONNECT_HOSTS: CSP_FAULTS,
+  CSP_SCRIPT_HOSTS: INVALID_CSP_HOSTS,
+  CSP_STYLE_HOSTS: INVALID_CSP_HOSTS,
+  CSP_IMG_HOSTS: INVALID_CSP_HOSTS,
+  CSP_FONT_HOSTS: INVALID_CSP_HOSTS,
+  CSP_CONNECT_HOSTS: INVALID_CSP_HOSTS,
   CSP_INLINE: ['refused', 'Allow', 'true'],
   BODY_LIMIT: ['0', '65MiB', '1MB', '1.5MiB', 'unlimited'],
   UPLOAD_LIMIT: ['0', '4097MiB', '1GiB', '-1'],
@@ -102,13 +94,13 @@ const FAULTS: Readonly<Record<string, readonly string[]>> = {
   CLIENT_RATE_WINDOW_MS: ['999', '600001', '30s'],
   BACKEND_STRIP_API_PREFIX: ['yes', '/api'],
   GATEWAY_UNKNOWN_PATHS: ['404', 'Refuse', 'true'],
-  GATEWAY_PUBLIC_PATHS: PATH_FAULTS,
-  GATEWAY_STRICT_PATHS: PATH_FAULTS,
-  GATEWAY_ADMIN_PATHS: PATH_FAULTS,
-  LOGIN_TOKEN_FIELD: FIELD_FAULTS,
-  LOGIN_USER_FIELD: FIELD_FAULTS,
-  LOGIN_PERMISSIONS_FIELD: FIELD_FAULTS,
-  LOGIN_EXPIRES_IN_FIELD: FIELD_FAULTS,
+  GATEWAY_PUBLIC_PATHS: INVALID_PATHS,
+  GATEWAY_STRICT_PATHS: INVALID_PATHS,
+  GATEWAY_ADMIN_PATHS: INVALID_PATHS,
+  LOGIN_TOKEN_FIELD: INVALID_FIELDS,
+  LOGIN_USER_FIELD: INVALID_FIELDS,
+  LOGIN_PERMISSIONS_FIELD: INVALID_FIELDS,
+  LOGIN_EXPIRES_IN_FIELD: INVALID_FIELDS,
   LOGIN_BODY_TOKEN: ['drop', 'Omit', 'true'],
   API_DOCS: ['yes', '0'],
   METRICS_ALLOW: ['true', '*', 'prometheus.example.com', '10.0.0.0/33'],
@@ -133,27 +125,27 @@ const FREE_TEXT = [
 
 t.test('a malformed setting', async (t) => {
   t.test('every setting has malformed examples in this test', async (t) => {
-    t.same([...Object.keys(FAULTS), ...FREE_TEXT].sort(), Object.keys(gatewaySettings).sort())
+    t.same([...Object.keys(INVALID_VALUES), ...FREE_TEXT].sort(), Object.keys(gatewaySettings).sort())
   })
 
-  for (const [name, texts] of Object.entries(FAULTS)) {
+  for (const [name, texts] of Object.entries(INVALID_VALUES)) {
     for (const text of texts) {
       t.test(`${name}=${JSON.stringify(text)} is reported as malformed`, async (t) => {
-        t.same(namesIn(errorsOf({ [name]: text })), [name], 'in development')
-        t.same(namesIn(errorsOf({ ...PRODUCTION, [name]: text })), [name], 'in production, once')
-        t.notMatch(errorsOf({ [name]: text }).join(), 'hunter2', 'no password is shown')
+        t.same(namesIn(gatewaySettingsErrors({ [name]: text })), [name], 'in development')
+        t.same(namesIn(gatewaySettingsErrors({ ...PRODUCTION, [name]: text })), [name], 'in production, once')
+        t.notMatch(gatewaySettingsErrors({ [name]: text }).join(), 'hunter2', 'no password is shown')
       })
     }
 
     t.test(`an empty ${name} is not malformed`, async (t) => {
-      t.same(errorsOf({ [name]: '' }), [])
+      t.same(gatewaySettingsErrors({ [name]: '' }), [])
     })
   }
 
   t.test('all malformed settings are reported', async (t) => {
-    const environment = Object.fromEntries(Object.entries(FAULTS).map(([name, [text]]) => [name, text]))
+    const environment = Object.fromEntries(Object.entries(INVALID_VALUES).map(([name, [text]]) => [name, text]))
 
-    t.same(namesIn(errorsOf(environment)).sort(), Object.keys(FAULTS).sort())
+    t.same(namesIn(gatewaySettingsErrors(environment)).sort(), Object.keys(INVALID_VALUES).sort())
   })
 })
 
@@ -161,23 +153,23 @@ t.test('production', async (t) => {
   const { BACKEND_URL, API_SECRET } = PRODUCTION
 
   t.test('production requires BACKEND_URL and API_SECRET only', async (t) => {
-    t.same(errorsOf({ NODE_ENV: 'production' }), [
+    t.same(gatewaySettingsErrors({ NODE_ENV: 'production' }), [
       'BACKEND_URL is required in production',
       'API_SECRET is required in production'
     ])
-    t.same(errorsOf({ NODE_ENV: 'production', BACKEND_URL: '', API_SECRET: ' ' }).length, 2, 'an empty one is none')
-    t.same(errorsOf({ NODE_ENV: 'production', BACKEND_URL, API_SECRET }), [])
+    t.same(gatewaySettingsErrors({ NODE_ENV: 'production', BACKEND_URL: '', API_SECRET: ' ' }).length, 2, 'an empty one is none')
+    t.same(gatewaySettingsErrors({ NODE_ENV: 'production', BACKEND_URL, API_SECRET }), [])
   })
 
   t.test('missing and malformed settings are reported together', async (t) => {
-    t.same(namesIn(errorsOf({ NODE_ENV: 'production', BACKEND_URL, GATEWAY_PORT: 'http', LOG_LEVEL: 'loud' })), [
+    t.same(namesIn(gatewaySettingsErrors({ NODE_ENV: 'production', BACKEND_URL, GATEWAY_PORT: 'http', LOG_LEVEL: 'loud' })), [
       'GATEWAY_PORT',
       'LOG_LEVEL',
       'API_SECRET'
     ])
   })
 
-  const SECRETS: readonly (readonly [secret: string, errors: readonly string[], why: string])[] = [
+  const SECRETS: readonly (readonly [secret: string, errors: readonly string[], title: string])[] = [
     ['hunter2', ['API_SECRET must have at least 32 characters in production'], 'short'],
     ['0123456789abcdef0123456789abcde', ['API_SECRET must have at least 32 characters in production'], 'one short'],
     ['a'.repeat(64), ['API_SECRET is too easy to guess: use at least 4 different characters'], 'one character'],
@@ -190,17 +182,17 @@ t.test('production', async (t) => {
     ['0123456789abcdef0123456789abcdef', [], 'just long enough'],
     ['abcd'.repeat(8), [], 'four different characters']
   ]
-  for (const [secret, errors, why] of SECRETS) {
-    t.test(`production ${errors.length > 0 ? 'rejects' : 'accepts'} a secret with ${why}`, async (t) => {
-      t.same(errorsOf({ NODE_ENV: 'production', BACKEND_URL, API_SECRET: secret }), errors)
+  for (const [secret, errors, title] of SECRETS) {
+    t.test(`production ${errors.length > 0 ? 'rejects' : 'accepts'} a secret with ${title}`, async (t) => {
+      t.same(gatewaySettingsErrors({ NODE_ENV: 'production', BACKEND_URL, API_SECRET: secret }), errors)
     })
   }
 
   t.test('API_SECRET_PREVIOUS has the same minimum strength as API_SECRET', async (t) => {
-    t.same(errorsOf({ ...PRODUCTION, API_SECRET_PREVIOUS: 'hunter2' }), [
+    t.same(gatewaySettingsErrors({ ...PRODUCTION, API_SECRET_PREVIOUS: 'hunter2' }), [
       'API_SECRET_PREVIOUS must have at least 32 characters in production'
     ])
-    t.same(errorsOf({ NODE_ENV: 'production', BACKEND_URL, API_SECRET_PREVIOUS: 'hunter2' }), [
+    t.same(gatewaySettingsErrors({ NODE_ENV: 'production', BACKEND_URL, API_SECRET_PREVIOUS: 'hunter2' }), [
       'API_SECRET is required in production',
       'API_SECRET_PREVIOUS must have at least 32 characters in production'
     ])
@@ -216,13 +208,13 @@ t.test('production', async (t) => {
   t.test('an unreadable secret file is reported once', async (t) => {
     const environment = { NODE_ENV: 'production', BACKEND_URL, API_SECRET_FILE: join(t.testdir(), 'missing') }
 
-    t.same(errorsOf(environment), ['API_SECRET_FILE must name a readable file (ENOENT)'])
+    t.same(gatewaySettingsErrors(environment), ['API_SECRET_FILE must name a readable file (ENOENT)'])
   })
 
   t.test('a weak secret in a file is rejected', async (t) => {
     const file = join(t.testdir({ secret: 'hunter2\n' }), 'secret')
 
-    t.same(errorsOf({ NODE_ENV: 'production', BACKEND_URL, API_SECRET_FILE: file }), [
+    t.same(gatewaySettingsErrors({ NODE_ENV: 'production', BACKEND_URL, API_SECRET_FILE: file }), [
       'API_SECRET must have at least 32 characters in production'
     ])
   })
@@ -277,7 +269,7 @@ for (const environment of [undefined, 'development', 'test']) {
 const EFFECTS: readonly (readonly [
   name: string,
   text: string,
-  of: (config: GatewayConfig) => unknown,
+  read: (config: GatewayConfig) => unknown,
   value: unknown
 ])[] = [
   ['GATEWAY_HOST', '0.0.0.0', (config) => config.listen.host, '0.0.0.0'],
@@ -332,19 +324,19 @@ const EFFECTS: readonly (readonly [
 ]
 
 t.test('a setting', async (t) => {
-  for (const [name, text, of, value] of EFFECTS) {
+  for (const [name, text, read, value] of EFFECTS) {
     t.test(`${name}=${text} changes the configuration`, async (t) => {
-      t.same(of(gatewayConfig({ [name]: text })), value)
-      t.notSame(of(gatewayConfig({})), value, 'which is not the default')
+      t.same(read(gatewayConfig({ [name]: text })), value)
+      t.notSame(read(gatewayConfig({})), value, 'which is not the default')
     })
   }
 })
 
 t.test('a path in the access lists is rejected if it is in two of them, or always public', async (t) => {
-  t.same(errorsOf({ GATEWAY_PUBLIC_PATHS: '/api/a', GATEWAY_ADMIN_PATHS: '/api/b,/api/a' }), [
+  t.same(gatewaySettingsErrors({ GATEWAY_PUBLIC_PATHS: '/api/a', GATEWAY_ADMIN_PATHS: '/api/b,/api/a' }), [
     'GATEWAY_ADMIN_PATHS must not contain /api/a, which is also in GATEWAY_PUBLIC_PATHS'
   ])
-  t.same(errorsOf({ GATEWAY_STRICT_PATHS: '/api/auth/sessions' }), [
+  t.same(gatewaySettingsErrors({ GATEWAY_STRICT_PATHS: '/api/auth/sessions' }), [
     'GATEWAY_STRICT_PATHS must not contain /api/auth/sessions: /api/auth is always public'
   ])
 })

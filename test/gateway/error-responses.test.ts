@@ -1,8 +1,11 @@
 import { once } from 'node:events'
-import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { Agent, type ClientRequest, request as httpRequest, type ServerResponse } from 'node:http'
+import { createServer, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { createAppToken } from '../../src/shared/app-token.js'
+import { urlOf } from '../helper/address.js'
+import { responseOf } from '../helper/exact-http.js'
 import { apiKey, borrowGateway, browserHeaders, startGateway, type TestGateway, tokenOf } from '../helper/gateway.js'
 import { type HttpResponse, sendRaw } from '../helper/http.js'
 import type { RecordingBackend } from '../helper/recording-backend.js'
@@ -39,7 +42,7 @@ const isErrorResponse = (
 interface Case {
   readonly code: string
   readonly status: number
-  readonly of: string
+  readonly title: string
   readonly request: (gateway: TestGateway) => Promise<HttpResponse>
   readonly env?: Record<string, string>
   readonly exchange?: NonNullable<Parameters<typeof startGateway>[1]>['exchange']
@@ -70,27 +73,27 @@ const json = { 'content-type': 'application/json' }
 const bearerWanted = { 'www-authenticate': /^Bearer/ }
 
 const CASES: readonly Case[] = [
-  { code: 'MALFORMED_REQUEST', status: 400, of: 'bytes that are not HTTP', request: raw('hello there\r\n\r\n') },
+  { code: 'MALFORMED_REQUEST', status: 400, title: 'bytes that are not HTTP', request: raw('hello there\r\n\r\n') },
   {
     code: 'MALFORMED_REQUEST',
     status: 400,
-    of: 'no Host header',
+    title: 'no Host header',
     request: raw('GET /api/zones HTTP/1.1\r\nConnection: close\r\n\r\n')
   },
   {
     code: 'MALFORMED_REQUEST',
     status: 400,
-    of: 'two Host headers',
+    title: 'two Host headers',
     request: raw('GET /api/zones HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n')
   },
-  { code: 'AMBIGUOUS_PATH', status: 400, of: 'a double slash', request: get('/api//zones') },
-  { code: 'AMBIGUOUS_PATH', status: 400, of: 'broken encoding', request: get('/api/%zz') },
-  { code: 'MALFORMED_BODY', status: 400, of: 'JSON that is none', request: post('/nowhere', json, '{"a":') },
-  { code: 'MALFORMED_BODY', status: 400, of: 'JSON that is empty', request: post('/nowhere', json, '') },
+  { code: 'AMBIGUOUS_PATH', status: 400, title: 'a double slash', request: get('/api//zones') },
+  { code: 'AMBIGUOUS_PATH', status: 400, title: 'broken encoding', request: get('/api/%zz') },
+  { code: 'MALFORMED_BODY', status: 400, title: 'JSON that is none', request: post('/nowhere', json, '{"a":') },
+  { code: 'MALFORMED_BODY', status: 400, title: 'JSON that is empty', request: post('/nowhere', json, '') },
   {
     code: 'VALIDATION_FAILED',
     status: 400,
-    of: 'a body that does not fit its schema',
+    title: 'a body that does not fit its schema',
     request: post('/api/zones', { ...browserHeaders(), ...json }, '{"name":7,"color":{}}'),
     details: [
       { path: '/name', message: 'must be string' },
@@ -100,49 +103,49 @@ const CASES: readonly Case[] = [
   {
     code: 'UNAUTHENTICATED',
     status: 401,
-    of: 'a strict path without a token',
+    title: 'a strict path without a token',
     request: get('/api/audit/logs'),
     headers: bearerWanted
   },
   {
     code: 'UNAUTHENTICATED',
     status: 401,
-    of: 'a mutation with a forged token',
+    title: 'a mutation with a forged token',
     request: post('/api/zones', browserHeaders('not.a.token')),
     headers: bearerWanted
   },
   {
     code: 'TOKEN_EXPIRED',
     status: 401,
-    of: 'a token past its expiry',
+    title: 'a token past its expiry',
     request: post('/api/zones', browserHeaders(expiredToken())),
     headers: bearerWanted
   },
   {
     code: 'FORBIDDEN',
     status: 403,
-    of: 'a user without the admin role',
+    title: 'a user without the admin role',
     request: get('/api/admin/users', browserHeaders(tokenOf('operator')))
   },
-  { code: 'CSRF_MISMATCH', status: 403, of: 'a mutation without the token pair', request: post('/api/zones') },
+  { code: 'CSRF_MISMATCH', status: 403, title: 'a mutation without the token pair', request: post('/api/zones') },
   {
     code: 'ORIGIN_REFUSED',
     status: 403,
-    of: 'a mutation from a foreign page',
+    title: 'a mutation from a foreign page',
     request: post('/api/zones', { ...browserHeaders(), origin: 'https://evil.example' })
   },
-  { code: 'NOT_FOUND', status: 404, of: 'an unknown page', request: get('/nowhere') },
+  { code: 'NOT_FOUND', status: 404, title: 'an unknown page', request: get('/nowhere') },
   {
     code: 'METHOD_NOT_ALLOWED',
     status: 405,
-    of: 'a method that is not forwarded',
+    title: 'a method that is not forwarded',
     request: ({ send }) => send('/api/zones', { method: 'PROPFIND' }),
     headers: { allow: 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT' }
   },
   {
     code: 'REQUEST_TIMEOUT',
     status: 408,
-    of: 'headers that do not end in time',
+    title: 'headers that do not end in time',
     // The error of Node's connection check, without waiting for its interval.
     request: ({ url, gateway: { app } }) => {
       const timeout = Object.assign(new Error('Request timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
@@ -151,29 +154,29 @@ const CASES: readonly Case[] = [
     },
     headers: { connection: 'close' }
   },
-  { code: 'URI_TOO_LONG', status: 414, of: 'an address that is too long', request: get(`/api/${'a'.repeat(9000)}`) },
+  { code: 'URI_TOO_LONG', status: 414, title: 'an address that is too long', request: get(`/api/${'a'.repeat(9000)}`) },
   {
     code: 'URI_TOO_LONG',
     status: 414,
-    of: 'a request line that the parser gives up on',
+    title: 'a request line that the parser gives up on',
     request: raw(`GET /api/${'a'.repeat(40_000)} HTTP/1.1\r\nHost: a\r\n\r\n`)
   },
   {
     code: 'UNSUPPORTED_MEDIA_TYPE',
     status: 415,
-    of: 'a content type that is none',
+    title: 'a content type that is none',
     request: post('/api/zones', { ...browserHeaders(), 'content-type': 'garbage;;' })
   },
   {
     code: 'EXPECTATION_FAILED',
     status: 417,
-    of: 'an expectation that cannot be met',
+    title: 'an expectation that cannot be met',
     request: raw('GET /api/zones HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n')
   },
   {
     code: 'RATE_LIMITED',
     status: 429,
-    of: 'a sixth login attempt',
+    title: 'a sixth login attempt',
     request: async (gateway) => {
       for (let attempt = 1; attempt <= 5; attempt++) await post('/api/auth/login')(gateway)
       return post('/api/auth/login')(gateway)
@@ -188,13 +191,13 @@ const CASES: readonly Case[] = [
   {
     code: 'HEADERS_TOO_LARGE',
     status: 431,
-    of: 'headers that are too large',
+    title: 'headers that are too large',
     request: raw(`GET /api/zones HTTP/1.1\r\nHost: a\r\nX-Big: ${'a'.repeat(40_000)}\r\n\r\n`)
   },
   {
     code: 'INTERNAL',
     status: 500,
-    of: 'a fault of our own',
+    title: 'a fault of our own',
     request: get('/api/zones'),
     exchange: {
       exchange: async () => {
@@ -205,15 +208,15 @@ const CASES: readonly Case[] = [
   {
     code: 'BACKEND_UNREACHABLE',
     status: 502,
-    of: 'a backend that is gone',
+    title: 'a backend that is gone',
     request: get('/api/zones'),
     env: { BACKEND_URL: 'http://127.0.0.1:1' }
   }
 ]
 
 t.test('error responses', async (t) => {
-  for (const { code, status, of, request, env, exchange, headers = {}, details } of CASES) {
-    t.test(`the response is ${status} ${code} for ${of}`, async (t) => {
+  for (const { code, status, title, request, env, exchange, headers = {}, details } of CASES) {
+    t.test(`the response is ${status} ${code} for ${title}`, async (t) => {
       const gateway = await startGateway(t, { ...(env && { env }), ...(exchange && { exchange }) })
 
       const response = await request(gateway)
@@ -259,13 +262,13 @@ const startRawBackend = async (t: Test, onConnection: (socket: Socket) => void):
     for (const socket of sockets) socket.destroy()
     server.close()
   })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return urlOf(server)
 }
 
 const onRequest = (act: (socket: Socket) => void) => (socket: Socket) => void socket.once('data', () => act(socket))
 const respondAndEnd = (bytes: string) => onRequest((socket) => socket.end(bytes))
 
-const BROKEN_BACKENDS: readonly (readonly [of: string, onConnection: (socket: Socket) => void])[] = [
+const BROKEN_BACKENDS: readonly (readonly [title: string, onConnection: (socket: Socket) => void])[] = [
   ['resets the connection at once', (socket) => socket.resetAndDestroy()],
   ['resets the connection when it has the request', onRequest((socket) => socket.resetAndDestroy())],
   ['closes the connection at once', (socket) => socket.end()],
@@ -286,8 +289,8 @@ const BROKEN_BACKENDS: readonly (readonly [of: string, onConnection: (socket: So
 ]
 
 t.test('BACKEND_UNREACHABLE', async (t) => {
-  for (const [of, onConnection] of BROKEN_BACKENDS) {
-    t.test(`BACKEND_UNREACHABLE is the response if the backend ${of}`, async (t) => {
+  for (const [title, onConnection] of BROKEN_BACKENDS) {
+    t.test(`BACKEND_UNREACHABLE is the response if the backend ${title}`, async (t) => {
       const { send, logs } = await startGateway(t, { env: { BACKEND_URL: await startRawBackend(t, onConnection) } })
 
       const response = await send('/api/zones')
@@ -300,7 +303,7 @@ t.test('BACKEND_UNREACHABLE', async (t) => {
       )
     })
 
-    t.test(`a mutation is sent once and gets BACKEND_UNREACHABLE if the backend ${of}`, async (t) => {
+    t.test(`a mutation is sent once and gets BACKEND_UNREACHABLE if the backend ${title}`, async (t) => {
       let connections = 0
       const url = await startRawBackend(t, (socket) => {
         connections += 1
@@ -328,29 +331,32 @@ t.test('BACKEND_UNREACHABLE', async (t) => {
 })
 
 t.test('BACKEND_TIMEOUT', async (t) => {
-  const SLOW_BACKENDS: readonly (readonly [of: string, bytes: string])[] = [
+  const SLOW_BACKENDS: readonly (readonly [title: string, bytes: string])[] = [
     ['says nothing', ''],
     ['stops in the middle of the headers', 'HTTP/1.1 200 OK\r\nX-Begun: yes\r\n'],
     ['responds only with 102 Processing', 'HTTP/1.1 102 Processing\r\n\r\n']
   ]
-  for (const [of, bytes] of SLOW_BACKENDS) {
-    t.test(`BACKEND_TIMEOUT is the response if the backend ${of}, and the backend request is cancelled`, async (t) => {
-      const closed: Promise<unknown>[] = []
-      const url = await startRawBackend(t, (socket) => {
-        closed.push(new Promise((resolve) => socket.once('close', resolve)))
-        onRequest(() => socket.write(bytes))(socket)
-      })
-      const { send, logs } = await startGateway(t, { env: { BACKEND_URL: url, BACKEND_TIMEOUT_MS: '500' } })
+  for (const [title, bytes] of SLOW_BACKENDS) {
+    t.test(
+      `BACKEND_TIMEOUT is the response if the backend ${title}, and the backend request is cancelled`,
+      async (t) => {
+        const closed: Promise<unknown>[] = []
+        const url = await startRawBackend(t, (socket) => {
+          closed.push(new Promise((resolve) => socket.once('close', resolve)))
+          onRequest(() => socket.write(bytes))(socket)
+        })
+        const { send, logs } = await startGateway(t, { env: { BACKEND_URL: url, BACKEND_TIMEOUT_MS: '500' } })
 
-      const response = await send('/api/zones')
+        const response = await send('/api/zones')
 
-      isErrorResponse(t, response, 504, 'BACKEND_TIMEOUT')
-      t.match(
-        logs.filter(({ msg }) => msg === 'request failed'),
-        [{ level: 50, code: 'BACKEND_TIMEOUT', requestId: response.json().requestId }]
-      )
-      t.equal((await Promise.all(closed)).length, 1, 'one connection, which is closed')
-    })
+        isErrorResponse(t, response, 504, 'BACKEND_TIMEOUT')
+        t.match(
+          logs.filter(({ msg }) => msg === 'request failed'),
+          [{ level: 50, code: 'BACKEND_TIMEOUT', requestId: response.json().requestId }]
+        )
+        t.equal((await Promise.all(closed)).length, 1, 'one connection, which is closed')
+      }
+    )
   }
 
   t.test('a backend timeout during a response cuts it off', async (t) => {
@@ -367,15 +373,15 @@ t.test('BACKEND_TIMEOUT', async (t) => {
 
 /** A backend that holds requests until the test releases them. */
 const holdRequests = (backend: RecordingBackend) => {
-  const held: ServerResponse[] = []
+  const pending: ServerResponse[] = []
   const waiters: (() => void)[] = []
   backend.respond = (_request, response) => {
-    held.push(response)
+    pending.push(response)
     for (const wake of waiters.splice(0)) wake()
   }
   return async (count: number): Promise<ServerResponse[]> => {
-    while (held.length < count) await new Promise<void>((resolve) => waiters.push(resolve))
-    return held
+    while (pending.length < count) await new Promise<void>((resolve) => waiters.push(resolve))
+    return pending
   }
 }
 
@@ -399,9 +405,9 @@ t.test('OVERLOADED', async (t) => {
 
   t.test('OVERLOADED is the response while the maximum number of requests is in flight', async (t) => {
     const gateway = await startGateway(t, FULL)
-    const held = holdRequests(gateway.backend)
+    const pending = holdRequests(gateway.backend)
     const earlier = [gateway.send('/api/zones/1'), gateway.send('/api/zones/2')]
-    await held(2)
+    await pending(2)
 
     const reply = await gateway.send('/api/zones/3')
 
@@ -414,7 +420,7 @@ t.test('OVERLOADED', async (t) => {
       [],
       'and not written about'
     )
-    for (const response of await held(2)) response.end('{}')
+    for (const response of await pending(2)) response.end('{}')
     t.same(
       (await Promise.all(earlier)).map(({ status }) => status),
       [200, 200],
@@ -424,9 +430,9 @@ t.test('OVERLOADED', async (t) => {
 
   t.test('OVERLOADED ends when an earlier request completes', async (t) => {
     const gateway = await startGateway(t, FULL)
-    const held = holdRequests(gateway.backend)
+    const pending = holdRequests(gateway.backend)
     const earlier = [gateway.send('/api/zones/1'), gateway.send('/api/zones/2')]
-    const [first] = await held(2)
+    const [first] = await pending(2)
 
     gateway.backend.respond = (_request, response) => response.end('{}')
     first?.end('{}')
@@ -437,10 +443,10 @@ t.test('OVERLOADED', async (t) => {
 
   t.test('OVERLOADED ends when earlier requests fail', async (t) => {
     const gateway = await startGateway(t, FULL)
-    const held = holdRequests(gateway.backend)
+    const pending = holdRequests(gateway.backend)
     const earlier = [gateway.send('/api/zones/1'), gateway.send('/api/zones/2')]
 
-    for (const { socket } of await held(2)) socket?.destroy()
+    for (const { socket } of await pending(2)) socket?.destroy()
     for (const { status } of await Promise.all(earlier)) t.equal(status, 502)
     gateway.backend.respond = (_request, response) => response.end('{}')
 
@@ -449,9 +455,9 @@ t.test('OVERLOADED', async (t) => {
 
   t.test('OVERLOADED ends when browsers disconnect before their response', async (t) => {
     const gateway = await startGateway(t, FULL)
-    const held = holdRequests(gateway.backend)
+    const pending = holdRequests(gateway.backend)
     const browsers = [browse(gateway, '/api/zones/1'), browse(gateway, '/api/zones/2')]
-    const closed = (await held(2)).map((response) => once(response, 'close'))
+    const closed = (await pending(2)).map((response) => once(response, 'close'))
 
     for (const browser of browsers) browser.destroy()
     await Promise.all(closed)
@@ -466,11 +472,11 @@ t.test('OVERLOADED', async (t) => {
 
   t.test('OVERLOADED ends when a browser disconnects during its response', async (t) => {
     const gateway = await startGateway(t, { env: { GATEWAY_MAX_IN_FLIGHT: '1' } })
-    const held = holdRequests(gateway.backend)
+    const pending = holdRequests(gateway.backend)
     const browser = browse(gateway, '/api/zones/1')
-    const [response] = await held(1)
+    const [response] = await pending(1)
     response?.write('half')
-    const [begun] = (await once(browser, 'response')) as [IncomingMessage]
+    const begun = await responseOf(browser)
     begun.on('error', () => undefined)
 
     const closed = response && once(response, 'close')
@@ -514,14 +520,14 @@ t.test('OVERLOADED', async (t) => {
 
   t.test('OVERLOADED does not apply to health checks and paths outside /api', async (t) => {
     const gateway = await startGateway(t, FULL)
-    const held = holdRequests(gateway.backend)
+    const pending = holdRequests(gateway.backend)
     const earlier = [gateway.send('/api/zones/1'), gateway.send('/api/zones/2')]
-    await held(2)
+    await pending(2)
 
     t.equal((await gateway.send('/api/health')).status, 200)
     t.equal((await gateway.send('/nowhere')).status, 404)
     t.equal((await gateway.send('/api/healthy')).status, 503, 'a path with the same beginning is not a health check')
-    for (const response of await held(2)) response.end('{}')
+    for (const response of await pending(2)) response.end('{}')
     await Promise.all(earlier)
   })
 })
@@ -534,10 +540,9 @@ t.test('BODY_TOO_LARGE', async (t) => {
   const upload = ({ url }: TestGateway, headers: Record<string, string>): ClientRequest =>
     httpRequest(`${url}/api/unknown`, { method: 'POST', headers: { ...browserHeaders(), ...headers }, agent })
 
-  const responseOf = async (request: ClientRequest): Promise<HttpResponse> => {
-    const [response] = (await once(request, 'response')) as [IncomingMessage]
-    let body = ''
-    for await (const chunk of response) body += chunk
+  const wholeResponse = async (request: ClientRequest): Promise<HttpResponse> => {
+    const response = await responseOf(request)
+    const body = await text(response)
     const { statusCode = 0, headers } = response
     return { status: statusCode, headers, body, json: () => JSON.parse(body), code: '' }
   }
@@ -547,7 +552,7 @@ t.test('BODY_TOO_LARGE', async (t) => {
     const request = upload(gateway, { 'content-length': '1025' })
     request.flushHeaders()
 
-    const response = await responseOf(request)
+    const response = await wholeResponse(request)
 
     isErrorResponse(t, response, 413, 'BODY_TOO_LARGE')
     t.equal(response.headers.connection, 'close')
@@ -565,7 +570,7 @@ t.test('BODY_TOO_LARGE', async (t) => {
     request.write('a'.repeat(1000))
     request.write('a'.repeat(25))
 
-    const response = await responseOf(request)
+    const response = await wholeResponse(request)
 
     isErrorResponse(t, response, 413, 'BODY_TOO_LARGE')
     t.equal(response.headers.connection, 'close')
@@ -573,17 +578,17 @@ t.test('BODY_TOO_LARGE', async (t) => {
     request.destroy()
   })
 
-  for (const [of, headers] of [
+  for (const [title, headers] of [
     ['with a length', { 'content-length': '1024' }],
     ['without a length', { 'transfer-encoding': 'chunked' }]
   ] as const) {
-    t.test(`a body of exactly the limit ${of} is accepted`, async (t) => {
+    t.test(`a body of exactly the limit ${title} is accepted`, async (t) => {
       const gateway = await startGateway(t, LIMIT)
       const request = upload(gateway, headers)
       request.write('a'.repeat(1000))
       request.end('b'.repeat(24))
 
-      const response = await responseOf(request)
+      const response = await wholeResponse(request)
       t.equal(response.status, 200)
       t.equal(response.headers.connection, 'keep-alive')
       t.equal(gateway.backend.requests[0]?.body, 'a'.repeat(1000) + 'b'.repeat(24))
@@ -600,15 +605,15 @@ t.test('BODY_TOO_LARGE', async (t) => {
 })
 
 t.test('an error of the backend', async (t) => {
-  const BODIES: readonly (readonly [of: string, contentType: string, bytes: Buffer])[] = [
+  const BODIES: readonly (readonly [title: string, contentType: string, bytes: Buffer])[] = [
     ['JSON with odd spacing', 'application/json', Buffer.from('{ "error" :\t"n\\u00e4ive" }\r\n\r\n')],
     ['text in an old encoding', 'text/plain; charset=iso-8859-1', Buffer.from('na\xefve', 'latin1')],
     ['arbitrary bytes', 'application/x-thing', Buffer.from([0, 255, 254, 13, 10, 0, 128])],
     ['nothing', 'text/plain', Buffer.alloc(0)]
   ]
   for (const status of [400, 401, 403, 404, 405, 409, 413, 418, 422, 429, 500, 501, 502, 503, 504, 599]) {
-    for (const [of, contentType, bytes] of BODIES) {
-      t.test(`an error response of the backend is forwarded unchanged: ${status} with ${of}`, async (t) => {
+    for (const [title, contentType, bytes] of BODIES) {
+      t.test(`an error response of the backend is forwarded unchanged: ${status} with ${title}`, async (t) => {
         const { url, backend } = await borrowGateway(t)
         backend.respond = (_request, response) =>
           response.writeHead(status, { 'content-type': contentType, 'retry-after': '7', 'x-mine': 'yes' }).end(bytes)
@@ -644,9 +649,9 @@ const PATIENT = { BACKEND_TIMEOUT_MS: '600000' }
 t.test('a browser that disconnects', async (t) => {
   t.test('the backend request is cancelled if the browser disconnects before the response', async (t) => {
     const gateway = await startGateway(t, { env: PATIENT })
-    const held = holdRequests(gateway.backend)
+    const pending = holdRequests(gateway.backend)
     const browser = browse(gateway, '/api/zones')
-    const [response] = await held(1)
+    const [response] = await pending(1)
 
     const aborted = new Promise<void>((resolve) => response?.once('close', resolve))
     browser.destroy()
@@ -657,11 +662,11 @@ t.test('a browser that disconnects', async (t) => {
 
   t.test('the backend request is cancelled if the browser disconnects during the response', async (t) => {
     const gateway = await startGateway(t, { env: PATIENT })
-    const held = holdRequests(gateway.backend)
+    const pending = holdRequests(gateway.backend)
     const browser = browse(gateway, '/api/zones')
-    const [response] = await held(1)
+    const [response] = await pending(1)
     response?.write('half')
-    const [begun] = (await once(browser, 'response')) as [IncomingMessage]
+    const begun = await responseOf(browser)
     begun.on('error', () => undefined)
 
     const aborted = new Promise<void>((resolve) => response?.once('close', resolve))
@@ -695,11 +700,11 @@ t.test('a browser that disconnects', async (t) => {
 
   t.test('a browser that disconnects does not affect requests of others', async (t) => {
     const gateway = await startGateway(t, { env: PATIENT })
-    const held = holdRequests(gateway.backend)
+    const pending = holdRequests(gateway.backend)
     const browser = browse(gateway, '/api/zones/1')
-    const [first] = await held(1)
+    const [first] = await pending(1)
     const other = gateway.send('/api/zones/2')
-    const [, second] = await held(2)
+    const [, second] = await pending(2)
 
     const aborted = new Promise<void>((resolve) => first?.once('close', resolve))
     browser.destroy()

@@ -85,16 +85,16 @@ for (const [code, status, request, env = {}] of REJECTED) {
   )
 }
 
-for (const [of, path, type] of [
+for (const [target, path, type] of [
   ['a typed route', '/api/zones', 'application/json'],
   ['the catch-all', '/api/unknown', 'application/json'],
   ['an upload', '/api/floors/7/upload', 'multipart/form-data; boundary=b']
-]) {
-  t.test(`a request with Expect: 100-continue to ${of} gets 100 Continue and is served`, async (t) => {
+] as const) {
+  t.test(`a request with Expect: 100-continue to ${target} gets 100 Continue and is served`, async (t) => {
     const { url, backend } = await startGateway(t)
     const connection = await openConnection(t, url)
 
-    connection.socket.write(head('POST', path as string, { ...json(), 'content-type': type as string }))
+    connection.socket.write(head('POST', path, { ...json(), 'content-type': type }))
     await connection.receives(CONTINUE)
     t.equal(connection.text, CONTINUE)
     connection.socket.write(BODY)
@@ -128,11 +128,11 @@ t.test('a chunked body after 100 Continue arrives complete', async (t) => {
 t.test('no 100 Continue is sent while no backend connection is free', async (t) => {
   const { url, backend, send } = await startGateway(t, { env: { BACKEND_CONNECTIONS: '1' } })
   const respond = backend.respond
-  const held = new Promise<ServerResponse>((resolve) => {
+  const pending = new Promise<ServerResponse>((resolve) => {
     backend.respond = (_request, response) => resolve(response)
   })
   const first = send('/api/zones/1')
-  const response = await held
+  const response = await pending
   backend.respond = respond
   const connection = await openConnection(t, url)
 

@@ -1,9 +1,10 @@
 import { once } from 'node:events'
-import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
+import { request as httpRequest, type ServerResponse } from 'node:http'
 import t from 'tap'
 import { createLogger } from '../../src/shared/logger.js'
+import { responseOf } from '../helper/exact-http.js'
 import { browserHeaders, startGateway, type TestGateway, tokenOf } from '../helper/gateway.js'
-import { sendRaw } from '../helper/http.js'
+import { type HttpResponse, sendRaw } from '../helper/http.js'
 
 const SECRET = 's3cr3t'
 const INFO = 30
@@ -22,7 +23,7 @@ const SECRET_FIELDS = [
 ]
 
 /** Positions of a field in a log object. */
-const SHAPES: readonly (readonly [where: string, of: (field: object) => object])[] = [
+const SHAPES: readonly (readonly [position: string, objectWith: (field: object) => object])[] = [
   ['at the top', (field) => field],
   ['one step down', (field) => ({ user: field })],
   ['among headers', (field) => ({ headers: field })],
@@ -46,11 +47,11 @@ const memoryLog = () => {
 
 t.test('a log line', async (t) => {
   for (const field of SECRET_FIELDS) {
-    for (const [where, of] of SHAPES) {
-      t.test(`a log line redacts ${field} ${where}`, async (t) => {
+    for (const [position, objectWith] of SHAPES) {
+      t.test(`a log line redacts ${field} ${position}`, async (t) => {
         const { log, written } = memoryLog()
 
-        log.info(of({ [field]: SECRET, other: 'shown' }), 'message')
+        log.info(objectWith({ [field]: SECRET, other: 'shown' }), 'message')
 
         t.notMatch(written.text, SECRET)
         t.match(written.text, `"${field}":"[redacted]"`)
@@ -114,10 +115,10 @@ const SECRET_HEADERS = {
 
 const signedIn = { ...SECRET_HEADERS, cookie: `auth_token=${tokenOf('operator')}; csrf_token=${SECRET}` }
 
-interface RequestCase {
-  readonly of: string
+interface RequestCase<Response = unknown> {
+  readonly name: string
   readonly env?: Record<string, string>
-  readonly request: (gateway: TestGateway) => Promise<unknown>
+  readonly request: (gateway: TestGateway) => Promise<Response>
 }
 
 const withBackend =
@@ -135,10 +136,10 @@ const raw =
       `${requestLine}\r\nHost: gateway\r\nConnection: close\r\nCookie: auth_token=${SECRET}\r\n${headerLines}\r\n`
     )
 
-const SECRET_KEEPERS: readonly RequestCase[] = [
-  { of: 'a read', request: ({ send }) => send(`/api/zones${SECRET_QUERY}`, { headers: SECRET_HEADERS }) },
+const SECRET_REQUESTS: readonly RequestCase[] = [
+  { name: 'a read', request: ({ send }) => send(`/api/zones${SECRET_QUERY}`, { headers: SECRET_HEADERS }) },
   {
-    of: 'a change',
+    name: 'a change',
     request: ({ send }) =>
       send(`/api/unknown${SECRET_QUERY}`, {
         method: 'POST',
@@ -147,64 +148,67 @@ const SECRET_KEEPERS: readonly RequestCase[] = [
       })
   },
   {
-    of: 'a login',
+    name: 'a login',
     request: ({ send }) =>
       send('/api/auth/login', { method: 'POST', headers: SECRET_HEADERS, body: JSON.stringify({ password: SECRET }) })
   },
   {
-    of: 'a change with a token that is not one',
+    name: 'a change with a token that is not one',
     request: ({ send }) => send(`/api/zones${SECRET_QUERY}`, { method: 'DELETE', headers: SECRET_HEADERS })
   },
-  { of: 'a denied read', request: ({ send }) => send(`/api/admin/users${SECRET_QUERY}`, { headers: SECRET_HEADERS }) },
   {
-    of: 'a change without a CSRF token',
+    name: 'a denied read',
+    request: ({ send }) => send(`/api/admin/users${SECRET_QUERY}`, { headers: SECRET_HEADERS })
+  },
+  {
+    name: 'a change without a CSRF token',
     request: ({ send }) =>
       send(`/api/zones${SECRET_QUERY}`, { method: 'POST', headers: { ...SECRET_HEADERS, 'x-csrf-token': 'other' } })
   },
-  { of: 'an unknown page', request: ({ send }) => send(`/nowhere${SECRET_QUERY}`, { headers: SECRET_HEADERS }) },
-  { of: 'an ambiguous path', request: ({ send }) => send(`/api//zones${SECRET_QUERY}`, { headers: SECRET_HEADERS }) },
-  { of: 'a path that cannot be decoded', request: ({ send }) => send(`/api/%zz${SECRET_QUERY}`) },
-  { of: 'an address that is too long', request: ({ send }) => send(`/api/zones?token=${SECRET.repeat(2000)}`) },
+  { name: 'an unknown page', request: ({ send }) => send(`/nowhere${SECRET_QUERY}`, { headers: SECRET_HEADERS }) },
+  { name: 'an ambiguous path', request: ({ send }) => send(`/api//zones${SECRET_QUERY}`, { headers: SECRET_HEADERS }) },
+  { name: 'a path that cannot be decoded', request: ({ send }) => send(`/api/%zz${SECRET_QUERY}`) },
+  { name: 'an address that is too long', request: ({ send }) => send(`/api/zones?token=${SECRET.repeat(2000)}`) },
   {
-    of: 'headers that are too large',
+    name: 'headers that are too large',
     request: raw('GET /api/zones HTTP/1.1', `X-Api-Key: ${SECRET.repeat(5000)}\r\n`)
   },
-  { of: 'bytes that are not HTTP', request: raw(`GET /api/zones${SECRET_QUERY}`) },
-  { of: 'an expectation', request: raw(`GET /api/zones${SECRET_QUERY} HTTP/1.1`, `Expect: ${SECRET}\r\n`) },
-  { of: 'a request id that is not sane', request: raw('GET /api/zones HTTP/1.1', `X-Request-Id: ${SECRET} x\r\n`) },
+  { name: 'bytes that are not HTTP', request: raw(`GET /api/zones${SECRET_QUERY}`) },
+  { name: 'an expectation', request: raw(`GET /api/zones${SECRET_QUERY} HTTP/1.1`, `Expect: ${SECRET}\r\n`) },
+  { name: 'a request id that is not sane', request: raw('GET /api/zones HTTP/1.1', `X-Request-Id: ${SECRET} x\r\n`) },
   {
-    of: 'a backend that sets cookies',
+    name: 'a backend that sets cookies',
     request: withBackend((_request, response) =>
       response.setHeader('set-cookie', `session=${SECRET}`).end(JSON.stringify({ token: SECRET }))
     )
   },
   {
-    of: 'a backend error',
+    name: 'a backend error',
     request: withBackend((_request, response) => response.writeHead(500, { 'x-token': SECRET }).end(SECRET))
   },
   {
-    of: 'a backend with a malformed response',
+    name: 'a backend with a malformed response',
     request: withBackend((_request, { socket }) =>
       socket?.end(`HTTP/1.1 200 OK\r\nNo Header\r\nSet-Cookie: ${SECRET}\r\n\r\n`)
     )
   },
   {
-    of: 'a backend that resets the connection',
+    name: 'a backend that resets the connection',
     request: withBackend((_request, { socket }) => socket?.resetAndDestroy())
   },
-  { of: 'a backend that is too slow', env: { BACKEND_TIMEOUT_MS: '50' }, request: withBackend(() => undefined) },
+  { name: 'a backend that is too slow', env: { BACKEND_TIMEOUT_MS: '50' }, request: withBackend(() => undefined) },
   {
-    of: 'a backend that is gone',
+    name: 'a backend that is gone',
     env: { BACKEND_URL: 'http://127.0.0.1:1' },
     request: ({ send }) => send(`/api/zones${SECRET_QUERY}`, { headers: SECRET_HEADERS })
   },
   {
-    of: 'a body that is too large',
+    name: 'a body that is too large',
     env: { UPLOAD_LIMIT: '1' },
     request: ({ send }) => send(`/api/unknown${SECRET_QUERY}`, { method: 'POST', headers: signedIn, body: SECRET })
   },
   {
-    of: 'a browser that leaves',
+    name: 'a browser that disconnects',
     request: async (gateway) => {
       await abortBeforeResponse(gateway, `/api/zones${SECRET_QUERY}`)
     }
@@ -219,14 +223,14 @@ const abortBeforeResponse = async ({ url, backend }: TestGateway, path: string):
   const request = httpRequest(`${url}${path}`, { headers: SECRET_HEADERS, agent: false }).end()
   // Expected: there is no response.
   request.on('error', () => undefined)
-  const held = await atBackend
+  const response = await atBackend
   request.destroy()
-  await once(held, 'close')
+  await once(response, 'close')
 }
 
 t.test('the log of the gateway', async (t) => {
-  for (const { of, env, request } of SECRET_KEEPERS) {
-    t.test(`the log does not contain the secrets of ${of}`, async (t) => {
+  for (const { name, env, request } of SECRET_REQUESTS) {
+    t.test(`the log does not contain the secrets of ${name}`, async (t) => {
       const gateway = await startGateway(t, { env: { LOG_LEVEL: 'trace', ...env } })
 
       await request(gateway)
@@ -304,53 +308,57 @@ interface Line {
 
 const get = (path: string, status: number): Line => ({ method: 'GET', path, status })
 
-const REQUESTS: readonly (RequestCase & { readonly line: Line })[] = [
-  { of: 'a read', request: ({ send }) => send('/api/zones?page=2'), line: get('/api/zones', 200) },
-  { of: 'an id that is encoded', request: ({ send }) => send('/api/zones/a%20b'), line: get('/api/zones/a%20b', 200) },
+const REQUESTS: readonly (RequestCase<HttpResponse> & { readonly line: Line })[] = [
+  { name: 'a read', request: ({ send }) => send('/api/zones?page=2'), line: get('/api/zones', 200) },
   {
-    of: 'a HEAD',
+    name: 'an id that is encoded',
+    request: ({ send }) => send('/api/zones/a%20b'),
+    line: get('/api/zones/a%20b', 200)
+  },
+  {
+    name: 'a HEAD',
     request: ({ send }) => send('/api/zones', { method: 'HEAD' }),
     line: { method: 'HEAD', path: '/api/zones', status: 200 }
   },
   {
-    of: 'a change with a body',
+    name: 'a change with a body',
     request: ({ send }) => send('/api/unknown', { method: 'PUT', headers: browserHeaders(), body: '{"a":1}' }),
     line: { method: 'PUT', path: '/api/unknown', status: 200 }
   },
   {
-    of: 'a change without a body',
+    name: 'a change without a body',
     request: ({ send }) => send('/api/unknown/7', { method: 'DELETE', headers: browserHeaders() }),
     line: { method: 'DELETE', path: '/api/unknown/7', status: 200 }
   },
-  { of: 'a health probe', request: ({ send }) => send('/api/health'), line: get('/api/health', 200) },
-  { of: 'a response without content', request: respondWith(204), line: get('/api/zones', 204) },
-  { of: 'an error of the backend', request: respondWith(503), line: get('/api/zones', 503) },
-  { of: 'an unknown page', request: ({ send }) => send('/nowhere?a=b'), line: get('/nowhere', 404) },
-  { of: 'a denied read', request: ({ send }) => send('/api/audit/logs?a=b'), line: get('/api/audit/logs', 401) },
+  { name: 'a health probe', request: ({ send }) => send('/api/health'), line: get('/api/health', 200) },
+  { name: 'a response without content', request: respondWith(204), line: get('/api/zones', 204) },
+  { name: 'an error of the backend', request: respondWith(503), line: get('/api/zones', 503) },
+  { name: 'an unknown page', request: ({ send }) => send('/nowhere?a=b'), line: get('/nowhere', 404) },
+  { name: 'a denied read', request: ({ send }) => send('/api/audit/logs?a=b'), line: get('/api/audit/logs', 401) },
   {
-    of: 'a change without a CSRF token',
+    name: 'a change without a CSRF token',
     request: ({ send }) => send('/api/zones', { method: 'POST' }),
     line: { method: 'POST', path: '/api/zones', status: 403 }
   },
-  { of: 'an ambiguous path', request: ({ send }) => send('/api//zones?a=b'), line: get('/api//zones', 400) },
+  { name: 'an ambiguous path', request: ({ send }) => send('/api//zones?a=b'), line: get('/api//zones', 400) },
   {
-    of: 'a method that is not forwarded',
+    name: 'a method that is not forwarded',
     request: ({ send }) => send('/api/zones', { method: 'PROPFIND' }),
     line: { method: 'PROPFIND', path: '/api/zones', status: 405 }
   },
   {
-    of: 'a path beyond measure',
+    name: 'a path longer than 256 characters',
     request: ({ send }) => send(`/api/${'a'.repeat(1000)}`),
     line: get(`/api/${'a'.repeat(251)}`, 200)
   },
   {
-    of: 'a body that is too large',
+    name: 'a body that is too large',
     env: { UPLOAD_LIMIT: '1' },
     request: ({ send }) => send('/api/unknown', { method: 'POST', headers: browserHeaders(), body: 'too much' }),
     line: { method: 'POST', path: '/api/unknown', status: 413 }
   },
   {
-    of: 'a backend that is gone',
+    name: 'a backend that is gone',
     env: { BACKEND_URL: 'http://127.0.0.1:1' },
     request: ({ send }) => send('/api/zones'),
     line: get('/api/zones', 502)
@@ -358,7 +366,7 @@ const REQUESTS: readonly (RequestCase & { readonly line: Line })[] = [
 ]
 
 function respondWith(status: number) {
-  return ({ backend, send }: TestGateway): Promise<unknown> => {
+  return ({ backend, send }: TestGateway): Promise<HttpResponse> => {
     backend.respond = (_request, response) => response.writeHead(status).end()
     return send('/api/zones')
   }
@@ -381,19 +389,17 @@ const LINE_FIELDS = [
 ]
 
 t.test('the line of a request', async (t) => {
-  for (const { of, env, request, line } of REQUESTS) {
-    t.test(`the request line is written once, with the outcome: ${of}`, async (t) => {
+  for (const { name, env, request, line } of REQUESTS) {
+    t.test(`the request line is written once, with the outcome: ${name}`, async (t) => {
       const gateway = await startGateway(t, { ...(env && { env }) })
 
-      const response = (await request(gateway)) as { headers: Record<string, string> }
+      const { headers } = await request(gateway)
 
       const lines = await requestLines(gateway)
       t.equal(lines.length, 1)
-      t.match(lines, [
-        { level: INFO, ...line, ip: '127.0.0.1', ms: Number, requestId: response.headers['x-request-id'] }
-      ])
+      t.match(lines, [{ level: INFO, ...line, ip: '127.0.0.1', ms: Number, requestId: headers['x-request-id'] }])
       const { code, ...fields } = lines[0] ?? {}
-      t.equal(code, response.headers['x-gateway-error'], 'the error code of a refusal')
+      t.equal(code, headers['x-gateway-error'], 'the error code of a refusal')
       t.same(Object.keys(fields).sort(), LINE_FIELDS, 'and nothing else')
     })
   }
@@ -422,7 +428,7 @@ t.test('the line of a request', async (t) => {
   })
 })
 
-const ADDRESSES: readonly (readonly [trusted: string, forwardedFor: string, ip: string, why: string])[] = [
+const ADDRESSES: readonly (readonly [trusted: string, forwardedFor: string, ip: string, title: string])[] = [
   ['', '203.0.113.9', '127.0.0.1', 'no proxy is trusted'],
   ['10.0.0.0/8', '203.0.113.9', '127.0.0.1', 'another proxy is trusted'],
   ['loopback', '203.0.113.9', '203.0.113.9', 'the proxy is trusted'],
@@ -436,8 +442,8 @@ const ADDRESSES: readonly (readonly [trusted: string, forwardedFor: string, ip: 
 ]
 
 t.test("the client's address in the line of a request", async (t) => {
-  for (const [trusted, forwardedFor, ip, why] of ADDRESSES) {
-    t.test(`the logged address is ${ip} where ${why}`, async (t) => {
+  for (const [trusted, forwardedFor, ip, title] of ADDRESSES) {
+    t.test(`the logged address is ${ip} where ${title}`, async (t) => {
       const gateway = await startGateway(t, { env: { TRUST_PROXY: trusted } })
 
       await gateway.send('/api/zones', { headers: { 'x-forwarded-for': forwardedFor } })
@@ -464,10 +470,10 @@ t.test('an aborted request', async (t) => {
 
   t.test('a request is logged if the browser disconnects during the response', async (t) => {
     const gateway = await startGateway(t)
-    const { request, held } = await requestHalf(gateway)
+    const { request, pending } = await requestHalf(gateway)
 
     request.destroy()
-    await once(held, 'close')
+    await once(pending, 'close')
 
     const lines = await requestLines(gateway)
     t.equal(lines.length, 1)
@@ -480,9 +486,9 @@ t.test('an aborted request', async (t) => {
 
   t.test('a request is logged if the backend fails during the response', async (t) => {
     const gateway = await startGateway(t)
-    const { response, held } = await requestHalf(gateway)
+    const { response, pending } = await requestHalf(gateway)
 
-    held.destroy()
+    pending.destroy()
     await new Promise((resolve) => response.once('close', resolve))
 
     const lines = await requestLines(gateway)
@@ -500,9 +506,9 @@ const requestHalf = async ({ url, backend }: TestGateway) => {
     }
   })
   const request = httpRequest(`${url}/api/zones`, { agent: false }).end()
-  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  const response = await responseOf(request)
   // Expected: the connection is reset on both ends.
   for (const end of [request, response]) end.on('error', () => undefined)
   await once(response, 'data')
-  return { request, response, held: await atBackend }
+  return { request, response, pending: await atBackend }
 }

@@ -2,15 +2,18 @@ import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, renameSync } from 'node:fs'
 import { open, watch } from 'node:fs/promises'
-import { Agent, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { Agent, request as httpRequest, type ServerResponse } from 'node:http'
+import { connect, createServer, type Socket } from 'node:net'
 import { basename, dirname, join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { errorCode } from '../../src/shared/error-code.js'
+import { portOf } from '../helper/address.js'
 import { type Child, startChild } from '../helper/child.js'
 import { environment } from '../helper/environment.js'
+import { responseOf } from '../helper/exact-http.js'
 import { API_SECRET, browserHeaders } from '../helper/gateway.js'
 import { type HttpResponse, send } from '../helper/http.js'
 import { startProgram } from '../helper/program.js'
@@ -44,9 +47,9 @@ const runGateway = async (t: Test, env: Readonly<Record<string, string>> = {}): 
 /** Holds the next requests at the backend. Resolves to their pending responses when that many have arrived. */
 const heldAtBackend = (backend: RecordingBackend, count = 1): Promise<ServerResponse[]> =>
   new Promise((resolve) => {
-    const held: ServerResponse[] = []
+    const pending: ServerResponse[] = []
     backend.respond = (_request, response) => {
-      if (held.push(response) === count) resolve(held)
+      if (pending.push(response) === count) resolve(pending)
     }
   })
 
@@ -64,13 +67,13 @@ const connectTo = async (t: Test, url: string): Promise<Socket> => {
 }
 
 /** Resolves when the port is closed. */
-const refusesConnections = async (url: string): Promise<void> => {
+const portClosed = async (url: string): Promise<void> => {
   for (;;) {
     const socket = connect(Number(new URL(url).port), '127.0.0.1')
     try {
       await once(socket, 'connect')
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED') return
+      if (errorCode(error) === 'ECONNREFUSED') return
     }
     socket.destroy()
   }
@@ -150,13 +153,13 @@ t.test('a gateway that cannot start', async (t) => {
     )
   })
 
-  const ADDRESSES: readonly (readonly [of: string, host: string, fault: string])[] = [
+  const ADDRESSES: readonly (readonly [title: string, host: string, fault: string])[] = [
     ['a port that is taken', '127.0.0.1', 'GATEWAY_PORT must be free .*EADDRINUSE'],
     ['an address that is not of this machine', '192.0.2.1', 'GATEWAY_HOST must be .*EADDRNOTAVAIL'],
     ['an unknown host name', 'nowhere.invalid', 'GATEWAY_HOST must be .*nowhere.invalid']
   ]
-  for (const [of, host, fault] of ADDRESSES) {
-    t.test(`the gateway prints one line for ${of}`, async (t) => {
+  for (const [title, host, fault] of ADDRESSES) {
+    t.test(`the gateway prints one line for ${title}`, async (t) => {
       const taken = createServer()
       t.teardown(() => taken.close())
       await once(taken.listen(0, '127.0.0.1'), 'listening')
@@ -164,7 +167,7 @@ t.test('a gateway that cannot start', async (t) => {
       const program = await startProgram(t, PROGRAM, {
         GATEWAY_HOST: host,
         GATEWAY_ALLOW_DEVELOPMENT: 'true',
-        GATEWAY_PORT: String((taken.address() as AddressInfo).port),
+        GATEWAY_PORT: String(portOf(taken)),
         AUDIT_LOG_FILE: join(t.testdir(), 'audit.jsonl')
       })
 
@@ -225,11 +228,11 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       const responses = Promise.all(
         Array.from({ length: 100 }, () => send(url, '/api/zones', { headers: browserHeaders() }))
       )
-      const held = await atBackend
+      const pending = await atBackend
 
       program.signal(signal)
-      await refusesConnections(url)
-      for (const response of held) response.end('late, but whole')
+      await portClosed(url)
+      for (const response of pending) response.end('late, but whole')
 
       t.ok((await responses).every(({ status, body }) => status === 200 && body === 'late, but whole'))
       t.same(await program.exited, { code: 0, signal: null })
@@ -250,10 +253,10 @@ t.test('a gateway that stops', async (t) => {
     await once(backend.server, 'request')
 
     program.signal('SIGTERM')
-    await refusesConnections(url)
+    await portClosed(url)
     upload.end('second half')
 
-    const [response] = (await once(upload, 'response')) as [IncomingMessage]
+    const response = await responseOf(upload)
     t.equal(response.statusCode, 200)
     t.equal(await text(response), '{"success":true}')
     t.equal(backend.requests[0]?.body, 'first half, second half')
@@ -306,12 +309,12 @@ t.test('a second signal', async (t) => {
         const { program, backend, url } = await runGateway(t)
         const atBackend = heldAtBackend(backend)
         const response = send(url, '/api/zones')
-        const [held] = await atBackend
+        const [pending] = await atBackend
 
         program.signal(first)
         program.signal(second)
-        await refusesConnections(url)
-        held?.end('late, but whole')
+        await portClosed(url)
+        pending?.end('late, but whole')
 
         t.match(await response, { status: 200, body: 'late, but whole' })
         t.same(await program.exited, { code: 0, signal: null })
@@ -328,7 +331,7 @@ t.test('a second signal', async (t) => {
         await atBackend
 
         program.signal(first)
-        await refusesConnections(url)
+        await portClosed(url)
         await setTimeout(SAME_SIGNAL_MS)
         program.signal(second)
 
@@ -344,14 +347,14 @@ t.test('a second signal', async (t) => {
 const UNFINISHED = ['', 'GET /api/zo', 'GET /api/zones HTTP/1.1\r\nHost: gateway\r\nAccept: ']
 
 /** A gateway with a pending request on a keep-alive connection. */
-const runWithHeldRequest = async (t: Test) => {
+const runWithPendingRequest = async (t: Test) => {
   const gateway = await runGateway(t)
   const atBackend = heldAtBackend(gateway.backend)
   const agent = new Agent({ keepAlive: true })
   t.teardown(() => agent.destroy())
   const request = httpRequest(`${gateway.url}/api/zones`, { agent }).end()
-  const [held] = await atBackend
-  return { ...gateway, request, held }
+  const [pending] = await atBackend
+  return { ...gateway, request, pending }
 }
 
 t.test('a gateway that listens at a name', async (t) => {
@@ -384,13 +387,13 @@ t.test('connections during shutdown', async (t) => {
   })
 
   t.test('a keep-alive connection with a pending request does not delay the exit after the response', async (t) => {
-    const { program, url, request, held } = await runWithHeldRequest(t)
+    const { program, url, request, pending } = await runWithPendingRequest(t)
 
     program.signal('SIGTERM')
-    await refusesConnections(url)
-    held?.end('late')
+    await portClosed(url)
+    pending?.end('late')
 
-    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    const response = await responseOf(request)
     t.equal(response.headers.connection, 'close', 'the client must not reuse the connection')
     t.equal(await text(response), 'late')
     t.same(await program.exited, { code: 0, signal: null })
@@ -398,13 +401,13 @@ t.test('connections during shutdown', async (t) => {
   })
 
   t.test('a keep-alive connection with a started response does not delay the exit after the response', async (t) => {
-    const { program, url, request, held } = await runWithHeldRequest(t)
-    held?.write('first half, ')
-    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    const { program, url, request, pending } = await runWithPendingRequest(t)
+    pending?.write('first half, ')
+    const response = await responseOf(request)
 
     program.signal('SIGTERM')
-    await refusesConnections(url)
-    held?.end('second half')
+    await portClosed(url)
+    pending?.end('second half')
 
     t.equal(await text(response), 'first half, second half')
     t.same(await program.exited, { code: 0, signal: null })

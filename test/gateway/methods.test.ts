@@ -18,15 +18,15 @@ t.test('every method that Node parses and the gateway does not serve is rejected
   const { url, backend, logs } = await startGateway(t)
 
   for (const method of NOT_SERVED) {
-    for (const [of, headers] of BODIES) {
+    for (const [title, headers] of BODIES) {
       const rest = `HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${headers}\r\n${headers && '{}'}`
       for (const path of ['/api/zones', '/api/unknown', '/api/audit']) {
         const response = await sendRaw(url, `${method} ${path} ${rest}`)
-        t.equal(response.status, 405, `${method} ${path} ${of}`)
+        t.equal(response.status, 405, `${method} ${path} ${title}`)
         t.match(response.headers, { allow: SERVED.join(', '), 'x-gateway-error': 'METHOD_NOT_ALLOWED' })
       }
       const elsewhere = await sendRaw(url, `${method} /nowhere ${rest}`)
-      t.equal(elsewhere.code, 'NOT_FOUND', `${method} /nowhere ${of}`)
+      t.equal(elsewhere.code, 'NOT_FOUND', `${method} /nowhere ${title}`)
     }
   }
 
@@ -54,8 +54,7 @@ t.test('a framework error below 500 keeps its status in our error format and log
   ] as const
   const { send, logs } = await startGateway(t, {
     extend: (app) =>
-      app.get('/fails/:status', async (request) => {
-        const { status } = request.params as { status: string }
+      app.get<{ Params: { status: string } }>('/fails/:status', async ({ params: { status } }) => {
         throw Object.assign(new Error('inside'), { code: 'FST_ERR_OF_TOMORROW', statusCode: Number(status) })
       })
   })

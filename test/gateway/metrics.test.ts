@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import { request as httpRequest, type IncomingMessage } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { request as httpRequest } from 'node:http'
+import { connect } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { register as globalRegistry } from 'prom-client'
 import t from 'tap'
@@ -12,7 +12,9 @@ import { recordRequests, requestLog, trackRejected } from '../../src/gateway/plu
 import { requestContext } from '../../src/gateway/request-context.js'
 import { metricsRoute } from '../../src/gateway/routes/metrics-route.js'
 import { AddressSet } from '../../src/shared/ip-address.js'
+import { portOf } from '../helper/address.js'
 import type { Teardown } from '../helper/child.js'
+import { responseOf } from '../helper/exact-http.js'
 import { startGateway, type TestGateway } from '../helper/gateway.js'
 import { type Message, send, sendRaw } from '../helper/http.js'
 
@@ -284,7 +286,7 @@ interface TestApp {
   readonly app: FastifyInstance
   readonly metrics: GatewayMetrics
   /** Resolves when that many requests are pending at a backend that does not respond. */
-  held(count: number): Promise<void>
+  pending(count: number): Promise<void>
   /** The counts, after all pending requests have ended. */
   counts(): Promise<Record<string, number>>
 }
@@ -315,7 +317,7 @@ const startApp = async (
 
   let waiting = 0
   let arrived = (): void => undefined
-  app.get('/held', (_request, reply) => {
+  app.get('/pending', (_request, reply) => {
     reply.hijack()
     waiting += 1
     arrived()
@@ -340,12 +342,12 @@ const startApp = async (
     return app.close()
   })
 
-  const { port } = app.server.address() as AddressInfo
+  const port = portOf(app.server)
   return {
     url: `http://127.0.0.1:${port}`,
     app,
     metrics,
-    held: (count) =>
+    pending: (count) =>
       new Promise((resolve) => {
         arrived = () => waiting === count && resolve()
         arrived()
@@ -359,54 +361,59 @@ const startApp = async (
 }
 
 interface RequestCase {
-  readonly of: string
+  readonly title: string
   readonly path: string
   readonly message?: Message
   readonly counted: readonly [route: string, method: string, status: string]
 }
 
 const REQUEST_CASES: readonly RequestCase[] = [
-  { of: 'a read', path: '/api/zones/7', counted: ['/api/zones/:id', 'GET', '2xx'] },
-  { of: 'a query', path: '/api/zones/7?a=b', counted: ['/api/zones/:id', 'GET', '2xx'] },
-  { of: 'a HEAD', path: '/api/zones/7', message: { method: 'HEAD' }, counted: ['/api/zones/:id', 'HEAD', '2xx'] },
-  { of: 'the catch-all', path: '/api/a/b/c', counted: ['/api/*', 'GET', '2xx'] },
+  { title: 'a read', path: '/api/zones/7', counted: ['/api/zones/:id', 'GET', '2xx'] },
+  { title: 'a query', path: '/api/zones/7?a=b', counted: ['/api/zones/:id', 'GET', '2xx'] },
+  { title: 'a HEAD', path: '/api/zones/7', message: { method: 'HEAD' }, counted: ['/api/zones/:id', 'HEAD', '2xx'] },
+  { title: 'the catch-all', path: '/api/a/b/c', counted: ['/api/*', 'GET', '2xx'] },
   {
-    of: 'a change with a body',
+    title: 'a change with a body',
     path: '/api/a',
     message: { method: 'PUT', headers: { 'content-type': 'application/json' }, body: '{}' },
     counted: ['/api/*', 'PUT', '2xx']
   },
-  { of: 'a response without content', path: '/not-modified', counted: ['/not-modified', 'GET', '3xx'] },
-  { of: 'a failure', path: '/fails', counted: ['/fails', 'GET', '5xx'] },
+  { title: 'a response without content', path: '/not-modified', counted: ['/not-modified', 'GET', '3xx'] },
+  { title: 'a failure', path: '/fails', counted: ['/fails', 'GET', '5xx'] },
   {
-    of: 'a refusal by a hook',
+    title: 'a refusal by a hook',
     path: '/api/zones/7',
     message: { headers: { 'x-refuse': '1' } },
     counted: ['/api/zones/:id', 'GET', '4xx']
   },
-  { of: 'an unknown page', path: '/nowhere', counted: ['none', 'GET', '4xx'] },
-  { of: 'a method that no route has', path: '/fails', message: { method: 'POST' }, counted: ['none', 'POST', '4xx'] },
+  { title: 'an unknown page', path: '/nowhere', counted: ['none', 'GET', '4xx'] },
   {
-    of: 'an unknown method',
+    title: 'a method that no route has',
+    path: '/fails',
+    message: { method: 'POST' },
+    counted: ['none', 'POST', '4xx']
+  },
+  {
+    title: 'an unknown method',
     path: '/api/zones/7',
     message: { method: 'PROPFIND' },
     counted: ['none', 'OTHER', '4xx']
   },
-  { of: 'a path that the router cannot read', path: '/api/%zz', counted: ['none', 'GET', '4xx'] },
+  { title: 'a path that the router cannot read', path: '/api/%zz', counted: ['none', 'GET', '4xx'] },
   {
-    of: 'a parameter that is too long',
+    title: 'a parameter that is too long',
     path: `/names/${'a'.repeat(200)}`,
     counted: ['none', 'GET', '4xx']
   },
-  { of: 'a reading of the numbers', path: '/metrics', counted: ['/metrics', 'GET', '2xx'] }
+  { title: 'a reading of the numbers', path: '/metrics', counted: ['/metrics', 'GET', '2xx'] }
 ]
 
 const sample = (route: string, method: string, status: string): string =>
   `{route="${route}",method="${method}",status="${status}"}`
 
 t.test('request counts', async (t) => {
-  for (const { of, path, message, counted } of REQUEST_CASES) {
-    t.test(`a request is counted once, under its route: ${of}`, async (t) => {
+  for (const { title, path, message, counted } of REQUEST_CASES) {
+    t.test(`a request is counted once, under its route: ${title}`, async (t) => {
       const { url, counts } = await startApp(t)
 
       await send(url, path, message)
@@ -437,21 +444,21 @@ t.test('request counts', async (t) => {
   })
 
   t.test('a request is counted as cut if the client disconnects before the response', async (t) => {
-    const { url, counts, held } = await startApp(t)
-    const request = httpRequest(`${url}/held`, { agent: false }).end()
+    const { url, counts, pending } = await startApp(t)
+    const request = httpRequest(`${url}/pending`, { agent: false }).end()
     // Expected: there is no response.
     request.on('error', () => undefined)
-    await held(1)
+    await pending(1)
 
     request.destroy()
 
-    t.same(await counts(), { [sample('/held', 'GET', 'cut')]: 1 })
+    t.same(await counts(), { [sample('/pending', 'GET', 'cut')]: 1 })
   })
 
   t.test('a request is counted as cut if the client disconnects during the response', async (t) => {
     const { url, counts } = await startApp(t)
     const request = httpRequest(`${url}/half`, { agent: false }).end()
-    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    const response = await responseOf(request)
     for (const end of [request, response]) end.on('error', () => undefined)
     await once(response, 'data')
 
@@ -461,14 +468,14 @@ t.test('request counts', async (t) => {
   })
 
   t.test('a pipelined request is counted as cut if the connection breaks', async (t) => {
-    const { url, counts, held } = await startApp(t)
+    const { url, counts, pending } = await startApp(t)
     const socket = connect(Number(new URL(url).port), '127.0.0.1')
-    socket.write('GET /held HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(20))
-    await held(20)
+    socket.write('GET /pending HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(20))
+    await pending(20)
 
     socket.destroy()
 
-    t.same(await counts(), { [sample('/held', 'GET', 'cut')]: 20 })
+    t.same(await counts(), { [sample('/pending', 'GET', 'cut')]: 20 })
   })
 
   t.test('the duration of a request is recorded', async (t) => {
@@ -595,7 +602,7 @@ const readUntil = async ({ send }: TestGateway, samples: readonly string[]): Pro
 }
 
 interface GatewayRequestCase {
-  readonly of: string
+  readonly title: string
   readonly env?: Record<string, string>
   readonly request: (gateway: TestGateway) => Promise<unknown>
   readonly samples: readonly string[]
@@ -603,7 +610,7 @@ interface GatewayRequestCase {
 
 const GATEWAY_REQUESTS: readonly GatewayRequestCase[] = [
   {
-    of: 'a typed route',
+    title: 'a typed route',
     request: ({ send }) => send('/api/zones/7?a=b'),
     samples: [
       `${REQUESTS}${sample('/api/zones/:id', 'GET', '2xx')} 1`,
@@ -612,7 +619,7 @@ const GATEWAY_REQUESTS: readonly GatewayRequestCase[] = [
     ]
   },
   {
-    of: 'the catch-all',
+    title: 'the catch-all',
     request: ({ send }) => send('/api/unknown/7'),
     samples: [
       `${REQUESTS}${sample('/api/*', 'GET', '2xx')} 1`,
@@ -620,47 +627,47 @@ const GATEWAY_REQUESTS: readonly GatewayRequestCase[] = [
     ]
   },
   {
-    of: 'a page of our own',
+    title: 'a page of our own',
     request: ({ send }) => send('/api/health'),
     samples: [`${REQUESTS}${sample('/api/health', 'GET', '2xx')} 1`]
   },
   {
-    of: 'an unknown page',
+    title: 'an unknown page',
     request: ({ send }) => send('/nowhere'),
     samples: [`${REQUESTS}${sample('none', 'GET', '4xx')} 1`, 'gateway_refusals_total{code="NOT_FOUND"} 1']
   },
   {
-    of: 'a change without a CSRF token',
+    title: 'a change without a CSRF token',
     request: ({ send }) => send('/api/zones', { method: 'POST' }),
     samples: [`${REQUESTS}${sample('/api/zones', 'POST', '4xx')} 1`, 'gateway_refusals_total{code="CSRF_MISMATCH"} 1']
   },
   {
-    of: 'a read without a token',
+    title: 'a read without a token',
     request: ({ send }) => send('/api/admin/users'),
     samples: ['gateway_refusals_total{code="UNAUTHENTICATED"} 1']
   },
   {
-    of: 'an ambiguous path',
+    title: 'an ambiguous path',
     request: ({ send }) => send('/api//zones'),
     samples: ['gateway_refusals_total{code="AMBIGUOUS_PATH"} 1']
   },
   {
-    of: 'a path that cannot be decoded',
+    title: 'a path that cannot be decoded',
     request: ({ send }) => send('/api/%zz'),
     samples: ['gateway_refusals_total{code="AMBIGUOUS_PATH"} 1']
   },
   {
-    of: 'bytes that are not HTTP',
+    title: 'bytes that are not HTTP',
     request: ({ url }) => sendRaw(url, 'hello there\r\n\r\n'),
     samples: ['gateway_refusals_total{code="MALFORMED_REQUEST"} 1']
   },
   {
-    of: 'an expectation that cannot be met',
+    title: 'an expectation that cannot be met',
     request: ({ url }) => sendRaw(url, 'GET /api/zones HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n'),
     samples: ['gateway_refusals_total{code="EXPECTATION_FAILED"} 1']
   },
   {
-    of: 'a backend that is gone',
+    title: 'a backend that is gone',
     env: { BACKEND_URL: 'http://127.0.0.1:1' },
     request: ({ send }) => send('/api/zones'),
     samples: [
@@ -670,12 +677,12 @@ const GATEWAY_REQUESTS: readonly GatewayRequestCase[] = [
     ]
   },
   {
-    of: 'an attempt to sign in',
+    title: 'an attempt to sign in',
     request: ({ send }) => send('/api/auth/login', { method: 'POST' }),
     samples: ['gateway_login_limit_keys 1']
   },
   {
-    of: 'an audit file that cannot be written',
+    title: 'an audit file that cannot be written',
     env: { AUDIT_LOG_FILE: '/dev/null/audit.jsonl' },
     request: async () => undefined,
     samples: ['gateway_audit_fallback 1', 'gateway_audit_dropped_total 0']
@@ -683,8 +690,8 @@ const GATEWAY_REQUESTS: readonly GatewayRequestCase[] = [
 ]
 
 t.test('/metrics of a running gateway', async (t) => {
-  for (const { of, env, request, samples } of GATEWAY_REQUESTS) {
-    t.test(`/metrics counts ${of}`, async (t) => {
+  for (const { title, env, request, samples } of GATEWAY_REQUESTS) {
+    t.test(`/metrics counts ${title}`, async (t) => {
       const gateway = await startGateway(t, { ...(env && { env }) })
 
       await request(gateway)

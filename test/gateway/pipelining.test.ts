@@ -14,19 +14,19 @@ const startSlowBackend = async (
   t: Test
 ): Promise<RecordingBackend & { release: () => void; arrived: Promise<void> }> => {
   const backend = await startBackend(t)
-  const held: (() => void)[] = []
+  const pending: (() => void)[] = []
   let arrive = (): void => undefined
   const arrived = new Promise<void>((resolve) => {
     arrive = resolve
   })
   backend.respond = ({ url }, response) => {
-    held.push(() => response.end(JSON.stringify({ url })))
+    pending.push(() => response.end(JSON.stringify({ url })))
     arrive()
   }
   return Object.assign(backend, {
     arrived,
     release: () => {
-      for (const respond of held.splice(0)) respond()
+      for (const respond of pending.splice(0)) respond()
     }
   })
 }
@@ -55,7 +55,7 @@ const uploadHead = (): string => {
 const FIRST = ['HTTP/1.1 200', '{"url":"/api/zones/1"}']
 const MALFORMED = ['HTTP/1.1 400', 'x-gateway-error: MALFORMED_REQUEST']
 
-const AFTER: readonly (readonly [of: string, bytes: string, response: readonly string[]])[] = [
+const AFTER: readonly (readonly [title: string, bytes: string, response: readonly string[]])[] = [
   ['invalid bytes', GARBAGE, MALFORMED],
   ['a body that is no body', `${uploadHead()}${BROKEN_CHUNK}`, MALFORMED],
   [
@@ -69,12 +69,12 @@ const AFTER: readonly (readonly [of: string, bytes: string, response: readonly s
     ['HTTP/1.1 405', 'x-gateway-error: METHOD_NOT_ALLOWED']
   ]
 ]
-for (const [of, bytes, response] of AFTER) {
-  for (const [how, pieces] of [
+for (const [title, bytes, response] of AFTER) {
+  for (const [delivery, pieces] of [
     ['in the same packet', [`${GET}${bytes}`]],
     ['in a later packet', [GET, bytes]]
   ] as const) {
-    t.test(`a request gets its response before ${of} that follow it are rejected, ${how}`, async (t) => {
+    t.test(`a request gets its response before ${title} that follow it are rejected, ${delivery}`, async (t) => {
       const backend = await startSlowBackend(t)
       const { url }: TestGateway = await startGateway(t, { backend })
       const socket = await openSocket(url)

@@ -31,15 +31,15 @@ t.test('a valid X-Request-Id', async (t) => {
   }
 
   // Each is rejected by a different step. Errors of the HTTP parser have no headers, and so no id to read.
-  const REJECTED: readonly (readonly [of: string, status: number, path: string, headerLines: string])[] = [
+  const REJECTED: readonly (readonly [title: string, status: number, path: string, headerLines: string])[] = [
     ['an unknown page', 404, '/nowhere', ''],
     ['a path that the router cannot decode', 400, '/api/%zz', ''],
     ['an ambiguous path', 400, '/api//zones', ''],
     ['a request without a token', 401, '/api/audit/logs', ''],
     ['an expectation that cannot be met', 417, '/api/zones', 'Expect: miracles\r\n']
   ]
-  for (const [of, status, path, headerLines] of REJECTED) {
-    t.test(`the error response to ${of} has the X-Request-Id of the request`, async (t) => {
+  for (const [title, status, path, headerLines] of REJECTED) {
+    t.test(`the error response to ${title} has the X-Request-Id of the request`, async (t) => {
       const response = await sendHeaders(await borrowGateway(t), path, `X-Request-Id: req-42\r\n${headerLines}`)
 
       t.equal(response.status, status)
@@ -80,7 +80,7 @@ t.test('a valid X-Request-Id', async (t) => {
 
 const utf8 = (text: string): string => Buffer.from(text).toString('latin1')
 
-const INVALID_IDS: readonly (readonly [of: string, headerLines: string])[] = [
+const INVALID_IDS: readonly (readonly [title: string, headerLines: string])[] = [
   ['there is none', ''],
   ['it is empty', 'X-Request-Id:\r\n'],
   ['it is blank', 'X-Request-Id:  \t \r\n'],
@@ -101,8 +101,8 @@ const INVALID_IDS: readonly (readonly [of: string, headerLines: string])[] = [
 ]
 
 t.test('generated request ids', async (t) => {
-  for (const [of, headerLines] of INVALID_IDS) {
-    t.test(`a request id is generated where ${of}`, async (t) => {
+  for (const [title, headerLines] of INVALID_IDS) {
+    t.test(`a request id is generated where ${title}`, async (t) => {
       const gateway = await startGateway(t)
 
       const response = await sendHeaders(gateway, '/api/zones', headerLines)
@@ -114,7 +114,7 @@ t.test('generated request ids', async (t) => {
       t.same(await loggedIds(gateway), [id], 'and in the log')
     })
 
-    t.test(`a request id is generated for an error response where ${of}`, async (t) => {
+    t.test(`a request id is generated for an error response where ${title}`, async (t) => {
       const response = await sendHeaders(await borrowGateway(t), '/nowhere', headerLines)
 
       t.equal(response.status, 404)
@@ -143,12 +143,12 @@ t.test('generated request ids', async (t) => {
 })
 
 t.test('an X-Request-Id cannot add a line break to a response', async (t) => {
-  for (const [of, lineBreak] of [
+  for (const [title, lineBreak] of [
     ['CR', '\r'],
     ['LF', '\n'],
     ['CR LF and a space', '\r\n ']
   ] as const) {
-    t.test(of, async (t) => {
+    t.test(`an X-Request-Id with ${title} adds no header to the response`, async (t) => {
       const gateway = await startGateway(t)
 
       const response = await sendHeaders(gateway, '/api/zones', `X-Request-Id: a${lineBreak}X-Injected: yes\r\n`)
@@ -160,13 +160,13 @@ t.test('an X-Request-Id cannot add a line break to a response', async (t) => {
 })
 
 t.test('trace context', async (t) => {
-  const TRACES: readonly (readonly [of: string, traceparent: string])[] = [
+  const TRACES: readonly (readonly [title: string, traceparent: string])[] = [
     ['sampled', '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'],
     ['not sampled', '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00'],
     ['of a later version', '01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more']
   ]
-  for (const [of, traceparent] of TRACES) {
-    t.test(`trace context is forwarded unchanged: ${of}`, async (t) => {
+  for (const [title, traceparent] of TRACES) {
+    t.test(`trace context is forwarded unchanged: ${title}`, async (t) => {
       const { send, backend } = await borrowGateway(t)
 
       await send('/api/zones', { headers: { traceparent, tracestate: 'a=1,b=2', baggage: 'k=v' } })

@@ -27,8 +27,8 @@ t.test('toCanonicalPath', async (t) => {
     ['/api/zones/%3A%2C%24%26%2B%3D', 'what encodeURIComponent encodes'],
     ["/api/zones/(a)*!'$&,=", 'what encodeURIComponent leaves']
   ]
-  for (const [path, what] of ACCEPTED) {
-    t.test(`toCanonicalPath accepts ${what}: ${path}`, async (t) => {
+  for (const [path, title] of ACCEPTED) {
+    t.test(`toCanonicalPath accepts ${title}: ${path}`, async (t) => {
       t.equal(toCanonicalPath(path), path)
       t.equal(toCanonicalPath(`${path}?q=/../%2f;//#\\`), path, 'whatever the query')
     })
@@ -99,8 +99,8 @@ t.test('toCanonicalPath', async (t) => {
     ['/api/[a]', 'brackets'],
     ['/api/é', 'a character that is not ASCII']
   ]
-  for (const [path, what] of REJECTED) {
-    t.test(`toCanonicalPath rejects ${what}: ${JSON.stringify(path)}`, async (t) => {
+  for (const [path, title] of REJECTED) {
+    t.test(`toCanonicalPath rejects ${title}: ${JSON.stringify(path)}`, async (t) => {
       t.equal(toCanonicalPath(path), null)
       t.equal(toCanonicalPath(`${path}?q=1`), null, 'whatever the query')
     })

@@ -1,9 +1,11 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import t from 'tap'
 import { isClosed, onceClosed } from '../../src/gateway/request-context.js'
+import { portOf } from '../helper/address.js'
 import type { Teardown } from '../helper/child.js'
+import { firstTwo, required } from '../helper/required.js'
 
 const startServer = async (t: Teardown) => {
   const responses: ServerResponse[] = []
@@ -23,7 +25,7 @@ const startServer = async (t: Teardown) => {
 
   /** Sends that many requests at once on one connection, and waits until all have arrived. */
   const pipeline = async (count: number): Promise<Socket> => {
-    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    const socket = connect(portOf(server), '127.0.0.1')
     socket.resume().on('error', () => undefined)
     const here = new Promise<void>((resolve) => arrivals.push(() => responses.length === count && resolve()))
     socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(count))
@@ -95,8 +97,9 @@ t.test('a response', async (t) => {
     const socket = await pipeline(2)
     const { calls, all } = countCalls(responses)
 
-    responses[0]?.end('x')
-    await once(responses[0] as ServerResponse, 'close')
+    const first = required(responses[0])
+    first.end('x')
+    await once(first, 'close')
     socket.destroy()
     await all
 
@@ -106,7 +109,7 @@ t.test('a response', async (t) => {
   t.test('a finished response leaves no listeners on the connection', async (t) => {
     const { responses, pipeline } = await startServer(t)
     await pipeline(3)
-    const connection = (responses[0] as ServerResponse).req.socket
+    const connection = required(responses[0]).req.socket
     const before = connection.listenerCount('close')
     const { all } = countCalls(responses)
 
@@ -119,7 +122,7 @@ t.test('a response', async (t) => {
   t.test('a response that is already finished is reported at once', async (t) => {
     const { responses, pipeline } = await startServer(t)
     await pipeline(1)
-    const [response] = responses as [ServerResponse]
+    const response = required(responses[0])
     response.end('x')
     await once(response, 'close')
 
@@ -129,7 +132,7 @@ t.test('a response', async (t) => {
   t.test('a response whose connection is already broken is reported at once', async (t) => {
     const { responses, pipeline } = await startServer(t)
     const socket = await pipeline(2)
-    const [first, second] = responses as [ServerResponse, ServerResponse]
+    const [first, second] = firstTwo(responses)
 
     socket.destroy()
     await once(first, 'close')

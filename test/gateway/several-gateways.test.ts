@@ -2,6 +2,7 @@ import t from 'tap'
 import { cookieJar } from '../helper/cookie-jar.js'
 import { startGateway, tokenOf } from '../helper/gateway.js'
 import { startBackend } from '../helper/recording-backend.js'
+import { required } from '../helper/required.js'
 
 const USER = { userId: 7, email: 'ada@example.com', displayName: 'Ada', role: 'operator' }
 const JSON_TYPE = { 'content-type': 'application/json' }
@@ -24,7 +25,7 @@ for (const mode of ['plain', 'signed']) {
         const jar = cookieJar()
         let turn = first
         const sendRequest = async (method: string, path: string, body?: unknown): Promise<number> => {
-          const { url } = gateways[turn++ % gateways.length] as (typeof gateways)[number]
+          const { url } = required(gateways[turn++ % gateways.length])
           const csrf = /csrf_token=([^;]*)/.exec(jar.header)?.[1]
           const headers = { ...JSON_TYPE, ...(csrf === undefined ? {} : { 'x-csrf-token': decodeURIComponent(csrf) }) }
           const request = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }

@@ -45,13 +45,13 @@ const trickle = (socket: Socket, bytes: string, everyMs: number): void => {
 const WITH_LENGTH = { 'content-length': 100_000 }
 const IN_CHUNKS = { 'transfer-encoding': 'chunked' }
 
-for (const [of, requestLine, type, framing] of [
+for (const [title, requestLine, type, framing] of [
   ['JSON', 'POST /api/zones', 'application/json', WITH_LENGTH],
   ['an upload', 'POST /api/floors/7/upload', 'multipart/form-data; boundary=b', IN_CHUNKS],
   ['the catch-all', 'POST /api/unknown', 'a/b', IN_CHUNKS],
   ['a public path', 'PUT /api/auth/x', 'a/b', WITH_LENGTH]
 ] as const) {
-  t.test(`a body for ${of} below the minimum rate is 408 REQUEST_TIMEOUT`, async (t) => {
+  t.test(`a body for ${title} below the minimum rate is 408 REQUEST_TIMEOUT`, async (t) => {
     const gateway = await start(t, takeAll)
     const socket = await openSocket(gateway.url)
     socket.write(head(requestLine, { ...browserHeaders(), 'content-type': type, ...framing }))
@@ -185,7 +185,7 @@ t.test('a response larger than RESPONSE_BUFFER occupies its backend connection u
   await new Promise((resolve) => setTimeout(resolve, WINDOW_MS))
 
   t.equal(await inFlight(gateway), 1)
-  t.ok(sent < 256, 'the backend is held back')
+  t.ok(sent < 256, 'the gateway stops reading from the backend')
   socket.destroy()
   await eventually(async () => (await inFlight(gateway)) === 0)
 })

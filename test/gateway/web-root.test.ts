@@ -288,7 +288,7 @@ const ACCEPTED: readonly (readonly [accept: string | undefined, html: boolean])[
   ['', false]
 ]
 
-const NAVIGATIONS: readonly (readonly [how: string, headers: Record<string, string>])[] = [
+const NAVIGATIONS: readonly (readonly [title: string, headers: Record<string, string>])[] = [
   ['a browser', { 'sec-fetch-mode': 'navigate', accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }],
   ['a browser that accepts any type', { 'sec-fetch-mode': 'navigate', accept: '*/*' }],
   ['an older browser', { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }]
@@ -325,8 +325,8 @@ t.test('the index', async (t) => {
   }
 
   for (const path of ['/zones/7.5', '/users/ada@example.com', '/floors/plan.png', '/gone.js', '/robots.txt/']) {
-    for (const [how, headers] of NAVIGATIONS) {
-      t.test(`the index is served for a navigation to ${path}: ${how}`, async (t) => {
+    for (const [title, headers] of NAVIGATIONS) {
+      t.test(`the index is served for a navigation to ${path}: ${title}`, async (t) => {
         isIndex(t, await send(path, { headers }))
       })
     }
@@ -338,7 +338,7 @@ t.test('the index', async (t) => {
   })
 })
 
-const MISSING_FILES: readonly (readonly [path: string, why: string])[] = [
+const MISSING_FILES: readonly (readonly [path: string, title: string])[] = [
   ['/gone.js', 'a script that is gone'],
   ['/assets/index-GoneGone.js', 'a script of an older build'],
   ['/zones/plan.png', 'a picture that is gone'],
@@ -348,7 +348,7 @@ const MISSING_FILES: readonly (readonly [path: string, why: string])[] = [
   ['/robots.txt/x.txt', 'a file is no folder']
 ]
 
-const FILE_REQUESTS: readonly (readonly [of: string, headers: Record<string, string>])[] = [
+const FILE_REQUESTS: readonly (readonly [kind: string, headers: Record<string, string>])[] = [
   ['whatever it is', {}],
   ['a script', { 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'script', accept: '*/*' }],
   ['a module', { 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'script', accept: '*/*' }],
@@ -357,7 +357,7 @@ const FILE_REQUESTS: readonly (readonly [of: string, headers: Record<string, str
   ['no page', { accept: 'text/html;q=0,*/*' }]
 ]
 
-const MISSING: readonly (readonly [path: string, why: string])[] = [
+const MISSING: readonly (readonly [path: string, title: string])[] = [
   ['/.env', 'hidden'],
   ['/.git/config', 'hidden'],
   ['/.git', 'hidden'],
@@ -385,9 +385,9 @@ const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']
 t.test('not found', async (t) => {
   const { send } = await startPages(t)
 
-  for (const [path, why] of MISSING_FILES) {
-    for (const [of, headers] of FILE_REQUESTS) {
-      t.test(`${path} requested as ${of} is 404: ${why}`, async (t) => {
+  for (const [path, title] of MISSING_FILES) {
+    for (const [kind, headers] of FILE_REQUESTS) {
+      t.test(`${path} requested as ${kind} is 404: ${title}`, async (t) => {
         const response = await send(path, { headers })
 
         t.equal(response.status, 404)
@@ -396,8 +396,8 @@ t.test('not found', async (t) => {
     }
   }
 
-  for (const [path, why] of MISSING) {
-    t.test(`${path} is 404: ${why}`, async (t) => {
+  for (const [path, title] of MISSING) {
+    t.test(`${path} is 404: ${title}`, async (t) => {
       const response = await send(path, { headers: { accept: 'text/html', 'accept-encoding': 'br, gzip' } })
 
       t.equal(response.status, 404)
@@ -586,7 +586,7 @@ const SECURITY_HEADERS = {
 }
 
 const RESPONSES: readonly (readonly [
-  of: string,
+  kind: string,
   path: string,
   headers: NonNullable<Message['headers']>,
   status: number
@@ -605,8 +605,8 @@ const RESPONSES: readonly (readonly [
 t.test('security headers', async (t) => {
   const { send } = await startPages(t)
 
-  for (const [of, path, headers, status] of RESPONSES) {
-    t.test(`the response with ${of} has the security headers`, async (t) => {
+  for (const [kind, path, headers, status] of RESPONSES) {
+    t.test(`the response with ${kind} has the security headers`, async (t) => {
       const response = await send(path, { headers })
 
       t.equal(response.status, status)
@@ -715,7 +715,7 @@ t.test('an unreadable file is an internal error without the headers of the file'
   )
 })
 
-const NO_APPS: readonly (readonly [why: string, make: (folder: string) => Promise<unknown>])[] = [
+const NO_APPS: readonly (readonly [title: string, make: (folder: string) => Promise<unknown>])[] = [
   ['is not there', (folder) => rm(folder, { recursive: true })],
   ['has no index', (folder) => writeApp(folder, { 'app.js': '' })],
   ['has a folder in place of the index', (folder) => mkdir(join(folder, 'index.html'))],
@@ -729,8 +729,8 @@ const NO_APPS: readonly (readonly [why: string, make: (folder: string) => Promis
 ]
 
 t.test('the start', async (t) => {
-  for (const [why, make] of NO_APPS) {
-    t.test(`the gateway does not start if the folder ${why}`, async (t) => {
+  for (const [title, make] of NO_APPS) {
+    t.test(`the gateway does not start if the folder ${title}`, async (t) => {
       const folder = await makeFolder(t, {})
       await make(folder)
 

@@ -1,7 +1,7 @@
-import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import type { AdminSession, LiveEvents } from '../../src/relay/admin/contract.js'
 import type { Teardown } from './child.js'
+import { responseOf } from './exact-http.js'
 import { type HttpResponse, type Message, send } from './http.js'
 
 export const ADMIN_PASSWORD = 'a password for operators'
@@ -40,15 +40,15 @@ export class Operator {
 
   async signIn(password = ADMIN_PASSWORD, message: Message = {}): Promise<HttpResponse> {
     const response = await this.post('sign-in', { password }, message)
-    if (response.status === 204) this.csrf = (JSON.parse((await this.get('session')).body) as AdminSession).csrf
+    if (response.status === 204) this.csrf = (await this.read<AdminSession>('session')).csrf
     return response
   }
 
-  /** The JSON of a successful response. */
+  /** The JSON of a successful response. `T` is the contract's type of this path. */
   async read<T>(path: string): Promise<T> {
     const { status, body } = await this.get(path)
     if (status !== 200) throw new Error(`${path}: ${status} ${body}`)
-    return JSON.parse(body) as T
+    return JSON.parse(body)
   }
 
   async live(t: Teardown, query = ''): Promise<LiveReader> {
@@ -59,7 +59,7 @@ export class Operator {
     request.on('error', () => undefined)
     t.teardown(() => request.destroy())
     request.end()
-    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    const response = await responseOf(request)
     return new LiveReader(response)
   }
 
@@ -84,7 +84,7 @@ export class LiveReader {
   readonly closed: Promise<unknown>
   /** The latest event of each name. */
   readonly last: { -readonly [Name in EventName]?: LiveEvents[Name] } = {}
-  readonly #waiters = new Set<(name: string, data: unknown) => void>()
+  readonly #waiters = new Set<(name: string) => void>()
   #text = ''
 
   constructor(response: IncomingMessage) {
@@ -109,10 +109,11 @@ export class LiveReader {
     matches: (data: LiveEvents[Name]) => boolean = () => true
   ): Promise<LiveEvents[Name]> {
     return new Promise((resolve) => {
-      const wait = (eventName: string, data: unknown): void => {
-        if (eventName !== name || !matches(data as LiveEvents[Name])) return
+      const wait = (eventName: string): void => {
+        const data = this.last[name]
+        if (eventName !== name || data === undefined || !matches(data)) return
         this.#waiters.delete(wait)
-        resolve(data as LiveEvents[Name])
+        resolve(data)
       }
       this.#waiters.add(wait)
     })
@@ -129,6 +130,6 @@ export class LiveReader {
 
   #dispatch(name: string, data: unknown): void {
     Object.assign(this.last, { [name]: data })
-    for (const wait of [...this.#waiters]) wait(name, data)
+    for (const wait of [...this.#waiters]) wait(name)
   }
 }

@@ -68,10 +68,10 @@ export const startChild = async (
     },
     waitForLine: (match, withinMs = LINE_WITHIN_MS) =>
       new Promise((resolve, reject) => {
-        const giveUp = (why: string): void => {
+        const giveUp = (reason: string): void => {
           clearTimeout(timer)
           const output = stdout.text + stderr.text || '(nothing)'
-          reject(new Error(`${command} ${args.join(' ')} ${why} before it printed ${match}; it printed:\n${output}`))
+          reject(new Error(`${command} ${args.join(' ')} ${reason} before it printed ${match}; it printed:\n${output}`))
         }
         const timer = setTimeout(giveUp, withinMs, `was silent for ${withinMs} ms`)
         void ended.then(giveUp)

@@ -16,7 +16,7 @@ export interface ClientPage extends TestGateway {
 export const openPage = async (
   t: Teardown,
   options: TestGatewayOptions = {},
-  apiOptions: ApiOptions = {}
+  apiOptions: (jar: CookieJar) => ApiOptions = () => ({})
 ): Promise<ClientPage> => {
   const gateway = await startGateway(t, options)
   const jar = cookieJar()
@@ -27,7 +27,7 @@ export const openPage = async (
     fetch: jar.fetch,
     cookies: () => jar.readable,
     newXhr: () => new TestXhr(jar),
-    ...apiOptions
+    ...apiOptions(jar)
   })
   return { ...gateway, api, jar, signIn }
 }

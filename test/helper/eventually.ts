@@ -20,7 +20,7 @@ export interface EventuallyOptions {
 export const eventually = async <T>(
   condition: () => Promise<T> | T,
   { label = condition.toString(), deadlineMs = DEADLINE_MS }: EventuallyOptions = {}
-): Promise<T> => {
+): Promise<NonNullable<T>> => {
   const deadline = new AbortController()
   const expired = setTimeout(deadlineMs, EXPIRED, { signal: deadline.signal })
   expired.catch(() => undefined)

@@ -25,7 +25,7 @@ export const browse = (base: string, path: string, { method = 'GET', headers = {
 
 /** The response as soon as its head has arrived. */
 export const responseOf = async (request: ClientRequest): Promise<IncomingMessage> => {
-  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  const response: IncomingMessage = (await once(request, 'response'))[0]
   return response.on('error', () => undefined)
 }
 
@@ -36,7 +36,7 @@ export const readResponse = async (response: IncomingMessage): Promise<ExactResp
   return {
     status: statusCode,
     headerNames: names,
-    header: (wanted) => names.flatMap((name, index) => (name === wanted ? [rawHeaders[index * 2 + 1] as string] : [])),
+    header: (wanted) => names.flatMap((name, index) => (name === wanted ? [rawHeaders[index * 2 + 1] ?? ''] : [])),
     body
   }
 }
@@ -48,6 +48,9 @@ export const openSocket = async (base: string): Promise<Socket> => {
   await once(socket, 'connect')
   return socket.on('error', () => undefined)
 }
+
+/** The next bytes that arrive on a socket. */
+export const nextData = async (socket: Socket): Promise<Buffer> => (await once(socket, 'data'))[0]
 
 /** Sends bytes and returns everything received until the server closes the connection. */
 export const sendBytes = async (base: string, bytes: string): Promise<string> => {

@@ -1,6 +1,5 @@
 import { createSecretKey } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { t as root } from 'tap'
@@ -8,6 +7,7 @@ import { buildGatewayApp, type Gateway, type GatewayParts } from '../../src/gate
 import { gatewayConfig } from '../../src/gateway/config.js'
 import { createAppToken } from '../../src/shared/app-token.js'
 import { createLogger } from '../../src/shared/logger.js'
+import { urlOf } from './address.js'
 import type { Teardown } from './child.js'
 import { type HttpResponse, type Message, send } from './http.js'
 import { type RecordingBackend, startBackend } from './recording-backend.js'
@@ -79,7 +79,7 @@ export const startGateway = async (t: Teardown, options: TestGatewayOptions = {}
     await rm(folder, { recursive: true, force: true })
   })
 
-  const url = `http://127.0.0.1:${(gateway.app.server.address() as AddressInfo).port}`
+  const url = urlOf(gateway.app.server)
   return {
     url,
     gateway,

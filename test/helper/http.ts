@@ -1,16 +1,31 @@
 import { once } from 'node:events'
-import { type Agent, request as httpRequest, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http'
+import {
+  type Agent,
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type OutgoingHttpHeaders
+} from 'node:http'
 import { connect } from 'node:net'
+import { buffer } from 'node:stream/consumers'
 
 export interface HttpResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly body: string
   /** Parses the body as JSON. */
-  json(): { success: boolean; error: { code: string; message: string; details: unknown[] }; requestId: string }
+  json(): { success: boolean; error: { code: string; message: string; details: ErrorDetail[] }; requestId: string }
   /** The code of a gateway error, or '' for any other response. */
   readonly code: string
 }
+
+/** An invalid field of a request. */
+export interface ErrorDetail {
+  readonly path: string
+  readonly message: string
+}
+
+export const detailsOf = (response: HttpResponse): readonly ErrorDetail[] => response.json().error.details
 
 export interface Message {
   readonly method?: string
@@ -30,10 +45,8 @@ export const send = async (
   const announced = { ...lengthOf(body, headers), ...headers }
   const request = httpRequest({ hostname, port, path, method, headers: announced, agent: agent ?? false })
   request.end(body)
-  const [response] = await once(request, 'response')
-  const chunks: Buffer[] = []
-  for await (const chunk of response) chunks.push(chunk)
-  return httpResponse(response.statusCode, response.headers, Buffer.concat(chunks).toString())
+  const response: IncomingMessage = (await once(request, 'response'))[0]
+  return httpResponse(response.statusCode ?? 0, response.headers, (await buffer(response)).toString())
 }
 
 /** Node's client sends the body of a DELETE without Content-Length: the server would parse it as the next request. */
@@ -46,7 +59,7 @@ const httpResponse = (status: number, headers: IncomingHttpHeaders, body: string
   body,
   json: () => JSON.parse(body),
   get code() {
-    return headers['x-gateway-error'] === undefined ? '' : (JSON.parse(body).error.code as string)
+    return headers['x-gateway-error'] === undefined ? '' : JSON.parse(body).error.code
   }
 })
 

@@ -1,9 +1,9 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { exportJWK, type JWK, SignJWT } from 'jose'
 import type { Test } from 'tap'
+import { urlOf } from './address.js'
 
 export interface SigningKey {
   readonly id: string
@@ -86,6 +86,6 @@ export const startJwksServer = async (t: Test): Promise<JwksServer> => {
     http.close()
   })
   // A listening TCP server has an address and port.
-  server.url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/keys`
+  server.url = `${urlOf(http)}/keys`
   return server
 }

@@ -28,6 +28,6 @@ export const pour = async (into: Writable, bytes: number, progress: Progress = {
 
 export const hashOf = async (stream: Readable): Promise<string> => {
   const hash = createHash('sha256')
-  for await (const part of stream) hash.update(part as Buffer)
+  for await (const part of stream) hash.update(part)
   return hash.digest('hex')
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { urlOf } from './address.js'
 import type { Teardown } from './child.js'
 
 /** A backend that responds to `/api/negotiate` as the test configures it. */
@@ -36,7 +36,7 @@ export const startNegotiateServer = async (
   })
 
   const result: NegotiateServer = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: urlOf(server),
     get requestCount() {
       return requestCount
     },

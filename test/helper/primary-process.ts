@@ -1,9 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import type { Duplex } from 'node:stream'
+import type { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { IpcChannel } from '../../src/relay/workers/ipc.js'
 import type { Teardown } from './child.js'
+import { required } from './required.js'
 
 export type PrimaryCommand =
   | { readonly kind: 'advanceClock'; readonly ms: number }
@@ -16,8 +17,8 @@ export const IPC_FDS = [4, 5] as const
 export interface PrimaryProcess {
   readonly child: ChildProcess
   /** This end of each stream. */
-  readonly streams: readonly Duplex[]
-  readonly ipcChannels: readonly IpcChannel[]
+  readonly streams: readonly [Socket, Socket]
+  readonly ipcChannels: readonly [IpcChannel, IpcChannel]
   command(command: PrimaryCommand): Promise<void>
 }
 
@@ -30,16 +31,21 @@ export const startPrimary = async (t: Teardown): Promise<PrimaryProcess> => {
   })
   t.teardown(() => child.kill('SIGKILL'))
   await once(child, 'message')
-  const streams = IPC_FDS.map((fd) => (child.stdio as readonly unknown[])[fd] as Duplex)
-  const command = async (what: PrimaryCommand): Promise<void> => {
+  // Node types `stdio` for three descriptors of text streams; the further pipes of a child are sockets.
+  const stdio = child.stdio as readonly unknown[] as readonly Socket[]
+  const streams: PrimaryProcess['streams'] = [required(stdio[IPC_FDS[0]]), required(stdio[IPC_FDS[1]])]
+  const command = async (message: PrimaryCommand): Promise<void> => {
     const done = once(child, 'message')
-    child.send(what)
+    child.send(message)
     await done
   }
   await command({ kind: 'reset', surveyTimeoutMs: 60_000 })
   const malformedFrame = (error: unknown): never => {
     throw error
   }
-  const ipcChannels = streams.map((stream) => new IpcChannel(stream, malformedFrame))
+  const ipcChannels: PrimaryProcess['ipcChannels'] = [
+    new IpcChannel(streams[0], malformedFrame),
+    new IpcChannel(streams[1], malformedFrame)
+  ]
   return { child, streams, ipcChannels, command }
 }

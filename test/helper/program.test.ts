@@ -1,6 +1,7 @@
 import { once } from 'node:events'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { t } from 'tap'
+import { portOf } from './address.js'
 import { startProgram } from './program.js'
 
 t.test('startProgram', async (t) => {
@@ -54,7 +55,7 @@ t.test('startProgram', async (t) => {
     const server = createServer()
     t.teardown(() => server.close())
     await once(server.listen(0, '127.0.0.1'), 'listening')
-    const { port } = server.address() as AddressInfo
+    const port = portOf(server)
     const folder = t.testdir({
       'child.mjs': `import { connect } from 'node:net'; connect(${port}, '127.0.0.1')`,
       'parent.mjs': `
@@ -64,7 +65,7 @@ t.test('startProgram', async (t) => {
         await startProgram({ teardown() {} }, '${t.testdirName}/child.mjs', {})`
     })
     const parent = await startProgram(t, `${folder}/parent.mjs`, {})
-    const [client] = (await once(server, 'connection')) as [Socket]
+    const client: Socket = (await once(server, 'connection'))[0]
 
     parent.signal('SIGKILL')
 

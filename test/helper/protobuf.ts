@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import protobuf from 'protobufjs'
 import { ROOT } from '../../scripts/lib/root.js'
+import { isObject } from '../../src/shared/is-object.js'
 import type { Json } from './raw-client.js'
+import type { ServerMessage } from './server-message.js'
 
 // The client's side of the protobuf protocol, from protocol.proto itself.
 const { root } = protobuf.parse(readFileSync(join(ROOT, 'src/relay/protobuf/protocol.proto'), 'utf8'), {
@@ -35,12 +37,12 @@ export const varint = (value: number | bigint): Buffer => {
 }
 
 /** The replies in a frame. Payloads are parsed as JSON, fields with their default value are missing. */
-export const repliesIn = (frame: Buffer): Json[] => {
+export const repliesIn = (frame: Buffer): ServerMessage[] => {
   const reader = protobuf.Reader.create(frame)
-  const replies: Json[] = []
+  const replies: ServerMessage[] = []
   while (reader.pos < frame.length) {
     const reply = Reply.decodeDelimited(reader)
-    replies.push(parsePayloads(Reply.toObject(reply, { longs: Number, bytes: Array })) as Json)
+    replies.push(withParsedPayloads(Reply.toObject(reply, { longs: Number, bytes: Array })))
   }
   return replies
 }
@@ -51,6 +53,8 @@ const isBytes = (value: unknown): value is number[] =>
 const parsePayloads = (value: unknown): unknown => {
   if (isBytes(value)) return JSON.parse(Buffer.from(value).toString())
   if (Array.isArray(value)) return value.map(parsePayloads)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, parsePayloads(each)]))
+  return isObject(value) ? withParsedPayloads(value) : value
 }
+
+const withParsedPayloads = (message: Json): Json =>
+  Object.fromEntries(Object.entries(message).map(([name, value]) => [name, parsePayloads(value)]))

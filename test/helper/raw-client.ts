@@ -2,14 +2,15 @@ import { once } from 'node:events'
 import type { Test } from 'tap'
 import { type ClientOptions, WebSocket } from 'ws'
 import { relayToken } from './relay-rules.js'
+import type { ServerMessage } from './server-message.js'
 
 export type Json = Readonly<Record<string, unknown>>
 
 /** A WebSocket that sends given messages and stores received ones. */
 export class RawClient {
   readonly ws: WebSocket
-  readonly #received: Json[] = []
-  readonly #waiters: ((message: Json) => void)[] = []
+  readonly #received: ServerMessage[] = []
+  readonly #waiters: ((message: ServerMessage) => void)[] = []
   /** `3501 bad request`. */
   readonly closed: Promise<string>
 
@@ -17,7 +18,7 @@ export class RawClient {
     this.ws = new WebSocket(webSocketUrl(url), options)
     this.ws.on('error', () => undefined)
     this.ws.on('message', (data) => {
-      for (const line of data.toString().split('\n')) this.#receive(JSON.parse(line) as Json)
+      for (const line of data.toString().split('\n')) this.#receive(JSON.parse(line))
     })
     this.closed = new Promise((resolve) => this.ws.once('close', (code, reason) => resolve(`${code} ${reason}`.trim())))
   }
@@ -26,17 +27,17 @@ export class RawClient {
     this.ws.send(commands.map((each) => (typeof each === 'string' ? each : JSON.stringify(each))).join('\n'))
   }
 
-  next(): Promise<Json> {
+  next(): Promise<ServerMessage> {
     const message = this.#received.shift()
     return message !== undefined ? Promise.resolve(message) : new Promise((resolve) => this.#waiters.push(resolve))
   }
 
-  async request(command: Json): Promise<Json> {
+  async request(command: Json): Promise<ServerMessage> {
     this.send(command)
     return this.next()
   }
 
-  #receive(message: Json): void {
+  #receive(message: ServerMessage): void {
     const wait = this.#waiters.shift()
     if (wait === undefined) this.#received.push(message)
     else wait(message)

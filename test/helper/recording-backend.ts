@@ -6,7 +6,8 @@ import {
   type Server,
   type ServerResponse
 } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { urlOf } from './address.js'
 import type { Teardown } from './child.js'
 
 export interface RecordedRequest {
@@ -42,7 +43,7 @@ export const startBackend = async (t: Teardown): Promise<RecordingBackend> => {
   })
 
   const backend: RecordingBackend = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: urlOf(server),
     server,
     requests,
     respond: (_request, response) => {
@@ -54,8 +55,6 @@ export const startBackend = async (t: Teardown): Promise<RecordingBackend> => {
 }
 
 const record = async (incoming: IncomingMessage): Promise<RecordedRequest> => {
-  const chunks: Buffer[] = []
-  for await (const chunk of incoming) chunks.push(chunk as Buffer)
   const { method = '', url = '', headers } = incoming
-  return { method, url, headers, body: Buffer.concat(chunks).toString() }
+  return { method, url, headers, body: await text(incoming) }
 }

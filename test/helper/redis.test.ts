@@ -74,8 +74,7 @@ t.test('startRedis', async (t) => {
     await t.test('a test that ends', async (t) => {
       const redis = await startRedis(t)
       port = redis.port
-      const [, value] = (await client(t, redis.url).config('GET', 'dir')) as [string, string]
-      folder = value
+      folder = String([await client(t, redis.url).config('GET', 'dir')].flat()[1])
       t.ok(existsSync(folder))
     })
 

@@ -3,7 +3,7 @@ import type { Disconnect } from '../../src/relay/core/codes.js'
 import type { RelayDependencies } from '../../src/relay/core/context.js'
 import { NO_METRICS } from '../../src/relay/core/core-metrics.js'
 import { DeltaPatches } from '../../src/relay/core/delta.js'
-import type { Delivery } from '../../src/relay/core/engine-interfaces.js'
+import type { Delivery, Publication } from '../../src/relay/core/engine-interfaces.js'
 import { jsonCodec } from '../../src/relay/core/json-codec.js'
 import { conflator } from '../../src/relay/core/keyed-list.js'
 import { PLAIN_PUBLICATION } from '../../src/relay/core/publish.js'
@@ -17,6 +17,7 @@ import {
 } from '../../src/relay/engine/memory.js'
 import { TokenChecks } from '../../src/relay/token-check.js'
 import { type ConfigFile, configOf, relayToken } from './relay-rules.js'
+import type { ServerMessage } from './server-message.js'
 
 export const START_MS = 1_893_456_000_000
 
@@ -83,9 +84,9 @@ export interface FakeClient {
   readonly sink: FakeSink
   readonly client: Client
   /** Sends commands in one message and returns the messages since the last call. */
-  send(...commands: readonly (Message | string)[]): Promise<Message[]>
+  send(...commands: readonly (Message | string)[]): Promise<ServerMessage[]>
   /** The messages since the last call. */
-  received(): Message[]
+  received(): ServerMessage[]
   /** `3501 bad request`, or null while it is open. */
   readonly closed: string | null
 }
@@ -173,11 +174,11 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayDependencies> =
   const client = (transport = new FakeSink()): FakeClient => {
     const connection = relay.connect(transport)
     let read = 0
-    const received = (): Message[] => {
+    const received = (): ServerMessage[] => {
       endTurn()
       const fresh = transport.writes.slice(read)
       read = transport.writes.length
-      return fresh.flatMap((write) => write.split(/\n|(?<=\})(?=\{)/)).map((text) => JSON.parse(text) as Message)
+      return fresh.flatMap((write) => write.split(/\n|(?<=\})(?=\{)/)).map((text): ServerMessage => JSON.parse(text))
     }
     return {
       sink: transport,
@@ -227,6 +228,17 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayDependencies> =
     }
   }
 }
+
+/** A publication without data of its own, as an engine delivers it. */
+export const publicationAt = (offset: number): Publication => ({
+  data: String(offset),
+  offset,
+  info: null,
+  tags: null,
+  time: 0,
+  delta: false,
+  version: 0
+})
 
 /** A namespace named `chat` with these options, and a token secret. */
 export const withNamespace = (options: Message, client: Message = {}): ConfigFile => ({

@@ -6,15 +6,16 @@ import type { Child } from './child.js'
 import { send } from './http.js'
 import { startProgram } from './program.js'
 import { API_KEY, type ConfigFile, HMAC_SECRET } from './relay-rules.js'
+import { required } from './required.js'
 
 export interface RelayOfWorkers {
   readonly program: Child
   readonly url: string
   readonly port: number
   /** The process ids of the workers. */
-  workers(): readonly number[]
+  workers(): readonly [number, ...number[]]
   /** The result of a publish API call. Each call has its own connection, so that all workers receive calls. */
-  api(method: string, request: unknown): Promise<Record<string, unknown>>
+  api<Result = Record<string, unknown>>(method: string, request: unknown): Promise<Result>
   publish(channel: string, data: unknown): Promise<{ readonly offset: number; readonly epoch: string }>
   nodes(): Promise<readonly NodeInfo[]>
   configure(file: ConfigFile | string): void
@@ -64,7 +65,7 @@ const startWorkersOf = async (
     ...env
   })
   const [url = ''] = /http:[^"]+/.exec(await program.waitForLine('listening at', 60_000)) ?? []
-  const api = async (method: string, request: unknown): Promise<Record<string, unknown>> => {
+  const api: RelayOfWorkers['api'] = async (method, request) => {
     const response = await send(url, `/api/${method}`, {
       method: 'POST',
       body: JSON.stringify(request),
@@ -76,18 +77,21 @@ const startWorkersOf = async (
     program,
     url,
     port: Number(new URL(url).port),
-    workers: () =>
-      readFileSync(`/proc/${program.pid}/task/${program.pid}/children`, 'utf8').trim().split(' ').map(Number),
+    workers: () => {
+      const children = readFileSync(`/proc/${program.pid}/task/${program.pid}/children`, 'utf8')
+      const [first, ...rest] = (children.match(/\d+/g) ?? []).map(Number)
+      return [required(first), ...rest]
+    },
     api,
-    publish: async (channel, data) => (await api('publish', { channel, data })) as { offset: number; epoch: string },
-    nodes: async () => (await api('info', {})).nodes as readonly NodeInfo[],
+    publish: (channel, data) => api('publish', { channel, data }),
+    nodes: async () => (await api<{ nodes: NodeInfo[] }>('info', {})).nodes,
     configure
   }
 }
 
 /** Suspends a process until the returned function is called or the test ends. A suspended worker does not end with its relay. */
 export const freeze = (t: Test, pid: number): (() => void) => {
-  const goOn = (): void => {
+  const resume = (): void => {
     try {
       process.kill(pid, 'SIGCONT')
     } catch {
@@ -95,6 +99,6 @@ export const freeze = (t: Test, pid: number): (() => void) => {
     }
   }
   process.kill(pid, 'SIGSTOP')
-  t.teardown(goOn)
-  return goOn
+  t.teardown(resume)
+  return resume
 }

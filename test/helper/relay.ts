@@ -1,7 +1,6 @@
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { Centrifuge, type Options, type PublicationContext, type Subscription } from 'centrifuge'
+import { Centrifuge, type Options, type PublicationContext, type Subscription, type SubscriptionOptions } from 'centrifuge'
 import { Centrifuge as ProtobufCentrifuge } from 'centrifuge/build/protobuf'
 import type { Test } from 'tap'
 import { WebSocket } from 'ws'
@@ -9,6 +8,7 @@ import { ROOT } from '../../scripts/lib/root.js'
 import { buildRelayApp, type RelayAppDependencies, type RunningRelay } from '../../src/relay/app.js'
 import type { Relay } from '../../src/relay/core/relay.js'
 import { createLogger } from '../../src/shared/logger.js'
+import { portOf } from './address.js'
 import { EventSource } from './event-source.js'
 import { type HttpResponse, type Message, send } from './http.js'
 import { API_KEY, type ConfigFile, configOf, relayToken } from './relay-rules.js'
@@ -52,7 +52,7 @@ export const startRelay = async (
     running.closeConnections()
     await running.close()
   })
-  const { port } = server.address() as AddressInfo
+  const port = portOf(server)
   const url = `http://127.0.0.1:${port}`
   const api = (method: string, request: unknown, message: Message = {}): Promise<HttpResponse> =>
     send(url, method === '' ? '/api' : `/api/${method}`, {
@@ -121,13 +121,35 @@ export const officialProtobufClient = (
 export const event = <T = Record<string, unknown>>(
   from: Centrifuge | Subscription,
   name: string,
-  isMeant: (value: T) => boolean = () => true
+  matches: (value: T) => boolean = () => true
 ): Promise<T> =>
   new Promise((resolve) =>
+    // The two classes declare overloads for each event name, which a variable name matches none of.
     (from as { on: (name: string, then: (value: T) => void) => void }).on(name, (value) => {
-      if (isMeant(value)) resolve(value)
+      if (matches(value)) resolve(value)
     })
   )
+
+/** Connects a client, and returns it. */
+export const connectClient = async (client: Centrifuge): Promise<Centrifuge> => {
+  const connected = event(client, 'connected')
+  client.connect()
+  await connected
+  return client
+}
+
+/** A new subscription of this client that is subscribed. */
+export const subscribeTo = async (
+  client: Centrifuge,
+  channel: string,
+  options: Partial<SubscriptionOptions> = {}
+): Promise<Subscription> => {
+  const subscription = client.newSubscription(channel, options)
+  const subscribed = event(subscription, 'subscribed')
+  subscription.subscribe()
+  await subscribed
+  return subscription
+}
 
 /** Collects publications and waits for a number of them. */
 export const collect = (subscription: Subscription) => {

@@ -1,7 +1,9 @@
 import { once } from 'node:events'
 import { createServer as createHttpServer, type RequestListener } from 'node:http'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
+import { urlOf } from './address.js'
 import type { Teardown } from './child.js'
+import { LOOPBACK } from './free-port.js'
 
 /** The bytes of a request, with its body if it has a Content-Length. */
 export interface RawRequest {
@@ -20,8 +22,6 @@ export interface RawBackend {
   /** Handles the following requests. */
   respond: (request: RawRequest) => unknown
 }
-
-const LOOPBACK = '127.0.0.1'
 
 /** A backend that responds with arbitrary bytes. */
 export const startRawBackend = async (t: Teardown, respond: RawBackend['respond']): Promise<RawBackend> => {
@@ -71,5 +71,3 @@ export const startHttpBackend = async (t: Teardown, listener: RequestListener): 
   })
   return urlOf(server)
 }
-
-const urlOf = (server: { address(): unknown }): string => `http://${LOOPBACK}:${(server.address() as AddressInfo).port}`

@@ -52,7 +52,7 @@ export const checkSdk = async (t: Test, command: string, args: readonly string[]
     program.stdout
       .split('\n')
       .filter((line) => line.startsWith('{') && line.endsWith('}'))
-      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .map((line): Record<string, unknown> => JSON.parse(line))
       .filter(({ event }) => event === name)
   const until = (pattern: RegExp): Promise<string> => program.waitForLine(pattern, WITHIN_MS)
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+import { portOf } from './address.js'
 import type { Teardown } from './child.js'
 import { LOOPBACK } from './free-port.js'
 
@@ -49,7 +50,7 @@ export const startTcpProxy = async (t: Teardown, port: number): Promise<TcpProxy
     proxy.close()
   })
   return {
-    port: (proxy.address() as AddressInfo).port,
+    port: portOf(proxy),
     redirect: (next) => {
       target = next
       endAll()

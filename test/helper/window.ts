@@ -56,7 +56,7 @@ export const openWindow = async (
     findings: async (rules) => {
       await page.evaluate(AXE)
       const options = JSON.stringify({ resultTypes: ['violations'], ...(rules && { runOnly: rules }) })
-      const { violations } = (await page.evaluate(`axe.run(${options})`)) as { violations: readonly Violation[] }
+      const { violations } = await page.evaluate<{ violations: readonly Violation[] }>(`axe.run(${options})`)
       return violations
         .filter(({ impact }) => impact === 'serious' || impact === 'critical')
         .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)

@@ -83,7 +83,8 @@ writeFileSync(join(pageFolder, 'main.ts'), PAGE)
 const TYPESCRIPT = join(ROOT, 'node_modules/typescript/bin/tsc')
 
 t.test('a page and a backend type-check against the packages', async (t) => {
-  const compilerOptions = { target: 'es2022', strict: true, noEmit: true, types: [] as string[] }
+  const types: string[] = []
+  const compilerOptions = { target: 'es2022', strict: true, noEmit: true, types }
   writeFileSync(
     join(pageFolder, 'tsconfig.json'),
     JSON.stringify({

@@ -280,8 +280,9 @@ t.test('options of Centrifugo that the relay does not have', async (t) => {
   /** A file with this option; `namespace` stands for a namespace. */
   const fileWith = (path: string, value: unknown): object => {
     const steps = path.split('.')
-    const nested = (names: readonly string[]): object =>
-      names.reduceRight<unknown>((inner, name) => ({ [name]: inner }), value) as object
+    const nested = ([name = '', ...rest]: readonly string[]): object => ({
+      [name]: rest.length === 0 ? value : nested(rest)
+    })
     return steps[0] === 'namespace' ? namespace(nested(steps.slice(1))) : nested(steps)
   }
 
@@ -361,7 +362,7 @@ t.test('with the insecure options no secrets are required and random ones are us
 
 const room = (config: RelayConfig) => config.channels.namespaces.get('room')
 
-const EFFECTS: readonly (readonly [file: object, of: (config: RelayConfig) => unknown, value: unknown])[] = [
+const EFFECTS: readonly (readonly [file: object, read: (config: RelayConfig) => unknown, value: unknown])[] = [
   [{ http_server: { address: '::1', port: 8200 } }, (config) => config.listen, { host: '::1', port: 8200 }],
   [{ log: { level: 'debug' } }, (config) => config.logLevel, 'debug'],
   [{ client: { insecure: true } }, (config) => config.client.insecure, true],
@@ -513,10 +514,10 @@ const EFFECTS: readonly (readonly [file: object, of: (config: RelayConfig) => un
 ]
 
 t.test('options of the configuration file', async (t) => {
-  for (const [file, of, value] of EFFECTS) {
+  for (const [file, read, value] of EFFECTS) {
     t.test(`the option takes effect: ${JSON.stringify(file)}`, async (t) => {
-      t.same(of(configWith(file)), value)
-      t.notSame(of(configWith(namespace({}))), value, 'which is not the default')
+      t.same(read(configWith(file)), value)
+      t.notSame(read(configWith(namespace({}))), value, 'which is not the default')
     })
   }
 

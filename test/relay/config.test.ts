@@ -329,7 +329,7 @@ t.test('default configuration', async (t) => {
 const EFFECTS: readonly (readonly [
   name: string,
   text: string,
-  of: (config: RelayConfig) => unknown,
+  read: (config: RelayConfig) => unknown,
   value: unknown
 ])[] = [
   ['RELAY_HOST', '0.0.0.0', (config) => config.listen.host, '0.0.0.0'],
@@ -356,10 +356,10 @@ const EFFECTS: readonly (readonly [
 ]
 
 t.test('effects of settings', async (t) => {
-  for (const [name, text, of, value] of EFFECTS) {
+  for (const [name, text, read, value] of EFFECTS) {
     t.test(`${name}=${text} takes effect`, async (t) => {
-      t.same(of(configOf({ ...SECRETS, [name]: text })), value)
-      t.notSame(of(configOf(SECRETS)), value, 'which is not the default')
+      t.same(read(configOf({ ...SECRETS, [name]: text })), value)
+      t.notSame(read(configOf(SECRETS)), value, 'which is not the default')
     })
   }
 

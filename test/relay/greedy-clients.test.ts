@@ -6,6 +6,7 @@ import { eventually } from '../helper/eventually.js'
 import { connectedClient, type Json, openClient, type RawClient } from '../helper/raw-client.js'
 import { startRelay } from '../helper/relay.js'
 import { relayToken } from '../helper/relay-rules.js'
+import type { ServerMessage } from '../helper/server-message.js'
 
 const OPEN = { allow_subscribe_for_client: true, history_size: 100, history_ttl: '300s', force_recovery: true }
 const NAMESPACES = {
@@ -26,8 +27,8 @@ const greedyMessage = (times: number, subscribe: Json): Json[] => [
   ]).flat()
 ]
 
-const replies = async (client: RawClient, count: number): Promise<Json[]> => {
-  const received: Json[] = []
+const replies = async (client: RawClient, count: number): Promise<ServerMessage[]> => {
+  const received: ServerMessage[] = []
   while (received.length < count) {
     const message = await client.next()
     if (message.id !== undefined) received.push(message)
@@ -48,7 +49,7 @@ t.test('a frame with 126 recoveries of 4.5 MB each is answered while other clien
     commands.map(({ id }) => id)
   )
   t.match(received[1], { subscribe: { was_recovering: true, offset: 100 } })
-  t.notOk((received[1]?.subscribe as Json | undefined)?.recovered, 'more than may wait for a client is not recovered')
+  t.notOk(received[1]?.subscribe?.recovered, 'more than may wait for a client is not recovered')
   t.match(await (await connectedClient(t, edge.url)).request({ id: 2, unsubscribe: { channel: 'x' } }), { id: 2 })
 })
 
@@ -65,7 +66,7 @@ t.test('a frame with 126 recoveries that fit is answered completely as the clien
   client.ws.resume()
   const received = await replies(client, commands.length)
 
-  t.ok(received.every(({ subscribe }) => subscribe === undefined || (subscribe as Json).recovered === true))
+  t.ok(received.every(({ subscribe }) => subscribe === undefined || subscribe.recovered === true))
 })
 
 t.test('a frame with 126 recoveries with deltas is answered completely', async (t) => {
@@ -78,7 +79,7 @@ t.test('a frame with 126 recoveries with deltas is answered completely', async (
   client.send(...commands.slice(3))
   const received = await replies(client, commands.length - 3)
 
-  t.ok(received.every(({ subscribe }) => subscribe === undefined || (subscribe as Json).recovered === true))
+  t.ok(received.every(({ subscribe }) => subscribe === undefined || subscribe.recovered === true))
 })
 
 t.test('reading from a client with too many pending commands is paused until they have run', async (t) => {
@@ -95,6 +96,7 @@ t.test('reading from a client with too many pending commands is paused until the
     { engine: { ...engine, history: { read, remove: async () => undefined } } }
   )
   const client = await connectedClient(t, edge.url)
+  // The transport's interface has no `isPaused`; the stream of a WebSocket is its socket.
   const socket = edge.relay.clients[0]?.transport.stream as unknown as Socket
   client.send({ id: 2, subscribe: { channel: 'plain:1' } })
   for (let id = 3; id <= 20_000; id++) client.send({ id, unsubscribe: { channel: 'x'.repeat(500) } })

@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream'
 import t from 'tap'
 import { collect, event, officialClient, startRelay, TRANSPORTS } from '../helper/relay.js'
 
@@ -66,8 +67,8 @@ t.test('a client whose socket is destroyed', async (t) => {
     `a client whose socket is destroyed ${INTERRUPTIONS} times receives every publication exactly once`,
     async (t) => {
       const edge = await startRelay(t, NAMESPACES)
-      const sockets = new Set<import('node:net').Socket>()
-      edge.running.server.on('upgrade', (_request, socket) => sockets.add(socket as import('node:net').Socket))
+      const sockets = new Set<Duplex>()
+      edge.running.server.on('upgrade', (_request, socket) => sockets.add(socket))
       const client = officialClient(t, edge, 'websocket')
       const subscription = client.newSubscription('seq:1')
       const received = collect(subscription)

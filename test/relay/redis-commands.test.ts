@@ -10,6 +10,7 @@ import { connectedClient, type Json, type RawClient } from '../helper/raw-client
 import { startRedis } from '../helper/redis.js'
 import { type EdgeRelay, startRelay } from '../helper/relay.js'
 import { API_KEY, HMAC_SECRET } from '../helper/relay-rules.js'
+import type { ServerPush } from '../helper/server-message.js'
 import { startTcpProxy } from '../helper/tcp-proxy.js'
 
 const SUBSCRIPTIONS = 'gatehouse-relay-subscriptions'
@@ -40,10 +41,10 @@ const setUp = async (t: Test) => {
   }
 }
 
-const nextPush = async (client: RawClient, kind: string): Promise<Json> => {
+const nextPush = async (client: RawClient, kind: string): Promise<ServerPush> => {
   for (;;) {
     const { push } = await client.next()
-    if (push !== undefined && kind in (push as Json)) return push as Json
+    if (push !== undefined && kind in push) return push
   }
 }
 

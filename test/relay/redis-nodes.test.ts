@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { eventually } from '../helper/eventually.js'
 import { send } from '../helper/http.js'
 import { startRedis } from '../helper/redis.js'
-import { collect, type EdgeRelay, event, officialClient, startRelay } from '../helper/relay.js'
+import { collect, type EdgeRelay, event, officialClient, startRelay, connectClient, subscribeTo } from '../helper/relay.js'
 import { relayToken } from '../helper/relay-rules.js'
 
 const NAMESPACES = {
@@ -32,13 +32,10 @@ t.test('two relays on one Redis', async (t) => {
     JSON.parse((await edge.api(method, request)).body).result
 
   const connected = async (t: Test, edge: EdgeRelay, user: string, channel: string) => {
-    const client = officialClient(t, edge, 'websocket', { getToken: async () => relayToken({ sub: user }) })
-    const subscription = client.newSubscription(channel)
+    const getToken = async (): Promise<string> => relayToken({ sub: user })
+    const client = await connectClient(officialClient(t, edge, 'websocket', { getToken }))
+    const subscription = await subscribeTo(client, channel)
     const received = collect(subscription)
-    const subscribed = event(subscription, 'subscribed')
-    subscription.subscribe()
-    client.connect()
-    await subscribed
     return { client, subscription, ...received, received }
   }
 

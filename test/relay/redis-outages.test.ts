@@ -9,6 +9,7 @@ import { startRedis } from '../helper/redis.js'
 import { officialClient } from '../helper/relay.js'
 import { API_KEY, HMAC_SECRET } from '../helper/relay-rules.js'
 import { type AcknowledgedPublication, checkSequences, SequenceSubscriber } from '../helper/sequence-check.js'
+import { required } from '../helper/required.js'
 
 const CLIENTS = 300
 const CHANNELS = 10
@@ -31,6 +32,12 @@ const CONFIG = {
   }
 }
 
+/** A response of the publish API with a position: of `publish` and `history`. */
+interface PositionResponse {
+  readonly result?: { readonly epoch: string; readonly offset: number }
+  readonly error?: { readonly code: number }
+}
+
 t.test(`${CLIENTS} clients receive ${PUBLICATIONS} publications while relays and Redis fail`, async (t) => {
   const redis = await startRedis(t)
   const file = JSON.stringify(CONFIG)
@@ -49,7 +56,7 @@ t.test(`${CLIENTS} clients receive ${PUBLICATIONS} publications while relays and
     return program
   }
   const relays = await Promise.all(ports.map((port) => startRelay(t, port)))
-  const api = async (port: number, method: string, request: unknown): Promise<Record<string, unknown>> => {
+  const api = async (port: number, method: string, request: unknown): Promise<PositionResponse> => {
     const { body } = await send(`http://127.0.0.1:${port}`, `/api/${method}`, {
       method: 'POST',
       body: JSON.stringify(request),
@@ -60,7 +67,7 @@ t.test(`${CLIENTS} clients receive ${PUBLICATIONS} publications while relays and
 
   const subscribers = Array.from({ length: CLIENTS }, (_, index) => {
     const subscriber = new SequenceSubscriber(`seq:${index % CHANNELS}`)
-    const port = ports[Math.floor(index / CHANNELS) % ports.length] as number
+    const port = required(ports[Math.floor(index / CHANNELS) % ports.length])
     const delays = { minReconnectDelay: 50, maxReconnectDelay: 500, timeout: 30_000 }
     const client = officialClient(t, { port }, 'websocket', delays)
     const subscription = client.newSubscription(subscriber.channel, {
@@ -83,13 +90,13 @@ t.test(`${CLIENTS} clients receive ${PUBLICATIONS} publications while relays and
     const channel = `seq:${n % CHANNELS}`
     for (let attempt = 0; ; attempt++) {
       try {
-        const port = ports[(n + attempt) % ports.length] as number
+        const port = required(ports[(n + attempt) % ports.length])
         const { result, error } = await api(port, 'publish', { channel, data: { n }, idempotency_key: String(n) })
         if (error === undefined) {
-          acknowledged.push({ channel, n, ...(result as { epoch: string; offset: number }) })
+          acknowledged.push({ channel, n, ...required(result) })
           return
         }
-        codes.add((error as { code: number }).code)
+        codes.add(error.code)
         errors.rejected++
       } catch {
         errors.unreachable++
@@ -109,7 +116,7 @@ t.test(`${CLIENTS} clients receive ${PUBLICATIONS} publications while relays and
   relays[1]?.signal('SIGKILL')
   await relays[1]?.exited
   await published(0.3)
-  relays[1] = await startRelay(t, ports[1] as number)
+  relays[1] = await startRelay(t, ports[1])
   await published(0.4)
 
   redis.pause()
@@ -129,8 +136,8 @@ t.test(`${CLIENTS} clients receive ${PUBLICATIONS} publications while relays and
 
   const ends = new Map<string, { readonly epoch: string; readonly offset: number }>()
   for (const { channel } of subscribers.slice(0, CHANNELS)) {
-    const { result } = await api(ports[0] as number, 'history', { channel, limit: 0 })
-    ends.set(channel, result as { epoch: string; offset: number })
+    const { result } = await api(ports[0], 'history', { channel, limit: 0 })
+    ends.set(channel, required(result))
   }
   await eventually(() =>
     subscribers.every((subscriber) => subscriber.isAt(ends.get(subscriber.channel) ?? { epoch: '', offset: 0 }))

@@ -1,9 +1,10 @@
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { eventually } from '../helper/eventually.js'
-import { connectedClient, type Json } from '../helper/raw-client.js'
+import { connectedClient } from '../helper/raw-client.js'
 import { startRedis } from '../helper/redis.js'
 import { collect, type EdgeRelay, event, officialClient, startRelay } from '../helper/relay.js'
+import { required } from '../helper/required.js'
 
 const FILE = {
   channel: {
@@ -79,7 +80,7 @@ t.test(
 
     const client = await connectedClient(t, one.url)
     const reply = await client.request({ id: 2, subscribe: { channel: 'seq:1', recover: true, ...position } })
-    const result = reply.subscribe as Json
+    const result = required(reply.subscribe)
     t.match(result, { was_recovering: true, epoch: /^.+$/ })
     t.notOk(result.recovered)
     t.not(result.epoch, position.epoch)

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { connectedClient, type Json, type RawClient } from '../helper/raw-client.js'
 import { type EdgeRelay, startRelay } from '../helper/relay.js'
+import type { ServerMessage } from '../helper/server-message.js'
 
 const OPEN = { allow_subscribe_for_client: true, history_size: 1000, history_ttl: '300s', force_recovery: true }
 // A client that does not read sends no pongs, and would be closed for that on a busy machine.
@@ -31,16 +32,17 @@ const batch = (n: number): Json => ({
   }))
 })
 
-interface Pub {
+interface PositionPublication {
   readonly data: { readonly data: { readonly transmitterId: string; readonly n: number }[] }
   readonly offset: number
 }
 
-const pubOf = (message: Json): Pub | undefined => (message.push as { pub?: Pub } | undefined)?.pub
+// The relay delivers the data of `batch` unchanged, which the tests verify.
+const pubOf = ({ push }: ServerMessage): PositionPublication | undefined => push?.pub as PositionPublication | undefined
 
 /** Reads publications until the one with this offset has arrived. */
-const readTo = async (client: RawClient, offset: number): Promise<Pub[]> => {
-  const pubs: Pub[] = []
+const readTo = async (client: RawClient, offset: number): Promise<PositionPublication[]> => {
+  const pubs: PositionPublication[] = []
   for (;;) {
     const pub = pubOf(await client.next())
     if (pub !== undefined) pubs.push(pub)
@@ -55,7 +57,7 @@ const subscriber = async (t: Test, { url }: EdgeRelay, channel: string): Promise
 }
 
 /** The number in the newest entry of every transmitter. */
-const newest = (pubs: readonly Pub[]): Map<string, number> => {
+const newest = (pubs: readonly PositionPublication[]): Map<string, number> => {
   const known = new Map<string, number>()
   for (const { data } of pubs) for (const { transmitterId, n } of data.data) known.set(transmitterId, n)
   return known

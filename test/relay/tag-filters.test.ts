@@ -106,12 +106,12 @@ t.test('subscribers whose filters differ receive their own publications, and lea
   await eventually(() => relay.relay.openChannels.size === 0)
 })
 
-for (const [what, subscribe] of [
+for (const [title, subscribe] of [
   ['an invalid tag filter', { channel: 'floor:1', tf: { key: 'cell', cmp: 'near', val: '1' } }],
   ['a tag filter on a namespace that does not allow it', { channel: 'closed:1', tf: CELL }],
   ['a tag filter together with deltas', { channel: 'floor:1', tf: CELL, delta: 'fossil' }]
 ] as const) {
-  t.test(`${what} is error 107`, async (t) => {
+  t.test(`${title} is error 107`, async (t) => {
     const { url } = await startRelay(t, CONFIG)
     const client = await connectedClient(t, url)
     t.match(await client.request({ id: 2, subscribe }), { error: { code: 107 } })

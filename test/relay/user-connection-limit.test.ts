@@ -47,7 +47,7 @@ t.test('user_connection_limit applies to all workers together', async (t) => {
 t.test('connections of a crashed worker are not counted', async (t) => {
   const relay = await startWorkers(t, 2, FILE)
   const before = await connectMany(t, Array(LIMIT).fill(relay.url))
-  const [pid] = relay.workers() as [number]
+  const [pid] = relay.workers()
   process.kill(pid, 'SIGKILL')
   await Promise.race(before.connected.map(({ closed }) => closed))
   await relay.program.waitForLine('worker replaced', 60_000)

@@ -5,6 +5,7 @@ import { TypeCompiler } from '@sinclair/typebox/compiler'
 import t from 'tap'
 import { type SchemaName, schemas } from '../../schemas/registry.js'
 import { ROOT } from '../../scripts/lib/root.js'
+import { choicesOf, propertiesOf, typesOf } from '../helper/schema.js'
 
 const folder = join(ROOT, 'schemas')
 const files = readdirSync(folder).filter((file) => file.endsWith('.ts'))
@@ -13,7 +14,7 @@ const files = readdirSync(folder).filter((file) => file.endsWith('.ts'))
 const UNREGISTERED = ['Id', 'Paging', 'Permission']
 
 // Closed schemas. All others accept unknown fields.
-const CLOSED: readonly string[] = [
+const CLOSED: readonly SchemaName[] = [
   'AmbientBatch',
   'AmbientEntry',
   'AuthUser',
@@ -45,24 +46,27 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   ZoneTypeCreate: ['name']
 }
 
+/** The first entry of a list that an example has. */
+const firstOf = (list: unknown): Fields => (Array.isArray(list) ? list[0] : {})
+
 type Path = readonly (string | number)[]
 type Fields = Record<string, unknown>
 
+// `Object.entries` types the names as string.
 const entries = Object.entries(schemas) as [SchemaName, TSchema][]
 const objects = entries.filter((entry): entry is [SchemaName, TObject] => KindGuard.IsObject(entry[1]))
 
 const check = (schema: TSchema, value: unknown): boolean => TypeCompiler.Compile(schema).Check(value)
 
 /** The first example; only for object schemas. */
-const example = (schema: TSchema): Fields => structuredClone(schema.examples[0]) as Fields
+const example = (schema: TSchema): Fields => structuredClone(schema.examples[0])
 
 /** A schema and all its subschemas. */
 function* within(schema: TSchema, path = ''): Generator<readonly [string, TSchema]> {
   yield [path, schema]
-  for (const [i, part] of ((schema.anyOf ?? []) as TSchema[]).entries()) yield* within(part, `${path}|${i}`)
+  for (const [i, part] of choicesOf(schema).entries()) yield* within(part, `${path}|${i}`)
   if (schema.items) yield* within(schema.items, `${path}[]`)
-  for (const [name, part] of Object.entries((schema.properties ?? {}) as Record<string, TSchema>))
-    yield* within(part, `${path}.${name}`)
+  for (const [name, part] of propertiesOf(schema)) yield* within(part, `${path}.${name}`)
 }
 
 /** Missing descriptions and limits of a schema or subschema. */
@@ -83,12 +87,6 @@ const flawsOf = (part: TSchema, path: string): readonly string[] => {
   return Object.entries(RULES).flatMap(([rule, holds]) => (holds ? [] : [`${path}: ${rule}`]))
 }
 
-/** The JSON types that a schema accepts; empty if it accepts nothing. */
-const typesOf = (schema: TSchema): readonly string[] => {
-  if (schema.anyOf) return (schema.anyOf as TSchema[]).flatMap(typesOf)
-  return schema.type ? [schema.type] : []
-}
-
 // One value of each type. The number has a fraction, so integers reject it.
 const SAMPLES: Readonly<Record<string, unknown>> = {
   string: 'text',
@@ -104,28 +102,28 @@ const foreignTo = (schema: TSchema): readonly unknown[] =>
 
 /** The fields of a schema that a value has or could have, with their paths. */
 function* fieldsOf(schema: TSchema, value: unknown, path: Path = []): Generator<readonly [Path, TSchema]> {
-  for (const choice of (schema.anyOf ?? []) as TSchema[]) if (check(choice, value)) yield* fieldsOf(choice, value, path)
+  for (const choice of choicesOf(schema)) if (check(choice, value)) yield* fieldsOf(choice, value, path)
   if (Array.isArray(value) && schema.items)
     for (const [i, item] of value.entries()) yield* fieldsOf(schema.items, item, [...path, i])
-  if (!schema.properties || typeof value !== 'object' || value === null) return
-  for (const [name, part] of Object.entries(schema.properties as Record<string, TSchema>)) {
+  if (typeof value !== 'object' || value === null) return
+  for (const [name, part] of propertiesOf(schema)) {
     yield [[...path, name], part]
-    yield* fieldsOf(part, (value as Fields)[name], [...path, name])
+    yield* fieldsOf(part, Reflect.get(value, name), [...path, name])
   }
 }
 
-const withValue = (whole: unknown, path: Path, value: unknown): unknown => {
+const withValue = (whole: object, path: Path, value: unknown): unknown => {
   const copy = structuredClone(whole)
-  let inner = copy as Record<string | number, unknown>
-  for (const step of path.slice(0, -1)) inner = inner[step] as Record<string | number, unknown>
-  inner[path.at(-1) ?? ''] = value
+  let inner: object = copy
+  for (const step of path.slice(0, -1)) inner = Reflect.get(inner, step)
+  Reflect.set(inner, path.at(-1) ?? '', value)
   return copy
 }
 
 t.test('the registry', async (t) => {
   const exported: Record<string, TSchema> = {}
   for (const file of files) {
-    const module = (await import(`../../schemas/${file.replace(/\.ts$/, '.js')}`)) as Record<string, TSchema>
+    const module: Record<string, TSchema> = await import(`../../schemas/${file.replace(/\.ts$/, '.js')}`)
     for (const [name, value] of Object.entries(module))
       if (name.endsWith('Schema')) exported[name.slice(0, -'Schema'.length)] = value
   }
@@ -224,12 +222,9 @@ t.test('a schema', async (t) => {
   })
 
   t.test('a closed schema rejects unknown fields', async (t) => {
-    for (const name of CLOSED) {
-      const schema = schemas[name as SchemaName]
-      t.notOk(check(schema, { ...example(schema), unknown: 1 }), name)
-    }
+    for (const name of CLOSED) t.notOk(check(schemas[name], { ...example(schemas[name]), unknown: 1 }), name)
     const { data, ...envelope } = example(schemas.AmbientBatch)
-    t.notOk(check(schemas.AmbientBatch, { ...envelope, data: [{ ...(data as Fields[])[0], unknown: 1 }] }))
+    t.notOk(check(schemas.AmbientBatch, { ...envelope, data: [{ ...firstOf(data), unknown: 1 }] }))
   })
 
   t.test('an open schema accepts unknown fields unchanged', async (t) => {
@@ -241,7 +236,7 @@ t.test('a schema', async (t) => {
       t.same(value, before, `${name} is not touched`)
     }
     const { data, ...envelope } = example(schemas.PositionBatch)
-    t.ok(check(schemas.PositionBatch, { ...envelope, data: [{ ...(data as Fields[])[0], speed: 1.2 }] }))
+    t.ok(check(schemas.PositionBatch, { ...envelope, data: [{ ...firstOf(data), speed: 1.2 }] }))
   })
 
   t.test('an open schema rejects too many fields', async (t) => {
@@ -263,9 +258,8 @@ t.test('a schema', async (t) => {
   })
 })
 
-t.test('an id', async (t) => {
-  // [value, valid]
-  const CASES: readonly (readonly [unknown, boolean])[] = [
+t.test('an id is a text of up to 128 characters or a safe integer', async (t) => {
+  const CASES: readonly (readonly [value: unknown, isValid: boolean])[] = [
     ['f-2', true],
     [0, true],
     [7, true],
@@ -317,9 +311,8 @@ t.test('the exchange', async (t) => {
   })
 })
 
-t.test('the session response', async (t) => {
-  // [response, valid, why]
-  const CASES: readonly (readonly [unknown, boolean, string])[] = [
+t.test('a session response has a token and a user, or an error', async (t) => {
+  const CASES: readonly (readonly [response: unknown, isValid: boolean, title: string])[] = [
     [{ success: true, data: { token: 'a.b', user: {} } }, true, 'the expiry may be the token’s own'],
     [{ success: false, data: null, error: 'wrong password' }, true, 'an error has no data'],
     [{ success: true, data: { token: 'a.b', user: { role: { id: 1 } } } }, true, 'the user is the backend’s'],
@@ -329,12 +322,11 @@ t.test('the session response', async (t) => {
     [{ success: true, data: { token: 'a.b', user: [] } }, false, 'a user that is a list'],
     [{ success: 'yes', data: { token: 'a.b', user: {} } }, false, 'success that is text']
   ]
-  for (const [response, expected, why] of CASES) t.equal(check(schemas.SessionResponse, response), expected, why)
+  for (const [response, expected, title] of CASES) t.equal(check(schemas.SessionResponse, response), expected, title)
 })
 
-t.test('a permission', async (t) => {
-  // [text, valid]
-  const CASES: readonly (readonly [string, boolean])[] = [
+t.test('a permission is two or more words with dots', async (t) => {
+  const CASES: readonly (readonly [text: string, isValid: boolean])[] = [
     ['emergency.trigger', true],
     ['admin.users', true],
     ['zone-types.read', true],

@@ -7,6 +7,7 @@ import { unavailablePorts } from '../../demo/run/ports.js'
 import { readableLine } from '../../demo/run/readable-line.js'
 import { stackOf } from '../../demo/run/stack.js'
 import { ROOT } from '../../scripts/lib/root.js'
+import { portOf } from '../helper/address.js'
 import { Operator } from '../helper/admin.js'
 import { startBrowser } from '../helper/browser.js'
 import { type Child, startChild } from '../helper/child.js'
@@ -107,7 +108,7 @@ t.test('npm start', { timeout: 3 * PATIENCE_MS }, async (t) => {
   })
 })
 
-t.test('npm start -- --oidc', { timeout: 2 * PATIENCE_MS }, async (t) => {
+t.test('npm start -- --oidc starts an identity provider that signs users in', { timeout: 2 * PATIENCE_MS }, async (t) => {
   const ports = { ...(await threePorts()), DEMO_OIDC_PORT: String(await freePort()) }
   const program = await start(t, ports, '--oidc')
   await program.waitForLine('Stop      Ctrl-C', PATIENCE_MS)
@@ -143,7 +144,7 @@ t.test('npm start names a port that is in use and the setting for it', { timeout
   const server = createServer()
   await once(server.listen(0, LOOPBACK), 'listening')
   t.teardown(() => server.close())
-  const { port } = server.address() as { port: number }
+  const port = portOf(server)
   const program = await start(t, { ...(await threePorts()), RELAY_PORT: String(port) })
 
   t.same(await program.exited, { code: 1, signal: null })
@@ -192,5 +193,5 @@ t.test('readableLine formats log lines and leaves other lines unchanged', async 
     ],
     ['{"level":"x"}', 'relay   │ {"level":"x"}', 'other JSON is unchanged']
   ]
-  for (const [line, shown, what] of cases) t.equal(readableLine('relay', line), shown, what)
+  for (const [line, shown, title] of cases) t.equal(readableLine('relay', line), shown, title)
 })

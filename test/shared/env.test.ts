@@ -18,10 +18,10 @@ const readOne = (setting: Setting, environment: Environment) => {
 }
 
 interface Kind {
-  readonly of: string
+  readonly title: string
   readonly setting: Setting
-  readonly good: readonly (readonly [text: string, value: unknown])[]
-  readonly bad: readonly string[]
+  readonly valid: readonly (readonly [text: string, value: unknown])[]
+  readonly invalid: readonly string[]
 }
 
 const same = (...texts: readonly string[]): [string, string][] => texts.map((text) => [text, text])
@@ -73,51 +73,51 @@ const NO_CSP_HOSTS = [
 
 const KINDS: readonly Kind[] = [
   {
-    of: 'a whole number',
+    title: 'a whole number',
     setting: integer(1, 65535, ABOUT),
-    good: [
+    valid: [
       ['1', 1],
       ['8080', 8080],
       ['65535', 65535],
       ['007', 7],
       [' 80\n', 80]
     ],
-    bad: ['0', '65536', '-1', '+1', '1.5', '1e3', '0x50', 'http', '80 81', '٨٠', 'NaN', '1'.repeat(16), '1'.repeat(400)]
+    invalid: ['0', '65536', '-1', '+1', '1.5', '1e3', '0x50', 'http', '80 81', '٨٠', 'NaN', '1'.repeat(16), '1'.repeat(400)]
   },
   {
-    of: 'a size',
+    title: 'a size',
     setting: byteSize(64 * MIB, ABOUT),
-    good: [
+    valid: [
       ['1', 1],
       ['1000', 1000],
       ['4KiB', 4096],
       ['64MiB', 64 * MIB],
       ['2 MiB', 2 * MIB]
     ],
-    bad: ['0', '0KiB', '65MiB', '67108865', '-1', '1.5MiB', '1MB', '1K', '1 GiB', '1mib', 'MiB', '1  MiB', 'all']
+    invalid: ['0', '0KiB', '65MiB', '67108865', '-1', '1.5MiB', '1MB', '1K', '1 GiB', '1mib', 'MiB', '1  MiB', 'all']
   },
   {
-    of: 'a flag',
+    title: 'a flag',
     setting: flag(ABOUT),
-    good: [
+    valid: [
       ['true', true],
       ['false', false]
     ],
-    bad: ['TRUE', 'False', '1', '0', 'yes', 'no', 'on', 'off', 'truetrue']
+    invalid: ['TRUE', 'False', '1', '0', 'yes', 'no', 'on', 'off', 'truetrue']
   },
   {
-    of: 'a choice',
+    title: 'a choice',
     setting: oneOf(['plain', 'signed'], ABOUT),
-    good: same('plain', 'signed'),
-    bad: ['Plain', 'plain signed', 'plain,signed', 'other', 'constructor', '__proto__']
+    valid: same('plain', 'signed'),
+    invalid: ['Plain', 'plain signed', 'plain,signed', 'other', 'constructor', '__proto__']
   },
-  { of: 'text', setting: text('text', ABOUT), good: same('a', 'with spaces', '0', 'null'), bad: [] },
-  { of: 'a secret', setting: secret(ABOUT), good: same('hunter2', 'with spaces', '"quoted"'), bad: [] },
+  { title: 'text', setting: text('text', ABOUT), valid: same('a', 'with spaces', '0', 'null'), invalid: [] },
+  { title: 'a secret', setting: secret(ABOUT), valid: same('hunter2', 'with spaces', '"quoted"'), invalid: [] },
   {
-    of: 'an http address',
+    title: 'an http address',
     setting: text('http-url', ABOUT),
-    good: same('http://localhost', 'https://backend.example.com:8443/prefix/', 'http://[::1]:4000', 'HTTP://HOST'),
-    bad: [
+    valid: same('http://localhost', 'https://backend.example.com:8443/prefix/', 'http://[::1]:4000', 'HTTP://HOST'),
+    invalid: [
       'localhost:4000',
       'backend',
       '/path',
@@ -139,30 +139,30 @@ const KINDS: readonly Kind[] = [
     ]
   },
   {
-    of: 'a Redis address',
+    title: 'a Redis address',
     setting: redisUrl(ABOUT),
-    good: same(
+    valid: same(
       'redis://localhost:6379',
       'rediss://user:hunter2@redis.example.com:6380/2',
       'redis://a,redis://b',
       'redis+sentinel://:hunter2@a,b/mymaster/2'
     ),
-    bad: ['localhost:6379', 'http://localhost:6379', 'redis', 'redis//host', 'redis+sentinel://:hunter2@a']
+    invalid: ['localhost:6379', 'http://localhost:6379', 'redis', 'redis//host', 'redis+sentinel://:hunter2@a']
   },
   {
-    of: 'a PostgreSQL address',
+    title: 'a PostgreSQL address',
     setting: text('postgres-url', ABOUT),
-    good: same('postgres://localhost/app', 'postgresql://user:hunter2@db.example.com:5432/app?sslmode=require'),
-    bad: ['localhost', 'mysql://localhost/app', 'redis://localhost', 'postgres']
+    valid: same('postgres://localhost/app', 'postgresql://user:hunter2@db.example.com:5432/app?sslmode=require'),
+    invalid: ['localhost', 'mysql://localhost/app', 'redis://localhost', 'postgres']
   },
   {
-    of: 'a list of origins',
+    title: 'a list of origins',
     setting: list('origin', ABOUT),
-    good: [
+    valid: [
       ...only('https://app.example.com', 'http://localhost:5173', 'HTTPS://App.Example.com', 'http://[::1]:3000'),
       ['https://a.example, https://b.example', ['https://a.example', 'https://b.example']]
     ],
-    bad: [
+    invalid: [
       '*',
       'null',
       'app.example.com',
@@ -177,13 +177,13 @@ const KINDS: readonly Kind[] = [
     ]
   },
   {
-    of: 'a list of address ranges',
+    title: 'a list of address ranges',
     setting: list('address-range', ABOUT),
-    good: [
+    valid: [
       ...only('loopback', '10.0.0.0/8', '192.0.2.7', '::1', '2001:db8::/32', '0.0.0.0/0'),
       ['loopback,10.0.0.0/8', ['loopback', '10.0.0.0/8']]
     ],
-    bad: [
+    invalid: [
       'true',
       'false',
       '1',
@@ -206,25 +206,25 @@ const KINDS: readonly Kind[] = [
     ]
   },
   {
-    of: 'a list of policy hosts',
+    title: 'a list of policy hosts',
     setting: list('csp-host', ABOUT),
-    good: [
+    valid: [
       ...only('cdn.example.com', '*.example.com', 'https://cdn.example.com', 'localhost:8100', 'ws://localhost:*'),
       ...only('wss://*.example.com:443', 'CDN.example.com', '127.0.0.1', '[::1]:8100', 'xn--bcher-kva.example'),
       ['\n a.example ,b.example, \n', ['a.example', 'b.example']]
     ],
-    bad: [...NO_CSP_HOSTS, ...NO_CSP_HOSTS.map((host) => `cdn.example.com,${host}`)]
+    invalid: [...NO_CSP_HOSTS, ...NO_CSP_HOSTS.map((host) => `cdn.example.com,${host}`)]
   },
   {
-    of: 'a list',
+    title: 'a list',
     setting: list('text', ABOUT),
-    good: [
+    valid: [
       ['a,b', ['a', 'b']],
       [' a , b ,', ['a', 'b']],
       [',,', []],
       ['a,a', ['a', 'a']]
     ],
-    bad: []
+    invalid: []
   }
 ]
 
@@ -233,16 +233,16 @@ const shown = (text: string): string => JSON.stringify(text.slice(0, 60)).replac
 
 const literally = (text: string): string => text.replace(/[^A-Za-z0-9 ]/g, '\\$&')
 
-for (const { of, setting, good, bad } of KINDS) {
-  t.test(of, async (t) => {
-    for (const [given, value] of good) {
-      t.test(`${of} can be ${shown(given)}`, async (t) => {
+for (const { title, setting, valid, invalid } of KINDS) {
+  t.test(title, async (t) => {
+    for (const [given, value] of valid) {
+      t.test(`${title} can be ${shown(given)}`, async (t) => {
         t.same(readOne(setting, { NAME: given }), { value, errors: [] })
       })
     }
 
-    for (const given of bad) {
-      t.test(`${of} cannot be ${shown(given)}`, async (t) => {
+    for (const given of invalid) {
+      t.test(`${title} cannot be ${shown(given)}`, async (t) => {
         const { value, errors } = readOne(setting, { NAME: given })
 
         t.equal(errors.length, 1)
@@ -255,12 +255,12 @@ for (const { of, setting, good, bad } of KINDS) {
       })
     }
 
-    for (const [unset, why] of [
-      [undefined, 'not there'],
+    for (const [unset, state] of [
+      [undefined, 'not set'],
       ['', 'empty'],
       [' \t\n', 'blank']
     ] as const) {
-      t.test(`${of} has its default where the variable is ${why}`, async (t) => {
+      t.test(`${title} has its default if the variable is ${state}`, async (t) => {
         t.same(readOne(setting, { NAME: unset }), { value: setting.fallback, errors: [] })
       })
     }
@@ -286,15 +286,15 @@ t.test('error messages', async (t) => {
     ])
   })
 
-  const HOLDING_PASSWORDS: readonly (readonly [of: string, setting: Setting, text: string])[] = [
+  const HOLDING_PASSWORDS: readonly (readonly [title: string, setting: Setting, text: string])[] = [
     ['a Redis address', text('redis-url', ABOUT), 'http://:hunter2@host'],
     ['a PostgreSQL address', text('postgres-url', ABOUT), 'mysql://user:hunter2@host/name'],
     ['an http address', text('http-url', ABOUT), 'https://user:hunter2@host'],
     ['an http address with a query', text('http-url', ABOUT), 'https://host/?key=hunter2'],
     ['a secret', { ...secret(ABOUT), parse: () => null }, 'hunter2']
   ]
-  for (const [of, setting, text] of HOLDING_PASSWORDS) {
-    t.test(`an error message does not contain ${of}`, async (t) => {
+  for (const [title, setting, text] of HOLDING_PASSWORDS) {
+    t.test(`an error message does not contain ${title}`, async (t) => {
       t.same(readOne(setting, { NAME: text }).errors, [`NAME must be ${setting.rule}`])
     })
   }
@@ -316,10 +316,10 @@ t.test('a setting from a file', async (t) => {
   })
 
   t.test('a setting from a file is validated', async (t) => {
-    const folder = t.testdir({ good: '42\n', bad: 'forty-two\n' })
+    const folder = t.testdir({ valid: '42\n', invalid: 'forty-two\n' })
 
-    t.same(readOne(integer(1, 100, ABOUT), { NAME_FILE: join(folder, 'good') }), { value: 42, errors: [] })
-    t.same(readOne(integer(1, 100, ABOUT), { NAME_FILE: join(folder, 'bad') }).errors, [
+    t.same(readOne(integer(1, 100, ABOUT), { NAME_FILE: join(folder, 'valid') }), { value: 42, errors: [] })
+    t.same(readOne(integer(1, 100, ABOUT), { NAME_FILE: join(folder, 'invalid') }).errors, [
       'NAME must be a whole number from 1 to 100, not "forty-two"'
     ])
   })

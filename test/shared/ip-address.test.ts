@@ -2,7 +2,7 @@ import t from 'tap'
 import { AddressSet, isAddressRange, normalAddress } from '../../src/shared/ip-address.js'
 
 t.test('normalAddress', async (t) => {
-  const found: [text: string, address: string, why: string][] = [
+  const found: [text: string, address: string, title: string][] = [
     ['203.0.113.7', '203.0.113.7', 'an IPv4 address'],
     ['2001:db8::7', '2001:db8::7', 'an IPv6 address'],
     ['2001:DB8::A', '2001:db8::a', 'capital letters'],
@@ -22,8 +22,8 @@ t.test('normalAddress', async (t) => {
     ['::ffff:203.0.113.7%eth0', '203.0.113.7', 'the same with a zone'],
     ['::', '::', 'the unspecified address']
   ]
-  for (const [text, address, why] of found) {
-    t.test(`normalAddress finds the address in ${why}`, async (t) => t.equal(normalAddress(text), address))
+  for (const [text, address, title] of found) {
+    t.test(`normalAddress finds the address in ${title}`, async (t) => t.equal(normalAddress(text), address))
   }
 
   const garbage = [
@@ -80,7 +80,7 @@ t.test('isAddressRange', async (t) => {
     t.test(`isAddressRange accepts ${text}`, async (t) => t.equal(isAddressRange(text), true))
   }
 
-  const rejected: [text: string, why: string][] = [
+  const rejected: [text: string, title: string][] = [
     ['true', 'everybody'],
     ['false', 'a flag'],
     ['0', 'no hop'],
@@ -106,8 +106,8 @@ t.test('isAddressRange', async (t) => {
     [' 10.0.0.1', 'a blank before it'],
     ['10.0.0.1, 10.0.0.2', 'two addresses at once']
   ]
-  for (const [text, why] of rejected) {
-    t.test(`isAddressRange rejects ${why}: '${text}'`, async (t) => {
+  for (const [text, title] of rejected) {
+    t.test(`isAddressRange rejects ${title}: '${text}'`, async (t) => {
       t.equal(isAddressRange(text), false)
       t.throws(() => new AddressSet([text]), { name: 'TypeError', message: `not an address range: ${text}` })
     })

@@ -24,7 +24,7 @@ const withHeader = (header: string) => tokenOf(header, PAYLOAD)
 const withPayload = (payload: string) => tokenOf(HEADER, payload)
 
 const GOOD = tokenOf(HEADER, PAYLOAD)
-const [GOOD_HEADER, GOOD_PAYLOAD, GOOD_SIGNATURE] = GOOD.split('.') as [string, string, string]
+const [GOOD_HEADER = '', GOOD_PAYLOAD = '', GOOD_SIGNATURE = ''] = GOOD.split('.')
 
 t.test('verifyJwt', async (t) => {
   t.test('verifyJwt returns the claims of a valid token', async (t) => {
@@ -274,9 +274,9 @@ t.test('verifyJwt', async (t) => {
       verifyJwt(withPayload('ada@example.com'), KEY, NOW_MS)
       t.fail('it did not throw')
     } catch (error) {
-      t.ok(error instanceof InvalidToken)
-      t.equal((error as InvalidToken).cause, undefined)
-      t.equal((error as InvalidToken).message, 'token refused: malformed')
+      if (!(error instanceof InvalidToken)) throw error
+      t.equal(error.cause, undefined)
+      t.equal(error.message, 'token refused: malformed')
     }
   })
 })
@@ -299,9 +299,9 @@ t.test('the expiry of a JWT', async (t) => {
       verifyJwt(GOOD, KEY, EXP * 1000)
       t.fail('it did not throw')
     } catch (error) {
-      t.ok(error instanceof ExpiredToken)
-      t.strictSame((error as ExpiredToken).claims, { sub: '7', exp: EXP })
-      t.strictSame(Object.keys(error as ExpiredToken), ['name'])
+      if (!(error instanceof ExpiredToken)) throw error
+      t.strictSame(error.claims, { sub: '7', exp: EXP })
+      t.strictSame(Object.keys(error), ['name'])
     }
   })
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { isOriginPattern } from '../../src/shared/origin-pattern.js'
 
-const CASES: readonly (readonly [text: string, isOne: boolean, why: string])[] = [
+const CASES: readonly (readonly [text: string, isOne: boolean, title: string])[] = [
   ['*', true, 'all, written out'],
   ['https://app.example.com', true, 'an origin'],
   ['HTTPS://App.Example.COM', true, 'an origin in other letters'],
@@ -35,8 +35,8 @@ const CASES: readonly (readonly [text: string, isOne: boolean, why: string])[] =
 ]
 
 t.test('an origin pattern', async (t) => {
-  for (const [text, isOne, why] of CASES) {
-    t.test(`an origin pattern ${isOne ? 'may be' : 'is not'} ${why}: ${JSON.stringify(text)}`, async (t) => {
+  for (const [text, isOne, title] of CASES) {
+    t.test(`an origin pattern ${isOne ? 'may be' : 'is not'} ${title}: ${JSON.stringify(text)}`, async (t) => {
       t.equal(isOriginPattern(text), isOne)
     })
   }

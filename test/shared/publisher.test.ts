@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { pino } from 'pino'
 import t from 'tap'
 import { SettingsError } from '../../src/shared/env.js'
 import { createPublisher, type PublisherOptions, publisherFromEnv } from '../../src/shared/publisher.js'
+import { urlOf } from '../helper/address.js'
 import type { Teardown } from '../helper/child.js'
 
 const KEY = 'the-key-of-the-relay'
@@ -13,7 +13,7 @@ const KEY = 'the-key-of-the-relay'
 interface Request {
   readonly url: string | undefined
   readonly key: unknown
-  readonly body: unknown
+  readonly body: { readonly channel?: string; readonly channels?: readonly string[]; readonly data: unknown }
 }
 
 type Responder = (response: ServerResponse, request: Request) => unknown
@@ -47,7 +47,7 @@ const startRelay = async (t: Teardown, respond: Responder = ok) => {
     server.closeAllConnections()
     server.close()
   })
-  relay.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api`
+  relay.url = `${urlOf(server)}/api`
   return relay
 }
 
@@ -144,7 +144,7 @@ t.test('a publisher', async (t) => {
     }
     await publisher.close()
 
-    const sent = relay.requests.map(({ body }) => body as { channel?: string; channels?: string[]; data: unknown })
+    const sent = relay.requests.map(({ body }) => body)
     const expected = [
       ...Array.from({ length: 16 }, (_, n) => n),
       'all',
@@ -180,7 +180,7 @@ const status =
   (response) =>
     response.writeHead(code).end()
 
-const FAILURES: readonly (readonly [what: string, respond: Responder, reason: string])[] = [
+const FAILURES: readonly (readonly [title: string, respond: Responder, reason: string])[] = [
   ['a wrong key', status(401), 'status 401'],
   ['a server error', status(500), 'status 500'],
   ['a relay that is going', status(503), 'status 503'],
@@ -217,8 +217,8 @@ const FAILURES: readonly (readonly [what: string, respond: Responder, reason: st
 ]
 
 t.test('a failure', async (t) => {
-  for (const [what, respond, reason] of FAILURES) {
-    t.test(`a failure is counted and logged: ${what}`, async (t) => {
+  for (const [title, respond, reason] of FAILURES) {
+    t.test(`a failure is counted and logged: ${title}`, async (t) => {
       const relay = await startRelay(t, respond)
       // Only the last two cases wait for the timeout: on a busy machine the others may take long.
       const { publisher, lines } = start(relay.url, { timeoutMs: reason === 'timeout' ? 200 : 60_000 })

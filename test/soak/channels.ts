@@ -140,9 +140,19 @@ export interface Entry {
 }
 
 /** The data of a publication. It follows from the channel and the number, so that a receiver can check all of it. */
-export type Payload =
-  | { readonly n: number; readonly body: string }
-  | { readonly n: number; readonly type: 'position-batch'; readonly data: readonly Entry[] }
+export type Payload = TextPayload | BatchPayload
+
+export interface TextPayload {
+  readonly n: number
+  readonly body: string
+}
+
+/** The payload of a conflated channel. */
+export interface BatchPayload {
+  readonly n: number
+  readonly type: 'position-batch'
+  readonly data: readonly Entry[]
+}
 
 /** Numbers from here on belong to bursts, whose publications are large on channels for slow readers. */
 export const FIRST_BURST_NUMBER = 1_000_000
@@ -157,10 +167,15 @@ const isLarge = ({ name, guarantee }: SoakChannel, n: number): boolean =>
 export const keysOf = (n: number): readonly string[] =>
   Array.from({ length: KEYS_PER_BATCH }, (_, index) => `t${(n * 7 + index) % KEYS}`)
 
-export const payloadOf = (channel: SoakChannel, n: number): Payload => {
-  const bytes = isLarge(channel, n) ? LARGE_BYTES : SMALL_BYTES
-  if (channel.guarantee !== 'conflated') return { n, body: bodyOf(n, bytes) }
-  const filler = 'x'.repeat(Math.floor(bytes / KEYS_PER_BATCH))
+const bytesOf = (channel: SoakChannel, n: number): number => (isLarge(channel, n) ? LARGE_BYTES : SMALL_BYTES)
+
+export const payloadOf = (channel: SoakChannel, n: number): Payload =>
+  channel.guarantee === 'conflated' ? batchOf(channel, n) : textOf(channel, n)
+
+export const textOf = (channel: SoakChannel, n: number): TextPayload => ({ n, body: bodyOf(n, bytesOf(channel, n)) })
+
+export const batchOf = (channel: SoakChannel, n: number): BatchPayload => {
+  const filler = 'x'.repeat(Math.floor(bytesOf(channel, n) / KEYS_PER_BATCH))
   return { n, type: 'position-batch', data: keysOf(n).map((transmitterId) => ({ transmitterId, n, filler })) }
 }
 

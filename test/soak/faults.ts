@@ -2,6 +2,7 @@ import { cpSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { eventually } from '../helper/eventually.js'
+import { required } from '../helper/required.js'
 import { channelsOf, relayFile } from './channels.js'
 import { ATTACKS } from './hostile-input.js'
 import type { Random } from './random.js'
@@ -24,7 +25,7 @@ export const redisFaults = (topology: RedisNodes): readonly Fault[] => {
   const { redis, relays, links } = topology
   const pickNode = (random: Random) => {
     const index = random.whole(0, relays.length - 1)
-    return { relay: relays[index] as (typeof relays)[number], link: links[index] as (typeof links)[number] }
+    return { relay: required(relays[index]), link: required(links[index]) }
   }
   const allHealthy = async (): Promise<void> => {
     await Promise.all(relays.map((relay) => relay.healthy()))

@@ -1,5 +1,5 @@
-import type { Payload, SoakChannel } from './channels.js'
-import { payloadOf } from './channels.js'
+import { isObject } from '../../src/shared/is-object.js'
+import { type SoakChannel, type TextPayload, textOf } from './channels.js'
 
 export interface Position {
   readonly epoch: string
@@ -75,27 +75,26 @@ export class Journal {
 }
 
 const receivedEntry = (channel: SoakChannel, offset: number, data: unknown): Received => {
-  // The verifier reports whatever does not have the shape of a payload.
-  const payload = data as Partial<Payload> | null
-  const n = typeof payload?.n === 'number' ? payload.n : Number.NaN
+  // The verifier reports data without the shape of a payload.
+  const payload = isObject(data) ? data : {}
+  const n = typeof payload.n === 'number' ? payload.n : Number.NaN
   if (channel.guarantee !== 'conflated') {
-    const isIntact = !Number.isNaN(n) && (payload as { readonly body?: string }).body === bodyOf(channel, n)
+    const isIntact = !Number.isNaN(n) && payload.body === bodyOf(channel, n)
     return { kind: 'publication', offset, n, isIntact, entries: null }
   }
-  const list = (payload as { readonly data?: unknown } | null)?.data
+  const list = payload.data
   const isList = Array.isArray(list)
   const entries = new Map<string, number>(isList ? list.map(({ transmitterId, n }) => [transmitterId, n]) : [])
   return { kind: 'publication', offset, n, isIntact: isList && entries.size === list.length, entries }
 }
 
 /** The last one of each channel: all clients receive the same publication at about the same time. */
-const bodies = new Map<string, { readonly n: number; readonly body: string }>()
+const bodies = new Map<string, TextPayload>()
 
 const bodyOf = (channel: SoakChannel, n: number): string => {
   const known = bodies.get(channel.name)
   if (known?.n === n) return known.body
-  // Channels that are not conflated have a body.
-  const payload = payloadOf(channel, n) as { readonly n: number; readonly body: string }
+  const payload = textOf(channel, n)
   bodies.set(channel.name, payload)
   return payload.body
 }

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { API_KEY } from '../helper/relay-rules.js'
+import { required } from '../helper/required.js'
 import { FIRST_BURST_NUMBER, payloadOf, type SoakChannel } from './channels.js'
 import type { Random } from './random.js'
 import type { Acknowledged } from './verifier.js'
@@ -15,6 +16,13 @@ const INTERNAL = 100
 export interface ApiError {
   readonly code: number
   readonly message: string
+}
+
+/** The fields of results that the run uses. */
+export interface ApiResult {
+  readonly epoch?: string
+  readonly offset?: number
+  readonly [field: string]: unknown
 }
 
 /** A call that the relay rejected for good, or that no node confirmed. */
@@ -40,11 +48,11 @@ export class Api {
   }
 
   /** The result of the method; retries what is temporary. Calls may be made twice, so they are idempotent or have a key. */
-  async call(method: string, request: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>> {
+  async call(method: string, request: Readonly<Record<string, unknown>>): Promise<ApiResult> {
     const first = this.#random.whole(0, this.#urls.length - 1)
     const deadline = performance.now() + GIVE_UP_MS
     for (let attempt = 0; ; attempt++) {
-      const url = this.#urls[(first + attempt) % this.#urls.length] as string
+      const url = required(this.#urls[(first + attempt) % this.#urls.length])
       const response = await this.#attempt(url, method, request)
       if (response?.error !== undefined && response.error.code !== INTERNAL)
         throw new CallFailed(`${method} was rejected: ${response.error.code} ${response.error.message}`)
@@ -60,7 +68,7 @@ export class Api {
     url: string,
     method: string,
     request: Readonly<Record<string, unknown>>
-  ): Promise<{ readonly result?: Record<string, unknown>; readonly error?: ApiError } | null> {
+  ): Promise<{ readonly result?: ApiResult; readonly error?: ApiError } | null> {
     const [path, body] = this.#form(method, request)
     try {
       const response = await fetch(`${url}${path}`, {
@@ -144,7 +152,7 @@ export class Publisher {
   async #publish(channel: SoakChannel, n: number): Promise<void> {
     const request = { channel: channel.name, data: payloadOf(channel, n), idempotency_key: `${channel.name} ${n}` }
     try {
-      const { epoch = '', offset = 0 } = (await this.#api.call('publish', request)) as Partial<Acknowledged>
+      const { epoch = '', offset = 0 } = await this.#api.call('publish', request)
       this.acknowledged.push({ channel: channel.name, n, epoch, offset })
     } catch (error) {
       this.#isStopping = true

@@ -1,3 +1,5 @@
+import { required } from '../helper/required.js'
+
 /** A seeded generator (mulberry32), so that a run can be repeated with the same sequence of faults. */
 export class Random {
   #state: number
@@ -30,9 +32,9 @@ export class Random {
     const copy = [...list]
     for (let last = copy.length - 1; last > 0; last--) {
       const other = this.whole(0, last)
-      const [a, b] = [copy[last] as T, copy[other] as T]
-      copy[last] = b
-      copy[other] = a
+      const moved = required(copy[last])
+      copy[last] = required(copy[other])
+      copy[other] = moved
     }
     return copy
   }

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Teardown } from '../helper/child.js'
 import { eventually } from '../helper/eventually.js'
+import { required } from '../helper/required.js'
 import { CHANNELS, channelsOf, type SoakChannel } from './channels.js'
 import { checkWorkers, clientFaults, type Fault, redisFaults, workerFaults } from './faults.js'
 import type { Journal, Position } from './journal.js'
@@ -91,8 +92,8 @@ export const soak = async (options: SoakOptions, { t, folder, print }: SoakParts
     })
   )
   for (const verdict of verdicts) verdict.violations.forEach(report)
-  const sum = (of: (verdict: (typeof verdicts)[number]) => number): number =>
-    verdicts.reduce((total, verdict) => total + of(verdict), 0)
+  const sum = (field: (verdict: (typeof verdicts)[number]) => number): number =>
+    verdicts.reduce((total, verdict) => total + field(verdict), 0)
   const result = {
     violations,
     deliveries: sum(({ deliveries }) => deliveries),
@@ -177,7 +178,7 @@ class FaultRun {
     let queue: Fault[] = []
     while (!this.#isOver) {
       if (queue.length === 0) queue = random.shuffled(faults)
-      const fault = queue.pop() as Fault
+      const fault = required(queue.pop())
       const done = await this.#run(fault, random)
       if (done === null) break
       this.faults++
@@ -239,7 +240,7 @@ const reachEnds = async (topology: Topology, ends: Map<string, Position>, report
 
   for (const channel of CHANNELS) {
     if (live.includes(channel)) continue
-    const { epoch, offset } = (await api.call('history', { channel: channel.name, limit: 0 })) as unknown as Position
+    const { epoch = '', offset = 0 } = await api.call('history', { channel: channel.name, limit: 0 })
     ends.set(channel.name, { epoch, offset })
   }
   const journals = subscribers.filter(isSteady).flatMap((subscriber) => subscriber.journals)

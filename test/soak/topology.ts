@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Teardown } from '../helper/child.js'
 import { eventually } from '../helper/eventually.js'
 import { startRedis, type TestRedis } from '../helper/redis.js'
+import { required } from '../helper/required.js'
 import { CHANNELS, relayFile, type SoakChannel } from './channels.js'
 import { OfficialSubscriber, type TransportName } from './official-subscriber.js'
 import { Api, Publisher } from './publisher.js'
@@ -67,7 +68,7 @@ export class Topology {
   }
 
   addOfficial(transport: TransportName, channels: readonly SoakChannel[]): void {
-    const url = this.urls[this.#clients % this.urls.length] as string
+    const url = required(this.urls[this.#clients % this.urls.length])
     const name = this.#clientName(`official-${transport}`)
     this.subscribers.push(new OfficialSubscriber({ name, url, transport, channels, report: this.#options.report }))
   }

@@ -1,9 +1,10 @@
 import t from 'tap'
-import { CHANNELS, payloadOf, type SoakChannel } from './channels.js'
+import { required } from '../helper/required.js'
+import { type BatchPayload, batchOf, CHANNELS, type Entry, payloadOf, type SoakChannel } from './channels.js'
 import { Journal, type JournalEntry } from './journal.js'
 import { type Acknowledged, type Evidence, verify, violationText } from './verifier.js'
 
-const channelNamed = (name: string): SoakChannel => CHANNELS.find((channel) => channel.name === name) as SoakChannel
+const channelNamed = (name: string): SoakChannel => required(CHANNELS.find((channel) => channel.name === name))
 
 const SEQ = channelNamed('seq:0')
 const SHORT = channelNamed('short:0')
@@ -73,27 +74,27 @@ const CHANGES: readonly {
   {
     title: 'a duplicated delivery',
     rule: 'publications arrive once and in order',
-    change: (entries) => entries.splice(10, 0, entries[10] as JournalEntry)
+    change: (entries) => entries.splice(10, 0, required(entries[10]))
   },
   {
     title: 'two deliveries in the wrong order',
     rule: 'publications arrive once and in order',
-    change: (entries) => entries.splice(10, 2, entries[11] as JournalEntry, entries[10] as JournalEntry)
+    change: (entries) => entries.splice(10, 2, required(entries[11]), required(entries[10]))
   },
   {
     title: 'the data of another publication',
     rule: 'an offset of an epoch belongs to one publication',
-    change: (entries) => entries.splice(10, 1, { ...(entries[10] as JournalEntry), n: 11 } as JournalEntry)
+    change: (entries) => Object.assign(required(entries[10]), { n: 11 })
   },
   {
     title: 'damaged data',
     rule: 'data arrives as it was published',
-    change: (entries) => entries.splice(10, 1, { ...(entries[10] as JournalEntry), isIntact: false } as JournalEntry)
+    change: (entries) => Object.assign(required(entries[10]), { isIntact: false })
   },
   {
     title: 'a publication before the reply to subscribe',
     rule: 'the reply to subscribe comes before the first publication',
-    change: (entries) => entries.splice(0, 2, entries[1] as JournalEntry, entries[0] as JournalEntry)
+    change: (entries) => entries.splice(0, 2, required(entries[1]), required(entries[0]))
   }
 ]
 
@@ -172,23 +173,17 @@ t.test('the verifier detects a confirmed publication that is not in the stream',
   t.same(rulesBroken(evidence), ['a confirmed publication stays in the stream'])
 })
 
-interface Batch {
-  readonly n: number
-  readonly type: string
-  readonly data: readonly { readonly transmitterId: string; readonly n: number }[]
-}
-
 /** What a slow reader receives for the publications `from` to `to`: the newest entry of every key. */
-const merged = (from: number, to: number): Batch => {
-  const newest = new Map<string, Batch['data'][number]>()
+const merged = (from: number, to: number): BatchPayload => {
+  const newest = new Map<string, Entry>()
   for (const n of numbers(from, to)) {
-    for (const entry of (payloadOf(FLOOR, n) as Batch).data) newest.set(entry.transmitterId, entry)
+    for (const entry of batchOf(FLOOR, n).data) newest.set(entry.transmitterId, entry)
   }
-  return { ...(payloadOf(FLOOR, to) as Batch), data: [...newest.values()] }
+  return { ...batchOf(FLOOR, to), data: [...newest.values()] }
 }
 
 /** A client that received the publications 11 to 20 as this one. */
-const slowReader = (batch: Batch): Journal => {
+const slowReader = (batch: BatchPayload): Journal => {
   const journal = new Journal('client-1', FLOOR)
   journal.subscribed('first', 0, false, false)
   for (const n of numbers(1, 10)) journal.received(n, payloadOf(FLOOR, n))
@@ -205,14 +200,14 @@ t.test('the verifier detects a merged publication without the newest entry of a 
   const batch = merged(11, 20)
   const rule = 'a merged publication has the newest entry of every key'
   t.same(rulesBroken(evidenceOf([slowReader({ ...batch, data: batch.data.slice(1) })])), [rule])
-  t.same(rulesBroken(evidenceOf([slowReader(payloadOf(FLOOR, 20) as Batch)])), [rule])
+  t.same(rulesBroken(evidenceOf([slowReader(batchOf(FLOOR, 20))])), [rule])
 })
 
 t.test('the verifier detects an entry that is older than the one before', async (t) => {
   // The key is not among those of the publications 29 and 30, so the merged list must not repeat an old entry of it.
   const journal = complete(FLOOR)
-  const old = (payloadOf(FLOOR, 1) as Batch).data[0] as Batch['data'][number]
-  const last = payloadOf(FLOOR, PUBLISHED) as Batch
+  const old = required(batchOf(FLOOR, 1).data[0])
+  const last = batchOf(FLOOR, PUBLISHED)
   t.notOk(last.data.some(({ transmitterId }) => transmitterId === old.transmitterId))
   journal.entries.pop()
   journal.received(PUBLISHED, { ...last, data: [old, ...last.data] })

@@ -5,35 +5,32 @@ import { type ClientPage, openPage } from '../../helper/client-page.js'
 import type { TestGatewayOptions } from '../../helper/gateway.js'
 import { TestXhr } from '../../helper/xhr.js'
 
-interface Watched extends ClientPage {
+interface RecordingPage extends ClientPage {
   /** The requests that were sent, such as `GET /api/zones`, in order. */
   readonly sent: string[]
 }
 
 /** A page that records its requests, including those that the gateway handles. */
-const openWatched = async (t: Teardown, options: TestGatewayOptions = {}): Promise<Watched> => {
+const openRecordingPage = async (t: Teardown, options: TestGatewayOptions = {}): Promise<RecordingPage> => {
   const sent: string[] = []
-  const parts: { page?: ClientPage } = {}
-  const watching: ApiOptions = {
+  const recording = (jar: ClientPage['jar']): ApiOptions => ({
     fetch: (input, init) => {
       sent.push(`${init?.method} ${new URL(String(input)).pathname}`)
-      return (parts.page as ClientPage).jar.fetch(input, init)
+      return jar.fetch(input, init)
     },
-    cookies: () => (parts.page as ClientPage).jar.readable,
     newXhr: () => {
       sent.push('upload')
-      return new TestXhr((parts.page as ClientPage).jar)
+      return new TestXhr(jar)
     }
-  }
-  parts.page = await openPage(t, options, watching)
-  return { ...parts.page, sent }
+  })
+  return { ...(await openPage(t, options, recording)), sent }
 }
 
 const TOKEN_REQUEST = 'GET /api/auth/csrf-token'
 
 t.test('a mutation in production', async (t) => {
   t.test('a mutation requests a token if there is none, and the next one reuses it', async (t) => {
-    const { api, sent, backend } = await openWatched(t)
+    const { api, sent, backend } = await openRecordingPage(t)
     await api.zones.create({ name: 'Lobby' })
     await api.zones.update(7, { name: 'Hall' })
 
@@ -45,14 +42,14 @@ t.test('a mutation in production', async (t) => {
   })
 
   t.test('concurrent mutations share one token request', async (t) => {
-    const { api, sent } = await openWatched(t)
+    const { api, sent } = await openRecordingPage(t)
     await Promise.all([1, 2, 3].map((id) => api.zones.delete(id)))
 
     t.equal(sent.filter((request) => request === TOKEN_REQUEST).length, 1)
   })
 
   t.test('a mutation uses the newer token of another tab', async (t) => {
-    const { api, sent, jar } = await openWatched(t)
+    const { api, sent, jar } = await openRecordingPage(t)
     await api.zones.delete(1)
     jar.set('csrf_token', "another tab's")
     await api.zones.delete(2)
@@ -61,7 +58,7 @@ t.test('a mutation in production', async (t) => {
   })
 
   t.test('a mutation is retried once with a new token after a CSRF rejection', async (t) => {
-    const { api, sent, jar, backend } = await openWatched(t, { env: { CSRF_MODE: 'signed' } })
+    const { api, sent, jar, backend } = await openRecordingPage(t, { env: { CSRF_MODE: 'signed' } })
     jar.set('csrf_token', 'never issued')
     await api.zones.create({ name: 'Lobby' })
 
@@ -70,7 +67,7 @@ t.test('a mutation in production', async (t) => {
   })
 
   t.test('a mutation is not retried twice', async (t) => {
-    const { api, sent, jar } = await openWatched(t, { env: { CSRF_MODE: 'signed' } })
+    const { api, sent, jar } = await openRecordingPage(t, { env: { CSRF_MODE: 'signed' } })
     jar.set('csrf_token', 'never issued')
     // A sibling host has set a second cookie of that name, so no token is accepted.
     Object.defineProperty(jar, 'header', { get: () => 'csrf_token=planted; csrf_token=another' })
@@ -80,7 +77,7 @@ t.test('a mutation in production', async (t) => {
   })
 
   t.test('an upload is retried with a new token', async (t) => {
-    const { api, sent, jar, backend } = await openWatched(t, { env: { CSRF_MODE: 'signed' } })
+    const { api, sent, jar, backend } = await openRecordingPage(t, { env: { CSRF_MODE: 'signed' } })
     jar.set('csrf_token', 'never issued')
     await api.floors.upload(7, new Blob(['a plan']))
 
@@ -89,7 +86,7 @@ t.test('a mutation in production', async (t) => {
   })
 
   t.test('a mutation is not retried after another error', async (t) => {
-    const { api, sent, jar } = await openWatched(t)
+    const { api, sent, jar } = await openRecordingPage(t)
     jar.delete('auth_token')
     await t.rejects(api.zones.create({ name: 'Lobby' }), { code: 'UNAUTHENTICATED', status: 401 })
 
@@ -97,14 +94,14 @@ t.test('a mutation in production', async (t) => {
   })
 
   t.test('a mutation fails with the error of the token request', async (t) => {
-    const { api, gateway } = await openWatched(t)
+    const { api, gateway } = await openRecordingPage(t)
     await gateway.app.close()
     await t.rejects(api.zones.create({ name: 'Lobby' }), { code: 'NETWORK_FAILED', status: 0 })
   })
 })
 
 t.test('a read neither sends nor requests a token', async (t) => {
-  const { api, sent } = await openWatched(t)
+  const { api, sent } = await openRecordingPage(t)
   await api.zones.list()
   await api.personnel.export.csv()
 

@@ -1,10 +1,10 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { createApi } from '../../../src/client/api/api.js'
 import { ApiError } from '../../../src/client/api/api-error.js'
 import type { GatewayErrorCode } from '../../../src/client/api/error-codes.js'
 import type { GatewayErrorCode as GatewayCode } from '../../../src/gateway/errors.js'
+import { urlOf } from '../../helper/address.js'
 import { openPage } from '../../helper/client-page.js'
 
 // Does not compile if one list has a code that the other lacks.
@@ -56,7 +56,7 @@ t.test('an error of the gateway', async (t) => {
 
 t.test('an error of the backend', async (t) => {
   const { api, backend } = await openPage(t)
-  const cases: readonly (readonly [why: string, status: number, body: string, expected: object])[] = [
+  const cases: readonly (readonly [title: string, status: number, body: string, expected: object])[] = [
     [
       'in the shape of the gateway',
       409,
@@ -82,8 +82,8 @@ t.test('an error of the backend', async (t) => {
     ['with an empty body', 404, '', { code: 'BACKEND_REFUSED', message: 'The service did not accept this.' }],
     ['with an invalid code', 400, '{"error":{"code":7,"message":{}}}', { code: 'BACKEND_REFUSED' }]
   ]
-  for (const [why, status, body, expected] of cases) {
-    t.test(`a backend error ${why} becomes an ApiError`, async (t) => {
+  for (const [title, status, body, expected] of cases) {
+    t.test(`a backend error ${title} becomes an ApiError`, async (t) => {
       backend.respond = (_request, response) =>
         response.writeHead(status, { 'content-type': 'application/json' }).end(body)
       t.match(await failure(api.zones.read(7)), { ...expected, status })
@@ -129,7 +129,7 @@ t.test('a malformed response', async (t) => {
     })
     await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
     t.teardown(() => server.close())
-    const api = createApi({ baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
+    const api = createApi({ baseUrl: urlOf(server) })
 
     t.match(await failure(api.zones.list()), { code: 'NETWORK_FAILED', status: 0 })
   })
@@ -168,6 +168,7 @@ t.test('an invalid body', async (t) => {
   t.test('a body is validated in its JSON form', async (t) => {
     const { api, backend } = await openPage(t)
     const date = new Date(0)
+    // The types allow neither value; both have a JSON form that the route accepts.
     await api.personnel.create({ name: 'Ada', startDate: date as never, phone: undefined as never })
 
     t.same(JSON.parse(backend.requests[0]?.body ?? ''), { name: 'Ada', startDate: date.toISOString() })
@@ -175,6 +176,7 @@ t.test('an invalid body', async (t) => {
 
   t.test('a missing body is rejected if the route requires one', async (t) => {
     const { api } = await openPage(t)
+    // The types require a body.
     t.match(await failure(api.zones.create(undefined as never)), { details: [{ path: '', message: /required/ }] })
   })
 })

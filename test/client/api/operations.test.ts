@@ -6,6 +6,7 @@ import { operationIds } from '../../../src/gateway/routes/operation-ids.js'
 import { get, type RouteDeclaration, upload } from '../../../src/gateway/routes/tables/declare.js'
 import { UploadFormSchema } from '../../../src/gateway/routes/tables/upload-form.js'
 import { openPage } from '../../helper/client-page.js'
+import { memberAt } from '../../helper/member-at.js'
 
 const rows = routeTables.flatMap((table) => table.rows)
 const ids = operationIds(rows)
@@ -16,8 +17,11 @@ const isOwn = ({ path, method }: RouteDeclaration): boolean =>
 
 type Call = (...args: unknown[]) => Promise<unknown>
 
-const callNamed = (api: unknown, id: string): Call =>
-  id.split('.').reduce<unknown>((branch, name) => (branch as Record<string, unknown>)[name], api) as Call
+const callNamed = (api: unknown, id: string): Call => {
+  const call = memberAt(api, id.split('.'))
+  if (typeof call !== 'function') throw new Error(`no call ${id}`)
+  return (...args) => call(...args)
+}
 
 const argumentsFor = ({ path, kind, body }: RouteDeclaration): unknown[] => [
   ...(path.includes(':') ? ['id 7'] : []),

@@ -58,24 +58,29 @@ t.test('the auth guard', async (t) => {
 })
 
 t.test('the permissions guard', async (t) => {
-  const cases: readonly (readonly [why: string, PageMeta, held: readonly string[] | null, expected: object])[] = [
+  const cases: readonly (readonly [
+    title: string,
+    PageMeta,
+    granted: readonly string[] | null,
+    expected: { readonly outcome: string }
+  ])[] = [
     ['nothing is required', {}, [], pass],
     ['the required lists are empty', { permissions: [], permissionsAny: [] }, [], pass],
-    ['the required permission is held', { permissions: ['a.read'] }, ['a.read'], pass],
-    ['all are held', { permissions: ['a.read', 'b.read'] }, ['b.read', 'c.read', 'a.read'], pass],
+    ['the required permission is granted', { permissions: ['a.read'] }, ['a.read'], pass],
+    ['all are granted', { permissions: ['a.read', 'b.read'] }, ['b.read', 'c.read', 'a.read'], pass],
     ['one of all is missing', { permissions: ['a.read', 'b.read'] }, ['a.read'], toForbidden],
-    ['one of any is held', { permissionsAny: ['a.read', 'b.read'] }, ['b.read'], pass],
-    ['none of any is held', { permissionsAny: ['a.read', 'b.read'] }, ['c.read'], toForbidden],
+    ['one of any is granted', { permissionsAny: ['a.read', 'b.read'] }, ['b.read'], pass],
+    ['none of any is granted', { permissionsAny: ['a.read', 'b.read'] }, ['c.read'], toForbidden],
     ['both are met', { permissions: ['a.read'], permissionsAny: ['b.read', 'c.read'] }, ['a.read', 'c.read'], pass],
     ['only all is met', { permissions: ['a.read'], permissionsAny: ['b.read'] }, ['a.read'], toForbidden],
     ['only any is met', { permissions: ['a.read'], permissionsAny: ['b.read'] }, ['b.read'], toForbidden],
     ['the permissions are unknown', { permissions: ['a.read'] }, null, toForbidden],
-    ['only a part of the name is held', { permissions: ['a.read.all'] }, ['a.read'], toForbidden],
+    ['only a part of the name is granted', { permissions: ['a.read.all'] }, ['a.read'], toForbidden],
     ['the permission has the name of an object property', { permissions: ['constructor'] }, [], toForbidden]
   ]
-  for (const [why, meta, held, expected] of cases) {
-    t.test(`the permissions guard returns ${(expected as { outcome: string }).outcome} if ${why}`, async (t) => {
-      t.same(permissionsGuard(visit(meta, signedIn(held))), expected)
+  for (const [title, meta, granted, expected] of cases) {
+    t.test(`the permissions guard returns ${expected.outcome} if ${title}`, async (t) => {
+      t.same(permissionsGuard(visit(meta, signedIn(granted))), expected)
     })
   }
 
@@ -92,10 +97,10 @@ t.test('the permissions guard', async (t) => {
     const names = fc.subarray(['a', 'b', 'c', 'd', 'e'])
     await checkProperty(
       t,
-      fc.property(names, names, names, (all, any, held) => {
+      fc.property(names, names, names, (all, any, granted) => {
         const expected =
-          all.every((name) => held.includes(name)) && (any.length === 0 || any.some((n) => held.includes(n)))
-        const { outcome } = permissionsGuard(visit({ permissions: all, permissionsAny: any }, signedIn(held)))
+          all.every((name) => granted.includes(name)) && (any.length === 0 || any.some((n) => granted.includes(n)))
+        const { outcome } = permissionsGuard(visit({ permissions: all, permissionsAny: any }, signedIn(granted)))
         assert.equal(outcome, expected ? 'pass' : 'redirect')
       })
     )

@@ -15,7 +15,7 @@ const ACCEPTED = [
   '/apiary'
 ]
 
-const REJECTED: readonly (readonly [wanted: unknown, why: string])[] = [
+const REJECTED: readonly (readonly [wanted: unknown, title: string])[] = [
   ['', 'nothing'],
   ['zones', 'not from the root'],
   ['//evil.example', 'a host'],
@@ -52,8 +52,8 @@ t.test('the return path', async (t) => {
       t.equal(safeReturnPath(path), path)
     })
   }
-  for (const [wanted, why] of REJECTED) {
-    t.test(`the return path is / instead of ${JSON.stringify(wanted)?.slice(0, 60)}: ${why}`, async (t) => {
+  for (const [wanted, title] of REJECTED) {
+    t.test(`the return path is / instead of ${JSON.stringify(wanted)?.slice(0, 60)}: ${title}`, async (t) => {
       t.equal(safeReturnPath(wanted), '/')
     })
   }

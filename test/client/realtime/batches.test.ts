@@ -43,7 +43,7 @@ t.test('a publication', async (t) => {
 })
 
 t.test('an entry', async (t) => {
-  const bad: readonly (readonly [why: string, type: string, entry: unknown])[] = [
+  const bad: readonly (readonly [title: string, type: string, entry: unknown])[] = [
     ['is null', 'position-batch', null],
     ['is a text', 'position-batch', 'T1'],
     ['has no transmitter', 'position-batch', { ...position, transmitterId: undefined }],
@@ -63,8 +63,8 @@ t.test('an entry', async (t) => {
     ['has no time', 'ambient-batch', { ...device, timestamp: null }],
     ['is of the other kind', 'ambient-batch', position]
   ]
-  for (const [why, type, entry] of bad) {
-    t.test(`an entry of a ${type} that ${why} is dropped and counted`, async (t) => {
+  for (const [title, type, entry] of bad) {
+    t.test(`an entry of a ${type} that ${title} is dropped and counted`, async (t) => {
       const good = type === 'position-batch' ? position : device
       t.match(readBatch({ type, data: [entry, good] }), { batch: { data: [good] }, badEntries: 1 })
       t.equal(readBatch({ type, data: [entry, good] })?.batch.data.length, 1)
@@ -101,7 +101,7 @@ t.test('an entry', async (t) => {
     ] as const) {
       await checkProperty(
         t,
-        fc.property(entries as fc.Arbitrary<unknown>, (entry) => {
+        fc.property<[unknown]>(entries, (entry) => {
           fc.pre(schema.Check(entry))
           assert.equal(readBatch({ type, data: [entry] })?.badEntries, 0)
         })

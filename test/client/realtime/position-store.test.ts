@@ -51,7 +51,7 @@ t.test('the store of positions', async (t) => {
     t.same([x(7), store.positions.size], [2, 1])
   })
 
-  const orders: readonly (readonly [why: string, first: unknown, second: unknown, newest: number])[] = [
+  const orders: readonly (readonly [title: string, first: unknown, second: unknown, newest: number])[] = [
     ['later', 1000, 2000, 2],
     ['earlier', 2000, 1000, 1],
     ['at the same time', 1000, 1000, 2],
@@ -65,13 +65,14 @@ t.test('the store of positions', async (t) => {
     ['with a list as a timestamp', 2000, [1000], 2],
     ['after one without a timestamp', undefined, 1000, 2]
   ]
-  for (const [why, first, second, newest] of orders) {
+  for (const [title, first, second, newest] of orders) {
     t.test(
-      `the store keeps the ${newest === 2 ? 'second' : 'first'} of two entries if the second is ${why}`,
+      `the store keeps the ${newest === 2 ? 'second' : 'first'} of two entries if the second is ${title}`,
       async (t) => {
         const { store, x } = setUp()
+        // Values that the type does not allow are part of the table.
         store.add([entry('a', 1, { timestamp: first } as Partial<PositionEntry>)])
-        const late = entry('a', 2, { timestamp: second } as Partial<PositionEntry>)
+        const late = entry('a', 2, { timestamp: second } as Partial<PositionEntry>) // as above
         t.same(store.add([late]), newest === 2 ? [late] : [], 'the added entries are returned')
         t.equal(x('a'), newest)
       }
@@ -209,8 +210,8 @@ t.test('the store of positions', async (t) => {
               }
             }
             const added = store.add([entry(id, 0, { timestamp })])
-            const held = model.get(String(id))
-            const isNewer = timestamp === null || held === undefined || timestamp >= (held.timestamp ?? 0)
+            const known = model.get(String(id))
+            const isNewer = timestamp === null || known === undefined || timestamp >= (known.timestamp ?? 0)
             assert.equal(added.length, isNewer ? 1 : 0)
             if (isNewer) model.set(String(id), { timestamp, atMs: clock.now() })
           }

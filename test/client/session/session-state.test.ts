@@ -34,7 +34,7 @@ t.test('the session in the cookies', async (t) => {
     t.same(sessionState('auth_token=abc', NOW), SIGNED_OUT)
   })
 
-  const noSession: readonly (readonly [why: string, expiry: unknown])[] = [
+  const noSession: readonly (readonly [title: string, expiry: unknown])[] = [
     ['in the past', NOW - 1],
     ['now', NOW],
     ['of null', 'null'],
@@ -46,8 +46,8 @@ t.test('the session in the cookies', async (t) => {
     ['that is a truncated number', '17e'],
     ['that is empty', '']
   ]
-  for (const [why, auth_token_expiry] of noSession) {
-    t.test(`there is no session with an expiry ${why}`, async (t) => {
+  for (const [title, auth_token_expiry] of noSession) {
+    t.test(`there is no session with an expiry ${title}`, async (t) => {
       t.same(sessionState(cookies({ auth_user: ADA, auth_permissions: ['a.b'], auth_token_expiry }), NOW), SIGNED_OUT)
     })
   }
@@ -56,7 +56,7 @@ t.test('the session in the cookies', async (t) => {
     t.same(sessionState(`auth_token_expiry=${LATER}; auth_token_expiry=${LATER + 1}`, NOW), SIGNED_OUT)
   })
 
-  const invalidUsers: readonly (readonly [why: string, user: unknown])[] = [
+  const invalidUsers: readonly (readonly [title: string, user: unknown])[] = [
     ['no JSON', '{'],
     ['null', 'null'],
     ['a text', '"ada"'],
@@ -65,8 +65,8 @@ t.test('the session in the cookies', async (t) => {
     ['an object with an object for a name', { ...ADA, displayName: {} }],
     ['nested without end', '['.repeat(100_000)]
   ]
-  for (const [why, auth_user] of invalidUsers) {
-    t.test(`the user is null if the cookie contains ${why}`, async (t) => {
+  for (const [title, auth_user] of invalidUsers) {
+    t.test(`the user is null if the cookie contains ${title}`, async (t) => {
       t.match(sessionState(cookies({ auth_user, auth_token_expiry: LATER }), NOW), { isSignedIn: true, user: null })
     })
   }

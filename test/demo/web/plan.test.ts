@@ -15,7 +15,7 @@ t.test('hit testing', async (t) => {
   })
 })
 
-t.test('the bounding box of a zone', async (t) => {
+t.test('the bounding box of a zone contains all its corners', async (t) => {
   const corners = [
     { x: 3, y: 1 },
     { x: 7, y: 2 },

@@ -40,11 +40,11 @@ export const accessibility = async (t: Test, { open }: PageTests): Promise<void>
 
     t.test('every page is accessible in both themes', async (t) => {
       const { page, pageErrors, findings } = await open(t, { as: 'admin', colorScheme: 'light' })
-      const look = async (what: string): Promise<void> => {
-        t.same(await findings(), [], what)
+      const look = async (title: string): Promise<void> => {
+        t.same(await findings(), [], title)
         // The dark theme differs in colours only.
         await page.emulateMedia({ colorScheme: 'dark' })
-        t.same(await findings(['color-contrast']), [], `${what}, dark`)
+        t.same(await findings(['color-contrast']), [], `${title}, dark`)
         await page.emulateMedia({ colorScheme: 'light' })
       }
       for (const path of ['/login', ...PAGES]) {

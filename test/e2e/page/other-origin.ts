@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
+import { portOf } from '../../helper/address.js'
 import type { PageTests } from './page-tests.js'
 
 export const otherOrigin = async (t: Test, { stack, open }: PageTests): Promise<void> => {
@@ -10,7 +10,7 @@ export const otherOrigin = async (t: Test, { stack, open }: PageTests): Promise<
       const { page } = await open(t, { as: 'admin', extraHTTPHeaders: {} })
       const request = page.context().request
       const people = async (): Promise<number> =>
-        (await (await request.get('/api/personnel?limit=1')).json()).meta.total as number
+        (await (await request.get('/api/personnel?limit=1')).json()).meta.total
       const before = await people()
 
       const otherOrigin = createServer((_request, response) => {
@@ -21,7 +21,7 @@ export const otherOrigin = async (t: Test, { stack, open }: PageTests): Promise<
       otherOrigin.listen(0)
       await once(otherOrigin, 'listening')
       t.teardown(() => otherOrigin.close())
-      const { port } = otherOrigin.address() as AddressInfo
+      const port = portOf(otherOrigin)
 
       // The first is same-site, so cookies are sent; the second is cross-site.
       for (const host of ['localhost', '127.0.0.1']) {

@@ -12,17 +12,18 @@ const signIn = async (page: Page, email: string, password: string): Promise<void
 
 /** Resolves when the canvas has changed. Only markers are drawn on it. */
 const pictureChanges = async (page: Page): Promise<void> => {
-  const before = await page.locator(PLAN).evaluate((canvas) => (canvas as unknown as Canvas).toDataURL())
-  await page.waitForFunction(
-    ([selector, picture]) => (queryPlan(selector) as unknown as Canvas).toDataURL() !== picture,
-    [PLAN, before] as const
-  )
+  // The tests are compiled without the types of the DOM.
+  const before = await page.locator(PLAN).evaluate((canvas: unknown) => (canvas as Canvas).toDataURL())
+  await page.waitForFunction(([selector, picture]) => queryPlan(selector).toDataURL() !== picture, [
+    PLAN,
+    before
+  ] as const)
 }
 /** The part of the DOM types that is used here. */
 interface Canvas {
   toDataURL(): string
 }
-declare const queryPlan: (selector: string) => unknown
+declare const queryPlan: (selector: string) => Canvas
 
 const MENUS: readonly (readonly [Role, readonly string[], readonly string[]])[] = [
   ['admin', ['Live plan', 'Dashboard', 'Personnel', 'Emergency', 'Users', 'Audit log', 'Settings'], []],

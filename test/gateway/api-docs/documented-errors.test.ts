@@ -7,21 +7,22 @@ import { createAppToken } from '../../../src/shared/app-token.js'
 import { freePort } from '../../helper/free-port.js'
 import { apiKey, browserHeaders, startGateway, type TestGateway, tokenOf } from '../../helper/gateway.js'
 import type { HttpResponse, Message } from '../../helper/http.js'
-import { documentOf } from './read-document.js'
+import { documentOf, operationsOf } from './read-document.js'
 
 // The document repeats the rules of the hooks. These tests send requests to every operation and compare the errors with
 // the documented ones.
 
 const rows = routeTables.flatMap((table) => table.rows)
-const document = await documentOf(routeTables)
+const operations = operationsOf(await documentOf(routeTables))
 
 const nameOf = ({ method, path }: RouteDeclaration): string => `${method} ${path}`
 
 const documented = (code: string): readonly string[] => rows.filter((row) => codesOf(row).includes(code)).map(nameOf)
 
 const codesOf = ({ method, path }: RouteDeclaration): readonly string[] => {
-  const item = document.paths[path.replace(/:(\w+)/g, '{$1}')]
-  const { responses = {} } = item?.[method.toLowerCase() as 'get'] ?? {}
+  const documentedPath = path.replace(/:(\w+)/g, '{$1}')
+  const placed = operations.find((each) => each.path === documentedPath && each.method === method.toLowerCase())
+  const { responses = {} } = placed?.operation ?? {}
   return Object.values(responses).flatMap(({ content }) => Object.keys(content?.['application/json']?.examples ?? {}))
 }
 
@@ -35,8 +36,7 @@ const FORM = 'multipart/form-data; boundary=b'
 const form = (bytes = 1): string =>
   `--b\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n${'a'.repeat(bytes)}\r\n--b--\r\n`
 
-/** A valid request. */
-const good = ({ method, kind, body }: RouteDeclaration): Message => {
+const validRequest = ({ method, kind, body }: RouteDeclaration): Message => {
   const headers = { ...browserHeaders(tokenOf('admin')), 'x-forwarded-for': freshAddress() }
   if (kind === 'upload') return { method, headers: { ...headers, 'content-type': FORM }, body: form() }
   if (body === null) return { method, headers }
@@ -47,19 +47,20 @@ const good = ({ method, kind, body }: RouteDeclaration): Message => {
   }
 }
 
-type Spoil = (message: Message, row: RouteDeclaration) => Message
+/** Makes a valid request of this route invalid. */
+type Invalidate = (message: Message, row: RouteDeclaration) => Message
 
 const withHeaders =
-  (changes: Readonly<Record<string, string>>): Spoil =>
-  (message) => ({ ...message, headers: { ...message.headers, ...changes } })
+  (changes: Readonly<Record<string, string>>) =>
+  (message: Message): Message => ({ ...message, headers: { ...message.headers, ...changes } })
 
 /** Not for reads, whose bodies are ignored. */
 const withJson =
-  (body: string): Spoil =>
+  (body: string): Invalidate =>
   (message, { method, kind }) =>
     method === 'GET' || kind === 'upload'
       ? message
-      : { ...withHeaders({ 'content-type': 'application/json' })(message, {} as never), body }
+      : { ...withHeaders({ 'content-type': 'application/json' })(message), body }
 
 const expired = createAppToken({ userId: '7' }, apiKey, {
   format: 'jwt',
@@ -67,15 +68,15 @@ const expired = createAppToken({ userId: '7' }, apiKey, {
   nowMs: Date.now() - 61_000
 })
 
-const WRONG: Readonly<Record<string, Spoil>> = {
+const WRONG: Readonly<Record<string, Invalidate>> = {
   CSRF_MISMATCH: withHeaders({ 'x-csrf-token': 'another' }),
   ORIGIN_REFUSED: withHeaders({ origin: 'https://elsewhere.example' }),
   UNAUTHENTICATED: withHeaders({ cookie: 'csrf_token=t0ken' }),
   TOKEN_EXPIRED: withHeaders({ cookie: `csrf_token=t0ken; auth_token=${expired}` }),
   MALFORMED_BODY: withJson('{"a":'),
   VALIDATION_FAILED: withJson('7'),
-  UNSUPPORTED_MEDIA_TYPE: (message, row) => ({
-    ...withHeaders({ 'content-type': 'text/plain' })(message, row),
+  UNSUPPORTED_MEDIA_TYPE: (message) => ({
+    ...withHeaders({ 'content-type': 'text/plain' })(message),
     body: 'a'
   }),
   BODY_TOO_LARGE: (message, row) =>
@@ -83,13 +84,18 @@ const WRONG: Readonly<Record<string, Spoil>> = {
 }
 
 /** The operations whose response matches. */
-const responseMatching = async (
+const operationsWith = async (
   { send }: TestGateway,
-  isMeant: (response: HttpResponse) => boolean,
-  { spoil = (message) => message, among = rows }: { spoil?: Spoil; among?: readonly RouteDeclaration[] } = {}
+  matches: (response: HttpResponse) => boolean,
+  invalidate: Invalidate = (message) => message
 ): Promise<readonly string[]> => {
-  const responses = await Promise.all(among.map((row) => send(row.path.replace(/:\w+/g, '7'), spoil(good(row), row))))
-  return among.filter((_row, index) => isMeant(responses[index] as HttpResponse)).map(nameOf)
+  const results = await Promise.all(
+    rows.map(async (row) => ({
+      name: nameOf(row),
+      response: await send(row.path.replace(/:\w+/g, '7'), invalidate(validRequest(row), row))
+    }))
+  )
+  return results.filter(({ response }) => matches(response)).map(({ name }) => name)
 }
 
 const hasCode = (code: string) => (response: HttpResponse) => response.code === code
@@ -97,13 +103,13 @@ const hasCode = (code: string) => (response: HttpResponse) => response.code === 
 t.test('documented errors', async (t) => {
   t.test('every operation serves a valid request', async (t) => {
     const gateway = await startGateway(t, { env })
-    t.same(await responseMatching(gateway, ({ status }) => status === 200), rows.map(nameOf))
+    t.same(await operationsWith(gateway, ({ status }) => status === 200), rows.map(nameOf))
   })
 
-  for (const [code, spoil] of Object.entries(WRONG)) {
+  for (const [code, invalidate] of Object.entries(WRONG)) {
     t.test(`exactly the operations that document ${code} respond with it`, async (t) => {
       const gateway = await startGateway(t, { env })
-      t.same(await responseMatching(gateway, hasCode(code), { spoil }), documented(code))
+      t.same(await operationsWith(gateway, hasCode(code), invalidate), documented(code))
     })
   }
 
@@ -111,7 +117,7 @@ t.test('documented errors', async (t) => {
     const { send } = await startGateway(t, { env })
     const withParameter = rows.filter(({ path }) => path.includes(':'))
     for (const row of withParameter) {
-      const response = await send(row.path.replace(/:\w+/g, 'a%2Fb'), good(row))
+      const response = await send(row.path.replace(/:\w+/g, 'a%2Fb'), validRequest(row))
       t.equal(response.code, 'AMBIGUOUS_PATH')
     }
     t.same(withParameter.map(nameOf), documented('AMBIGUOUS_PATH'))
@@ -121,7 +127,7 @@ t.test('documented errors', async (t) => {
     const gateway = await startGateway(t, { env })
     const limited: string[] = []
     for (const row of rows.filter(({ method, path }) => method === 'POST' || path.startsWith('/api/auth/'))) {
-      const message = good(row)
+      const message = validRequest(row)
       const responses = await Promise.all(
         [1, 2, 3, 4, 5, 6].map(() => gateway.send(row.path.replace(/:\w+/g, '7'), message))
       )
@@ -132,35 +138,35 @@ t.test('documented errors', async (t) => {
 
   t.test('exactly the operations that document BACKEND_UNREACHABLE respond with it', async (t) => {
     const gateway = await startGateway(t, { env: { ...env, BACKEND_URL: `http://127.0.0.1:${await freePort()}` } })
-    t.same(await responseMatching(gateway, hasCode('BACKEND_UNREACHABLE')), documented('BACKEND_UNREACHABLE'))
+    t.same(await operationsWith(gateway, hasCode('BACKEND_UNREACHABLE')), documented('BACKEND_UNREACHABLE'))
   })
 
   t.test('exactly the operations that document BACKEND_TIMEOUT respond with it', async (t) => {
     const gateway = await startGateway(t, { env: { ...env, BACKEND_TIMEOUT_MS: '500', BACKEND_CONNECTIONS: '512' } })
     gateway.backend.respond = () => undefined
-    t.same(await responseMatching(gateway, hasCode('BACKEND_TIMEOUT')), documented('BACKEND_TIMEOUT'))
+    t.same(await operationsWith(gateway, hasCode('BACKEND_TIMEOUT')), documented('BACKEND_TIMEOUT'))
   })
 
   t.test('exactly the operations that document OVERLOADED respond with it', async (t) => {
     const gateway = await startGateway(t, { env: { ...env, GATEWAY_MAX_IN_FLIGHT: '1' } })
-    const held = new Promise<ServerResponse>((resolve) => {
+    const pending = new Promise<ServerResponse>((resolve) => {
       gateway.backend.respond = (request, response) => {
-        if (request.url === '/api/held') resolve(response)
+        if (request.url === '/api/pending') resolve(response)
         else response.end('{}')
       }
     })
-    const last = gateway.send('/api/held')
-    const response = await held
-    t.same(await responseMatching(gateway, hasCode('OVERLOADED')), documented('OVERLOADED'))
+    const last = gateway.send('/api/pending')
+    const response = await pending
+    t.same(await operationsWith(gateway, hasCode('OVERLOADED')), documented('OVERLOADED'))
     response.end()
     await last
   })
 })
 
 t.test('documented responses of the gateway', async (t) => {
-  const OWN = rows.filter((row): row is LocalRoute => row.kind === 'local')
+  const LOCAL_ROUTES = rows.filter((row): row is LocalRoute => row.kind === 'local')
 
-  const isAsDocumented = (t: Test, { documentation }: LocalRoute, { status, body, headers }: HttpResponse): void => {
+  const assertDocumented = (t: Test, { documentation }: LocalRoute, { status, body, headers }: HttpResponse): void => {
     const { responses } = documentation
     const response = responses[String(status)] ?? responses[`${String(status)[0]}XX`]
     const cookies = (headers['set-cookie'] ?? []).map((cookie) => cookie.slice(0, cookie.indexOf('=')))
@@ -168,25 +174,25 @@ t.test('documented responses of the gateway', async (t) => {
     t.ok(response && (response.body === undefined || Value.Check(response.body, JSON.parse(body))), `${status} ${body}`)
   }
 
-  for (const row of OWN) {
+  for (const row of LOCAL_ROUTES) {
     t.test(`the response to ${nameOf(row)} is as documented`, async (t) => {
       const gateway = await startGateway(t, { env })
       const session = { success: true, data: { token: tokenOf('operator'), user: { id: 7 }, expiresIn: 60 } }
       gateway.backend.respond = (_request, response) => response.end(JSON.stringify(session))
-      const reply = await gateway.send(row.path, good(row))
+      const reply = await gateway.send(row.path, validRequest(row))
       t.equal(reply.status, 200)
-      isAsDocumented(t, row, reply)
+      assertDocumented(t, row, reply)
     })
   }
 
-  for (const row of OWN.filter(({ path }) => path.startsWith('/api/health') || path.endsWith('/logout'))) {
+  for (const row of LOCAL_ROUTES.filter(({ path }) => path.startsWith('/api/health') || path.endsWith('/logout'))) {
     t.test(`the response to ${nameOf(row)} is as documented while backend and database are down`, async (t) => {
       const unreachable = `127.0.0.1:${await freePort()}`
       const gateway = await startGateway(t, {
         env: { ...env, BACKEND_URL: `http://${unreachable}`, DATABASE_URL: `postgres://a:b@${unreachable}/c` }
       })
-      const response = await gateway.send(row.path, good(row))
-      isAsDocumented(t, row, response)
+      const response = await gateway.send(row.path, validRequest(row))
+      assertDocumented(t, row, response)
     })
   }
 })

@@ -8,6 +8,7 @@ import { PagingSchema } from '../../../schemas/paging.js'
 import { schemas } from '../../../schemas/registry.js'
 import { routeTables } from '../../../src/gateway/routes/index.js'
 import { get, local, post, type RouteDeclaration, type RouteTable } from '../../../src/gateway/routes/tables/declare.js'
+import { isObject } from '../../../src/shared/is-object.js'
 import { documentOf, operationsOf, type PlacedOperation, type Response, resolve } from './read-document.js'
 
 const rows = routeTables.flatMap((table) => table.rows)
@@ -37,10 +38,11 @@ const codesOf = (placed: PlacedOperation): readonly string[] =>
 const each = (placed: readonly PlacedOperation[], value: (placed: PlacedOperation) => unknown) =>
   Object.fromEntries(placed.map((operation) => [nameOf(operation), value(operation)]))
 
-function* valuesWithin(value: unknown): Generator<Readonly<Record<string, unknown>>> {
+/** All objects in a document. */
+function* objectsWithin(value: unknown): Generator<Readonly<Record<string, unknown>>> {
   if (typeof value !== 'object' || value === null) return
-  yield value as Readonly<Record<string, unknown>>
-  for (const part of Object.values(value)) yield* valuesWithin(part)
+  if (isObject(value)) yield value
+  for (const part of Object.values(value)) yield* objectsWithin(part)
 }
 
 interface JsonSchemaValidator {
@@ -95,14 +97,14 @@ t.test('the OpenAPI document', async (t) => {
 t.test('references', async (t) => {
   t.test('every reference can be resolved', async (t) => {
     const references = new Set(
-      [...valuesWithin(document)].flatMap(({ $ref }) => (typeof $ref === 'string' ? $ref : []))
+      [...objectsWithin(document)].flatMap(({ $ref }) => (typeof $ref === 'string' ? $ref : []))
     )
     t.ok(references.size > 50)
     for (const $ref of references) t.type(resolve(document, $ref), 'object', $ref)
   })
 
   t.test('no schema of the document has an $id', async (t) => {
-    t.notOk([...valuesWithin(document)].some((value) => '$id' in value))
+    t.notOk([...objectsWithin(document)].some((value) => '$id' in value))
   })
 })
 

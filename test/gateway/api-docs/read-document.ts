@@ -3,6 +3,7 @@ import { AccessRules } from '../../../src/gateway/access.js'
 import { apiDocs } from '../../../src/gateway/api-docs.js'
 import { type LocalHandler, mountRoutes } from '../../../src/gateway/routes/mount-routes.js'
 import type { RouteTable } from '../../../src/gateway/routes/tables/declare.js'
+import { memberAt } from '../../helper/member-at.js'
 
 // The parts of OpenAPI 3.1 that the tests read.
 
@@ -90,7 +91,4 @@ export const operationsOf = ({ paths }: OpenApiDocument): readonly PlacedOperati
 
 /** The value that a reference of the document points to. */
 export const resolve = (document: OpenApiDocument, $ref: string): unknown =>
-  $ref
-    .split('/')
-    .slice(1)
-    .reduce<unknown>((value, key) => (value as Readonly<Record<string, unknown>>)[key], document)
+  memberAt(document, $ref.split('/').slice(1))

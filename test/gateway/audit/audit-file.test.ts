@@ -60,7 +60,7 @@ t.test('the audit file', async (t) => {
     t.match(await new AuditFile('/dev/null').append(['a']), { written: 0, error: Error })
   })
 
-  const limits: Array<[limit: number, written: number, then: string, why: string]> = [
+  const limits: Array<[limit: number, written: number, then: string, title: string]> = [
     [0, 0, 'retry\n', 'nothing fits'],
     [3, 0, 'aaa\nretry\n', 'the first line is incomplete'],
     [4, 1, 'aaaa\nretry\n', 'only the line break of the first is missing'],
@@ -69,8 +69,8 @@ t.test('the audit file', async (t) => {
     [10, 2, 'aaaa\nbbbb\nretry\n', 'two lines fit'],
     [14, 3, 'aaaa\nbbbb\ncccc\nretry\n', 'only the last line break is missing']
   ]
-  for (const [limit, expected, then, why] of limits) {
-    t.test(`${expected} lines are reported as written and the next line is intact if ${why}`, async (t) => {
+  for (const [limit, expected, then, title] of limits) {
+    t.test(`${expected} lines are reported as written and the next line is intact if ${title}`, async (t) => {
       const { file, read } = await openFile(t)
       const { written, error } = await withFileSizeLimit(limit, () => file.append(['aaaa', 'bbbb', 'cccc']))
       t.equal(written, expected)
@@ -83,12 +83,12 @@ t.test('the audit file', async (t) => {
     })
   }
 
-  const brokenRepairs: Array<[limit: number, then: string, why: string]> = [
+  const brokenRepairs: Array<[limit: number, then: string, title: string]> = [
     [5, 'half\nretry\n', 'only the break before it was written'],
     [8, 'half\naaa\nretry\n', 'the break before it and a part of it were written']
   ]
-  for (const [limit, then, why] of brokenRepairs) {
-    t.test(`no line is reported as written if ${why}`, async (t) => {
+  for (const [limit, then, title] of brokenRepairs) {
+    t.test(`no line is reported as written if ${title}`, async (t) => {
       const { file, read } = await openFile(t, 'half')
       const appended = await withFileSizeLimit(limit, () => file.append(['aaaa']))
       t.match(appended, { written: 0, error: { code: 'EFBIG' } })

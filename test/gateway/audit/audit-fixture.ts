@@ -25,8 +25,7 @@ export const denial = (changes: Partial<Denial> = {}): Denial => ({
 export const numbered = (id: number): Denial => denial({ requestId: String(id) })
 
 /** The request ids of JSON lines, in order. Throws for a line that is not JSON. */
-export const idsIn = (text: string): number[] =>
-  linesOf(text).map((line) => Number((JSON.parse(line) as { requestId: string }).requestId))
+export const idsIn = (text: string): number[] => linesOf(text).map((line) => Number(JSON.parse(line).requestId))
 
 export const linesOf = (text: string): string[] => text.split('\n').slice(0, -1)
 
@@ -80,7 +79,7 @@ export const openLog = async (t: Test, options: Partial<AuditLogOptions> & { fal
   const fallback = options.fallback ?? new TestFallback()
   const clock = { ms: START }
   const logged: Logged[] = []
-  const logger = pino({ level: 'trace' }, { write: (line) => logged.push(JSON.parse(line) as Logged) })
+  const logger = pino({ level: 'trace' }, { write: (line) => logged.push(JSON.parse(line)) })
   const log = await AuditLog.open({ now: () => clock.ms, logger, ...options, file, fallback })
   t.teardown(() => log.close())
   return { log, file, fallback, clock, logged }

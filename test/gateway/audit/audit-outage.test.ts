@@ -8,17 +8,17 @@ import { readOnlyFolder } from './read-only-folder.js'
 const WARNED = 'audit file not writable, records go to stderr'
 const BACK = 'audit file writable again'
 
-t.test('where the file cannot be opened', async (t) => {
-  const locations: Array<[code: string, why: string, location: (t: Test) => string]> = [
-    ['ENOTDIR', 'in a regular file', (t) => join(t.testdir({ blocker: '' }), 'blocker', 'audit.jsonl')],
-    ['ENOTDIR', 'further below one', (t) => join(t.testdir({ blocker: '' }), 'blocker', 'logs', 'audit.jsonl')],
-    ['EISDIR', 'in the place of a folder', (t) => join(t.testdir({ blocker: {} }), 'blocker')],
-    ['ENOENT', 'where no folder can be made', () => '/proc/no-such-folder/audit.jsonl'],
-    ['ELOOP', 'behind a link to itself', (t) => join(t.testdir({ loop: t.fixture('symlink', 'loop') }), 'loop')],
-    ['ENAMETOOLONG', 'with too long a name', (t) => join(t.testdir(), 'a'.repeat(300))]
+t.test('an audit file that cannot be opened', async (t) => {
+  const locations: Array<[code: string, title: string, location: (t: Test) => string]> = [
+    ['ENOTDIR', 'is in a regular file', (t) => join(t.testdir({ blocker: '' }), 'blocker', 'audit.jsonl')],
+    ['ENOTDIR', 'is below a regular file', (t) => join(t.testdir({ blocker: '' }), 'blocker', 'logs', 'audit.jsonl')],
+    ['EISDIR', 'is a folder', (t) => join(t.testdir({ blocker: {} }), 'blocker')],
+    ['ENOENT', 'is in a folder that cannot be created', () => '/proc/no-such-folder/audit.jsonl'],
+    ['ELOOP', 'is a link to itself', (t) => join(t.testdir({ loop: t.fixture('symlink', 'loop') }), 'loop')],
+    ['ENAMETOOLONG', 'has a name that is too long', (t) => join(t.testdir(), 'a'.repeat(300))]
   ]
-  for (const [code, why, location] of locations) {
-    t.test(`${why} (${code}), the outage is logged once and every record goes to the fallback`, async (t) => {
+  for (const [code, title, location] of locations) {
+    t.test(`the outage is logged once and every record goes to the fallback if the file ${title} (${code})`, async (t) => {
       const { log, fallback, logged } = await openLog(t, { file: location(t) })
       t.match(logged, [{ level: 40, msg: WARNED, err: { code } }])
       t.equal(log.fallback, true)
@@ -107,7 +107,7 @@ t.test('when a write fails', async (t) => {
   })
 })
 
-t.test('after an outage', async (t) => {
+t.test('retries after an outage of the audit file', async (t) => {
   const broken = async (t: Test) => {
     const file = join(t.testdir({ file: {} }), 'file')
     const opened = await openLog(t, { file })
@@ -117,13 +117,13 @@ t.test('after an outage', async (t) => {
     return { ...opened, file }
   }
 
-  const waits: Array<[ms: number, inFile: number[], inFallback: number[], why: string]> = [
-    [59_999, [], [0, 1], 'the file is left alone for 60 s'],
-    [60_000, [1], [0], 'the first record after 60 s tries the file'],
-    [-3_600_000, [1], [0], 'a clock that was set back by an hour does not put off the retry']
+  const waits: Array<[ms: number, inFile: number[], inFallback: number[], title: string]> = [
+    [59_999, [], [0, 1], 'the audit file is not opened again within 60 s'],
+    [60_000, [1], [0], 'the first record after 60 s opens the audit file again'],
+    [-3_600_000, [1], [0], 'a clock that was set back by an hour does not delay the retry']
   ]
-  for (const [ms, inFile, inFallback, why] of waits) {
-    t.test(why, async (t) => {
+  for (const [ms, inFile, inFallback, title] of waits) {
+    t.test(title, async (t) => {
       const { log, file, fallback, clock } = await broken(t)
       clock.ms += ms
       log.record(numbered(1))

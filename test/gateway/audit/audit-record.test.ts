@@ -59,7 +59,7 @@ t.test('an audit line', async (t) => {
     t.notMatch(auditLine(careless, START), 's3cret')
   })
 
-  const hostile: Array<[value: string, recorded: string, why: string]> = [
+  const hostile: Array<[value: string, recorded: string, title: string]> = [
     ['x\r\n{"event":"forged"}', 'x\r\n{"event":"forged"}', 'a carriage return and line feed'],
     ['x\0y', 'x\0y', 'a NUL'],
     ['x\u0085y\u009by\u007f', 'x\u0085y\u009by\u007f', 'DEL and C1 controls'],
@@ -70,8 +70,8 @@ t.test('an audit line', async (t) => {
     ['\ude00x', '\ufffdx', 'a low surrogate alone'],
     ['\ud83d\ude00', '\ud83d\ude00', 'a whole surrogate pair']
   ]
-  for (const [value, recorded, why] of hostile) {
-    t.test(`an audit line with ${why} is one line of plain text`, async (t) => {
+  for (const [value, recorded, title] of hostile) {
+    t.test(`an audit line with ${title} is one line of plain text`, async (t) => {
       const line = auditLine(denial({ userAgent: value, user: { id: value, email: value, role: value } }), START)
       t.notMatch(line, /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u202a-\u202e\u2066-\u2069]/u)
       t.match(JSON.parse(line), { userAgent: recorded, user: { id: recorded, email: recorded, role: recorded } })
@@ -99,6 +99,7 @@ t.test('an audit line', async (t) => {
   }
 
   t.test('an audit line has null for a value of the wrong type', async (t) => {
+    // A token of the backend may have claims of any type.
     const claims = { id: 42, email: ['a'], role: {} } as unknown as Denial['user']
     t.same(parsed({ user: claims }).user, { id: null, email: null, role: null })
   })

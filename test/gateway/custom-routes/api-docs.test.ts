@@ -4,6 +4,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import t, { type Test } from 'tap'
 import { ROOT } from '../../../scripts/lib/root.js'
 import { startGateway } from '../../helper/gateway.js'
+import { memberAt } from '../../helper/member-at.js'
 
 const documentFor = async (t: Test, file: string) => {
   const { send } = await startGateway(t, { env: { GATEWAY_ROUTES: file, API_DOCS: 'true' } })
@@ -18,11 +19,7 @@ const referencesIn = (value: unknown): string[] => {
   )
 }
 
-const targetOf = (document: unknown, reference: string): unknown =>
-  reference
-    .slice(2)
-    .split('/')
-    .reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], document)
+const targetOf = (document: unknown, reference: string): unknown => memberAt(document, reference.slice(2).split('/'))
 
 t.test('/api/docs describes the operations of the document with the access of the gateway', async (t) => {
   const folder = t.testdir({

@@ -92,8 +92,8 @@ const UNREADABLE: readonly (readonly [string, string, string | object | null, Re
   ['is of another kind', 'routes.txt', '', /GATEWAY_ROUTES must end in /]
 ]
 
-for (const [what, name, content, line] of UNREADABLE) {
-  t.test(`the gateway prints one line and exits with 1 if the file of routes ${what}`, async (t) => {
+for (const [title, name, content, line] of UNREADABLE) {
+  t.test(`the gateway prints one line and exits with 1 if the file of routes ${title}`, async (t) => {
     const { code, lines } = await rejected(t, name, content)
 
     t.equal(code, 1)

@@ -1,11 +1,12 @@
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { once } from 'node:events'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { inspect } from 'node:util'
 import { Client } from 'pg'
 import { type Test, t } from 'tap'
 import { DatabaseHealth, type DatabaseHealthOptions } from '../../../src/gateway/health-database.js'
+import { portOf } from '../../helper/address.js'
 import { freePort } from '../../helper/free-port.js'
 import { databaseUrl, startPostgres } from '../../helper/postgres.js'
 
@@ -84,7 +85,7 @@ t.test('the check of a real database', async (t) => {
     }
     const closedPort = await freePort()
 
-    const failures: readonly (readonly [what: string, url: string, reason: string])[] = [
+    const failures: readonly (readonly [title: string, url: string, reason: string])[] = [
       ['a wrong password', changed((url) => (url.password = 'wrong')), 'authentication'],
       ['a missing password', changed((url) => (url.password = '')), 'authentication'],
       ['an unknown user', changed((url) => (url.username = 'nobody')), 'authentication'],
@@ -96,8 +97,8 @@ t.test('the check of a real database', async (t) => {
       ['a missing certificate', changed((url) => (url.search = '?sslrootcert=/nonexistent')), 'error'],
       ['a malformed address', 'postgres://127.0.0.1:99999/postgres', 'error']
     ]
-    for (const [what, url, reason] of failures) {
-      t.test(`${what} is "${reason}"`, async (t) => {
+    for (const [title, url, reason] of failures) {
+      t.test(`${title} is "${reason}"`, async (t) => {
         t.same(await healthOf(t, url).check(), { status: 'down', reason })
       })
     }
@@ -170,7 +171,7 @@ const startFake = async (t: Test, ...script: readonly Reaction[]): Promise<FakeD
     for (const socket of connections) socket.destroy()
     server.close()
   })
-  const { port } = server.address() as AddressInfo
+  const port = portOf(server)
   return { url: `postgres://test_owner:secret@127.0.0.1:${port}/app`, connections, received, connected }
 }
 
@@ -229,27 +230,27 @@ t.test('the check', async (t) => {
     for (const state of states) t.equal(state, states[0])
   })
 
-  for (const [how, script] of [
+  for (const [title, script] of [
     ['up', [AUTHENTICATED, RESULT, null]],
     ['down', [null]]
   ] as const) {
-    t.test(`the result "${how}" is cached for a second`, async (t) => {
+    t.test(`the result "${title}" is cached for a second`, async (t) => {
       const { url, connections } = await startFake(t, ...script)
       let now = 5_000
       const health = healthOf(t, url, { now: () => now })
 
-      t.match(await health.check(), { status: how })
+      t.match(await health.check(), { status: title })
       now += 999
-      t.match(await health.check(), { status: how })
+      t.match(await health.check(), { status: title })
       t.equal(connections.length, 1, 'within the second')
 
       now += 1
-      t.match(await health.check(), { status: how })
+      t.match(await health.check(), { status: title })
       t.equal(connections.length, 2, 'after it')
     })
   }
 
-  const FAILURES: readonly (readonly [how: string, script: readonly Reaction[]])[] = [
+  const FAILURES: readonly (readonly [title: string, script: readonly Reaction[]])[] = [
     ['breaks the connection before the login', [null]],
     ['breaks the connection before the response', [AUTHENTICATED, null]],
     ['rejects the login with a message that contains secrets', [TERMINATED]],
@@ -258,8 +259,8 @@ t.test('the check', async (t) => {
     ['requests Kerberos authentication', [KERBEROS]],
     ['truncates a message', [message('R', '')]]
   ]
-  for (const [how, script] of FAILURES) {
-    t.test(`the result is an error if the database ${how}`, async (t) => {
+  for (const [title, script] of FAILURES) {
+    t.test(`the result is an error if the database ${title}`, async (t) => {
       const { url } = await startFake(t, ...script)
 
       t.same(await healthOf(t, url).check(), { status: 'down', reason: 'error' })

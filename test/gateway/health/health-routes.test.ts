@@ -27,6 +27,7 @@ const notCalled = (): never => {
 const startApp = (t: Test, parts: Partial<HealthParts> = {}): HealthApp => {
   const logs: string[] = []
   const log = createLogger({ name: 'test', level: 'trace', stream: { write: (line) => void logs.push(line) } })
+  // Without the cast the instance has the type of our logger, which FastifyInstance does not accept.
   const app: FastifyInstance = Fastify({ loggerInstance: log as FastifyBaseLogger })
   t.teardown(() => app.close())
   const local = healthRoutes({ database: { check: notCalled }, backend: notCalled, ...parts })
@@ -42,7 +43,7 @@ const startApp = (t: Test, parts: Partial<HealthParts> = {}): HealthApp => {
 
 const UP = { status: 'up', latencyMs: 3 } as const
 const DOWN = { status: 'down', reason: 'timeout' } as const
-const whose =
+const always =
   <State>(state: State) =>
   async (): Promise<State> =>
     state
@@ -60,28 +61,28 @@ const TABLE: readonly Row[] = [
   {
     path: '/api/health/ready',
     when: 'while the backend is up',
-    parts: { backend: whose(UP) },
+    parts: { backend: always(UP) },
     status: 200,
     body: { status: 'ready', backend: UP }
   },
   {
     path: '/api/health/ready',
     when: 'while the backend is down',
-    parts: { backend: whose(DOWN) },
+    parts: { backend: always(DOWN) },
     status: 503,
     body: { status: 'unavailable', backend: DOWN }
   },
   {
     path: '/api/health/database',
     when: 'while the database is up',
-    parts: { database: { check: whose(UP) } },
+    parts: { database: { check: always(UP) } },
     status: 200,
     body: UP
   },
   {
     path: '/api/health/database',
     when: 'while the database is down',
-    parts: { database: { check: whose(DOWN) } },
+    parts: { database: { check: always(DOWN) } },
     status: 503,
     body: DOWN
   },
@@ -143,8 +144,8 @@ t.test('/api/health/database with a real database', async (t) => {
     process.on('warning', warned)
     t.teardown(() => process.off('warning', warned))
 
-    for (const [what, address] of Object.entries(addresses)) {
-      t.test(what, async (t) => {
+    for (const [title, address] of Object.entries(addresses)) {
+      t.test(`the failure for ${title} contains neither address nor credentials`, async (t) => {
         const url = `postgres://hidden_user:hidden_password@${address}/hidden_name`
         const { app, logs } = startApp(t, { database: new DatabaseHealth(url, { timeoutMs: 60_000 }) })
 

@@ -1,19 +1,20 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
 import t from 'tap'
+import { urlOf } from '../../helper/address.js'
 import { send } from '../../helper/http.js'
 import { redisUrl } from '../../helper/redis.js'
 import {
   APP,
   APP_HOST,
+  browserOf,
   CLIENT_ID,
   CLIENT_SECRET,
   signIn,
   startOidcGateway,
-  startProvider,
-  visitorOf
+  startProvider
 } from './fixture.js'
 import { signed, signedWithText, startScriptedProvider, type TokenRecipe, unsigned } from './scripted-provider.js'
 
@@ -27,37 +28,35 @@ t.test('back-channel logout', async (t) => {
     const logoutEndpoint = createServer()
     await once(logoutEndpoint.listen(0, '127.0.0.1'), 'listening')
     t.teardown(() => logoutEndpoint.close())
-    const backchannel_logout_uri = `http://127.0.0.1:${(logoutEndpoint.address() as AddressInfo).port}${PATH}`
+    const backchannel_logout_uri = `${urlOf(logoutEndpoint)}${PATH}`
     const provider = await startProvider(t, {
       client: { backchannel_logout_uri, backchannel_logout_session_required: true }
     })
     const gateway = await startOidcGateway(t, { issuer: provider.url, env: { REDIS_URL: await redisUrl(t) } })
     const notified = new Promise<number>((resolve) => {
       logoutEndpoint.on('request', async (request, response) => {
-        const chunks: Buffer[] = []
-        for await (const chunk of request) chunks.push(chunk as Buffer)
         const reply = await send(gateway.url, request.url ?? '', {
           method: 'POST',
           headers: FORM,
-          body: Buffer.concat(chunks)
+          body: await buffer(request)
         })
         response.writeHead(reply.status).end(reply.body)
         resolve(reply.status)
       })
     })
-    const visitor = visitorOf(gateway)
-    await signIn(visitor, 'ada')
+    const browser = browserOf(gateway)
+    await signIn(browser, 'ada')
 
     // At the provider's own page, not through us.
-    const page = await visitor.visit(`${provider.url}/session/end`)
+    const page = await browser.visit(`${provider.url}/session/end`)
     const [, action = ''] = /action="([^"]+)"/.exec(page.body) ?? []
     const xsrf = /name="xsrf" value="([^"]+)"/.exec(page.body)?.[1] ?? ''
-    await visitor.submit(action, { xsrf, logout: 'yes' })
+    await browser.submit(action, { xsrf, logout: 'yes' })
     t.equal(await notified, 200)
 
-    await visitor.request(`${APP}/api/zones`)
+    await browser.request(`${APP}/api/zones`)
     t.equal(gateway.backend.requests.at(-1)?.headers.authorization, undefined)
-    t.same(visitor.names(APP_HOST), [], 'and the browser learns of it with its next request')
+    t.same(browser.names(APP_HOST), [], 'and the browser learns of it with its next request')
   })
 
   t.test('the back-channel logout route does not exist without Redis', async (t) => {
@@ -91,12 +90,12 @@ t.test('logout token', async (t) => {
   const postToken = async (token: string | Promise<string>) =>
     post(new URLSearchParams({ logout_token: await token }).toString())
   const signedInAs = async () => {
-    const visitor = visitorOf(gateway)
-    await signIn(visitor, 'ada')
-    return visitor
+    const browser = browserOf(gateway)
+    await signIn(browser, 'ada')
+    return browser
   }
 
-  const BAD: readonly (readonly [why: string, token: () => string | Promise<string>])[] = [
+  const BAD: readonly (readonly [title: string, token: () => string | Promise<string>])[] = [
     ['without a signature', () => unsigned(recipe())],
     ['signed with the client secret', () => signedWithText(recipe(), CLIENT_SECRET)],
     ['signed with another key', () => signed({ ...recipe(), key: other })],
@@ -115,14 +114,14 @@ t.test('logout token', async (t) => {
     ['without a subject', () => signed(recipe({ sub: undefined }))],
     ['that is none', () => 'nonsense']
   ]
-  const visitor = await signedInAs()
-  for (const [why, token] of BAD) {
-    t.test(`a logout token is rejected ${why}`, async (t) => {
+  const browser = await signedInAs()
+  for (const [title, token] of BAD) {
+    t.test(`a logout token is rejected ${title}`, async (t) => {
       const response = await postToken(token())
       t.equal(response.status, 400)
       t.equal(response.code, 'VALIDATION_FAILED')
-      await visitor.request(`${APP}/api/zones`)
-      t.ok(visitor.cookie(APP_HOST, 'auth_token'), 'and ends nothing')
+      await browser.request(`${APP}/api/zones`)
+      t.ok(browser.cookie(APP_HOST, 'auth_token'), 'and ends nothing')
     })
   }
 
@@ -153,9 +152,9 @@ t.test('logout token', async (t) => {
     const response = await postToken(signed(recipe()))
     t.equal(response.status, 200)
     t.equal(response.headers['cache-control'], 'no-store')
-    for (const visitor of [phone, desk]) {
-      await visitor.request(`${APP}/api/zones`)
-      t.same(visitor.names(APP_HOST), [])
+    for (const browser of [phone, desk]) {
+      await browser.request(`${APP}/api/zones`)
+      t.same(browser.names(APP_HOST), [])
     }
     const again = await signedInAs()
     await again.request(`${APP}/api/zones`)
@@ -168,7 +167,7 @@ t.test('logout token', async (t) => {
     provider.idToken = (token) => signed({ ...token, claims: { ...token.claims, sid: 'phone' } })
     const phone = await signedInAs()
     await postToken(signed(recipe({ sid: 'desk' })))
-    for (const visitor of [phone, desk]) await visitor.request(`${APP}/api/zones`)
+    for (const browser of [phone, desk]) await browser.request(`${APP}/api/zones`)
     t.equal(desk.cookie(APP_HOST, 'auth_token'), undefined)
     t.ok(phone.cookie(APP_HOST, 'auth_token'))
   })
@@ -179,7 +178,7 @@ t.test('logout token', async (t) => {
     provider.idToken = (token) => signed({ ...token, claims: { ...token.claims, sid: 'other' } })
     const other = await signedInAs()
     await postToken(signed(recipe({ sid: 'desk', sub: 'ada' })))
-    for (const visitor of [unnamed, other]) await visitor.request(`${APP}/api/zones`)
+    for (const browser of [unnamed, other]) await browser.request(`${APP}/api/zones`)
     t.equal(unnamed.cookie(APP_HOST, 'auth_token'), undefined, 'it may be the one')
     t.ok(other.cookie(APP_HOST, 'auth_token'), 'this one is not')
   })

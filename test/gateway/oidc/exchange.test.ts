@@ -4,22 +4,22 @@ import {
   APP,
   APP_HOST,
   backendWith,
+  browserOf,
   exchangesIn,
   isExchange,
   type RestartableServer,
   signIn,
   startOidcGateway,
   startProvider,
-  TestClock,
-  visitorOf
+  TestClock
 } from './fixture.js'
-import type { Visitor } from './visitor.js'
+import type { TestBrowser } from './test-browser.js'
 
 const APP_COOKIES = ['auth_token', 'auth_user', 'auth_permissions', 'auth_token_expiry', 'auth_via_oidc']
 
 /** A browser with an expired app token and a valid provider session. */
-const loseAppSession = (visitor: Visitor): void => {
-  for (const name of APP_COOKIES) visitor.setCookie(APP_HOST, name, null)
+const loseAppSession = (browser: TestBrowser): void => {
+  for (const name of APP_COOKIES) browser.setCookie(APP_HOST, name, null)
 }
 
 const provider = await startProvider(t)
@@ -34,12 +34,12 @@ t.beforeEach(() => {
   gateway.backend.respond = backendWith(['ada@example.com'])
 })
 
-const signedIn = async (): Promise<Visitor> => {
-  const visitor = visitorOf(gateway)
-  await signIn(visitor, 'ada')
+const signedIn = async (): Promise<TestBrowser> => {
+  const browser = browserOf(gateway)
+  await signIn(browser, 'ada')
   clock.advance(11)
   gateway.backend.requests.length = 0
-  return visitor
+  return browser
 }
 
 /** The metric of exchanges with this result. */
@@ -51,16 +51,16 @@ const exchangesWith = async (result: string, { send }: TestGateway = gateway): P
 t.test('only the exchange carries EXCHANGE_SECRET, never a forwarded request', async (t) => {
   const EXCHANGE_SECRET = 'exchange-secret-for-tests-0123456789'
   const gateway = await startOidcGateway(t, { issuer: provider.url, env: { EXCHANGE_SECRET } })
-  const visitor = visitorOf(gateway)
-  await signIn(visitor, 'ada')
+  const browser = browserOf(gateway)
+  await signIn(browser, 'ada')
   const headers = { 'x-exchange-secret': 'guessed' }
-  await visitor.request(`${APP}/api/zones`, { headers })
+  await browser.request(`${APP}/api/zones`, { headers })
   const login = {
     method: 'POST',
     headers: { ...headers, 'content-type': 'application/json' },
     body: '{"email":"ada@example.com","password":"x"}'
   }
-  await visitor.request(`${APP}/api/auth/login`, login)
+  await browser.request(`${APP}/api/auth/login`, login)
 
   const [exchange, ...others] = gateway.backend.requests
   t.ok(exchange && isExchange(exchange))
@@ -71,7 +71,7 @@ t.test('only the exchange carries EXCHANGE_SECRET, never a forwarded request', a
 })
 
 t.test('the exchange carries no secret if EXCHANGE_SECRET is unset', async (t) => {
-  await signIn(visitorOf(gateway), 'ada')
+  await signIn(browserOf(gateway), 'ada')
   const [exchange] = gateway.backend.requests
   t.ok(exchange && isExchange(exchange))
   t.equal(exchange?.headers['x-exchange-secret'], undefined)
@@ -79,13 +79,13 @@ t.test('the exchange carries no secret if EXCHANGE_SECRET is unset', async (t) =
 
 t.test('session exchange', async (t) => {
   t.test('the first request with a provider session is forwarded with the new app token', async (t) => {
-    const visitor = await signedIn()
-    loseAppSession(visitor)
+    const browser = await signedIn()
+    loseAppSession(browser)
 
-    const response = await visitor.request(`${APP}/api/zones`)
+    const response = await browser.request(`${APP}/api/zones`)
 
     t.equal(response.status, 200)
-    t.same(visitor.names(APP_HOST), [...APP_COOKIES, 'oidc_session'].sort())
+    t.same(browser.names(APP_HOST), [...APP_COOKIES, 'oidc_session'].sort())
     t.equal(response.headers['cache-control'], 'no-store')
     const [exchange, zones] = gateway.backend.requests
     t.same(JSON.parse(exchange?.body ?? ''), {
@@ -96,31 +96,31 @@ t.test('session exchange', async (t) => {
     })
     t.equal(exchange?.headers.authorization, undefined)
     t.equal(exchange?.headers.cookie, undefined)
-    t.equal(zones?.headers.authorization, `Bearer ${visitor.cookie(APP_HOST, 'auth_token')}`)
+    t.equal(zones?.headers.authorization, `Bearer ${browser.cookie(APP_HOST, 'auth_token')}`)
   })
 
   t.test('a page request with a provider session starts an app session', async (t) => {
-    const visitor = await signedIn()
-    loseAppSession(visitor)
-    await visitor.request(`${APP}/floors`)
-    t.ok(visitor.cookie(APP_HOST, 'auth_token'))
+    const browser = await signedIn()
+    loseAppSession(browser)
+    await browser.request(`${APP}/floors`)
+    t.ok(browser.cookie(APP_HOST, 'auth_token'))
     t.equal(exchangesIn(gateway.backend).length, 1)
   })
 
   t.test('a mutation without an app session is rejected before the exchange', async (t) => {
-    const visitor = await signedIn()
-    loseAppSession(visitor)
+    const browser = await signedIn()
+    loseAppSession(browser)
     const { cookie, ...headers } = browserHeaders(null)
-    visitor.setCookie(APP_HOST, 'csrf_token', 't0ken')
-    const response = await visitor.request(`${APP}/api/zones`, { method: 'POST', headers })
+    browser.setCookie(APP_HOST, 'csrf_token', 't0ken')
+    const response = await browser.request(`${APP}/api/zones`, { method: 'POST', headers })
     t.equal(response.code, 'UNAUTHENTICATED')
     t.same(gateway.backend.requests, [])
   })
 
   t.test('fifty concurrent requests share one exchange', async (t) => {
-    const visitor = await signedIn()
-    loseAppSession(visitor)
-    const cookie = visitor.cookieHeader(new URL(APP))
+    const browser = await signedIn()
+    loseAppSession(browser)
+    const cookie = browser.cookieHeader(new URL(APP))
     const before = await exchangesWith('success')
 
     const responses = await Promise.all(
@@ -140,63 +140,63 @@ t.test('session exchange', async (t) => {
   })
 
   t.test('a request with an app session makes no exchange', async (t) => {
-    const visitor = await signedIn()
-    await visitor.request(`${APP}/api/zones`)
+    const browser = await signedIn()
+    await browser.request(`${APP}/api/zones`)
     t.same(exchangesIn(gateway.backend), [])
   })
 })
 
 t.test('user without an account', async (t) => {
-  const visitor = await signedIn()
+  const browser = await signedIn()
 
   t.test('a user without an account sees a page and is not redirected in a loop', async (t) => {
-    const visitor = visitorOf(gateway)
+    const browser = browserOf(gateway)
     const before = await exchangesWith('no_account')
 
-    const page = await signIn(visitor, 'bob')
+    const page = await signIn(browser, 'bob')
 
     t.equal(page.status, 403)
     t.match(page.body, /You do not have an account here/)
     t.match(page.body, /bob@example\.com/)
-    t.match(visitor.attributes(APP_HOST, 'oidc_exchange_failed'), /Max-Age=300; Path=\/; HttpOnly; SameSite=Lax/)
-    t.same(visitor.names(APP_HOST), ['oidc_exchange_failed', 'oidc_session'])
+    t.match(browser.attributes(APP_HOST, 'oidc_exchange_failed'), /Max-Age=300; Path=\/; HttpOnly; SameSite=Lax/)
+    t.same(browser.names(APP_HOST), ['oidc_exchange_failed', 'oidc_session'])
     t.equal(exchangesIn(gateway.backend).length, 1)
 
-    const again = await signIn(visitor, 'bob')
+    const again = await signIn(browser, 'bob')
     t.equal(again.status, 403, 'a second sign-in ends on the same page')
-    t.equal((await visitor.request(`${APP}/api/zones`)).status, 200, 'requests go on without a session')
+    t.equal((await browser.request(`${APP}/api/zones`)).status, 200, 'requests go on without a session')
     t.equal(gateway.backend.requests.at(-1)?.headers.authorization, undefined)
     t.equal(exchangesIn(gateway.backend).length, 1, 'the backend receives no second exchange')
     t.equal(await exchangesWith('no_account'), before + 1)
   })
 
   t.test('the exchange is repeated after the failure marker has expired', async (t) => {
-    const visitor = visitorOf(gateway)
-    await signIn(visitor, 'bob')
+    const browser = browserOf(gateway)
+    await signIn(browser, 'bob')
     gateway.backend.respond = backendWith(['bob@example.com'])
 
-    await visitor.request(`${APP}/api/zones`)
-    t.equal(visitor.cookie(APP_HOST, 'auth_token'), undefined)
+    await browser.request(`${APP}/api/zones`)
+    t.equal(browser.cookie(APP_HOST, 'auth_token'), undefined)
 
     clock.advance(301)
-    visitor.setCookie(APP_HOST, 'oidc_exchange_failed', null)
-    await visitor.request(`${APP}/api/zones`)
-    t.ok(visitor.cookie(APP_HOST, 'auth_token'))
+    browser.setCookie(APP_HOST, 'oidc_exchange_failed', null)
+    await browser.request(`${APP}/api/zones`)
+    t.ok(browser.cookie(APP_HOST, 'auth_token'))
   })
 
   t.test('the failure marker does not affect another user in the same browser', async (t) => {
-    const visitor = visitorOf(gateway)
-    await signIn(visitor, 'bob')
-    visitor.setCookie(new URL(provider.url).host, '_session', null)
-    t.equal((await signIn(visitor, 'ada', '/floors')).url.href, `${APP}/floors`)
-    t.equal(visitor.cookie(APP_HOST, 'oidc_exchange_failed'), undefined, 'and the marker is gone')
+    const browser = browserOf(gateway)
+    await signIn(browser, 'bob')
+    browser.setCookie(new URL(provider.url).host, '_session', null)
+    t.equal((await signIn(browser, 'ada', '/floors')).url.href, `${APP}/floors`)
+    t.equal(browser.cookie(APP_HOST, 'oidc_exchange_failed'), undefined, 'and the marker is gone')
   })
 
   t.test('a forged failure marker is ignored', async (t) => {
-    const visitor = await signedIn()
-    loseAppSession(visitor)
-    visitor.setCookie(APP_HOST, 'oidc_exchange_failed', 'true')
-    await visitor.request(`${APP}/api/zones`)
+    const browser = await signedIn()
+    loseAppSession(browser)
+    browser.setCookie(APP_HOST, 'oidc_exchange_failed', 'true')
+    await browser.request(`${APP}/api/zones`)
     t.equal(exchangesIn(gateway.backend).length, 1)
   })
 
@@ -210,12 +210,12 @@ t.test('user without an account', async (t) => {
   for (const [status, body] of REJECTIONS) {
     t.test(`the backend response ${status} ${body} means that there is no account`, async (t) => {
       clock.advance(11)
-      visitor.setCookie(APP_HOST, 'oidc_exchange_failed', null)
-      loseAppSession(visitor)
+      browser.setCookie(APP_HOST, 'oidc_exchange_failed', null)
+      loseAppSession(browser)
       gateway.backend.respond = (request, response) =>
         isExchange(request) ? response.writeHead(status).end(body) : response.end('{}')
-      t.equal((await visitor.request(`${APP}/api/zones`)).status, 200, 'the request goes on')
-      t.ok(visitor.cookie(APP_HOST, 'oidc_exchange_failed'))
+      t.equal((await browser.request(`${APP}/api/zones`)).status, 200, 'the request goes on')
+      t.ok(browser.cookie(APP_HOST, 'oidc_exchange_failed'))
     })
   }
 })
@@ -223,7 +223,7 @@ t.test('user without an account', async (t) => {
 t.test('backend without a usable login response', async (t) => {
   type ExchangeResponse = Parameters<typeof isExchange>[0]
   const ABSENCES: readonly (readonly [
-    why: string,
+    title: string,
     respond: (response: import('node:http').ServerResponse) => unknown
   ])[] = [
     ['500', (response) => response.writeHead(500).end()],
@@ -241,21 +241,21 @@ t.test('backend without a usable login response', async (t) => {
     ['a response that is too large', (response) => response.writeHead(200).end(Buffer.alloc(2 ** 21, ' '))],
     ['a redirect', (response) => response.writeHead(302, { location: '/login' }).end()]
   ]
-  const visitor = await signedIn()
-  for (const [why, respond] of ABSENCES) {
-    t.test(`a failed account login is not treated as a missing account: ${why}`, async (t) => {
+  const browser = await signedIn()
+  for (const [title, respond] of ABSENCES) {
+    t.test(`a failed account login is not treated as a missing account: ${title}`, async (t) => {
       clock.advance(11)
       gateway.backend.requests.length = 0
       gateway.logs.length = 0
-      loseAppSession(visitor)
+      loseAppSession(browser)
       gateway.backend.respond = (request: ExchangeResponse, response) =>
         isExchange(request) ? respond(response) : response.end('{}')
 
-      t.equal((await visitor.request(`${APP}/api/zones`)).status, 200, 'the request goes on')
-      t.equal((await visitor.request(`${APP}/api/zones`)).status, 200)
+      t.equal((await browser.request(`${APP}/api/zones`)).status, 200, 'the request goes on')
+      t.equal((await browser.request(`${APP}/api/zones`)).status, 200)
 
-      t.equal(visitor.cookie(APP_HOST, 'oidc_exchange_failed'), undefined, 'no marker')
-      t.ok(visitor.cookie(APP_HOST, 'oidc_session'), 'the provider session stays')
+      t.equal(browser.cookie(APP_HOST, 'oidc_exchange_failed'), undefined, 'no marker')
+      t.ok(browser.cookie(APP_HOST, 'oidc_session'), 'the provider session stays')
       t.equal(exchangesIn(gateway.backend).length, 1, 'and it is left in peace for a moment')
       t.match(
         gateway.logs.find(({ msg }) => msg === 'account login for provider session failed'),
@@ -264,16 +264,16 @@ t.test('backend without a usable login response', async (t) => {
 
       gateway.backend.respond = backendWith(['ada@example.com'])
       clock.advance(11)
-      await visitor.request(`${APP}/api/zones`)
-      t.ok(visitor.cookie(APP_HOST, 'auth_token'), 'the exchange is repeated')
+      await browser.request(`${APP}/api/zones`)
+      t.ok(browser.cookie(APP_HOST, 'auth_token'), 'the exchange is repeated')
     })
   }
 
   t.test('a slow backend delays a request only until the exchange timeout', async (t) => {
     const hasty = await startOidcGateway(t, { issuer: provider.url, clock, env: { BACKEND_TIMEOUT_MS: '300' } })
     hasty.backend.respond = (request, response) => (isExchange(request) ? undefined : response.end('{}'))
-    loseAppSession(visitor)
-    const cookie = visitor.cookieHeader(new URL(APP))
+    loseAppSession(browser)
+    const cookie = browser.cookieHeader(new URL(APP))
     const { headers } = await hasty.send('/api/zones', { headers: { cookie } })
     t.notMatch(headers['set-cookie']?.join(), /oidc_exchange_failed=[^;]|auth_token=[^;]/)
     t.ok(
@@ -284,11 +284,11 @@ t.test('backend without a usable login response', async (t) => {
 
   t.test('a sign-in while the backend is unavailable ends on a page with a retry link', async (t) => {
     gateway.backend.respond = (_request, response) => response.destroy()
-    const visitor = visitorOf(gateway)
-    const page = await signIn(visitor, 'ada', '/floors')
+    const browser = browserOf(gateway)
+    const page = await signIn(browser, 'ada', '/floors')
     t.equal(page.status, 503)
     t.match(page.body, 'href="/floors"')
-    t.same(visitor.names(APP_HOST), ['oidc_session'])
+    t.same(browser.names(APP_HOST), ['oidc_session'])
   })
 })
 
@@ -300,19 +300,19 @@ t.test('token refresh', async (t) => {
     const accounts = [{ id: 'ada', claims }]
     const provider = await startProvider(t, { client, tokenSeconds: 600, accounts, thinIdTokens })
     const gateway = await startOidcGateway(t, { issuer: provider.url, clock })
-    const visitor = visitorOf(gateway)
-    await signIn(visitor, 'ada')
-    loseAppSession(visitor)
+    const browser = browserOf(gateway)
+    await signIn(browser, 'ada')
+    loseAppSession(browser)
     gateway.backend.requests.length = 0
-    return { clock, provider, gateway, visitor, claims }
+    return { clock, provider, gateway, browser, claims }
   }
 
   t.test('expired tokens are refreshed and the claims are updated', async (t) => {
-    const { clock, gateway, visitor, claims } = await start(t)
+    const { clock, gateway, browser, claims } = await start(t)
     claims.groups.push('admins')
 
     clock.advance(60)
-    await visitor.request(`${APP}/api/zones`)
+    await browser.request(`${APP}/api/zones`)
     t.match(exchangesIn(gateway.backend), [{ groups: ['engineers'] }], 'not before')
 
     for (const [seconds, expected] of [
@@ -320,117 +320,117 @@ t.test('token refresh', async (t) => {
       [700, ['engineers', 'admins', 'owners']]
     ] as const) {
       if (expected.length === 3) claims.groups.push('owners')
-      loseAppSession(visitor)
+      loseAppSession(browser)
       clock.advance(seconds)
-      await visitor.request(`${APP}/api/zones`)
+      await browser.request(`${APP}/api/zones`)
       t.match(exchangesIn(gateway.backend).at(-1), { groups: expected })
     }
 
     claims.email_verified = false
-    loseAppSession(visitor)
+    loseAppSession(browser)
     clock.advance(700)
-    await visitor.request(`${APP}/api/zones`)
-    t.same(visitor.names(APP_HOST), [], 'an address that is no longer confirmed ends the session')
+    await browser.request(`${APP}/api/zones`)
+    t.same(browser.names(APP_HOST), [], 'an address that is no longer confirmed ends the session')
   })
 
   t.test('concurrent requests refresh once, and each refresh token is used once', async (t) => {
-    const { clock, provider, gateway, visitor } = await start(t)
+    const { clock, provider, gateway, browser } = await start(t)
     const tokenRequests = countTokenRequests(provider)
     clock.advance(700)
-    const headers = { cookie: visitor.cookieHeader(new URL(APP)) }
+    const headers = { cookie: browser.cookieHeader(new URL(APP)) }
     await Promise.all(Array.from({ length: 10 }, () => gateway.send('/api/zones', { headers })))
     t.equal(tokenRequests.count, 1)
     t.equal(exchangesIn(gateway.backend).length, 1)
   })
 
   t.test('refreshed tokens are used until they expire', async (t) => {
-    const { clock, provider, visitor } = await start(t)
+    const { clock, provider, browser } = await start(t)
     const requests = countTokenRequests(provider)
     clock.advance(700)
-    await visitor.request(`${APP}/api/zones`)
+    await browser.request(`${APP}/api/zones`)
     t.equal(requests.count, 1)
 
-    loseAppSession(visitor)
+    loseAppSession(browser)
     clock.advance(300)
-    await visitor.request(`${APP}/api/zones`)
-    t.ok(visitor.cookie(APP_HOST, 'auth_token'))
+    await browser.request(`${APP}/api/zones`)
+    t.ok(browser.cookie(APP_HOST, 'auth_token'))
     t.equal(requests.count, 1)
   })
 
   t.test('refreshed tokens are stored even if the claims cannot be fetched', async (t) => {
-    const { clock, provider, gateway, visitor } = await start(t, { thinIdTokens: true })
+    const { clock, provider, gateway, browser } = await start(t, { thinIdTokens: true })
     const { listener } = provider
     provider.listener = (request, response) =>
       request.url === '/me' ? response.writeHead(500).end() : listener(request, response)
     clock.advance(700)
-    await visitor.request(`${APP}/api/zones`)
+    await browser.request(`${APP}/api/zones`)
     t.match(exchangesIn(gateway.backend), [{ groups: ['engineers'] }], 'the claims of the first sign-in are used')
 
     provider.listener = listener
-    loseAppSession(visitor)
+    loseAppSession(browser)
     clock.advance(700)
-    await visitor.request(`${APP}/api/zones`)
-    t.ok(visitor.cookie(APP_HOST, 'auth_token'), 'the refresh token of the first time would have been refused')
+    await browser.request(`${APP}/api/zones`)
+    t.ok(browser.cookie(APP_HOST, 'auth_token'), 'the refresh token of the first time would have been refused')
     t.equal(exchangesIn(gateway.backend).length, 2)
   })
 
   t.test('a rejected refresh token ends the session', async (t) => {
-    const { clock, provider, gateway, visitor } = await start(t)
+    const { clock, provider, gateway, browser } = await start(t)
     // All providers of this process share their grants; a provider without this client has none.
     provider.listener = rejecting(provider.listener)
     clock.advance(700)
-    t.equal((await visitor.request(`${APP}/api/zones`)).status, 200)
-    t.same(visitor.names(APP_HOST), [])
+    t.equal((await browser.request(`${APP}/api/zones`)).status, 200)
+    t.same(browser.names(APP_HOST), [])
     t.same(exchangesIn(gateway.backend), [])
     t.equal(await exchangesWith('provider_ended', gateway), 1)
   })
 
   t.test('a session continues unchanged while the provider is unavailable', async (t) => {
-    const { clock, provider, gateway, visitor } = await start(t)
+    const { clock, provider, gateway, browser } = await start(t)
     await provider.down()
     clock.advance(700)
-    await visitor.request(`${APP}/api/zones`)
-    t.ok(visitor.cookie(APP_HOST, 'auth_token'))
+    await browser.request(`${APP}/api/zones`)
+    t.ok(browser.cookie(APP_HOST, 'auth_token'))
     t.match(exchangesIn(gateway.backend), [{ groups: ['engineers'] }])
   })
 })
 
 t.test('password login with a provider session', async (t) => {
   const credentials = { email: 'operator@example.com', password: 'secret' }
-  const login = (visitor: Visitor) =>
-    visitor.request(`${APP}/api/auth/login`, {
+  const login = (browser: TestBrowser) =>
+    browser.request(`${APP}/api/auth/login`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(credentials)
     })
 
   t.test('a password login replaces the provider session permanently', async (t) => {
-    const visitor = await signedIn()
-    const session = visitor.cookie(APP_HOST, 'oidc_session')
-    loseAppSession(visitor)
+    const browser = await signedIn()
+    const session = browser.cookie(APP_HOST, 'oidc_session')
+    loseAppSession(browser)
     const user = { id: 2, email: credentials.email, role: 'operator' }
     gateway.backend.respond = (_request, response) =>
       response.end(JSON.stringify({ success: true, data: { token: tokenOf('operator'), user, expiresIn: 3600 } }))
 
-    t.equal((await login(visitor)).status, 200)
+    t.equal((await login(browser)).status, 200)
 
     t.same(exchangesIn(gateway.backend), [], 'no exchange takes place')
-    t.equal(visitor.cookie(APP_HOST, 'auth_via_oidc'), undefined)
-    t.equal(visitor.cookie(APP_HOST, 'oidc_session'), undefined)
+    t.equal(browser.cookie(APP_HOST, 'auth_via_oidc'), undefined)
+    t.equal(browser.cookie(APP_HOST, 'oidc_session'), undefined)
     await gateway.send('/api/zones', { headers: { cookie: `oidc_session=${session}` } })
     t.same(exchangesIn(gateway.backend), [], 'the OIDC user is not signed in again when the password session ends')
   })
 
   t.test('a failed password login makes no exchange', async (t) => {
-    const visitor = await signedIn()
-    loseAppSession(visitor)
+    const browser = await signedIn()
+    loseAppSession(browser)
     gateway.backend.respond = (request, response) =>
       isExchange(request)
         ? backendWith(['ada@example.com'])(request, response)
         : response.writeHead(401).end('{"success":false}')
-    t.equal((await login(visitor)).status, 401)
-    t.equal(visitor.cookie(APP_HOST, 'auth_token'), undefined)
-    t.ok(visitor.cookie(APP_HOST, 'oidc_session'))
+    t.equal((await login(browser)).status, 401)
+    t.equal(browser.cookie(APP_HOST, 'auth_token'), undefined)
+    t.ok(browser.cookie(APP_HOST, 'oidc_session'))
   })
 })
 

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import {
   type LocalAccount,
   type LocalProviderOptions,
@@ -8,10 +7,11 @@ import {
   newSigningKey
 } from '../../../demo/oidc/local-provider.js'
 import type { RedisTimeouts } from '../../../src/gateway/redis-connection.js'
+import { portOf } from '../../helper/address.js'
 import type { Teardown } from '../../helper/child.js'
 import { startGateway, type TestGateway, tokenOf } from '../../helper/gateway.js'
 import type { RecordedRequest, RecordingBackend } from '../../helper/recording-backend.js'
-import { Visitor } from './visitor.js'
+import { TestBrowser } from './test-browser.js'
 
 export const APP_HOST = 'app.example.test'
 export const APP = `http://${APP_HOST}`
@@ -42,7 +42,7 @@ export const startRestartableServer = async (t: Teardown): Promise<RestartableSe
   }
   let server = newServer()
   await once(server.listen(0, '127.0.0.1'), 'listening')
-  const { port } = server.address() as AddressInfo
+  const port = portOf(server)
   const down = async (): Promise<void> => {
     server.closeAllConnections()
     if (server.listening) await once(server.close(), 'close')
@@ -142,7 +142,7 @@ export const backendWith =
   (request, response) => {
     response.setHeader('content-type', 'application/json')
     if (!isExchange(request)) return void response.end('{"success":true}')
-    const { email, name } = JSON.parse(request.body) as { email: string; name: string }
+    const { email, name }: { email: string; name: string } = JSON.parse(request.body)
     if (!emails.includes(email)) {
       response.statusCode = 404
       return void response.end('{"success":false,"error":{"code":"NO_ACCOUNT"}}')
@@ -157,19 +157,19 @@ export const isExchange = ({ method, url, body }: RecordedRequest): boolean =>
 export const exchangesIn = (backend: RecordingBackend): object[] =>
   backend.requests.filter(isExchange).map(({ body }) => JSON.parse(body))
 
-export const visitorOf = (gateway: TestGateway): Visitor => new Visitor([[APP_HOST, gateway.url]])
+export const browserOf = (gateway: TestGateway): TestBrowser => new TestBrowser([[APP_HOST, gateway.url]])
 
 /** Signs a user in through the provider's page and follows all redirects. */
-export const signIn = async (visitor: Visitor, account: string, returnTo = '/floors?level=2') => {
-  const choose = await visitor.visit(`${APP}/auth/oidc/login?returnTo=${encodeURIComponent(returnTo)}`)
+export const signIn = async (browser: TestBrowser, account: string, returnTo = '/floors?level=2') => {
+  const choose = await browser.visit(`${APP}/auth/oidc/login?returnTo=${encodeURIComponent(returnTo)}`)
   // The provider still has a session and asks for nothing.
   if (choose.url.host === APP_HOST) return choose
-  return visitor.submit(choose.url, { account })
+  return browser.submit(choose.url, { account })
 }
 
 /** Signs in up to the callback address, which is not requested. */
-export const signInUpToCallback = async (visitor: Visitor, account: string, returnTo = '/'): Promise<URL> => {
+export const signInUpToCallback = async (browser: TestBrowser, account: string, returnTo = '/'): Promise<URL> => {
   const atCallback = ({ host, pathname }: URL) => host === APP_HOST && pathname === '/auth/oidc/callback'
-  const choose = await visitor.visit(`${APP}/auth/oidc/login?returnTo=${encodeURIComponent(returnTo)}`, {}, atCallback)
-  return atCallback(choose.url) ? choose.url : (await visitor.submit(choose.url, { account }, atCallback)).url
+  const choose = await browser.visit(`${APP}/auth/oidc/login?returnTo=${encodeURIComponent(returnTo)}`, {}, atCallback)
+  return atCallback(choose.url) ? choose.url : (await browser.submit(choose.url, { account }, atCallback)).url
 }

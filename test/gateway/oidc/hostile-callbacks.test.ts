@@ -3,13 +3,13 @@ import t, { type Test } from 'tap'
 import {
   APP,
   APP_HOST,
+  browserOf,
   CLIENT_SECRET,
   signIn,
   signInUpToCallback,
   startOidcGateway,
   startProvider,
-  TestClock,
-  visitorOf
+  TestClock
 } from './fixture.js'
 import {
   type ScriptedProvider,
@@ -19,13 +19,13 @@ import {
   type TokenRecipe,
   unsigned
 } from './scripted-provider.js'
-import type { Visit, Visitor } from './visitor.js'
+import type { TestBrowser, Visit } from './test-browser.js'
 
 /** An error page, without a session and without a redirect. */
 const rejectedOn = (
   t: Test,
-  visitor: Visitor,
-  page: Visit | Awaited<ReturnType<Visitor['request']>>,
+  browser: TestBrowser,
+  page: Visit | Awaited<ReturnType<TestBrowser['request']>>,
   status: number
 ): void => {
   t.equal(page.status, status)
@@ -35,7 +35,7 @@ const rejectedOn = (
   t.notMatch(page.body, /<script|http-equiv/i)
   t.equal(page.headers['cache-control'], 'no-store')
   t.ok(page.headers['content-security-policy'])
-  for (const name of ['oidc_session', 'auth_token']) t.equal(visitor.cookie(APP_HOST, name), undefined, name)
+  for (const name of ['oidc_session', 'auth_token']) t.equal(browser.cookie(APP_HOST, name), undefined, name)
 }
 
 t.test('rejected callback', async (t) => {
@@ -43,26 +43,26 @@ t.test('rejected callback', async (t) => {
   const gateway = await startOidcGateway(t, { issuer: provider.url })
 
   t.test('a callback with an unknown state is rejected', async (t) => {
-    const visitor = visitorOf(gateway)
-    const callback = await signInUpToCallback(visitor, 'ada')
+    const browser = browserOf(gateway)
+    const callback = await signInUpToCallback(browser, 'ada')
     for (const state of ['', 'wrong', 'a'.repeat(43)]) {
       callback.searchParams.set('state', state)
-      rejectedOn(t, visitor, await visitor.request(callback), 400)
+      rejectedOn(t, browser, await browser.request(callback), 400)
     }
     callback.searchParams.delete('state')
-    rejectedOn(t, visitor, await visitor.request(callback), 400)
+    rejectedOn(t, browser, await browser.request(callback), 400)
   })
 
   t.test('a callback with two states is rejected', async (t) => {
-    const visitor = visitorOf(gateway)
-    const callback = await signInUpToCallback(visitor, 'ada')
+    const browser = browserOf(gateway)
+    const callback = await signInUpToCallback(browser, 'ada')
     callback.searchParams.append('state', callback.searchParams.get('state') ?? '')
-    rejectedOn(t, visitor, await visitor.request(callback), 400)
+    rejectedOn(t, browser, await browser.request(callback), 400)
   })
 
   t.test('a callback in another browser is rejected', async (t) => {
-    const callback = await signInUpToCallback(visitorOf(gateway), 'ada')
-    const victim = visitorOf(gateway)
+    const callback = await signInUpToCallback(browserOf(gateway), 'ada')
+    const victim = browserOf(gateway)
     const page = await victim.request(callback)
     rejectedOn(t, victim, page, 400)
     t.match(page.body, /not started here/)
@@ -70,7 +70,7 @@ t.test('rejected callback', async (t) => {
   })
 
   t.test('a callback with the code of another sign-in is rejected', async (t) => {
-    const [mallory, victim] = [visitorOf(gateway), visitorOf(gateway)]
+    const [mallory, victim] = [browserOf(gateway), browserOf(gateway)]
     const stolen = await signInUpToCallback(mallory, 'bob')
     const callback = await signInUpToCallback(victim, 'ada')
     callback.searchParams.set('code', stolen.searchParams.get('code') ?? '')
@@ -78,48 +78,48 @@ t.test('rejected callback', async (t) => {
   })
 
   t.test('a callback replayed in the same browser is rejected', async (t) => {
-    const visitor = visitorOf(gateway)
-    const callback = await signInUpToCallback(visitor, 'ada')
-    await visitor.request(callback)
-    const page = await visitor.request(callback)
+    const browser = browserOf(gateway)
+    const callback = await signInUpToCallback(browser, 'ada')
+    await browser.request(callback)
+    const page = await browser.request(callback)
     t.equal(page.status, 400)
     t.match(page.body, /not started here/)
   })
 
   t.test('a callback replayed with its original cookies is rejected by the provider', async (t) => {
-    const visitor = visitorOf(gateway)
-    const callback = await signInUpToCallback(visitor, 'ada')
-    const cookie = visitor.cookieHeader(callback)
-    await visitor.request(callback)
-    const thief = visitorOf(gateway)
+    const browser = browserOf(gateway)
+    const callback = await signInUpToCallback(browser, 'ada')
+    const cookie = browser.cookieHeader(callback)
+    await browser.request(callback)
+    const thief = browserOf(gateway)
     const page = await thief.request(callback, { headers: { cookie } })
     rejectedOn(t, thief, page, 400)
     t.match(page.body, /already been used/)
   })
 
   t.test('a callback with two cookies for its state is rejected', async (t) => {
-    const visitor = visitorOf(gateway)
-    const callback = await signInUpToCallback(visitor, 'ada')
-    const cookie = visitor.cookieHeader(callback)
+    const browser = browserOf(gateway)
+    const callback = await signInUpToCallback(browser, 'ada')
+    const cookie = browser.cookieHeader(callback)
     const [name = ''] = cookie.split('=')
-    const page = await visitor.request(callback, { headers: { cookie: `${cookie}; ${name}=planted` } })
-    rejectedOn(t, visitor, page, 400)
+    const page = await browser.request(callback, { headers: { cookie: `${cookie}; ${name}=planted` } })
+    rejectedOn(t, browser, page, 400)
   })
 
   t.test('a callback is rejected if byte 0xA0 precedes the name of its cookie', async (t) => {
     const gateway = await startOidcGateway(t, { issuer: provider.url, env: { COOKIE_SECURE: 'true' } })
-    const visitor = visitorOf(gateway)
-    const callback = await signInUpToCallback(visitor, 'ada')
-    const cookie = visitor.cookieHeader(callback)
+    const browser = browserOf(gateway)
+    const callback = await signInUpToCallback(browser, 'ada')
+    const cookie = browser.cookieHeader(callback)
     t.match(cookie, /^__Host-/)
-    const page = await visitor.request(callback, { headers: { cookie: `\u00a0${cookie}` } })
-    rejectedOn(t, visitor, page, 400)
+    const page = await browser.request(callback, { headers: { cookie: `\u00a0${cookie}` } })
+    rejectedOn(t, browser, page, 400)
     t.match(page.body, /not started here/)
   })
 
   t.test('CSP_INLINE=refuse allows the style of the error page', async (t) => {
     const gateway = await startOidcGateway(t, { issuer: provider.url, env: { CSP_INLINE: 'refuse' } })
-    const page = await visitorOf(gateway).request(`${APP}/auth/oidc/callback?code=x&state=y`)
+    const page = await browserOf(gateway).request(`${APP}/auth/oidc/callback?code=x&state=y`)
     const [, style = ''] = /<style>(.*?)<\/style>/s.exec(page.body) ?? []
     const hash = createHash('sha256').update(style).digest('base64')
     t.match(page.headers['content-security-policy'], `'sha256-${hash}'`)
@@ -130,16 +130,16 @@ t.test('rejected callback', async (t) => {
   t.test('a callback after ten minutes is rejected', async (t) => {
     const clock = new TestClock()
     const gateway = await startOidcGateway(t, { issuer: provider.url, clock })
-    const visitor = visitorOf(gateway)
-    const callback = await signInUpToCallback(visitor, 'ada')
+    const browser = browserOf(gateway)
+    const callback = await signInUpToCallback(browser, 'ada')
     clock.advance(601)
-    rejectedOn(t, visitor, await visitor.request(callback), 400)
+    rejectedOn(t, browser, await browser.request(callback), 400)
   })
 
   t.test('a callback of a declined sign-in shows a page with a retry link', async (t) => {
-    const visitor = visitorOf(gateway)
-    const page = await signIn(visitor, '', '/floors')
-    rejectedOn(t, visitor, page, 403)
+    const browser = browserOf(gateway)
+    const page = await signIn(browser, '', '/floors')
+    rejectedOn(t, browser, page, 403)
     t.match(page.body, /not granted/)
     t.match(page.body, 'href="/auth/oidc/login?returnTo=%2Ffloors"')
     t.equal(
@@ -160,7 +160,7 @@ t.test('rejected provider response', async (t) => {
     (recipe: TokenRecipe): Promise<string> =>
       signed({ ...recipe, claims: { ...recipe.claims, ...claims } })
 
-  const TOKENS: readonly (readonly [why: string, idToken: ScriptedProvider['idToken']])[] = [
+  const TOKENS: readonly (readonly [title: string, idToken: ScriptedProvider['idToken']])[] = [
     ['without a signature', unsigned],
     [
       'with alg none in another spelling',
@@ -179,7 +179,7 @@ t.test('rejected provider response', async (t) => {
         signed({
           ...recipe,
           key: other,
-          header: { ...recipe.header, kid: undefined, jwk: createPublicKey(other).export({ format: 'jwk' }) }
+          header: { alg: 'RS256', jwk: createPublicKey(other).export({ format: 'jwk' }) }
         })
     ],
     ['with its signature cut off', async (recipe) => (await signed(recipe)).replace(/[^.]+$/, '')],
@@ -207,12 +207,12 @@ t.test('rejected provider response', async (t) => {
     ['that is no token', () => 'nonsense'],
     ['that is empty', () => '']
   ]
-  for (const [why, idToken] of TOKENS) {
-    t.test(`an ID token ${why} is rejected`, async (t) => {
+  for (const [title, idToken] of TOKENS) {
+    t.test(`an ID token ${title} is rejected`, async (t) => {
       gateway.logs.length = 0
       provider.idToken = idToken
-      const visitor = visitorOf(gateway)
-      rejectedOn(t, visitor, await signIn(visitor, 'ada'), 400)
+      const browser = browserOf(gateway)
+      rejectedOn(t, browser, await signIn(browser, 'ada'), 400)
       t.same(gateway.backend.requests, [], 'the backend receives no request')
       t.match(
         gateway.logs.find(({ msg }) => msg === 'sign-in failed'),
@@ -227,17 +227,17 @@ t.test('rejected provider response', async (t) => {
     const gateway = await startOidcGateway(t, { issuer: provider.url })
     for (const iss of ['https://evil.test', null]) {
       provider.callback = (query) => (iss === null ? query.delete('iss') : query.set('iss', iss))
-      const visitor = visitorOf(gateway)
-      rejectedOn(t, visitor, await signIn(visitor, 'ada'), 400)
+      const browser = browserOf(gateway)
+      rejectedOn(t, browser, await signIn(browser, 'ada'), 400)
     }
     provider.callback = (query) => query.set('iss', provider.url)
-    t.equal((await signIn(visitorOf(gateway), 'ada')).url.href, `${APP}/floors?level=2`)
+    t.equal((await signIn(browserOf(gateway), 'ada')).url.href, `${APP}/floors?level=2`)
   })
 
   t.test('a valid ID token is accepted with a clock difference of up to a minute', async (t) => {
     for (const claims of [{}, { iat: now() + 50 }, { exp: now() - 50, iat: now() - 400 }]) {
       provider.idToken = claiming(claims)
-      t.equal((await signIn(visitorOf(gateway), 'ada')).url.href, `${APP}/floors?level=2`)
+      t.equal((await signIn(browserOf(gateway), 'ada')).url.href, `${APP}/floors?level=2`)
     }
   })
 
@@ -249,8 +249,8 @@ t.test('rejected provider response', async (t) => {
       token = await signed({ ...recipe, key: other })
       return token
     }
-    const visitor = visitorOf(gateway)
-    const { visited } = await signIn(visitor, 'ada')
+    const browser = browserOf(gateway)
+    const { visited } = await signIn(browser, 'ada')
     const { searchParams } = new URL(visited.at(-1) ?? '')
     const log = JSON.stringify(gateway.logs)
     for (const secret of [
@@ -283,9 +283,9 @@ t.test('provider error', async (t) => {
         query.set('error', error)
         query.set('error_description', '<b>nonsense</b>')
       }
-      const visitor = visitorOf(gateway)
-      const page = await signIn(visitor, 'ada')
-      rejectedOn(t, visitor, page, status)
+      const browser = browserOf(gateway)
+      const page = await signIn(browser, 'ada')
+      rejectedOn(t, browser, page, status)
       t.match(page.body, text)
       t.notMatch(page.body, /nonsense|alert/)
     })
@@ -306,8 +306,8 @@ t.test('provider error', async (t) => {
           .writeHead(status, { 'content-type': body.startsWith('{') ? 'application/json' : 'text/html' })
           .end(body)
       }
-      const visitor = visitorOf(gateway)
-      rejectedOn(t, visitor, await signIn(visitor, 'ada'), shown)
+      const browser = browserOf(gateway)
+      rejectedOn(t, browser, await signIn(browser, 'ada'), shown)
     }
   })
 })

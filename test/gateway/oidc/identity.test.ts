@@ -1,10 +1,12 @@
 import t from 'tap'
 import { groupsAt, identityOf, isComplete } from '../../../src/gateway/oidc/identity.js'
 
+type Claims = Readonly<Record<string, unknown>>
+
 const ADA = { sub: 'ada', email: 'ada@example.com', name: 'Ada' }
 
 t.test('groups', async (t) => {
-  const CASES: readonly (readonly [claims: object, path: string, groups: readonly string[], why: string])[] = [
+  const CASES: readonly (readonly [claims: Claims, path: string, groups: readonly string[], title: string])[] = [
     [{ groups: ['a', 'b'] }, 'groups', ['a', 'b'], 'a list'],
     [{ groups: 'a' }, 'groups', ['a'], 'one alone'],
     [{ groups: ['a', 'a', '', 7, null, ['b']] }, 'groups', ['a'], 'values that are not groups are omitted'],
@@ -32,9 +34,9 @@ t.test('groups', async (t) => {
       'groups that a database cannot store are omitted'
     ]
   ]
-  for (const [claims, path, groups, why] of CASES) {
-    t.test(`groups are read at ${path}: ${why}`, async (t) => {
-      t.same(groupsAt(claims as Record<string, unknown>, path), groups)
+  for (const [claims, path, groups, title] of CASES) {
+    t.test(`groups are read at ${path}: ${title}`, async (t) => {
+      t.same(groupsAt(claims, path), groups)
     })
   }
 
@@ -51,7 +53,7 @@ t.test('groups', async (t) => {
 })
 
 t.test('identity', async (t) => {
-  const CASES: readonly (readonly [claims: object, error: string | null, why: string])[] = [
+  const CASES: readonly (readonly [claims: Claims, error: string | null, title: string])[] = [
     [ADA, null, 'with an address'],
     [{ ...ADA, email_verified: true }, null, 'with a confirmed address'],
     [{ ...ADA, email: undefined }, 'no-email', 'without an address'],
@@ -70,9 +72,9 @@ t.test('identity', async (t) => {
     [{ ...ADA, sub: 7 }, 'no-subject', 'with a number for a name'],
     [{ ...ADA, sub: 'a'.repeat(256) }, 'no-subject', 'with a name that no provider may give']
   ]
-  for (const [claims, error, why] of CASES) {
-    t.test(`claims ${why}: ${error ?? 'accepted'}`, async (t) => {
-      t.equal(identityOf(claims as Record<string, unknown>, 'groups').error, error)
+  for (const [claims, error, title] of CASES) {
+    t.test(`claims ${title}: ${error ?? 'accepted'}`, async (t) => {
+      t.equal(identityOf(claims, 'groups').error, error)
     })
   }
 

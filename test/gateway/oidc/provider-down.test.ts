@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import t from 'tap'
-import { APP, APP_HOST, signIn, signInUpToCallback, startOidcGateway, startProvider, visitorOf } from './fixture.js'
+import { required } from '../../helper/required.js'
+import { APP, APP_HOST, browserOf, signIn, signInUpToCallback, startOidcGateway, startProvider } from './fixture.js'
 import { startScriptedProvider } from './scripted-provider.js'
 
 const AWAY = /cannot be reached/
@@ -13,8 +14,8 @@ t.test('unavailable provider', async (t) => {
     const gateway = await startOidcGateway(t, { issuer: provider.url })
     t.equal((await gateway.send('/api/zones')).status, 200, 'everything else is served')
 
-    const visitor = visitorOf(gateway)
-    const page = await visitor.visit(`${APP}/auth/oidc/login?returnTo=/floors`)
+    const browser = browserOf(gateway)
+    const page = await browser.visit(`${APP}/auth/oidc/login?returnTo=/floors`)
     t.equal(page.status, 503)
     t.match(page.body, AWAY)
     t.match(page.body, 'href="/auth/oidc/login?returnTo=%2Ffloors"')
@@ -26,7 +27,7 @@ t.test('unavailable provider', async (t) => {
     )
 
     await provider.up()
-    t.equal((await signIn(visitor, 'ada', '/floors')).url.href, `${APP}/floors`)
+    t.equal((await signIn(browser, 'ada', '/floors')).url.href, `${APP}/floors`)
     t.ok(gateway.logs.some(({ msg }) => msg === 'identity provider discovered'))
   })
 
@@ -53,47 +54,47 @@ t.test('unavailable provider', async (t) => {
   t.test('a login with a discovered provider redirects even if the provider is down', async (t) => {
     const provider = await startProvider(t)
     const gateway = await startOidcGateway(t, { issuer: provider.url })
-    const visitor = visitorOf(gateway)
-    await visitor.request(`${APP}/auth/oidc/login`)
+    const browser = browserOf(gateway)
+    await browser.request(`${APP}/auth/oidc/login`)
     await provider.down()
-    t.equal((await visitor.request(`${APP}/auth/oidc/login`)).status, 303)
+    t.equal((await browser.request(`${APP}/auth/oidc/login`)).status, 303)
   })
 
   t.test('a callback while the provider is down shows a page, and a later sign-in works', async (t) => {
     const provider = await startProvider(t)
     const gateway = await startOidcGateway(t, { issuer: provider.url })
-    const visitor = visitorOf(gateway)
-    const callback = await signInUpToCallback(visitor, 'ada', '/floors')
+    const browser = browserOf(gateway)
+    const callback = await signInUpToCallback(browser, 'ada', '/floors')
     await provider.down()
 
-    const page = await visitor.request(callback)
+    const page = await browser.request(callback)
 
     t.equal(page.status, 503)
     t.match(page.body, AWAY)
-    t.equal(visitor.cookie(APP_HOST, 'oidc_session'), undefined)
+    t.equal(browser.cookie(APP_HOST, 'oidc_session'), undefined)
     await provider.up()
-    t.equal((await signIn(visitor, 'ada', '/floors')).url.href, `${APP}/floors`)
+    t.equal((await signIn(browser, 'ada', '/floors')).url.href, `${APP}/floors`)
   })
 
   t.test('existing sessions continue while the provider is down', async (t) => {
     const provider = await startProvider(t)
     const gateway = await startOidcGateway(t, { issuer: provider.url })
-    const visitor = visitorOf(gateway)
-    await signIn(visitor, 'ada')
+    const browser = browserOf(gateway)
+    await signIn(browser, 'ada')
     await provider.down()
-    t.equal((await visitor.request(`${APP}/api/zones`)).status, 200)
+    t.equal((await browser.request(`${APP}/api/zones`)).status, 200)
     t.match(gateway.backend.requests.at(-1)?.headers.authorization, /^Bearer ey/)
   })
 })
 
 t.test('unusable provider metadata', async (t) => {
-  const METADATA: readonly (readonly [why: string, metadata: object])[] = [
+  const METADATA: readonly (readonly [title: string, metadata: object])[] = [
     ['calls itself by another name', { issuer: 'https://evil.test' }],
     ['has no token endpoint', { token_endpoint: undefined }],
     ['has no authorization endpoint', { authorization_endpoint: undefined }]
   ]
-  for (const [why, metadata] of METADATA) {
-    t.test(`a provider is not used if it ${why}`, async (t) => {
+  for (const [title, metadata] of METADATA) {
+    t.test(`a provider is not used if it ${title}`, async (t) => {
       const provider = await startScriptedProvider(t)
       provider.metadata = { ...metadata }
       const gateway = await startOidcGateway(t, { issuer: provider.url })
@@ -107,7 +108,7 @@ t.test('key rotation', async (t) => {
     const provider = await startProvider(t)
     const gateway = await startOidcGateway(t, { issuer: provider.url })
     for (let rotation = 0; rotation < 3; rotation += 1) {
-      const { url } = await signIn(visitorOf(gateway), 'ada', `/rotation/${rotation}`)
+      const { url } = await signIn(browserOf(gateway), 'ada', `/rotation/${rotation}`)
       t.equal(url.href, `${APP}/rotation/${rotation}`)
       provider.restart()
     }
@@ -125,7 +126,7 @@ t.test('client_secret_post', async (t) => {
       listener(request, response)
     }
     const gateway = await startOidcGateway(t, { issuer: provider.url })
-    await signIn(visitorOf(gateway), 'ada')
+    await signIn(browserOf(gateway), 'ada')
     t.same(headers, [undefined])
   })
 })
@@ -151,20 +152,20 @@ t.test('hostile provider', async (t) => {
     t.test(`an endless response at ${path} is aborted at the size limit`, async (t) => {
       const provider = await startScriptedProvider(t)
       const { listener } = provider
-      let progress: ReturnType<typeof endless> | null = null
+      const started: ReturnType<typeof endless>[] = []
       provider.listener = (request, response) => {
         if (request.url !== path) return listener(request, response)
-        progress = endless(response)
+        started.push(endless(response))
       }
       const gateway = await startOidcGateway(t, { issuer: provider.url })
-      const visitor = visitorOf(gateway)
-      const page = await signIn(visitor, 'ada').catch(() => visitor.request(`${APP}/auth/oidc/login`))
+      const browser = browserOf(gateway)
+      const page = await signIn(browser, 'ada').catch(() => browser.request(`${APP}/auth/oidc/login`))
       t.ok(page.status >= 400)
       t.match(page.headers['content-type'], /^text\/html/)
       t.same(gateway.backend.requests, [])
-      const { bytes, over } = progress as unknown as ReturnType<typeof endless>
-      await over
-      t.ok(bytes < 16 * MIB, `${bytes} bytes were taken`)
+      const progress = required(started.at(-1))
+      await progress.over
+      t.ok(progress.bytes < 16 * MIB, `${progress.bytes} bytes were taken`)
     })
   }
 
@@ -190,7 +191,7 @@ t.test('hostile provider', async (t) => {
           request.url === '/token'
             ? response.writeHead(401, { 'www-authenticate': challenge }).end('{}')
             : listener(request, response)
-      const page = await signIn(visitorOf(gateway), 'ada')
+      const page = await signIn(browserOf(gateway), 'ada')
       t.equal(page.status, 502)
       t.match(page.body, /configuration error/)
       t.match(gateway.logs.findLast(({ msg }) => msg === 'sign-in failed')?.provider, { error: 'invalid_client' })

@@ -9,13 +9,13 @@ import {
   APP,
   APP_HOST,
   backendWith,
+  browserOf,
   exchangesIn,
   type OidcGatewayOptions,
   signIn,
   signInUpToCallback,
   startOidcGateway,
-  startProvider,
-  visitorOf
+  startProvider
 } from './fixture.js'
 
 const redis = await startRedis(t)
@@ -39,17 +39,17 @@ t.teardown(() => redisClient.disconnect())
 
 /** The session cookie of a user that both gateways have not seen before. */
 const newSession = async (): Promise<{ cookie: string }> => {
-  const visitor = visitorOf(apart)
-  await signIn(visitor, 'ada')
-  return { cookie: `oidc_session=${visitor.cookie(APP_HOST, 'oidc_session')}` }
+  const browser = browserOf(apart)
+  await signIn(browser, 'ada')
+  return { cookie: `oidc_session=${browser.cookie(APP_HOST, 'oidc_session')}` }
 }
 
 t.test('two gateways with one Redis', async (t) => {
   t.test('a sign-in started at one gateway is completed at the other', async (t) => {
-    const visitor = visitorOf(one)
-    const callback = await signInUpToCallback(visitor, 'ada', '/floors')
-    visitor.move(APP_HOST, two.url)
-    t.equal((await visitor.visit(callback)).url.href, `${APP}/floors`)
+    const browser = browserOf(one)
+    const callback = await signInUpToCallback(browser, 'ada', '/floors')
+    browser.move(APP_HOST, two.url)
+    t.equal((await browser.visit(callback)).url.href, `${APP}/floors`)
   })
 
   t.test('concurrent requests to both gateways share one exchange', async (t) => {
@@ -68,11 +68,11 @@ t.test('two gateways with one Redis', async (t) => {
   })
 
   t.test('a logout at one gateway reaches the other and one that starts later', async (t) => {
-    const visitor = visitorOf(one)
-    await signIn(visitor, 'ada')
-    const cookie = visitor.cookieHeader(new URL(APP))
+    const browser = browserOf(one)
+    await signIn(browser, 'ada')
+    const cookie = browser.cookieHeader(new URL(APP))
     t.equal(await isSignedIn(two, cookie), true)
-    await visitor.request(`${APP}/auth/oidc/logout`)
+    await browser.request(`${APP}/auth/oidc/logout`)
     t.equal(await isSignedIn(one, cookie), false, 'immediately at the same gateway')
     await eventually(async () => !(await isSignedIn(two, cookie)))
     t.equal(exchangesIn(backend).length, 1)
@@ -80,7 +80,7 @@ t.test('two gateways with one Redis', async (t) => {
   })
 
   t.test('every key in Redis expires, and tokens are encrypted', async (t) => {
-    await signIn(visitorOf(one), 'ada')
+    await signIn(browserOf(one), 'ada')
     const keys = await redisClient.keys('gatehouse:oidc:*')
     for (const kind of ['tokens', 'result', 'ended']) t.ok(keys.some((key) => key.includes(`:${kind}`)))
     for (const key of keys) {
@@ -97,9 +97,9 @@ t.test('two gateways with one Redis', async (t) => {
       await redisClient.zadd(`${prefix}ended`, Date.now(), text)
       t.ok((await redisClient.publish(`${prefix}ends`, text)) >= 2, 'both gateways are subscribed')
     }
-    const visitor = visitorOf(await startShared())
-    t.equal((await signIn(visitor, 'ada', '/floors')).url.href, `${APP}/floors`)
-    t.equal(await isSignedIn(one, visitor.cookieHeader(new URL(APP))), true)
+    const browser = browserOf(await startShared())
+    t.equal((await signIn(browser, 'ada', '/floors')).url.href, `${APP}/floors`)
+    t.equal(await isSignedIn(one, browser.cookieHeader(new URL(APP))), true)
   })
 
   t.test('a gateway makes the exchange while Redis hangs', async (t) => {
@@ -123,10 +123,10 @@ t.test('without Redis', async (t) => {
 
   t.test('a gateway without Redis handles sign-in and logout and logs the outage once', async (t) => {
     one.logs.length = 0
-    const visitor = visitorOf(one)
-    t.equal((await signIn(visitor, 'ada', '/floors')).url.href, `${APP}/floors`)
-    const cookie = visitor.cookieHeader(new URL(APP))
-    await visitor.request(`${APP}/auth/oidc/logout`)
+    const browser = browserOf(one)
+    t.equal((await signIn(browser, 'ada', '/floors')).url.href, `${APP}/floors`)
+    const cookie = browser.cookieHeader(new URL(APP))
+    await browser.request(`${APP}/auth/oidc/logout`)
     t.equal(await isSignedIn(one, cookie), false)
     t.equal(
       one.logs.filter(({ msg }) => msg === 'Redis unavailable, provider sessions local to this instance').length,
@@ -135,7 +135,7 @@ t.test('without Redis', async (t) => {
   })
 
   t.test('a gateway starts while Redis is unavailable', async (t) => {
-    const visitor = visitorOf(await startShared())
-    t.equal((await signIn(visitor, 'ada', '/floors')).url.href, `${APP}/floors`)
+    const browser = browserOf(await startShared())
+    t.equal((await signIn(browser, 'ada', '/floors')).url.href, `${APP}/floors`)
   })
 })

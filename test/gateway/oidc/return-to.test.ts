@@ -1,6 +1,6 @@
 import t from 'tap'
 import { returnPath } from '../../../src/gateway/oidc/sign-in.js'
-import { APP, signIn, startOidcGateway, startProvider, visitorOf } from './fixture.js'
+import { APP, browserOf, signIn, startOidcGateway, startProvider } from './fixture.js'
 
 const PATHS = [
   '/',
@@ -13,7 +13,7 @@ const PATHS = [
 ]
 
 // Spellings that some browser, proxy or library resolves to another site or to the sign-in itself.
-const ELSEWHERE: readonly (readonly [spelling: unknown, why: string])[] = [
+const ELSEWHERE: readonly (readonly [spelling: unknown, title: string])[] = [
   ['https://evil.test/', 'an address'],
   ['//evil.test', 'without a scheme'],
   ['///evil.test', 'three slashes'],
@@ -62,8 +62,8 @@ t.test('return path', async (t) => {
     })
   }
 
-  for (const [spelling, why] of ELSEWHERE) {
-    t.test(`the return path ${JSON.stringify(spelling)?.slice(0, 60)} becomes /: ${why}`, async (t) => {
+  for (const [spelling, title] of ELSEWHERE) {
+    t.test(`the return path ${JSON.stringify(spelling)?.slice(0, 60)} becomes /: ${title}`, async (t) => {
       t.equal(returnPath(spelling), '/')
     })
   }
@@ -71,9 +71,9 @@ t.test('return path', async (t) => {
   t.test('any return path leads to this site', async (t) => {
     const provider = await startProvider(t)
     const gateway = await startOidcGateway(t, { issuer: provider.url })
-    const visitor = visitorOf(gateway)
+    const browser = browserOf(gateway)
     for (const [spelling] of ELSEWHERE.slice(0, 12)) {
-      const { url } = await signIn(visitor, 'ada', String(spelling))
+      const { url } = await signIn(browser, 'ada', String(spelling))
       t.equal(url.href, `${APP}/`, JSON.stringify(spelling))
     }
   })

@@ -1,12 +1,13 @@
 import { createHmac, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { SignJWT } from 'jose'
+import { text } from 'node:stream/consumers'
+import { type JWTHeaderParameters, SignJWT } from 'jose'
 import type { Teardown } from '../../helper/child.js'
 import { CLIENT_ID, type RestartableServer, startRestartableServer } from './fixture.js'
 
 /** The parts of a token, which tests can change. */
 export interface TokenRecipe {
-  header: Record<string, unknown>
+  header: JWTHeaderParameters
   claims: Record<string, unknown>
   key: KeyObject
 }
@@ -23,7 +24,7 @@ export interface ScriptedProvider extends RestartableServer {
 }
 
 export const signed = ({ header, claims, key }: TokenRecipe): Promise<string> =>
-  new SignJWT(claims).setProtectedHeader(header as { alg: string }).sign(key)
+  new SignJWT(claims).setProtectedHeader(header).sign(key)
 
 const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
@@ -44,9 +45,9 @@ const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 20
 export const startScriptedProvider = async (t: Teardown): Promise<ScriptedProvider> => {
   const standing = await startRestartableServer(t)
   const nonces = new Map<string, string | null>()
-  const provider: ScriptedProvider = Object.assign(standing, {
+  const provider = Object.assign<RestartableServer, Omit<ScriptedProvider, keyof RestartableServer>>(standing, {
     key: privateKey,
-    idToken: signed as ScriptedProvider['idToken'],
+    idToken: signed,
     callback: () => undefined,
     token: null,
     metadata: {}
@@ -83,10 +84,9 @@ export const startScriptedProvider = async (t: Teardown): Promise<ScriptedProvid
       response.writeHead(302, { location: back.href }).end()
     },
     '/token': async (request, response) => {
-      const chunks: Buffer[] = []
-      for await (const chunk of request) chunks.push(chunk as Buffer)
+      const body = await text(request)
       if (provider.token !== null) return provider.token(request, response)
-      const code = new URLSearchParams(Buffer.concat(chunks).toString()).get('code') ?? ''
+      const code = new URLSearchParams(body).get('code') ?? ''
       const nonce = nonces.get(code)
       if (!nonces.delete(code)) {
         response.statusCode = 400

@@ -2,21 +2,21 @@ import t from 'tap'
 import {
   APP,
   APP_HOST,
+  browserOf,
   exchangesIn,
   SESSION_SECRET,
   signIn,
   startOidcGateway,
   startProvider,
-  TestClock,
-  visitorOf
+  TestClock
 } from './fixture.js'
-import type { Visitor } from './visitor.js'
+import type { TestBrowser } from './test-browser.js'
 
 const SESSION = 'oidc_session'
 
-const withoutAppSession = (visitor: Visitor): Visitor => {
-  for (const name of visitor.names(APP_HOST)) if (name.startsWith('auth_')) visitor.setCookie(APP_HOST, name, null)
-  return visitor
+const withoutAppSession = (browser: TestBrowser): TestBrowser => {
+  for (const name of browser.names(APP_HOST)) if (name.startsWith('auth_')) browser.setCookie(APP_HOST, name, null)
+  return browser
 }
 
 const HOUR = 3600
@@ -26,15 +26,15 @@ t.test('provider session cookie', async (t) => {
   const start = async (t: Parameters<typeof startProvider>[0], env: Record<string, string> = {}) => {
     const clock = new TestClock()
     const gateway = await startOidcGateway(t, { issuer: provider.url, clock, env })
-    const visitor = visitorOf(gateway)
-    await signIn(visitor, 'ada')
+    const browser = browserOf(gateway)
+    await signIn(browser, 'ada')
     clock.advance(11)
     gateway.backend.requests.length = 0
-    return { clock, gateway, visitor, sealed: visitor.cookie(APP_HOST, SESSION) ?? '' }
+    return { clock, gateway, browser, sealed: browser.cookie(APP_HOST, SESSION) ?? '' }
   }
 
   t.test('a modified, truncated or oversized session cookie is ignored', async (t) => {
-    const { gateway, visitor, sealed } = await start(t)
+    const { gateway, browser, sealed } = await start(t)
     const [header = '', key = '', iv = '', content = '', tag = ''] = sealed.split('.')
     const flipped = (text: string, at: number): string =>
       text.slice(0, at) + (text[at] === 'A' ? 'B' : 'A') + text.slice(at + 1)
@@ -65,20 +65,20 @@ t.test('provider session cookie', async (t) => {
       'something else': 'true',
       nothing: ''
     }
-    for (const [what, value] of Object.entries(SPOILT)) {
-      withoutAppSession(visitor)
-      visitor.setCookie(APP_HOST, SESSION, value)
-      const { status } = await visitor.request(`${APP}/api/zones`)
-      t.equal(status, 200, `${what}: the request goes on`)
-      t.same(exchangesIn(gateway.backend), [], `${what}: no user is signed in`)
+    for (const [title, value] of Object.entries(SPOILT)) {
+      withoutAppSession(browser)
+      browser.setCookie(APP_HOST, SESSION, value)
+      const { status } = await browser.request(`${APP}/api/zones`)
+      t.equal(status, 200, `${title}: the request goes on`)
+      t.same(exchangesIn(gateway.backend), [], `${title}: no user is signed in`)
     }
-    t.equal(visitor.cookie(APP_HOST, SESSION), undefined, 'and it is taken away')
+    t.equal(browser.cookie(APP_HOST, SESSION), undefined, 'and it is taken away')
   })
 
   t.test('a session cookie is ignored if byte 0xA0 precedes its name', async (t) => {
-    const { gateway, visitor } = await start(t, { COOKIE_SECURE: 'true' })
+    const { gateway, browser } = await start(t, { COOKIE_SECURE: 'true' })
     const name = `__Host-${SESSION}`
-    const sealed = visitor.cookie(APP_HOST, name) ?? ''
+    const sealed = browser.cookie(APP_HOST, name) ?? ''
 
     await gateway.send('/api/zones', { headers: { cookie: `\u00a0${name}=${sealed}` } })
     t.same(exchangesIn(gateway.backend), [], 'a neighbouring host may have set it')
@@ -93,43 +93,43 @@ t.test('provider session cookie', async (t) => {
   })
 
   t.test('session cookies and sign-in cookies are not interchangeable', async (t) => {
-    const { gateway, visitor } = await start(t)
-    withoutAppSession(visitor)
-    await visitor.request(`${APP}/auth/oidc/login`)
-    const [login = ''] = visitor.names(APP_HOST).filter((name) => name.startsWith('oidc_login'))
-    visitor.setCookie(APP_HOST, SESSION, visitor.cookie(APP_HOST, login) ?? '')
-    await visitor.request(`${APP}/api/zones`)
+    const { gateway, browser } = await start(t)
+    withoutAppSession(browser)
+    await browser.request(`${APP}/auth/oidc/login`)
+    const [login = ''] = browser.names(APP_HOST).filter((name) => name.startsWith('oidc_login'))
+    browser.setCookie(APP_HOST, SESSION, browser.cookie(APP_HOST, login) ?? '')
+    await browser.request(`${APP}/api/zones`)
     t.same(exchangesIn(gateway.backend), [])
   })
 
   t.test('a provider session expires after two hours without a request', async (t) => {
-    const { clock, gateway, visitor } = await start(t)
-    t.match(visitor.attributes(APP_HOST, SESSION), 'Max-Age=7200')
+    const { clock, gateway, browser } = await start(t)
+    t.match(browser.attributes(APP_HOST, SESSION), 'Max-Age=7200')
     clock.advance(2 * HOUR)
-    withoutAppSession(visitor)
-    await visitor.request(`${APP}/api/zones`)
+    withoutAppSession(browser)
+    await browser.request(`${APP}/api/zones`)
     t.same(exchangesIn(gateway.backend), [])
-    t.equal(visitor.cookie(APP_HOST, SESSION), undefined)
+    t.equal(browser.cookie(APP_HOST, SESSION), undefined)
   })
 
   t.test('requests extend a provider session, with or without an app session, for at most a day', async (t) => {
-    const { clock, gateway, visitor, sealed } = await start(t)
-    await visitor.request(`${APP}/api/zones`)
-    t.equal(visitor.cookie(APP_HOST, SESSION), sealed, 'not renewed with each request')
+    const { clock, gateway, browser, sealed } = await start(t)
+    await browser.request(`${APP}/api/zones`)
+    t.equal(browser.cookie(APP_HOST, SESSION), sealed, 'not renewed with each request')
     for (let hour = 1; hour < 24; hour += 1) {
       clock.advance(HOUR)
-      await visitor.request(`${APP}/api/zones`)
-      t.not(visitor.cookie(APP_HOST, SESSION), undefined, `after ${hour} hours`)
+      await browser.request(`${APP}/api/zones`)
+      t.not(browser.cookie(APP_HOST, SESSION), undefined, `after ${hour} hours`)
     }
-    t.match(visitor.attributes(APP_HOST, SESSION), /Max-Age=35\d\d/, 'never longer than the day')
+    t.match(browser.attributes(APP_HOST, SESSION), /Max-Age=35\d\d/, 'never longer than the day')
     clock.advance(HOUR)
-    withoutAppSession(visitor)
-    await visitor.request(`${APP}/api/zones`)
+    withoutAppSession(browser)
+    await browser.request(`${APP}/api/zones`)
     t.same(exchangesIn(gateway.backend), [])
   })
 
   t.test('a session survives a secret rotation and is encrypted with the new secret', async (t) => {
-    const { visitor, sealed } = await start(t)
+    const { browser, sealed } = await start(t)
     const NEW = 'the-new-session-secret-0123456789-abc'
     const clock = new TestClock()
     const rotated = await startOidcGateway(t, {
@@ -137,12 +137,12 @@ t.test('provider session cookie', async (t) => {
       clock,
       env: { SESSION_SECRET: `${NEW},${SESSION_SECRET}` }
     })
-    visitor.move(APP_HOST, rotated.url)
+    browser.move(APP_HOST, rotated.url)
     clock.advance(HOUR)
-    withoutAppSession(visitor)
-    await visitor.request(`${APP}/api/zones`)
+    withoutAppSession(browser)
+    await browser.request(`${APP}/api/zones`)
     t.equal(exchangesIn(rotated.backend).length, 1)
-    const renewed = visitor.cookie(APP_HOST, SESSION) ?? ''
+    const renewed = browser.cookie(APP_HOST, SESSION) ?? ''
     const kid = (text: string): string => JSON.parse(Buffer.from(text.split('.')[0] ?? '', 'base64url').toString()).kid
     t.not(kid(renewed), kid(sealed))
 
@@ -151,10 +151,10 @@ t.test('provider session cookie', async (t) => {
       [sealed, 0],
       [renewed, 1]
     ] as const) {
-      visitor.move(APP_HOST, later.url)
-      withoutAppSession(visitor)
-      visitor.setCookie(APP_HOST, SESSION, value)
-      await visitor.request(`${APP}/api/zones`)
+      browser.move(APP_HOST, later.url)
+      withoutAppSession(browser)
+      browser.setCookie(APP_HOST, SESSION, value)
+      await browser.request(`${APP}/api/zones`)
       t.equal(exchangesIn(later.backend).length, count, 'only the new one, once the old secret is gone')
     }
   })

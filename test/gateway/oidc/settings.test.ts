@@ -1,19 +1,10 @@
 import t from 'tap'
 import { gatewayConfig } from '../../../src/gateway/config.js'
-import { type Environment, SettingsError } from '../../../src/shared/env.js'
-
-const errorsOf = (environment: Environment): readonly string[] => {
-  try {
-    gatewayConfig(environment)
-    return []
-  } catch (error) {
-    if (error instanceof SettingsError) return error.errors
-    throw error
-  }
-}
+import type { Environment } from '../../../src/shared/env.js'
+import { gatewaySettingsErrors } from '../../helper/settings-errors.js'
 
 const SECRET = 'session-secret-for-tests-0123456789'
-const GOOD = {
+const VALID = {
   NODE_ENV: 'production',
   BACKEND_URL: 'http://backend.internal:4000',
   API_SECRET: 'a-secret-for-tests-0123456789-abcdef',
@@ -27,7 +18,7 @@ const GOOD = {
 t.test('OIDC settings', async (t) => {
   t.test('OIDC is enabled by OIDC_ISSUER only', async (t) => {
     t.equal(gatewayConfig({}).oidc, null)
-    t.same(gatewayConfig(GOOD).oidc, {
+    t.same(gatewayConfig(VALID).oidc, {
       issuer: 'https://id.example.com',
       clientId: 'gatehouse',
       clientSecret: 'hunter2',
@@ -44,7 +35,7 @@ t.test('OIDC settings', async (t) => {
   t.test('the redirect URI is normalised', async (t) => {
     const OIDC_REDIRECT_URI = 'https://APP.example.com:443/auth/oidc/callback'
     t.equal(
-      gatewayConfig({ ...GOOD, OIDC_REDIRECT_URI }).oidc?.redirectUri,
+      gatewayConfig({ ...VALID, OIDC_REDIRECT_URI }).oidc?.redirectUri,
       'https://app.example.com/auth/oidc/callback'
     )
   })
@@ -53,15 +44,15 @@ t.test('OIDC settings', async (t) => {
     ['short', 'EXCHANGE_SECRET must have at least 32 characters in production'],
     ['ab'.repeat(20), 'EXCHANGE_SECRET is too easy to guess: use at least 4 different characters'],
     [SECRET, 'EXCHANGE_SECRET must not be API_SECRET or SESSION_SECRET'],
-    [GOOD.API_SECRET, 'EXCHANGE_SECRET must not be API_SECRET or SESSION_SECRET']
+    [VALID.API_SECRET, 'EXCHANGE_SECRET must not be API_SECRET or SESSION_SECRET']
   ] as const) {
     t.test(`a weak EXCHANGE_SECRET is rejected: ${error}`, async (t) => {
-      t.same(errorsOf({ ...GOOD, EXCHANGE_SECRET }), [error])
+      t.same(gatewaySettingsErrors({ ...VALID, EXCHANGE_SECRET }), [error])
     })
   }
 
   t.test('each missing OIDC setting is reported on its own line', async (t) => {
-    t.same(errorsOf({ OIDC_ISSUER: 'https://id.example.com' }), [
+    t.same(gatewaySettingsErrors({ OIDC_ISSUER: 'https://id.example.com' }), [
       'OIDC_CLIENT_ID is required with OIDC_ISSUER',
       'OIDC_CLIENT_SECRET is required with OIDC_ISSUER',
       'PUBLIC_URL is required with OIDC_ISSUER, or OIDC_REDIRECT_URI',
@@ -70,7 +61,7 @@ t.test('OIDC settings', async (t) => {
   })
 
   const OLD = 'the-secret-before-this-one-0123456789'
-  const CASES: readonly (readonly [change: Environment, error: string | null, why: string])[] = [
+  const CASES: readonly (readonly [change: Environment, error: string | null, title: string])[] = [
     [
       { PUBLIC_URL: '', OIDC_REDIRECT_URI: 'https://app.example.com/auth/oidc/callback' },
       null,
@@ -122,7 +113,7 @@ t.test('OIDC settings', async (t) => {
       'SESSION_SECRET is too easy to guess: use at least 4 different characters',
       'one character'
     ],
-    [{ SESSION_SECRET: GOOD.API_SECRET }, 'SESSION_SECRET must not be API_SECRET', 'the backend knows it'],
+    [{ SESSION_SECRET: VALID.API_SECRET }, 'SESSION_SECRET must not be API_SECRET', 'the backend knows it'],
     [{ SESSION_SECRET: `${SECRET}, ${OLD}` }, null, 'an old one after the new one'],
     [
       { OIDC_ISSUER: '' },
@@ -130,16 +121,16 @@ t.test('OIDC settings', async (t) => {
       'no user could sign in'
     ]
   ]
-  for (const [change, error, why] of CASES) {
+  for (const [change, error, title] of CASES) {
     t.test(
-      `the settings ${JSON.stringify(change)} are ${error === null ? 'accepted' : 'rejected'}: ${why}`,
+      `the settings ${JSON.stringify(change)} are ${error === null ? 'accepted' : 'rejected'}: ${title}`,
       async (t) => {
-        t.same(errorsOf({ ...GOOD, ...change }), error === null ? [] : [error])
+        t.same(gatewaySettingsErrors({ ...VALID, ...change }), error === null ? [] : [error])
       }
     )
   }
 
   t.test('setting errors do not contain secrets', async (t) => {
-    t.notMatch(errorsOf({ ...GOOD, SESSION_SECRET: 'hunter2' }).join(), 'hunter2')
+    t.notMatch(gatewaySettingsErrors({ ...VALID, SESSION_SECRET: 'hunter2' }).join(), 'hunter2')
   })
 })

@@ -5,12 +5,12 @@ import {
   APP_HOST,
   BOB,
   backendWith,
+  browserOf,
   exchangesIn,
   signIn,
   signInUpToCallback,
   startOidcGateway,
-  startProvider,
-  visitorOf
+  startProvider
 } from './fixture.js'
 
 t.test('sign-in', async (t) => {
@@ -22,15 +22,15 @@ t.test('sign-in', async (t) => {
   })
 
   t.test('a sign-in ends at the requested path with an app session', async (t) => {
-    const visitor = visitorOf(gateway)
+    const browser = browserOf(gateway)
 
-    const landed = await signIn(visitor, 'ada')
+    const landed = await signIn(browser, 'ada')
 
     t.equal(landed.url.href, `${APP}/floors?level=2`)
     t.same(exchangesIn(gateway.backend), [
       { email: 'ada@example.com', name: 'Ada Lovelace', okta: true, groups: ['engineers', 'admins'] }
     ])
-    t.same(visitor.names(APP_HOST), [
+    t.same(browser.names(APP_HOST), [
       'auth_permissions',
       'auth_token',
       'auth_token_expiry',
@@ -38,18 +38,18 @@ t.test('sign-in', async (t) => {
       'auth_via_oidc',
       'oidc_session'
     ])
-    t.equal(visitor.cookie(APP_HOST, 'auth_via_oidc'), 'true')
+    t.equal(browser.cookie(APP_HOST, 'auth_via_oidc'), 'true')
 
-    await visitor.visit(`${APP}/api/zones`)
+    await browser.visit(`${APP}/api/zones`)
     const last = gateway.backend.requests.at(-1)
-    t.equal(last?.headers.authorization, `Bearer ${visitor.cookie(APP_HOST, 'auth_token')}`)
+    t.equal(last?.headers.authorization, `Bearer ${browser.cookie(APP_HOST, 'auth_token')}`)
     t.equal(last?.headers.cookie, undefined)
   })
 
   t.test('the authorization request has PKCE, state, nonce and the configured scopes', async (t) => {
     const gateway = await startOidcGateway(t, { issuer: provider.url, env: { OIDC_SCOPES: 'openid email' } })
 
-    const response = await visitorOf(gateway).request(`${APP}/auth/oidc/login`)
+    const response = await browserOf(gateway).request(`${APP}/auth/oidc/login`)
 
     t.equal(response.status, 303)
     t.equal(response.headers['cache-control'], 'no-store')
@@ -68,57 +68,57 @@ t.test('sign-in', async (t) => {
   })
 
   t.test('two tabs can sign in concurrently', async (t) => {
-    const visitor = visitorOf(gateway)
+    const browser = browserOf(gateway)
 
-    const one = await signInUpToCallback(visitor, 'ada', '/one')
-    const two = await signInUpToCallback(visitor, 'ada', '/two')
+    const one = await signInUpToCallback(browser, 'ada', '/one')
+    const two = await signInUpToCallback(browser, 'ada', '/two')
 
-    t.equal((await visitor.visit(two)).url.href, `${APP}/two`)
-    t.equal((await visitor.visit(one)).url.href, `${APP}/one`)
+    t.equal((await browser.visit(two)).url.href, `${APP}/two`)
+    t.equal((await browser.visit(one)).url.href, `${APP}/one`)
     t.same(
-      visitor.names(APP_HOST).filter((name) => name.startsWith('oidc_login')),
+      browser.names(APP_HOST).filter((name) => name.startsWith('oidc_login')),
       [],
       'nothing is left behind'
     )
   })
 
   t.test('the oldest sign-in is removed if many tabs sign in', async (t) => {
-    const visitor = visitorOf(gateway)
-    for (let tab = 0; tab < 9; tab += 1) await visitor.request(`${APP}/auth/oidc/login`)
-    t.equal(visitor.names(APP_HOST).length, 5)
-    t.equal((await signIn(visitor, 'ada', '/last')).url.href, `${APP}/last`)
+    const browser = browserOf(gateway)
+    for (let tab = 0; tab < 9; tab += 1) await browser.request(`${APP}/auth/oidc/login`)
+    t.equal(browser.names(APP_HOST).length, 5)
+    t.equal((await signIn(browser, 'ada', '/last')).url.href, `${APP}/last`)
   })
 
   t.test('sign-in cookies with long return paths stay below their size limit', async (t) => {
-    const visitor = visitorOf(gateway)
+    const browser = browserOf(gateway)
     const returnTo = `/search?q=${'x'.repeat(1000)}`
-    for (let tab = 0; tab < 6; tab += 1) await visitor.request(`${APP}/auth/oidc/login?returnTo=${returnTo}`)
-    const { length } = visitor.cookieHeader(new URL(`${APP}/auth/oidc/callback`))
+    for (let tab = 0; tab < 6; tab += 1) await browser.request(`${APP}/auth/oidc/login?returnTo=${returnTo}`)
+    const { length } = browser.cookieHeader(new URL(`${APP}/auth/oidc/callback`))
     t.ok(length < 6000, `${length} characters`)
-    t.equal((await signIn(visitor, 'ada', returnTo)).url.href, `${APP}${returnTo}`)
+    t.equal((await signIn(browser, 'ada', returnTo)).url.href, `${APP}${returnTo}`)
   })
 
   t.test('session cookies are HttpOnly and SameSite=Lax', async (t) => {
     const gateway = await startOidcGateway(t, { issuer: provider.url, env: { COOKIE_SECURE: 'true' } })
-    const visitor = visitorOf(gateway)
+    const browser = browserOf(gateway)
 
-    await visitor.request(`${APP}/auth/oidc/login`)
-    const [login = ''] = visitor.names(APP_HOST)
+    await browser.request(`${APP}/auth/oidc/login`)
+    const [login = ''] = browser.names(APP_HOST)
     t.match(login, /^__Host-oidc_login_/, 'and no neighbouring host can plant one')
-    t.match(visitor.attributes(APP_HOST, login), /Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax/)
+    t.match(browser.attributes(APP_HOST, login), /Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax/)
 
-    await signIn(visitor, 'ada')
-    t.match(visitor.attributes(APP_HOST, '__Host-oidc_session'), /Path=\/; HttpOnly; Secure; SameSite=Lax/)
-    t.match(visitor.attributes(APP_HOST, 'auth_token'), /HttpOnly; Secure; SameSite=Lax/)
-    t.notMatch(visitor.attributes(APP_HOST, 'auth_via_oidc'), /HttpOnly/)
+    await signIn(browser, 'ada')
+    t.match(browser.attributes(APP_HOST, '__Host-oidc_session'), /Path=\/; HttpOnly; Secure; SameSite=Lax/)
+    t.match(browser.attributes(APP_HOST, 'auth_token'), /HttpOnly; Secure; SameSite=Lax/)
+    t.notMatch(browser.attributes(APP_HOST, 'auth_via_oidc'), /HttpOnly/)
   })
 
   t.test('no provider token reaches the browser', async (t) => {
     const provider = await startProvider(t, { client: { grant_types: ['authorization_code', 'refresh_token'] } })
     const gateway = await startOidcGateway(t, { issuer: provider.url })
-    const visitor = visitorOf(gateway)
-    await signIn(visitor, 'ada')
-    const sealed = visitor.cookie(APP_HOST, 'oidc_session') ?? ''
+    const browser = browserOf(gateway)
+    await signIn(browser, 'ada')
+    const sealed = browser.cookie(APP_HOST, 'oidc_session') ?? ''
     const [header = '', ...parts] = sealed.split('.')
     t.match(JSON.parse(Buffer.from(header, 'base64url').toString()), { alg: 'dir', enc: 'A256GCM', kid: /^.{8}$/ })
     t.equal(parts.length, 4, 'encrypted')
@@ -130,10 +130,10 @@ t.test('sign-in', async (t) => {
     const groups = Array.from({ length: 400 }, (_, index) => `a-group-with-quite-a-long-name-${index}`)
     const provider = await startProvider(t, { accounts: [{ ...ADA, claims: { ...ADA.claims, groups } }] })
     const gateway = await startOidcGateway(t, { issuer: provider.url })
-    const visitor = visitorOf(gateway)
-    await signIn(visitor, 'ada')
-    t.ok((visitor.cookie(APP_HOST, 'oidc_session') ?? '').length < 4000)
-    t.ok(visitor.cookie(APP_HOST, 'auth_token'))
+    const browser = browserOf(gateway)
+    await signIn(browser, 'ada')
+    t.ok((browser.cookie(APP_HOST, 'oidc_session') ?? '').length < 4000)
+    t.ok(browser.cookie(APP_HOST, 'auth_token'))
 
     t.ok(gateway.logs.some(({ msg }) => msg === 'groups exceed session cookie size'))
   })
@@ -141,7 +141,7 @@ t.test('sign-in', async (t) => {
   t.test('missing claims are fetched from the userinfo endpoint', async (t) => {
     const provider = await startProvider(t, { thinIdTokens: true })
     const gateway = await startOidcGateway(t, { issuer: provider.url })
-    await signIn(visitorOf(gateway), 'ada')
+    await signIn(browserOf(gateway), 'ada')
     t.match(exchangesIn(gateway.backend), [{ email: 'ada@example.com', groups: ['engineers', 'admins'] }])
   })
 
@@ -152,16 +152,16 @@ t.test('sign-in', async (t) => {
       issuer: provider.url,
       env: { OIDC_GROUPS_CLAIM: 'realm_access.roles' }
     })
-    await signIn(visitorOf(gateway), 'ada')
+    await signIn(browserOf(gateway), 'ada')
     t.match(exchangesIn(gateway.backend), [{ groups: ['operators'] }])
   })
 
   t.test('a sign-in as another user replaces the session', async (t) => {
     gateway.backend.respond = backendWith(['ada@example.com', 'bob@example.com'])
-    const visitor = visitorOf(gateway)
-    await signIn(visitor, 'ada')
-    visitor.setCookie(new URL(provider.url).host, '_session', null)
-    await signIn(visitor, BOB.id)
+    const browser = browserOf(gateway)
+    await signIn(browser, 'ada')
+    browser.setCookie(new URL(provider.url).host, '_session', null)
+    await signIn(browser, BOB.id)
     t.match(exchangesIn(gateway.backend), [{ email: 'ada@example.com' }, { email: 'bob@example.com' }])
   })
 })
@@ -175,15 +175,15 @@ t.test('user without a usable email address', async (t) => {
     t.test(`a user without a usable email address sees the reason: ${text.source}`, async (t) => {
       const provider = await startProvider(t, { accounts: [{ id: 'x', claims: { ...claims } }] })
       const gateway = await startOidcGateway(t, { issuer: provider.url })
-      const visitor = visitorOf(gateway)
+      const browser = browserOf(gateway)
 
-      const page = await signIn(visitor, 'x')
+      const page = await signIn(browser, 'x')
 
       t.equal(page.status, 403)
       t.match(page.headers['content-type'], /^text\/html/)
       t.match(page.body, text)
       t.notMatch(page.body, /<script/)
-      t.same(visitor.names(APP_HOST), [], 'and holds no session')
+      t.same(browser.names(APP_HOST), [], 'and holds no session')
       t.same(gateway.backend.requests, [])
     })
   }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { APP, APP_HOST, exchangesIn, signIn, startOidcGateway, startProvider, visitorOf } from './fixture.js'
+import { APP, APP_HOST, browserOf, exchangesIn, signIn, startOidcGateway, startProvider } from './fixture.js'
 import { signed, startScriptedProvider } from './scripted-provider.js'
 
 /** The confirmation form of the provider. */
@@ -12,18 +12,18 @@ t.test('sign-out', async (t) => {
   const provider = await startProvider(t)
   const gateway = await startOidcGateway(t, { issuer: provider.url })
   const signedIn = async () => {
-    const visitor = visitorOf(gateway)
-    await signIn(visitor, 'ada')
-    return visitor
+    const browser = browserOf(gateway)
+    await signIn(browser, 'ada')
+    return browser
   }
 
   t.test('a logout ends the sessions at gateway and provider, also for copied cookies', async (t) => {
-    const visitor = await signedIn()
-    const cookies = visitor.cookieHeader(new URL(APP))
+    const browser = await signedIn()
+    const cookies = browser.cookieHeader(new URL(APP))
 
-    const confirmation = await visitor.visit(`${APP}/auth/oidc/logout`)
+    const confirmation = await browser.visit(`${APP}/auth/oidc/logout`)
 
-    t.same(visitor.names(APP_HOST), [], 'no cookie is left here')
+    t.same(browser.names(APP_HOST), [], 'no cookie is left here')
     t.equal(confirmation.url.origin, provider.url)
     t.match(Object.fromEntries(confirmation.url.searchParams), {
       post_logout_redirect_uri: `${APP}/`,
@@ -31,10 +31,10 @@ t.test('sign-out', async (t) => {
       id_token_hint: /^ey/
     })
     const [, action = ''] = /action="([^"]+)"/.exec(confirmation.body) ?? []
-    const back = await visitor.submit(action, confirm(confirmation.body))
+    const back = await browser.submit(action, confirm(confirmation.body))
     t.equal(back.url.href, `${APP}/`, 'and the provider sends the browser back')
 
-    const again = await visitor.visit(`${APP}/auth/oidc/login`)
+    const again = await browser.visit(`${APP}/auth/oidc/login`)
     t.equal(again.url.origin, provider.url, 'a new sign-in starts at the provider')
 
     const before = exchangesIn(gateway.backend).length
@@ -47,21 +47,21 @@ t.test('sign-out', async (t) => {
   })
 
   t.test('a logout link on another site asks for confirmation', async (t) => {
-    const visitor = await signedIn()
+    const browser = await signedIn()
     for (const site of ['cross-site', 'same-site']) {
-      const page = await visitor.visit(`${APP}/auth/oidc/logout`, { headers: { 'sec-fetch-site': site } })
+      const page = await browser.visit(`${APP}/auth/oidc/logout`, { headers: { 'sec-fetch-site': site } })
       t.equal(page.status, 200)
       t.match(page.body, /Sign out\?/)
-      t.ok(visitor.cookie(APP_HOST, 'oidc_session'), 'still signed in')
+      t.ok(browser.cookie(APP_HOST, 'oidc_session'), 'still signed in')
     }
     for (const site of ['none', 'same-origin']) {
-      const response = await visitor.request(`${APP}/auth/oidc/logout`, { headers: { 'sec-fetch-site': site } })
+      const response = await browser.request(`${APP}/auth/oidc/logout`, { headers: { 'sec-fetch-site': site } })
       t.equal(response.status, 303, site)
     }
   })
 
   t.test('a logout without a session redirects to the provider', async (t) => {
-    const { status, headers } = await visitorOf(gateway).request(`${APP}/auth/oidc/logout`)
+    const { status, headers } = await browserOf(gateway).request(`${APP}/auth/oidc/logout`)
     t.equal(status, 303)
     t.notMatch(headers.location, /id_token_hint/)
   })
@@ -69,21 +69,21 @@ t.test('sign-out', async (t) => {
   t.test('a logout shows a page if the provider has no end-session endpoint', async (t) => {
     const provider = await startScriptedProvider(t)
     const gateway = await startOidcGateway(t, { issuer: provider.url })
-    const visitor = visitorOf(gateway)
-    await signIn(visitor, 'ada')
-    const page = await visitor.visit(`${APP}/auth/oidc/logout`)
+    const browser = browserOf(gateway)
+    await signIn(browser, 'ada')
+    const page = await browser.visit(`${APP}/auth/oidc/logout`)
     t.equal(page.status, 200)
     t.match(page.body, /may still be signed in at your identity provider/)
-    t.same(visitor.names(APP_HOST), [])
+    t.same(browser.names(APP_HOST), [])
   })
 
   t.test('a logout omits an ID token hint that is too long', async (t) => {
     const scripted = await startScriptedProvider(t)
     scripted.metadata = { end_session_endpoint: `${scripted.url}/end` }
     scripted.idToken = (recipe) => signed({ ...recipe, claims: { ...recipe.claims, more: 'x'.repeat(6000) } })
-    const visitor = visitorOf(await startOidcGateway(t, { issuer: scripted.url }))
-    await signIn(visitor, 'ada')
-    const { status, headers } = await visitor.request(`${APP}/auth/oidc/logout`)
+    const browser = browserOf(await startOidcGateway(t, { issuer: scripted.url }))
+    await signIn(browser, 'ada')
+    const { status, headers } = await browser.request(`${APP}/auth/oidc/logout`)
     t.equal(status, 303)
     t.ok(String(headers.location).length < 1000, `${headers.location?.length} characters`)
   })
@@ -92,34 +92,34 @@ t.test('sign-out', async (t) => {
     const provider = await startProvider(t)
     await provider.down()
     const gateway = await startOidcGateway(t, { issuer: provider.url })
-    const page = await visitorOf(gateway).visit(`${APP}/auth/oidc/logout`)
+    const page = await browserOf(gateway).visit(`${APP}/auth/oidc/logout`)
     t.equal(page.status, 200)
     t.match(page.body, /cannot be reached/)
   })
 
   t.test('POST /api/auth/logout ends the provider session and returns the logout address', async (t) => {
-    const visitor = await signedIn()
-    visitor.setCookie(APP_HOST, 'csrf_token', 't0ken')
-    const session = visitor.cookie(APP_HOST, 'oidc_session')
+    const browser = await signedIn()
+    browser.setCookie(APP_HOST, 'csrf_token', 't0ken')
+    const session = browser.cookie(APP_HOST, 'oidc_session')
 
-    const response = await visitor.request(`${APP}/api/auth/logout`, {
+    const response = await browser.request(`${APP}/api/auth/logout`, {
       method: 'POST',
       headers: { 'x-csrf-token': 't0ken', 'content-type': 'application/json' },
       body: '{}'
     })
 
     t.equal(response.status, 200)
-    t.same(visitor.names(APP_HOST), [])
+    t.same(browser.names(APP_HOST), [])
     const next = String(response.headers['x-logout-at'])
     t.match(next, /^\/auth\/oidc\/logout\?ticket=/)
     const parts = next.split(/[.=]/).map((part) => Buffer.from(part, 'base64url').toString('latin1'))
     t.notMatch(parts.join(), /"sub"|"iss"|"alg":"RS256"/, 'the page can read no token in it')
 
-    const confirmation = await visitor.visit(`${APP}${next}`)
+    const confirmation = await browser.visit(`${APP}${next}`)
     t.equal(confirmation.url.origin, provider.url)
     t.match(confirmation.url.searchParams.get('id_token_hint'), /^ey/, 'and the provider knows which session is meant')
     for (const ticket of ['nonsense', '', `${session}`, 'A'.repeat(7000)]) {
-      const { status, headers } = await visitor.request(`${APP}/auth/oidc/logout?ticket=${ticket}`)
+      const { status, headers } = await browser.request(`${APP}/auth/oidc/logout?ticket=${ticket}`)
       t.equal(status, 303)
       t.notMatch(headers.location, /id_token_hint/)
     }
@@ -130,11 +130,11 @@ t.test('sign-out', async (t) => {
   })
 
   t.test('POST /api/auth/logout returns the logout address if only the app session is left', async (t) => {
-    const visitor = await signedIn()
-    visitor.setCookie(APP_HOST, 'oidc_session', null)
-    visitor.setCookie(APP_HOST, 'csrf_token', 't0ken')
+    const browser = await signedIn()
+    browser.setCookie(APP_HOST, 'oidc_session', null)
+    browser.setCookie(APP_HOST, 'csrf_token', 't0ken')
     const headers = { 'x-csrf-token': 't0ken', 'content-type': 'application/json' }
-    const response = await visitor.request(`${APP}/api/auth/logout`, { method: 'POST', headers, body: '{}' })
+    const response = await browser.request(`${APP}/api/auth/logout`, { method: 'POST', headers, body: '{}' })
     t.equal(response.headers['x-logout-at'], '/auth/oidc/logout')
   })
 

@@ -33,8 +33,8 @@ t.test('csrf', async (t) => {
       ['the header comes twice', 'abc', ['abc', 'abc']],
       ['the cookie comes twice with different values', 'abc; csrf_token=evil', 'evil']
     ]
-    for (const [why, cookie, header] of rejected) {
-      t.test(`a ${method} is rejected where ${why}`, async (t) => {
+    for (const [title, cookie, header] of rejected) {
+      t.test(`a ${method} is rejected where ${title}`, async (t) => {
         const { send, backend } = await borrowGateway(t)
         const response = await send(PATH, { method, headers: withPair(cookie, header) })
         t.equal(response.status, 403)
@@ -130,8 +130,8 @@ t.test('a cross-site mutation', async (t) => {
     ['Origin has another scheme', { origin: 'ftp://app.example.com' }],
     ['Origin is garbage', { origin: 'app.example.com' }]
   ]
-  for (const [why, headers] of rejected) {
-    t.test(`a mutation with valid tokens is rejected where ${why}`, async (t) => {
+  for (const [title, headers] of rejected) {
+    t.test(`a mutation with valid tokens is rejected where ${title}`, async (t) => {
       const { send, backend } = await startGateway(t, { env })
       for (const path of [PATH, '/api/auth/login', '/api/auth/backend-login']) {
         const response = await send(path, { method: 'POST', headers: { ...browserHeaders(), ...headers } })
@@ -154,8 +154,8 @@ t.test('a cross-site mutation', async (t) => {
     ['Origin is the requested host', { host: 'gate.local:3000', origin: 'http://gate.local:3000' }],
     ['Sec-Fetch-Site is none', { 'sec-fetch-site': 'none' }]
   ]
-  for (const [why, headers] of passed) {
-    t.test(`a mutation is not cross-site where ${why}`, async (t) => {
+  for (const [title, headers] of passed) {
+    t.test(`a mutation is not cross-site where ${title}`, async (t) => {
       const { send } = await borrowGateway(t, env)
       t.equal((await send(PATH, { method: 'POST', headers: { ...browserHeaders(), ...headers } })).status, 200)
     })
@@ -206,8 +206,8 @@ t.test('CSRF_MODE=signed', async (t) => {
     ['a token with a cut signature', good.slice(0, -1)],
     ['a token with something behind it', `${good}.x`]
   ]
-  for (const [what, token] of rejected) {
-    t.test(`CSRF_MODE=signed rejects ${what}`, async (t) => {
+  for (const [title, token] of rejected) {
+    t.test(`CSRF_MODE=signed rejects ${title}`, async (t) => {
       const { send, backend } = await borrowGateway(t, env)
       t.equal((await send(PATH, { method: 'POST', headers: withPair(token, token) })).code, 'CSRF_MISMATCH')
       t.same(backend.requests, [])

@@ -1,7 +1,8 @@
 import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
+import { portOf } from '../../helper/address.js'
 import { eventually } from '../../helper/eventually.js'
 import { startGateway, type TestGateway } from '../../helper/gateway.js'
 import type { HttpResponse } from '../../helper/http.js'
@@ -296,5 +297,5 @@ const startLoadingRedis = async (t: Test): Promise<string> => {
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   t.teardown(() => server.close())
-  return `redis://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return `redis://127.0.0.1:${portOf(server)}`
 }

@@ -227,7 +227,7 @@ t.test('order of the login limit', async (t) => {
 })
 
 t.test('untrusted proxy headers', async (t) => {
-  const unbelieved: [trusted: string, header: string, why: string][] = [
+  const unbelieved: [trusted: string, header: string, title: string][] = [
     ['', 'x-forwarded-for', 'when no proxy is trusted'],
     ['', 'x-real-ip', 'when no proxy is trusted'],
     ['', 'forwarded', 'when no proxy is trusted'],
@@ -237,8 +237,8 @@ t.test('untrusted proxy headers', async (t) => {
     ['loopback', 'x-client-ip', 'even from a trusted proxy'],
     ['loopback', 'true-client-ip', 'even from a trusted proxy']
   ]
-  for (const [trusted, header, why] of unbelieved) {
-    t.test(`the login limit ignores ${header} ${why}`, async (t) => {
+  for (const [trusted, header, title] of unbelieved) {
+    t.test(`the login limit ignores ${header} ${title}`, async (t) => {
       const gateway = await startGateway(t, { env: { TRUST_PROXY: trusted } })
       const responses: HttpResponse[] = []
 
@@ -262,7 +262,7 @@ t.test('trusted proxy', async (t) => {
     t.same(statuses(await attempts(gateway, 6, '203.0.113.2')), [200, 200, 200, 200, 200, 429])
   })
 
-  const together: [one: string | undefined, other: string | undefined, why: string][] = [
+  const together: [one: string | undefined, other: string | undefined, title: string][] = [
     ['203.0.113.1', '203.0.113.1', 'the same address'],
     [
       '198.51.100.1, 203.0.113.1',
@@ -291,8 +291,8 @@ t.test('trusted proxy', async (t) => {
     ['203.0.113.1, unknown', '203.0.113.2, unknown', 'what stands before garbage'],
     ['', undefined, 'an empty header and none']
   ]
-  for (const [one, other, why] of together) {
-    t.test(`${one} and ${other} share a count: ${why}`, async (t) => {
+  for (const [one, other, title] of together) {
+    t.test(`${one} and ${other} share a count: ${title}`, async (t) => {
       const gateway = await startGateway(t, { env })
 
       t.equal(remaining(await attempt(gateway, one)), '4')
@@ -300,7 +300,7 @@ t.test('trusted proxy', async (t) => {
     })
   }
 
-  const apart: [one: string, other: string | undefined, why: string][] = [
+  const apart: [one: string, other: string | undefined, title: string][] = [
     ['203.0.113.1', '203.0.113.2', 'two addresses'],
     ['203.0.113.1', undefined, 'a client and the proxy itself'],
     ['203.0.113.1, 10.1.2.3', '203.0.113.2, 10.1.2.3', 'two clients of a proxy behind the proxy'],
@@ -312,8 +312,8 @@ t.test('trusted proxy', async (t) => {
     ['::ffff:cb00:7101', '::ffff:cb00:7102', 'the same in hexadecimal'],
     ['10.0.0.1', '10.0.0.2', 'two trusted addresses that are themselves the client']
   ]
-  for (const [one, other, why] of apart) {
-    t.test(`${one} and ${other} have separate counts: ${why}`, async (t) => {
+  for (const [one, other, title] of apart) {
+    t.test(`${one} and ${other} have separate counts: ${title}`, async (t) => {
       const gateway = await startGateway(t, { env })
 
       t.equal(remaining(await attempt(gateway, one)), '4')

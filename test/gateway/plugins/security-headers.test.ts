@@ -49,7 +49,7 @@ const ENVIRONMENTS = {
 }
 
 interface ResponseKind {
-  readonly of: string
+  readonly title: string
   readonly status: number
   readonly request: (gateway: TestGateway) => Promise<HttpResponse>
 }
@@ -75,73 +75,73 @@ const backendHeaders = {
 
 /** Responses of every kind, including those that no hook handles. */
 const KINDS: readonly ResponseKind[] = [
-  { of: 'a proxied GET', status: 200, request: ({ send }) => send('/api/zones') },
-  { of: 'a proxied HEAD', status: 200, request: ({ send }) => send('/api/zones', { method: 'HEAD' }) },
-  { of: 'a proxied OPTIONS', status: 200, request: ({ send }) => send('/api/zones', { method: 'OPTIONS' }) },
+  { title: 'a proxied GET', status: 200, request: ({ send }) => send('/api/zones') },
+  { title: 'a proxied HEAD', status: 200, request: ({ send }) => send('/api/zones', { method: 'HEAD' }) },
+  { title: 'a proxied OPTIONS', status: 200, request: ({ send }) => send('/api/zones', { method: 'OPTIONS' }) },
   {
-    of: 'a proxied mutation',
+    title: 'a proxied mutation',
     status: 200,
     request: ({ send }) => send('/api/unknown', { method: 'POST', headers: browserHeaders(), body: '{}' })
   },
   {
-    of: 'a backend that sends its own copies',
+    title: 'a backend that sends its own copies',
     status: 200,
     request: onBackend((_request, response) => response.writeHead(200, backendHeaders).end('{}'))
   },
   {
-    of: 'a backend error that carries its own copies',
+    title: 'a backend error that carries its own copies',
     status: 500,
     request: onBackend((_request, response) => response.writeHead(500, backendHeaders).end('{}'))
   },
   {
-    of: 'a backend without content',
+    title: 'a backend without content',
     status: 204,
     request: onBackend((_request, response) => response.writeHead(204, backendHeaders).end())
   },
   {
-    of: 'a backend that is not modified',
+    title: 'a backend that is not modified',
     status: 304,
     request: onBackend((_request, response) => response.writeHead(304, backendHeaders).end())
   },
   {
-    of: 'a backend that resets the connection',
+    title: 'a backend that resets the connection',
     status: 502,
     request: onBackend((_request, { socket }) => socket?.destroy())
   },
-  { of: 'a response of the gateway', status: 200, request: ({ send }) => send('/api/health') },
-  { of: 'the CSRF token', status: 200, request: ({ send }) => send('/api/auth/csrf-token') },
-  { of: 'an unknown page', status: 404, request: ({ send }) => send('/nowhere') },
+  { title: 'a response of the gateway', status: 200, request: ({ send }) => send('/api/health') },
+  { title: 'the CSRF token', status: 200, request: ({ send }) => send('/api/auth/csrf-token') },
+  { title: 'an unknown page', status: 404, request: ({ send }) => send('/nowhere') },
   {
-    of: 'a HEAD request for an unknown page',
+    title: 'a HEAD request for an unknown page',
     status: 404,
     request: ({ send }) => send('/nowhere', { method: 'HEAD' })
   },
-  { of: 'an ambiguous path', status: 400, request: ({ send }) => send('/api//zones') },
-  { of: 'a path with broken encoding', status: 400, request: ({ send }) => send('/api/%zz') },
+  { title: 'an ambiguous path', status: 400, request: ({ send }) => send('/api//zones') },
+  { title: 'a path with broken encoding', status: 400, request: ({ send }) => send('/api/%zz') },
   {
-    of: 'a method that is not forwarded',
+    title: 'a method that is not forwarded',
     status: 405,
     request: ({ send }) => send('/api/zones', { method: 'PROPFIND' })
   },
   {
-    of: 'a CONNECT request',
+    title: 'a CONNECT request',
     status: 405,
     request: ({ url }) => sendRaw(url, 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n')
   },
-  { of: 'an address that is too long', status: 414, request: ({ send }) => send(`/api/${'a'.repeat(9_000)}`) },
+  { title: 'an address that is too long', status: 414, request: ({ send }) => send(`/api/${'a'.repeat(9_000)}`) },
   {
-    of: 'a request line over the limit of the parser',
+    title: 'a request line over the limit of the parser',
     status: 414,
     request: ({ url }) => sendRaw(url, `GET /api/${'a'.repeat(40_000)} HTTP/1.1\r\nHost: x\r\n\r\n`)
   },
   {
-    of: 'headers that are too large',
+    title: 'headers that are too large',
     status: 431,
     request: ({ url }) => sendRaw(url, `GET /api/zones HTTP/1.1\r\nHost: x\r\nX-Big: ${'a'.repeat(40_000)}\r\n\r\n`)
   },
-  { of: 'bytes that are not HTTP', status: 400, request: ({ url }) => sendRaw(url, 'hello there\r\n\r\n') },
+  { title: 'bytes that are not HTTP', status: 400, request: ({ url }) => sendRaw(url, 'hello there\r\n\r\n') },
   {
-    of: 'a length and a transfer coding at once',
+    title: 'a length and a transfer coding at once',
     status: 400,
     request: ({ url }) =>
       sendRaw(
@@ -150,37 +150,37 @@ const KINDS: readonly ResponseKind[] = [
       )
   },
   {
-    of: 'no Host header',
+    title: 'no Host header',
     status: 400,
     request: ({ url }) => sendRaw(url, 'GET /api/zones HTTP/1.1\r\nConnection: close\r\n\r\n')
   },
   {
-    of: 'two Host headers',
+    title: 'two Host headers',
     status: 400,
     request: ({ url }) => sendRaw(url, 'GET /api/zones HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n')
   },
   {
-    of: 'an HTTP version that we do not speak',
+    title: 'an HTTP version that we do not speak',
     status: 400,
     request: ({ url }) => sendRaw(url, 'GET /api/zones HTTP/2.0\r\nHost: a\r\nConnection: close\r\n\r\n')
   },
   {
-    of: 'an expectation that cannot be met',
+    title: 'an expectation that cannot be met',
     status: 417,
     request: ({ url }) => sendRaw(url, 'GET /api/zones HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n')
   }
 ]
 
 const PRODUCTION_ONLY: readonly ResponseKind[] = [
-  { of: 'a CSRF refusal', status: 403, request: ({ send }) => send('/api/zones', { method: 'POST' }) },
+  { title: 'a CSRF refusal', status: 403, request: ({ send }) => send('/api/zones', { method: 'POST' }) },
   {
-    of: 'a mutation from a foreign page',
+    title: 'a mutation from a foreign page',
     status: 403,
     request: ({ send }) => send('/api/zones', { method: 'POST', headers: { origin: 'https://evil.example' } })
   },
-  { of: 'a request without a token', status: 401, request: ({ send }) => send('/api/audit/logs') },
+  { title: 'a request without a token', status: 401, request: ({ send }) => send('/api/audit/logs') },
   {
-    of: 'a request that the limiter refuses',
+    title: 'a request that the limiter refuses',
     status: 429,
     request: async ({ send }) => {
       for (let attempt = 0; attempt < 5; attempt++) await send('/api/auth/login', { method: 'POST' })
@@ -209,8 +209,8 @@ t.test('CSP_INLINE=refuse changes nothing in development', async (t) => {
 for (const [environment, expected] of Object.entries(ENVIRONMENTS)) {
   t.test(`security headers in ${environment}`, async (t) => {
     const kinds = environment === 'production' ? [...KINDS, ...PRODUCTION_ONLY] : KINDS
-    for (const { of, status, request } of kinds) {
-      t.test(`the response to ${of} has the security headers in ${environment}`, async (t) => {
+    for (const { title, status, request } of kinds) {
+      t.test(`the response to ${title} has the security headers in ${environment}`, async (t) => {
         const gateway = await startGateway(t, { env: { NODE_ENV: environment, ...HOSTS } })
 
         const response = await request(gateway)

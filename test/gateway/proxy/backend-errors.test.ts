@@ -42,7 +42,7 @@ const respond = (...lines: string[]): string =>
 const chunks = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'
 
 /** Fails before the response headers are forwarded. */
-const UNUSABLE: readonly (readonly [of: string, behaviour: Behaviour])[] = [
+const UNUSABLE: readonly (readonly [title: string, behaviour: Behaviour])[] = [
   ['closes without a word', sendsAndCloses('')],
   ['resets without a word', sendsAndResets('')],
   ['closes in the middle of the status line', sendsAndCloses('HTTP/1.1 20')],
@@ -100,7 +100,7 @@ const UNUSABLE: readonly (readonly [of: string, behaviour: Behaviour])[] = [
 ]
 
 /** Fails after a part of the response was forwarded. */
-const BROKEN: readonly (readonly [of: string, behaviour: Behaviour])[] = [
+const BROKEN: readonly (readonly [title: string, behaviour: Behaviour])[] = [
   ['closes before the length that it promised', sendsAndCloses('HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhello')],
   ['resets before the length that it promised', sendsAndResets('HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhello')],
   ['closes in the middle of a chunk', sendsAndCloses(`${chunks}a\r\nhello`)],
@@ -117,8 +117,8 @@ forBothRouteKinds(t, 'a backend that misbehaves', async (t, routeKind) => {
   const { url, send, logs } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
 
   for (const kind of ['read', 'mutation'] as const) {
-    for (const [of, behaviour] of UNUSABLE) {
-      t.test(`a ${kind} gets 502 if the backend ${of}`, async (t) => {
+    for (const [title, behaviour] of UNUSABLE) {
+      t.test(`a ${kind} gets 502 if the backend ${title}`, async (t) => {
         backend.respond = behaviour
         const before = backend.requests.length
         logs.length = 0
@@ -138,8 +138,8 @@ forBothRouteKinds(t, 'a backend that misbehaves', async (t, routeKind) => {
       })
     }
 
-    for (const [of, behaviour] of BROKEN) {
-      t.test(`the response to a ${kind} is cut off if the backend ${of}`, async (t) => {
+    for (const [title, behaviour] of BROKEN) {
+      t.test(`the response to a ${kind} is cut off if the backend ${title}`, async (t) => {
         backend.respond = behaviour
         const before = backend.requests.length
         logs.length = 0
@@ -208,16 +208,16 @@ forBothRouteKinds(t, 'a backend that is slow', async (t, routeKind) => {
     return { ...gateway, backendClosed: () => closed(backend.connections[0]) }
   }
 
-  const SILENT: readonly (readonly [of: string, bytes: string])[] = [
+  const SILENT: readonly (readonly [title: string, bytes: string])[] = [
     ['says nothing', ''],
     ['stops in the middle of the headers', 'HTTP/1.1 200 OK\r\nX-Begun: yes\r\n'],
     ['only says that it works on it', 'HTTP/1.1 102 Processing\r\n\r\n'],
     ['stops between the headers and the body', 'HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n']
   ]
-  for (const [of, bytes] of SILENT) {
+  for (const [title, bytes] of SILENT) {
     for (const kind of ['read', 'mutation'] as const) {
       t.test(
-        `a ${kind} gets 504 if the backend ${of}, and the backend connection is closed`,
+        `a ${kind} gets 504 if the backend ${title}, and the backend connection is closed`,
         { buffered: true },
         async (t) => {
           const { send, backendClosed } = await start(t, sends(bytes))
@@ -229,11 +229,11 @@ forBothRouteKinds(t, 'a backend that is slow', async (t, routeKind) => {
     }
   }
 
-  for (const [of, bytes] of [
+  for (const [title, bytes] of [
     ['with a length', 'HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhello'],
     ['in chunks', `${chunks}5\r\nhello\r\n`]
   ] as const) {
-    t.test(`the response is cut off if the backend stalls during a body ${of}`, { buffered: true }, async (t) => {
+    t.test(`the response is cut off if the backend stalls during a body ${title}`, { buffered: true }, async (t) => {
       const { url, backendClosed } = await start(t, sends(bytes))
 
       await t.rejects(sendExact(url, routeKind.path), { code: 'ECONNRESET' })

@@ -40,7 +40,7 @@ forBothRouteKinds(t, 'forwarded requests', async (t, routeKind) => {
     })
   }
 
-  const TARGETS: readonly (readonly [suffix: string, why: string])[] = [
+  const TARGETS: readonly (readonly [suffix: string, title: string])[] = [
     ['', 'nothing'],
     ['?', 'an empty query'],
     ['?a=1&a=2&b=&&c', 'names that come twice and values that do not come'],
@@ -51,8 +51,8 @@ forBothRouteKinds(t, 'forwarded requests', async (t, routeKind) => {
     ['?a="<{[|^`]}>\'', 'characters that a URL parser would encode'],
     ['%20x%c3%a4?a?b', 'an encoded id']
   ]
-  for (const [suffix, why] of TARGETS) {
-    t.test(`the request target is forwarded unchanged: ${why}`, async (t) => {
+  for (const [suffix, title] of TARGETS) {
+    t.test(`the request target is forwarded unchanged: ${title}`, async (t) => {
       await sendBytes(url, rawRequest(`GET ${routeKind.path}${suffix} HTTP/1.1`))
 
       t.equal(requestLineOf(backend), `GET ${routeKind.path}${suffix} HTTP/1.1`)

@@ -19,7 +19,7 @@ forBothRouteKinds(t, 'forwarded responses', async (t, routeKind) => {
 
   /** The response to a read or a mutation if the backend responds with this. */
   const responseTo = (bytes: string | Buffer, method: 'GET' | 'PUT' = 'GET') => {
-    backend.respond = ({ socket }) => socket.write(Buffer.from(bytes as string, 'latin1'))
+    backend.respond = ({ socket }) => socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes)
     return sendExact(url, routeKind.path, { method, ...(method === 'PUT' && { headers: jsonHeaders(), body: ZONE }) })
   }
   const withHeaders = (lines: string) => responseTo(`HTTP/1.1 200 OK\r\n${lines}\r\nContent-Length: 2\r\n\r\n{}`)
@@ -129,7 +129,7 @@ forBothRouteKinds(t, 'forwarded responses', async (t, routeKind) => {
     t.same(response.header('cache-control'), ['no-store'])
   })
 
-  const LOCATIONS: readonly (readonly [of: string, from: (own: string) => string, to: string])[] = [
+  const LOCATIONS: readonly (readonly [title: string, from: (own: string) => string, to: string])[] = [
     ['an absolute address of its own', (own) => `${own}/api/zones/8?a=%2F#b`, '/api/zones/8?a=%2F#b'],
     ['its own address in capitals', (own) => `${own.replace('http', 'HTTP')}/api/zones/8`, '/api/zones/8'],
     ['its own address without a path', (own) => own, '/'],
@@ -144,8 +144,8 @@ forBothRouteKinds(t, 'forwarded responses', async (t, routeKind) => {
     ['a host that begins alike', (own) => `${own}.evil.example/api`, 'the same'],
     ['nonsense', () => 'http://[/', 'http://[/']
   ]
-  for (const [of, from, to] of LOCATIONS) {
-    t.test(`a Location does not point to the backend: ${of}`, async (t) => {
+  for (const [title, from, to] of LOCATIONS) {
+    t.test(`a Location does not point to the backend: ${title}`, async (t) => {
       const location = from(backend.url)
       const response = await responseTo(`HTTP/1.1 302 Found\r\nLocation: ${location}\r\nContent-Length: 0\r\n\r\n`)
 
@@ -153,7 +153,7 @@ forBothRouteKinds(t, 'forwarded responses', async (t, routeKind) => {
     })
   }
 
-  const NO_CONTENT: readonly (readonly [of: string, method: 'GET' | 'PUT', bytes: string])[] = [
+  const NO_CONTENT: readonly (readonly [title: string, method: 'GET' | 'PUT', bytes: string])[] = [
     ['a 204', 'GET', 'HTTP/1.1 204 No Content\r\n'],
     ['a 204', 'PUT', 'HTTP/1.1 204 No Content\r\n'],
     ['a 204 of length 0', 'PUT', 'HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n'],
@@ -162,8 +162,8 @@ forBothRouteKinds(t, 'forwarded responses', async (t, routeKind) => {
     ['a 200 of length 0 to a mutation', 'PUT', 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n'],
     ['a 200 in no chunks to a mutation', 'PUT', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n']
   ]
-  for (const [of, method, bytes] of NO_CONTENT) {
-    t.test(`the browser gets 204 without a body if the backend has no content: ${of}, of a ${method}`, async (t) => {
+  for (const [title, method, bytes] of NO_CONTENT) {
+    t.test(`the browser gets 204 without a body if the backend has no content: ${title}, of a ${method}`, async (t) => {
       const [statusLine, ...rest] = bytes.split('\r\n')
       const about = 'Content-Type: application/json\r\nContent-Encoding: gzip\r\nETag: "1"'
       const response = await responseTo(`${[statusLine, about, ...rest].join('\r\n')}\r\n`, method)
@@ -229,7 +229,7 @@ forBothRouteKinds(t, 'forwarded responses', async (t, routeKind) => {
     t.equal(response.body.toString(), 'ab')
   })
 
-  const FRAMED: readonly (readonly [how: string, bytes: string])[] = [
+  const FRAMED: readonly (readonly [title: string, bytes: string])[] = [
     ['with a length', 'HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello there'],
     ['in chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n6;x=y\r\nhello \r\n5\r\nthere\r\n0\r\n\r\n'],
     [
@@ -246,8 +246,8 @@ forBothRouteKinds(t, 'forwarded responses', async (t, routeKind) => {
         'HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello there'
     ]
   ]
-  for (const [how, bytes] of FRAMED) {
-    t.test(`the browser gets a body that the backend sends ${how}`, async (t) => {
+  for (const [title, bytes] of FRAMED) {
+    t.test(`the browser gets a body that the backend sends ${title}`, async (t) => {
       const response = await responseTo(bytes)
 
       t.equal(response.status, 200)
@@ -352,7 +352,7 @@ forBothRouteKinds(t, 'Location of a backend with a path prefix', async (t, route
   const backend = await startBackend(t)
   const { url } = await startGateway(t, { env: { BACKEND_URL: `${backend.url}/base` } })
 
-  const LOCATIONS: readonly (readonly [of: string, from: (own: string) => string, to: string])[] = [
+  const LOCATIONS: readonly (readonly [title: string, from: (own: string) => string, to: string])[] = [
     ['its address and path', (own) => `${own}/base/api/zones/8?a=b`, '/api/zones/8?a=b'],
     ['its path', () => '/base/api/zones/8', '/api/zones/8'],
     ['its path and two slashes', () => '/base//evil.example', '/evil.example'],
@@ -362,8 +362,8 @@ forBothRouteKinds(t, 'Location of a backend with a path prefix', async (t, route
     ['a relative path', () => 'base/api', 'base/api'],
     ['another host', () => 'https://files.example/base/a', 'https://files.example/base/a']
   ]
-  for (const [of, from, to] of LOCATIONS) {
-    t.test(`a Location of a backend with a path prefix is mapped to the gateway: ${of}`, async (t) => {
+  for (const [title, from, to] of LOCATIONS) {
+    t.test(`a Location of a backend with a path prefix is mapped to the gateway: ${title}`, async (t) => {
       const location = from(backend.url)
       backend.respond = ({ socket }) =>
         socket.write(`HTTP/1.1 302 Found\r\nLocation: ${location}\r\nContent-Length: 0\r\n\r\n`)

@@ -13,7 +13,7 @@ interface AtBackend {
   readonly closed: Promise<unknown>
 }
 
-interface Scene extends TestGateway {
+interface Setup extends TestGateway {
   /** The next request at the backend, which does not respond. */
   arrival(): Promise<AtBackend>
   /** The number of requests at the backend. */
@@ -25,7 +25,7 @@ interface Scene extends TestGateway {
 // Longer than any test, so that a request ends only because the browser disconnected.
 const PATIENT = { BACKEND_TIMEOUT_MS: '600000' }
 
-const startScene = async (t: Test, env: Readonly<Record<string, string>> = {}): Promise<Scene> => {
+const setUp = async (t: Test, env: Readonly<Record<string, string>> = {}): Promise<Setup> => {
   const arrivals: AtBackend[] = []
   const waiters: ((arrival: AtBackend) => void)[] = []
   let arrived = 0
@@ -57,31 +57,31 @@ const startScene = async (t: Test, env: Readonly<Record<string, string>> = {}): 
 }
 
 forBothRouteKinds(t, 'a browser that disconnects', async (t, routeKind) => {
-  for (const [of, message, body] of [
+  for (const [title, message, body] of [
     ['a read', {}, undefined],
     ['a mutation', { method: 'PUT', headers: jsonHeaders() }, ZONE]
   ] as const) {
     t.test(
-      `the backend request is cancelled without a warning if the browser disconnects before the response to ${of}`,
+      `the backend request is cancelled without a warning if the browser disconnects before the response to ${title}`,
       async (t) => {
-        const scene = await startScene(t)
-        const browser = browse(scene.url, routeKind.path, message).end(body)
-        const { response, closed } = await scene.arrival()
+        const setup = await setUp(t)
+        const browser = browse(setup.url, routeKind.path, message).end(body)
+        const { response, closed } = await setup.arrival()
 
         browser.destroy()
 
         await closed
         t.equal(response.writableFinished, false)
-        t.same(await scene.unexpectedLogs(), [])
+        t.same(await setup.unexpectedLogs(), [])
       }
     )
 
     t.test(
-      `the backend request is cancelled without a warning if the browser disconnects during the response to ${of}`,
+      `the backend request is cancelled without a warning if the browser disconnects during the response to ${title}`,
       async (t) => {
-        const scene = await startScene(t)
-        const browser = browse(scene.url, routeKind.path, message).end(body)
-        const { response, closed } = await scene.arrival()
+        const setup = await setUp(t)
+        const browser = browse(setup.url, routeKind.path, message).end(body)
+        const { response, closed } = await setup.arrival()
         response.write('half')
         await once(await responseOf(browser), 'data')
 
@@ -89,56 +89,56 @@ forBothRouteKinds(t, 'a browser that disconnects', async (t, routeKind) => {
 
         await closed
         t.equal(response.writableFinished, false)
-        t.same(await scene.unexpectedLogs(), [])
+        t.same(await setup.unexpectedLogs(), [])
       }
     )
   }
 
-  for (const [of, framing] of [
+  for (const [title, framing] of [
     ['with a length', { 'content-length': '1000000' }],
     ['without a length', { 'transfer-encoding': 'chunked' }]
   ] as const) {
     t.test(
-      `the backend request is cancelled without a warning if the browser disconnects during an upload ${of}`,
+      `the backend request is cancelled without a warning if the browser disconnects during an upload ${title}`,
       async (t) => {
-        const scene = await startScene(t)
-        const browser = browse(scene.url, routeKind.upload, {
+        const setup = await setUp(t)
+        const browser = browse(setup.url, routeKind.upload, {
           method: 'POST',
           headers: { ...formHeaders(), ...framing }
         })
         browser.write('the first part')
-        const { request, closed } = await scene.arrival()
+        const { request, closed } = await setup.arrival()
         await once(request, 'data')
 
         browser.destroy()
 
         await closed
         t.equal(request.complete, false, 'the backend knows that it has not all of it')
-        t.same(await scene.unexpectedLogs(), [])
+        t.same(await setup.unexpectedLogs(), [])
       }
     )
 
-    t.test(`the backend request is cancelled if the browser half-closes during an upload ${of}`, async (t) => {
-      const scene = await startScene(t)
-      const browser = browse(scene.url, routeKind.upload, { method: 'POST', headers: { ...formHeaders(), ...framing } })
+    t.test(`the backend request is cancelled if the browser half-closes during an upload ${title}`, async (t) => {
+      const setup = await setUp(t)
+      const browser = browse(setup.url, routeKind.upload, { method: 'POST', headers: { ...formHeaders(), ...framing } })
       browser.write('the first part')
-      const { request, closed } = await scene.arrival()
+      const { request, closed } = await setup.arrival()
       await once(request, 'data')
 
       browser.socket?.end()
 
       await closed
       t.equal(request.complete, false)
-      t.same(await scene.unexpectedLogs(), [])
+      t.same(await setup.unexpectedLogs(), [])
     })
   }
 
   t.test('a queued request is not sent to the backend if the browser disconnects', async (t) => {
-    const scene = await startScene(t, { BACKEND_CONNECTIONS: '1' })
-    const first = scene.send(routeKind.path)
-    const { response } = await scene.arrival()
-    const request = once(scene.gateway.app.server, 'request')
-    const browser = browse(scene.url, routeKind.path).end()
+    const setup = await setUp(t, { BACKEND_CONNECTIONS: '1' })
+    const first = setup.send(routeKind.path)
+    const { response } = await setup.arrival()
+    const request = once(setup.gateway.app.server, 'request')
+    const browser = browse(setup.url, routeKind.path).end()
     const [, queued] = await request
 
     browser.destroy()
@@ -146,28 +146,28 @@ forBothRouteKinds(t, 'a browser that disconnects', async (t, routeKind) => {
     response.end('{}')
 
     t.equal((await first).status, 200)
-    t.same(await scene.unexpectedLogs(), [])
-    t.equal(scene.arrived, 1)
+    t.same(await setup.unexpectedLogs(), [])
+    t.equal(setup.arrived, 1)
   })
 
   t.test('pipelined requests are cancelled if the browser disconnects', async (t) => {
-    const scene = await startScene(t)
-    const browser = await openSocket(scene.url)
+    const setup = await setUp(t)
+    const browser = await openSocket(setup.url)
     browser.write(`GET ${routeKind.path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(3))
-    const arrivals = [await scene.arrival(), await scene.arrival(), await scene.arrival()]
+    const arrivals = [await setup.arrival(), await setup.arrival(), await setup.arrival()]
 
     browser.destroy()
 
     await Promise.all(arrivals.map(({ closed }) => closed))
-    t.same(await scene.unexpectedLogs(), [])
+    t.same(await setup.unexpectedLogs(), [])
   })
 
   t.test('a browser that disconnects does not affect requests of others', async (t) => {
-    const scene = await startScene(t)
-    const browser = browse(scene.url, routeKind.path).end()
-    const leaving = await scene.arrival()
-    const other = scene.send(routeKind.path)
-    const { response } = await scene.arrival()
+    const setup = await setUp(t)
+    const browser = browse(setup.url, routeKind.path).end()
+    const leaving = await setup.arrival()
+    const other = setup.send(routeKind.path)
+    const { response } = await setup.arrival()
 
     browser.destroy()
     await leaving.closed
@@ -177,15 +177,15 @@ forBothRouteKinds(t, 'a browser that disconnects', async (t, routeKind) => {
   })
 
   t.test('a browser that disconnects after its response causes no warning', async (t) => {
-    const scene = await startScene(t)
-    const browser = browse(scene.url, routeKind.path).end()
-    const { response } = await scene.arrival()
+    const setup = await setUp(t)
+    const browser = browse(setup.url, routeKind.path).end()
+    const { response } = await setup.arrival()
     response.end('{}')
     await once((await responseOf(browser)).resume(), 'end')
 
     browser.destroy()
 
     t.equal(response.writableFinished, true)
-    t.same(await scene.unexpectedLogs(), [])
+    t.same(await setup.unexpectedLogs(), [])
   })
 })

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { openSocket } from '../../helper/exact-http.js'
 import { browserHeaders, startGateway, type TestGateway } from '../../helper/gateway.js'
+import { required } from '../../helper/required.js'
 import { forBothRouteKinds, jsonHeaders, ZONE } from '../../helper/route-kinds.js'
 import { type RawBackend, type RawRequest, startRawBackend } from '../../helper/scripted-backend.js'
 
@@ -32,7 +33,7 @@ forBothRouteKinds(t, 'keep-alive connections to the backend', async (t, routeKin
     t.equal(reached.connections.length, 1)
   })
 
-  for (const [how, shut] of [
+  for (const [title, shut] of [
     ['closed', ({ socket }: RawRequest) => socket.end()],
     ['reset', ({ socket }: RawRequest) => socket.resetAndDestroy()]
   ] as const) {
@@ -40,7 +41,7 @@ forBothRouteKinds(t, 'keep-alive connections to the backend', async (t, routeKin
     const servesOnce = (request: RawRequest): unknown =>
       request.indexOnConnection === 0 ? served(request) : shut(request)
 
-    t.test(`a read is retried once if its reused connection is ${how}`, async (t) => {
+    t.test(`a read is retried once if its reused connection is ${title}`, async (t) => {
       const { send, reached } = await start(t, servesOnce)
       await send(`${routeKind.path}?first`)
 
@@ -56,7 +57,7 @@ forBothRouteKinds(t, 'keep-alive connections to the backend', async (t, routeKin
       { method: 'PUT', headers: jsonHeaders(), body: ZONE },
       { method: 'DELETE', headers: browserHeaders() }
     ]) {
-      t.test(`a ${change.method} is not retried if its reused connection is ${how}`, async (t) => {
+      t.test(`a ${change.method} is not retried if its reused connection is ${title}`, async (t) => {
         const { send, reached } = await start(t, servesOnce)
         t.equal((await send(`${routeKind.path}?first`, change)).status, 200)
 
@@ -67,7 +68,7 @@ forBothRouteKinds(t, 'keep-alive connections to the backend', async (t, routeKin
       })
     }
 
-    t.test(`a read is not retried a second time if both connections are ${how}`, async (t) => {
+    t.test(`a read is not retried a second time if both connections are ${title}`, async (t) => {
       const { send, reached } = await start(t, (request) => (request.index === 0 ? served(request) : shut(request)))
       await send(`${routeKind.path}?first`)
 
@@ -79,7 +80,7 @@ forBothRouteKinds(t, 'keep-alive connections to the backend', async (t, routeKin
       t.equal(await backendErrors(send), 1)
     })
 
-    t.test(`a read succeeds if its connection is ${how} before the request is written`, async (t) => {
+    t.test(`a read succeeds if its connection is ${title} before the request is written`, async (t) => {
       const { url, reached } = await start(t, served)
       const browser = await openSocket(url)
       const read = (query: string): boolean =>
@@ -89,7 +90,7 @@ forBothRouteKinds(t, 'keep-alive connections to the backend', async (t, routeKin
 
       // In one event loop turn, so that the gateway sees the request and the closed connection together.
       read('second')
-      shut(reached.requests[0] as RawRequest)
+      shut(required(reached.requests[0]))
 
       t.match(String((await once(browser, 'data'))[0]), /^HTTP\/1\.1 200 /)
       t.same(queries(reached), ['first', 'second'])
@@ -97,14 +98,14 @@ forBothRouteKinds(t, 'keep-alive connections to the backend', async (t, routeKin
       browser.destroy()
     })
 
-    t.test(`a read is not retried if a new connection is ${how}`, async (t) => {
+    t.test(`a read is not retried if a new connection is ${title}`, async (t) => {
       const { send, reached } = await start(t, shut)
 
       t.equal((await send(routeKind.path)).code, 'BACKEND_UNREACHABLE')
       t.equal(reached.requests.length, 1)
     })
 
-    t.test(`a read is not retried if its connection is ${how} during the response`, async (t) => {
+    t.test(`a read is not retried if its connection is ${title} during the response`, async (t) => {
       const { send, reached } = await start(t, (request) => {
         if (request.index === 0) served(request)
         else request.socket.write('HTTP/1.1 200 OK\r\nX-', () => shut(request))

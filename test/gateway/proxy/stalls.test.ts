@@ -12,15 +12,15 @@ const WINDOW_MS = 2000
 // A byte per second is enough in these tests.
 const RATE = { CLIENT_MIN_RATE: '1', CLIENT_RATE_WINDOW_MS: String(WINDOW_MS) }
 
-interface Scene extends TestGateway {
+interface Setup extends TestGateway {
   /** Resolves when no request is in flight. */
   idle(): Promise<void>
 }
 
-const startScene = async (
+const setUp = async (
   t: Test,
   listener: (request: IncomingMessage, response: ServerResponse) => void
-): Promise<Scene> => {
+): Promise<Setup> => {
   const url = await startHttpBackend(t, (request, response) => {
     request.on('error', () => undefined)
     listener(request, response)
@@ -51,37 +51,37 @@ const upload = (routeKind: RouteKind, length: number): string => {
 
 forBothRouteKinds(t, 'a stalled browser', async (t, routeKind) => {
   t.test('a browser that stalls during a response is disconnected, and its backend connection is freed', async (t) => {
-    const scene = await startScene(t, (_request, response) => pourForEver(response))
-    const browser = await openSocket(scene.url)
+    const setup = await setUp(t, (_request, response) => pourForEver(response))
+    const browser = await openSocket(setup.url)
     browser.pause()
     browser.write(`GET ${routeKind.path} HTTP/1.1\r\nHost: a\r\n\r\n`)
 
-    await once(scene.gateway.app.server, 'request')
-    await scene.idle()
+    await once(setup.gateway.app.server, 'request')
+    await setup.idle()
     browser.destroy()
   })
 
   t.test('a browser that stalls during a response before the end of its upload is disconnected', async (t) => {
-    const scene = await startScene(t, (request, response) => {
+    const setup = await setUp(t, (request, response) => {
       request.resume()
       pourForEver(response)
     })
-    const browser = await openSocket(scene.url)
+    const browser = await openSocket(setup.url)
     browser.pause()
     browser.write(upload(routeKind, 1000))
     browser.write('x'.repeat(500))
-    await once(scene.gateway.app.server, 'request')
+    await once(setup.gateway.app.server, 'request')
     // Until the response has stalled.
     await delay(WINDOW_MS / 4)
     browser.write('x'.repeat(500))
 
-    await scene.idle()
+    await setup.idle()
     browser.destroy()
   })
 
   t.test('a browser that stalls during its upload is rejected', async (t) => {
-    const scene = await startScene(t, (request) => request.resume())
-    const request = browse(scene.url, routeKind.upload, {
+    const setup = await setUp(t, (request) => request.resume())
+    const request = browse(setup.url, routeKind.upload, {
       method: 'POST',
       headers: { ...formHeaders(), 'content-length': '1000' }
     })
@@ -92,7 +92,7 @@ forBothRouteKinds(t, 'a stalled browser', async (t, routeKind) => {
     t.equal(response.statusCode, 408)
     t.equal(response.headers['x-gateway-error'], 'REQUEST_TIMEOUT')
     t.equal(response.headers.connection, 'close')
-    await scene.idle()
+    await setup.idle()
     request.destroy()
   })
 })
@@ -100,11 +100,11 @@ forBothRouteKinds(t, 'a stalled browser', async (t, routeKind) => {
 forBothRouteKinds(t, 'a slow browser', async (t, routeKind) => {
   t.test('a slow upload may exceed the window, even if the browser reads the response slowly', async (t) => {
     const parts = 16
-    const scene = await startScene(t, (request, response) => {
+    const setup = await setUp(t, (request, response) => {
       response.write(Buffer.alloc(16 * 1024 * 1024))
       request.resume().once('end', () => response.end('all of it'))
     })
-    const request = browse(scene.url, routeKind.upload, {
+    const request = browse(setup.url, routeKind.upload, {
       method: 'POST',
       headers: { ...formHeaders(), 'content-length': String(parts) }
     })

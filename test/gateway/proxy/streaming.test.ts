@@ -90,8 +90,8 @@ t.test('200 MB', { skip: process.platform !== 'linux' && 'memory is measured the
     }
 
     for (const path of UPLOADS) {
-      for (const [of, framing] of FRAMINGS) {
-        t.test(`an upload of 200 MB to ${path} ${of} arrives complete and is not buffered`, async (t) => {
+      for (const [title, framing] of FRAMINGS) {
+        t.test(`an upload of 200 MB to ${path} ${title} arrives complete and is not buffered`, async (t) => {
           read = Promise.resolve()
           const growth = await gateway.growthDuring(async () => {
             const [sent, response] = await transfer(path, framing)
@@ -103,7 +103,7 @@ t.test('200 MB', { skip: process.platform !== 'linux' && 'memory is measured the
           t.ok(growth < GROWTH_BYTES, `${growth} bytes`)
         })
 
-        t.test(`an upload of 200 MB to ${path} ${of} is not buffered for a slow backend`, async (t) => {
+        t.test(`an upload of 200 MB to ${path} ${title} is not buffered for a slow backend`, async (t) => {
           let goOn = (): void => undefined
           read = new Promise((resolve) => {
             goOn = resolve

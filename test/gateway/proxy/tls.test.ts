@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
+import { portOf } from '../../helper/address.js'
 import { API_SECRET, startGateway } from '../../helper/gateway.js'
 import { send } from '../../helper/http.js'
 import { startProgram } from '../../helper/program.js'
@@ -37,7 +37,7 @@ const startTlsBackend = async (t: Test, name: string): Promise<TlsBackend> => {
     server.closeAllConnections()
     server.close()
   })
-  return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, certificate, requests }
+  return { url: `https://127.0.0.1:${portOf(server)}`, certificate, requests }
 }
 
 /** A separate process, because Node.js reads these variables at startup. */

@@ -64,11 +64,11 @@ forBothRouteKinds(t, 'an upload over the limit', async (t, routeKind) => {
     request.destroy()
   })
 
-  for (const [of, framing] of [
+  for (const [title, framing] of [
     ['with a length', { 'content-length': String(64 * 1024) }],
     ['without a length', { 'transfer-encoding': 'chunked' }]
   ] as const) {
-    t.test(`an upload of exactly the limit is accepted, ${of}`, async (t) => {
+    t.test(`an upload of exactly the limit is accepted, ${title}`, async (t) => {
       const { url } = await start(t, async (request, response) => response.end(await hashOf(request)))
       const request = upload(url, routeKind.upload, framing)
       const body = block.subarray(0, 64 * 1024)
@@ -85,11 +85,11 @@ forBothRouteKinds(t, 'an upload over the limit', async (t, routeKind) => {
 
 forBothRouteKinds(t, 'a backend that responds during an upload', async (t, routeKind) => {
   for (const status of [401, 413]) {
-    for (const [of, framing] of [
+    for (const [title, framing] of [
       ['with a length', { 'content-length': String(20 * MIB) }],
       ['without a length', { 'transfer-encoding': 'chunked' }]
     ] as const) {
-      t.test(`a response with ${status} during an upload reaches the browser, ${of}`, async (t) => {
+      t.test(`a response with ${status} during an upload reaches the browser, ${title}`, async (t) => {
         const backendUrl = await startHttpBackend(t, (request, response) => {
           // After the first bytes, without reading the rest.
           request.once('data', () => {
@@ -138,7 +138,7 @@ forBothRouteKinds(t, 'a backend that fails during an upload', async (t, routeKin
   // In parallel, because these tests mostly wait.
   t.jobs = 8
 
-  for (const [of, framing] of [
+  for (const [title, framing] of [
     ['with a length', { 'content-length': String(20 * MIB) }],
     ['without a length', { 'transfer-encoding': 'chunked' }]
   ] as const) {
@@ -156,7 +156,7 @@ forBothRouteKinds(t, 'a backend that fails during an upload', async (t, routeKin
       return response
     }
 
-    t.test(`an upload gets 502 if the backend closes the connection, ${of}`, { buffered: true }, async (t) => {
+    t.test(`an upload gets 502 if the backend closes the connection, ${title}`, { buffered: true }, async (t) => {
       // One block only: writing to a connection that the gateway has closed would be an error of its own at the client.
       const response = await uploadTo(
         t,
@@ -169,7 +169,7 @@ forBothRouteKinds(t, 'a backend that fails during an upload', async (t, routeKin
       t.same(response.header('connection'), ['close'], 'the rest is not read, so the connection is closed')
     })
 
-    t.test(`an upload gets 504 if the backend stops reading, ${of}`, { buffered: true }, async (t) => {
+    t.test(`an upload gets 504 if the backend stops reading, ${title}`, { buffered: true }, async (t) => {
       const response = await uploadTo(
         t,
         () => undefined,
@@ -181,7 +181,7 @@ forBothRouteKinds(t, 'a backend that fails during an upload', async (t, routeKin
       t.same(response.header('connection'), ['close'])
     })
 
-    t.test(`a slow upload does not time out as a backend error, ${of}`, { buffered: true }, async (t) => {
+    t.test(`a slow upload does not time out as a backend error, ${title}`, { buffered: true }, async (t) => {
       const backendUrl = await startHttpBackend(t, async (request, response) => response.end(await hashOf(request)))
       const { url } = await startGateway(t, { env: { BACKEND_URL: backendUrl, BACKEND_TIMEOUT_MS: '100' } })
       const parts = Array.from({ length: 10 }, (_, index) => block.subarray(index, index + 1000))

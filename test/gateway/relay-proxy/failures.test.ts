@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
+import { urlOf } from '../../helper/address.js'
 import { eventually } from '../../helper/eventually.js'
 import { browse, openSocket, responseOf } from '../../helper/exact-http.js'
 import { freePort } from '../../helper/free-port.js'
@@ -62,7 +63,7 @@ const startSilentServer = async (t: Test): Promise<{ url: string; sockets: Socke
     for (const socket of sockets) socket.destroy()
     server.close()
   })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, sockets }
+  return { url: urlOf(server), sockets }
 }
 
 t.test('a hung relay is 504 RELAY_TIMEOUT, and the connections are released', async (t) => {
@@ -87,7 +88,7 @@ const startFakeRelay = async (t: Test, handleUpgrade: (ws: WebSocket) => void) =
     server.closeAllConnections()
     server.close()
   })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return urlOf(server)
 }
 
 t.test('the client reconnects after its connection to the relay was cut', async (t) => {
@@ -197,7 +198,7 @@ t.test('messages that a browser sends before the relay has accepted are bounded 
     server.close()
   })
   const gateway = await startGateway(t, {
-    env: { RELAY_UPSTREAM: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+    env: { RELAY_UPSTREAM: urlOf(server) }
   })
   const warnings: string[] = []
   const warn = ({ name }: Error): number => warnings.push(name)

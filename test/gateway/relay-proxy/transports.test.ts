@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
+import { urlOf } from '../../helper/address.js'
 import { eventually } from '../../helper/eventually.js'
 import { browse, responseOf } from '../../helper/exact-http.js'
 import { startGateway, type TestGateway } from '../../helper/gateway.js'
@@ -83,7 +83,7 @@ const startRecorder = async (t: Test) => {
     server.closeAllConnections()
     server.close()
   })
-  return { requests, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  return { requests, url: urlOf(server) }
 }
 
 const BROWSER = {

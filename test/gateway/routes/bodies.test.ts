@@ -1,10 +1,11 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
+import { urlOf } from '../../helper/address.js'
 import { browserHeaders, startGateway, type TestGateway } from '../../helper/gateway.js'
 import type { HttpResponse, Message } from '../../helper/http.js'
+import { detailsOf } from '../../helper/http.js'
 
 const LIMIT = 1024 * 1024
 
@@ -27,30 +28,27 @@ const sendRequest = (path: string, message: Message, gateway: TestGateway = shar
 const createZone = (body: string | Buffer, headers: Readonly<Record<string, string>> = {}): Promise<HttpResponse> =>
   sendRequest('/api/zones', { headers: { ...signedIn, ...headers }, body })
 
-const isRejected = (t: Test, response: HttpResponse, status: number, code: string, gateway = shared): void => {
+const assertRejected = (t: Test, response: HttpResponse, status: number, code: string, gateway = shared): void => {
   t.equal(response.status, status)
   t.equal(response.code, code)
   t.same(gateway.backend.requests, [], 'nothing reached the backend')
 }
 
-const faultsIn = (response: HttpResponse) => response.json().error.details as { path: string; message: string }[]
-
 t.test('the backend gets the validated value', async (t) => {
-  // [title, sent text, expected value]
-  const CASES: readonly (readonly [of: string, sent: string, meaning: unknown])[] = [
+  const CASES: readonly (readonly [name: string, sent: string, value: object])[] = [
     ['with spaces', '{ "name" : "a" , "x" : [ 1 , 2 ] }', { name: 'a', x: [1, 2] }],
     ['over several lines', '\r\n{\n\t"name": "a"\n}\n', { name: 'a' }],
-    ['with escapes that are not needed', '{"n\\u0061me":"\\u0061\\/b"}', { name: 'a/b' }],
+    ['with unnecessary escapes', '{"n\\u0061me":"\\u0061\\/b"}', { name: 'a/b' }],
     [
-      'with letters of all kinds',
+      'with characters of many scripts',
       '{"name":"é ж 鍵 🔑 \u2028","ключ 🔑":1}',
       { name: 'é ж 鍵 🔑 \u2028', 'ключ 🔑': 1 }
     ],
-    ['with escapes that are', '{"name":"\\u0000\\n\\"\\\\"}', { name: '\0\n"\\' }],
-    ['with half a character', '{"name":"\\ud83d","\\udd11":1}', { name: '\ud83d', '\udd11': 1 }],
-    ['with a key that is empty', '{"name":"a","":1}', { name: 'a', '': 1 }],
+    ['with necessary escapes', '{"name":"\\u0000\\n\\"\\\\"}', { name: '\0\n"\\' }],
+    ['with lone surrogates', '{"name":"\\ud83d","\\udd11":1}', { name: '\ud83d', '\udd11': 1 }],
+    ['with an empty key', '{"name":"a","":1}', { name: 'a', '': 1 }],
     [
-      'with keys that objects have by birth',
+      'with keys that are properties of every object',
       '{"name":"a","toString":1,"toJSON":"x","constructor":2}',
       { name: 'a', toString: 1, toJSON: 'x', constructor: 2 }
     ],
@@ -60,40 +58,40 @@ t.test('the backend gets the validated value', async (t) => {
       '{"name":"a","capacity":1.2E1,"x":1.50,"y":-0.0}',
       { name: 'a', capacity: 12, x: 1.5, y: 0 }
     ],
-    ['with null where it may stand', '{"name":"a","capacity":null}', { name: 'a', capacity: null }],
+    ['with a null that the schema allows', '{"name":"a","capacity":null}', { name: 'a', capacity: null }],
     ['with a byte order mark', '\ufeff{"name":"a"}', { name: 'a' }],
     ['with a key twice', '{"name":"first","name":"last"}', { name: 'last' }],
     ['with a key twice, once escaped', '{"name":"first","n\\u0061me":"last"}', { name: 'last' }],
-    ['with a key twice, of which the wrong one is not kept', '{"name":5,"name":"last"}', { name: 'last' }]
+    ['with a key twice, of which the last is valid', '{"name":5,"name":"last"}', { name: 'last' }]
   ]
-  for (const [of, sent, meaning] of CASES) {
-    t.test(of, async (t) => {
+  for (const [name, sent, value] of CASES) {
+    t.test(`a body ${name} is forwarded as its value`, async (t) => {
       const response = await createZone(sent)
 
       t.equal(response.status, 200)
       const [request] = shared.backend.requests
-      t.same(JSON.parse(request?.body ?? ''), meaning)
+      t.same(JSON.parse(request?.body ?? ''), value)
       t.equal(request?.body, JSON.stringify(JSON.parse(request?.body ?? '')), 'and can be read in one way only')
       t.equal(request?.headers['content-length'], String(Buffer.byteLength(request?.body ?? '')))
     })
 
-    t.test(`${of}, at a login`, async (t) => {
+    t.test(`a login with a body ${name} is forwarded as its value`, async (t) => {
       const password = `{"password":"p",${sent.slice(sent.indexOf('{') + 1)}`
 
       const response = await sendRequest('/api/auth/login', { headers: json, body: password })
 
       t.equal(response.status, 200)
-      t.same(JSON.parse(shared.backend.requests[0]?.body ?? ''), { password: 'p', ...(meaning as object) })
+      t.same(JSON.parse(shared.backend.requests[0]?.body ?? ''), { password: 'p', ...value })
     })
   }
 
-  t.test('a body with a duplicate key', async (t) => {
+  t.test('a body is rejected if the last of two duplicate keys has the wrong type', async (t) => {
     const response = await createZone('{"name":"first","name":5}')
 
-    isRejected(t, response, 400, 'VALIDATION_FAILED')
+    assertRejected(t, response, 400, 'VALIDATION_FAILED')
   })
 
-  t.test('a chunked body', async (t) => {
+  t.test('a chunked body is forwarded with its length', async (t) => {
     const response = await createZone('{"name":"aé🔑"}', { 'transfer-encoding': 'chunked' })
 
     t.equal(response.status, 200)
@@ -101,7 +99,7 @@ t.test('the backend gets the validated value', async (t) => {
     t.equal(shared.backend.requests[0]?.headers['transfer-encoding'], undefined)
   })
 
-  t.test('a body with a thousand nested lists', async (t) => {
+  t.test('a body with a thousand nested lists is forwarded', async (t) => {
     const body = `{"name":"a","x":${'['.repeat(1000)}${']'.repeat(1000)}}`
 
     const response = await createZone(body)
@@ -110,7 +108,7 @@ t.test('the backend gets the validated value', async (t) => {
     t.equal(shared.backend.requests[0]?.body, body)
   })
 
-  t.test('a body without defaults of the schema', async (t) => {
+  t.test('no defaults are added to a body', async (t) => {
     const response = await sendRequest('/api/users/7/reset-password', { headers: signedIn, body: '{}' })
 
     t.equal(response.status, 200)
@@ -137,7 +135,7 @@ t.test('a number', async (t) => {
     '-1E+400',
     '0.1e310'
   ]
-  const PLACES: readonly (readonly [string, (number: string) => string])[] = [
+  const POSITIONS: readonly (readonly [string, (number: string) => string])[] = [
     ['in a field that we know', (number) => `{"name":"a","capacity":${number}}`],
     ['in a field that we do not know', (number) => `{"name":"a","x":${number}}`],
     ['deep inside', (number) => `{"name":"a","metadata":{"list":[0,{"x":[${number}]}]}}`],
@@ -145,12 +143,12 @@ t.test('a number', async (t) => {
     ['after a text with a quote in it', (number) => `{"name":"\\"","x":${number}}`]
   ]
   for (const number of REJECTED) {
-    for (const [where, bodyWith] of PLACES) {
-      t.test(`a number that a double cannot represent is rejected ${where}: ${number.slice(0, 24)}`, async (t) => {
+    for (const [position, bodyWith] of POSITIONS) {
+      t.test(`a number that a double cannot represent is rejected ${position}: ${number.slice(0, 24)}`, async (t) => {
         const response = await createZone(bodyWith(number))
 
-        isRejected(t, response, 400, 'VALIDATION_FAILED')
-        t.equal(faultsIn(response).length, 1)
+        assertRejected(t, response, 400, 'VALIDATION_FAILED')
+        t.equal(detailsOf(response).length, 1)
       })
     }
   }
@@ -188,7 +186,7 @@ t.test('a number', async (t) => {
 })
 
 t.test('values are not coerced', async (t) => {
-  const CASES: readonly (readonly [of: string, path: string, body: unknown, fault: string])[] = [
+  const CASES: readonly (readonly [title: string, path: string, body: unknown, field: string])[] = [
     ['a text with digits for an integer', '/api/zones', { name: 'a', capacity: '5' }, '/capacity'],
     ['a text with digits for a number', '/api/zones', { name: 'a', radius: '5.5' }, '/radius'],
     ['a fraction for an integer', '/api/zones', { name: 'a', capacity: 5.5 }, '/capacity'],
@@ -196,27 +194,27 @@ t.test('values are not coerced', async (t) => {
     ['null for a text', '/api/zones', { name: null }, '/name'],
     ['false for a text', '/api/zones', { name: false }, '/name'],
     ['an empty text for a name', '/api/zones', { name: '' }, '/name'],
-    ['a list of one for its entry', '/api/zones', { name: ['a'] }, '/name'],
+    ['a list with one text for a text', '/api/zones', { name: ['a'] }, '/name'],
     ['an object for a text', '/api/zones', { name: { toString: 'a' } }, '/name'],
     ['a text for true', '/api/zones', { name: 'a', isExit: 'true' }, '/isExit'],
-    ['one for true', '/api/zones', { name: 'a', isExit: 1 }, '/isExit'],
-    ['zero for false', '/api/zones', { name: 'a', isExit: 0 }, '/isExit'],
-    ['an empty text for null', '/api/zones', { name: 'a', capacity: '' }, '/capacity'],
+    ['1 for true', '/api/zones', { name: 'a', isExit: 1 }, '/isExit'],
+    ['0 for false', '/api/zones', { name: 'a', isExit: 0 }, '/isExit'],
+    ['an empty text for a number or null', '/api/zones', { name: 'a', capacity: '' }, '/capacity'],
     ['a text for an object', '/api/zones', { name: 'a', metadata: '{}' }, '/metadata'],
     ['a list for an object', '/api/zones', { name: 'a', metadata: [] }, '/metadata'],
-    ['an entry for a list of one', '/api/assets', { name: 'a', tags: 'x' }, '/tags'],
+    ['a text for a list', '/api/assets', { name: 'a', tags: 'x' }, '/tags'],
     ['a text with digits inside a list', '/api/zones', { name: 'a', polygon: [{ x: '1', y: 2 }] }, '/polygon'],
     ['an id for a list of ids', '/api/personnel/bulk-activate', { ids: 7 }, '/ids'],
-    ['no ids for some', '/api/personnel/bulk-activate', { ids: [] }, '/ids']
+    ['an empty list of ids', '/api/personnel/bulk-activate', { ids: [] }, '/ids']
   ]
-  for (const [of, path, body, fault] of CASES) {
-    t.test(of, async (t) => {
+  for (const [title, path, body, field] of CASES) {
+    t.test(`a body with ${title} is rejected`, async (t) => {
       const response = await sendRequest(path, { headers: signedIn, body: JSON.stringify(body) })
 
-      isRejected(t, response, 400, 'VALIDATION_FAILED')
+      assertRejected(t, response, 400, 'VALIDATION_FAILED')
       t.same(
-        faultsIn(response).map(({ path }) => path),
-        [fault]
+        detailsOf(response).map(({ path }) => path),
+        [field]
       )
     })
   }
@@ -224,7 +222,7 @@ t.test('values are not coerced', async (t) => {
 
 t.test('a deeply nested body', async (t) => {
   const deep = (open: string, close: string, count: number) => `${open.repeat(count)}1${close.repeat(count)}`
-  const CASES: readonly (readonly [of: string, path: string, body: string, code: string])[] = [
+  const CASES: readonly (readonly [title: string, path: string, body: string, code: string])[] = [
     ['lists in an unknown field', '/api/zones', `{"name":"a","x":${deep('[', ']', 500_000)}}`, 'VALIDATION_FAILED'],
     [
       'lists in a known one',
@@ -245,11 +243,11 @@ t.test('a deeply nested body', async (t) => {
     ['a note that is not needed', '/api/users/7/unlock', `{"x":${deep('[', ']', 500_000)}}`, 'VALIDATION_FAILED'],
     ['a sign-in', '/api/auth/login', `{"password":"p","x":${deep('[', ']', 500_000)}}`, 'VALIDATION_FAILED']
   ]
-  for (const [of, path, body, code] of CASES) {
-    t.test(`a deeply nested body is rejected: ${of}`, async (t) => {
+  for (const [title, path, body, code] of CASES) {
+    t.test(`a deeply nested body is rejected: ${title}`, async (t) => {
       t.ok(body.length <= LIMIT, 'it is not too long')
 
-      isRejected(t, await sendRequest(path, { headers: signedIn, body }), 400, code)
+      assertRejected(t, await sendRequest(path, { headers: signedIn, body }), 400, code)
     })
   }
 })
@@ -259,7 +257,7 @@ t.test('a body with many quotes', async (t) => {
 
   // A regular expression that matches pairs of quotes would have quadratic cost here and exceed the test timeout.
   t.test('a body with unbalanced quotes is rejected', async (t) => {
-    isRejected(t, await createZone(`${digits}"${'\\"'.repeat(500_000)}`), 400, 'MALFORMED_BODY')
+    assertRejected(t, await createZone(`${digits}"${'\\"'.repeat(500_000)}`), 400, 'MALFORMED_BODY')
   })
 
   t.test('a body with many escaped quotes is forwarded', async (t) => {
@@ -285,17 +283,17 @@ t.test('BODY_LIMIT', async (t) => {
   const bodyOf = (bytes: number) => '{"password":"","name":"é"}'.replace('""', `"${'x'.repeat(bytes - 27)}"`)
 
   for (const path of ['/api/zones', '/api/auth/login']) {
-    for (const [of, headers] of [
+    for (const [title, headers] of [
       ['with a length', {}],
       ['without a length', { 'transfer-encoding': 'chunked' }]
     ] as const) {
-      t.test(`a body one byte over BODY_LIMIT is rejected ${of}: ${path}`, async (t) => {
+      t.test(`a body one byte over BODY_LIMIT is rejected ${title}: ${path}`, async (t) => {
         const response = await sendRequest(path, { headers: { ...signedIn, ...headers }, body: bodyOf(1025) }, gateway)
 
-        isRejected(t, response, 413, 'BODY_TOO_LARGE', gateway)
+        assertRejected(t, response, 413, 'BODY_TOO_LARGE', gateway)
       })
 
-      t.test(`a body of exactly BODY_LIMIT is forwarded ${of}: ${path}`, async (t) => {
+      t.test(`a body of exactly BODY_LIMIT is forwarded ${title}: ${path}`, async (t) => {
         const response = await sendRequest(path, { headers: { ...signedIn, ...headers }, body: bodyOf(1024) }, gateway)
 
         t.equal(Buffer.byteLength(bodyOf(1024)), 1024)
@@ -311,7 +309,7 @@ t.test('UPLOAD_LIMIT', async (t) => {
     const server = createServer((request) => request.on('error', () => undefined).resume())
     await once(server.listen(0, '127.0.0.1'), 'listening')
     t.teardown(() => server.close())
-    const BACKEND_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const BACKEND_URL = urlOf(server)
     const gateway = await startGateway(t, { env: { UPLOAD_LIMIT: '1KiB', BACKEND_URL } })
     let whole = false
     server.on('request', (request) => request.on('end', () => (whole = true)))
@@ -335,7 +333,7 @@ t.test('UPLOAD_LIMIT', async (t) => {
 t.test('a content type', async (t) => {
   const body = '{"name":"a"}'
 
-  const REJECTED: readonly (readonly [of: string, headers: Record<string, string>, body?: string | Buffer])[] = [
+  const REJECTED: readonly (readonly [title: string, headers: Record<string, string>, body?: string | Buffer])[] = [
     ['of plain text', { 'content-type': 'text/plain' }],
     ['of a form', { 'content-type': 'application/x-www-form-urlencoded' }],
     ['of a form with files', { 'content-type': 'multipart/form-data; boundary=x' }],
@@ -359,9 +357,9 @@ t.test('a content type', async (t) => {
     ['that claims to be packed', { 'content-encoding': 'br' }],
     ['that is packed twice', { 'content-encoding': 'identity, gzip' }, gzipSync(body)]
   ]
-  for (const [of, headers, bytes = body] of REJECTED) {
-    t.test(`the content type is rejected: ${of}`, async (t) => {
-      isRejected(t, await createZone(bytes, headers), 415, 'UNSUPPORTED_MEDIA_TYPE')
+  for (const [title, headers, bytes = body] of REJECTED) {
+    t.test(`the content type is rejected: ${title}`, async (t) => {
+      assertRejected(t, await createZone(bytes, headers), 415, 'UNSUPPORTED_MEDIA_TYPE')
     })
   }
 
@@ -392,7 +390,7 @@ t.test('a content type', async (t) => {
 })
 
 t.test('invalid UTF-8', async (t) => {
-  const BYTES: readonly (readonly [of: string, bytes: readonly number[]])[] = [
+  const BYTES: readonly (readonly [title: string, bytes: readonly number[]])[] = [
     ['a byte that never occurs', [0xff]],
     ['a letter of Latin-1', [0xe9]],
     ['a character that breaks off', [0xf0, 0x9f, 0x94]],
@@ -403,16 +401,16 @@ t.test('invalid UTF-8', async (t) => {
   const around = (before: string, bytes: readonly number[], after: string) =>
     Buffer.concat([Buffer.from(before), Buffer.from(bytes), Buffer.from(after)])
 
-  for (const [of, bytes] of BYTES) {
+  for (const [title, bytes] of BYTES) {
     for (const framing of [{}, { 'transfer-encoding': 'chunked' }]) {
-      const how = 'transfer-encoding' in framing ? ', without a length' : ''
-      t.test(`invalid UTF-8 in a value is rejected: ${of}${how}`, async (t) => {
-        isRejected(t, await createZone(around('{"name":"', bytes, '"}'), framing), 400, 'MALFORMED_BODY')
+      const suffix = 'transfer-encoding' in framing ? ', without a length' : ''
+      t.test(`invalid UTF-8 in a value is rejected: ${title}${suffix}`, async (t) => {
+        assertRejected(t, await createZone(around('{"name":"', bytes, '"}'), framing), 400, 'MALFORMED_BODY')
       })
     }
 
-    t.test(`invalid UTF-8 in a key is rejected: ${of}`, async (t) => {
-      isRejected(t, await createZone(around('{"name":"a","', bytes, '":1}')), 400, 'MALFORMED_BODY')
+    t.test(`invalid UTF-8 in a key is rejected: ${title}`, async (t) => {
+      assertRejected(t, await createZone(around('{"name":"a","', bytes, '":1}')), 400, 'MALFORMED_BODY')
     })
   }
 })
@@ -428,13 +426,13 @@ t.test('an action with an optional body', async (t) => {
     ['DELETE', '/api/personnel/7/photo']
   ]
   for (const [method, path] of ACTIONS) {
-    for (const [of, message] of [
+    for (const [title, message] of [
       ['nothing', { headers: browserHeaders() }],
       ['nothing, which it calls JSON', { headers: signedIn }],
       ['nothing, of length zero', { headers: signedIn, body: '' }],
       ['nothing, in no pieces', { headers: { ...signedIn, 'transfer-encoding': 'chunked' }, body: '' }]
     ] as const) {
-      t.test(`an action accepts ${of}: ${method} ${path}`, async (t) => {
+      t.test(`an action accepts ${title}: ${method} ${path}`, async (t) => {
         const response = await sendRequest(path, { method, ...message })
 
         t.equal(response.status, 200)
@@ -447,7 +445,7 @@ t.test('an action with an optional body', async (t) => {
       t.match(shared.backend.requests, [{ method, url: path, body: '{}' }])
     })
 
-    for (const [of, body, code] of [
+    for (const [title, body, code] of [
       ['null', 'null', 'VALIDATION_FAILED'],
       ['spaces', ' \r\n\t', 'MALFORMED_BODY'],
       ['a lone byte order mark', '\ufeff', 'MALFORMED_BODY'],
@@ -456,8 +454,8 @@ t.test('an action with an optional body', async (t) => {
       ['zero', '0', 'VALIDATION_FAILED'],
       ['an empty text', '""', 'VALIDATION_FAILED']
     ] as const) {
-      t.test(`an action rejects ${of}: ${method} ${path}`, async (t) => {
-        isRejected(t, await sendRequest(path, { method, headers: signedIn, body }), 400, code)
+      t.test(`an action rejects ${title}: ${method} ${path}`, async (t) => {
+        assertRejected(t, await sendRequest(path, { method, headers: signedIn, body }), 400, code)
       })
     }
   }
@@ -465,7 +463,7 @@ t.test('an action with an optional body', async (t) => {
 
 t.test('an update without fields is rejected', async (t) => {
   for (const path of ['/api/zones/7', '/api/battery/thresholds', '/api/mgmt/settings/ble']) {
-    isRejected(t, await sendRequest(path, { method: 'PUT', headers: signedIn, body: '{}' }), 400, 'VALIDATION_FAILED')
+    assertRejected(t, await sendRequest(path, { method: 'PUT', headers: signedIn, body: '{}' }), 400, 'VALIDATION_FAILED')
   }
 })
 
@@ -485,14 +483,14 @@ t.test('field errors', async (t) => {
   t.test('every invalid field is reported', async (t) => {
     const response = await createZone(`{"name":"","capacity":"${SECRET}","isExit":[],"center":{"x":1}}`)
 
-    isRejected(t, response, 400, 'VALIDATION_FAILED')
+    assertRejected(t, response, 400, 'VALIDATION_FAILED')
     t.same(
-      faultsIn(response)
+      detailsOf(response)
         .map(({ path }) => path)
         .toSorted(),
       ['/capacity', '/center', '/isExit', '/name']
     )
-    for (const { message, ...rest } of faultsIn(response)) {
+    for (const { message, ...rest } of detailsOf(response)) {
       t.match(message, /^[a-z]/)
       t.same(Object.keys(rest), ['path'])
     }
@@ -506,14 +504,14 @@ t.test('field errors', async (t) => {
       body: JSON.stringify({ ids })
     })
 
-    isRejected(t, response, 400, 'VALIDATION_FAILED')
+    assertRejected(t, response, 400, 'VALIDATION_FAILED')
     t.same(
-      faultsIn(response).map(({ path }) => path),
+      detailsOf(response).map(({ path }) => path),
       Array.from({ length: 20 }, (_, index) => `/ids/${index}`)
     )
   })
 
-  const BODIES: readonly (readonly [of: string, path: string, body: string])[] = [
+  const BODIES: readonly (readonly [title: string, path: string, body: string])[] = [
     ['a value of a wrong type', '/api/zones', `{"name":"a","capacity":"${SECRET}"}`],
     ['a value that is too long', '/api/zones', `{"name":"${SECRET.repeat(100)}"}`],
     ['a value that a pattern refuses', '/api/users', `{"email":"${SECRET}"}`],
@@ -527,8 +525,8 @@ t.test('field errors', async (t) => {
     ['a number that is too large', '/api/auth/login', `{"password":"${SECRET}","x":77777777777777777777}`],
     ['a field that only the server may send', '/api/auth/login', `{"password":"${SECRET}","groups":["${SECRET}"]}`]
   ]
-  for (const [of, path, body] of BODIES) {
-    t.test(`field errors and log do not contain the sent value: ${of}`, async (t) => {
+  for (const [title, path, body] of BODIES) {
+    t.test(`field errors and log do not contain the sent value: ${title}`, async (t) => {
       shared.logs.length = 0
 
       const response = await sendRequest(path, { headers: signedIn, body })
@@ -550,9 +548,9 @@ t.test('a login with a field that only the gateway may send', async (t) => {
 
           const response = await sendRequest(path, { headers: json, body })
 
-          isRejected(t, response, 400, 'VALIDATION_FAILED')
+          assertRejected(t, response, 400, 'VALIDATION_FAILED')
           t.same(
-            faultsIn(response).map(({ path }) => path),
+            detailsOf(response).map(({ path }) => path),
             [`/${field}`]
           )
         })
@@ -562,7 +560,7 @@ t.test('a login with a field that only the gateway may send', async (t) => {
         const escaped = `\\u${field.charCodeAt(0).toString(16).padStart(4, '0')}${field.slice(1)}`
         const body = `{"email":"ada@example.com","password":"x","${escaped}":true}`
 
-        isRejected(t, await sendRequest(path, { headers: json, body }), 400, 'VALIDATION_FAILED')
+        assertRejected(t, await sendRequest(path, { headers: json, body }), 400, 'VALIDATION_FAILED')
       })
     }
 
@@ -571,9 +569,9 @@ t.test('a login with a field that only the gateway may send', async (t) => {
 
       const response = await sendRequest(path, { headers: json, body })
 
-      isRejected(t, response, 400, 'VALIDATION_FAILED')
+      assertRejected(t, response, 400, 'VALIDATION_FAILED')
       t.same(
-        faultsIn(response)
+        detailsOf(response)
           .map(({ path }) => path)
           .toSorted(),
         ['/groups', '/okta', '/password']

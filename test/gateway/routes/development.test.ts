@@ -27,8 +27,8 @@ for (const prefix of PREFIXES) {
       ['text', '"ada"'],
       ['nothing', '']
     ]
-    for (const [what, body, email = STUB.email] of credentials) {
-      t.test(`POST ${path} accepts ${what} as credentials`, async (t) => {
+    for (const [title, body, email = STUB.email] of credentials) {
+      t.test(`POST ${path} accepts ${title} as credentials`, async (t) => {
         const response = await send(path, { method: 'POST', headers: json, body })
         t.equal(response.status, 200)
         const { success, data } = JSON.parse(response.body)
@@ -44,8 +44,8 @@ for (const prefix of PREFIXES) {
       ['a name and a password', 'username=ada&password=x'],
       ['nothing', '']
     ]
-    for (const [what, body, email = STUB.email] of forms) {
-      t.test(`POST ${path} accepts a form with ${what} as credentials`, async (t) => {
+    for (const [title, body, email = STUB.email] of forms) {
+      t.test(`POST ${path} accepts a form with ${title} as credentials`, async (t) => {
         const headers = { 'content-type': 'application/x-www-form-urlencoded' }
         const response = await send(path, { method: 'POST', headers, body })
         t.equal(response.status, 200)
@@ -86,8 +86,8 @@ for (const prefix of PREFIXES) {
       ['the token is the text null', { cookie: 'auth_token=null' }],
       ['the token is in a header', { authorization: `Bearer ${tokenOf('operator')}` }]
     ]
-    for (const [why, headers] of UNAUTHENTICATED) {
-      t.test(`GET ${prefix}/dev-user returns the stub user where ${why}`, async (t) => {
+    for (const [title, headers] of UNAUTHENTICATED) {
+      t.test(`GET ${prefix}/dev-user returns the stub user where ${title}`, async (t) => {
         const response = await send(`${prefix}/dev-user`, { headers })
         t.equal(response.status, 200)
         t.strictSame(JSON.parse(response.body), { success: true, data: STUB })

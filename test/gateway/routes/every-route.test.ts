@@ -5,7 +5,9 @@ import { routeTables } from '../../../src/gateway/routes/index.js'
 import type { RouteDeclaration } from '../../../src/gateway/routes/tables/declare.js'
 import { browserHeaders, startGateway, tokenOf } from '../../helper/gateway.js'
 import type { HttpResponse, Message } from '../../helper/http.js'
+import { detailsOf } from '../../helper/http.js'
 import type { RecordedRequest } from '../../helper/recording-backend.js'
+import { propertiesOf, requiredOf, typesOf } from '../../helper/schema.js'
 
 // Tests every declared route through one listening gateway. The expectations come from the route tables, so that new
 // routes are tested automatically.
@@ -183,7 +185,7 @@ t.test('every mutation without a token', async (t) => {
 })
 
 interface RejectedCase {
-  readonly of: string
+  readonly title: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
   readonly status: number
@@ -197,30 +199,24 @@ const invalid = { headers: json, status: 400, code: 'VALIDATION_FAILED' }
 const unsupported = { status: 415, code: 'UNSUPPORTED_MEDIA_TYPE' }
 
 const NEVER_JSON: readonly RejectedCase[] = [
-  { of: 'JSON that breaks off', ...malformed, body: '{"name":' },
-  { of: 'JSON with something after it', ...malformed, body: '{} {}' },
-  { of: 'a prototype', ...malformed, body: '{"__proto__":{"isAdmin":true}}' },
-  { of: 'a prototype in other letters', ...malformed, body: '{"a":{"__pr\\u006fto__":1}}' },
-  { of: 'a prototype of the constructor', ...malformed, body: '{"constructor":{"prototype":{"isAdmin":true}}}' },
-  { of: 'a list', ...invalid, body: '[]', faults: [''] },
-  { of: 'a text', ...invalid, body: '"text"', faults: [''] },
-  { of: 'a number', ...invalid, body: '7', faults: [''] },
-  { of: 'null', ...invalid, body: 'null', faults: [''] },
-  { of: 'a form', ...unsupported, headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'name=x' },
-  { of: 'JSON that calls itself text', ...unsupported, headers: { 'content-type': 'text/plain' }, body: '{}' },
-  { of: 'JSON that does not say so', ...unsupported, headers: {}, body: '{}' }
+  { title: 'JSON that breaks off', ...malformed, body: '{"name":' },
+  { title: 'JSON with something after it', ...malformed, body: '{} {}' },
+  { title: 'a prototype', ...malformed, body: '{"__proto__":{"isAdmin":true}}' },
+  { title: 'a prototype in other letters', ...malformed, body: '{"a":{"__pr\\u006fto__":1}}' },
+  { title: 'a prototype of the constructor', ...malformed, body: '{"constructor":{"prototype":{"isAdmin":true}}}' },
+  { title: 'a list', ...invalid, body: '[]', faults: [''] },
+  { title: 'a text', ...invalid, body: '"text"', faults: [''] },
+  { title: 'a number', ...invalid, body: '7', faults: [''] },
+  { title: 'null', ...invalid, body: 'null', faults: [''] },
+  { title: 'a form', ...unsupported, headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'name=x' },
+  { title: 'JSON that calls itself text', ...unsupported, headers: { 'content-type': 'text/plain' }, body: '{}' },
+  { title: 'JSON that does not say so', ...unsupported, headers: {}, body: '{}' }
 ]
 
 const NO_BODY: readonly RejectedCase[] = [
-  { of: 'nothing', ...invalid, headers: {}, faults: [''] },
-  { of: 'nothing that calls itself JSON', ...invalid, body: '', faults: [''] }
+  { title: 'nothing', ...invalid, headers: {}, faults: [''] },
+  { title: 'nothing that calls itself JSON', ...invalid, body: '', faults: [''] }
 ]
-
-const propertiesOf = (schema: TSchema): [string, TSchema][] => Object.entries(schema.properties)
-
-/** The JSON types that a schema accepts. */
-const typesOf = (schema: TSchema): readonly string[] =>
-  schema.anyOf ? (schema.anyOf as TSchema[]).flatMap(typesOf) : [schema.type ?? []].flat()
 
 // A fraction is not valid for an integer either.
 const SAMPLES: readonly (readonly [type: string, value: unknown])[] = [
@@ -245,13 +241,13 @@ const wrongFor = (schema: TSchema): readonly RejectedCase[] => {
   const example = exampleOf(schema)
   return [
     {
-      of: `a wrong type in ${first}`,
+      title: `a wrong type in ${first}`,
       ...invalid,
       body: JSON.stringify({ ...example, [first]: foreignTo(part) }),
       faults: [`/${first}`]
     },
     ...inGroups(properties).map((group) => ({
-      of: `wrong types in ${group.map(([name]) => name)}`,
+      title: `wrong types in ${group.map(([name]) => name)}`,
       ...invalid,
       body: JSON.stringify({
         ...example,
@@ -259,8 +255,8 @@ const wrongFor = (schema: TSchema): readonly RejectedCase[] => {
       }),
       faults: group.map(([name]) => `/${name}`)
     })),
-    ...((schema.required ?? []) as string[]).map((name) => ({
-      of: `no ${name}`,
+    ...requiredOf(schema).map((name) => ({
+      title: `no ${name}`,
       ...invalid,
       body: JSON.stringify({ ...example, [name]: undefined }),
       faults: [`/${name}`]
@@ -268,14 +264,16 @@ const wrongFor = (schema: TSchema): readonly RejectedCase[] => {
   ]
 }
 
-const faultsIn = (response: HttpResponse): string[] =>
-  (response.json().error.details as { path: string }[]).map(({ path }) => path).toSorted()
+const invalidPaths = (response: HttpResponse): string[] =>
+  detailsOf(response)
+    .map(({ path }) => path)
+    .toSorted()
 
 t.test('every mutation with an invalid body', async (t) => {
   for (const { row, schema } of jsonMutations) {
     t.test(`an invalid body is rejected: ${nameOf(row)}`, async (t) => {
       const cases = [...NEVER_JSON, ...(row.bodyOptional ? [] : NO_BODY), ...wrongFor(schema)]
-      for (const { of, headers, body, status, code, faults } of cases) {
+      for (const { title, headers, body, status, code, faults } of cases) {
         const message = {
           method: row.method,
           headers: { ...signedIn, ...headers },
@@ -284,8 +282,9 @@ t.test('every mutation with an invalid body', async (t) => {
 
         const exchange = await request(pathOf(row.path), message)
 
-        t.same(summary(exchange), rejectedWith(status, code), of)
-        if (faults !== undefined) t.same(faultsIn(exchange.response), faults.toSorted(), `${of}: the field errors`)
+        t.same(summary(exchange), rejectedWith(status, code), title)
+        if (faults !== undefined)
+          t.same(invalidPaths(exchange.response), faults.toSorted(), `${title}: the field errors`)
       }
     })
   }
@@ -339,28 +338,38 @@ t.test('every mutation with a valid body', async (t) => {
 t.test('every upload', async (t) => {
   const over = 'x'.repeat(UPLOAD_LIMIT + 1)
   const rejected: readonly RejectedCase[] = [
-    { of: 'JSON', ...unsupported, headers: json, body: '{}' },
-    { of: 'a picture that is no form', ...unsupported, headers: { 'content-type': 'image/svg+xml' }, body: '<svg/>' },
-    { of: 'a form without a boundary', ...unsupported, headers: { 'content-type': 'multipart/form-data' }, body: FORM },
+    { title: 'JSON', ...unsupported, headers: json, body: '{}' },
     {
-      of: 'a form with an empty boundary',
+      title: 'a picture that is no form',
+      ...unsupported,
+      headers: { 'content-type': 'image/svg+xml' },
+      body: '<svg/>'
+    },
+    {
+      title: 'a form without a boundary',
+      ...unsupported,
+      headers: { 'content-type': 'multipart/form-data' },
+      body: FORM
+    },
+    {
+      title: 'a form with an empty boundary',
       ...unsupported,
       headers: { 'content-type': 'multipart/form-data; boundary=' },
       body: FORM
     },
     {
-      of: 'a form with a boundary that is too long',
+      title: 'a form with a boundary that is too long',
       ...unsupported,
       headers: { 'content-type': `multipart/form-data; boundary=${'x'.repeat(71)}` },
       body: FORM
     },
-    { of: 'a form that does not say so', ...unsupported, headers: {}, body: FORM },
-    { of: 'nothing', ...unsupported, headers: {} },
-    { of: 'a form over the limit', status: 413, code: 'BODY_TOO_LARGE', headers: multipart, body: over }
+    { title: 'a form that does not say so', ...unsupported, headers: {}, body: FORM },
+    { title: 'nothing', ...unsupported, headers: {} },
+    { title: 'a form over the limit', status: 413, code: 'BODY_TOO_LARGE', headers: multipart, body: over }
   ]
   for (const row of uploads) {
-    for (const { of, headers, body, status, code } of rejected) {
-      t.test(`an upload rejects ${of}: ${nameOf(row)}`, async (t) => {
+    for (const { title, headers, body, status, code } of rejected) {
+      t.test(`an upload rejects ${title}: ${nameOf(row)}`, async (t) => {
         const message = {
           method: row.method,
           headers: { ...signedIn, ...headers },
@@ -371,11 +380,11 @@ t.test('every upload', async (t) => {
       })
     }
 
-    for (const [of, body] of [
+    for (const [title, body] of [
       ['a form', FORM],
       ['a form of exactly the limit', FORM.padEnd(UPLOAD_LIMIT)]
     ] as const) {
-      t.test(`an upload forwards ${of} unchanged: ${nameOf(row)}`, async (t) => {
+      t.test(`an upload forwards ${title} unchanged: ${nameOf(row)}`, async (t) => {
         const path = `${pathOf(row.path)}${QUERY}`
 
         const { response, reached } = await request(path, {

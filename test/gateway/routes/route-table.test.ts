@@ -4,7 +4,7 @@ import { post, type RouteDeclaration, upload } from '../../../src/gateway/routes
 import { specifiedDomains, specifiedUploads, specifiedWithoutMethods } from './specified-routes.js'
 
 // Declared routes that are not in the specification, and why.
-const EXTRA: readonly (readonly [why: string, domain: string, routes: readonly string[]])[] = [
+const EXTRA: readonly (readonly [reason: string, domain: string, routes: readonly string[]])[] = [
   [
     'settings accept every method, and the backend decides',
     'management',
@@ -36,7 +36,7 @@ t.test('the route tables', async (t) => {
   for (const domain of domains) {
     const declared = routeTables.filter((table) => table.domain === domain).flatMap((table) => table.rows.map(nameOf))
     const specified = specifiedDomains.filter((entry) => entry.domain === domain).flatMap(({ routes }) => routes)
-    const extra = EXTRA.filter(([, of]) => of === domain).flatMap(([, , routes]) => routes)
+    const extra = EXTRA.filter(([, domainName]) => domainName === domain).flatMap(([, , routes]) => routes)
 
     if (specified.length > 0)
       t.test(`the table of ${domain} has all ${specified.length} specified routes`, async (t) => {
@@ -48,8 +48,8 @@ t.test('the route tables', async (t) => {
     })
   }
 
-  for (const [why, domain, extra] of EXTRA) {
-    t.test(`the table of ${domain} has ${extra.length} additional routes: ${why}`, async (t) => {
+  for (const [reason, domain, extra] of EXTRA) {
+    t.test(`the table of ${domain} has ${extra.length} additional routes: ${reason}`, async (t) => {
       t.same(without(extra, rows.map(nameOf)), [])
     })
   }

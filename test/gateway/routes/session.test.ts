@@ -138,8 +138,8 @@ for (const path of LOGIN_PATHS) {
       ['that is not JSON', 'email=ada', 'MALFORMED_BODY']
     ]
     const shared = await startGateway(t, TRUSTING)
-    for (const [what, body, code] of rejected) {
-      t.test(`POST ${path} rejects a body ${what}`, async (t) => {
+    for (const [title, body, code] of rejected) {
+      t.test(`POST ${path} rejects a body ${title}`, async (t) => {
         const response = await login(shared, path, body)
         t.equal(response.status, 400)
         t.equal(response.code, code)
@@ -183,13 +183,17 @@ for (const path of LOGIN_PATHS) {
 
 t.test('login cookies', async (t) => {
   const secure: readonly (readonly [string, Record<string, string>, boolean])[] = [
-    ['are Secure in production', {}, true],
-    ['are not Secure in production where COOKIE_SECURE=false', { COOKIE_SECURE: 'false' }, false],
-    ['are not Secure in development', { NODE_ENV: 'development' }, false],
-    ['are Secure in development where COOKIE_SECURE=true', { NODE_ENV: 'development', COOKIE_SECURE: 'true' }, true]
+    ['login cookies are Secure in production', {}, true],
+    ['login cookies are not Secure in production if COOKIE_SECURE=false', { COOKIE_SECURE: 'false' }, false],
+    ['login cookies are not Secure in development', { NODE_ENV: 'development' }, false],
+    [
+      'login cookies are Secure in development if COOKIE_SECURE=true',
+      { NODE_ENV: 'development', COOKIE_SECURE: 'true' },
+      true
+    ]
   ]
-  for (const [what, env, expected] of secure) {
-    t.test(what, async (t) => {
+  for (const [title, env, expected] of secure) {
+    t.test(title, async (t) => {
       const gateway = await startGateway(t, { env })
       respondWith(gateway.backend, loginBody())
       const cookies = [...cookiesOf(await login(gateway)).values()]
@@ -297,8 +301,8 @@ t.test('login token', async (t) => {
     ['as long as a cookie can be once it is encoded', `${long(4080)}==`, true],
     ['longer than a cookie can be once it is encoded', `${long(4080)}+==`, false]
   ]
-  for (const [what, token, fits] of sizes) {
-    t.test(`a login starts ${fits ? 'a' : 'no'} session where the token is ${what}`, async (t) => {
+  for (const [title, token, fits] of sizes) {
+    t.test(`a login starts ${fits ? 'a' : 'no'} session where the token is ${title}`, async (t) => {
       const gateway = await startGateway(t)
       const body = loginBody({ token })
       respondWith(gateway.backend, body)
@@ -391,8 +395,8 @@ t.test('permissions', async (t) => {
     ['one byte too long', listOf(3801)],
     ['thousands', Array.from({ length: 5_000 }, (_, index) => `area.${index}.read`)]
   ]
-  for (const [what, permissions] of tooMany) {
-    t.test(`a login succeeds where the permissions are ${what}`, async (t) => {
+  for (const [title, permissions] of tooMany) {
+    t.test(`a login succeeds where the permissions are ${title}`, async (t) => {
       const gateway = await startGateway(t)
       const token = tokenOf('operator')
       const body = loginBody({ token, permissions })
@@ -424,8 +428,8 @@ t.test('permissions', async (t) => {
       ['displayName', 'email']
     ]
   ]
-  for (const [what, details, omitted] of LONG_USERS) {
-    t.test(`the cookie auth_user contains no ${what} if the details are too large`, async (t) => {
+  for (const [title, details, omitted] of LONG_USERS) {
+    t.test(`the cookie auth_user contains no ${title} if the details are too large`, async (t) => {
       const gateway = await startGateway(t)
       const user = { id: '7', displayName: 'Ada', role: 'operator', email: 'ada@example.com', ...details }
       respondWith(gateway.backend, loginBody({ user }))
@@ -572,7 +576,7 @@ t.test('failed login', async (t) => {
     createAppToken({ role: 'operator' }, apiKey, { format, lifetimeSeconds: 60, nowMs: Date.now() - 3_600_000 })
   const opaque = (expiresIn: unknown) => loginBody({ token: 'opaque', expiresIn })
 
-  const failures: readonly (readonly [why: string, body: string, status?: number])[] = [
+  const failures: readonly (readonly [title: string, body: string, status?: number])[] = [
     ['the backend responds with 400', '{"success":false}', 400],
     ['the backend responds with 401 with a whole session', loginBody(), 401],
     ['the backend responds with 423', '{"success":false,"error":"locked"}', 423],
@@ -604,8 +608,8 @@ t.test('failed login', async (t) => {
     ['the body is cut short', loginBody().slice(0, -1)]
   ]
   const shared = await startGateway(t, TRUSTING)
-  for (const [why, body, status = 200] of failures) {
-    t.test(`the login response is forwarded without a cookie where ${why}`, async (t) => {
+  for (const [title, body, status = 200] of failures) {
+    t.test(`the login response is forwarded without a cookie where ${title}`, async (t) => {
       respondWith(shared.backend, body, status)
       const response = await login(shared)
       t.equal(response.status, status)
@@ -685,8 +689,8 @@ t.test('failed login', async (t) => {
       (_request, response) => void response.writeHead(200, { 'content-length': '1000' }).write(half)
     ]
   ]
-  for (const [what, status, code, respondBadly] of broken) {
-    t.test(`a login gets ${status} without a cookie if the backend ${what}`, async (t) => {
+  for (const [title, status, code, respondBadly] of broken) {
+    t.test(`a login gets ${status} without a cookie if the backend ${title}`, async (t) => {
       const env = status === 504 ? { BACKEND_TIMEOUT_MS: '50' } : {}
       const gateway = await startGateway(t, { env })
       gateway.backend.respond = respondBadly
@@ -735,11 +739,11 @@ t.test('signing in and out', async (t) => {
 
     t.test(`a queued request to ${path} is dropped if the browser disconnects`, async (t) => {
       const gateway = await startGateway(t, { env: { BACKEND_CONNECTIONS: '1', BACKEND_TIMEOUT_MS: '600000' } })
-      const held = new Promise<ServerResponse>((resolve) => {
+      const pending = new Promise<ServerResponse>((resolve) => {
         gateway.backend.respond = (_request, response) => resolve(response)
       })
       const first = gateway.send('/api/zones')
-      const response = await held
+      const response = await pending
       const message = { method: 'POST', headers: headers() }
       const leaver = browse(gateway.url, path, message).end(body)
       const inFlight = async (count: number): Promise<void> => {
@@ -836,8 +840,8 @@ t.test('POST /api/auth/logout', async (t) => {
     ['is slow', { BACKEND_TIMEOUT_MS: '50' }, () => undefined],
     ['closes the connection', {}, (_request, response) => response.destroy()]
   ]
-  for (const [what, env, respondBadly] of silent) {
-    t.test(`a logout clears every cookie if the backend ${what}`, async (t) => {
+  for (const [title, env, respondBadly] of silent) {
+    t.test(`a logout clears every cookie if the backend ${title}`, async (t) => {
       const gateway = await startGateway(t, { env })
       gateway.backend.respond = respondBadly
       endsAlone(t, gateway, await logout(gateway))
@@ -861,8 +865,8 @@ t.test('POST /api/auth/logout', async (t) => {
     ['a token that is none', 'null'],
     ['two tokens', 'a.b; auth_token=c.d']
   ]
-  for (const [what, token] of withoutSession) {
-    t.test(`a logout clears every cookie of a browser with ${what}`, async (t) => {
+  for (const [title, token] of withoutSession) {
+    t.test(`a logout clears every cookie of a browser with ${title}`, async (t) => {
       const gateway = await startGateway(t)
       const response = await logout(gateway, browserHeaders(token))
       t.equal(response.status, 200)

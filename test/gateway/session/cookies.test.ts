@@ -1,7 +1,7 @@
 import t from 'tap'
 import { cookieValues } from '../../../src/gateway/session/cookies.js'
 
-const CASES: readonly (readonly [what: string, header: string | undefined, values: readonly string[]])[] = [
+const CASES: readonly (readonly [title: string, header: string | undefined, values: readonly string[]])[] = [
   ['no header', undefined, []],
   ['an empty header', '', []],
   ['one cookie', 'auth_token=abc', ['abc']],
@@ -77,8 +77,8 @@ const CASES: readonly (readonly [what: string, header: string | undefined, value
 ]
 
 t.test('cookieValues', async (t) => {
-  for (const [what, header, values] of CASES) {
-    t.test(`cookieValues reads ${what}`, async (t) => {
+  for (const [title, header, values] of CASES) {
+    t.test(`cookieValues reads ${title}`, async (t) => {
       t.strictSame(cookieValues(header, 'auth_token'), values)
     })
   }

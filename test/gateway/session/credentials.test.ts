@@ -15,13 +15,13 @@ const CASES: readonly (readonly [string, Record<string, string | string[]>, stri
     'Bearer un.known'
   ],
   ['the same cookie twice', { cookie: `auth_token=${jwt}; auth_token=${jwt}` }, `Bearer ${jwt}`],
-  ['the header where there is no cookie', { authorization: 'Bearer abc.def' }, 'Bearer abc.def'],
+  ['the header if there is no cookie', { authorization: 'Bearer abc.def' }, 'Bearer abc.def'],
   [
-    'the header where another cookie is there',
+    'the header if the only cookie has another name',
     { cookie: 'my_auth_token=x', authorization: 'Bearer abc' },
     'Bearer abc'
   ],
-  ['the header where the cookie is empty', { cookie: 'auth_token=', authorization: 'Bearer abc' }, 'Bearer abc'],
+  ['the header if the cookie is empty', { cookie: 'auth_token=', authorization: 'Bearer abc' }, 'Bearer abc'],
   ['the cookie beside an empty one', { cookie: `auth_token=; auth_token=${jwt}` }, `Bearer ${jwt}`],
   ['the cookie before an empty one', { cookie: `auth_token=${jwt}; auth_token=` }, `Bearer ${jwt}`],
   [
@@ -29,38 +29,38 @@ const CASES: readonly (readonly [string, Record<string, string | string[]>, stri
     { cookie: `auth_token=null; auth_token=undefined; auth_token=${jwt}` },
     `Bearer ${jwt}`
   ],
-  ['the header where the cookie is null', { cookie: 'auth_token=null', authorization: 'Bearer abc' }, 'Bearer abc'],
+  ['the header if the cookie is null', { cookie: 'auth_token=null', authorization: 'Bearer abc' }, 'Bearer abc'],
   [
-    'the header where the cookie is undefined',
+    'the header if the cookie is undefined',
     { cookie: 'auth_token=undefined', authorization: 'Bearer abc' },
     'Bearer abc'
   ],
   [
-    'the header where the cookie is encoded null',
+    'the header if the cookie is encoded null',
     { cookie: 'auth_token=%6Eull', authorization: 'Bearer abc' },
     'Bearer abc'
   ],
   ['the header in any case of its scheme', { authorization: 'bEARER abc' }, 'Bearer abc'],
-  ['nothing where there is no token', {}, undefined],
-  ['nothing for Bearer null', { authorization: 'Bearer null' }, undefined],
-  ['nothing for Bearer undefined', { authorization: 'Bearer undefined' }, undefined],
-  ['nothing for Bearer NULL', { authorization: 'Bearer NULL' }, undefined],
-  ['nothing for an empty Bearer', { authorization: 'Bearer ' }, undefined],
-  ['nothing for another scheme', { authorization: 'Basic dXNlcjpwdw==' }, undefined],
-  ['nothing for two tokens in one header', { authorization: 'Bearer a, Bearer b' }, undefined],
-  ['nothing for a null cookie', { cookie: 'auth_token=null' }, undefined],
-  ['nothing for a cookie whose name begins with byte 0xA0', { cookie: `\u00a0auth_token=${jwt}` }, undefined],
-  ['nothing for an undefined cookie', { cookie: 'auth_token=undefined' }, undefined],
-  ['nothing for two different cookies', { cookie: 'auth_token=a.b; auth_token=c.d' }, undefined],
-  ['nothing for a cookie with a line break in it', { cookie: 'auth_token=a%0d%0aX-Evil:%201' }, undefined],
-  ['nothing for a cookie that was encoded twice', { cookie: 'auth_token=a%252Eb' }, undefined],
-  ['nothing for a cookie with broken encoding', { cookie: 'auth_token=a%zz' }, undefined]
+  ['no Authorization if there is no token', {}, undefined],
+  ['no Authorization for Bearer null', { authorization: 'Bearer null' }, undefined],
+  ['no Authorization for Bearer undefined', { authorization: 'Bearer undefined' }, undefined],
+  ['no Authorization for Bearer NULL', { authorization: 'Bearer NULL' }, undefined],
+  ['no Authorization for an empty Bearer', { authorization: 'Bearer ' }, undefined],
+  ['no Authorization for another scheme', { authorization: 'Basic dXNlcjpwdw==' }, undefined],
+  ['no Authorization for two tokens in one header', { authorization: 'Bearer a, Bearer b' }, undefined],
+  ['no Authorization for a null cookie', { cookie: 'auth_token=null' }, undefined],
+  ['no Authorization for a cookie whose name begins with byte 0xA0', { cookie: `\u00a0auth_token=${jwt}` }, undefined],
+  ['no Authorization for an undefined cookie', { cookie: 'auth_token=undefined' }, undefined],
+  ['no Authorization for two different cookies', { cookie: 'auth_token=a.b; auth_token=c.d' }, undefined],
+  ['no Authorization for a cookie with a line break in it', { cookie: 'auth_token=a%0d%0aX-Evil:%201' }, undefined],
+  ['no Authorization for a cookie that was encoded twice', { cookie: 'auth_token=a%252Eb' }, undefined],
+  ['no Authorization for a cookie with broken encoding', { cookie: 'auth_token=a%zz' }, undefined]
 ]
 
 t.test('Authorization header for the backend', async (t) => {
   const { send, backend } = await startGateway(t)
-  for (const [what, headers, expected] of CASES) {
-    t.test(what, async (t) => {
+  for (const [title, headers, expected] of CASES) {
+    t.test(`the backend gets ${title}`, async (t) => {
       backend.requests.length = 0
       t.equal((await send('/api/things', { headers })).status, 200)
       t.equal(backend.requests[0]?.headers.authorization, expected)

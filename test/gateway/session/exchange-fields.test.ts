@@ -12,8 +12,8 @@ t.test('login from a browser', async (t) => {
     ['okta in its query', '/api/auth/login?okta=true', LOGIN],
     ['groups in its query', '/api/auth/backend-login?a=1&Groups=admin', LOGIN]
   ]
-  for (const [what, path, body] of cases) {
-    t.test(`a login with ${what} is rejected, because it would need no password`, async (t) => {
+  for (const [title, path, body] of cases) {
+    t.test(`a login with ${title} is rejected, because it would need no password`, async (t) => {
       const { send, backend } = await startGateway(t)
       const headers = { 'content-type': 'application/json' }
       const response = await send(path, { method: 'POST', headers, body: JSON.stringify(body) })

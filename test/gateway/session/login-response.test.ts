@@ -51,8 +51,8 @@ t.test('login response', async (t) => {
     ['a list where data should be', { success: true, data: [data] }],
     ['a session beside data', { success: true, ...data }]
   ]
-  for (const [what, response] of responses) {
-    t.test(`a login response is no session if it is ${what}`, async (t) => {
+  for (const [title, response] of responses) {
+    t.test(`a login response is no session if it is ${title}`, async (t) => {
       t.equal(readLoginResponse(response, NOW).session, null)
     })
   }
@@ -86,8 +86,8 @@ t.test('token of a login response', async (t) => {
     ['with a letter of another alphabet', 'абв'],
     ['with half a surrogate pair', 'abc\ud800']
   ]
-  for (const [what, token] of rejected) {
-    t.test(`the token is rejected: ${what}`, async (t) => {
+  for (const [title, token] of rejected) {
+    t.test(`the token is rejected: ${title}`, async (t) => {
       t.equal(session({ token }), null)
     })
   }
@@ -123,8 +123,8 @@ t.test('session expiry', async (t) => {
     ['the expiry may be a fraction of a second away', { expiresIn: 0.25 }, NOW + 250],
     ['the expiry may be the latest valid date', { expiresIn: (8.64e15 - NOW) / 1000 }, 8.64e15]
   ]
-  for (const [what, data, expected] of found) {
-    t.test(what, async (t) => {
+  for (const [title, data, expected] of found) {
+    t.test(title, async (t) => {
       t.equal(session(data)?.expiresAtMs, expected)
     })
   }
@@ -144,8 +144,8 @@ t.test('session expiry', async (t) => {
     ['expiresIn exceeds the latest valid date', { expiresIn: 8.64e12 }],
     ['the expiry of the token exceeds the latest valid date', { token: unsigned({ exp: 1e300 }) }]
   ]
-  for (const [why, data] of none) {
-    t.test(`a login response is no session if ${why}`, async (t) => {
+  for (const [title, data] of none) {
+    t.test(`a login response is no session if ${title}`, async (t) => {
       t.equal(session(data), null)
     })
   }
@@ -157,8 +157,8 @@ t.test('session lifetime', async (t) => {
     ['the session lifetime is rounded down to whole seconds', { expiresIn: 3599.9 }, 3599],
     ['the session lifetime is the remaining lifetime of the token', { token: tokenFrom(NOW - 1000, 'legacy') }, 3599]
   ]
-  for (const [what, data, expected] of lifetimes) {
-    t.test(what, async (t) => {
+  for (const [title, data, expected] of lifetimes) {
+    t.test(title, async (t) => {
       t.equal(session(data)?.lifetimeSeconds, expected)
     })
   }
@@ -194,8 +194,8 @@ t.test('session user', async (t) => {
     ['a missing user has no fields', undefined, {}],
     ['a user that is a string has no fields', 'ada', {}]
   ]
-  for (const [what, user, expected] of users) {
-    t.test(what, async (t) => {
+  for (const [title, user, expected] of users) {
+    t.test(title, async (t) => {
       const found = session({ user })?.user
       t.strictSame(found, { ...noUser, ...expected })
       t.ok(Value.Check(AuthUserSchema, found), 'it matches the schema of the session user')
@@ -238,8 +238,8 @@ t.test('session permissions', async (t) => {
     ['permissions that are not strings are ignored', { permissions: ['a', 1, null, ['b'], { c: 1 }, 'd'] }, ['a', 'd']],
     ['permissions keep their order and duplicates', { permissions: ['b', 'a', 'b'] }, ['b', 'a', 'b']]
   ]
-  for (const [what, data, expected] of permissions) {
-    t.test(what, async (t) => {
+  for (const [title, data, expected] of permissions) {
+    t.test(title, async (t) => {
       t.strictSame(session(data)?.permissions, expected)
     })
   }

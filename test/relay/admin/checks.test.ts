@@ -6,6 +6,7 @@ import { openClient } from '../../helper/raw-client.js'
 import { startRedis } from '../../helper/redis.js'
 import { type EdgeRelay, startRelay } from '../../helper/relay.js'
 import { relayToken } from '../../helper/relay-rules.js'
+import { required } from '../../helper/required.js'
 
 const ON = { RELAY_ADMIN_PASSWORD: ADMIN_PASSWORD, RELAY_ALLOWED_ORIGINS: 'https://app.example.com' }
 const MINUTE_MS = 60_000
@@ -17,7 +18,7 @@ const until = async (live: LiveReader, id: string, state: string, sentence = /./
   // Checks are only sent when they change.
   const known = live.last.checks
   const checks = known?.some(matches) ? known : await live.next('checks', (all) => all.some(matches))
-  return checks.find(matches) as Check
+  return required(checks.find(matches))
 }
 
 const webSocketStatus = async (relay: EdgeRelay, origin: string): Promise<number> =>

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { FigureCollector } from '../../../src/relay/admin/collector.js'
 import type { Figures } from '../../../src/relay/admin/contract.js'
@@ -8,6 +8,7 @@ import type { Diagnostics } from '../../../src/relay/admin/diagnostics.js'
 import { EventStream } from '../../../src/relay/admin/live.js'
 import type { Cluster } from '../../../src/relay/core/survey.js'
 import { SingleNodeCluster } from '../../../src/relay/engine/memory.js'
+import { portOf } from '../../helper/address.js'
 import { ADMIN_PASSWORD, operator } from '../../helper/admin.js'
 import { eventually } from '../../helper/eventually.js'
 import { connectedClient } from '../../helper/raw-client.js'
@@ -159,7 +160,7 @@ const unread = (t: Test): Promise<ServerResponse> =>
   new Promise((resolve) => {
     const server = createServer((_request, response) => resolve(response))
     server.listen(0, '127.0.0.1', () => {
-      const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+      const socket = connect(portOf(server), '127.0.0.1')
       socket.on('error', () => undefined)
       socket.pause()
       socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
@@ -215,6 +216,7 @@ t.test('checks that could not be sent to a page are sent again', async (t) => {
         result: { counts: { published: 0, delivered: 0, bytesSent: 0, atMs: 0 }, diagnostics: DIAGNOSTICS }
       }
     ]
+    // `survey` is generic in its method; the collector sends only this one.
   }) as unknown as Cluster
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
   const collector = new FigureCollector({ cluster, expectedTraffic: [], nowMs: () => 0, log })

@@ -59,19 +59,19 @@ t.test('sign-in', async (t) => {
     })
   }
 
-  const REJECTED: readonly (readonly [string, string, Record<string, string>, number])[] = [
-    ['no JSON', 'password', {}, 400],
+  const REJECTED: readonly (readonly [title: string, body: string, headers: Record<string, string>, status: number])[] = [
+    ['a body that is not JSON', 'password', {}, 400],
     ['no password', '{}', {}, 400],
-    ['another type', '{"password":["a"]}', {}, 400],
+    ['a password that is a list', '{"password":["a"]}', {}, 400],
     ['more than a password', `{"password":"${ADMIN_PASSWORD}","x":1}`, {}, 400],
     ['a form', `password=${ADMIN_PASSWORD}`, { 'content-type': 'application/x-www-form-urlencoded' }, 415],
     ['a long body', `{"password":"${'x'.repeat(10_000)}"}`, {}, 413],
-    ['a foreign page', JSON.stringify({ password: ADMIN_PASSWORD }), { origin: 'https://evil.example' }, 403],
+    ['a page on another origin', JSON.stringify({ password: ADMIN_PASSWORD }), { origin: 'https://evil.example' }, 403],
     ['a sandboxed page', JSON.stringify({ password: ADMIN_PASSWORD }), { origin: 'null' }, 403],
-    ['a neighbour', JSON.stringify({ password: ADMIN_PASSWORD }), { 'sec-fetch-site': 'same-site' }, 403]
+    ['another subdomain', JSON.stringify({ password: ADMIN_PASSWORD }), { 'sec-fetch-site': 'same-site' }, 403]
   ]
-  for (const [name, body, headers, status] of REJECTED) {
-    t.test(`sign-in rejects ${name}`, async (t) => {
+  for (const [title, body, headers, status] of REJECTED) {
+    t.test(`sign-in rejects ${title}`, async (t) => {
       const response = await new Operator(relay).post('sign-in', body, { headers })
       t.equal(response.status, status)
       t.notOk(response.headers['set-cookie'])
@@ -153,8 +153,8 @@ t.test('sessions', async (t) => {
       ['one of another relay with the same password', foreign.cookie],
       ['a long one', `${name}=${'v1.'.repeat(1000)}`]
     ] as const
-    for (const [what, bad] of BAD) {
-      t.equal((await send(relay.url, '/admin/api/session', { headers: { cookie: bad } })).status, 401, what)
+    for (const [title, bad] of BAD) {
+      t.equal((await send(relay.url, '/admin/api/session', { headers: { cookie: bad } })).status, 401, title)
     }
     t.equal((await send(relay.url, '/admin/api/session', { headers: { cookie } })).status, 200, 'the real one is good')
   })
@@ -222,11 +222,9 @@ t.test('POST requests require the CSRF token of the session', async (t) => {
   ]
   for (const [name, headers] of TOKENS) {
     for (const path of ['publish', 'disconnect', 'sign-out']) {
-      const sent = Object.fromEntries(
-        Object.entries({ ...one.headers, 'content-type': 'application/json', ...headers }).filter(
-          ([, value]) => value !== undefined
-        )
-      ) as Record<string, string>
+      const sent: Record<string, string> = { 'content-type': 'application/json' }
+      for (const [header, value] of Object.entries({ ...one.headers, ...headers }))
+        if (value !== undefined) sent[header] = value
       const response = await send(relay.url, `/admin/api/${path}`, { method: 'POST', body: '{}', headers: sent })
       t.equal(response.status, 403, `${path} with ${name}`)
     }

@@ -24,7 +24,12 @@ const MIB = 1024 * 1024
 const TOO_LARGE = { code: 106, message: 'limit exceeded: the responses to one request must not exceed 16 MiB' }
 
 const list = <T>(length: number, make: (index: number) => T): T[] => Array.from({ length }, (_, index) => make(index))
-const lines = (body: string): Record<string, unknown>[] => body.split('\n').map((line) => JSON.parse(line))
+const lines = (body: string): ApiReply[] => body.split('\n').map((line) => JSON.parse(line))
+
+interface ApiReply {
+  readonly result?: { readonly publications?: readonly unknown[] }
+  readonly [field: string]: unknown
+}
 
 /** Publishes more data than fits into a response. */
 const fill = async ({ api }: EdgeRelay, channel: string, count: number, length: number): Promise<void> => {
@@ -42,7 +47,7 @@ t.test('history commands receive error 106 once their responses exceed 16 MiB', 
 
   t.equal(status, 200)
   t.equal(replies.length, 5601)
-  t.equal((replies[0] as { result: { publications: unknown[] } }).result.publications.length, 100)
+  t.equal(replies[0]?.result?.publications?.length, 100)
   t.same(replies[5599], { error: TOO_LARGE })
   t.match(replies[5600], { id: 7, result: { offset: 1 } }, 'the publish command is applied')
   t.ok(body.length < 18 * MIB)
@@ -177,7 +182,7 @@ t.test('other requests are served during a long API call', async (t) => {
   const calls = new ApiDispatcher(relay, new Counts(), SILENT)
   await calls.runMethod('publish', Buffer.from(JSON.stringify({ channel: 'kept:1', data: 'x'.repeat(1000) })))
   const commands = (count: number, command: object): Buffer => Buffer.from(JSON.stringify(command).repeat(count))
-  const bodies: [what: string, run: () => Promise<unknown>][] = [
+  const bodies: [title: string, run: () => Promise<unknown>][] = [
     [
       '10,000 publishes',
       () => calls.runCommands(commands(10_000, { method: 'publish', params: { channel: 'kept:2', data: 1 } }))
@@ -196,7 +201,7 @@ t.test('other requests are served during a long API call', async (t) => {
         calls.runMethod('broadcast', Buffer.from(`{"channels":[${list(250_000, () => '"a"').join()}],"data":1}`))
     ]
   ]
-  for (const [what, run] of bodies) t.ok((await turnsDuring(run)) > 2, what)
+  for (const [title, run] of bodies) t.ok((await turnsDuring(run)) > 2, title)
 })
 
 t.test('publications of one request keep their order around a long broadcast', async (t) => {
@@ -253,7 +258,7 @@ const recordingLog = () => {
 t.test('an unexpected error in an API call fails that call with error 100, is logged and counted', async (t) => {
   const { engine } = coreRelay()
   const broken = new TypeError('broken')
-  const failures: [how: string, publish: (channel: string) => unknown][] = [
+  const failures: [title: string, publish: (channel: string) => unknown][] = [
     [
       'thrown',
       () => {
@@ -267,11 +272,11 @@ t.test('an unexpected error in an API call fails that call with error 100, is lo
       }
     ]
   ]
-  for (const [how, fail] of failures) {
+  for (const [title, fail] of failures) {
     const broker = Object.assign(Object.create(engine), {
       start: () => undefined,
-      publish: (channel: string, ...rest: unknown[]) =>
-        channel === 'kept:bad' ? fail(channel) : engine.publish(channel, ...(rest as [never, never]))
+      publish: (...[channel, ...rest]: Parameters<typeof engine.publish>) =>
+        channel === 'kept:bad' ? fail(channel) : engine.publish(channel, ...rest)
     })
     const { errors, log } = recordingLog()
     const counts = new Counts()
@@ -282,14 +287,14 @@ t.test('an unexpected error in an API call fails that call with error 100, is lo
       .join('')
     const replies = lines(String(await calls.runCommands(Buffer.from(body))))
 
-    t.match(replies[0], { result: Object }, how)
+    t.match(replies[0], { result: Object }, title)
     t.same(replies[1], { error: { code: 100, message: 'internal server error' } })
     t.match(replies[2], { result: Object })
     const many = { channels: list(100, () => 'kept:bad'), data: 1 }
     t.match(
       await calls.runMethod('broadcast', Buffer.from(JSON.stringify(many))),
       { code: 100 },
-      `${how} in a broadcast`
+      `${title} in a broadcast`
     )
     t.same(counts.unexpected, ['api', 'api'])
     t.same(counts.rejected, ['publish 100', 'broadcast 100'])

@@ -22,24 +22,24 @@ t.test('the API key', async (t) => {
   const call = (path: string, headers: Record<string, string>) =>
     send(url, path, { method: 'POST', body: '{"channel":"kept:1","data":1}', headers })
 
-  const cases: [why: string, path: string, headers: Record<string, string>, status: number][] = [
-    ['in its header', '/api/publish', { 'x-api-key': API_KEY }, 200],
-    ['as an Authorization', '/api/publish', { authorization: `apikey ${API_KEY}` }, 200],
-    ['in the query', `/api/publish?api_key=${encodeURIComponent(API_KEY)}`, {}, 200],
-    ['nowhere', '/api/publish', {}, 401],
-    ['wrong', '/api/publish', { 'x-api-key': `${API_KEY}x` }, 401],
-    ['empty', '/api/publish', { 'x-api-key': '' }, 401],
+  const cases: [title: string, path: string, headers: Record<string, string>, status: number][] = [
+    ['a key in X-API-Key', '/api/publish', { 'x-api-key': API_KEY }, 200],
+    ['a key in Authorization', '/api/publish', { authorization: `apikey ${API_KEY}` }, 200],
+    ['a key in the query', `/api/publish?api_key=${encodeURIComponent(API_KEY)}`, {}, 200],
+    ['a missing key', '/api/publish', {}, 401],
+    ['a wrong key', '/api/publish', { 'x-api-key': `${API_KEY}x` }, 401],
+    ['an empty key', '/api/publish', { 'x-api-key': '' }, 401],
     [
-      'wrong in its header and right elsewhere',
+      'a wrong key in X-API-Key beside a valid Authorization',
       '/api/publish',
       { 'x-api-key': 'x', authorization: `apikey ${API_KEY}` },
       401
     ],
-    ['as a bearer token', '/api/publish', { authorization: `Bearer ${API_KEY}` }, 401],
-    ['missing on an unknown method', '/api/nope', {}, 401]
+    ['a key as a bearer token', '/api/publish', { authorization: `Bearer ${API_KEY}` }, 401],
+    ['a missing key for an unknown method', '/api/nope', {}, 401]
   ]
-  for (const [why, path, headers, status] of cases) {
-    t.test(`${why} is ${status}`, async (t) => {
+  for (const [title, path, headers, status] of cases) {
+    t.test(`${title} gets ${status}`, async (t) => {
       const response = await call(path, headers)
 
       t.equal(response.status, status)
@@ -58,7 +58,7 @@ t.test('API calls', async (t) => {
   const { api, url } = await startRelay(t, FILE)
   const EPOCH = /^[0-9a-f]{8}$/
 
-  const cases: [method: string, request: unknown, reply: unknown][] = [
+  const cases: [method: string, request: unknown, reply: object][] = [
     ['publish', { channel: 'kept:1', data: {} }, { result: { offset: 1, epoch: EPOCH } }],
     ['publish', { channel: 'plain:1', data: null }, { result: {} }],
     ['publish', { channel: 'bare', data: 0 }, { result: {} }],
@@ -176,12 +176,12 @@ t.test('API calls', async (t) => {
       const response = await api(method, typeof request === 'string' ? request : JSON.stringify(request))
 
       t.equal(response.status, 200)
-      t.match(JSON.parse(response.body), reply as object)
+      t.match(JSON.parse(response.body), reply)
       t.equal(response.headers['content-type'], 'application/json')
     })
   }
 
-  const malformed: [why: string, path: string, message: Message, status: number][] = [
+  const malformed: [title: string, path: string, message: Message, status: number][] = [
     ['no JSON', '/api/publish', { body: '{"channel":' }, 400],
     ['an empty body', '/api/publish', { body: '' }, 400],
     ['an empty body of commands', '/api', { body: '' }, 400],
@@ -192,8 +192,8 @@ t.test('API calls', async (t) => {
     ['a PUT', '/api', { method: 'PUT', body: '{}' }, 405],
     ['a body over the limit', '/api/publish', { body: 'x'.repeat(1024 * 1024 + 1) }, 413]
   ]
-  for (const [why, path, message, status] of malformed) {
-    t.test(`a call with ${why} receives ${status}`, async (t) => {
+  for (const [title, path, message, status] of malformed) {
+    t.test(`a call with ${title} receives ${status}`, async (t) => {
       const response = await send(url, path, { method: 'POST', ...message, headers: { 'x-api-key': API_KEY } })
 
       t.equal(response.status, status)

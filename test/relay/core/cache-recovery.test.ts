@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { HistoryPage, Publication } from '../../../src/relay/core/engine-interfaces.js'
-import { coreRelay, type Message, withNamespace } from '../../helper/relay-core.js'
+import type { HistoryPage } from '../../../src/relay/core/engine-interfaces.js'
+import { coreRelay, type Message, withNamespace, publicationAt } from '../../helper/relay-core.js'
 
 const CACHE = {
   allow_subscribe_for_client: true,
@@ -24,15 +24,15 @@ const setUp = (options: Message = CACHE, published = 5) => {
 
 t.test('recovery from the cache', async (t) => {
   const newest = { publications: [{ data: 5, offset: 5 }], recovered: true, was_recovering: true }
-  const handed: [why: string, offset: number, epoch: string, expected: Message, options: Message][] = [
+  const handed: [title: string, offset: number, epoch: string, expected: Message, options: Message][] = [
     ['behind', 2, 'epoch1', { offset: 2 }, CACHE],
     ['that the history has dropped', 1, 'epoch1', { offset: 1 }, { ...CACHE, history_size: 1 }],
     ['of no epoch', 0, '', {}, CACHE],
     ['of another epoch', 5, 'other', {}, CACHE],
     ['that is ahead of the stream', 9, 'epoch1', {}, CACHE]
   ]
-  for (const [why, offset, epoch, expected, options] of handed) {
-    t.test(`cache recovery sends only the newest publication to a client at a position ${why}`, async (t) => {
+  for (const [title, offset, epoch, expected, options] of handed) {
+    t.test(`cache recovery sends only the newest publication to a client at a position ${title}`, async (t) => {
       t.same(await setUp(options).recover(offset, epoch), { id: 2, subscribe: { ...POSITION, ...expected, ...newest } })
     })
   }
@@ -104,15 +104,6 @@ t.test('auto_cache_recover', async (t) => {
 })
 
 t.test('publications while the cache is read', async (t) => {
-  const publication = (offset: number): Publication => ({
-    data: String(offset),
-    offset,
-    info: null,
-    tags: null,
-    time: 0,
-    delta: false,
-    version: 0
-  })
   const subscribed = async (options: Message, request: Message, early: readonly number[]) => {
     let give = (_page: HistoryPage): void => undefined
     const page = new Promise<HistoryPage>((resolve) => {
@@ -123,11 +114,11 @@ t.test('publications while the cache is read', async (t) => {
     })
     const client = await connected('42')
     await client.send({ id: 2, subscribe: { channel: 'chat:1', ...request } })
-    for (const offset of early) delivery.publication('chat:1', publication(offset), 'e')
-    give({ epoch: 'e', offset: 5, publications: [publication(5)] })
+    for (const offset of early) delivery.publication('chat:1', publicationAt(offset), 'e')
+    give({ epoch: 'e', offset: 5, publications: [publicationAt(5)] })
     for (let turn = 0; turn < 10; turn++) await Promise.resolve()
     const received = client.received()
-    delivery.publication('chat:1', publication(8), 'e')
+    delivery.publication('chat:1', publicationAt(8), 'e')
     return { received, later: client.received(), closed: client.closed }
   }
 

@@ -1,11 +1,12 @@
 import t from 'tap'
 import { coreRelay, type Message, withNamespace } from '../../helper/relay-core.js'
+import type { ServerMessage } from '../../helper/server-message.js'
 
 const OPEN = { allow_subscribe_for_client: true }
-const rejectionOf = (messages: Message[]): unknown => (messages[0]?.error as Message | undefined)?.code ?? 'granted'
+const rejectionOf = (messages: readonly ServerMessage[]): unknown => messages[0]?.error?.code ?? 'granted'
 
 t.test('permissions of client commands', async (t) => {
-  const cases: [command: Message, options: Message, code: unknown, why: string][] = [
+  const cases: [command: Message, options: Message, code: unknown, title: string][] = [
     [{ publish: { channel: 'nope:1', data: {} } }, {}, 102, 'no such namespace'],
     [{ publish: { channel: 'chat:é', data: {} } }, {}, 107, 'no such name'],
     [{ publish: { channel: 'chat:1' } }, { allow_publish_for_client: true }, 107, 'no data'],
@@ -29,8 +30,8 @@ t.test('permissions of client commands', async (t) => {
       'only for subscribers'
     ]
   ]
-  for (const [command, options, code, why] of cases) {
-    t.test(`the command ${JSON.stringify(command)} is answered with ${code}: ${why}`, async (t) => {
+  for (const [command, options, code, title] of cases) {
+    t.test(`the command ${JSON.stringify(command)} is answered with ${code}: ${title}`, async (t) => {
       const client = await coreRelay(withNamespace({ ...OPEN, ...options })).connected('42')
 
       t.equal(rejectionOf(await client.send({ id: 2, ...command })), code)
@@ -138,10 +139,10 @@ t.test('history', async (t) => {
     )
     for (let data = 1; data <= 7; data++) relay.publish('chat:1', data)
     const requester = await relay.connected('42')
-    const readHistory = async (request: Message): Promise<Message> =>
-      (await requester.send({ id: 2, history: { channel: 'chat:1', ...request } }))[0] as Message
+    const readHistory = async (request: Message): Promise<ServerMessage | undefined> =>
+      (await requester.send({ id: 2, history: { channel: 'chat:1', ...request } }))[0]
     const offsets = async (request: Message): Promise<unknown> =>
-      (((await readHistory(request)).history as Message).publications as Message[]).map(({ offset }) => offset)
+      (await readHistory(request))?.history?.publications?.map(({ offset }) => offset)
     return { ...relay, readHistory, offsets }
   }
   const TOP = { offset: 7, epoch: 'epoch1' }

@@ -4,7 +4,6 @@ import {
   isTooLong,
   isUserListed,
   personalChannel,
-  type ResolvedChannel,
   resolveChannel
 } from '../../../src/relay/core/channels.js'
 import { ReplyError } from '../../../src/relay/core/codes.js'
@@ -46,19 +45,19 @@ t.test('a channel name', async (t) => {
   })
 
   t.test('a channel name is ASCII unless its namespace has a pattern', async (t) => {
-    const faultOf = (name: string): number | null => {
-      const kind = resolveChannel(name, RULES)
-      if (kind instanceof ReplyError) return kind.code
-      return channelNameError(name, kind as ResolvedChannel, RULES)?.code ?? null
+    const errorCodeOf = (name: string): number | null => {
+      const resolved = resolveChannel(name, RULES)
+      if (resolved instanceof ReplyError) return resolved.code
+      return channelNameError(name, resolved, RULES)?.code ?? null
     }
 
-    t.equal(faultOf('floor:7 a~'), null)
-    t.equal(faultOf('floor:\u007f'), 107)
-    t.equal(faultOf('floor:\u0000'), 107)
-    t.equal(faultOf('floor:ä'), 107)
-    t.equal(faultOf('named:abc'), null)
-    t.equal(faultOf('named:abc1'), 107)
-    t.equal(faultOf('$named:abc'), null)
+    t.equal(errorCodeOf('floor:7 a~'), null)
+    t.equal(errorCodeOf('floor:\u007f'), 107)
+    t.equal(errorCodeOf('floor:\u0000'), 107)
+    t.equal(errorCodeOf('floor:ä'), 107)
+    t.equal(errorCodeOf('named:abc'), null)
+    t.equal(errorCodeOf('named:abc1'), 107)
+    t.equal(errorCodeOf('$named:abc'), null)
   })
 
   const listed: [name: string, user: string, isListed: boolean][] = [

@@ -96,13 +96,13 @@ t.test('a connection', async (t) => {
     t.equal(other.closed, null)
   })
 
-  const refreshes: [why: string, claims: Record<string, unknown> | string, closed: string][] = [
+  const refreshes: [title: string, claims: Record<string, unknown> | string, closed: string][] = [
     ['of another user', { sub: '43' }, '3500 invalid token'],
     ['with other channels', { sub: '42', channels: ['floor:7'] }, '3010 insufficient state'],
     ['that is forged', 'a.b.c', '3500 invalid token']
   ]
-  for (const [why, claims, closed] of refreshes) {
-    t.test(`a refresh with a token ${why} closes the connection`, async (t) => {
+  for (const [title, claims, closed] of refreshes) {
+    t.test(`a refresh with a token ${title} closes the connection`, async (t) => {
       const { connected, token } = coreRelay()
       const client = await connected('42')
       await client.send({ id: 2, refresh: { token: typeof claims === 'string' ? claims : token(claims) } })

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { EngineError } from '../../../src/relay/core/engine-interfaces.js'
-import { coreRelay, FakeSink, withNamespace } from '../../helper/relay-core.js'
+import { coreRelay, FakeSink, type Message, withNamespace } from '../../helper/relay-core.js'
 import { HMAC_SECRET } from '../../helper/relay-rules.js'
 
 /** A token without an expiry, which the project's own signer does not create. */
@@ -42,7 +42,7 @@ t.test('connect', async (t) => {
     t.match(await client().send({ id: 1, connect: { token: early } }), [{ id: 1, error: { code: 109 } }])
   })
 
-  const rejected: [why: string, claims: Record<string, unknown>, closed: string][] = [
+  const rejected: [title: string, claims: Record<string, unknown>, closed: string][] = [
     ['a user that is no text', { sub: 42 }, '3500 invalid token'],
     ['no user', {}, '3507 permission denied'],
     ['an empty user', { sub: '' }, '3507 permission denied'],
@@ -53,8 +53,8 @@ t.test('connect', async (t) => {
     ['an end that is no number', { sub: '42', expire_at: 'never' }, '3500 invalid token'],
     ['info that is no JSON', { sub: '42', b64info: 'e30x' }, '3500 invalid token']
   ]
-  for (const [why, claims, closed] of rejected) {
-    t.test(`a token with ${why} closes the connection`, async (t) => {
+  for (const [title, claims, closed] of rejected) {
+    t.test(`a token with ${title} closes the connection`, async (t) => {
       const { client, token } = coreRelay()
       const connecting = client()
 
@@ -191,7 +191,7 @@ t.test('claims of a connection', async (t) => {
     }
     const [reply] = await client().send({ id: 1, connect: { token: token({ sub: '42', subs, channels: ['chat:2'] }) } })
 
-    t.same((reply as { connect: { subs: unknown } }).connect.subs, { 'chat:1': { data: { a: 1 } } })
+    t.same(reply?.connect?.subs, { 'chat:1': { data: { a: 1 } } })
   })
 
   t.test('user_subscribe_to_personal subscribes a user to the personal channel', async (t) => {
@@ -217,34 +217,34 @@ t.test('claims of a connection', async (t) => {
 })
 
 t.test('commands', async (t) => {
-  const misuses: [what: string, messages: (string | Record<string, unknown>)[]][] = [
-    ['a command before connect', [{ id: 1, subscribe: { channel: 'floor:7' } }]],
-    ['a pong before connect', ['{}']],
-    ['garbage', ['hello']],
-    ['an empty message', ['']],
-    ['blank lines', ['\n\n']],
-    ['a list', ['[]']],
-    ['a number', ['1']],
-    ['null', ['null']],
-    ['connect without an id', [{ connect: {} }]],
-    ['connect that is a text', [{ id: 1, connect: 'x' }]],
-    ['connect with a token that is a number', [{ id: 1, connect: { token: 1 } }]],
-    ['an id that is a text', [{ id: '1', connect: {} }]],
-    ['an id below zero', [{ id: -1, connect: {} }]],
-    ['an id above 32 bits', [{ id: 4294967296, connect: {} }]],
-    ['an unknown command', [{ id: 1, dance: {} }]]
+  const misuses: [name: string, message: string | Message][] = [
+    ['a command before connect', { id: 1, subscribe: { channel: 'floor:7' } }],
+    ['a pong before connect', '{}'],
+    ['garbage', 'hello'],
+    ['an empty message', ''],
+    ['blank lines', '\n\n'],
+    ['a list', '[]'],
+    ['a number', '1'],
+    ['null', 'null'],
+    ['connect without an id', { connect: {} }],
+    ['connect that is a text', { id: 1, connect: 'x' }],
+    ['connect with a token that is a number', { id: 1, connect: { token: 1 } }],
+    ['an id that is a text', { id: '1', connect: {} }],
+    ['an id below zero', { id: -1, connect: {} }],
+    ['an id above 32 bits', { id: 4294967296, connect: {} }],
+    ['an unknown command', { id: 1, dance: {} }]
   ]
-  for (const [what, [message]] of misuses) {
-    t.test(`${what} closes a new connection`, async (t) => {
+  for (const [name, message] of misuses) {
+    t.test(`${name} closes a new connection`, async (t) => {
       const { client } = coreRelay()
       const misused = client()
 
-      t.same(await misused.send(message as string), [])
+      t.same(await misused.send(message), [])
       t.equal(misused.closed, '3501 bad request')
     })
   }
 
-  const live: [what: string, message: string | Record<string, unknown>, closed: string][] = [
+  const live: [name: string, message: string | Message, closed: string][] = [
     ['a second connect', { id: 2, connect: {} }, '3501 bad request'],
     ['an unsolicited pong', '{}', '3501 bad request'],
     ['a command without an id', { subscribe: { channel: 'floor:7' } }, '3501 bad request'],
@@ -263,8 +263,8 @@ t.test('commands', async (t) => {
     ['refresh without a token', { id: 2, refresh: {} }, '3501 bad request'],
     ['send, which the relay does not support', { send: { data: {} } }, '3508 not available']
   ]
-  for (const [what, message, closed] of live) {
-    t.test(`${what} closes a live connection`, async (t) => {
+  for (const [name, message, closed] of live) {
+    t.test(`${name} closes a live connection`, async (t) => {
       const misused = await coreRelay().connected('42')
 
       await misused.send(message)
@@ -283,7 +283,7 @@ t.test('commands', async (t) => {
 
     t.equal(sink.writes.length, 1)
     t.same(
-      (sink.writes[0] as string).split('\n').map((line) => JSON.parse(line).id),
+      sink.writes[0]?.split('\n').map((line) => JSON.parse(line).id),
       [1, 2, 3]
     )
   })
@@ -365,7 +365,7 @@ t.test('commands', async (t) => {
     t.equal(relay.stats().subscriptions, 0, 'no subscription is left')
   })
 
-  const failures: [how: string, read: () => never | Promise<never>][] = [
+  const failures: [title: string, read: () => never | Promise<never>][] = [
     [
       'at once',
       () => {
@@ -374,8 +374,8 @@ t.test('commands', async (t) => {
     ],
     ['later', async () => Promise.reject(new EngineError('down'))]
   ]
-  for (const [how, read] of failures) {
-    t.test(`commands in the frame of a connect are dropped if the engine fails ${how}`, async (t) => {
+  for (const [title, read] of failures) {
+    t.test(`commands in the frame of a connect are dropped if the engine fails ${title}`, async (t) => {
       const { client, token, relay } = coreRelay(undefined, { history: { read, remove: async () => undefined } })
       const connecting = client()
       await connecting.send(

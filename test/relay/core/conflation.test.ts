@@ -4,6 +4,7 @@ import { Conflation } from '../../../src/relay/core/conflation.js'
 import { parseIsoTime } from '../../../src/relay/core/entry-time.js'
 import { conflator } from '../../../src/relay/core/keyed-list.js'
 import { checkProperty } from '../../helper/property.js'
+import { required } from '../../helper/required.js'
 
 /** Null if one of the publications cannot be merged. */
 const mergeBy =
@@ -55,7 +56,7 @@ t.test('a conflate path', async (t) => {
 
 const merge = mergeBy('data[].id')
 
-const MERGES: readonly (readonly [older: string, newer: string, merged: string, why: string])[] = [
+const MERGES: readonly (readonly [older: string, newer: string, merged: string, title: string])[] = [
   [
     '{"data":[{"id":"a","x":1},{"id":"b","x":1}]}',
     '{"data":[{"id":"a","x":2},{"id":"c","x":2}]}',
@@ -66,11 +67,11 @@ const MERGES: readonly (readonly [older: string, newer: string, merged: string, 
     '{"type":"old","data":[{"id":1}],"time":1,"gone":true}',
     '{"type":"new","data":[{"id":2}],"time":2}',
     '{"type":"new","data":[{"id":1},{"id":2}],"time":2}',
-    'everything else is of the newer one'
+    'all other fields are those of the newer one'
   ],
   ['{"data":[]}', '{"data":[{"id":1}]}', '{"data":[{"id":1}]}', 'an empty older list adds nothing'],
   ['{"data":[{"id":1}]}', '{"data":[]}', '{"data":[{"id":1}]}', 'an empty newer list takes nothing away'],
-  ['{"data":[]}', '{"data":[ ]}', '{"data":[]}', 'two empty lists are one'],
+  ['{"data":[]}', '{"data":[ ]}', '{"data":[]}', 'two empty lists are merged to an empty list'],
   [
     '{"data":[{"id":1,"x":1},{"id":1,"x":2}]}',
     '{"data":[{"id":2}]}',
@@ -89,7 +90,7 @@ const MERGES: readonly (readonly [older: string, newer: string, merged: string, 
     '{"data":[{"id":90071992547409931}]}',
     '{"data":[{"id":90071992547409932}]}',
     '{"data":[{"id":90071992547409931},{"id":90071992547409932}]}',
-    'numbers that JavaScript confuses are two keys'
+    'numbers that are equal as doubles are two keys'
   ],
   [
     '{"data":[{"id":1,"big":12345678901234567890,"exact":1.10,"e":1e400}]}',
@@ -101,19 +102,19 @@ const MERGES: readonly (readonly [older: string, newer: string, merged: string, 
     '{"data":[{"id":"a","s":"]}\\\\\\"[{"}]}',
     '{"data":[{"id":"b","s":"\\\\"}]}',
     '{"data":[{"id":"a","s":"]}\\\\\\"[{"},{"id":"b","s":"\\\\"}]}',
-    'brackets and quotes within strings are none'
+    'brackets and quotes within strings have no meaning'
   ],
   [
     ' { "a" : [1, {"data":[]}] , "data" : [ { "id" : 1 } , {"id":2} ] , "z" : null } ',
     '{"data":[ {"id":2,"x":{"id":9}} ], "x":[[],{}]}',
     '{"data":[{ "id" : 1 },{"id":2,"x":{"id":9}}], "x":[[],{}]}',
-    'blanks are no matter'
+    'whitespace between tokens is ignored'
   ],
   [
     '{"d\\u0061ta":[{"id":1}]}',
     '{"data":[{"i\\u0064":2}]}',
     '{"data":[{"id":1},{"i\\u0064":2}]}',
-    'names may be spelled otherwise'
+    'field names may contain escapes'
   ],
   [
     '{"data":[{"id":"__proto__","x":1}]}',
@@ -125,8 +126,8 @@ const MERGES: readonly (readonly [older: string, newer: string, merged: string, 
 ]
 
 t.test('two publications are merged', async (t) => {
-  for (const [older, newer, merged, why] of MERGES) {
-    t.test(why, async (t) => {
+  for (const [older, newer, merged, title] of MERGES) {
+    t.test(`two publications are merged: ${title}`, async (t) => {
       t.equal(merge(older, newer), merged)
     })
   }
@@ -160,11 +161,11 @@ const NO_SHAPE = [
 ]
 
 t.test('a publication without the shape is never merged', async (t) => {
-  const good = '{"data":[{"id":1}]}'
+  const valid = '{"data":[{"id":1}]}'
   for (const json of NO_SHAPE) {
-    t.test(json, async (t) => {
-      t.equal(merge(json, good), null, 'as the older one')
-      t.equal(merge(good, json), null, 'as the newer one')
+    t.test(`the publication ${json} is never merged`, async (t) => {
+      t.equal(merge(json, valid), null, 'as the older one')
+      t.equal(merge(valid, json), null, 'as the newer one')
     })
   }
 })
@@ -187,7 +188,7 @@ const mergedByParsing = (batches: readonly Batch[]): Batch => {
       entries.set(entry.id, entry)
     }
   }
-  return { ...(batches.at(-1) as Batch), data: [...entries.values()] }
+  return { ...required(batches.at(-1)), data: [...entries.values()] }
 }
 
 const entry: fc.Arbitrary<Entry> = fc.record(

@@ -10,9 +10,9 @@ const CLOSED = '3004 internal server error'
 
 /** Records log lines and counted errors. */
 const recorder = () => {
-  const logged: { err: Error; message: string }[] = []
+  const logged: object[] = []
   const failed: string[] = []
-  const note = (facts: object, message: string): void => void logged.push({ ...(facts as { err: Error }), message })
+  const note = (facts: object, message: string): void => void logged.push({ ...facts, message })
   return {
     logged,
     failed,
@@ -40,7 +40,7 @@ class UnclosableSink extends FakeSink {
   }
 }
 
-const errors: [how: string, read: () => never | Promise<never>][] = [
+const errors: [title: string, read: () => never | Promise<never>][] = [
   [
     'at once',
     () => {
@@ -49,9 +49,9 @@ const errors: [how: string, read: () => never | Promise<never>][] = [
   ],
   ['later', async () => Promise.reject(new Error('an internal error'))]
 ]
-for (const [how, read] of errors) {
+for (const [title, read] of errors) {
   t.test(
-    `an unexpected error in a command (${how}) closes only its connection, and is logged and counted`,
+    `an unexpected error in a command (${title}) closes only its connection, and is logged and counted`,
     async (t) => {
       const { logged, failed, parts } = recorder()
       const { connected, relay } = coreRelay(undefined, { ...parts, history: { read, remove: async () => undefined } })
@@ -68,13 +68,13 @@ for (const [how, read] of errors) {
   )
 }
 
-t.test('a client whose transport throws is closed, and the others receive the publication', async (t) => {
-  const channels: [why: string, channels: readonly string[]][] = [
-    ['of one channel', ['floor:7']],
-    ['of several channels in one turn', ['floor:7', 'floor:8']]
+t.test('a client whose transport throws', async (t) => {
+  const channels: [title: string, channels: readonly string[]][] = [
+    ['one channel', ['floor:7']],
+    ['several channels in one turn', ['floor:7', 'floor:8']]
   ]
-  for (const [why, names] of channels) {
-    t.test(why, async (t) => {
+  for (const [title, names] of channels) {
+    t.test(`a client whose transport throws is closed, and the others receive the publications on ${title}`, async (t) => {
       const { logged, failed, parts } = recorder()
       const { client, token, publish, endTurn, relay } = coreRelay(undefined, parts)
       const broken = new BrokenSink()
@@ -93,7 +93,7 @@ t.test('a client whose transport throws is closed, and the others receive the pu
       t.match(logged, [{ err: { message: 'broken sink' } }])
       t.same(failed, ['connection'])
       t.equal(relay.stats().clients, 2)
-      publish(names[0] as string, 2)
+      publish('floor:7', 2)
       t.match(clients[2]?.received(), [{ push: { pub: { data: 2 } } }])
     })
   }
@@ -187,7 +187,7 @@ t.test('a connection whose transport fails to close is removed completely', asyn
 })
 
 /** A history whose results the test provides one by one. */
-const heldHistory = () => {
+const pendingHistory = () => {
   const reads: { resolve(page: HistoryPage): void; reject(error: Error): void }[] = []
   const read = (): Promise<HistoryPage> =>
     new Promise((resolve, reject) => {
@@ -199,7 +199,7 @@ const heldHistory = () => {
 const PAGE: HistoryPage = { epoch: 'e', offset: 0, publications: [] }
 
 t.test('an unknown namespace after a valid channel in a token causes no unhandled rejection', async (t) => {
-  const { reads, history } = heldHistory()
+  const { reads, history } = pendingHistory()
   const { client, token, relay } = coreRelay(undefined, { history })
   const connecting = client()
   const channels = ['floor:1', 'removed:1']
@@ -214,7 +214,7 @@ t.test('an unknown namespace after a valid channel in a token causes no unhandle
 })
 
 t.test('a token with several failing channels is answered once, after all have failed', async (t) => {
-  const { reads, history } = heldHistory()
+  const { reads, history } = pendingHistory()
   const { client, token, relay } = coreRelay(undefined, { history })
   const connecting = client()
   await connecting.send({
@@ -237,7 +237,7 @@ t.test('subscribing a user by the API', async (t) => {
   const subscription = { channel: 'floor:7', expiresAt: 0, info: null, data: null, override: {}, recover: null }
 
   t.test('the API subscribes none of the connections of a user if one has reached channel_limit', async (t) => {
-    const { reads, history } = heldHistory()
+    const { reads, history } = pendingHistory()
     const { connected, relay } = coreRelay({ client: { channel_limit: 2 }, ...OPEN }, { history })
     const [first, full] = [await connected('42'), await connected('42')]
     for (const channel of ['open:1', 'open:2']) await full.send({ id: 2, subscribe: { channel } })
@@ -252,7 +252,7 @@ t.test('subscribing a user by the API', async (t) => {
   t.test(
     'the API removes all new subscriptions of a user if one connection fails, before any client is notified',
     async (t) => {
-      const { reads, history } = heldHistory()
+      const { reads, history } = pendingHistory()
       const { connected, relay } = coreRelay(undefined, { history })
       const clients = [await connected('42'), await connected('42')]
       const result = relay.surveyHandlers.handle('subscribe', { target, subscription })
@@ -261,7 +261,7 @@ t.test('subscribing a user by the API', async (t) => {
       await setImmediate()
       reads[1]?.reject(new EngineError('gone'))
 
-      await t.rejects(result as Promise<unknown>, { name: 'EngineError' })
+      await t.rejects(Promise.resolve(result), { name: 'EngineError' })
       for (const client of clients) t.same(client.received(), [])
       t.same(relay.stats(), { clients: 2, users: 1, channels: 0, subscriptions: 0 })
     }

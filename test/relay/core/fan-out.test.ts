@@ -1,5 +1,7 @@
 import t from 'tap'
 import { coreRelay, type FakeSink, type Message, withNamespace } from '../../helper/relay-core.js'
+import { required } from '../../helper/required.js'
+import type { ServerMessage, ServerPublication } from '../../helper/server-message.js'
 
 const OPEN = { allow_subscribe_for_client: true, history_size: 100, history_ttl: '60s', force_recovery: true }
 const DELTA = { ...OPEN, allowed_delta_types: ['fossil'], delta_publish: true }
@@ -18,7 +20,8 @@ const setUp = (options: Message, client: Message = {}) => {
   return { ...relay, subscribed }
 }
 
-const pubs = (messages: Message[]): Message[] => messages.map((message) => (message.push as Message).pub as Message)
+const pubs = (messages: readonly ServerMessage[]): ServerPublication[] =>
+  messages.map(({ push }) => required(push?.pub))
 
 t.test('publications of one turn', async (t) => {
   t.test('the publications of one turn are sent in one write per client, with the same buffer for all', async (t) => {
@@ -321,7 +324,7 @@ t.test('a client that is behind', async (t) => {
     client.sink.drain()
 
     t.match(
-      client.received().map(({ push }) => [(push as Message).channel, ((push as Message).pub as Message).offset]),
+      client.received().map(({ push }) => [push?.channel, push?.pub?.offset]),
       [
         ['chat:1', 1],
         ['chat:1', 3],
@@ -353,7 +356,7 @@ t.test(
     ]
 
     t.same(
-      client.received().map(({ push }) => (push as { pub: unknown }).pub),
+      client.received().map(({ push }) => push?.pub),
       pubs
     )
     const since = { recover: true, epoch: 'epoch1', offset: 0 }

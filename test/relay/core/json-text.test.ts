@@ -3,9 +3,10 @@ import t from 'tap'
 import { fieldText, onOneLine } from '../../../src/relay/core/json.js'
 import { conflator } from '../../../src/relay/core/keyed-list.js'
 import { checkProperty } from '../../helper/property.js'
+import { required } from '../../helper/required.js'
 
 t.test('fieldText', async (t) => {
-  const cases: [object: string, text: string | null, why: string][] = [
+  const cases: [object: string, text: string | null, title: string][] = [
     ['{"data":1}', '1', 'a number'],
     ['{"a":{"data":2},"data":[{"data":3}] }', '[{"data":3}]', 'the outer one'],
     [' { "data" : "x\\"}" , "b":1}', '"x\\"}"', 'a string with a quote and a bracket'],
@@ -17,8 +18,8 @@ t.test('fieldText', async (t) => {
     ['{"data":1.50e+3}', '1.50e+3', 'as it was written'],
     ['{"x":"\\\\","data":null}', 'null', 'a backslash before']
   ]
-  for (const [object, text, why] of cases) {
-    t.test(`fieldText of ${object} is ${text}: ${why}`, async (t) => {
+  for (const [object, text, title] of cases) {
+    t.test(`fieldText of ${object} is ${text}: ${title}`, async (t) => {
       t.equal(fieldText(object, 'data'), text)
     })
   }
@@ -28,7 +29,7 @@ t.test('fieldText', async (t) => {
       t,
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.jsonValue(), (object, data) => {
         const text = JSON.stringify({ ...object, data, [`z${Object.keys(object)[0] ?? ''}`]: 1 }, null, 1)
-        return JSON.stringify(JSON.parse(fieldText(text, 'data') as string)) === JSON.stringify(JSON.parse(text).data)
+        return JSON.stringify(JSON.parse(required(fieldText(text, 'data')))) === JSON.stringify(JSON.parse(text).data)
       })
     )
   })

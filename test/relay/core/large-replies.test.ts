@@ -1,5 +1,7 @@
 import t from 'tap'
 import { coreRelay, FakeSink, type Message, settled, type TestRelay, withNamespace } from '../../helper/relay-core.js'
+import { required } from '../../helper/required.js'
+import type { ServerMessage } from '../../helper/server-message.js'
 
 const WITH_HISTORY = {
   allow_subscribe_for_client: true,
@@ -25,29 +27,20 @@ const recover = (id: number, more: Message = {}): Message => ({
 })
 const unsubscribe = (id: number): Message => ({ id, unsubscribe: { channel: 'chat:1' } })
 
-const resultOf = (reply: Message | undefined): Result => (reply?.subscribe ?? {}) as Result
-
-interface Result {
-  readonly offset?: number
-  readonly recovered?: boolean
-  readonly was_recovering?: boolean
-  readonly publications?: unknown[]
-}
-
 t.test('a recovery that fits into queue_max_size is sent', async (t) => {
   const [reply] = await (await relayWith(10, 1500).connected('42')).send(recover(2))
 
   t.match(reply, { subscribe: { recovered: true, was_recovering: true } })
-  t.equal(resultOf(reply).publications?.length, 10)
+  t.equal(reply?.subscribe?.publications?.length, 10)
 })
 
-const kinds: [what: string, options: Message, request: Message][] = [
+const kinds: [title: string, options: Message, request: Message][] = [
   ['', {}, {}],
   [' of deltas that do not pay', { allowed_delta_types: ['fossil'] }, { delta: 'fossil' }]
 ]
-for (const [what, options, request] of kinds) {
+for (const [title, options, request] of kinds) {
   t.test(
-    `a recovery${what} that is larger than queue_max_size is not recovered, and the client goes on from the top`,
+    `a recovery${title} that is larger than queue_max_size is not recovered, and the client goes on from the top`,
     async (t) => {
       const relay = coreRelay(withNamespace({ ...WITH_HISTORY, ...options }, { queue_max_size: LIMIT }))
       for (let n = 0; n < 30; n++)
@@ -56,8 +49,8 @@ for (const [what, options, request] of kinds) {
       const [reply] = await client.send(recover(2, request))
 
       t.match(reply, { subscribe: { was_recovering: true, recoverable: true, offset: 30, epoch: 'epoch1' } })
-      t.equal(resultOf(reply).recovered, undefined)
-      t.equal(resultOf(reply).publications, undefined)
+      t.equal(reply?.subscribe?.recovered, undefined)
+      t.equal(reply?.subscribe?.publications, undefined)
       t.equal(client.closed, null)
       relay.publish('chat:1', 'next')
       t.match(client.received(), [{ push: { pub: { offset: 31 } } }])
@@ -71,7 +64,7 @@ t.test('a recovery of characters with several bytes is measured in bytes', async
   const [reply] = await (await relay.connected('42')).send(recover(2))
 
   t.match(reply, { subscribe: { was_recovering: true, offset: 10 } })
-  t.equal(resultOf(reply).recovered, undefined)
+  t.equal(reply?.subscribe?.recovered, undefined)
 })
 
 t.test(
@@ -96,7 +89,7 @@ t.test('the channels of a token share the size limit of one reply', async (t) =>
       subs: { 'chat:1': position, 'chat:2': position }
     }
   })
-  const { subs = {} } = (reply?.connect ?? {}) as { subs?: Record<string, Result> }
+  const { subs = {} } = reply?.connect ?? {}
 
   t.equal(subs['chat:1']?.publications?.length, 8)
   t.equal(subs['chat:2']?.recovered, undefined)
@@ -113,15 +106,14 @@ t.test('the replies to one frame are never joined beyond queue_max_size', async 
     replies.map(({ id }) => id),
     commands.map(({ id }) => id)
   )
-  for (const { subscribe } of replies)
-    if (subscribe !== undefined) t.equal((subscribe as Result).publications?.length, 5)
+  for (const { subscribe } of replies) if (subscribe !== undefined) t.equal(subscribe.publications?.length, 5)
   for (const write of client.sink.writes) t.ok(Buffer.byteLength(write) <= LIMIT, `${Buffer.byteLength(write)} bytes`)
 })
 
 t.test('commands with large replies wait until the client has received the earlier data', async (t) => {
   const client = await relayWith(8, 1500).connected('42')
   const commands = Array.from({ length: 20 }, (_, n) => [recover(2 + 2 * n), unsubscribe(3 + 2 * n)]).flat()
-  const received: Message[] = []
+  const received: ServerMessage[] = []
   client.sink.isStuck = true
   received.push(...(await client.send(...commands)))
   for (let round = 0; received.length < commands.length && round < 100; round++) {
@@ -137,7 +129,7 @@ t.test('commands with large replies wait until the client has received the earli
     received.map(({ id }) => id),
     commands.map(({ id }) => id)
   )
-  t.ok(received.every(({ subscribe }) => subscribe === undefined || (subscribe as Result).recovered === true))
+  t.ok(received.every(({ subscribe }) => subscribe === undefined || subscribe.recovered === true))
 })
 
 t.test('a client that stops reading a large reply is closed, even while the relay does not read from it', async (t) => {
@@ -171,9 +163,9 @@ t.test('history larger than queue_max_size is truncated, and the client can cont
   for (let id = 2; offsets.length < 30; id++) {
     const since = { epoch: 'epoch1', offset: offsets.at(-1) ?? 0 }
     const [reply] = await client.send({ id, history: { channel: 'chat:1', limit: -1, since } })
-    const { publications = [] } = (reply?.history ?? {}) as { publications?: { offset: number }[] }
+    const { publications = [] } = reply?.history ?? {}
     if (publications.length === 0) break
-    offsets.push(...publications.map(({ offset }) => offset))
+    offsets.push(...publications.map(({ offset }) => required(offset)))
   }
 
   t.same(
@@ -247,7 +239,7 @@ t.test('a client that catches up receives its queued data in order', async (t) =
   relay.publish('chat:1', 51)
 
   t.same(
-    client.received().map(({ push }) => (push as { pub: { data: number } }).pub.data),
+    client.received().map(({ push }) => push?.pub?.data),
     Array.from({ length: 51 }, (_, index) => index + 1)
   )
 })

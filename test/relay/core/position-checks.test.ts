@@ -1,28 +1,18 @@
 import t from 'tap'
-import { EngineError, type Publication } from '../../../src/relay/core/engine-interfaces.js'
-import { coreRelay } from '../../helper/relay-core.js'
+import { EngineError } from '../../../src/relay/core/engine-interfaces.js'
+import { coreRelay, publicationAt } from '../../helper/relay-core.js'
 import { configOf } from '../../helper/relay-rules.js'
 
 const WITH_HISTORY = { allow_subscribe_for_client: true, history_size: 10, history_ttl: '60s', force_recovery: true }
 
 /** No pings while the clock advances. */
-const CALM = { ping_interval: '10000000s' }
-
-const publicationAt = (offset: number): Publication => ({
-  data: String(offset),
-  offset,
-  info: null,
-  tags: null,
-  time: 0,
-  delta: false,
-  version: 0
-})
+const NO_PINGS = { ping_interval: '10000000s' }
 
 t.test('the position of a channel', async (t) => {
   const setUp = async () => {
     let top = { epoch: 'e', offset: 3 }
     const relay = coreRelay(
-      { client: CALM, channel: { namespaces: [{ name: 'floor', ...WITH_HISTORY }] } },
+      { client: NO_PINGS, channel: { namespaces: [{ name: 'floor', ...WITH_HISTORY }] } },
       {
         history: { read: async () => ({ ...top, publications: [] }), remove: async () => undefined }
       }
@@ -235,7 +225,7 @@ t.test('the position of a channel', async (t) => {
     let offset = 3
     const { connected, delivery, advance } = coreRelay(
       {
-        client: CALM,
+        client: NO_PINGS,
         channel: { namespaces: [{ name: 'floor', ...WITH_HISTORY, force_recovery: false, allow_positioning: true }] }
       },
       { history: { read: async () => ({ epoch: 'e', offset, publications: [] }), remove: async () => undefined } }

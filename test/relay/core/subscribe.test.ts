@@ -3,16 +3,17 @@ import type { HistoryPage } from '../../../src/relay/core/engine-interfaces.js'
 import { EngineError } from '../../../src/relay/core/engine-interfaces.js'
 import { MemoryPresence } from '../../../src/relay/engine/memory.js'
 import { coreRelay, FakeSink, type Message, settled, withNamespace } from '../../helper/relay-core.js'
+import type { ServerMessage } from '../../helper/server-message.js'
 
 const WITH_HISTORY = { allow_subscribe_for_client: true, history_size: 10, history_ttl: '60s', force_recovery: true }
 
 /** No pings while the clock advances. */
 const NO_PINGS = { ping_interval: '10000000s' }
 
-const rejectionOf = (messages: Message[]): unknown => (messages[0]?.error as Message | undefined)?.code ?? 'granted'
+const rejectionOf = (messages: readonly ServerMessage[]): unknown => messages[0]?.error?.code ?? 'granted'
 
 t.test('subscribe', async (t) => {
-  const rejected: [channel: string, more: Message, code: unknown, why: string][] = [
+  const rejected: [channel: string, more: Message, code: unknown, title: string][] = [
     ['floor:7', {}, 'granted', 'the namespace is open'],
     ['global:all', { flag: 1 }, 'granted', 'a flag changes nothing'],
     ['foo', {}, 103, 'the default namespace is closed'],
@@ -28,9 +29,9 @@ t.test('subscribe', async (t) => {
     ['floor:7', { tf: { key: 'a', cmp: 'eq', val: 'b' } }, 107, 'filters are not served'],
     ['floor:7', { token: 'a.b.c' }, 103, 'its token is forged']
   ]
-  for (const [channel, more, code, why] of rejected) {
+  for (const [channel, more, code, title] of rejected) {
     t.test(
-      `subscribing to ${JSON.stringify(channel.slice(0, 20))} with ${JSON.stringify(more)} is answered with ${code}: ${why}`,
+      `subscribing to ${JSON.stringify(channel.slice(0, 20))} with ${JSON.stringify(more)} is answered with ${code}: ${title}`,
       async (t) => {
         const client = await coreRelay().connected('42')
 
@@ -150,13 +151,13 @@ t.test('a subscription token', async (t) => {
     t.equal(rejectionOf(await client.send({ id: 2, subscribe: { channel: 'chat:1', token: old } })), 109)
   })
 
-  const mismatches: [why: string, claims: Message][] = [
+  const mismatches: [title: string, claims: Message][] = [
     ['another channel', { sub: '42', channel: 'chat:2' }],
     ['another user', { sub: '43', channel: 'chat:1' }],
     ['another connection', { sub: '42', channel: 'chat:1', client: 'someone' }]
   ]
-  for (const [why, claims] of mismatches) {
-    t.test(`a subscription token for ${why} closes the connection`, async (t) => {
+  for (const [title, claims] of mismatches) {
+    t.test(`a subscription token for ${title} closes the connection`, async (t) => {
       const { client, subscribe } = await setUp()
 
       t.same(await subscribe(claims), [])
@@ -209,7 +210,7 @@ t.test('a subscription token', async (t) => {
     t.equal(client.client.subscriptions.size, 0)
   })
 
-  const refreshes: [why: string, request: (token: (claims: Message) => string) => Message, outcome: unknown][] = [
+  const refreshes: [title: string, request: (token: (claims: Message) => string) => Message, outcome: unknown][] = [
     ['of a channel it is not on', () => ({ channel: 'chat:9', token: 'x' }), 103],
     ['without a token', () => ({ channel: 'chat:1' }), 107],
     ['with a forged token', () => ({ channel: 'chat:1', token: 'a.b.c' }), '3500 invalid token'],
@@ -220,8 +221,8 @@ t.test('a subscription token', async (t) => {
     ],
     ['without a channel', () => ({ token: 'x' }), '3501 bad request']
   ]
-  for (const [why, request, outcome] of refreshes) {
-    t.test(`sub_refresh ${why} is answered with ${outcome}`, async (t) => {
+  for (const [title, request, outcome] of refreshes) {
+    t.test(`sub_refresh ${title} is answered with ${outcome}`, async (t) => {
       const { client, subscribe, token } = await setUp()
       await subscribe({ sub: '42', channel: 'chat:1' })
       const reply = await client.send({ id: 3, sub_refresh: request((claims) => token(claims, 60)) })
@@ -299,21 +300,21 @@ t.test('recovery', async (t) => {
     t.match(await (await setUp()).recover(4, ''), { subscribe: { recovered: true, publications: [{ offset: 5 }] } })
   })
 
-  const lost: [why: string, offset: number, epoch: string, options: Message, file: Message][] = [
+  const lost: [title: string, offset: number, epoch: string, options: Message, file: Message][] = [
     ['of another epoch', 5, 'other', WITH_HISTORY, {}],
     ['that the history has dropped', 1, 'epoch1', { ...WITH_HISTORY, history_size: 2 }, {}],
     ['that is ahead of the stream', 9, 'epoch1', WITH_HISTORY, {}],
     ['further back than a client may be', 0, 'epoch1', WITH_HISTORY, { client: { recovery_max_publication_limit: 3 } }]
   ]
-  for (const [why, offset, epoch, options, file] of lost) {
-    t.test(`recovery fails from a position ${why}, and the client starts at the end of the stream`, async (t) => {
+  for (const [title, offset, epoch, options, file] of lost) {
+    t.test(`recovery fails from a position ${title}, and the client starts at the end of the stream`, async (t) => {
       t.same(await (await setUp(options, file)).recover(offset, epoch), {
         id: 2,
         subscribe: { recoverable: true, positioned: true, epoch: 'epoch1', offset: 5, was_recovering: true }
       })
     })
 
-    t.test(`subscribing from a position ${why} is answered with 112 if the client requests it`, async (t) => {
+    t.test(`subscribing from a position ${title} is answered with 112 if the client requests it`, async (t) => {
       const { relay, recover } = await setUp(options, file)
 
       t.same(await recover(offset, epoch, { flag: 3 }), {

@@ -90,7 +90,7 @@ for (const [filter, tags, expected] of MATCHES) {
 const leaf = { key: 'a', cmp: 'ex' }
 const nested = (depth: number): object => (depth === 0 ? leaf : { op: 'not', nodes: [nested(depth - 1)] })
 
-for (const [what, filter] of [
+for (const [title, filter] of [
   ['no object', 'a'],
   ['a list', [leaf]],
   ['an unknown operation', { op: 'xor', nodes: [leaf, leaf] }],
@@ -111,7 +111,7 @@ for (const [what, filter] of [
   ['more than 100 levels', nested(100)],
   ['more than 1000 values', { key: 'a', cmp: 'in', vals: Array(1001).fill('x') }]
 ] as const) {
-  t.test(`a tag filter with ${what} is invalid`, async (t) => {
+  t.test(`a tag filter with ${title} is invalid`, async (t) => {
     t.equal(parseTagFilter(filter), null)
   })
 }

@@ -15,6 +15,7 @@ import type { ChannelOptions } from '../../../src/relay/core/options.js'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
 import type { UserConnection, UserConnections } from '../../../src/relay/core/user-connection-limit.js'
 import { configOf } from '../../helper/relay-rules.js'
+import { required } from '../../helper/required.js'
 
 export interface EngineUnderTest {
   readonly broker: Broker
@@ -27,7 +28,7 @@ export interface EngineUnderTest {
 
 export const optionsOf = (options: Readonly<Record<string, unknown>>): ChannelOptions => {
   const { channels } = configOf({ channel: { namespaces: [{ name: 'ns', ...options }] } })
-  return channels.namespaces.get('ns') as ChannelOptions
+  return required(channels.namespaces.get('ns'))
 }
 
 export const WITH_HISTORY = optionsOf({ history_size: 3, history_ttl: '60s', history_meta_ttl: '3600s' })
@@ -316,11 +317,8 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
 
     t.test('connections of a user are counted up to the limit', async (t) => {
       const { userConnections } = await setUp(t)
-      const [first, second, third] = ['a', 'b', 'c'].map((client) => ({ user: '{é}', node: 'n', client })) as [
-        UserConnection,
-        UserConnection,
-        UserConnection
-      ]
+      const connection = (client: string): UserConnection => ({ user: '{é}', node: 'n', client })
+      const [first, second, third] = [connection('a'), connection('b'), connection('c')]
       t.equal(await userConnections.add(first, 2), null)
       t.equal(await userConnections.add(first, 2), null, 'once each')
       t.equal(await userConnections.add(second, 2), null)

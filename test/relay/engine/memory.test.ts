@@ -2,6 +2,7 @@ import t from 'tap'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
 import { MemoryEngine, MemoryPresence, MemoryUserConnections } from '../../../src/relay/engine/memory.js'
 import { configOf } from '../../helper/relay-rules.js'
+import { required } from '../../helper/required.js'
 import { engineContract } from './contract.js'
 import { engineModel } from './model.js'
 
@@ -37,7 +38,7 @@ t.test('the memory engine', async (t) => {
   const { channels } = configOf({
     channel: { namespaces: [{ name: 'ns', history_size: 3, history_ttl: '60s', history_meta_ttl: '3600s' }] }
   })
-  const options = channels.namespaces.get('ns') as NonNullable<ReturnType<typeof channels.namespaces.get>>
+  const options = required(channels.namespaces.get('ns'))
   const publication = { ...PLAIN_PUBLICATION, data: '1' }
   const TOP = { since: null, limit: 0, reverse: false }
 

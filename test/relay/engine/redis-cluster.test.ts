@@ -7,6 +7,7 @@ import { eventually } from '../../helper/eventually.js'
 import { freePort, LOOPBACK } from '../../helper/free-port.js'
 import { startRedis } from '../../helper/redis.js'
 import { startRedisCluster } from '../../helper/redis-cluster.js'
+import { required } from '../../helper/required.js'
 import { ALL, Delivered, engineContract, WITH_HISTORY } from './contract.js'
 import { type RedisEngineOptions, redisEngine } from './redis-fixture.js'
 
@@ -25,14 +26,7 @@ const twoNodes = async (t: Test, channels: readonly string[]) => {
   const publish = async (channel: string, data: string) =>
     publishing.broker.publish(channel, { ...PLAIN_PUBLICATION, data }, WITH_HISTORY)
   /** Retries until the cluster accepts the publication. */
-  const publishWithRetries = async (channel: string, data: string) => {
-    let published: Awaited<ReturnType<typeof publish>> | undefined
-    await eventually(async () => {
-      published = await publish(channel, data).catch(() => undefined)
-      return published !== undefined
-    })
-    return published as NonNullable<typeof published>
-  }
+  const publishWithRetries = (channel: string, data: string) => eventually(() => publish(channel, data))
   return { listening, publishing, delivered, publish, publishWithRetries }
 }
 
@@ -45,12 +39,23 @@ const channelAt = (server: number): string => {
   }
 }
 
+/** Moves a slot of the first server to the second one, with its keys. */
+const moveSlotToSecondServer = async (slot: number): Promise<void> => {
+  const [from, to] = cluster.redis
+  const [fromId, toId] = await Promise.all([from, to].map(async (each) => String(await each.call('CLUSTER', 'MYID'))))
+  await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', required(fromId))
+  await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', required(toId))
+  const keys = [await from.call('CLUSTER', 'GETKEYSINSLOT', slot, 100)].flat().map(String)
+  await from.call('MIGRATE', LOOPBACK, cluster.servers[1].port, '', 0, 5000, 'KEYS', ...keys)
+  for (const each of [to, from]) await each.call('CLUSTER', 'SETSLOT', slot, 'NODE', required(toId))
+}
+
 t.test('hash slots', async (t) => {
   t.test('the slot of a channel is the one that Redis computes', async (t) => {
     const [redis] = cluster.redis
     for (const channel of ['a', 'floor:7', '}', '{', 'a}b', '{a}', 'é', '']) {
       const key = `x{:${channel}}place`
-      t.equal(channelSlot(channel), await redis?.call('CLUSTER', 'KEYSLOT', key), key)
+      t.equal(channelSlot(channel), await redis.call('CLUSTER', 'KEYSLOT', key), key)
     }
   })
 })
@@ -106,13 +111,7 @@ t.test('a slot that moves to another server', async (t) => {
     const { delivered, publish, publishWithRetries } = await twoNodes(t, [channel])
     await publish(channel, '1')
     await delivered.until(1)
-    const [from, to] = cluster.redis as [Redis, Redis]
-    const [fromId, toId] = await Promise.all([from, to].map((each) => each.call('CLUSTER', 'MYID')))
-    await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(fromId))
-    await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(toId))
-    const keys = (await from.call('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[]
-    await from.call('MIGRATE', LOOPBACK, String(cluster.servers[1]?.port), '', 0, 5000, 'KEYS', ...keys)
-    for (const each of [to, from]) await each.call('CLUSTER', 'SETSLOT', slot, 'NODE', String(toId))
+    await moveSlotToSecondServer(slot)
 
     const { offset } = await publishWithRetries(channel, '2')
     await eventually(() => delivered.missed.includes(channel))
@@ -193,22 +192,12 @@ t.test('a hash slot that is being moved', async (t) => {
 
 t.test('a broadcast reaches a channel whose slot has moved to another server', async (t) => {
   const channels = Array.from({ length: 200 }, (_, n) => `moving:${n}`)
-  const [from, to] = cluster.redis as [Redis, Redis]
-  const moved = channels.find((channel) => {
-    const slot = channelSlot(channel)
-    return slot > 1 && slot < 16_384 / 3 - 1
-  }) as string
-  const slot = channelSlot(moved)
+  const slot = required(channels.map(channelSlot).find((slot) => slot > 1 && slot < 16_384 / 3 - 1))
   const { publishing } = await twoNodes(t, [])
   const targets = channels.map((channel) => ({ channel, options: WITH_HISTORY }))
   const broadcast = async (data: string) => publishing.broker.publishToMany?.(targets, { ...PLAIN_PUBLICATION, data })
   await broadcast('1')
-  const [fromId, toId] = await Promise.all([from, to].map((each) => each.call('CLUSTER', 'MYID')))
-  await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(fromId))
-  await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(toId))
-  const keys = (await from.call('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[]
-  await from.call('MIGRATE', LOOPBACK, String(cluster.servers[1]?.port), '', 0, 5000, 'KEYS', ...keys)
-  for (const each of [to, from]) await each.call('CLUSTER', 'SETSLOT', slot, 'NODE', String(toId))
+  await moveSlotToSecondServer(slot)
   const results = await broadcast('2')
 
   for (const [index, channel] of channels.entries()) {
@@ -228,7 +217,7 @@ t.test('a master of a Redis Cluster that dies', async (t) => {
     const replica = await startRedis(t, { args })
     const redis = new Redis(replica.url)
     t.teardown(() => redis.disconnect())
-    const [first, , last] = cluster.redis as [Redis, Redis, Redis]
+    const [first, , last] = cluster.redis
     await first.call('CLUSTER', 'MEET', LOOPBACK, replica.port, busPort)
     const id = String(await last.call('CLUSTER', 'MYID'))
     await eventually(async () => String(await redis.call('CLUSTER', 'NODES')).includes(id))
@@ -239,7 +228,7 @@ t.test('a master of a Redis Cluster that dies', async (t) => {
     const { listening, delivered, publish, publishWithRetries } = await twoNodes(t, [channel])
     const before = await publish(channel, '1')
     await delivered.until(1)
-    await cluster.servers[2]?.kill()
+    await cluster.servers[2].kill()
     await eventually(() => !listening.engine.isReady)
     await redis.call('CLUSTER', 'FAILOVER', 'TAKEOVER')
 

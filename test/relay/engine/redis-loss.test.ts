@@ -1,11 +1,13 @@
 import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { EngineError } from '../../../src/relay/core/engine-interfaces.js'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
+import { portOf } from '../../helper/address.js'
 import { eventually } from '../../helper/eventually.js'
 import { startRedis, type TestRedis } from '../../helper/redis.js'
+import { required } from '../../helper/required.js'
 import { startTcpProxy } from '../../helper/tcp-proxy.js'
 import { ALL, Delivered, PLAIN, WITH_HISTORY } from './contract.js'
 import { type RedisEngineOptions, redisEngine } from './redis-fixture.js'
@@ -145,7 +147,7 @@ t.test('a replica that takes over', async (t) => {
     await eventually(async () => (await late.info('replication')).includes('master_link_status:up'))
     await late.replicaof('NO', 'ONE')
     const lacking = await publish('4')
-    proxy.redirect(late.options.port as number)
+    proxy.redirect(required(late.options.port))
     await eventually(() => !engine.isReady)
     await eventually(() => engine.isReady)
     t.not((await publish('5')).epoch, lacking.epoch)
@@ -319,8 +321,7 @@ t.test('starting the engine', async (t) => {
     const silent = createServer()
     await once(silent.listen(0, '127.0.0.1'), 'listening')
     t.teardown(() => silent.close())
-    const { port } = silent.address() as AddressInfo
-    await t.rejects(start(t, `redis://127.0.0.1:${port}`), /^Redis at 127.0.0.1:\d+: /)
+    await t.rejects(start(t, `redis://127.0.0.1:${portOf(silent)}`), /^Redis at 127.0.0.1:\d+: /)
   })
 })
 

@@ -39,12 +39,12 @@ const restart = async (redis: TestRedis, nodes: readonly Node[], stop: () => Pro
   await eventually(() => nodes.every(({ engine }) => engine.isReady))
 }
 
-const PERSISTENCE: [how: string, args: readonly string[], stop: (redis: TestRedis) => Promise<void>][] = [
+const PERSISTENCE: [title: string, args: readonly string[], stop: (redis: TestRedis) => Promise<void>][] = [
   ['with an append-only file after a crash', APPEND_ONLY, (redis) => redis.kill()],
   ['with a dump at shutdown', [], (redis) => redis.shutdown()]
 ]
-for (const [how, args, stop] of PERSISTENCE) {
-  t.test(`the epoch stays when Redis is restarted ${how}`, async (t) => {
+for (const [title, args, stop] of PERSISTENCE) {
+  t.test(`the epoch stays when Redis is restarted ${title}`, async (t) => {
     const redis = await startRedis(t, { args })
     const nodes = [await startNode(t, redis.port), await startNode(t, redis.port)] as const
     const [one, other] = nodes

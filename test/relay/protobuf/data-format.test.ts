@@ -1,6 +1,6 @@
-import type { Centrifuge, PublicationContext, Subscription } from 'centrifuge'
+import type { PublicationContext } from 'centrifuge'
 import t from 'tap'
-import { collect, event, officialClient, officialProtobufClient, startRelay } from '../../helper/relay.js'
+import { collect, event, officialClient, officialProtobufClient, startRelay, connectClient, subscribeTo } from '../../helper/relay.js'
 import { configOf, relayToken } from '../../helper/relay-rules.js'
 
 const OPEN = {
@@ -29,21 +29,6 @@ const FILE = {
 const EVERY_BYTE = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
 const NOT_AVAILABLE = { code: 108, message: 'not available: the channel has binary data, which needs protobuf' }
 
-const connected = async (client: Centrifuge): Promise<Centrifuge> => {
-  const connecting = event(client, 'connected')
-  client.connect()
-  await connecting
-  return client
-}
-
-const subscribed = async (client: Centrifuge, channel: string, options = {}): Promise<Subscription> => {
-  const subscription = client.newSubscription(channel, options)
-  const subscribing = event(subscription, 'subscribed')
-  subscription.subscribe()
-  await subscribing
-  return subscription
-}
-
 const bytesOf = (publications: readonly PublicationContext[]): Buffer[] =>
   publications.map(({ data }) => Buffer.from(data))
 
@@ -52,8 +37,8 @@ const similar = (n: number): Buffer => Buffer.concat([EVERY_BYTE, Buffer.from([n
 
 t.test('a binary namespace carries any bytes, from clients and the API, in history too', async (t) => {
   const { port, api } = await startRelay(t, FILE)
-  const client = await connected(officialProtobufClient(t, { port }, 'websocket'))
-  const plain = await subscribed(client, 'bytes:1')
+  const client = await connectClient(officialProtobufClient(t, { port }, 'websocket'))
+  const plain = await subscribeTo(client, 'bytes:1')
   const received = collect(plain)
   await plain.publish(EVERY_BYTE)
   await api('publish', { channel: 'bytes:1', b64data: EVERY_BYTE.toString('base64') })
@@ -75,8 +60,8 @@ t.test('a binary namespace carries any bytes, from clients and the API, in histo
 
 t.test('a binary namespace sends deltas of any bytes and recovers them', async (t) => {
   const { port, api } = await startRelay(t, FILE)
-  const client = await connected(officialProtobufClient(t, { port }, 'websocket'))
-  const subscription = await subscribed(client, 'bytes:1', { delta: 'fossil' })
+  const client = await connectClient(officialProtobufClient(t, { port }, 'websocket'))
+  const subscription = await subscribeTo(client, 'bytes:1', { delta: 'fossil' })
   const received = collect(subscription)
   const publish = (n: number) => api('publish', { channel: 'bytes:1', b64data: similar(n).toString('base64') })
   for (const n of [1, 2, 3]) await publish(n)
@@ -94,7 +79,7 @@ t.test('a binary namespace sends deltas of any bytes and recovers them', async (
 
 t.test('a JSON client receives error 108 for every command on a binary namespace', async (t) => {
   const { port } = await startRelay(t, FILE)
-  const client = await connected(officialClient(t, { port }, 'websocket'))
+  const client = await connectClient(officialClient(t, { port }, 'websocket'))
   const subscription = client.newSubscription('bytes:1')
   const unsubscribed = event(subscription, 'unsubscribed')
   subscription.subscribe()
@@ -118,8 +103,8 @@ t.test('a JSON client whose token has a binary channel receives error 108 to its
 
 t.test('a namespace that becomes binary with a reload refuses its JSON subscribers', async (t) => {
   const { port, relay } = await startRelay(t, FILE)
-  const json = await subscribed(await connected(officialClient(t, { port }, 'websocket')), 'json:1')
-  const protobuf = await subscribed(await connected(officialProtobufClient(t, { port }, 'websocket')), 'json:1')
+  const json = await subscribeTo(await connectClient(officialClient(t, { port }, 'websocket')), 'json:1')
+  const protobuf = await subscribeTo(await connectClient(officialProtobufClient(t, { port }, 'websocket')), 'json:1')
   const received = collect(protobuf)
   const unsubscribed = event(json, 'unsubscribed')
   const namespaces = FILE.channel.namespaces.map((each) => ({ ...each, publication_data_format: 'binary' }))
@@ -133,7 +118,7 @@ t.test('a namespace that becomes binary with a reload refuses its JSON subscribe
 
 t.test('data that does not have the format of its namespace receives error 107', async (t) => {
   const { port, api } = await startRelay(t, FILE)
-  const client = await connected(officialProtobufClient(t, { port }, 'websocket'))
+  const client = await connectClient(officialProtobufClient(t, { port }, 'websocket'))
   const cases: [channel: string, data: Buffer, code: number | null][] = [
     ['json:1', Buffer.from('[1]'), null],
     ['json:1', EVERY_BYTE, 107],

@@ -7,6 +7,7 @@ import { commandBytes, emulationBytes, frameOf, repliesIn, varint } from '../../
 import type { Json } from '../../helper/raw-client.js'
 import { type EdgeRelay, startRelay } from '../../helper/relay.js'
 import { relayToken } from '../../helper/relay-rules.js'
+import type { ServerMessage } from '../../helper/server-message.js'
 
 const OPEN = { channel: { without_namespace: { allow_subscribe_for_client: true, allow_publish_for_client: true } } }
 
@@ -78,14 +79,16 @@ const connected = async (t: Test, { port }: EdgeRelay): Promise<ProtobufClient> 
   t.teardown(() => ws.terminate())
   const closed = new Promise<string>((resolve) => ws.once('close', (code, reason) => resolve(`${code} ${reason}`)))
   await once(ws, 'open')
-  const request = async (command: Json): Promise<Json> => {
+  const request = async (command: Json): Promise<ServerMessage> => {
     ws.send(frameOf(command))
-    const [data] = (await once(ws, 'message')) as [Buffer]
+    const data = await nextMessage(ws)
     return repliesIn(data)[0] ?? {}
   }
   await request({ id: 1, connect: { token: relayToken({ sub: '42' }) } })
   return { ws, closed, request }
 }
+
+const nextMessage = async (ws: WebSocket): Promise<Buffer> => (await once(ws, 'message'))[0]
 
 const memoryBytes = (): number => {
   const { heapUsed, external } = process.memoryUsage()
@@ -121,7 +124,7 @@ t.test('malformed protobuf', async (t) => {
       tag(104, END_GROUP)
     ])
     ws.send(subscribeWith(unknown, channelField, unknown))
-    const [data] = (await once(ws, 'message')) as [Buffer]
+    const data = await nextMessage(ws)
 
     t.same(repliesIn(data), [{ id: 2, subscribe: {} }])
   })
@@ -131,7 +134,7 @@ t.test('malformed protobuf', async (t) => {
     ws.send(
       frameOf({ id: 2, subscribe: { channel: 'a' } }, { id: 3, publish: { channel: 'b', data: Buffer.from('1') } })
     )
-    const [data] = (await once(ws, 'message')) as [Buffer]
+    const data = await nextMessage(ws)
 
     t.same(repliesIn(data), [
       { id: 2, subscribe: {} },

@@ -92,9 +92,9 @@ const request = fields({
 /** Mostly one request with an id, sometimes none or several. */
 const command = fc
   .tuple(request, fc.constantFrom('first', 'first', 'first', 'first', 'all'), fc.constantFrom(1, 2, 3, 2 ** 32 - 1, 0))
-  .map(([all, which, id]) => {
+  .map(([all, which, id]): Json => {
     const requests = which === 'all' ? all : Object.fromEntries(Object.entries(all).slice(0, 1))
-    return { ...(id === 0 ? {} : { id }), ...requests } as Json
+    return { ...(id === 0 ? {} : { id }), ...requests }
   })
 
 const CONNECT: Json = { id: 1, connect: { token: CONNECTION_TOKEN } }

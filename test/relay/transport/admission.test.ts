@@ -7,10 +7,11 @@ import { send } from '../../helper/http.js'
 import { openClient, RawClient } from '../../helper/raw-client.js'
 import { startRelay } from '../../helper/relay.js'
 import { relayToken } from '../../helper/relay-rules.js'
+import { required } from '../../helper/required.js'
 
 t.test('allowed origins', async (t) => {
   const HOST = 'relay.example.com'
-  const cases: [allowed: string[], origin: string | undefined, isAllowed: boolean, why: string][] = [
+  const cases: [allowed: string[], origin: string | undefined, isAllowed: boolean, title: string][] = [
     [[], undefined, true, 'programs send none'],
     [[], 'https://relay.example.com', true, 'it is our own host'],
     [[], 'http://RELAY.example.com', true, 'letters have no case'],
@@ -37,8 +38,8 @@ t.test('allowed origins', async (t) => {
     [['*'], 'https://anything', true, 'all are allowed'],
     [['*'], 'null', true, 'all are allowed']
   ]
-  for (const [allowed, origin, isAllowed, why] of cases) {
-    t.test(`${origin} is ${isAllowed ? '' : 'not '}allowed by [${allowed}]: ${why}`, async (t) => {
+  for (const [allowed, origin, isAllowed, title] of cases) {
+    t.test(`${origin} is ${isAllowed ? '' : 'not '}allowed by [${allowed}]: ${title}`, async (t) => {
       t.equal(originCheck(allowed)(origin, HOST), isAllowed)
     })
   }
@@ -187,13 +188,13 @@ t.test('HTTP transports', async (t) => {
     const { url } = await startRelay(t)
     const body = JSON.stringify({ id: 1, connect: { token: relayToken({ sub: '42' }) } })
     const response = await fetch(`${url}/connection/http_stream`, { method: 'POST', body })
-    const reader = (response.body as ReadableStream<Uint8Array>).getReader()
+    const reader = required(response.body).getReader()
     const { value } = await reader.read()
     await reader.cancel()
 
     t.equal(response.headers.get('x-accel-buffering'), 'no')
     t.match(response.headers.get('cache-control'), 'no-store')
-    t.match(JSON.parse(Buffer.from(value as Uint8Array).toString()), { id: 1, connect: { session: /./, node: /./ } })
+    t.match(JSON.parse(Buffer.from(required(value)).toString()), { id: 1, connect: { session: /./, node: /./ } })
   })
 
   t.test('a client whose HTTP request ends is removed', async (t) => {

@@ -5,6 +5,7 @@ import { type ClientOptions, WebSocket } from 'ws'
 import { eventually } from '../../helper/eventually.js'
 import { officialClient, officialProtobufClient, startRelay } from '../../helper/relay.js'
 import { relayToken } from '../../helper/relay-rules.js'
+import type { ServerMessage } from '../../helper/server-message.js'
 
 const NAMESPACES = {
   namespaces: [{ name: 'floor', allow_subscribe_for_client: true, allow_publish_for_client: true }]
@@ -20,20 +21,20 @@ const connect = async (t: Test, url: string, options: ClientOptions = {}) => {
   const ws = new WebSocket(`${url.replace('http', 'ws')}/connection/websocket`, options)
   t.teardown(() => ws.terminate())
   ws.on('error', () => undefined)
-  const messages: Record<string, unknown>[] = []
+  const messages: ServerMessage[] = []
   ws.on('message', (data) => {
     for (const line of data.toString().split('\n')) messages.push(JSON.parse(line))
   })
-  const upgraded = once(ws, 'upgrade') as Promise<[IncomingMessage]>
+  const upgraded = once(ws, 'upgrade')
   await once(ws, 'open')
-  const [{ socket }] = await upgraded
+  const { socket }: IncomingMessage = (await upgraded)[0]
   const start = socket.bytesRead
   ws.send(JSON.stringify({ id: 1, connect: { token: relayToken({ sub: '42' }) } }))
   ws.send(JSON.stringify({ id: 2, subscribe: { channel: 'floor:1' } }))
   await eventually(() => messages.length === 2)
   return {
     ws,
-    received: () => messages.slice(2).map(({ push }) => (push as { pub: { data: unknown } }).pub.data),
+    received: () => messages.slice(2).map(({ push }) => push?.pub?.data),
     bytes: () => socket.bytesRead - start,
     socket
   }

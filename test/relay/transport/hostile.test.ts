@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { eventually } from '../../helper/eventually.js'
+import { nextData } from '../../helper/exact-http.js'
 import { send } from '../../helper/http.js'
 import { connectedClient, openClient } from '../../helper/raw-client.js'
 import { type EdgeRelay, startRelay } from '../../helper/relay.js'
@@ -22,7 +23,7 @@ const CONNECT = JSON.stringify({ id: 1, connect: { token: relayToken({ sub: '42'
 t.test('hostile clients', async (t) => {
   const edge = await startRelay(t)
 
-  const messages: [what: string, message: string | Buffer, closed: RegExp][] = [
+  const messages: [title: string, message: string | Buffer, closed: RegExp][] = [
     ['garbage', 'hello', /^3501 bad request$/],
     ['an empty message', '', /^3501 bad request$/],
     ['newlines', '\n\n\n', /^3501 bad request$/],
@@ -39,8 +40,8 @@ t.test('hostile clients', async (t) => {
     ['two connects', `${CONNECT}\n${CONNECT}`, /^3501 bad request$/],
     ['a token as long as a message', `{"id":1,"connect":{"token":"${'x.'.repeat(30_000)}"}}`, /^3500 invalid token$/]
   ]
-  for (const [what, message, closed] of messages) {
-    t.test(`a client is closed for ${what}`, async (t) => {
+  for (const [title, message, closed] of messages) {
+    t.test(`a client is closed for ${title}`, async (t) => {
       const client = await openClient(t, edge.url)
       client.ws.send(message, { binary: Buffer.isBuffer(message) })
 
@@ -139,20 +140,20 @@ const handshake = async (t: Test, port: number): Promise<Socket> => {
   socket.write(
     `GET /connection/websocket HTTP/1.1\r\nHost: relay\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: ${key}\r\nSec-WebSocket-Version: 13\r\n\r\n`
   )
-  const [head] = (await once(socket, 'data')) as [Buffer]
+  const head = await nextData(socket)
   t.match(head.toString(), /^HTTP\/1\.1 101 /)
   return socket
 }
 
 const masked = (opcode: number, payload: Buffer, announced = payload.length): Buffer => {
-  const mask = Buffer.from([1, 2, 3, 4])
+  const mask = [1, 2, 3, 4]
   const length =
     announced < 126 ? Buffer.from([0x80 | announced]) : Buffer.from([0x80 | 126, announced >> 8, announced & 255])
   return Buffer.concat([
     Buffer.from([opcode]),
     length,
-    mask,
-    payload.map((byte, index) => byte ^ (mask[index % 4] as number))
+    Buffer.from(mask),
+    payload.map((byte, index) => byte ^ (mask[index % 4] ?? 0))
   ])
 }
 
@@ -182,7 +183,7 @@ const opcodes = (bytes: Buffer): readonly number[] => {
 t.test('WebSocket protocol violations', async (t) => {
   const edge = await startRelay(t)
 
-  const frames: [what: string, bytes: Buffer, code: number][] = [
+  const frames: [title: string, bytes: Buffer, code: number][] = [
     ['a frame without a mask', Buffer.from([0x81, 2, 0x7b, 0x7d]), 1002],
     ['a reserved bit', masked(0xc1, Buffer.from('{}')), 1002],
     ['an unknown opcode', masked(0x83, Buffer.from('{}')), 1002],
@@ -191,8 +192,8 @@ t.test('WebSocket protocol violations', async (t) => {
     ['a ping that is too long', masked(0x89, Buffer.alloc(126)), 1002],
     ['a message that says it is huge', Buffer.from([0x81, 0xff, 0, 0, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4]), 1009]
   ]
-  for (const [what, bytes, code] of frames) {
-    t.test(`a WebSocket is closed for ${what}`, async (t) => {
+  for (const [title, bytes, code] of frames) {
+    t.test(`a WebSocket is closed for ${title}`, async (t) => {
       const socket = await handshake(t, edge.port)
       const closed = closeCode(socket)
       socket.write(bytes)
@@ -210,7 +211,7 @@ t.test('WebSocket protocol violations', async (t) => {
     ])) {
       socket.write(Buffer.from([byte]))
     }
-    const [reply] = (await once(socket, 'data')) as [Buffer]
+    const reply = await nextData(socket)
 
     t.match(reply.toString(), '"connect":{"client"')
   })
@@ -253,7 +254,7 @@ t.test('WebSocket protocol violations', async (t) => {
   t.test('a WebSocket ping receives a pong', async (t) => {
     const socket = await handshake(t, edge.port)
     socket.write(masked(0x89, Buffer.from('hi')))
-    const [reply] = (await once(socket, 'data')) as [Buffer]
+    const reply = await nextData(socket)
 
     t.same(reply, Buffer.from([0x8a, 2, 0x68, 0x69]))
   })
@@ -300,7 +301,7 @@ t.test('publications, pongs and the close frame arrive as complete frames', asyn
 t.test('malformed HTTP requests', async (t) => {
   const edge = await startRelay(t)
 
-  const requests: [what: string, path: string, message: Parameters<typeof send>[2], status: number][] = [
+  const requests: [title: string, path: string, message: Parameters<typeof send>[2], status: number][] = [
     ['an unknown path', '/nope', {}, 404],
     ['a path of the prototype', '/toString', {}, 404],
     ['the WebSocket path without an upgrade', '/connection/websocket', {}, 426],
@@ -319,8 +320,8 @@ t.test('malformed HTTP requests', async (t) => {
     ['an emulation by GET', '/emulation', {}, 405],
     ['health by POST', '/health', { method: 'POST', body: '' }, 405]
   ]
-  for (const [what, path, message, status] of requests) {
-    t.test(`the relay responds with ${status} to ${what}`, async (t) => {
+  for (const [title, path, message, status] of requests) {
+    t.test(`the relay responds with ${status} to ${title}`, async (t) => {
       t.equal((await send(edge.url, path, message)).status, status)
       await stillServes(t, edge)
     })
@@ -343,7 +344,7 @@ t.test('malformed HTTP requests', async (t) => {
   t.test('a connection that does not send HTTP receives 400', async (t) => {
     const socket = connect(edge.port, '127.0.0.1')
     socket.write('hello\r\n\r\n')
-    const [reply] = (await once(socket, 'data')) as [Buffer]
+    const reply = await nextData(socket)
 
     t.match(reply.toString(), /^HTTP\/1\.1 400 /)
     socket.destroy()
@@ -355,9 +356,9 @@ t.test('malformed HTTP requests', async (t) => {
     const socket = connect({ port: edge.port, host: '127.0.0.1', allowHalfOpen: true })
     t.teardown(() => socket.destroy())
     socket.resume().write('hello\r\n\r\n')
-    const [theirs] = (await accepted) as [Socket]
+    const accepting: Socket = (await accepted)[0]
 
-    if (!theirs.destroyed) await once(theirs, 'close')
-    t.ok(theirs.destroyed)
+    if (!accepting.destroyed) await once(accepting, 'close')
+    t.ok(accepting.destroyed)
   })
 })

@@ -1,9 +1,8 @@
-import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { eventually } from '../../helper/eventually.js'
-import { openSocket } from '../../helper/exact-http.js'
+import { nextData, openSocket } from '../../helper/exact-http.js'
 import { send } from '../../helper/http.js'
 import { startRelay } from '../../helper/relay.js'
 import { relayToken } from '../../helper/relay-rules.js'
@@ -29,7 +28,7 @@ for (const path of ['/connection/http_stream', '/connection/sse']) {
 
       await eventually(() => isFull(url))
       socket.write(CONNECT.slice(half.length))
-      const [reply] = (await once(socket, 'data')) as [Buffer]
+      const reply = await nextData(socket)
       t.match(reply.toString(), /^HTTP\/1\.1 200 /)
     })
 

@@ -1,13 +1,14 @@
 import { once } from 'node:events'
-import { createServer, request as httpRequest, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, request as httpRequest } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { register as globalRegistry } from 'prom-client'
 import t from 'tap'
 import { RelayMetrics } from '../../../src/relay/metrics/relay-metrics.js'
 import { metricsRoute } from '../../../src/relay/transport/server.js'
 import { AddressSet } from '../../../src/shared/ip-address.js'
+import { portOf } from '../../helper/address.js'
 import type { Teardown } from '../../helper/child.js'
+import { responseOf } from '../../helper/exact-http.js'
 import { send } from '../../helper/http.js'
 import { connectedClient } from '../../helper/raw-client.js'
 import { startRelay } from '../../helper/relay.js'
@@ -76,7 +77,7 @@ const NAMES = [
 t.test('metric names of Centrifugo', async (t) => {
   const page = await create().text()
   for (const name of NAMES) {
-    t.test(name, async (t) => {
+    t.test(`the metrics contain centrifugo_${name}`, async (t) => {
       t.match(page, `# TYPE centrifugo_${name}\n`)
     })
   }
@@ -104,7 +105,7 @@ t.test('statistics of the relay are read with each scrape', async (t) => {
 
 type RecordEvent = (metrics: RelayMetrics) => void
 
-const COUNTS: readonly (readonly [what: string, record: RecordEvent, samples: Readonly<Record<string, number>>])[] = [
+const COUNTS: readonly (readonly [title: string, record: RecordEvent, samples: Readonly<Record<string, number>>])[] = [
   [
     'an accepted client',
     (metrics) => metrics.clientConnected('websocket', 'js', ''),
@@ -277,8 +278,8 @@ const COUNTS: readonly (readonly [what: string, record: RecordEvent, samples: Re
 ]
 
 t.test('values of metrics', async (t) => {
-  for (const [what, record, expected] of COUNTS) {
-    t.test(`the metrics count ${what}`, async (t) => {
+  for (const [title, record, expected] of COUNTS) {
+    t.test(`the metrics count ${title}`, async (t) => {
       const metrics = create()
 
       record(metrics)
@@ -326,12 +327,12 @@ const startServer = async (t: Teardown, allowed: readonly string[], metrics = cr
   )
   await once(server.listen(0, '127.0.0.1'), 'listening')
   t.teardown(() => server.close())
-  return (server.address() as AddressInfo).port
+  return portOf(server)
 }
 
 const sendRequest = async (port: number, method = 'GET', headers: Record<string, string> = {}) => {
   const request = httpRequest({ port, host: '127.0.0.1', path: '/metrics', method, headers, agent: false }).end()
-  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  const response = await responseOf(request)
   return { status: response.statusCode, headers: response.headers, body: await text(response) }
 }
 
@@ -344,7 +345,7 @@ t.test('the /metrics route', async (t) => {
     t.match(body, 'centrifugo_node_num_clients 3\n')
   })
 
-  for (const [why, allowed, method, headers] of [
+  for (const [title, allowed, method, headers] of [
     ['for another address', ['10.0.0.0/8'], 'GET', {}],
     ['without allowed addresses', [], 'GET', {}],
     ['for a request with X-Forwarded-For', ['loopback'], 'GET', { 'x-forwarded-for': '127.0.0.1' }],
@@ -352,7 +353,7 @@ t.test('the /metrics route', async (t) => {
     ['for a request with Forwarded', ['loopback'], 'GET', { forwarded: 'for=127.0.0.1' }],
     ['for another method', ['loopback'], 'POST', {}]
   ] as const) {
-    t.test(`/metrics is 404 ${why}`, async (t) => {
+    t.test(`/metrics is 404 ${title}`, async (t) => {
       const { status, body } = await sendRequest(await startServer(t, allowed), method, headers)
 
       t.same({ status, body }, { status: 404, body: '' })

@@ -3,9 +3,12 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { eventually } from '../../helper/eventually.js'
+import { responseOf } from '../../helper/exact-http.js'
 import { send } from '../../helper/http.js'
 import { type EdgeRelay, startRelay } from '../../helper/relay.js'
 import { type ConfigFile, relayToken } from '../../helper/relay-rules.js'
+import { required } from '../../helper/required.js'
+import type { ConnectResult, ServerPush } from '../../helper/server-message.js'
 
 const NAMESPACES = [{ name: 'floor', history_size: 10, history_ttl: '60s', force_recovery: true }, { name: 'plain' }]
 const CONFIG: ConfigFile = {
@@ -17,19 +20,22 @@ const CONFIG: ConfigFile = {
 
 const withChannels = (...channels: string[]): string => relayToken({ sub: '42', channels })
 
+/** A message of a unidirectional transport: a push without its envelope. */
+interface UnidirectionalMessage extends ServerPush {
+  readonly connect?: ConnectResult
+}
+
 /** The messages that a client has received. */
 interface Receiver {
-  readonly messages: Record<string, unknown>[]
+  readonly messages: UnidirectionalMessage[]
   readonly ended: Promise<unknown>
   close(): void
 }
 
 type Connect = (t: Test, url: string, request: unknown, headers?: Record<string, string>) => Promise<Receiver>
 
-const json = (text: string): Record<string, unknown> => JSON.parse(text)
-
 const receive = (t: Test, response: IncomingMessage, messageOf: (block: string) => string | null, end: string) => {
-  const messages: Record<string, unknown>[] = []
+  const messages: UnidirectionalMessage[] = []
   let rest = ''
   response.setEncoding('utf8')
   response.on('data', (chunk: string) => {
@@ -37,7 +43,7 @@ const receive = (t: Test, response: IncomingMessage, messageOf: (block: string) 
     rest = blocks.pop() ?? ''
     for (const block of blocks) {
       const message = messageOf(block.trim())
-      if (message !== null) messages.push(json(message))
+      if (message !== null) messages.push(JSON.parse(message))
     }
   })
   response.on('error', () => undefined)
@@ -51,8 +57,7 @@ const open = async (t: Test, url: string, path: string, method: string, body: st
   request.on('error', () => undefined)
   t.teardown(() => request.destroy())
   request.end(body)
-  const [response] = (await once(request, 'response')) as [IncomingMessage]
-  return response
+  return responseOf(request)
 }
 
 const eventData = (block: string): string | null => (block.startsWith('data: ') ? block.slice('data: '.length) : null)
@@ -75,12 +80,18 @@ const uniHttpStream: Connect = async (t, url, request, headers) =>
 
 const webSocket = (t: Test, url: string, query: string, headers?: Record<string, string>): [WebSocket, Receiver] => {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/connection/uni_websocket${query}`, { headers })
-  const messages: Record<string, unknown>[] = []
-  socket.on('message', (data) => messages.push(json(data.toString())))
+  const messages: UnidirectionalMessage[] = []
+  socket.on('message', (data) => messages.push(JSON.parse(data.toString())))
   socket.on('error', () => undefined)
   t.teardown(() => socket.terminate())
   const ended = new Promise((resolve) => socket.once('close', (code, reason) => resolve([code, reason.toString()])))
   return [socket, { messages, ended, close: () => socket.terminate() }]
+}
+
+/** The HTTP status of a rejected upgrade. */
+const statusOf = async (socket: WebSocket): Promise<number | undefined> => {
+  const [, { statusCode }] = await once(socket, 'unexpected-response')
+  return statusCode
 }
 
 const uniWebSocketQuery: Connect = async (t, url, request, headers) =>
@@ -100,13 +111,16 @@ const KINDS: Readonly<Record<string, Connect>> = {
   'uni_websocket with a first message': uniWebSocketMessage
 }
 
-const firstMessage = async ({ messages }: Receiver): Promise<Record<string, unknown>> => {
+const firstMessage = async ({ messages }: Receiver): Promise<UnidirectionalMessage> => {
   await eventually(() => messages.length > 0)
   return messages[0] ?? {}
 }
 
+const connectResult = async (receiver: Receiver): Promise<ConnectResult> =>
+  required((await firstMessage(receiver)).connect)
+
 const pubs = ({ messages }: Receiver): unknown[] =>
-  messages.flatMap((message) => ('pub' in message ? [[message.channel, (message.pub as { data: unknown }).data]] : []))
+  messages.flatMap(({ channel, pub }) => (pub === undefined ? [] : [[channel, pub.data]]))
 
 for (const [kind, connect] of Object.entries(KINDS)) {
   t.test(kind, async (t) => {
@@ -114,7 +128,7 @@ for (const [kind, connect] of Object.entries(KINDS)) {
       const relay = await startRelay(t, CONFIG)
       const receiver = await connect(t, relay.url, { token: withChannels('floor:1', 'plain:a') })
 
-      const { connect: connected } = (await firstMessage(receiver)) as { connect: Record<string, unknown> }
+      const connected = await connectResult(receiver)
       t.match(connected, { client: String, version: 'test', ping: 25, session: String, subs: { 'floor:1': {} } })
       t.notOk('node' in connected)
       t.notOk('pong' in connected)
@@ -164,13 +178,13 @@ for (const [kind, connect] of Object.entries(KINDS)) {
       t.equal(relay.relay.clients.length, 1)
     })
 
-    for (const [what, request, code, config] of [
+    for (const [name, request, code, config] of [
       ['a malformed token', { token: 'no token' }, 3500, CONFIG],
       ['an expired token', { token: relayToken({ sub: '42' }, { nowMs: Date.now() - 7_200_000 }) }, 3005, CONFIG],
       ['no token', {}, 3501, CONFIG],
       ['an unknown namespace', { token: withChannels('nowhere:1') }, 3004, CONFIG]
     ] as const) {
-      t.test(`${kind} with ${what} receives disconnect ${code} and the end`, async (t) => {
+      t.test(`${kind} with ${name} receives disconnect ${code} and the end`, async (t) => {
         const { url, relay } = await startRelay(t, config)
         const receiver = await connect(t, url, request)
 
@@ -192,8 +206,8 @@ for (const [kind, connect] of Object.entries(KINDS)) {
     t.test(`${kind} receives a disconnect of the API, by its session`, async (t) => {
       const relay = await startRelay(t, CONFIG)
       const receiver = await connect(t, relay.url, { token: withChannels() })
-      const { connect: connected } = (await firstMessage(receiver)) as { connect: { session: string } }
-      await relay.api('disconnect', { user: '42', session: connected.session })
+      const { session } = await connectResult(receiver)
+      await relay.api('disconnect', { user: '42', session })
 
       await eventually(() => receiver.messages.length === 2)
       t.match(receiver.messages[1], { disconnect: { code: 3503 } })
@@ -203,9 +217,9 @@ for (const [kind, connect] of Object.entries(KINDS)) {
     t.test(`${kind} cannot send commands with its session`, async (t) => {
       const relay = await startRelay(t, CONFIG)
       const receiver = await connect(t, relay.url, { token: withChannels('plain:a') })
-      const { connect: connected } = (await firstMessage(receiver)) as { connect: { session: string } }
+      const { session } = await connectResult(receiver)
       const data = JSON.stringify({ id: 1, subscribe: { channel: 'floor:1' } })
-      const body = JSON.stringify({ session: connected.session, node: relay.relay.node, data })
+      const body = JSON.stringify({ session, node: relay.relay.node, data })
 
       t.equal((await send(relay.url, '/emulation', { method: 'POST', body })).status, 404)
     })
@@ -218,8 +232,7 @@ t.test('unidirectional transports that are not enabled respond with 404', async 
     t.equal((await send(url, path, { method: 'POST', body: '{}' })).status, 404)
   }
   const [socket] = webSocket(t, url, '')
-  const [, response] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage]
-  t.equal(response.statusCode, 404)
+  t.equal(await statusOf(socket), 404)
 })
 
 t.test('requests that unidirectional transports reject', async (t) => {
@@ -242,27 +255,27 @@ t.test('requests that unidirectional transports reject', async (t) => {
   t.equal(rejected.headers['access-control-allow-origin'], undefined)
 
   const [malformed] = webSocket(t, url, '?cf_connect=%7B')
-  t.equal(((await once(malformed, 'unexpected-response')) as [unknown, IncomingMessage])[1].statusCode, 400)
+  t.equal(await statusOf(malformed), 400)
   const [foreignSocket] = webSocket(t, url, '', foreign)
-  t.equal(((await once(foreignSocket, 'unexpected-response')) as [unknown, IncomingMessage])[1].statusCode, 403)
+  t.equal(await statusOf(foreignSocket), 403)
 
   await firstMessage(await uniHttpStream(t, url, { token: withChannels() }))
   t.equal(await status('/connection/uni_http_stream', 'POST', '{}'), 503)
   const [full] = webSocket(t, url, '')
-  t.equal(((await once(full, 'unexpected-response')) as [unknown, IncomingMessage])[1].statusCode, 503)
+  t.equal(await statusOf(full), 503)
 })
 
 t.test('a malformed first message closes uni_websocket with 3501, and later messages are ignored', async (t) => {
   const relay: EdgeRelay = await startRelay(t, CONFIG)
-  const [bad, badReceiver] = webSocket(t, relay.url, '')
-  bad.once('open', () => bad.send('{"id":1,"connect":'))
-  t.same(await badReceiver.ended, [3501, 'bad request'])
+  const [malformed, malformedReceiver] = webSocket(t, relay.url, '')
+  malformed.once('open', () => malformed.send('{"id":1,"connect":'))
+  t.same(await malformedReceiver.ended, [3501, 'bad request'])
 
-  const [good, receiver] = webSocket(t, relay.url, '')
-  good.once('open', () => good.send(JSON.stringify({ token: withChannels('plain:a') })))
+  const [socket, receiver] = webSocket(t, relay.url, '')
+  socket.once('open', () => socket.send(JSON.stringify({ token: withChannels('plain:a') })))
   await firstMessage(receiver)
-  good.send(JSON.stringify({ id: 2, subscribe: { channel: 'floor:1' } }))
-  good.send('}')
+  socket.send(JSON.stringify({ id: 2, subscribe: { channel: 'floor:1' } }))
+  socket.send('}')
   await relay.publish('plain:a', 1)
   await eventually(() => pubs(receiver).length === 1)
   t.equal(receiver.messages.length, 2)

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import t from 'tap'
-import { openSocket } from '../../helper/exact-http.js'
+import { nextData, openSocket } from '../../helper/exact-http.js'
 import { startRelay } from '../../helper/relay.js'
 import { API_KEY } from '../../helper/relay-rules.js'
 
@@ -80,7 +80,7 @@ for (const [client, headers] of [
       t.teardown(() => socket.destroy())
       for (const request of [get('/health'), withLength, get('/health'), chunked]) {
         socket.write(request)
-        const [reply] = (await once(socket, 'data')) as [Buffer]
+        const reply = await nextData(socket)
         t.match(reply.toString(), /^HTTP\/1\.1 200 /)
       }
     })

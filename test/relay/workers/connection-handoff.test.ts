@@ -1,10 +1,11 @@
 import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import t, { type Test } from 'tap'
 import { ConnectionReceiver } from '../../../src/relay/workers/connection-handoff.js'
 import { IpcChannel } from '../../../src/relay/workers/ipc.js'
+import { portOf } from '../../helper/address.js'
 
 /** An HTTP server that gets all its connections from a receiver. */
 const startReceiver = async (t: Test) => {
@@ -15,7 +16,7 @@ const startReceiver = async (t: Test) => {
   const acceptor = createServer((socket) => process.emit('message', 'connection', socket))
   t.teardown(() => acceptor.close())
   await once(acceptor.listen(0, '127.0.0.1'), 'listening')
-  const { port } = acceptor.address() as AddressInfo
+  const port = portOf(acceptor)
   return { receiver, open: (): Socket => connect(port, '127.0.0.1').setEncoding('latin1') }
 }
 

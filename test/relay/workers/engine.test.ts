@@ -1,7 +1,5 @@
-import type { Socket } from 'node:net'
 import t from 'tap'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
-import type { IpcChannel } from '../../../src/relay/workers/ipc.js'
 import { WorkerEngine, WorkerPresence } from '../../../src/relay/workers/worker-engine.js'
 import { WorkerUserConnections } from '../../../src/relay/workers/worker-user-connections.js'
 import { startPrimary } from '../../helper/primary-process.js'
@@ -9,7 +7,7 @@ import { engineContract, WITH_HISTORY } from '../engine/contract.js'
 import { engineModel } from '../engine/model.js'
 
 const primary = await startPrimary(t)
-const [ipc] = primary.ipcChannels as [IpcChannel, IpcChannel]
+const [ipc] = primary.ipcChannels
 
 const workerEngine = async () => {
   await primary.command({ kind: 'reset', surveyTimeoutMs: 60_000 })
@@ -28,7 +26,7 @@ engineModel('the engine of a worker', workerEngine, { runs: 50 })
 
 t.test('a broadcast of 0.5 MB to 400 channels is sent once from the worker to the primary', async (t) => {
   const { broker } = await workerEngine()
-  const [stream] = primary.streams as [Socket, Socket]
+  const [stream] = primary.streams
   const before = stream.bytesWritten
   const targets = Array.from({ length: 400 }, (_, index) => ({ channel: `ns:${index}`, options: WITH_HISTORY }))
   const results = await broker.publishToMany(targets, {

@@ -26,7 +26,7 @@ for (const engine of ['memory', 'redis']) {
     const env = engine === 'redis' ? { RELAY_ENGINE: 'redis', REDIS_URL: (await startRedis(t)).url } : {}
     const relay = await startWorkers(t, 2, FILE, env)
     const banned = await twoAtEach(t, relay, 'banned')
-    const [hung] = relay.workers() as [number]
+    const [hung] = relay.workers()
     const resume = freeze(t, hung)
     t.match(await call(relay, 'disconnect', { user: 'banned' }), { error: { code: 100 } })
     resume()

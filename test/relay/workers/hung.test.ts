@@ -8,7 +8,7 @@ const fileOf = (namespace: string) => ({ channel: { namespaces: [{ name: namespa
 const PATIENCE_MS = 90_000
 
 const relay = await startWorkersWithShortTimeouts(t, 2, fileOf('old'))
-const [hung] = relay.workers() as [number]
+const [hung] = relay.workers()
 /** Each call has its own connection, and workers take turns. */
 const publishAtAll = (channel: string) => Promise.all([1, 2, 3, 4].map(() => relay.publish(channel, 1)))
 

@@ -1,13 +1,13 @@
 import { once } from 'node:events'
-import type { Duplex } from 'node:stream'
 import t from 'tap'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
 import { SurveyHandlers } from '../../../src/relay/core/survey.js'
 import { type FrameReader, FrameSplitter, FrameWriter } from '../../../src/relay/workers/frames.js'
-import { type IpcChannel, IpcClosed } from '../../../src/relay/workers/ipc.js'
+import { IpcClosed } from '../../../src/relay/workers/ipc.js'
 import { WorkerCluster } from '../../../src/relay/workers/worker-cluster.js'
 import { WorkerEngine } from '../../../src/relay/workers/worker-engine.js'
 import { startPrimary } from '../../helper/primary-process.js'
+import { required } from '../../helper/required.js'
 
 const TEXTS = ['', 'floor:1', 'å€😀\u0000"\n', 'x'.repeat(200_000), 'é'.repeat(70_000)]
 const HISTORY = { historySize: 10, historyTtlMs: 60_000, historyMetaTtlMs: 60_000 }
@@ -66,7 +66,7 @@ t.test('frames', async (t) => {
 
 t.test('an IPC channel', async (t) => {
   const primary = await startPrimary(t)
-  const [ipc, other] = primary.ipcChannels as [IpcChannel, IpcChannel]
+  const [ipc, other] = primary.ipcChannels
   const engine = new WorkerEngine(ipc)
   const publish = (data: string): Promise<unknown> =>
     Promise.resolve(engine.publish('ns:1', { ...PLAIN_PUBLICATION, data }, HISTORY))
@@ -126,7 +126,7 @@ t.test('an IPC channel', async (t) => {
 
   t.test('a malformed frame closes its channel and no other', async (t) => {
     const reported = once(primary.child, 'message')
-    const stream = primary.streams[1] as Duplex
+    const stream = primary.streams[1]
     // An unknown kind, and then a frame longer than the maximum.
     stream.write(Buffer.concat([Buffer.from([12, 0, 0, 0, 250]), Buffer.alloc(64, 0xff)]))
     t.match(await reported, [/RangeError/])
@@ -136,7 +136,7 @@ t.test('an IPC channel', async (t) => {
   })
 
   t.test('pending requests fail when the other process dies', async (t) => {
-    process.kill(primary.child.pid as number, 'SIGSTOP')
+    process.kill(required(primary.child.pid), 'SIGSTOP')
     const waiting = publish('2')
     const failed = t.rejects(waiting, IpcClosed)
     primary.child.kill('SIGKILL')

@@ -41,7 +41,7 @@ const BOTH = new Map([
   ['2', workerMetrics(4, 20)]
 ])
 
-const cases: [sample: string, value: number, how: string][] = [
+const cases: [sample: string, value: number, rule: string][] = [
   ['centrifugo_node_num_clients', 7, 'gauges are summed'],
   ['centrifugo_transport_messages_sent{transport="a b",frame_type="x"}', 30, 'counters are summed by labels'],
   ['centrifugo_transport_messages_sent{transport="sse",frame_type="y"}', 2, 'counters are summed by labels'],
@@ -53,8 +53,8 @@ const cases: [sample: string, value: number, how: string][] = [
   ['relay_worker_clients{worker="1"}', 3, 'some metrics are exported per process'],
   ['relay_worker_messages_sent_total{worker="2"}', 21, 'metrics per process are summed over their labels']
 ]
-for (const [sample, value, how] of cases) {
-  t.test(`metrics of two workers: ${sample} is ${value}, because ${how}`, async (t) => {
+for (const [sample, value, rule] of cases) {
+  t.test(`metrics of two workers: ${sample} is ${value}, because ${rule}`, async (t) => {
     t.equal(sampleValue(await new AggregatedMetrics().text(BOTH), sample), value)
   })
 }

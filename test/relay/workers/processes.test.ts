@@ -6,6 +6,7 @@ import { connectedClient, RawClient } from '../../helper/raw-client.js'
 import { collect, event, officialClient } from '../../helper/relay.js'
 import { API_KEY, HMAC_SECRET } from '../../helper/relay-rules.js'
 import { type RelayOfWorkers, startWorkers } from '../../helper/relay-workers.js'
+import { firstTwo, required } from '../../helper/required.js'
 
 const WITH_HISTORY = {
   allow_subscribe_for_client: true,
@@ -61,7 +62,7 @@ const replace = async (pid: number, signal: NodeJS.Signals): Promise<void> => {
 }
 
 t.test('a worker that is killed', async (t) => {
-  const [steady, first] = relay.workers() as [number, number]
+  const [steady, first] = firstTwo(relay.workers())
 
   t.test('a killed worker is replaced, and its clients receive every publication once', async (t) => {
     const received = await Promise.all(
@@ -86,13 +87,13 @@ t.test('a worker that is killed', async (t) => {
     for (let time = 0; time < 2; time++) {
       const at = received.map(({ publications }) => publications.length)
       await replace(victim, 'SIGKILL')
-      victim = relay.workers().find((pid) => pid !== steady) as number
-      await Promise.all(received.map(({ until }, index) => until(({ length }) => length > (at[index] as number) + 5)))
+      victim = required(relay.workers().find((pid) => pid !== steady))
+      await Promise.all(received.map(({ until }, index) => until(({ length }) => length > required(at[index]) + 5)))
     }
     isPublishing = false
     const published = await Promise.all(publishers)
     for (const [index, { until, publications }] of received.entries()) {
-      const count = published[index % 2] as number
+      const count = required(published[index % 2])
       await until(({ length }) => length >= count)
       t.same(
         publications.map(({ data, offset }) => [data.n, offset]),
@@ -128,7 +129,7 @@ t.test('a worker that is killed', async (t) => {
 
   t.test('a worker that receives SIGTERM closes its clients with 3001 and is replaced', async (t) => {
     const clients = await Promise.all(Array.from({ length: 2 }, () => connectedClient(t, relay.url)))
-    const [pid] = relay.workers() as [number]
+    const [pid] = relay.workers()
     await replace(pid, 'SIGTERM')
     t.equal(await Promise.race(clients.map(({ closed }) => closed)), '3001 shutdown')
   })
@@ -149,7 +150,7 @@ t.test('a config reload of a relay with workers', async (t) => {
   })
 
   t.test('a new worker does not use the invalid file', async (t) => {
-    const [pid] = relay.workers() as [number]
+    const [pid] = relay.workers()
     await replace(pid, 'SIGKILL')
     t.equal(await rejections('seq:1'), 0)
   })
@@ -160,7 +161,7 @@ t.test('a config reload of a relay with workers', async (t) => {
     await relay.program.waitForLine('config reloaded', PATIENCE_MS)
     t.equal(await rejections('new:1'), 0)
     t.equal(await rejections('seq:1'), 4)
-    const [pid] = relay.workers() as [number]
+    const [pid] = relay.workers()
     await replace(pid, 'SIGKILL')
     t.equal(await rejections('new:1'), 0)
     t.equal(await rejections('seq:1'), 4)
@@ -182,7 +183,7 @@ t.test('a config reload of a relay with workers', async (t) => {
     t.equal(statuses.filter((status) => status === 101).length, LIMIT)
     t.equal(statuses.filter((status) => status === 429).length, LIMIT)
 
-    const [pid] = relay.workers() as [number]
+    const [pid] = relay.workers()
     await replace(pid, 'SIGKILL')
     const left = await clientCount()
     const again = await Promise.all(Array.from({ length: LIMIT }, come))

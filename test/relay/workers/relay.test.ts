@@ -1,10 +1,12 @@
-import type { Centrifuge, JoinContext, LeaveContext, Subscription } from 'centrifuge'
+import type { Centrifuge, JoinContext, LeaveContext } from 'centrifuge'
 import t, { type Test } from 'tap'
 import { send } from '../../helper/http.js'
 import { connectedClient } from '../../helper/raw-client.js'
-import { collect, event, officialClient, TRANSPORTS, type TransportName } from '../../helper/relay.js'
+import { collect, event, officialClient, TRANSPORTS, type TransportName, connectClient, subscribeTo } from '../../helper/relay.js'
 import { relayToken } from '../../helper/relay-rules.js'
 import { type RelayOfWorkers, startWorkers } from '../../helper/relay-workers.js'
+import { required } from '../../helper/required.js'
+import type { ServerMessage } from '../../helper/server-message.js'
 
 const WORKERS = 3
 const WITH_HISTORY = { history_size: 1000, history_ttl: '300s', allow_subscribe_for_client: true }
@@ -34,21 +36,8 @@ let channels = 0
 /** Tests share the relay, so each uses its own channel. */
 const newChannel = (namespace: string): string => `${namespace}:${++channels}`
 
-const connect = async (t: Test, user: string, transport: TransportName = 'websocket'): Promise<Centrifuge> => {
-  const client = officialClient(t, relay, transport, { getToken: async () => relayToken({ sub: user }) })
-  const connected = event(client, 'connected')
-  client.connect()
-  await connected
-  return client
-}
-
-const subscribe = async (client: Centrifuge, channel: string, options = {}): Promise<Subscription> => {
-  const subscription = client.newSubscription(channel, options)
-  const subscribed = event(subscription, 'subscribed')
-  subscription.subscribe()
-  await subscribed
-  return subscription
-}
+const connect = (t: Test, user: string, transport: TransportName = 'websocket'): Promise<Centrifuge> =>
+  connectClient(officialClient(t, relay, transport, { getToken: async () => relayToken({ sub: user }) }))
 
 /** A client of this user at every worker. Connections are passed to the workers in turn. */
 const oneAtEach = async (t: Test, { nodes }: RelayOfWorkers, user: string): Promise<readonly Centrifuge[]> => {
@@ -68,7 +57,7 @@ t.test('several workers', async (t) => {
     t.test(`clients of all workers receive the publications on ${namespace} in the same order`, async (t) => {
       const channel = newChannel(namespace)
       const clients = await oneAtEach(t, relay, 'ada')
-      const received = await Promise.all(clients.map(async (client) => collect(await subscribe(client, channel))))
+      const received = await Promise.all(clients.map(async (client) => collect(await subscribeTo(client, channel))))
       const publish = async (publisher: number): Promise<void> => {
         for (let n = 0; n < 50; n++) await relay.publish(channel, { publisher, n })
       }
@@ -99,10 +88,10 @@ t.test('several workers', async (t) => {
   t.test('presence, joins and leaves include the clients of all workers', async (t) => {
     const channel = newChannel('chat')
     const [ada, bob, eve] = await Promise.all([connect(t, 'ada'), connect(t, 'bob'), connect(t, 'eve')])
-    const atAda = await subscribe(ada, channel, { joinLeave: true })
+    const atAda = await subscribeTo(ada, channel, { joinLeave: true })
     const joined = event<JoinContext>(atAda, 'join', ({ info }) => info.user === 'eve')
-    await subscribe(bob, channel)
-    await subscribe(eve, channel)
+    await subscribeTo(bob, channel)
+    await subscribeTo(eve, channel)
     await joined
     t.same(
       Object.values((await atAda.presence()).clients)
@@ -148,7 +137,7 @@ for (const transport of TRANSPORTS) {
     t.test('a client that reconnects to another worker recovers what it missed', async (t) => {
       const channel = newChannel('seq')
       const client = await connect(t, 'ada', transport)
-      const subscription = await subscribe(client, channel)
+      const subscription = await subscribeTo(client, channel)
       const received = collect(subscription)
       let published = 0
       for (let time = 0; time < 2 * WORKERS; time++) {
@@ -170,7 +159,7 @@ for (const transport of TRANSPORTS) {
     t.test('requests of a client are served by whichever worker receives them', async (t) => {
       const channel = newChannel('chat')
       const client = await connect(t, 'ada', transport)
-      const subscription = await subscribe(client, channel)
+      const subscription = await subscribeTo(client, channel)
       for (let n = 1; n <= 2 * WORKERS; n++) {
         await subscription.publish({ n })
         t.match(await subscription.history({ limit: 1, reverse: true }), { publications: [{ data: { n } }] })
@@ -182,16 +171,16 @@ for (const transport of TRANSPORTS) {
 t.test('a request to /emulation', async (t) => {
   const body = JSON.stringify({ id: 1, connect: { token: relayToken({ sub: '42' }) } })
   const stream = await fetch(`${relay.url}/connection/http_stream`, { method: 'POST', body })
-  const reader = (stream.body as ReadableStream<Uint8Array>).getReader()
+  const reader = required(stream.body).getReader()
   t.teardown(() => reader.cancel())
   let text = ''
-  const line = async (): Promise<Record<string, never>> => {
+  const line = async (): Promise<ServerMessage> => {
     while (!text.includes('\n')) text += Buffer.from((await reader.read()).value ?? []).toString()
     const [first = '', ...rest] = text.split('\n')
     text = rest.join('\n')
     return JSON.parse(first)
   }
-  const { connect: connected } = (await line()) as unknown as { connect: { session: string; node: string } }
+  const { session = '', node = '' } = required((await line()).connect)
   const sendCommand = (session: string, node: string, id: number): Promise<{ readonly status: number }> =>
     send(relay.url, '/emulation', {
       method: 'POST',
@@ -200,7 +189,7 @@ t.test('a request to /emulation', async (t) => {
 
   t.test('a request to /emulation is passed to the worker that has the session', async (t) => {
     for (let id = 2; id < 2 + 2 * WORKERS; id++) {
-      t.equal((await sendCommand(connected.session, connected.node, id)).status, 204)
+      t.equal((await sendCommand(session, node, id)).status, 204)
       t.match(await line(), { id, error: { code: 108 } })
     }
   })
@@ -208,9 +197,9 @@ t.test('a request to /emulation', async (t) => {
   t.test('an unknown session or node is 404', async (t) => {
     const nodes = await relay.nodes()
     for (const { uid } of nodes) t.equal((await sendCommand('guessed', uid, 99)).status, 404)
-    t.equal((await sendCommand(connected.session, 'nowhere', 99)).status, 404)
-    for (const { uid } of nodes.filter(({ uid }) => uid !== connected.node)) {
-      t.equal((await sendCommand(connected.session, uid, 99)).status, 404)
+    t.equal((await sendCommand(session, 'nowhere', 99)).status, 404)
+    for (const { uid } of nodes.filter(({ uid }) => uid !== node)) {
+      t.equal((await sendCommand(session, uid, 99)).status, 404)
     }
   })
 })
@@ -231,8 +220,8 @@ t.test('metrics of a relay with workers', async (t) => {
     const lines = body.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
     return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]))
   }
-  const sum = (of: ReadonlyMap<string, number>, name: string): number =>
-    [1, 2, 3].reduce((total, worker) => total + (of.get(`${name}{worker="${worker}"}`) ?? Number.NaN), 0)
+  const sum = (samples: ReadonlyMap<string, number>, name: string): number =>
+    [1, 2, 3].reduce((total, worker) => total + (samples.get(`${name}{worker="${worker}"}`) ?? Number.NaN), 0)
 
   t.test('every worker returns the same sums and the values of each process', async (t) => {
     const channel = newChannel('seq')
@@ -240,17 +229,17 @@ t.test('metrics of a relay with workers', async (t) => {
     for (const client of clients) await client.request({ id: 2, subscribe: { channel } })
     const sent =
       'centrifugo_transport_messages_sent{transport="websocket",frame_type="push_publication",channel_namespace="seq"}'
-    const before = (await numbers()).get(sent) as number
+    const before = required((await numbers()).get(sent))
     await relay.publish(channel, 1)
     for (const client of clients) await client.next()
     for (let time = 0; time < WORKERS; time++) {
       const now = await numbers()
       t.equal(now.get(sent), before + clients.length)
       t.equal(now.get('centrifugo_node_num_nodes'), WORKERS)
-      t.ok((now.get('centrifugo_node_num_clients') as number) >= clients.length)
+      t.ok(required(now.get('centrifugo_node_num_clients')) >= clients.length)
       t.equal(sum(now, 'relay_worker_clients'), now.get('centrifugo_node_num_clients'))
       t.equal(sum(now, 'relay_worker_subscriptions'), now.get('centrifugo_node_num_subscriptions'))
-      t.ok((now.get('relay_worker_cpu_seconds_total{worker="owner"}') as number) > 0)
+      t.ok(required(now.get('relay_worker_cpu_seconds_total{worker="owner"}')) > 0)
       t.equal(now.get('relay_worker_replacements_total'), 0)
     }
   })

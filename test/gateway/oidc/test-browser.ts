@@ -19,7 +19,7 @@ export interface Visit extends HttpResponse {
 const MAX_REDIRECTS = 12
 
 /** A browser without scripts: stores cookies, follows redirects, submits forms. */
-export class Visitor {
+export class TestBrowser {
   #cookies: JarCookie[] = []
   /** The real address of each host name, so that several gateways can share one name. */
   readonly #hosts: Map<string, string>

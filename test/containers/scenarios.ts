@@ -1,24 +1,24 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { Centrifuge } from 'centrifuge'
 import { WebSocket } from 'ws'
 import { secretKey, signJwt } from '../../src/shared/jwt.js'
+import { urlOf } from '../helper/address.js'
 import type { Checks } from './checks.js'
 
 /** The settings and the functional checks of an image. Secrets are files, as container engines provide them. */
-export interface Scene {
+export interface Scenario {
   readonly env: Readonly<Record<string, string>>
   readonly secrets: Readonly<Record<string, string>>
-  readonly try: (checks: Checks, url: string) => Promise<void>
+  readonly check: (checks: Checks, url: string) => Promise<void>
   readonly close: () => Promise<void>
 }
 
 const newSecret = (): string => randomBytes(32).toString('hex')
 
 /** The gateway in front of a backend that returns the request line. */
-export const gatewayScene = async (port: number): Promise<Scene> => {
+export const gatewayScenario = async (port: number): Promise<Scenario> => {
   const backend = createServer(({ method, url }, response) => {
     response.setHeader('content-type', 'application/json').end(JSON.stringify({ request: `${method} ${url}` }))
   })
@@ -27,11 +27,11 @@ export const gatewayScene = async (port: number): Promise<Scene> => {
   return {
     env: {
       GATEWAY_PORT: String(port),
-      BACKEND_URL: `http://127.0.0.1:${(backend.address() as AddressInfo).port}`,
+      BACKEND_URL: urlOf(backend),
       API_SECRET_FILE: '/run/secrets/api_secret'
     },
     secrets: { api_secret: newSecret() },
-    try: async (checks, url) => {
+    check: async (checks, url) => {
       const response = await fetch(`${url}/api/zones?floor=2`)
       const body = await response.text()
       checks.that('serves a request', response.ok && body === '{"request":"GET /api/zones?floor=2"}', body)
@@ -51,7 +51,7 @@ const CHANNEL = 'floor:2'
 const PUBLICATION = { type: 'position-batch', data: [] }
 
 /** The relay with a subscriber and a publisher. */
-export const relayScene = async (port: number): Promise<Scene> => {
+export const relayScenario = async (port: number): Promise<Scenario> => {
   const secrets = { hmac_secret: newSecret(), api_key: newSecret(), admin_password: newSecret() }
   let client: Centrifuge | null = null
   return {
@@ -62,7 +62,7 @@ export const relayScene = async (port: number): Promise<Scene> => {
       RELAY_ADMIN_PASSWORD_FILE: '/run/secrets/admin_password'
     },
     secrets,
-    try: async (checks, url) => {
+    check: async (checks, url) => {
       const token = signJwt({ sub: 'user-1' }, secretKey(secrets.hmac_secret), { lifetimeSeconds: 3600 })
       client = new Centrifuge(`${url.replace('http', 'ws')}/connection/websocket`, { token, websocket: WebSocket })
       const subscription = client.newSubscription(CHANNEL)
@@ -90,7 +90,7 @@ export const relayScene = async (port: number): Promise<Scene> => {
 }
 
 /** The demo backend with its embedded database and an unreachable relay. */
-export const demoScene = async (port: number): Promise<Scene> => ({
+export const demoScenario = async (port: number): Promise<Scenario> => ({
   env: {
     DEMO_BACKEND_PORT: String(port),
     DEMO_PASSWORD_FILE: '/run/secrets/demo_password',
@@ -101,7 +101,7 @@ export const demoScene = async (port: number): Promise<Scene> => ({
     REALTIME_HMAC_SECRET_FILE: '/run/secrets/api_secret'
   },
   secrets: { api_secret: newSecret(), demo_password: 'a-password-for-tests' },
-  try: async (checks, url) => {
+  check: async (checks, url) => {
     const { status } = await fetch(`${url}/api/auth/backend-login`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
