@@ -54,7 +54,7 @@ t.test('a client', async (t) => {
       t.equal(await client.signOut(), false)
       t.equal(client.session.state.isSignedIn, false)
     }
-    t.same(left, [], 'and stays on the page')
+    t.same(left, [], 'the page is not left')
   })
 
   t.test('a client navigates to the identity provider to sign out of its session', async (t) => {

@@ -76,7 +76,8 @@ const checkImage = async (
     const secrets = mkdtempSync(join(tmpdir(), 'gatehouse-secrets-'))
     const port = await freePort()
     const scenario = await setUp(port)
-    for (const [name, text] of Object.entries(scenario.secrets)) writeFileSync(join(secrets, name), text, { mode: 0o444 })
+    for (const [name, text] of Object.entries(scenario.secrets))
+      writeFileSync(join(secrets, name), text, { mode: 0o444 })
     execFileSync('chmod', ['755', secrets])
     const container = new Container(image, root, { env: scenario.env, secrets })
     try {

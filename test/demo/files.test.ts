@@ -56,7 +56,7 @@ t.test('a PDF export is a valid document with escaped text', async (t) => {
     'Person \\(0\\) \\\\ M\xfcller ?',
     'brackets are escaped, and characters that the font lacks are replaced'
   )
-  t.match(readPdf(pdfTable('Nobody', columns, [])).objects[1], /\/Count 1 /, 'no rows are one page')
+  t.match(readPdf(pdfTable('Nobody', columns, [])).objects[1], /\/Count 1 /, 'an empty table has one page')
 })
 
 t.test('the exports and uploads of the backend', async (t) => {
@@ -94,7 +94,7 @@ t.test('the exports and uploads of the backend', async (t) => {
     t.equal((await get('/api/floors/f-1/plan')).headers['content-type'], 'image/png')
 
     await backend.request('DELETE', '/api/buildings/1', admin)
-    t.equal((await get('/api/floors/f-1/plan')).status, 404, 'and it goes with the building that the floor was in')
+    t.equal((await get('/api/floors/f-1/plan')).status, 404, 'the image is deleted with the building of the floor')
   })
 
   t.test('a photo is returned unchanged and deleted with the person', async (t) => {

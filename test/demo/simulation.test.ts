@@ -30,8 +30,8 @@ const walk = (seed: number, seconds = SECONDS): PositionEntry[][] => {
 /** All movements between consecutive seconds on the same floor. */
 const steps = (seen: readonly PositionEntry[][]) =>
   seen.slice(1).flatMap((now, index) =>
-    now.flatMap((to, who) => {
-      const from = seen[index]?.[who]
+    now.flatMap((to, person) => {
+      const from = seen[index]?.[person]
       return from?.floorId === to.floorId ? [{ from: from.position, to: to.position, floorId: String(to.floorId) }] : []
     })
   )
@@ -79,7 +79,7 @@ t.test('people in the simulation', async (t) => {
     const lengths = steps(seen).map(({ from, to }) => Math.hypot(to.x - from.x, to.y - from.y))
     t.ok(lengths.filter((length) => length > 1).length > lengths.length / 20, 'many are on the way')
     t.ok(lengths.filter((length) => length < 0.1).length > lengths.length / 5, 'many are at rest')
-    const changes = people.filter((_, who) => new Set(seen.map((now) => now[who]?.floorId)).size > 1)
+    const changes = people.filter((_, person) => new Set(seen.map((now) => now[person]?.floorId)).size > 1)
     t.ok(changes.length > 5, 'some change the floor')
   })
 
@@ -106,7 +106,7 @@ t.test('people in the simulation', async (t) => {
   t.test('people change floors on the stairs only', async (t) => {
     const arrivals = seen
       .slice(1)
-      .flatMap((now, index) => now.filter((to, who) => seen[index]?.[who]?.floorId !== to.floorId))
+      .flatMap((now, index) => now.filter((to, person) => seen[index]?.[person]?.floorId !== to.floorId))
     const kinds = new Set(arrivals.map(({ zoneId }) => REGIONS.find((region) => region.zoneId === zoneId)?.kind))
     t.same([...kinds], ['stairs'])
   })

@@ -4,7 +4,7 @@ import { ADMIN_PASSWORD } from '../helper/admin.js'
 import { ADMIN_ENV, check, figure, openAdminPage } from '../helper/admin-page.js'
 import { startBrowser } from '../helper/browser.js'
 import { eventually } from '../helper/eventually.js'
-import { collect, event, officialClient, startRelay, connectClient, subscribeTo } from '../helper/relay.js'
+import { collect, connectClient, event, officialClient, startRelay, subscribeTo } from '../helper/relay.js'
 import { API_KEY, HMAC_SECRET, relayToken } from '../helper/relay-rules.js'
 import { openWindow } from '../helper/window.js'
 

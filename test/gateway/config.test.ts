@@ -28,7 +28,13 @@ const differences = (one: object, other: object, prefix = ''): Record<string, un
     })
   )
 
-const INVALID_CSP_HOSTS = ['*', "'unsafe-eval'", 'cdn.example.com; script-src *', 'a.example b.example', 'a.example,data:']
+const INVALID_CSP_HOSTS = [
+  '*',
+  "'unsafe-eval'",
+  'cdn.example.com; script-src *',
+  'a.example b.example',
+  'a.example,data:'
+]
 
 const INVALID_PATHS = ['reports', '/reports', '/api/', '/api/a//b', '/api/../x', '/apiary', '/api/a b', '/api/%61']
 const INVALID_FIELDS = ['data..token', '.token', 'data.', 'a b']
@@ -157,16 +163,19 @@ t.test('production', async (t) => {
       'BACKEND_URL is required in production',
       'API_SECRET is required in production'
     ])
-    t.same(gatewaySettingsErrors({ NODE_ENV: 'production', BACKEND_URL: '', API_SECRET: ' ' }).length, 2, 'an empty one is none')
+    t.same(
+      gatewaySettingsErrors({ NODE_ENV: 'production', BACKEND_URL: '', API_SECRET: ' ' }).length,
+      2,
+      'an empty one is none'
+    )
     t.same(gatewaySettingsErrors({ NODE_ENV: 'production', BACKEND_URL, API_SECRET }), [])
   })
 
   t.test('missing and malformed settings are reported together', async (t) => {
-    t.same(namesIn(gatewaySettingsErrors({ NODE_ENV: 'production', BACKEND_URL, GATEWAY_PORT: 'http', LOG_LEVEL: 'loud' })), [
-      'GATEWAY_PORT',
-      'LOG_LEVEL',
-      'API_SECRET'
-    ])
+    t.same(
+      namesIn(gatewaySettingsErrors({ NODE_ENV: 'production', BACKEND_URL, GATEWAY_PORT: 'http', LOG_LEVEL: 'loud' })),
+      ['GATEWAY_PORT', 'LOG_LEVEL', 'API_SECRET']
+    )
   })
 
   const SECRETS: readonly (readonly [secret: string, errors: readonly string[], title: string])[] = [
@@ -327,7 +336,7 @@ t.test('a setting', async (t) => {
   for (const [name, text, read, value] of EFFECTS) {
     t.test(`${name}=${text} changes the configuration`, async (t) => {
       t.same(read(gatewayConfig({ [name]: text })), value)
-      t.notSame(read(gatewayConfig({})), value, 'which is not the default')
+      t.notSame(read(gatewayConfig({})), value, 'the value is not the default')
     })
   }
 })

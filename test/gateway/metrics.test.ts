@@ -555,7 +555,7 @@ t.test('/metrics', async (t) => {
       const unknown = await send(url, '/metricz', { headers })
       t.equal(response.status, 404)
       t.equal(response.code, 'NOT_FOUND')
-      t.same(withoutIdentity(response), withoutIdentity(unknown), 'as any unknown page')
+      t.same(withoutIdentity(response), withoutIdentity(unknown), 'the response is that of an unknown page')
     })
   }
 
@@ -713,7 +713,7 @@ t.test('/metrics of a running gateway', async (t) => {
       'those that waited behind another too'
     )
     const samples = (await gateway.send('/metrics')).body
-    t.notMatch(samples, '\ngateway_backend_errors_total{', 'which is no fault of the backend')
+    t.notMatch(samples, '\ngateway_backend_errors_total{', 'it is not counted as an error of the backend')
   })
 })
 

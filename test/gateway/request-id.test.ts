@@ -111,7 +111,7 @@ t.test('generated request ids', async (t) => {
       t.equal(response.status, 200)
       t.match(id, GENERATED_ID)
       t.equal(gateway.backend.requests[0]?.headers['x-request-id'], id, 'the same at the backend')
-      t.same(await loggedIds(gateway), [id], 'and in the log')
+      t.same(await loggedIds(gateway), [id], 'the log has the same id')
     })
 
     t.test(`a request id is generated for an error response where ${title}`, async (t) => {

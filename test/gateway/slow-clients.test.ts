@@ -146,7 +146,7 @@ t.test('a response within RESPONSE_BUFFER frees its backend connection before th
 
   let bytes = 0
   for await (const chunk of socket) bytes += chunk.length
-  t.ok(bytes > size, 'and the reader gets all of it')
+  t.ok(bytes > size, 'the slow reader receives the whole response')
 })
 
 t.test('a client that stops reading is disconnected even if the backend connection is already free', async (t) => {

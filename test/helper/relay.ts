@@ -1,6 +1,12 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { Centrifuge, type Options, type PublicationContext, type Subscription, type SubscriptionOptions } from 'centrifuge'
+import {
+  Centrifuge,
+  type Options,
+  type PublicationContext,
+  type Subscription,
+  type SubscriptionOptions
+} from 'centrifuge'
 import { Centrifuge as ProtobufCentrifuge } from 'centrifuge/build/protobuf'
 import type { Test } from 'tap'
 import { WebSocket } from 'ws'

@@ -517,7 +517,7 @@ t.test('options of the configuration file', async (t) => {
   for (const [file, read, value] of EFFECTS) {
     t.test(`the option takes effect: ${JSON.stringify(file)}`, async (t) => {
       t.same(read(configWith(file)), value)
-      t.notSame(read(configWith(namespace({}))), value, 'which is not the default')
+      t.notSame(read(configWith(namespace({}))), value, 'the value is not the default')
     })
   }
 

@@ -359,7 +359,7 @@ t.test('effects of settings', async (t) => {
   for (const [name, text, read, value] of EFFECTS) {
     t.test(`${name}=${text} takes effect`, async (t) => {
       t.same(read(configOf({ ...SECRETS, [name]: text })), value)
-      t.notSame(read(configOf(SECRETS)), value, 'which is not the default')
+      t.notSame(read(configOf(SECRETS)), value, 'the value is not the default')
     })
   }
 

@@ -165,12 +165,12 @@ t.test('SIGHUP to a running relay', async (t) => {
     t.match(await publish(url, 'old:1'), { error: { code: 102 } })
   })
 
-  const bad: [title: string, config: unknown, error: string][] = [
+  const invalidFiles: [title: string, config: unknown, error: string][] = [
     ['is not JSON', '{', 'not JSON'],
     ['has an unknown option', { client: { dance: true } }, 'dance'],
     ['violates a rule', { channel: { namespaces: [{ name: 'x', history_size: 5 }] } }, 'name']
   ]
-  for (const [title, config, error] of bad) {
+  for (const [title, config, error] of invalidFiles) {
     t.test(`on SIGHUP a file that ${title} is rejected and the old configuration stays active`, async (t) => {
       const { write, program, url } = await setUp(t)
       write(config)

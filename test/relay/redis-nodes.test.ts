@@ -3,7 +3,15 @@ import t, { type Test } from 'tap'
 import { eventually } from '../helper/eventually.js'
 import { send } from '../helper/http.js'
 import { startRedis } from '../helper/redis.js'
-import { collect, type EdgeRelay, event, officialClient, startRelay, connectClient, subscribeTo } from '../helper/relay.js'
+import {
+  collect,
+  connectClient,
+  type EdgeRelay,
+  event,
+  officialClient,
+  startRelay,
+  subscribeTo
+} from '../helper/relay.js'
 import { relayToken } from '../helper/relay-rules.js'
 
 const NAMESPACES = {
@@ -76,12 +84,12 @@ t.test('two relays on one Redis', async (t) => {
   })
 
   t.test('presence, joins and leaves include the clients of both relays', async (t) => {
-    const watching = await connected(t, one, 'ada', 'chat:3')
-    const results = event<{ info: { user: string } }>(watching.subscription, 'join', ({ info }) => info.user === 'bob')
-    const left = event<{ info: { user: string } }>(watching.subscription, 'leave', ({ info }) => info.user === 'bob')
+    const observer = await connected(t, one, 'ada', 'chat:3')
+    const results = event<{ info: { user: string } }>(observer.subscription, 'join', ({ info }) => info.user === 'bob')
+    const left = event<{ info: { user: string } }>(observer.subscription, 'leave', ({ info }) => info.user === 'bob')
     const { client } = await connected(t, other, 'bob', 'chat:3')
     await results
-    const { clients } = await watching.subscription.presence()
+    const { clients } = await observer.subscription.presence()
     t.same(
       Object.values(clients)
         .map(({ user }) => user)

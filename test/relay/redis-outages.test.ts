@@ -8,8 +8,8 @@ import { startProgram } from '../helper/program.js'
 import { startRedis } from '../helper/redis.js'
 import { officialClient } from '../helper/relay.js'
 import { API_KEY, HMAC_SECRET } from '../helper/relay-rules.js'
-import { type AcknowledgedPublication, checkSequences, SequenceSubscriber } from '../helper/sequence-check.js'
 import { required } from '../helper/required.js'
+import { type AcknowledgedPublication, checkSequences, SequenceSubscriber } from '../helper/sequence-check.js'
 
 const CLIENTS = 300
 const CHANNELS = 10

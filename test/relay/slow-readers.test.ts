@@ -99,7 +99,7 @@ t.test('a client that stops reading', async (t) => {
 
       await edge.publish('floor:7', batch(BATCHES + 1))
       const [next] = await readTo(stopped, BATCHES + 1)
-      t.same(next?.data, batch(BATCHES + 1), 'and then gets what comes as it comes')
+      t.same(next?.data, batch(BATCHES + 1), 'later publications arrive unmerged')
     }
   )
 

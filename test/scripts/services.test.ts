@@ -120,7 +120,7 @@ t.test('prepareServices', async (t) => {
     t.same(await prepare(machine([]), [optional]), ['Java: missing, tests are skipped'])
     await t.rejects(prepare(machine([], { env: { CI: 'true' } }), [optional]), { message: /^Java is missing/ })
     await prepare(machine(has, { canInstall: () => true, install: () => void has.push('javac') }), [optional])
-    t.same(has, ['javac'], 'it is installed where that is possible')
+    t.same(has, ['javac'], 'a missing service is installed if possible')
   })
 
   t.test("prepareServices finds a program in Debian's folder of versions", async (t) => {

@@ -108,25 +108,29 @@ t.test('npm start', { timeout: 3 * PATIENCE_MS }, async (t) => {
   })
 })
 
-t.test('npm start -- --oidc starts an identity provider that signs users in', { timeout: 2 * PATIENCE_MS }, async (t) => {
-  const ports = { ...(await threePorts()), DEMO_OIDC_PORT: String(await freePort()) }
-  const program = await start(t, ports, '--oidc')
-  await program.waitForLine('Stop      Ctrl-C', PATIENCE_MS)
-  const page = `http://localhost:${ports.GATEWAY_PORT}`
-  t.match(program.stdout, `Provider  ${page}/auth/oidc/login`)
+t.test(
+  'npm start -- --oidc starts an identity provider that signs users in',
+  { timeout: 2 * PATIENCE_MS },
+  async (t) => {
+    const ports = { ...(await threePorts()), DEMO_OIDC_PORT: String(await freePort()) }
+    const program = await start(t, ports, '--oidc')
+    await program.waitForLine('Stop      Ctrl-C', PATIENCE_MS)
+    const page = `http://localhost:${ports.GATEWAY_PORT}`
+    t.match(program.stdout, `Provider  ${page}/auth/oidc/login`)
 
-  const browser = await startBrowser(t)
-  const tab = await browser.newPage()
-  tab.setDefaultTimeout(PATIENCE_MS)
-  await tab.goto(`${page}/auth/oidc/login?returnTo=/api/auth/backend-me`)
-  await tab.click('text=Olive Operator')
-  await tab.waitForURL(`${page}/api/auth/backend-me`)
-  t.match(await tab.textContent('body'), '"role":"operator"', 'the backend identifies the user')
+    const browser = await startBrowser(t)
+    const tab = await browser.newPage()
+    tab.setDefaultTimeout(PATIENCE_MS)
+    await tab.goto(`${page}/auth/oidc/login?returnTo=/api/auth/backend-me`)
+    await tab.click('text=Olive Operator')
+    await tab.waitForURL(`${page}/api/auth/backend-me`)
+    t.match(await tab.textContent('body'), '"role":"operator"', 'the backend identifies the user')
 
-  program.signal('SIGINT')
-  t.same(await program.exited, { code: 0, signal: null })
-  for (const port of Object.values(ports)) t.ok(await rejectsConnections(port), `port ${port} is closed`)
-})
+    program.signal('SIGINT')
+    t.same(await program.exited, { code: 0, signal: null })
+    for (const port of Object.values(ports)) t.ok(await rejectsConnections(port), `port ${port} is closed`)
+  }
+)
 
 t.test('npm start stops all programs when one of them ends', { timeout: 2 * PATIENCE_MS }, async (t) => {
   const ports = await threePorts()

@@ -124,7 +124,7 @@ for (const format of ['jwt', 'legacy'] as const) {
       now = EXP_MS
       t.throws(() => verifier.verify(make(7)), { name: 'ExpiredToken' })
       now = NOW_MS
-      t.not(verifier.verify(make(7)), remembered, 'it was verified anew')
+      t.not(verifier.verify(make(7)), remembered, 'the evicted token is verified again')
     })
 
     t.test(`a full cache evicts only the oldest ${format} token`, async (t) => {
@@ -138,8 +138,8 @@ for (const format of ['jwt', 'legacy'] as const) {
       t.equal(verifier.verify(make(2)), second)
       t.equal(verifier.verify(make(3)), third)
       t.not(verifier.verify(make(1)), first)
-      t.not(verifier.verify(make(2)), second, 'which made room for the first again')
-      t.not(verifier.verify(make(3)), third, 'and that for the second')
+      t.not(verifier.verify(make(2)), second, 'verifying the first token again evicts the second')
+      t.not(verifier.verify(make(3)), third, 'verifying the second token again evicts the third')
     })
 
     t.test(`the cache holds 10 000 ${format} tokens by default`, async (t) => {
@@ -167,7 +167,7 @@ for (const format of ['jwt', 'legacy'] as const) {
 
     t.test(`a rejected ${format} token is not cached`, async (t) => {
       const verifier = new AppTokenVerifier(KEY, { cacheSize: 1, now: () => NOW_MS })
-      const good = verifier.verify(make(7))
+      const verified = verifier.verify(make(7))
       const options = { format, lifetimeSeconds: 3600, nowMs: NOW_MS }
 
       const forged = createAppToken({ userId: 7 }, secretKey('another'), options)
@@ -175,7 +175,7 @@ for (const format of ['jwt', 'legacy'] as const) {
       t.throws(() => verifier.verify(forged), { name: 'InvalidToken', reason: 'bad-signature' })
       t.throws(() => verifier.verify(expired), { name: 'ExpiredToken' })
 
-      t.equal(verifier.verify(make(7)), good)
+      t.equal(verifier.verify(make(7)), verified)
       t.throws(() => verifier.verify(forged), { name: 'InvalidToken', reason: 'bad-signature' })
     })
 

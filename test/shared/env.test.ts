@@ -82,7 +82,21 @@ const KINDS: readonly Kind[] = [
       ['007', 7],
       [' 80\n', 80]
     ],
-    invalid: ['0', '65536', '-1', '+1', '1.5', '1e3', '0x50', 'http', '80 81', '٨٠', 'NaN', '1'.repeat(16), '1'.repeat(400)]
+    invalid: [
+      '0',
+      '65536',
+      '-1',
+      '+1',
+      '1.5',
+      '1e3',
+      '0x50',
+      'http',
+      '80 81',
+      '٨٠',
+      'NaN',
+      '1'.repeat(16),
+      '1'.repeat(400)
+    ]
   },
   {
     title: 'a size',
@@ -251,7 +265,7 @@ for (const { title, setting, valid, invalid } of KINDS) {
           new RegExp(`^NAME must be ${literally(setting.rule)}(?:, not "[^\\n]*")?(?:: [^\\n]*)?$`),
           'one line, by name'
         )
-        t.equal(value, setting.fallback, 'nothing of it is used')
+        t.equal(value, setting.fallback, 'the default is used')
       })
     }
 

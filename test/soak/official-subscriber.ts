@@ -77,7 +77,7 @@ export class OfficialSubscriber implements Subscriber {
     })
     this.#client.on('disconnected', ({ code, reason }) => {
       this.connection = null
-      if (!this.#isStopped) this.#violation('', 'a client is never sent away for good', `${code} ${reason}`)
+      if (!this.#isStopped) this.#violation('', 'a client is never disconnected without reconnect', `${code} ${reason}`)
     })
     // A connection that breaks is what the faults are for; the client retries.
     this.#client.on('error', () => undefined)

@@ -1,5 +1,6 @@
 import { WebSocket } from 'ws'
 import { relayToken } from '../helper/relay-rules.js'
+import type { ServerMessage, ServerPush, SubscribeResult } from '../helper/server-message.js'
 import type { SoakChannel } from './channels.js'
 import { Journal } from './journal.js'
 import type { Random } from './random.js'
@@ -19,31 +20,6 @@ export interface RawSubscriberOptions {
   readonly isTemporary?: boolean
   readonly random: Random
   readonly report: Report
-}
-
-interface SubscribeResult {
-  readonly epoch?: string
-  readonly offset?: number
-  readonly recovered?: boolean
-  readonly was_recovering?: boolean
-  readonly publications?: readonly Publication[]
-}
-
-interface Publication {
-  readonly offset?: number
-  readonly data: unknown
-}
-
-interface Message {
-  readonly id?: number
-  readonly error?: { readonly code: number; readonly message: string; readonly temporary?: boolean }
-  readonly connect?: { readonly client: string; readonly subs?: Readonly<Record<string, SubscribeResult>> }
-  readonly subscribe?: SubscribeResult
-  readonly push?: {
-    readonly channel: string
-    readonly pub?: Publication
-    readonly unsubscribe?: { readonly code: number; readonly reason: string }
-  }
 }
 
 /** Speaks the protocol itself, so that nothing stands between the bytes of the relay and the journal. */
@@ -126,13 +102,13 @@ export class RawSubscriber implements Subscriber {
     this.#socket.send(commands.map((command) => JSON.stringify(command)).join('\n'))
   }
 
-  #message(message: Message): void {
+  #message(message: ServerMessage): void {
     const { id, error, connect, subscribe, push } = message
     if (push !== undefined) this.#push(push)
     else if (id === undefined) this.#send([{}])
     else if (error !== undefined) this.#failed(id, error)
     else if (connect !== undefined) {
-      this.connection = connect.client
+      this.connection = connect.client ?? null
       this.connects++
       for (const journal of this.journals) {
         const result = connect.subs?.[journal.channel.name]
@@ -159,7 +135,7 @@ export class RawSubscriber implements Subscriber {
     for (const { offset = 0, data } of publications) journal.received(offset, data)
   }
 
-  #push({ channel, pub, unsubscribe }: NonNullable<Message['push']>): void {
+  #push({ channel = '', pub, unsubscribe }: ServerPush): void {
     const journal = this.journals.find(({ channel: { name } }) => name === channel)
     if (journal === undefined) return
     if (pub !== undefined) {
@@ -172,7 +148,7 @@ export class RawSubscriber implements Subscriber {
     this.#retry(() => this.#send([this.#subscribeCommand(journal)]))
   }
 
-  #failed(id: number, { code, message, temporary }: NonNullable<Message['error']>): void {
+  #failed(id: number, { code, message, temporary }: NonNullable<ServerMessage['error']>): void {
     const journal = this.#pending.get(id)
     this.#pending.delete(id)
     if (temporary !== true)
@@ -190,7 +166,7 @@ export class RawSubscriber implements Subscriber {
     this.#timers.clear()
     if (this.#isStopped) return
     this.closes.set(code, (this.closes.get(code) ?? 0) + 1)
-    if (isTerminal(code)) this.#violation('', 'a client is never sent away for good', `${code} ${reason}`)
+    if (isTerminal(code)) this.#violation('', 'a client is never disconnected without reconnect', `${code} ${reason}`)
     this.#retry(() => {
       this.#socket = this.#open()
     })

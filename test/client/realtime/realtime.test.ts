@@ -125,8 +125,8 @@ t.test('realtime', async (t) => {
     await publish('floor:a', positions('a', 2))
     await publish('floor:b', positions('b', 3, 'T2'))
     await last
-    t.same(floors, ['b'], 'nothing of the old floor comes')
-    t.same([...realtime.store.positions.keys()], ['T2'], 'and nothing of it is kept')
+    t.same(floors, ['b'], 'no position of the old floor is reported')
+    t.same([...realtime.store.positions.keys()], ['T2'], 'no position of the old floor is stored')
 
     realtime.showFloor(null)
     await eventually(async () => !(await channels()).includes('floor:b'))

@@ -36,7 +36,7 @@ t.test('the end of a session', async (t) => {
     t.equal(session.state.isSignedIn, false)
     clock.advance(600 * MINUTE_MS)
     t.equal(calls.length, 2)
-    t.equal(clock.pendingTimers, 0, 'nothing waits any more')
+    t.equal(clock.pendingTimers, 0, 'no timer is left')
   })
 
   t.test('an expiry within five minutes is announced immediately', async (t) => {

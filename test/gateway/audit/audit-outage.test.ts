@@ -18,19 +18,22 @@ t.test('an audit file that cannot be opened', async (t) => {
     ['ENAMETOOLONG', 'has a name that is too long', (t) => join(t.testdir(), 'a'.repeat(300))]
   ]
   for (const [code, title, location] of locations) {
-    t.test(`the outage is logged once and every record goes to the fallback if the file ${title} (${code})`, async (t) => {
-      const { log, fallback, logged } = await openLog(t, { file: location(t) })
-      t.match(logged, [{ level: 40, msg: WARNED, err: { code } }])
-      t.equal(log.fallback, true)
+    t.test(
+      `the outage is logged once and every record goes to the fallback if the file ${title} (${code})`,
+      async (t) => {
+        const { log, fallback, logged } = await openLog(t, { file: location(t) })
+        t.match(logged, [{ level: 40, msg: WARNED, err: { code } }])
+        t.equal(log.fallback, true)
 
-      for (const id of range(0, 4)) {
-        log.record(numbered(id))
-        await log.flush()
+        for (const id of range(0, 4)) {
+          log.record(numbered(id))
+          await log.flush()
+        }
+        await log.close()
+        t.same(fallback.ids, range(0, 4))
+        t.equal(logged.length, 1)
       }
-      await log.close()
-      t.same(fallback.ids, range(0, 4))
-      t.equal(logged.length, 1)
-    })
+    )
   }
 
   t.test('each line in the fallback carries the marker and one record', async (t) => {

@@ -156,7 +156,7 @@ t.test('declared path and query parameters are validated, and details[].path nam
 
   const valid = '/api/floors/7?q=%C3%A4&limit=5&tags=a&tags=b&ids=1,2&ids=3&size=5&level=2&other=x&other=y'
   t.equal((await send(valid)).status, 200)
-  t.equal(backend.requests[0]?.url, valid, 'nothing is changed')
+  t.equal(backend.requests[0]?.url, valid, 'the request is forwarded unchanged')
   t.same(await detailsOf('/api/floors/x?q=a'), [{ path: 'floor-id', message: 'must be integer' }])
   t.same(await detailsOf('/api/floors/0?q=a'), [{ path: 'floor-id', message: 'must be >= 1' }])
   t.same(await detailsOf('/api/floors/7'), [{ path: 'q', message: 'is required' }])

@@ -284,7 +284,7 @@ t.test('the check', async (t) => {
       const state = new DatabaseHealth(fake.url).check()
       const socket = await fake.connected
       while (fake.received.length <= script.length) await once(socket, 'data')
-      t.equal(twoSeconds.length, 1, 'one limit for all of it')
+      t.equal(twoSeconds.length, 1, 'one time limit covers all steps')
       for (const fire of twoSeconds) fire()
 
       t.same(await state, { status: 'down', reason: 'timeout' })

@@ -56,7 +56,7 @@ t.test('back-channel logout', async (t) => {
 
     await browser.request(`${APP}/api/zones`)
     t.equal(gateway.backend.requests.at(-1)?.headers.authorization, undefined)
-    t.same(browser.names(APP_HOST), [], 'and the browser learns of it with its next request')
+    t.same(browser.names(APP_HOST), [], 'the next request of the browser clears the cookies')
   })
 
   t.test('the back-channel logout route does not exist without Redis', async (t) => {
@@ -95,7 +95,7 @@ t.test('logout token', async (t) => {
     return browser
   }
 
-  const BAD: readonly (readonly [title: string, token: () => string | Promise<string>])[] = [
+  const INVALID_TOKENS: readonly (readonly [title: string, token: () => string | Promise<string>])[] = [
     ['without a signature', () => unsigned(recipe())],
     ['signed with the client secret', () => signedWithText(recipe(), CLIENT_SECRET)],
     ['signed with another key', () => signed({ ...recipe(), key: other })],
@@ -115,13 +115,13 @@ t.test('logout token', async (t) => {
     ['that is none', () => 'nonsense']
   ]
   const browser = await signedInAs()
-  for (const [title, token] of BAD) {
+  for (const [title, token] of INVALID_TOKENS) {
     t.test(`a logout token is rejected ${title}`, async (t) => {
       const response = await postToken(token())
       t.equal(response.status, 400)
       t.equal(response.code, 'VALIDATION_FAILED')
       await browser.request(`${APP}/api/zones`)
-      t.ok(browser.cookie(APP_HOST, 'auth_token'), 'and ends nothing')
+      t.ok(browser.cookie(APP_HOST, 'auth_token'), 'no session has ended')
     })
   }
 
@@ -148,11 +148,11 @@ t.test('logout token', async (t) => {
   })
 
   t.test('a logout token with a subject ends the sessions started before it', async (t) => {
-    const [phone, desk] = [await signedInAs(), await signedInAs()]
+    const [phone, laptop] = [await signedInAs(), await signedInAs()]
     const response = await postToken(signed(recipe()))
     t.equal(response.status, 200)
     t.equal(response.headers['cache-control'], 'no-store')
-    for (const browser of [phone, desk]) {
+    for (const browser of [phone, laptop]) {
       await browser.request(`${APP}/api/zones`)
       t.same(browser.names(APP_HOST), [])
     }
@@ -162,13 +162,13 @@ t.test('logout token', async (t) => {
   })
 
   t.test('a logout token with a sid ends only that session', async (t) => {
-    provider.idToken = (token) => signed({ ...token, claims: { ...token.claims, sid: 'desk' } })
-    const desk = await signedInAs()
+    provider.idToken = (token) => signed({ ...token, claims: { ...token.claims, sid: 'laptop' } })
+    const laptop = await signedInAs()
     provider.idToken = (token) => signed({ ...token, claims: { ...token.claims, sid: 'phone' } })
     const phone = await signedInAs()
-    await postToken(signed(recipe({ sid: 'desk' })))
-    for (const browser of [phone, desk]) await browser.request(`${APP}/api/zones`)
-    t.equal(desk.cookie(APP_HOST, 'auth_token'), undefined)
+    await postToken(signed(recipe({ sid: 'laptop' })))
+    for (const browser of [phone, laptop]) await browser.request(`${APP}/api/zones`)
+    t.equal(laptop.cookie(APP_HOST, 'auth_token'), undefined)
     t.ok(phone.cookie(APP_HOST, 'auth_token'))
   })
 
@@ -177,9 +177,9 @@ t.test('logout token', async (t) => {
     const unnamed = await signedInAs()
     provider.idToken = (token) => signed({ ...token, claims: { ...token.claims, sid: 'other' } })
     const other = await signedInAs()
-    await postToken(signed(recipe({ sid: 'desk', sub: 'ada' })))
+    await postToken(signed(recipe({ sid: 'laptop', sub: 'ada' })))
     for (const browser of [unnamed, other]) await browser.request(`${APP}/api/zones`)
-    t.equal(unnamed.cookie(APP_HOST, 'auth_token'), undefined, 'it may be the one')
+    t.equal(unnamed.cookie(APP_HOST, 'auth_token'), undefined, 'a session without an id may be the one that ended')
     t.ok(other.cookie(APP_HOST, 'auth_token'), 'this one is not')
   })
 

@@ -131,11 +131,11 @@ t.test('session exchange', async (t) => {
     t.ok(responses.every(({ headers }) => headers['set-cookie']?.some((line) => line.startsWith('auth_token=ey'))))
     const forwarded = gateway.backend.requests.filter((request) => !isExchange(request))
     t.equal(forwarded.length, 50)
-    t.equal(new Set(forwarded.map(({ headers }) => headers.authorization)).size, 1, 'all with the same token')
+    t.equal(new Set(forwarded.map(({ headers }) => headers.authorization)).size, 1, 'all requests have the same token')
     t.match(forwarded[0]?.headers.authorization, /^Bearer ey/)
 
     await gateway.send('/api/late', { headers: { cookie } })
-    t.equal(exchangesIn(gateway.backend).length, 1, 'and one that comes just after makes none')
+    t.equal(exchangesIn(gateway.backend).length, 1, 'a request just after makes no further exchange')
     t.equal(await exchangesWith('success'), before + 1)
   })
 
@@ -189,7 +189,7 @@ t.test('user without an account', async (t) => {
     await signIn(browser, 'bob')
     browser.setCookie(new URL(provider.url).host, '_session', null)
     t.equal((await signIn(browser, 'ada', '/floors')).url.href, `${APP}/floors`)
-    t.equal(browser.cookie(APP_HOST, 'oidc_exchange_failed'), undefined, 'and the marker is gone')
+    t.equal(browser.cookie(APP_HOST, 'oidc_exchange_failed'), undefined, 'the failure marker is removed')
   })
 
   t.test('a forged failure marker is ignored', async (t) => {
@@ -254,9 +254,9 @@ t.test('backend without a usable login response', async (t) => {
       t.equal((await browser.request(`${APP}/api/zones`)).status, 200, 'the request goes on')
       t.equal((await browser.request(`${APP}/api/zones`)).status, 200)
 
-      t.equal(browser.cookie(APP_HOST, 'oidc_exchange_failed'), undefined, 'no marker')
+      t.equal(browser.cookie(APP_HOST, 'oidc_exchange_failed'), undefined, 'there is no failure marker')
       t.ok(browser.cookie(APP_HOST, 'oidc_session'), 'the provider session stays')
-      t.equal(exchangesIn(gateway.backend).length, 1, 'and it is left in peace for a moment')
+      t.equal(exchangesIn(gateway.backend).length, 1, 'the exchange is not repeated at once')
       t.match(
         gateway.logs.find(({ msg }) => msg === 'account login for provider session failed'),
         { level: 50, reason: /./, subject: 'ada' }
@@ -313,7 +313,11 @@ t.test('token refresh', async (t) => {
 
     clock.advance(60)
     await browser.request(`${APP}/api/zones`)
-    t.match(exchangesIn(gateway.backend), [{ groups: ['engineers'] }], 'not before')
+    t.match(
+      exchangesIn(gateway.backend),
+      [{ groups: ['engineers'] }],
+      'the claims are not updated before the tokens expire'
+    )
 
     for (const [seconds, expected] of [
       [600, ['engineers', 'admins']],

@@ -40,7 +40,7 @@ t.test('provider session cookie', async (t) => {
       text.slice(0, at) + (text[at] === 'A' ? 'B' : 'A') + text.slice(at + 1)
     const headerOf = (content: object): string => Buffer.from(JSON.stringify(content)).toString('base64url')
     const { kid } = JSON.parse(Buffer.from(header, 'base64url').toString())
-    const SPOILT: Readonly<Record<string, string>> = {
+    const INVALID_COOKIES: Readonly<Record<string, string>> = {
       'a changed content': [header, key, iv, flipped(content, 10), tag].join('.'),
       'a changed tag': [header, key, iv, content, flipped(tag, 3)].join('.'),
       'a changed iv': [header, key, flipped(iv, 3), content, tag].join('.'),
@@ -65,14 +65,14 @@ t.test('provider session cookie', async (t) => {
       'something else': 'true',
       nothing: ''
     }
-    for (const [title, value] of Object.entries(SPOILT)) {
+    for (const [title, value] of Object.entries(INVALID_COOKIES)) {
       withoutAppSession(browser)
       browser.setCookie(APP_HOST, SESSION, value)
       const { status } = await browser.request(`${APP}/api/zones`)
       t.equal(status, 200, `${title}: the request goes on`)
       t.same(exchangesIn(gateway.backend), [], `${title}: no user is signed in`)
     }
-    t.equal(browser.cookie(APP_HOST, SESSION), undefined, 'and it is taken away')
+    t.equal(browser.cookie(APP_HOST, SESSION), undefined, 'the cookie is removed')
   })
 
   t.test('a session cookie is ignored if byte 0xA0 precedes its name', async (t) => {
@@ -115,13 +115,13 @@ t.test('provider session cookie', async (t) => {
   t.test('requests extend a provider session, with or without an app session, for at most a day', async (t) => {
     const { clock, gateway, browser, sealed } = await start(t)
     await browser.request(`${APP}/api/zones`)
-    t.equal(browser.cookie(APP_HOST, SESSION), sealed, 'not renewed with each request')
+    t.equal(browser.cookie(APP_HOST, SESSION), sealed, 'the cookie is not renewed with each request')
     for (let hour = 1; hour < 24; hour += 1) {
       clock.advance(HOUR)
       await browser.request(`${APP}/api/zones`)
       t.not(browser.cookie(APP_HOST, SESSION), undefined, `after ${hour} hours`)
     }
-    t.match(browser.attributes(APP_HOST, SESSION), /Max-Age=35\d\d/, 'never longer than the day')
+    t.match(browser.attributes(APP_HOST, SESSION), /Max-Age=35\d\d/, 'the cookie does not outlive the day')
     clock.advance(HOUR)
     withoutAppSession(browser)
     await browser.request(`${APP}/api/zones`)

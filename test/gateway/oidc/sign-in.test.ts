@@ -104,7 +104,7 @@ t.test('sign-in', async (t) => {
 
     await browser.request(`${APP}/auth/oidc/login`)
     const [login = ''] = browser.names(APP_HOST)
-    t.match(login, /^__Host-oidc_login_/, 'and no neighbouring host can plant one')
+    t.match(login, /^__Host-oidc_login_/, 'another host cannot set the cookie')
     t.match(browser.attributes(APP_HOST, login), /Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax/)
 
     await signIn(browser, 'ada')
@@ -183,7 +183,7 @@ t.test('user without a usable email address', async (t) => {
       t.match(page.headers['content-type'], /^text\/html/)
       t.match(page.body, text)
       t.notMatch(page.body, /<script/)
-      t.same(browser.names(APP_HOST), [], 'and holds no session')
+      t.same(browser.names(APP_HOST), [], 'the browser has no session')
       t.same(gateway.backend.requests, [])
     })
   }

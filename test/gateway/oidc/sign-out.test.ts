@@ -23,7 +23,7 @@ t.test('sign-out', async (t) => {
 
     const confirmation = await browser.visit(`${APP}/auth/oidc/logout`)
 
-    t.same(browser.names(APP_HOST), [], 'no cookie is left here')
+    t.same(browser.names(APP_HOST), [], 'all cookies of the app are removed')
     t.equal(confirmation.url.origin, provider.url)
     t.match(Object.fromEntries(confirmation.url.searchParams), {
       post_logout_redirect_uri: `${APP}/`,
@@ -32,7 +32,7 @@ t.test('sign-out', async (t) => {
     })
     const [, action = ''] = /action="([^"]+)"/.exec(confirmation.body) ?? []
     const back = await browser.submit(action, confirm(confirmation.body))
-    t.equal(back.url.href, `${APP}/`, 'and the provider sends the browser back')
+    t.equal(back.url.href, `${APP}/`, 'the provider redirects the browser back')
 
     const again = await browser.visit(`${APP}/auth/oidc/login`)
     t.equal(again.url.origin, provider.url, 'a new sign-in starts at the provider')
@@ -43,7 +43,7 @@ t.test('sign-out', async (t) => {
     t.equal(exchangesIn(gateway.backend).length, before, 'a stored cookie does not sign in')
     t.match(response.headers['set-cookie']?.join(), /oidc_session=; Max-Age=0/)
     await gateway.send('/api/zones', { headers: { cookie: cookies } })
-    t.equal(gateway.backend.requests.at(-1)?.headers.authorization, undefined, 'nor does the app token beside it')
+    t.equal(gateway.backend.requests.at(-1)?.headers.authorization, undefined, 'the app token is not forwarded either')
   })
 
   t.test('a logout link on another site asks for confirmation', async (t) => {
@@ -117,7 +117,7 @@ t.test('sign-out', async (t) => {
 
     const confirmation = await browser.visit(`${APP}${next}`)
     t.equal(confirmation.url.origin, provider.url)
-    t.match(confirmation.url.searchParams.get('id_token_hint'), /^ey/, 'and the provider knows which session is meant')
+    t.match(confirmation.url.searchParams.get('id_token_hint'), /^ey/, 'the id token hint names the session')
     for (const ticket of ['nonsense', '', `${session}`, 'A'.repeat(7000)]) {
       const { status, headers } = await browser.request(`${APP}/auth/oidc/logout?ticket=${ticket}`)
       t.equal(status, 303)

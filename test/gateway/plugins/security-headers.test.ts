@@ -219,7 +219,11 @@ for (const [environment, expected] of Object.entries(ENVIRONMENTS)) {
         for (const [name, value] of Object.entries(expected)) t.equal(response.headers[name], value, name)
         t.equal(response.headers['x-powered-by'], undefined, 'x-powered-by')
         t.equal(response.headers.server, undefined, 'server')
-        t.equal(response.headers['content-security-policy-report-only'], undefined, 'no policy but ours')
+        t.equal(
+          response.headers['content-security-policy-report-only'],
+          undefined,
+          'a report-only policy of the backend is not forwarded'
+        )
         t.match(response.headers['x-request-id'], /^[A-Za-z0-9._-]{1,64}$/, 'x-request-id')
       })
     }

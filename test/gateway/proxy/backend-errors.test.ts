@@ -134,7 +134,7 @@ forBothRouteKinds(t, 'a backend that misbehaves', async (t, routeKind) => {
           'the cause is in the log, once'
         )
         backend.respond = sends(OK)
-        t.equal((await send(routeKind.path)).status, 200, 'and the next request is served')
+        t.equal((await send(routeKind.path)).status, 200, 'the next request is served')
       })
     }
 
@@ -153,7 +153,7 @@ forBothRouteKinds(t, 'a backend that misbehaves', async (t, routeKind) => {
           'the cause is in the log, once'
         )
         backend.respond = sends(OK)
-        t.equal((await send(routeKind.path)).status, 200, 'and the next request is served')
+        t.equal((await send(routeKind.path)).status, 200, 'the next request is served')
       })
     }
   }

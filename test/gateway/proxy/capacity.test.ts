@@ -69,7 +69,7 @@ t.test('a queued request runs after the current callback, and a new request does
   capacity.acquire(second)
 
   const released = release(capacity, first)
-  t.equal(second.outcome, null, 'not within the call of release')
+  t.equal(second.outcome, null, 'release does not run the next task itself')
   capacity.acquire(third)
   t.equal(third.outcome, null)
   await released

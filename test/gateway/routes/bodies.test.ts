@@ -71,7 +71,7 @@ t.test('the backend gets the validated value', async (t) => {
       t.equal(response.status, 200)
       const [request] = shared.backend.requests
       t.same(JSON.parse(request?.body ?? ''), value)
-      t.equal(request?.body, JSON.stringify(JSON.parse(request?.body ?? '')), 'and can be read in one way only')
+      t.equal(request?.body, JSON.stringify(JSON.parse(request?.body ?? '')), 'the forwarded body is canonical JSON')
       t.equal(request?.headers['content-length'], String(Buffer.byteLength(request?.body ?? '')))
     })
 
@@ -245,7 +245,7 @@ t.test('a deeply nested body', async (t) => {
   ]
   for (const [title, path, body, code] of CASES) {
     t.test(`a deeply nested body is rejected: ${title}`, async (t) => {
-      t.ok(body.length <= LIMIT, 'it is not too long')
+      t.ok(body.length <= LIMIT, 'the body is within the limit')
 
       assertRejected(t, await sendRequest(path, { headers: signedIn, body }), 400, code)
     })
@@ -463,7 +463,12 @@ t.test('an action with an optional body', async (t) => {
 
 t.test('an update without fields is rejected', async (t) => {
   for (const path of ['/api/zones/7', '/api/battery/thresholds', '/api/mgmt/settings/ble']) {
-    assertRejected(t, await sendRequest(path, { method: 'PUT', headers: signedIn, body: '{}' }), 400, 'VALIDATION_FAILED')
+    assertRejected(
+      t,
+      await sendRequest(path, { method: 'PUT', headers: signedIn, body: '{}' }),
+      400,
+      'VALIDATION_FAILED'
+    )
   }
 })
 

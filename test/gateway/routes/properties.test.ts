@@ -197,9 +197,9 @@ const paths = fc.oneof(
 const headerValues = textOf(0, 12).map((text) => text.replace(/[^\x20-\x7e\x80-\xff]/g, ''))
 
 /** Mostly requests that pass the first checks, so that later ones are tested too. */
-const mostly = (good: string, ...others: string[]): fc.Arbitrary<string> =>
+const mostly = (usual: string, ...others: string[]): fc.Arbitrary<string> =>
   fc.oneof(
-    { weight: 14, arbitrary: fc.constant(good) },
+    { weight: 14, arbitrary: fc.constant(usual) },
     { weight: 2, arbitrary: fc.constantFrom(...others) },
     headerValues
   )
@@ -271,14 +271,14 @@ const mutated = (texts: fc.Arbitrary<string>): fc.Arbitrary<string> =>
     })
 
 /** A valid body, possibly damaged. */
-const spoilt = (values: fc.Arbitrary<unknown>): fc.Arbitrary<string> =>
+const maybeDamaged = (values: fc.Arbitrary<unknown>): fc.Arbitrary<string> =>
   fc.oneof(written(values), mutated(written(values)))
 
 type Body = string | Buffer | undefined
 
 const bodies: fc.Arbitrary<Body> = fc.oneof(
   fc.constantFrom(undefined, ''),
-  spoilt(anyJson),
+  maybeDamaged(anyJson),
   fc.uint8Array({ maxLength: 64 }).map((bytes) => Buffer.from(bytes))
 )
 
@@ -290,7 +290,7 @@ interface Target {
 
 /** Valid, invalid and malformed bodies of a route. */
 const bodiesFor = ({ body }: RouteDeclaration): fc.Arbitrary<Body> =>
-  body === null ? bodies : fc.oneof(spoilt(objectsOf(body)), { weight: 2, arbitrary: written(anyJson) }, bodies)
+  body === null ? bodies : fc.oneof(maybeDamaged(objectsOf(body)), { weight: 2, arbitrary: written(anyJson) }, bodies)
 
 const targets: fc.Arbitrary<Target> = fc.oneof(fc.record({ method: methods, path: paths, body: bodies }), {
   weight: 2,

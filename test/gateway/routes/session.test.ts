@@ -533,8 +533,8 @@ t.test('login response', async (t) => {
 
     t.test(`a login response with ${status} has the rate limit headers of the gateway`, async (t) => {
       const gateway = await startGateway(t)
-      const theirs = { 'x-ratelimit-limit': '999', 'x-ratelimit-remaining': '998', 'x-ratelimit-reset': '1' }
-      respondWith(gateway.backend, body, status, theirs)
+      const backendHeaders = { 'x-ratelimit-limit': '999', 'x-ratelimit-remaining': '998', 'x-ratelimit-reset': '1' }
+      respondWith(gateway.backend, body, status, backendHeaders)
       const { headers } = await login(gateway)
       t.equal(headers['x-ratelimit-limit'], '5')
       t.equal(headers['x-ratelimit-remaining'], '4')

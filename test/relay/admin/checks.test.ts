@@ -103,7 +103,7 @@ t.test("checks of the operators' page", async (t) => {
     }
     const { details } = await until(live, 'origins', 'red')
     t.ok(details.length <= 50)
-    t.same(details[0], { what: 'https://evil.example', count: 3 }, 'what comes again stays')
+    t.same(details[0], { what: 'https://evil.example', count: 3 }, 'a detail that repeats stays')
     t.ok(details.every(({ what }) => what.length <= 200))
   })
 

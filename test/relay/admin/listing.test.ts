@@ -169,10 +169,10 @@ t.test('test publications', async (t) => {
   })
 
   t.test('a test publication is checked against the schema', async (t) => {
-    const good = await one.post('publish', { channel: 'floor:1', data: BATCH })
-    t.match({ status: good.status, body: JSON.parse(good.body) }, { status: 200, body: { offset: 1 } })
-    const bad = await one.post('publish', { channel: 'floor:1', data: { type: 'position-batch' } })
-    t.match(bad, { status: 400, body: /PositionBatch/ })
+    const accepted = await one.post('publish', { channel: 'floor:1', data: BATCH })
+    t.match({ status: accepted.status, body: JSON.parse(accepted.body) }, { status: 200, body: { offset: 1 } })
+    const rejected = await one.post('publish', { channel: 'floor:1', data: { type: 'position-batch' } })
+    t.match(rejected, { status: 400, body: /PositionBatch/ })
   })
 
   const REJECTED: readonly (readonly [string, string, number])[] = [
@@ -233,7 +233,11 @@ t.test('the connection list', async (t) => {
   t.test('disconnect closes one connection or all connections of a user', async (t) => {
     const { rows } = await connections('search=192.0.2.1')
     const [first] = rows
-    t.equal((await one.post('disconnect', { user: 'bob', client: first?.client })).status, 204, 'of another user: none')
+    t.equal(
+      (await one.post('disconnect', { user: 'bob', client: first?.client })).status,
+      204,
+      'the connection of another user is not closed'
+    )
     t.equal((await one.post('disconnect', { user: 'ada', client: first?.client })).status, 204)
     t.equal(await ada.closed, '3503 force disconnect')
     t.equal(adaToo.ws.readyState, adaToo.ws.OPEN)

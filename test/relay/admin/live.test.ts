@@ -131,7 +131,7 @@ t.test('collecting figures', async (t) => {
   const timersBefore = timers()
 
   t.test('figures are collected once per second for any number of pages', async (t) => {
-    t.equal(counter.count, 0, 'and before that not at all')
+    t.equal(counter.count, 0, 'no survey runs without a page')
     const pages = await Promise.all(Array.from({ length: 10 }, () => one.live(t)))
     const received = await Promise.all(
       pages.map(async (page) => {
@@ -184,7 +184,7 @@ t.test('a page that does not read its stream', async (t) => {
       most = Math.max(most, response.writableLength)
       if (events % 10 === 0) await new Promise(setImmediate)
     }
-    t.ok(most > event.length, 'it is behind')
+    t.ok(most > event.length, 'the stream is behind')
     t.ok(most < 512 * 1024)
   })
 
@@ -237,5 +237,5 @@ t.test('checks that could not be sent to a page are sent again', async (t) => {
     })
   })
   await done
-  t.equal(notices.length, 1, 'and not once more')
+  t.equal(notices.length, 1, 'the checks are sent once')
 })

@@ -28,7 +28,7 @@ t.test("without a password there is no operators' page", async (t) => {
   for (const path of ['/admin', '/admin/', '/admin/api/session', '/admin/api/sign-in', '/admin/assets/index.js']) {
     t.match(await send(relay.url, path), { status: 404, body: '' }, path)
   }
-  t.equal((await new Operator(relay).signIn('')).status, 404, 'no password is not an empty one')
+  t.equal((await new Operator(relay).signIn('')).status, 404, 'a missing password is not an empty one')
 })
 
 t.test('sign-in', async (t) => {
@@ -55,21 +55,27 @@ t.test('sign-in', async (t) => {
       t.equal(cookie.includes('; Secure'), isSecure)
       relay.advance(2 * MINUTE_MS)
       const [renewed = ''] = (await one.get('session')).headers['set-cookie'] ?? []
-      t.equal(renewed.includes('; Secure'), isSecure, 'and so when it is renewed')
+      t.equal(renewed.includes('; Secure'), isSecure, 'the renewed cookie has the same attributes')
     })
   }
 
-  const REJECTED: readonly (readonly [title: string, body: string, headers: Record<string, string>, status: number])[] = [
-    ['a body that is not JSON', 'password', {}, 400],
-    ['no password', '{}', {}, 400],
-    ['a password that is a list', '{"password":["a"]}', {}, 400],
-    ['more than a password', `{"password":"${ADMIN_PASSWORD}","x":1}`, {}, 400],
-    ['a form', `password=${ADMIN_PASSWORD}`, { 'content-type': 'application/x-www-form-urlencoded' }, 415],
-    ['a long body', `{"password":"${'x'.repeat(10_000)}"}`, {}, 413],
-    ['a page on another origin', JSON.stringify({ password: ADMIN_PASSWORD }), { origin: 'https://evil.example' }, 403],
-    ['a sandboxed page', JSON.stringify({ password: ADMIN_PASSWORD }), { origin: 'null' }, 403],
-    ['another subdomain', JSON.stringify({ password: ADMIN_PASSWORD }), { 'sec-fetch-site': 'same-site' }, 403]
-  ]
+  const REJECTED: readonly (readonly [title: string, body: string, headers: Record<string, string>, status: number])[] =
+    [
+      ['a body that is not JSON', 'password', {}, 400],
+      ['no password', '{}', {}, 400],
+      ['a password that is a list', '{"password":["a"]}', {}, 400],
+      ['more than a password', `{"password":"${ADMIN_PASSWORD}","x":1}`, {}, 400],
+      ['a form', `password=${ADMIN_PASSWORD}`, { 'content-type': 'application/x-www-form-urlencoded' }, 415],
+      ['a long body', `{"password":"${'x'.repeat(10_000)}"}`, {}, 413],
+      [
+        'a page on another origin',
+        JSON.stringify({ password: ADMIN_PASSWORD }),
+        { origin: 'https://evil.example' },
+        403
+      ],
+      ['a sandboxed page', JSON.stringify({ password: ADMIN_PASSWORD }), { origin: 'null' }, 403],
+      ['another subdomain', JSON.stringify({ password: ADMIN_PASSWORD }), { 'sec-fetch-site': 'same-site' }, 403]
+    ]
   for (const [title, body, headers, status] of REJECTED) {
     t.test(`sign-in rejects ${title}`, async (t) => {
       const response = await new Operator(relay).post('sign-in', body, { headers })
@@ -90,7 +96,11 @@ t.test('sign-in', async (t) => {
     const other = { headers: { 'x-forwarded-for': '192.0.2.8' } }
     t.equal((await new Operator(relay).signIn(ADMIN_PASSWORD, other)).status, 204, 'others may')
     relay.advance(15 * MINUTE_MS)
-    t.equal((await new Operator(relay).signIn(ADMIN_PASSWORD, { headers })).status, 204, 'and later this one too')
+    t.equal(
+      (await new Operator(relay).signIn(ADMIN_PASSWORD, { headers })).status,
+      204,
+      'the limit ends after 15 minutes'
+    )
   })
 
   t.test('sign-in is limited per /64 network for IPv6', async (t) => {
@@ -140,7 +150,7 @@ t.test('sessions', async (t) => {
     const parts = value.split('.')
     const changed = (index: number, text: string): string =>
       `${name}=${parts.map((part, at) => (at === index ? text : part)).join('.')}`
-    const BAD = [
+    const INVALID_COOKIES = [
       ['no cookie', ''],
       ['an empty one', `${name}=`],
       ['no signature', changed(5, '')],
@@ -153,8 +163,8 @@ t.test('sessions', async (t) => {
       ['one of another relay with the same password', foreign.cookie],
       ['a long one', `${name}=${'v1.'.repeat(1000)}`]
     ] as const
-    for (const [title, bad] of BAD) {
-      t.equal((await send(relay.url, '/admin/api/session', { headers: { cookie: bad } })).status, 401, title)
+    for (const [title, invalid] of INVALID_COOKIES) {
+      t.equal((await send(relay.url, '/admin/api/session', { headers: { cookie: invalid } })).status, 401, title)
     }
     t.equal((await send(relay.url, '/admin/api/session', { headers: { cookie } })).status, 200, 'the real one is good')
   })
@@ -176,7 +186,7 @@ t.test('sessions', async (t) => {
       relay.advance(0.4 * 60 * MINUTE_MS)
       await busy.get('session')
     }
-    t.equal((await busy.get('session')).status, 401, 'and after half a day in any case')
+    t.equal((await busy.get('session')).status, 401, 'a session ends after half a day at the latest')
   })
 
   t.test('sign-out invalidates copies of the cookie', async (t) => {
@@ -197,7 +207,7 @@ t.test('sessions', async (t) => {
     const live = await one.live(t)
     relay.running.configure(configOf(undefined, ON))
     await live.next('sample')
-    t.equal((await one.get('session')).status, 200, 'but not with another reading of the same')
+    t.equal((await one.get('session')).status, 200, 'a reload with the same password keeps the session')
     const ended = live.next('end')
     relay.running.configure(configOf(undefined, { ...ON, RELAY_ADMIN_PASSWORD: 'another password' }))
     t.equal((await one.get('session')).status, 401)
@@ -217,7 +227,7 @@ t.test('POST requests require the CSRF token of the session', async (t) => {
     ['one of another session', { 'x-admin-csrf': another.csrf }],
     ['the cookie', { 'x-admin-csrf': one.cookie }],
     ['the right one on a foreign page', { origin: 'https://evil.example' }],
-    ['the right one from a neighbour', { 'sec-fetch-site': 'same-site' }],
+    ['the right one from another subdomain', { 'sec-fetch-site': 'same-site' }],
     ['the right one from another site', { 'sec-fetch-site': 'cross-site', origin: relay.url }]
   ]
   for (const [name, headers] of TOKENS) {

@@ -313,12 +313,12 @@ t.test('the publish method', async (t) => {
   t.test('a publication that does not match the schema is rejected with the name of the field', async (t) => {
     const { api } = await startRelay(t, FILE)
     const entry = { transmitterId: 't1', position: { x: 1, y: 2 }, positionMethod: 'trilateration', floorId: 'f' }
-    const good = { type: 'position-batch', data: [entry] }
+    const valid = { type: 'position-batch', data: [entry] }
 
-    t.match(JSON.parse((await api('publish', { channel: 'typed:1', data: good })).body), { result: {} })
+    t.match(JSON.parse((await api('publish', { channel: 'typed:1', data: valid })).body), { result: {} })
     t.match(
       JSON.parse(
-        (await api('publish', { channel: 'typed:1', data: { ...good, data: [{ ...entry, transmitterId: [] }] } })).body
+        (await api('publish', { channel: 'typed:1', data: { ...valid, data: [{ ...entry, transmitterId: [] }] } })).body
       ),
       {
         error: { code: 107, message: /^bad request: data\.data\.0\.transmitterId does not fit PositionBatch: / }
@@ -364,9 +364,9 @@ t.test('the disconnect method', async (t) => {
       await connectedClient(t, url, '1'),
       await connectedClient(t, url, '2')
     ]
-    const spared = relay.clients.find(({ user }) => user === '1')
+    const excluded = relay.clients.find(({ user }) => user === '1')
     await api('disconnect', { user: '' })
-    await api('disconnect', { user: '1', whitelist: [spared?.id], disconnect: { code: 4500, reason: 'go' } })
+    await api('disconnect', { user: '1', whitelist: [excluded?.id], disconnect: { code: 4500, reason: 'go' } })
 
     t.equal(await second.closed, '4500 go')
     t.equal(relay.stats().clients, 2)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { HistoryPage } from '../../../src/relay/core/engine-interfaces.js'
-import { coreRelay, type Message, withNamespace, publicationAt } from '../../helper/relay-core.js'
+import { coreRelay, type Message, publicationAt, withNamespace } from '../../helper/relay-core.js'
 
 const CACHE = {
   allow_subscribe_for_client: true,

@@ -96,5 +96,5 @@ t.test('recovering clients get the patches that other clients received live', as
     publications.map(({ delta }) => delta ?? false),
     [false, true, true]
   )
-  t.equal(patches.length, length, 'nothing was made anew')
+  t.equal(patches.length, length, 'no patch was created again')
 })

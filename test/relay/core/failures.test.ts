@@ -74,28 +74,31 @@ t.test('a client whose transport throws', async (t) => {
     ['several channels in one turn', ['floor:7', 'floor:8']]
   ]
   for (const [title, names] of channels) {
-    t.test(`a client whose transport throws is closed, and the others receive the publications on ${title}`, async (t) => {
-      const { logged, failed, parts } = recorder()
-      const { client, token, publish, endTurn, relay } = coreRelay(undefined, parts)
-      const broken = new BrokenSink()
-      const clients = [client(), client(broken), client()]
-      for (const each of clients) {
-        await each.send({ id: 1, connect: { token: token({ sub: '42' }) } })
-        for (const channel of names) await each.send({ id: 2, subscribe: { channel } })
-      }
-      broken.isBroken = true
-      for (const channel of names) publish(channel, 1)
-      endTurn()
+    t.test(
+      `a client whose transport throws is closed, and the others receive the publications on ${title}`,
+      async (t) => {
+        const { logged, failed, parts } = recorder()
+        const { client, token, publish, endTurn, relay } = coreRelay(undefined, parts)
+        const broken = new BrokenSink()
+        const clients = [client(), client(broken), client()]
+        for (const each of clients) {
+          await each.send({ id: 1, connect: { token: token({ sub: '42' }) } })
+          for (const channel of names) await each.send({ id: 2, subscribe: { channel } })
+        }
+        broken.isBroken = true
+        for (const channel of names) publish(channel, 1)
+        endTurn()
 
-      for (const each of [clients[0], clients[2]]) t.equal(each?.received().length, names.length)
-      endTurn()
-      t.equal(clients[1]?.closed, CLOSED)
-      t.match(logged, [{ err: { message: 'broken sink' } }])
-      t.same(failed, ['connection'])
-      t.equal(relay.stats().clients, 2)
-      publish('floor:7', 2)
-      t.match(clients[2]?.received(), [{ push: { pub: { data: 2 } } }])
-    })
+        for (const each of [clients[0], clients[2]]) t.equal(each?.received().length, names.length)
+        endTurn()
+        t.equal(clients[1]?.closed, CLOSED)
+        t.match(logged, [{ err: { message: 'broken sink' } }])
+        t.same(failed, ['connection'])
+        t.equal(relay.stats().clients, 2)
+        publish('floor:7', 2)
+        t.match(clients[2]?.received(), [{ push: { pub: { data: 2 } } }])
+      }
+    )
   }
 })
 

@@ -30,7 +30,7 @@ t.test('publications of one turn', async (t) => {
     const buffers: Buffer[] = []
     for (const { sink } of clients) sink.write = (bytes) => void buffers.push(bytes)
     for (const data of [1, 2, 3]) publish('chat:1', data)
-    t.equal(buffers.length, 0, 'nothing leaves before the turn ends')
+    t.equal(buffers.length, 0, 'nothing is written before the turn ends')
     endTurn()
 
     t.equal(buffers.length, 3)
@@ -289,7 +289,7 @@ t.test('a client that is behind', async (t) => {
     client.sink.isStuck = true
     publish('chat:1', 'x'.repeat(2000))
     endTurn()
-    t.equal(client.closed, null, 'one write is always let through')
+    t.equal(client.closed, null, 'the first write is always allowed')
     publish('chat:1', 'y')
     endTurn()
     endTurn()

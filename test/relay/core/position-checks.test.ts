@@ -61,7 +61,7 @@ t.test('the position of a channel', async (t) => {
     moveTop(4)
     await advance(1)
     await advance(40_000)
-    t.same(client.received(), [], 'once may be a publication on its way')
+    t.same(client.received(), [], 'a single difference may be a publication in transit')
     await advance(40_000)
 
     t.match(client.received(), LOST)
@@ -75,7 +75,7 @@ t.test('the position of a channel', async (t) => {
     t.same(client.received(), [], 'nothing was missed')
     moveTop(4)
     await advance(1)
-    t.same(client.received(), [], 'and it is compared once')
+    t.same(client.received(), [], 'the position is compared once')
     delivery.mayHaveMissed('floor:7')
     await advance(1)
 

@@ -572,12 +572,12 @@ t.test('a slow history', async (t) => {
     for (let id = 3; id <= 400; id++) await client.send({ id, unsubscribe: { channel: 'x' } })
     await advance(18_750)
     for (let seconds = 0; seconds < 20; seconds++) await advance(1000)
-    t.equal(client.closed, null, 'its pong may be among what has not been read')
+    t.equal(client.closed, null, 'its pong may be in the unread data')
     give(page(5))
     await settled()
     for (let seconds = 0; seconds < 20; seconds++) await advance(1000)
 
-    t.equal(client.closed, '3012 no pong', 'it is read from again')
+    t.equal(client.closed, '3012 no pong', 'the relay reads from the client again')
   })
 })
 

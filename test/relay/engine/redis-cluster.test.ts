@@ -7,7 +7,7 @@ import { eventually } from '../../helper/eventually.js'
 import { freePort, LOOPBACK } from '../../helper/free-port.js'
 import { startRedis } from '../../helper/redis.js'
 import { startRedisCluster } from '../../helper/redis-cluster.js'
-import { required } from '../../helper/required.js'
+import { firstTwo, required } from '../../helper/required.js'
 import { ALL, Delivered, engineContract, WITH_HISTORY } from './contract.js'
 import { type RedisEngineOptions, redisEngine } from './redis-fixture.js'
 
@@ -39,15 +39,30 @@ const channelAt = (server: number): string => {
   }
 }
 
-/** Moves a slot of the first server to the second one, with its keys. */
-const moveSlotToSecondServer = async (slot: number): Promise<void> => {
+/** Begins to move a hash slot from the first server to the second, one step at a time. */
+const startMigration = async (slot: number) => {
   const [from, to] = cluster.redis
-  const [fromId, toId] = await Promise.all([from, to].map(async (each) => String(await each.call('CLUSTER', 'MYID'))))
-  await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', required(fromId))
-  await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', required(toId))
-  const keys = [await from.call('CLUSTER', 'GETKEYSINSLOT', slot, 100)].flat().map(String)
-  await from.call('MIGRATE', LOOPBACK, cluster.servers[1].port, '', 0, 5000, 'KEYS', ...keys)
-  for (const each of [to, from]) await each.call('CLUSTER', 'SETSLOT', slot, 'NODE', required(toId))
+  const [fromId, toId] = firstTwo(
+    await Promise.all([from, to].map(async (each) => String(await each.call('CLUSTER', 'MYID'))))
+  )
+  await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', fromId)
+  await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', toId)
+  return {
+    moveKeys: async (): Promise<void> => {
+      const keys = [await from.call('CLUSTER', 'GETKEYSINSLOT', slot, 100)].flat().map(String)
+      await from.call('MIGRATE', LOOPBACK, cluster.servers[1].port, '', 0, 5000, 'KEYS', ...keys)
+    },
+    finish: async (): Promise<void> => {
+      for (const each of [to, from]) await each.call('CLUSTER', 'SETSLOT', slot, 'NODE', toId)
+    }
+  }
+}
+
+/** Moves a hash slot of the first server to the second, with its keys. */
+const moveSlotToSecondServer = async (slot: number): Promise<void> => {
+  const { moveKeys, finish } = await startMigration(slot)
+  await moveKeys()
+  await finish()
 }
 
 t.test('hash slots', async (t) => {
@@ -121,24 +136,6 @@ t.test('a slot that moves to another server', async (t) => {
   })
 })
 
-/** Begins to move the hash slot of a channel from the first server to the second, one step at a time. */
-const migration = async (channel: string) => {
-  const slot = channelSlot(channel)
-  const [from, to] = cluster.redis as [Redis, Redis]
-  const [fromId, toId] = await Promise.all([from, to].map((each) => each.call('CLUSTER', 'MYID')))
-  await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(fromId))
-  await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(toId))
-  return {
-    moveKeys: async (): Promise<void> => {
-      const keys = (await from.call('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[]
-      await from.call('MIGRATE', LOOPBACK, String(cluster.servers[1]?.port), '', 0, 5000, 'KEYS', ...keys)
-    },
-    finish: async (): Promise<void> => {
-      for (const each of [to, from]) await each.call('CLUSTER', 'SETSLOT', slot, 'NODE', String(toId))
-    }
-  }
-}
-
 t.test('a hash slot that is being moved', async (t) => {
   /** Longer than any machine needs for the steps of a migration. */
   const slotTimeoutMs = 60_000
@@ -156,7 +153,7 @@ t.test('a hash slot that is being moved', async (t) => {
     const [channel = ''] = channels
     const { presence } = await started(t, { slotTimeoutMs })
     await presence.add(channel, 'client', 'user', '{}')
-    const { moveKeys, finish } = await migration(channel)
+    const { moveKeys, finish } = await startMigration(channelSlot(channel))
     await moveKeys()
     t.same([...(await presence.read(channel))], [['client', '{}']])
     await finish()
@@ -169,7 +166,7 @@ t.test('a hash slot that is being moved', async (t) => {
     const publish = async (data: string) =>
       broker.publish(channel, { ...PLAIN_PUBLICATION, data, idempotencyKey: data }, WITH_HISTORY)
     await publish('1')
-    const { moveKeys, finish } = await migration(channel)
+    const { moveKeys, finish } = await startMigration(channelSlot(channel))
     const publishing = publish('2')
     await moveKeys()
     await finish()
@@ -183,7 +180,7 @@ t.test('a hash slot that is being moved', async (t) => {
     const { broker } = await started(t, { slotTimeoutMs: 100 })
     const publish = async (data: string) => broker.publish(channel, { ...PLAIN_PUBLICATION, data }, WITH_HISTORY)
     await publish('1')
-    const { moveKeys, finish } = await migration(channel)
+    const { moveKeys, finish } = await startMigration(channelSlot(channel))
     await t.rejects(publish('2'), { message: /TRYAGAIN/ })
     await moveKeys()
     await finish()

@@ -1,6 +1,14 @@
 import type { PublicationContext } from 'centrifuge'
 import t from 'tap'
-import { collect, event, officialClient, officialProtobufClient, startRelay, connectClient, subscribeTo } from '../../helper/relay.js'
+import {
+  collect,
+  connectClient,
+  event,
+  officialClient,
+  officialProtobufClient,
+  startRelay,
+  subscribeTo
+} from '../../helper/relay.js'
 import { configOf, relayToken } from '../../helper/relay-rules.js'
 
 const OPEN = {

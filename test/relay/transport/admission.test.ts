@@ -138,7 +138,7 @@ t.test('WebSocket upgrades', async (t) => {
     first.ws.terminate()
     await once(first.ws, 'close')
     let status = await upgradeStatus(t, url, from('10.0.0.4'))
-    t.equal(status, 503, 'they come too fast')
+    t.equal(status, 503, 'the connection rate is exceeded')
     clock.monotonicMs += 1000
     do status = await upgradeStatus(t, url, from('10.0.0.4'))
     while (status === 503)

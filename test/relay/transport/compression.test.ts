@@ -97,11 +97,11 @@ t.test('a message that is too large after decompression closes the connection wi
 
 t.test('a message that is not valid deflate data closes only its own connection', async (t) => {
   const relay = await startRelay(t, config())
-  const bad = await connect(t, relay.url)
+  const malformed = await connect(t, relay.url)
   const other = await connect(t, relay.url)
-  const closed = once(bad.ws, 'close')
+  const closed = once(malformed.ws, 'close')
   // A masked text frame with RSV1 set and a payload that no deflate stream begins with.
-  bad.socket.write(Buffer.from([0xc1, 0x84, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]))
+  malformed.socket.write(Buffer.from([0xc1, 0x84, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]))
   t.equal((await closed)[0], 1007)
   await relay.publish('floor:1', 'still here')
   await eventually(() => other.received().length === 1)

@@ -2,7 +2,15 @@ import type { Centrifuge, JoinContext, LeaveContext } from 'centrifuge'
 import t, { type Test } from 'tap'
 import { send } from '../../helper/http.js'
 import { connectedClient } from '../../helper/raw-client.js'
-import { collect, event, officialClient, TRANSPORTS, type TransportName, connectClient, subscribeTo } from '../../helper/relay.js'
+import {
+  collect,
+  connectClient,
+  event,
+  officialClient,
+  subscribeTo,
+  TRANSPORTS,
+  type TransportName
+} from '../../helper/relay.js'
 import { relayToken } from '../../helper/relay-rules.js'
 import { type RelayOfWorkers, startWorkers } from '../../helper/relay-workers.js'
 import { required } from '../../helper/required.js'
