@@ -13,13 +13,18 @@ export interface CommandBlock {
   readonly commands: string
   /** Marked with `sh server`: the commands do not return. */
   readonly isServer: boolean
+  /** Marked with `sh skip="reason"`: why tests cannot run the block. */
+  readonly skipped?: string
 }
 
-/** The shell blocks of a page in order. */
+const BLOCK = /^( *)```sh( server)?(?: skip="([^"]+)")?\n(.*?)^\1```$/gms
+
+/** The shell blocks of a page in order, also those in lists. */
 export const commandBlocks = (page: string): CommandBlock[] =>
-  [...page.matchAll(/^```sh( server)?\n(.*?)^```$/gms)].map(([, server, commands = '']) => ({
-    commands,
-    isServer: server !== undefined
+  [...page.matchAll(BLOCK)].map(([, indent = '', server, skipped, commands = '']) => ({
+    commands: commands.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
+    isServer: server !== undefined,
+    ...(skipped !== undefined && { skipped })
   }))
 
 /** Comment lines of a block are the expected output, with `…` for any text. */
