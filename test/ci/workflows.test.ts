@@ -1,8 +1,10 @@
+import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
 import { ROOT } from '../../scripts/lib/root.js'
+import { environment } from '../helper/environment.js'
 
 const FOLDER = join(ROOT, '.github/workflows')
 
@@ -24,8 +26,8 @@ interface Workflow {
 
 /** Jobs with more permissions than reading the code. */
 const JOB_PERMISSIONS: Readonly<Record<string, Permissions>> = {
-  'images.yml publish': { contents: 'read', packages: 'write' },
-  'release.yml release': { contents: 'write' }
+  'images.yml publish': { contents: 'read', packages: 'write', 'id-token': 'write' },
+  'release.yml release': { contents: 'write', 'id-token': 'write' }
 }
 
 const workflows = readdirSync(FOLDER).map((name) => {
@@ -84,4 +86,52 @@ t.test('all npm scripts that workflows call exist', async (t) => {
     .join('\n')
     .matchAll(/npm run ([\w:-]+)/g))
     t.ok(script in scripts, script)
+})
+
+t.test('published images are for both platforms, signed, and have provenance and a bill of materials', async (t) => {
+  const [images] = workflows.filter(({ name }) => name === 'images.yml')
+  const commands = (job: string): string =>
+    images?.workflow.jobs[job]?.steps.map(({ run = '' }) => run).join('\n') ?? ''
+  for (const job of ['build', 'publish']) t.match(commands(job), '--platform linux/amd64,linux/arm64')
+  t.match(commands('publish'), /--provenance mode=max --sbom true/)
+  t.match(commands('publish'), 'cosign sign --yes "$IMAGE"')
+  for (const kind of ['source', 'image']) t.match(commands('build'), `osv-scanner scan ${kind}`)
+})
+
+t.test('images contain the newest supported Node.js, and releases are built with it', async (t) => {
+  const dockerfile = readFileSync(join(ROOT, 'Dockerfile.gateway'), 'utf8')
+  t.match(dockerfile, /^ARG NODE_IMAGE=node:24\./m)
+  const [release] = workflows.filter(({ name }) => name === 'release.yml')
+  t.match(release?.text, 'node-version: 24')
+})
+
+t.test('npm installs the locked packages without a warning on this Node.js', async (t) => {
+  const { status, stderr } = spawnSync(
+    'npm',
+    ['ci', '--dry-run', '--ignore-scripts', '--offline', '--no-update-notifier'],
+    {
+      cwd: ROOT,
+      encoding: 'utf8',
+      // Warnings about the settings of this machine are not about the project.
+      env: { ...environment.all, npm_config_userconfig: '/dev/null' }
+    }
+  )
+  t.equal(status, 0, stderr)
+  t.same(
+    stderr.split('\n').filter((line) => /warn (?:EBADENGINE|deprecated)/.test(line)),
+    []
+  )
+})
+
+t.test('Renovate does not propose the packages that are held back for Node.js 20', async (t) => {
+  const page = readFileSync(join(ROOT, 'docs/reference/dependencies.md'), 'utf8')
+  const section = page.slice(page.indexOf('## Held back for Node.js 20'), page.indexOf('## Updates'))
+  const rows = [...section.matchAll(/^\| `([^`]+)`[^|]*\| ([\d.]+) \|/gm)]
+  const { packageRules } = JSON.parse(readFileSync(join(ROOT, 'renovate.json'), 'utf8'))
+  t.same(rows.map(([, name]) => name).toSorted(), packageRules[0].matchPackageNames)
+  t.match(packageRules[0], { enabled: false, description: 'Node.js 20' })
+
+  const project = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  const versions = { ...project.dependencies, ...project.devDependencies, ...project.overrides }
+  for (const [, name = '', version] of rows) t.equal(versions[name], version, name)
 })

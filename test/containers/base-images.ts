@@ -1,19 +1,21 @@
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { installNode } from '../../scripts/lib/node-version.js'
 import type { Buildah } from './buildah.js'
 
 /**
  * Substitutes for the base images of the Dockerfiles, for machines without access to an image registry: Debian by
- * debootstrap without the files that the slim image omits, and the same with this machine's Node.js and npm. They are
- * kept for the next run.
+ * debootstrap without the files that the slim image omits, and the same with Node.js of the npm package `node` and this
+ * machine's npm. They are kept for the next run.
  */
 export const BASE_IMAGES = {
-  RUNTIME_IMAGE: 'localhost/gatehouse-base-debian:12-slim',
-  NODE_IMAGE: 'localhost/gatehouse-base-node:20-bookworm-slim'
+  RUNTIME_IMAGE: 'localhost/gatehouse-base-debian:13-slim',
+  NODE_IMAGE: 'localhost/gatehouse-base-node:24-trixie-slim'
 } as const
 
-const SUITE = 'bookworm'
+const SUITE = 'trixie'
+const NODE_MAJOR = '24'
 
 /** Folders of debootstrap's result that are empty in the official slim image. */
 const NOT_SLIM = ['doc', 'groff', 'info', 'linda', 'lintian', 'locale', 'man'].map((name) => `usr/share/${name}`)
@@ -36,10 +38,11 @@ export const prepareBaseImages = async (
     })
   }
   if (!buildah.has(NODE_IMAGE)) {
-    print(`creating the base image for Node.js, with ${process.version} …`)
+    print('creating the base image for Node.js …')
+    const node = join(installNode(NODE_MAJOR, process.env, print), 'node')
     await buildah.with(RUNTIME_IMAGE, async (root, container) => {
       const [bin, library] = [join(root, 'usr/local/bin'), join(root, 'usr/local/lib/node_modules')]
-      copyFileSync(process.execPath, join(bin, 'node'))
+      copyFileSync(node, join(bin, 'node'))
       // Resolves the links to …/npm/bin/npm-cli.js.
       cpSync(dirname(dirname(realpathSync(tools.npm))), join(library, 'npm'), { recursive: true, dereference: true })
       for (const name of ['npm', 'npx']) symlinkSync(`../lib/node_modules/npm/bin/${name}-cli.js`, join(bin, name))

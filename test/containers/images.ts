@@ -10,7 +10,7 @@ export interface ImageTest {
   readonly maxMb?: number
 }
 
-const MAX_MB = 200
+const MAX_MB = 240
 
 const DEVELOPMENT_FILES = [
   /^\/app\/.*(?:\.ts|\.vue|\.map|\.test\.[cm]?js)$/,

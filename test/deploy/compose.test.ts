@@ -33,7 +33,11 @@ const addressOf = (name: string, network: string): string | null => networksOf(s
 t.test('services of docker-compose.yml', async (t) => {
   for (const [name, { image, build, healthcheck, depends_on = {}, volumes: mounted = [], user }] of each) {
     t.test(`service ${name} has a fixed image version, a health check and existing dependencies`, async (t) => {
-      t.match(image, /^[a-z/-]+:v?\d+\.\d+\.?\d*(?:-[a-z]+)?$/, 'the image has a fixed version')
+      t.match(
+        image,
+        /^[a-z/-]+:v?\d+\.\d+\.?\d*(?:-[a-z]+)?(?:@sha256:[0-9a-f]{64})?$/,
+        'the image has a fixed version'
+      )
       if (build === undefined) t.ok(healthcheck, 'has a health check')
       else t.match(shipped(build.dockerfile), /^HEALTHCHECK /m, 'its image has a health check')
       t.notMatch(user, /^0:/, 'does not run as root')

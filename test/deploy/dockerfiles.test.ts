@@ -18,8 +18,13 @@ for (const [name, portVariable] of Object.entries(PORTS)) {
     const last = lastStage(dockerfile)
 
     t.test(`${name} has base images of a fixed version as build arguments`, async (t) => {
-      t.same(textsOf(all, 'FROM'), ['$NODE_IMAGE AS build', '$RUNTIME_IMAGE'])
-      for (const image of textsOf(all, 'ARG').slice(0, 2)) t.match(image, /^[A-Z_]+_IMAGE=[a-z]+:\d+\.\d+[\w.-]*$/)
+      t.same(textsOf(all, 'FROM'), [
+        '$NODE_IMAGE AS node',
+        '--platform=$BUILDPLATFORM $NODE_IMAGE AS build',
+        '$RUNTIME_IMAGE'
+      ])
+      for (const image of textsOf(all, 'ARG').slice(0, 2))
+        t.match(image, /^[A-Z_]+_IMAGE=[a-z]+:\d+\.\d+[\w.-]*(?:@sha256:[0-9a-f]{64})?$/)
     })
 
     t.test(`${name} has the same build stage as the other Dockerfiles, so that its layers are shared`, async (t) => {
@@ -32,7 +37,7 @@ for (const [name, portVariable] of Object.entries(PORTS)) {
       for (const copy of textsOf(last, 'COPY')) {
         t.match(
           copy,
-          /^--from=build (?:--chown=10001:10001 )?(?:\/usr\/local\/bin\/node|\/build\/(?:image|audit|page)) /
+          /^--from=(?:node \/usr\/local\/bin\/node|build (?:--chown=10001:10001 )?\/build\/(?:image|audit|page)) /
         )
       }
     })
