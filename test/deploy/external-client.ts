@@ -77,11 +77,18 @@ export class ExternalClient {
     })
   }
 
-  /** The official client. `onSocket` is called with each socket that it opens. */
+  /**
+   * The official client. `onSocket` is called with each socket that it opens. Unless `reconnectsFast` is false, its delays are
+   * shorter than its own.
+   */
   client(
     t: Test,
     transport: 'websocket' | 'http_stream',
-    { onSocket, ...from }: From & { readonly onSocket?: (socket: WebSocket) => void } = {}
+    {
+      onSocket,
+      reconnectsFast = true,
+      ...from
+    }: From & { readonly onSocket?: (socket: WebSocket) => void; readonly reconnectsFast?: boolean } = {}
   ): Centrifuge {
     const open = (): WebSocket => {
       const socket = this.socket(from)
@@ -107,8 +114,7 @@ export class ExternalClient {
         undiciFetch(url, { ...init, dispatcher, headers: { origin: PAGE, 'content-type': 'application/json' } }),
       readableStream: ReadableStream,
       emulationEndpoint: `${base}/emulation`,
-      minReconnectDelay: 1,
-      maxReconnectDelay: 50,
+      ...(reconnectsFast && { minReconnectDelay: 1, maxReconnectDelay: 50 }),
       getToken: async () => relayTokenOf('42')
     })
     t.teardown(async () => {

@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { freePort } from '../helper/free-port.js'
@@ -128,7 +129,10 @@ export const startCaddy: StartProxy = async (t, upstreams) => {
   const certificate = await makeCertificate(t, folder)
   const [port, plainPort] = [await freePort(), await freePort()]
   const config = join(folder, 'Caddyfile')
-  const admin = `unix/${folder}/admin.sock`
+  // In a short path: that of a socket has 107 characters at most.
+  const adminFolder = mkdtempSync(join(tmpdir(), 'caddy-'))
+  t.teardown(() => rmSync(adminFolder, { recursive: true, force: true }))
+  const admin = `unix/${adminFolder}/admin.sock`
   const env = { HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
   const tls = `{\n\ttls ${certificate.certFile} ${certificate.keyFile}\n`
 

@@ -5,5 +5,7 @@ export const environment = {
   path: process.env.PATH ?? '',
   redisUrl: process.env.REDIS_URL || undefined,
   databaseUrl: process.env.DATABASE_URL || undefined,
+  /** How long instances are restarted in turn; `npm run test:restarts` sets it. Otherwise each one is restarted once. */
+  restartSeconds: Number(process.env.RESTART_SECONDS ?? 0),
   chromiumPath: process.env.CHROMIUM_PATH || undefined
 } as const
