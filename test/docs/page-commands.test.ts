@@ -62,11 +62,41 @@ const PAGES: Readonly<Record<string, (t: Test) => Promise<Execution>>> = {
     // Built already.
     replacements: [['npm run build\n', '']]
   }),
+  'docs/how-to/backup-and-restore.md': async (t) => ({
+    replacements: [
+      ['/var/backups/', `${t.testdir({ etc: { gatehouse: { 'relay.env': 'A=1' } } })}/var/backups/`],
+      [' -C / ', ` -C '${t.testdirName}' `],
+      [' -C /\n', ` -C '${t.testdirName}'\n`]
+    ],
+    isRepeated: true
+  }),
   'docs/how-to/custom-routes.md': async (t) => ({
     folder: t.testdir({ 'openapi.yaml': blockWith('docs/how-to/custom-routes.md', 'yaml') }),
     variables: { GATEWAY_PORT: '0', BACKEND_URL: 'http://127.0.0.1:1', AUDIT_LOG_FILE: 'audit.jsonl' }
   }),
   'docs/how-to/deploy.md': async (t) => ({ ...machine(t), isRepeated: true }),
+  'docs/how-to/incidents.md': async (t) => {
+    const [gatewayPort, relayPort] = [String(await freePort()), String(await freePort())]
+    const redis = await startRedis(t)
+    return {
+      variables: {
+        GATEWAY_PORT: gatewayPort,
+        RELAY_PORT: relayPort,
+        BACKEND_URL: 'http://127.0.0.1:1',
+        AUDIT_LOG_FILE: join(t.testdir(), 'audit.jsonl'),
+        ...SECRETS
+      },
+      replacements: [
+        ['3000', gatewayPort],
+        ['8100', relayPort],
+        ['-p 6379', `-p ${new URL(redis.url).port}`]
+      ],
+      before: async (shell) => {
+        await shell.start('gatehouse relay')
+        await shell.start('gatehouse gateway')
+      }
+    }
+  },
   'docs/how-to/kubernetes.md': async (t) => ({
     replacements: [
       // Renders the resources, because there is no cluster.
