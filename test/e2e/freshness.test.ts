@@ -43,10 +43,12 @@ const pageTime = (page: Page) => page.evaluate('Date.now()') as Promise<number>
 /** The opacity of the plan at the marker's position, 0 to 255. */
 const opacityAt = (page: Page, x: number) =>
   page.evaluate(`{
-    const canvas = document.querySelector('${PLAN}')
+    const plan = document.querySelector('${PLAN}')
     // These floors are 25 m deep.
-    const scale = canvas.height / 25
-    canvas.getContext('2d').getImageData(${x} * scale, 5 * scale, 1, 1).data[3]
+    const scale = plan.height / 25
+    const pixel = Object.assign(document.createElement('canvas'), { width: 1, height: 1 }).getContext('2d')
+    pixel.drawImage(plan, ${x} * scale, 5 * scale, 1, 1, 0, 0, 1, 1)
+    pixel.getImageData(0, 0, 1, 1).data[3]
   }`) as Promise<number>
 
 const listed = (page: Page, name: string) =>
@@ -150,6 +152,22 @@ t.test('the live plan', async (t) => {
     })
     await publishUntilLive(page, 'f-1', ['A'])
     await page.getByRole('alert').waitFor({ state: 'detached' })
+
+    t.same(pageErrors, [])
+  })
+
+  t.test('a page whose permissions cannot be loaded appears when the service is back', async (t) => {
+    const { page, context, pageErrors } = await openPlan(t, 'f-1', OUTAGE)
+    await page.locator(PLAN).waitFor()
+    await page.route('**/api/auth/backend-me', (route) => route.abort())
+    await context.clearCookies({ name: 'auth_permissions' })
+    await page.reload()
+    await page.getByRole('alert').getByText('Trying again').waitFor()
+    await page.unroute('**/api/auth/backend-me')
+    await eventually(async () => {
+      await page.clock.fastForward(20_000)
+      return (await page.locator(PLAN).count()) === 1
+    })
 
     t.same(pageErrors, [])
   })

@@ -74,7 +74,7 @@ export const livePlan = async (t: Test, { stack, open }: PageTests): Promise<voi
       await found.click()
       await page.waitForURL((url) => url.pathname !== '/live/f-1')
       await list.getByRole('button', { name, pressed: true }).waitFor()
-      await page.locator('.plan strong').getByText(name).waitFor()
+      await page.getByRole('region', { name: 'Plan', exact: true }).getByText(name).waitFor()
       t.same(pageErrors, [])
     })
 
@@ -100,10 +100,9 @@ export const livePlan = async (t: Test, { stack, open }: PageTests): Promise<voi
       await page.goto('/live/f-1')
       const entry = page.getByRole('region', { name: 'People and assets' }).getByRole('button').last()
       await entry.scrollIntoViewIfNeeded()
-      await entry.click()
       const [name = ''] = (await entry.innerText()).split('\n')
-      // Zones with people have a count in the same style.
-      const label = page.locator('.plan strong').filter({ hasText: name })
+      await entry.click()
+      const label = page.getByRole('region', { name: 'Plan', exact: true }).getByText(name)
       await label.waitFor()
       const box = await label.boundingBox()
 
