@@ -144,7 +144,10 @@ export const personnel = resource('/api/personnel', 'person', {
 
 export const assets = resource('/api/assets', 'asset', {
   entityType: 'asset',
-  computed: { transmitterId: ofCarried('transmitter_id', 'asset', 'assets') }
+  computed: {
+    transmitterId: ofCarried('transmitter_id', 'asset', 'assets'),
+    currentFloorId: ofCarried('floor_id', 'asset', 'assets')
+  }
 })
 
 export const transmitters = resource('/api/transmitters', 'transmitter', {

@@ -22,7 +22,12 @@ export const menu = [
   page('/live/:floorId?', 'Live plan', 'plan', may('floors.read'), () => import('./pages/LivePage.vue')),
   page('/dashboard', 'Dashboard', 'dashboard', may('dashboard.read'), () => import('./pages/DashboardPage.vue')),
   page('/personnel', 'Personnel', 'people', may('personnel.read'), () => import('./pages/PersonnelPage.vue')),
+  // Not /assets, which holds the files of the build.
+  page('/inventory', 'Assets', 'asset', may('assets.read'), () => import('./pages/AssetsPage.vue')),
   page('/emergency', 'Emergency', 'emergency', EMERGENCY, () => import('./pages/EmergencyPage.vue')),
+  page('/zones', 'Zones', 'zone', may('zones.read'), () => import('./pages/ZonesPage.vue')),
+  page('/receivers', 'Receivers', 'channels', may('receivers.read'), () => import('./pages/ReceiversPage.vue')),
+  page('/transmitters', 'Transmitters', 'tag', may('transmitters.read'), () => import('./pages/TransmittersPage.vue')),
   page('/users', 'Users', 'users', may('admin.users'), () => import('./pages/UsersPage.vue')),
   page('/audit', 'Audit log', 'audit', may('audit.read'), () => import('./pages/AuditPage.vue')),
   page('/settings', 'Settings', 'settings', { auth: true }, () => import('./pages/SettingsPage.vue'))

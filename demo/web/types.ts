@@ -1,3 +1,4 @@
+import type { AssetCreate } from '../../schemas/assets.js'
 import type { EmergencyUpdate } from '../../schemas/emergency.js'
 import type { PersonnelUpdate } from '../../schemas/personnel.js'
 import type { PositionEntry } from '../../schemas/realtime.js'
@@ -30,6 +31,9 @@ export interface Named {
 export type Person = Stored<PersonnelUpdate> & Texts<'photoUrl' | 'transmitterId' | 'currentFloorId'>
 export type User = Stored<UserCreate> & Texts<'lastLoginAt' | 'lockedUntil'>
 export type Floor = Named & Counts<'personnel' | 'guests'> & Texts<'buildingName'>
+export type Asset = Stored<AssetCreate> & Texts<'transmitterId' | 'currentFloorId'>
+export type Receiver = Stored<ReceiverUpdate>
+export type Zone = Stored<ZoneCreate> & Counts<'occupancy'>
 export type Transmitter = Stored<TransmitterUpdate> & Texts<'carriedBy' | 'currentFloorId'>
 export type Emergency = Stored<EmergencyUpdate> &
   Texts<'startedAt'> & {

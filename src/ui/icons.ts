@@ -2,6 +2,9 @@
 export const icons = {
   plan: 'M4 5h16v14H4zM4 12h7m3 0h6M11 5v4m0 6v4',
   dashboard: 'M5 20V11m5 9V4m5 16v-6m5 6V8',
+  asset: 'M4 8l8-4.5L20 8v8l-8 4.5L4 16ZM4 8l8 4.5L20 8m-8 4.5v8',
+  zone: 'M4 4h7v7H4zM14 4h6v6h-6zM4 14h6v6H4zM13 13h7v7h-7z',
+  tag: 'M4 4h8l8.5 8.5-8 8L4 12ZM8 8v.1',
   people:
     'M9 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7ZM3 20c0-3.5 2.5-6 6-6s6 2.5 6 6M16 4.5a3.3 3.3 0 0 1 0 6M17.5 14.3c2.2.8 3.5 3 3.5 5.7',
   emergency: 'M12 3.5 21.5 20h-19ZM12 10v4.5m0 2.6v.1',

@@ -2,7 +2,10 @@ import type { Test } from 'tap'
 import type { PageTests } from './page-tests.js'
 
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 }
-const PAGES = ['/live/f-1', '/dashboard', '/personnel', '/emergency', '/users', '/audit', '/settings'] as const
+const PAGES = [
+  ...['/live/f-1', '/dashboard', '/personnel', '/inventory', '/emergency', '/zones', '/receivers', '/transmitters'],
+  ...['/users', '/audit', '/settings', '/no-such-page']
+]
 
 export const accessibility = async (t: Test, { open }: PageTests): Promise<void> => {
   await t.test('every page', async (t) => {
@@ -54,7 +57,7 @@ export const accessibility = async (t: Test, { open }: PageTests): Promise<void>
         await look(path)
       }
       await page.goto('/personnel')
-      await page.getByRole('button', { name: 'Add a person' }).click()
+      await page.getByRole('button', { name: 'Add person' }).click()
       await page.getByRole('dialog').getByRole('button', { name: 'Create' }).waitFor()
       await look('a form')
       t.same(pageErrors, [])
@@ -70,7 +73,7 @@ export const accessibility = async (t: Test, { open }: PageTests): Promise<void>
       await page.keyboard.press('Tab')
       t.equal((await page.locator(':focus').innerText()).trim(), 'CSV')
 
-      const add = page.getByRole('button', { name: 'Add a person' })
+      const add = page.getByRole('button', { name: 'Add person' })
       await add.focus()
       await page.keyboard.press('Enter')
       await page.getByRole('dialog').getByLabel('First name').and(page.locator(':focus')).waitFor()

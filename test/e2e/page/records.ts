@@ -8,7 +8,7 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
     t.test('a person is created, edited and deleted, with errors beside their fields', async (t) => {
       const { page, pageErrors } = await open(t, { as: 'operator' })
       await page.goto('/personnel')
-      await page.getByRole('button', { name: 'Add a person' }).click()
+      await page.getByRole('button', { name: 'Add person' }).click()
       const form = page.getByRole('dialog')
       await form.getByLabel('First name').fill('Zyta')
       await form.getByLabel('Last name').fill('Zulu')
@@ -32,6 +32,50 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       await page.getByRole('cell', { name: 'Librarian' }).waitFor()
 
       await page.getByRole('button', { name: 'Delete Zyta Zulu' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+      await page.getByText('Nothing found').waitFor()
+      t.same(pageErrors, [])
+    })
+
+    t.test('a transmitter is assigned to a new person and becomes available with the deletion', async (t) => {
+      const { page, pageErrors } = await open(t, { as: 'operator' })
+      await page.goto('/personnel')
+      await page.getByRole('button', { name: 'Add person' }).click()
+      const form = page.getByRole('dialog')
+      await form.getByLabel('First name').fill('Tessa')
+      await form.getByLabel('Last name').fill('Tagged')
+      const option = form
+        .getByLabel('Transmitter')
+        .getByRole('option', { name: /^Badge/ })
+        .first()
+      const transmitterId = await option.getAttribute('value')
+      await form.getByLabel('Transmitter').selectOption(transmitterId)
+      await form.getByRole('button', { name: 'Create' }).click()
+      await page.getByText('Tessa Tagged was added').waitFor()
+
+      await page.goto(`/transmitters?search=${transmitterId?.replace(/(..)(?=.)/g, '$1:')}`)
+      await page.getByRole('cell', { name: 'Tessa Tagged' }).waitFor()
+      await page.goto('/personnel?search=tagged')
+      await page.getByRole('button', { name: 'Delete Tessa Tagged' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+      await page.getByText('Nothing found').waitFor()
+      t.same(pageErrors, [])
+    })
+
+    t.test('an asset is created and edited', async (t) => {
+      const { page, pageErrors } = await open(t, { as: 'operator' })
+      await page.goto('/inventory')
+      await page.getByRole('button', { name: 'Add asset' }).click()
+      const form = page.getByRole('dialog')
+      await form.getByLabel('Name').fill('Zoom lens')
+      await form.getByRole('button', { name: 'Create' }).click()
+      await page.getByText('Zoom lens was added').waitFor()
+      await page.getByLabel('Search by name').fill('zoom lens')
+      await page.getByRole('button', { name: 'Edit Zoom lens' }).click()
+      await form.getByLabel('Category').fill('optics')
+      await form.getByRole('button', { name: 'Save' }).click()
+      await page.getByRole('cell', { name: 'optics' }).waitFor()
+      await page.getByRole('button', { name: 'Delete Zoom lens' }).click()
       await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
       await page.getByText('Nothing found').waitFor()
       t.same(pageErrors, [])
@@ -69,7 +113,7 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       await page.goto('/personnel')
       await page.getByLabel('Search by name').fill('yves')
       await page.getByText('Nothing found').waitFor()
-      await page.getByRole('button', { name: 'Add a person' }).click()
+      await page.getByRole('button', { name: 'Add person' }).click()
       await page.getByRole('dialog').getByLabel('First name').fill('Yves')
       const requested = new Promise<() => void>((resolve) =>
         page.route('**/api/personnel', (route) => resolve(() => void route.continue()))
@@ -159,7 +203,7 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
 
     t.test('an admin creates, resets and deletes accounts, but not their own', async (t) => {
       await page.goto('/users')
-      await page.getByRole('button', { name: 'Add a user' }).click()
+      await page.getByRole('button', { name: 'Add user' }).click()
       await dialog.getByLabel('E-mail address').fill('new@example.com')
       await dialog.getByLabel('Role').selectOption('operator')
       await dialog.getByRole('button', { name: 'Create' }).click()

@@ -25,10 +25,13 @@ interface Canvas {
 }
 declare const queryPlan: (selector: string) => Canvas
 
+const SITE_PAGES = [
+  ...['Live plan', 'Dashboard', 'Personnel', 'Assets', 'Emergency', 'Zones', 'Receivers', 'Transmitters']
+]
 const MENUS: readonly (readonly [Role, readonly string[], readonly string[]])[] = [
-  ['admin', ['Live plan', 'Dashboard', 'Personnel', 'Emergency', 'Users', 'Audit log', 'Settings'], []],
-  ['operator', ['Live plan', 'Dashboard', 'Personnel', 'Emergency', 'Settings'], ['/users', '/audit']],
-  ['viewer', ['Live plan', 'Dashboard', 'Personnel', 'Emergency', 'Settings'], ['/users', '/audit']]
+  ['admin', [...SITE_PAGES, 'Users', 'Audit log', 'Settings'], []],
+  ['operator', [...SITE_PAGES, 'Settings'], ['/users', '/audit']],
+  ['viewer', [...SITE_PAGES, 'Settings'], ['/users', '/audit']]
 ]
 
 export const sessions = async (t: Test, { stack, open }: PageTests): Promise<void> => {
@@ -107,7 +110,7 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
     t.test('a password set by an admin must be changed first', async (t) => {
       const admin = await open(t, { as: 'admin' })
       await admin.page.goto('/users')
-      await admin.page.getByRole('button', { name: 'Add a user' }).click()
+      await admin.page.getByRole('button', { name: 'Add user' }).click()
       const dialog = admin.page.getByRole('dialog')
       await dialog.getByLabel('E-mail address').fill('fresh@example.com')
       await dialog.getByLabel('Initial password').fill(' made-by-an-admin')
@@ -176,7 +179,7 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
         }
         await page.goto('/personnel')
         await page.getByRole('cell').first().waitFor()
-        t.equal(await page.getByRole('button', { name: 'Add a person' }).count(), role === 'viewer' ? 0 : 1)
+        t.equal(await page.getByRole('button', { name: 'Add person' }).count(), role === 'viewer' ? 0 : 1)
         t.same(pageErrors, [])
       })
     }
