@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { createRequire } from 'node:module'
-import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import { createLogger } from '../src/shared/logger.js'
 import { OPEN_TELEMETRY_PACKAGES, openTracer, traceIdOf } from '../src/shared/tracing.js'
 import { PUBLISH_KEY, type Running, relayTokenOf, runGateway, runRelay } from './deploy/programs.js'
+import { urlOf } from './helper/address.js'
 import { eventually } from './helper/eventually.js'
 import { browserHeaders } from './helper/gateway.js'
 import { send } from './helper/http.js'
@@ -150,8 +150,8 @@ t.test('a fan-out at another process is connected with the publication', async (
     'two relays on one Redis': { RELAY_ENGINE: 'redis', REDIS_URL: redis.url },
     'two workers': { RELAY_WORKERS: '2' }
   } as const
-  for (const [where, env] of Object.entries(ENVIRONMENTS)) {
-    t.test(`a fan-out at another process is connected with the publication: ${where}`, async (t) => {
+  for (const [title, env] of Object.entries(ENVIRONMENTS)) {
+    t.test(`a fan-out at another process is connected with the publication: ${title}`, async (t) => {
       t.testdir()
       const collector = await startCollector(t)
       const relay = await runRelay(t, {}, { ...tracedBy(collector.url), ...env })
@@ -200,10 +200,9 @@ t.test('a collector that fails does not affect requests or the exit', async (t) 
   const silent = createServer(() => undefined).listen(0, '127.0.0.1')
   await once(silent, 'listening')
   t.teardown(() => silent.close())
-  const { port } = silent.address() as AddressInfo
   for (const [failure, url] of [
     ['refuses connections', 'http://127.0.0.1:1'],
-    ['does not respond', `http://127.0.0.1:${port}`]
+    ['does not respond', urlOf(silent)]
   ] as const) {
     t.test(`a collector that ${failure} does not affect requests or the exit`, async (t) => {
       const backend = await startBackend(t)

@@ -201,6 +201,7 @@ export class RedisConnection {
 
   #newCluster(servers: readonly RedisServer[]): Cluster {
     const { connect, command } = this.#timeouts
+    // An address has at least one server.
     const [{ username, password, isTls }] = servers as readonly [RedisServer]
     return new Cluster(
       servers.map(({ host, port }) => ({ host, port })),

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv, type ValidateFunction } from 'ajv'
 import { parseAllDocuments } from 'yaml'
+import { isObject } from '../../src/shared/is-object.js'
 
 export interface Manifest {
   readonly apiVersion: string
@@ -28,7 +29,7 @@ export const manifestOf = (all: readonly Manifest[], kind: string, name?: string
   return found
 }
 
-type Schema = Record<string, unknown>
+type Schema = Readonly<Record<string, unknown>>
 
 /** Kubernetes drops unknown fields of a resource; here they are errors, because they are spelling mistakes. */
 const closed = (schema: Schema): Schema => {
@@ -42,13 +43,15 @@ const closed = (schema: Schema): Schema => {
 }
 
 const closedProperties = (properties: unknown): Schema =>
-  Object.fromEntries(Object.entries(properties as Schema).map(([name, schema]) => [name, closed(schema as Schema)]))
+  isObject(properties)
+    ? Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, closedValue(schema)]))
+    : {}
 
 const closedValue = (value: unknown): unknown => {
   // A flag of Go's regular expressions. Without it the check is stricter.
   if (typeof value === 'string') return value.replace('(?i)', '')
   if (Array.isArray(value)) return value.map(closedValue)
-  return typeof value === 'object' && value !== null ? closed(value as Schema) : value
+  return isObject(value) ? closed(value) : value
 }
 
 interface Crd {
@@ -66,7 +69,7 @@ export const crdValidator = (folders: readonly string[]): ((manifest: Manifest) 
   const crds = folders.flatMap((folder) =>
     readdirSync(folder)
       .filter((name) => name.endsWith('.yaml'))
-      .flatMap((name) => parseAllDocuments(readFileSync(join(folder, name), 'utf8')).map((one) => one.toJS() as Crd))
+      .flatMap((name) => parseAllDocuments(readFileSync(join(folder, name), 'utf8')).map((one): Crd => one.toJS()))
   )
   const validators = new Map<string, ValidateFunction>()
   const validatorOf = ({ apiVersion, kind }: Manifest): ValidateFunction | undefined => {
@@ -77,8 +80,9 @@ export const crdValidator = (folders: readonly string[]): ((manifest: Manifest) 
     const version = spec?.versions.find(({ name }) => `${spec.group}/${name}` === apiVersion)
     if (version === undefined) return undefined
     const { openAPIV3Schema: schema } = version.schema
-    const { metadata: _any, ...properties } = schema.properties as Schema
-    const validate = ajv.compile({ ...closed({ ...schema, properties: { ...properties, metadata: {} } }) })
+    // Ajv accepts any metadata.
+    const properties = { ...(isObject(schema.properties) && schema.properties), metadata: {} }
+    const validate = ajv.compile({ ...closed({ ...schema, properties }) })
     validators.set(key, validate)
     return validate
   }

@@ -10,6 +10,7 @@ import { thisMachine } from '../../scripts/lib/services.js'
 import { gatewayConfig } from '../../src/gateway/config.js'
 import { relayConfig } from '../../src/relay/config/config.js'
 import { environment } from '../helper/environment.js'
+import { required } from '../helper/required.js'
 import { crdValidator, type Manifest, manifestOf, manifestsOf } from './kubernetes-manifests.js'
 import { isSetting, missingSettings, PROGRAMS } from './program-settings.js'
 import { shipped } from './shipped.js'
@@ -299,9 +300,9 @@ t.test('Helm', async (t) => {
   })
 
   t.test('the schemas find misspelled fields', async (t) => {
-    const [route] = read('gateway-api').filter(({ kind }) => kind === 'HTTPRoute')
+    const route = required(read('gateway-api').find(({ kind }) => kind === 'HTTPRoute'))
     const validateCrd = crdValidator(await prepareCrds(machine, silent))
-    t.match(validateCrd({ ...(route as Manifest), spec: { ...route?.spec, hostname: ['a'] } }), [/hostname/])
+    t.match(validateCrd({ ...route, spec: { ...route.spec, hostname: ['a'] } }), [/hostname/])
     const service = manifestOf(read('gateway'), 'Service')
     const wrong = { ...service, spec: { ...service.spec, selectors: {} } }
     t.match(await kubernetesErrors(t, [wrong]), [/1\.25.*selectors/, /1\.37.*selectors/])

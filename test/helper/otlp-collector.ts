@@ -1,11 +1,13 @@
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
 import protobuf from 'protobufjs'
+import { urlOf } from './address.js'
 import type { Teardown } from './child.js'
 import { eventually } from './eventually.js'
+import { memberAt } from './member-at.js'
+import { required } from './required.js'
 
 // The part of the OpenTelemetry protocol that describes spans.
 const PROTO = `
@@ -81,16 +83,14 @@ export const startCollector = async (t: Teardown): Promise<OtlpCollector> => {
     server.close()
   })
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: urlOf(server),
     spans,
     get headers() {
       return headers
     },
     find: async (matches, label) => {
       await eventually(() => spans.some(matches), { label: `span: ${label}` })
-      const span = spans.find(matches)
-      if (span === undefined) throw new Error(`no span ${label}`)
-      return span
+      return required(spans.find(matches))
     }
   }
 }
@@ -119,7 +119,7 @@ const collected = (service: string, span: Record<string, never>): CollectedSpan 
     spanId: hex(spanId),
     parentId: hex(parentSpanId),
     attributes: attributesOf(attributes),
-    isError: (status as { code?: number } | undefined)?.code === ERROR_STATUS,
+    isError: memberAt(status, ['code']) === ERROR_STATUS,
     durationMs: (Number(endTimeUnixNano) - Number(startTimeUnixNano)) / 1e6
   }
 }

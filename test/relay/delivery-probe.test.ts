@@ -34,7 +34,7 @@ const newMemoryEngine = (): Engine => memoryEngine({ nowMs: Date.now, monotonicM
 /** A memory engine with another broker. */
 const withBroker = (change: (broker: Engine['broker']) => Partial<Engine['broker']>): Engine => {
   const engine = newMemoryEngine()
-  const broker = Object.assign(Object.create(engine.broker), change(engine.broker)) as Engine['broker']
+  const broker: Engine['broker'] = Object.assign(Object.create(engine.broker), change(engine.broker))
   // Private fields are not accessible through a prototype.
   for (const name of ['start', 'subscribe', 'unsubscribe', 'isDelivering', 'publish', 'joinOrLeave', 'close'] as const)
     if (!Object.hasOwn(broker, name)) Object.assign(broker, { [name]: engine.broker[name].bind(engine.broker) })

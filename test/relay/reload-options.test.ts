@@ -392,8 +392,9 @@ const channelRows = (channel: string, fileWithOptions: (options: Json) => Config
           await world.publish(channel, { last: true })
           existing.ws.resume()
           const all = await publicationsOf(existing, (data) => isDeepStrictEqual(data, { last: true }))
-          const entries = (all as { data?: { id: string; time?: number }[] }[]).flatMap(({ data = [] }) => data)
-          return entries.findLast(({ id }) => id === 'late')?.time
+          // The newest publication with this entry; its other entries have no time.
+          const late = all.map((data) => JSON.stringify(data)).findLast((text) => text.includes('"late"'))
+          return Number(/"id":"late","time":(\d+)/.exec(late ?? '')?.[1])
         }
       },
       was: 1,

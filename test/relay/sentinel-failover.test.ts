@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import { eventually } from '../helper/eventually.js'
 import { startSentinels } from '../helper/redis-sentinel.js'
 import { type EdgeRelay, officialClient, startRelay } from '../helper/relay.js'
+import { required } from '../helper/required.js'
 import {
   type AcknowledgedPublication,
   checkSequences,
@@ -31,7 +32,7 @@ const CONFIG = {
 
 const connectSubscriber = (t: Test, relays: readonly EdgeRelay[], index: number): SequenceSubscriber => {
   const subscriber = new SequenceSubscriber(`seq:${index % CHANNELS}`)
-  const { port } = relays[Math.floor(index / CHANNELS) % relays.length] as EdgeRelay
+  const { port } = required(relays[Math.floor(index / CHANNELS) % relays.length])
   const client = officialClient(t, { port }, 'websocket', { timeout: 30_000 })
   const delays = { minResubscribeDelay: 50, maxResubscribeDelay: 500 }
   const subscription = client.newSubscription(subscriber.channel, delays)
@@ -51,7 +52,7 @@ const startPublishers = (relays: readonly EdgeRelay[]) => {
   const publish = async (n: number): Promise<void> => {
     const channel = `seq:${n % CHANNELS}`
     for (let attempt = 0; ; attempt++) {
-      const relay = relays[(n + attempt) % relays.length] as EdgeRelay
+      const relay = required(relays[(n + attempt) % relays.length])
       const { body } = await relay.api('publish', { channel, data: { n }, idempotency_key: String(n) })
       const { result, error } = JSON.parse(body)
       if (error === undefined) {
@@ -116,7 +117,7 @@ t.test('relays under load follow the master that Sentinel promotes', async (t) =
   servers[0].pause()
   await redis[1].call('CLIENT', 'KILL', 'TYPE', 'replica')
   await publishers.more(100)
-  const lost = acknowledged.at(-1) as AcknowledgedPublication
+  const lost = required(acknowledged.at(-1))
   const killing = killMaster(1, 'a failover that loses writes')
   servers[0].resume()
   await killing
@@ -125,7 +126,7 @@ t.test('relays under load follow the master that Sentinel promotes', async (t) =
 
   const ends = new Map<string, Position>()
   for (const { channel } of subscribers.slice(0, CHANNELS)) {
-    const { body } = await (relays[0] as EdgeRelay).api('history', { channel, limit: 0 })
+    const { body } = await required(relays[0]).api('history', { channel, limit: 0 })
     ends.set(channel, JSON.parse(body).result)
   }
   await eventually(() => subscribers.every((each) => each.isAt(ends.get(each.channel) ?? { epoch: '', offset: 0 })))

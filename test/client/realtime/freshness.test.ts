@@ -106,15 +106,15 @@ t.test('the freshness of a floor', async (t) => {
     t.equal(state(), 'stale')
   })
 
-  const arrivals: readonly (readonly [why: string, entries: (nowMs: number) => readonly PositionEntry[]])[] = [
+  const arrivals: readonly (readonly [title: string, entries: (nowMs: number) => readonly PositionEntry[]])[] = [
     ['without timestamps', () => [entryAt()]],
     ['with null timestamps', () => [entryAt(null)]],
     ['with timestamps that are not times', () => [entryAt('yesterday')]],
     ['with timestamps in the future', (nowMs) => [entryAt(nowMs + 60_000)]],
     ['without positions', () => []]
   ]
-  for (const [why, entries] of arrivals) {
-    t.test(`a batch ${why} is as new as its arrival`, async (t) => {
+  for (const [title, entries] of arrivals) {
+    t.test(`a batch ${title} is as new as its arrival`, async (t) => {
       const { monitor, clock, state } = setUp()
       monitor.batch('f-1', entries(clock.now()))
       t.equal(monitor.ageMs('f-1'), 0)

@@ -109,7 +109,7 @@ t.test("checks of the operators' page", async (t) => {
 
   // Valid by the relay's clock, which the test has moved.
   const LONG = { lifetimeSeconds: 36_000 }
-  const TOKENS: readonly (readonly [string, string])[] = [
+  const TOKENS: readonly (readonly [rejection: string, token: string])[] = [
     ['bad-signature', `${relayToken({ sub: '42' }, LONG).slice(0, -4)}AAAA`],
     ['expired', relayToken({ sub: '42' }, { lifetimeSeconds: 1 })],
     ['missing', ''],
@@ -117,11 +117,12 @@ t.test("checks of the operators' page", async (t) => {
     ['malformed', '<script>'],
     ['bad-claims', relayToken({ sub: '42', channel: 'floor:1' }, LONG)]
   ]
-  for (const [why, token] of TOKENS) {
-    t.test(`the tokens check gives advice for: ${why}`, async (t) => {
+  for (const [rejection, token] of TOKENS) {
+    t.test(`the tokens check gives advice for: ${rejection}`, async (t) => {
       const red = live.next('checks', (checks) =>
         checks.some(
-          ({ id, state, details }) => id === 'tokens' && state === 'red' && details.some(({ what }) => what === why)
+          ({ id, state, details }) =>
+            id === 'tokens' && state === 'red' && details.some(({ what }) => what === rejection)
         )
       )
       const client = await openClient(t, relay.url)

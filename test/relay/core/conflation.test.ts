@@ -280,7 +280,7 @@ const winner = (...publications: readonly string[]): number | undefined =>
   JSON.parse(mergeByTime(...publications) ?? '{}').data?.[0]?.n
 
 /** Each row: time of the earlier and of the later publication, which of them wins, and why. */
-const TIMES: readonly (readonly [earlier: unknown, later: unknown, wins: 1 | 2, why: string])[] = [
+const TIMES: readonly (readonly [earlier: unknown, later: unknown, wins: 1 | 2, title: string])[] = [
   [1000, 999, 1, 'an entry does not replace a newer one'],
   [1000, 1001, 2, 'a newer entry replaces an older one'],
   [1000, 1000, 2, 'of two equal times the later publication wins'],
@@ -304,8 +304,8 @@ const TIMES: readonly (readonly [earlier: unknown, later: unknown, wins: 1 | 2, 
   [1e3, 999.9, 1, 'fractions of milliseconds are compared']
 ]
 
-for (const [earlier, later, wins, why] of TIMES) {
-  t.test(`with entry_time ${why}`, async (t) => {
+for (const [earlier, later, wins, title] of TIMES) {
+  t.test(`with entry_time ${title}`, async (t) => {
     t.equal(winner(entryAt(earlier, 1), entryAt(later, 2)), wins)
     const both = JSON.stringify({
       data: [
