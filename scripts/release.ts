@@ -33,7 +33,7 @@ const FILES = [
 await runCommand(USAGE, (args) => {
   const { values } = parseArgs({ args: [...args], options: { out: { type: 'string', default: DEFAULT_OUTPUT } } })
   if (!existsSync(join(ROOT, 'dist/src/gateway/main.js'))) throw new UserError('Nothing is built: npm run build')
-  const { version, dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  const { version, dependencies, optionalDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   const name = `gatehouse-${version}`
   const folder = join(values.out, name)
   if (values.out === DEFAULT_OUTPUT) rmSync(values.out, { recursive: true, force: true })
@@ -42,7 +42,8 @@ await runCommand(USAGE, (args) => {
   mkdirSync(folder)
 
   for (const part of PROGRAMS) copyProgram(join(ROOT, 'dist', part), join(folder, 'dist', part))
-  for (const part of packageFolders(ROOT, Object.keys(dependencies))) copyPackage(join(ROOT, part), join(folder, part))
+  const packages = Object.keys({ ...dependencies, ...optionalDependencies })
+  for (const part of packageFolders(ROOT, packages)) copyPackage(join(ROOT, part), join(folder, part))
   for (const file of FILES) cpSync(join(ROOT, file), join(folder, file), { recursive: true, dereference: true })
   rmSync(join(folder, 'deploy/compose/secrets'), { recursive: true, force: true })
 

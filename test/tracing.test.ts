@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import { createLogger } from '../src/shared/logger.js'
-import { OPEN_TELEMETRY_PACKAGES, openTracer, traceIdOf } from '../src/shared/tracing.js'
+import { INSTALL_OPEN_TELEMETRY, openTracer, traceIdOf } from '../src/shared/tracing.js'
 import { PUBLISH_KEY, type Running, relayTokenOf, runGateway, runRelay } from './deploy/programs.js'
 import { urlOf } from './helper/address.js'
 import { eventually } from './helper/eventually.js'
@@ -267,7 +267,7 @@ t.test('invalid settings stop the start with one line', async (t) => {
     ],
     [
       { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318', NODE_OPTIONS: `--import=${dataUrl(hide)}` },
-      `OTEL_EXPORTER_OTLP_ENDPOINT needs the OpenTelemetry packages: npm install ${OPEN_TELEMETRY_PACKAGES.join(' ')}`
+      `OTEL_EXPORTER_OTLP_ENDPOINT needs the OpenTelemetry packages: ${INSTALL_OPEN_TELEMETRY}`
     ]
   ]
   for (const [env, line] of CASES) {
@@ -277,6 +277,10 @@ t.test('invalid settings stop the start with one line', async (t) => {
       t.equal(program.stderr, `relay: ${line}\n`)
     })
   }
+})
+
+t.test('the printed command installs exact versions of all packages', async (t) => {
+  t.match(INSTALL_OPEN_TELEMETRY, /^npm install(?: @opentelemetry\/[a-z-]+@\d+\.\d+\.\d+){5}$/)
 })
 
 t.test('traceIdOf accepts valid headers only', async (t) => {

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import packageFile from '../../package.json' with { type: 'json' }
 import { type Environment, SettingsError } from './env.js'
 import { errorCode } from './error-code.js'
 
@@ -67,20 +68,14 @@ export const openTracer = async (environment: Environment, program: TracedProgra
     return new OpenTelemetryTracer(program)
   } catch (error) {
     if (errorCode(error) !== 'ERR_MODULE_NOT_FOUND') throw error
-    throw new SettingsError([
-      `${ENDPOINT} needs the OpenTelemetry packages: npm install ${OPEN_TELEMETRY_PACKAGES.join(' ')}`
-    ])
+    throw new SettingsError([`${ENDPOINT} needs the OpenTelemetry packages: ${INSTALL_OPEN_TELEMETRY}`])
   }
 }
 
-/** Optional peer dependencies of the npm package. */
-export const OPEN_TELEMETRY_PACKAGES = [
-  '@opentelemetry/api',
-  '@opentelemetry/core',
-  '@opentelemetry/exporter-trace-otlp-proto',
-  '@opentelemetry/resources',
-  '@opentelemetry/sdk-trace-base'
-] as const
+/** In the npm package these are optional peer dependencies. */
+export const INSTALL_OPEN_TELEMETRY = `npm install ${Object.entries(packageFile.optionalDependencies)
+  .map(([name, version]) => `${name}@${version}`)
+  .join(' ')}`
 
 const isEnabled = (environment: Environment): boolean => {
   const hasEndpoint = [ENDPOINT, TRACES_ENDPOINT].some((name) => (environment[name] ?? '') !== '')

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -41,6 +41,15 @@ t.test('the packages contain no sources, tests or maps', async (t) => {
     )
     for (const file of ['package.json', 'README.md', 'LICENSE']) t.ok(files.includes(`package/${file}`), file)
   }
+})
+
+t.test('gatehouse does not install the packages for tracing', async (t) => {
+  const { peerDependencies, peerDependenciesMeta } = JSON.parse(
+    readFileSync(join(folder, 'node_modules/gatehouse/package.json'), 'utf8')
+  )
+  t.ok(Object.keys(peerDependencies).includes('@opentelemetry/sdk-trace-base'))
+  for (const name of Object.keys(peerDependencies)) t.same(peerDependenciesMeta[name], { optional: true })
+  t.notOk(existsSync(join(folder, 'node_modules/@opentelemetry/sdk-trace-base')))
 })
 
 t.test('gatehouse-client depends on centrifuge and TypeBox only', async (t) => {

@@ -8,7 +8,7 @@ export interface TracingOptions {
 }
 
 /** Probes, metrics, and realtime connections, which stay open for hours. */
-const UNTRACED = /^\/(?:api\/health|metrics|connection\/|emulation)/
+const UNTRACED = /^\/(?:api\/health|metrics|connection|emulation)(?:[/?]|$)/
 
 /** Starts a span for each request. `request-log` ends it. Registered only if tracing is enabled. */
 export const tracing = fp<TracingOptions>(
