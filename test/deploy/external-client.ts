@@ -60,11 +60,11 @@ export class ExternalClient {
     return responseOf(request)
   }
 
-  async publish(channel: string, data: unknown): Promise<ExternalResponse> {
+  async publish(channel: string, data: unknown, idempotency_key?: string): Promise<ExternalResponse> {
     return this.send(REALTIME, '/api/publish', {
       method: 'POST',
       headers: { 'x-api-key': PUBLISH_KEY, 'content-type': 'application/json' },
-      body: JSON.stringify({ channel, data })
+      body: JSON.stringify({ channel, data, idempotency_key })
     })
   }
 

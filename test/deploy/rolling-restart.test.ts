@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { WebSocket } from 'ws'
 import { environment } from '../helper/environment.js'
@@ -12,7 +13,7 @@ import { APP } from './certificate.js'
 import { ExternalClient } from './external-client.js'
 import { Load } from './load.js'
 import { type Running, runGateway, runRelay } from './programs.js'
-import { type StartProxy, startNginx, type Upstreams } from './proxies.js'
+import { type StartProxy, startCaddy, startNginx, type Upstreams } from './proxies.js'
 
 /** A program that can be restarted on the same port. */
 interface Instance {
@@ -42,11 +43,20 @@ const browsing = (external: ExternalClient): Load =>
     return status === 200 ? undefined : `${status}`
   })
 
-/** Publishes consecutive numbers. */
-const publishing = (external: ExternalClient, channel: string): Load =>
+/** Publishes consecutive numbers. A call that fails is repeated with its idempotency key if `isRepeated`. */
+const publishing = (external: ExternalClient, channel: string, isRepeated: boolean): Load =>
   new Load(1, async (count) => {
-    const { status, body } = await external.publish(channel, count)
-    return status === 200 && body.startsWith('{"result"') ? undefined : `${status} ${body}`
+    const publish = async (): Promise<string | undefined> => {
+      try {
+        const { status, body } = await external.publish(channel, count, `publication ${count}`)
+        return status === 200 && body.startsWith('{"result"') ? undefined : `${status} ${body}`
+      } catch (error) {
+        return String(error)
+      }
+    }
+    if (!isRepeated) return publish()
+    await eventually(async () => (await publish()) === undefined, { label: `publication ${count}` })
+    return undefined
   })
 
 const CLIENTS = ['127.0.0.21', '127.0.0.22', '127.0.0.23', '127.0.0.24', '127.0.0.25', '127.0.0.26']
@@ -93,28 +103,54 @@ const subscriber = async (t: Test, external: ExternalClient, from: string) => {
 }
 
 const MAX_RECONNECT_MS = 2000
+/** Until Caddy has checked a restarted instance: health_interval and health_timeout. */
+const HEALTH_CHECK_MS = 3000
 
-const proxies: Readonly<Record<string, StartProxy>> = { nginx: startNginx }
+type Everything = Awaited<ReturnType<typeof startEverything>>
 
-for (const [name, startProxy] of Object.entries(proxies)) {
+interface Procedure {
+  readonly startProxy: StartProxy
+  /** The steps of docs/how-to/upgrade.md around the restart of an instance. */
+  readonly before: (one: Instance, everything: Everything) => Promise<void>
+  readonly after: (everything: Everything) => Promise<void>
+  /** Publishers repeat calls that were in flight when a relay stopped. */
+  readonly isRepeated: boolean
+}
+
+const PROCEDURES: Readonly<Record<string, Procedure>> = {
+  nginx: {
+    startProxy: startNginx,
+    before: (one, { proxy, upstreams }) => proxy.reload(upstreams(one)),
+    after: ({ proxy, upstreams }) => proxy.reload(upstreams()),
+    isRepeated: false
+  },
+  // Its health checks remove and add the instance.
+  Caddy: {
+    startProxy: startCaddy,
+    before: async () => undefined,
+    after: () => delay(HEALTH_CHECK_MS),
+    isRepeated: true
+  }
+}
+
+for (const [name, { startProxy, before, after, isRepeated }] of Object.entries(PROCEDURES)) {
   t.test(`a rolling restart behind ${name} under load loses no request and no publication`, async (t) => {
-    const { instances, upstreams, proxy } = await startEverything(t, startProxy)
-    const external = new ExternalClient(proxy)
+    const everything = await startEverything(t, startProxy)
+    const external = new ExternalClient(everything.proxy)
     const clients = await Promise.all(CLIENTS.map((from) => subscriber(t, external, from)))
-    const [requests, publications] = [browsing(external), publishing(external, 'floor:7')]
+    const [requests, publications] = [browsing(external), publishing(external, 'floor:7', isRepeated)]
 
     let restarts = 0
     const end = performance.now() + environment.restartSeconds * 1000
     do {
-      for (const one of instances) {
-        // The steps of docs/how-to/upgrade.md: remove from the proxy, wait for requests in flight, restart, add again.
-        await proxy.reload(upstreams(one))
+      for (const one of everything.instances) {
+        await before(one, everything)
         await Promise.all([requests.settled(), publications.settled()])
         one.running.program.signal('SIGTERM')
         t.same(await one.running.program.exited, { code: 0, signal: null }, `${one.address} shuts down`)
         one.running = await one.start()
         await isReady(one)
-        await proxy.reload(upstreams())
+        await after(everything)
         restarts += 1
       }
     } while (performance.now() < end)
