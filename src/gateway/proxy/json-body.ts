@@ -99,8 +99,11 @@ const decimalOf = (number: string): Decimal => {
   return { digits: digits.slice(start, end), exponent: whole.length - start + Number(power) }
 }
 
-/** Not a regular expression: one that matches pairs of quotes backtracks for minutes, or exceeds the stack. */
-const endOfString = (text: string, start: number): number => {
+/**
+ * The index after the string whose content begins at `start`, in valid JSON. Not a regular expression: one that matches pairs
+ * of quotes backtracks for minutes, or exceeds the stack.
+ */
+export const endOfString = (text: string, start: number): number => {
   let end = text.indexOf('"', start)
   while (isEscaped(text, end)) end = text.indexOf('"', end + 1)
   return end + 1

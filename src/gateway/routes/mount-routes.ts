@@ -87,8 +87,7 @@ export const mountRoutes = (app: FastifyInstance, tables: readonly RouteTable[],
       scope.route({
         method: row.method,
         url: row.path,
-        // A local route responds to HEAD itself. For a route of the backend, HEAD goes through the catch-all if there is one.
-        exposeHeadRoute: row.method === 'GET' && (row.kind === 'local' || options.unknownPaths === 'refuse'),
+        exposeHeadRoute: row.method === 'GET' && needsHeadRoute(row, options),
         config: { declaration: row, ...accessConfig(row.access) },
         schema,
         validatorCompiler: validatorCompiler(row.bodyOptional),
@@ -118,6 +117,13 @@ export const mountRoutes = (app: FastifyInstance, tables: readonly RouteTable[],
     }
   })
 }
+
+/**
+ * A local route responds to HEAD itself. For a route of the backend, HEAD goes through the catch-all if there is one, but must
+ * have the access level of the route.
+ */
+const needsHeadRoute = ({ kind, access }: JsonRoute, { unknownPaths }: MountOptions): boolean =>
+  kind === 'local' || access !== undefined || unknownPaths === 'refuse'
 
 const isUploadRoute = (route: Mounted<RouteDeclaration>): route is Mounted<UploadRoute> => route.row.kind === 'upload'
 const isJsonRoute = (route: Mounted<RouteDeclaration>): route is Mounted<JsonRoute> => route.row.kind !== 'upload'

@@ -1,4 +1,5 @@
 import { basename, resolve } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { FormatRegistry, KindGuard, type TSchema } from '@sinclair/typebox'
 import { SettingsError } from '../../shared/env.js'
@@ -11,13 +12,14 @@ import { compileOnce } from './validation.js'
  * Imports an ES module and returns the route tables that it exports: each export is a table or a list of tables. Throws a
  * `SettingsError` with one line per error.
  */
-export const importTables = async (file: string): Promise<readonly RouteTable[]> => {
+export const importTables = async (file: string, timeoutMs = 30_000): Promise<readonly RouteTable[]> => {
   const name = basename(file)
+  const { href } = pathToFileURL(resolve(file))
   let exports: Readonly<Record<string, unknown>>
   try {
-    exports = await import(pathToFileURL(resolve(file)).href)
+    exports = await withinTime(import(href), timeoutMs)
   } catch (error) {
-    throw new SettingsError([oneLine(`${name}: ${messageOf(error)}`)])
+    throw new SettingsError([oneLine(`${name}${positionIn(href, error)}: ${messageOf(error)}`)])
   }
   const checker = new TableChecker()
   const tables = Object.entries(exports).flatMap(([exported, value]) =>
@@ -30,6 +32,27 @@ export const importTables = async (file: string): Promise<readonly RouteTable[]>
   if (tables.length === 0) checker.errors.push(`${name}: exports no route table`)
   if (checker.errors.length > 0) throw new SettingsError(checker.errors)
   return tables
+}
+
+/** Without a timer, the process would end in silence if the module awaits something that never happens. */
+const withinTime = async <Result>(promise: Promise<Result>, timeoutMs: number): Promise<Result> => {
+  const timeout = new AbortController()
+  const expired = setTimeout(timeoutMs, undefined, { signal: timeout.signal }).then(() => {
+    throw new Error(`not loaded within ${timeoutMs / 1000} s, it awaits something`)
+  })
+  try {
+    return await Promise.race([promise, expired])
+  } finally {
+    timeout.abort()
+    expired.catch(() => undefined)
+  }
+}
+
+/** The line and column of an error in the module, such as `:3:7`. A syntax error has only a line. */
+const positionIn = (href: string, error: unknown): string => {
+  const stack = error instanceof Error ? (error.stack ?? '') : ''
+  const index = stack.indexOf(`${href}:`)
+  return index === -1 ? '' : (/^(?::\d+){1,2}/.exec(stack.slice(index + href.length))?.[0] ?? '')
 }
 
 /** Checks tables that TypeScript may not have checked. */

@@ -86,3 +86,55 @@ for (const name of ['@readme/oas-examples/3.0/json/star-trek.json', '@figma/rest
     )
   })
 }
+
+t.test('/api/docs shows the access that the path lists give to built-in and described routes', async (t) => {
+  const file = join(t.testdir({}), 'openapi.json')
+  const operations = { get: {}, post: {} }
+  writeFileSync(
+    file,
+    JSON.stringify({
+      openapi: '3.1.0',
+      paths: {
+        '/news': operations,
+        '/reports/{id}': operations,
+        '/users': operations,
+        '/users/me': { get: { 'x-gatehouse-access': 'public' } },
+        '/floors': operations
+      }
+    })
+  )
+  const lists = {
+    API_DOCS: 'true',
+    GATEWAY_PUBLIC_PATHS: '/api/news,/api/zones',
+    GATEWAY_STRICT_PATHS: '/api/reports,/api/floors/hidden',
+    GATEWAY_ADMIN_PATHS: '/api/users,/api/personnel'
+  }
+  const pathsWith = async (env: Readonly<Record<string, string>>) => {
+    const { send } = await startGateway(t, { env: { ...lists, ...env } })
+    return JSON.parse((await send('/api/docs/json')).body).paths
+  }
+  const [custom, builtIn] = [await pathsWith({ GATEWAY_ROUTES: file }), await pathsWith({})]
+  const backendDecides = [{ session: [] }, {}]
+  const [session, csrf, both] = [[{ session: [] }], [{ csrf: [] }], [{ session: [], csrf: [] }]]
+
+  const CASES: readonly (readonly [typeof custom, string, unknown, boolean, boolean])[] = [
+    [custom, 'GET /api/news', backendDecides, false, false],
+    [custom, 'POST /api/news', csrf, false, false],
+    [custom, 'GET /api/reports/{id}', session, true, false],
+    [custom, 'POST /api/reports/{id}', both, true, false],
+    [custom, 'GET /api/users', session, true, true],
+    [custom, 'GET /api/users/me', backendDecides, false, false],
+    [custom, 'GET /api/floors', backendDecides, false, false],
+    [custom, 'POST /api/floors', both, true, false],
+    [builtIn, 'POST /api/zones', csrf, false, false],
+    [builtIn, 'GET /api/personnel', session, true, true],
+    [builtIn, 'GET /api/audit/logs', backendDecides, false, false]
+  ]
+  for (const [paths, operation, security, isRejected, isForAdmins] of CASES) {
+    const [method = '', path = ''] = operation.split(' ')
+    const { responses, ...documented } = paths[path][method.toLowerCase()]
+    t.same(documented.security, security, operation)
+    t.equal('401' in responses, isRejected, operation)
+    t.equal(/FORBIDDEN/.test(responses[403]?.description), isForAdmins, operation)
+  }
+})

@@ -37,10 +37,19 @@ const DOCUMENT = {
     '/g': { post: { requestBody: {} }, get: { parameters: [{ in: 'path' }, { name: 'y', in: 'body' }] } },
     '/h': { post: json({ $ref: '#/components/schemas/Endless' }) },
     '/i': { post: json({ anyOf: 'x', properties: [], required: 'name', enum: 1, format: 2 }) },
-    '/j/{k}': { get: { parameters: [{ name: 'other', in: 'path', schema: {} }] } }
+    '/j/{k}': { get: { parameters: [{ name: 'other', in: 'path', schema: {} }] } },
+    '/l': { 'x-gatehouse-acces': 'admin', get: { 'X-Gatehouse-Access': 'admin' } },
+    '/m': { get: { $ref: '#/components/pathItems/Shared/get' } },
+    '/n': { $ref: '#/components/pathItems/Shared', post: {}, 'x-gatehouse-access': 'nobody' },
+    'x-gatehouse-access': 'user'
   },
-  components: { schemas: { Endless: { allOf: [{ $ref: '#/components/schemas/Endless' }] } } }
+  'x-gatehouse-access': 'user',
+  components: {
+    schemas: { Endless: { allOf: [{ $ref: '#/components/schemas/Endless' }] } },
+    pathItems: { Shared: { get: {} } }
+  }
 }
+const MISPLACED = 'has no effect here, only x-gatehouse-access of an operation or a path has one'
 
 t.test('all errors of a document are printed, one line each with its location, and the exit code is 1', async (t) => {
   const { code, lines } = await rejected(t, 'openapi.json', DOCUMENT)
@@ -49,6 +58,7 @@ t.test('all errors of a document are printed, one line each with its location, a
   t.equal(code, 1)
   t.match(lines.toSorted(), [
     'gateway: openapi.json#/components/schemas/Endless: the schema refers to itself for the same value',
+    at('x-gatehouse-access', MISPLACED),
     at('~1a~1{id}/get/parameters/0', 'a parameter needs a schema or content'),
     at('~1a~1{id}/get/x-gatehouse-access', 'must be one of public, user, admin'),
     at('~1a~1{name}/get', 'the same method and path as openapi.json#/paths/~1a~1{id}/get'),
@@ -70,13 +80,19 @@ t.test('all errors of a document are printed, one line each with its location, a
     at('~1i/post/requestBody/content/application~1json/schema/format', 'must be text'),
     at('~1i/post/requestBody/content/application~1json/schema/properties', 'must be an object of schemas'),
     at('~1i/post/requestBody/content/application~1json/schema/required', 'must be a list of texts'),
-    at('~1j~1{k}/get/parameters/0', 'the path has no parameter "other"')
+    at('~1j~1{k}/get/parameters/0', 'the path has no parameter "other"'),
+    at('~1l/get/X-Gatehouse-Access', MISPLACED),
+    at('~1l/x-gatehouse-acces', MISPLACED),
+    at('~1m/get', 'an operation must not be a $ref'),
+    at('~1n/post', 'is not supported beside $ref'),
+    at('~1n/x-gatehouse-access', 'must be one of public, user, admin'),
+    `gateway: openapi.json#/x-gatehouse-access: ${MISPLACED}`
   ])
 })
 
 const UNREADABLE: readonly (readonly [string, string, string | object | null, RegExp])[] = [
   ['is missing', 'missing.yaml', null, /missing\.yaml: cannot be read \(ENOENT\)$/],
-  ['is not JSON', 'openapi.json', '{"openapi": ', /openapi\.json: .*JSON/],
+  ['is not JSON', 'openapi.json', '{"openapi":\n  "3.1.0" "paths" }', /openapi\.json:2:11: .*JSON/],
   ['is not YAML', 'openapi.yaml', 'openapi: 3.1.0\npaths: [', /openapi\.yaml:2:\d+: /],
   [
     'has a path twice',
@@ -84,10 +100,30 @@ const UNREADABLE: readonly (readonly [string, string, string | object | null, Re
     'openapi: 3.1.0\npaths:\n  /a: {}\n  /a: {}\n',
     /openapi\.yaml:4:\d+: .*duplicate/i
   ],
+  [
+    'is JSON and has a path twice',
+    'openapi.json',
+    '{"openapi":"3.1.0","paths":{"/a":{},"\\u002fa":{"get":{}},"/b":{}}}',
+    /openapi\.json#\/paths\/~1a: duplicate name$/
+  ],
+  ['has no paths', 'openapi.yaml', 'openapi: 3.1.0\npath: {}\n', /openapi\.yaml#\/paths: must be an object of paths$/],
   ['is Swagger 2', 'openapi.json', { swagger: '2.0' }, /there is no "openapi", supported are 3\.0 and 3\.1$/],
   ['is OpenAPI 4', 'openapi.json', { openapi: '4.0.0' }, /"openapi" is 4\.0\.0, supported are 3\.0 and 3\.1$/],
+  [
+    'has a number as its version',
+    'openapi.yaml',
+    'openapi: 3.1\npaths: {}',
+    /openapi\.yaml#\/openapi: must be a text, such as "3\.1\.0"$/
+  ],
+  [
+    'is YAML with aliases that stand for billions of values',
+    'openapi.yaml',
+    `x: [&a0 x]\n${Array.from({ length: 12 }, (_, level) => `x${level}: &a${level + 1} [${`*a${level},`.repeat(9)}]`).join('\n')}`,
+    /openapi\.yaml: its aliases stand for more than 5000000 values$/
+  ],
+  ['is YAML with an alias inside of itself', 'openapi.yaml', 'a: &a { b: *a }', /openapi\.yaml: its aliases stand for/],
   ['is a list', 'openapi.json', [], /there is no "openapi"/],
-  ['is a module with a syntax error', 'routes.mjs', 'export default {', /routes\.mjs: /],
+  ['is a module with a syntax error', 'routes.mjs', 'export default {', /routes\.mjs:1: /],
   ['is a module without tables', 'routes.mjs', 'export const x = 1', /routes\.mjs: x: is not a route table/],
   ['is of another kind', 'routes.txt', '', /GATEWAY_ROUTES must end in /]
 ]

@@ -259,9 +259,13 @@ t.test('the access level comes from the operation, the path, security, the path 
       '/user': { get: { 'x-gatehouse-access': 'user' } },
       '/admin-path/{id}': { 'x-gatehouse-access': 'admin', delete: {} },
       '/admin-path/{id}/items': { get: {} },
-      '/admin-path/special': { 'x-gatehouse-access': 'public', delete: {} }
+      '/admin-path/special': { 'x-gatehouse-access': 'public', delete: {} },
+      '/shared': { $ref: '#/components/pathItems/Shared', 'x-gatehouse-access': 'admin' }
     },
-    { env: { GATEWAY_STRICT_PATHS: '/api/reports' } }
+    {
+      env: { GATEWAY_STRICT_PATHS: '/api/reports' },
+      rest: { components: { pathItems: { Shared: { 'x-gatehouse-access': 'user', get: {} } } } }
+    }
   )
   const statuses = async (method: string, path: string) => {
     const tokens = [null, tokenOf('viewer'), tokenOf('admin')]
@@ -284,7 +288,8 @@ t.test('the access level comes from the operation, the path, security, the path 
     ['POST', '/api/admin-path/7', [401, 403, 405]],
     ['GET', '/api/admin-path/7/items', [200, 200, 200]],
     ['DELETE', '/api/admin-path/special', [200, 200, 200]],
-    ['GET', '/api/admin-path/special', [200, 200, 200]]
+    ['GET', '/api/admin-path/special', [200, 200, 200]],
+    ['GET', '/api/shared', [401, 403, 200]]
   ]
   for (const [method, path, expected] of CASES) t.same(await statuses(method, path), expected, `${method} ${path}`)
 })
@@ -327,6 +332,29 @@ t.test('operations on paths of the gateway are ignored and logged as warnings', 
     backend.requests.map(({ url }) => url),
     ['/api/auth/login']
   )
+})
+
+t.test('unknown fields of a path are ignored and logged as warnings', async (t) => {
+  const { logs } = await gatewayFor(t, {
+    '/x': { summary: 'X', servers: [], 'x-internal': true, get: {}, psot: {}, trace: {} }
+  })
+
+  t.same(
+    logs.filter(({ level }) => level === 40).map(({ location, msg }) => `${msg}: ${location}`),
+    ['psot', 'trace'].map((name) => `unknown method or field ignored: openapi.json#/paths/~1x/${name}`)
+  )
+})
+
+t.test('a document may begin with a byte order mark', async (t) => {
+  for (const [name, text] of [
+    ['openapi.json', '{"openapi":"3.1.0","paths":{"/x":{"get":{}}}}'],
+    ['openapi.yaml', 'openapi: 3.1.0\npaths: { /x: { get: {} } }\n']
+  ] as const) {
+    const file = join(t.testdir({}), name)
+    writeFileSync(file, `\uFEFF${text}`)
+    const { send } = await startGateway(t, { env: { GATEWAY_ROUTES: file, GATEWAY_UNKNOWN_PATHS: 'refuse' } })
+    t.equal((await send('/api/x')).status, 200, name)
+  }
 })
 
 t.test('with BACKEND_STRIP_API_PREFIX, a declared path is forwarded as the document has it', async (t) => {

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { importTables } from '../../../src/gateway/routes/table-module.js'
 import { SettingsError } from '../../../src/shared/env.js'
 import { browserHeaders, startGateway, tokenOf } from '../../helper/gateway.js'
 
@@ -61,6 +62,8 @@ t.test('an ES module declares the routes with the same functions as the built-in
   t.equal(await status('GET', '/api/orders/7/invoice'), 200)
   t.equal(await status('GET', '/api/reports'), 403)
   t.equal(await status('GET', '/api/reports', undefined, tokenOf('admin')), 200)
+  t.equal(await status('HEAD', '/api/reports'), 403)
+  t.equal(await status('HEAD', '/api/reports', undefined, tokenOf('admin')), 200)
   t.equal(await status('POST', '/api/feedback', '{"text":"x"}', null), 200)
   t.equal(await status('POST', '/api/zones', '{"any":"thing"}'), 200, 'the built-in tables are replaced')
   t.equal(await status('GET', '/api/health'), 200)
@@ -138,12 +141,21 @@ t.test('every error of a module is reported with its location', async (t) => {
   ])
 })
 
+t.test('a module that awaits something which never happens is reported', async (t) => {
+  const file = moduleWith(t, 'await new Promise(() => {})')
+
+  await t.rejects(importTables(file, 1), {
+    errors: ['routes.mjs: not loaded within 0.001 s, it awaits something']
+  })
+})
+
 t.test('a module that cannot be imported is reported in one line', async (t) => {
   t.match(await errorsOf(t, join(t.testdir({}), 'missing.mjs')), [/^missing\.mjs: Cannot find module /])
-  t.match(await errorsOf(t, moduleWith(t, 'export default {', 'syntax.mjs')), [/^syntax\.mjs: /])
-  t.same(await errorsOf(t, moduleWith(t, "throw new Error('first\\nsecond')", 'throws.mjs')), [
-    'throws.mjs: first second'
+  t.match(await errorsOf(t, moduleWith(t, 'export default {', 'syntax.mjs')), [/^syntax\.mjs/])
+  t.same(await errorsOf(t, moduleWith(t, "\nthrow new Error('first\\nsecond')", 'throws.mjs')), [
+    'throws.mjs:3:7: first second'
   ])
+  t.same(await errorsOf(t, moduleWith(t, "throw 'text'", 'text.mjs')), ['text.mjs: text'])
   t.same(await errorsOf(t, moduleWith(t, '', 'empty.mjs')), ['empty.mjs: exports no route table'])
   t.match(await errorsOf(t, 'routes.txt'), [/^GATEWAY_ROUTES must end in \.json, \.yaml, \.yml, /])
 })

@@ -100,8 +100,10 @@ class DescriptionReader {
     for (const location of [...endlessSchemas(this.#schemas), ...endlessSchemas(this.#textSchemas)]) {
       this.#errors.push(`${location}: the schema refers to itself for the same value`)
     }
-    if (this.#errors.length > 0) throw new SettingsError([...new Set(this.#errors)])
+    const errors = [...this.#documents.errors.map(({ message }) => message), ...this.#errors]
+    if (errors.length > 0) throw new SettingsError([...new Set(errors)])
     const compile = compileSchemas(this.#schemas, this.#textSchemas, maxEvaluations)
+    if (compile.errors.length > 0) throw new SettingsError(compile.errors)
     const paths = [...this.#paths.values()].map((path) => ({
       ...path,
       operations: path.operations.map((make) => make(compile))
@@ -112,11 +114,12 @@ class DescriptionReader {
   #readPaths(): void {
     const { root } = this.#documents
     const paths = childOf(root, 'paths')
-    if (paths.value === undefined) return
     if (!isObject(paths.value)) {
-      this.#errors.push(this.#documents.error(paths, 'must be an object').message)
+      this.#errors.push(this.#documents.error(paths, 'must be an object of paths').message)
       return
     }
+    this.#checkExtensions(root, [])
+    this.#checkExtensions(paths, [])
     const prefix = serverPrefix(childOf(root, 'servers', 0).value)
     for (const path of Object.keys(paths.value)) {
       if (path.startsWith('x-')) continue
@@ -131,7 +134,10 @@ class DescriptionReader {
   #readPath(located: Located, template: PathTemplate): void {
     const item = this.#documents.dereference(located)
     if (!isObject(item.value)) throw this.#documents.error(item, 'must be an object')
-    const access = this.#guard(item, () => this.#statedAccess(item))
+    if (item !== located) this.#checkBesideReference(located)
+    this.#checkExtensions(item, [ACCESS_EXTENSION])
+    this.#warnOfIgnoredFields(item)
+    const access = this.#guard(item, () => this.#statedAccess(located) ?? this.#statedAccess(item))
     const methods = METHODS.filter((method) => childOf(item, method.toLowerCase()).value !== undefined)
     if (methods.length === 0) return
     if (this.#isOwnPath(template.template)) {
@@ -150,18 +156,26 @@ class DescriptionReader {
     this.#paths.set(template.shape, found)
     for (const method of methods) {
       const operation = childOf(item, method.toLowerCase())
-      this.#guard(operation, () => found.operations.push(this.#operation(operation, item, method, template)))
+      this.#guard(operation, () => found.operations.push(this.#operation(operation, item, method, template, access)))
     }
   }
 
-  #operation(located: Located, item: Located, method: OperationMethod, template: PathTemplate): Make<Operation> {
+  #operation(
+    located: Located,
+    item: Located,
+    method: OperationMethod,
+    template: PathTemplate,
+    pathAccess: AccessLevel | null
+  ): Make<Operation> {
     const { value } = located
     if (!isObject(value)) throw this.#documents.error(located, 'must be an object')
+    if (value.$ref !== undefined) throw this.#documents.error(located, 'an operation must not be a $ref')
     const key = `${method} ${template.shape}`
     const other = this.#operations.get(key)
     if (other !== undefined) throw new Error(`the same method and path as ${this.#documents.describe(other)}`)
     this.#operations.set(key, located)
-    const access = this.#guard(located, () => this.#access(located, item))
+    this.#checkExtensions(located, [ACCESS_EXTENSION])
+    const access = this.#guard(located, () => this.#statedAccess(located)) ?? pathAccess ?? this.#publicAccess(located)
     const parameters: MakeParameter[] = readParameters(
       {
         documents: this.#documents,
@@ -196,15 +210,40 @@ class DescriptionReader {
     return this.#guard(located, () => readRequestBody(this.#documents, located, this.#schemas))
   }
 
-  #access(operation: Located, item: Located): AccessLevel | null {
-    const stated = this.#statedAccess(operation) ?? this.#statedAccess(item)
-    if (stated !== null) return stated
+  /** From `security: []`. */
+  #publicAccess(operation: Located): AccessLevel | null {
     const security = childOf(operation, 'security').value ?? childOf(this.#documents.root, 'security').value
     return Array.isArray(security) && security.length === 0 ? 'public' : null
   }
 
+  /** A misspelled or misplaced access level must not leave an operation unprotected. */
+  #checkExtensions(located: Located, allowed: readonly string[]): void {
+    for (const name of Object.keys(isObject(located.value) ? located.value : {})) {
+      if (!/^x-gatehouse/i.test(name) || allowed.includes(name)) continue
+      const message = `has no effect here, only ${ACCESS_EXTENSION} of an operation or a path has one`
+      this.#errors.push(this.#documents.error(childOf(located, name), message).message)
+    }
+  }
+
+  /** Fields beside `$ref` of a path would be ignored, except for its access level. */
+  #checkBesideReference(located: Located): void {
+    for (const name of Object.keys(isObject(located.value) ? located.value : {})) {
+      if (['$ref', 'summary', 'description'].includes(name) || name.startsWith('x-')) continue
+      this.#errors.push(this.#documents.error(childOf(located, name), 'is not supported beside $ref').message)
+    }
+    this.#checkExtensions(located, [ACCESS_EXTENSION])
+  }
+
+  #warnOfIgnoredFields(item: Located): void {
+    for (const name of Object.keys(isObject(item.value) ? item.value : {})) {
+      if (PATH_ITEM_FIELDS.has(name) || name.startsWith('x-')) continue
+      const location = this.#documents.describe(childOf(item, name))
+      this.#warnings.push({ location, message: 'unknown method or field ignored' })
+    }
+  }
+
   #statedAccess(from: Located): AccessLevel | null {
-    const stated = childOf(from, 'x-gatehouse-access')
+    const stated = childOf(from, ACCESS_EXTENSION)
     if (stated.value === undefined) return null
     const level = ACCESS_LEVELS.find((each) => each === stated.value)
     if (level === undefined) throw this.#documents.error(stated, `must be one of ${ACCESS_LEVELS.join(', ')}`)
@@ -223,14 +262,26 @@ class DescriptionReader {
   }
 }
 
+const ACCESS_EXTENSION = 'x-gatehouse-access'
+
+const PATH_ITEM_FIELDS: ReadonlySet<string> = new Set([
+  ...METHODS.map((method) => method.toLowerCase()),
+  ...['$ref', 'summary', 'description', 'servers', 'parameters']
+])
+
 /** Methods that the forwarder sends without a body. */
 const BODILESS_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+const VERSION_IS_TEXT = 'must be a text, such as "3.1.0"'
 
 const versionOf = (documents: Documents): string => {
   const version = isObject(documents.root.value) ? documents.root.value.openapi : undefined
   if (typeof version === 'string' && /^3\.[01](?:\.\d+)?(?:-.*)?$/.test(version)) return version
-  const isShown = typeof version === 'string' || typeof version === 'number'
-  const found = isShown ? `"openapi" is ${version}` : 'there is no "openapi"'
+  if (typeof version === 'number') {
+    // `openapi: 3.1` in YAML.
+    throw new SettingsError([documents.error(childOf(documents.root, 'openapi'), VERSION_IS_TEXT).message])
+  }
+  const found = typeof version === 'string' ? `"openapi" is ${version}` : 'there is no "openapi"'
   throw new SettingsError([documents.error(documents.root, `${found}, supported are 3.0 and 3.1`).message])
 }
 

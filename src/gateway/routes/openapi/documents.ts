@@ -3,6 +3,7 @@ import { basename, dirname, extname, relative, resolve } from 'node:path'
 import { CORE_SCHEMA, load, mergeTag, YAMLException } from 'js-yaml'
 import { errorCode } from '../../../shared/error-code.js'
 import { isObject } from '../../../shared/is-object.js'
+import { duplicateNames } from './duplicate-names.js'
 
 export type JsonObject = { readonly [name: string]: unknown }
 
@@ -24,12 +25,16 @@ export class DocumentError extends Error {
 }
 
 const MAX_REFERENCES_IN_A_ROW = 50
+/** More than any description has. */
+const MAX_VALUES = 5_000_000
 const YAML_SCHEMA = CORE_SCHEMA.withTags(mergeTag)
 
 /** The files of an OpenAPI description: the main file, and those that its `$ref`s name. */
 export class Documents {
   readonly #folder: string
   readonly #files = new Map<string, unknown>()
+  /** Errors of the files that were read so far. They do not prevent reading further, so that all can be reported. */
+  readonly errors: DocumentError[] = []
   readonly root: Located
 
   /** Throws a `DocumentError` if the file cannot be read or parsed. */
@@ -94,7 +99,8 @@ export class Documents {
   #read(file: string): unknown {
     let text: string
     try {
-      text = readFileSync(file, 'utf8')
+      // Some programs write a byte order mark, which is not part of JSON.
+      text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '')
     } catch (error) {
       throw new DocumentError(
         `${this.describe({ file, pointer: '' })}: cannot be read (${errorCode(error) || messageOf(error)})`
@@ -106,16 +112,24 @@ export class Documents {
   }
 
   #parseJson(file: string, text: string): unknown {
+    let value: unknown
     try {
-      return JSON.parse(text)
+      value = JSON.parse(text)
     } catch (error) {
-      throw new DocumentError(`${this.describe({ file, pointer: '' })}: ${messageOf(error)}`)
+      const name = this.describe({ file, pointer: '' })
+      throw new DocumentError(`${name}${positionIn(text, messageOf(error))}: ${messageOf(error)}`)
     }
+    for (const member of duplicateNames(text)) {
+      this.errors.push(this.error(childOf({ file, pointer: '', value }, ...member), 'duplicate name'))
+    }
+    return value
   }
 
   #parseYaml(file: string, text: string): unknown {
     try {
-      return load(text, { schema: YAML_SCHEMA })
+      const value = load(text, { schema: YAML_SCHEMA })
+      if (countValues(value) > MAX_VALUES) throw new Error(`its aliases stand for more than ${MAX_VALUES} values`)
+      return value
     } catch (error) {
       const name = this.describe({ file, pointer: '' })
       if (!(error instanceof YAMLException)) throw new DocumentError(`${name}: ${messageOf(error)}`)
@@ -142,7 +156,8 @@ const memberOf = (value: unknown, name: string): unknown => {
 export const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
 const unescapePointer = (name: string): string => name.replaceAll('~1', '/').replaceAll('~0', '~')
 
-const decode = (text: string): string => {
+/** The text that a percent-encoded one stands for; the text itself if it is not encoded correctly. */
+export const decode = (text: string): string => {
   try {
     return decodeURIComponent(text)
   } catch {
@@ -150,11 +165,37 @@ const decode = (text: string): string => {
   }
 }
 
-const findAnchor = (value: unknown, anchor: string, pointer: string): { pointer: string; value: unknown } | null => {
-  if (typeof value !== 'object' || value === null) return null
+/** The line and column in an error message of `JSON.parse`: `:2:11`. */
+const positionIn = (text: string, message: string): string => {
+  const position = /at position (\d+)/.exec(message)?.[1]
+  if (position === undefined) return ''
+  const lines = text.slice(0, Number(position)).split('\n')
+  return `:${lines.length}:${(lines.at(-1)?.length ?? 0) + 1}`
+}
+
+/** How many values there are if each alias of YAML is a copy; infinitely many if one contains itself. */
+const countValues = (value: unknown, counts = new Map<object, number>()): number => {
+  if (typeof value !== 'object' || value === null) return 1
+  const known = counts.get(value)
+  if (known !== undefined) return known
+  counts.set(value, Number.POSITIVE_INFINITY)
+  const count = Object.values(value).reduce<number>((sum, member) => sum + countValues(member, counts), 1)
+  counts.set(value, count)
+  return count
+}
+
+const MAX_ANCHOR_DEPTH = 1000
+
+const findAnchor = (
+  value: unknown,
+  anchor: string,
+  pointer: string,
+  depth = 0
+): { pointer: string; value: unknown } | null => {
+  if (typeof value !== 'object' || value === null || depth > MAX_ANCHOR_DEPTH) return null
   if (isObject(value) && (value.$anchor === anchor || value.$dynamicAnchor === anchor)) return { pointer, value }
   for (const [name, member] of Object.entries(value)) {
-    const found = findAnchor(member, anchor, `${pointer}/${escapePointer(name)}`)
+    const found = findAnchor(member, anchor, `${pointer}/${escapePointer(name)}`, depth + 1)
     if (found !== null) return found
   }
   return null

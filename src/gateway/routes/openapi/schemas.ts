@@ -64,8 +64,6 @@ const VALUE_KEYWORDS: ReadonlyMap<string, Rule> = new Map<string, Rule>([
 ])
 
 const MAX_DEPTH = 200
-/** More than any description has. Aliases of YAML can stand for any number of them. */
-const MAX_SCHEMAS = 500_000
 
 /** The definition of a schema that accepts every value. */
 export const ANY = 'any'
@@ -98,8 +96,8 @@ export class RequestSchemas {
   readonly #isText: boolean
   readonly #report: (error: DocumentError) => void
   readonly #names = new Map<string, string>()
-  #count = 0
-  #usesUnevaluated = false
+  /** Whether definitions refer to each other with `$ref`, so that they must be compiled as parts of one schema. */
+  usesRef = false
   readonly #references: Record<string, unknown>[] = []
   readonly definitions: Record<string, unknown> = { [ANY]: true }
   /** The location that each definition was made from, for error messages. */
@@ -130,7 +128,7 @@ export class RequestSchemas {
    * once, when all schemas have been added.
    */
   complete(): void {
-    if (!this.#usesUnevaluated) return
+    if (!this.usesRef) return
     for (const reference of this.#references) {
       Object.assign(reference, { $ref: `#/$defs/${reference[DEFINITION]}`, [COUNTED]: true })
       delete reference[DEFINITION]
@@ -146,10 +144,6 @@ export class RequestSchemas {
     const { value } = located
     if (typeof value === 'boolean') return value
     if (!isObject(value)) return this.#fail(located, 'a schema must be an object')
-    this.#count += 1
-    if (this.#count > MAX_SCHEMAS) {
-      return this.#count > MAX_SCHEMAS + 1 || this.#fail(located, `there are more than ${MAX_SCHEMAS} schemas`)
-    }
     if (depth > MAX_DEPTH) return this.#fail(located, `schemas are nested more than ${MAX_DEPTH} levels deep`)
     if ('$dynamicRef' in value || '$recursiveRef' in value) return this.#fail(located, '$dynamicRef is not supported')
     if (typeof value.$ref === 'string') return this.#reference(located, value, value.$ref, depth)
@@ -178,7 +172,7 @@ export class RequestSchemas {
     for (const [name, value] of Object.entries(schema)) {
       const child = childOf(located, name)
       const rule = VALUE_KEYWORDS.get(name)
-      if (name.startsWith('unevaluated')) this.#usesUnevaluated = true
+      if (name.startsWith('unevaluated')) this.usesRef = true
       if (SCHEMA_KEYWORDS.has(name)) result[name] = this.#convert(child, depth + 1)
       else if (LIST_KEYWORDS.has(name)) result[this.#listKeyword(name, schema)] = this.#convertList(child, depth)
       else if (MAP_KEYWORDS.has(name)) result[name] = this.#convertMap(child, depth)

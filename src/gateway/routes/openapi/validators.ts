@@ -1,6 +1,7 @@
 import {
   _,
   Ajv2020,
+  type AnySchemaObject,
   type ErrorObject,
   type FuncKeywordDefinition,
   type KeywordDefinition,
@@ -27,16 +28,21 @@ const MAX_ERRORS = 20
 const MAX_PATH_LENGTH = 2000
 /** Larger values get their first error only: a list of all of them could be many times as large as the value. */
 const MAX_LENGTH_FOR_ALL_ERRORS = 64 * 1024
+/** As many characters of schemas are compiled at the start; those of a very large document would take seconds. */
+const MAX_LENGTH_COMPILED_AT_START = 64 * 1024
+
 export interface SchemaCompiler {
   /** The validator of a body, or of a parameter that is JSON text. */
   body(definition: string): Validate
   /** The validator of a text or a list of texts, which stand for numbers, booleans and other values. */
   parameter(definition: string): Validate
+  /** The location and the reason for each definition that does not compile. */
+  readonly errors: readonly string[]
 }
 
 type KeywordValidator = ReturnType<NonNullable<FuncKeywordDefinition['compile']>>
 
-/** Makes validators, which compile their definitions when they are first used. */
+/** Makes validators. Definitions that are not compiled at the start are compiled when they are first used. */
 export const compileSchemas = (
   bodySchemas: RequestSchemas,
   parameterSchemas: RequestSchemas,
@@ -46,7 +52,8 @@ export const compileSchemas = (
   const parameters = new CompiledSchemas(parameterSchemas, maxEvaluations, { coerceTypes: true })
   return {
     body: (definition) => bodies.validator(definition),
-    parameter: (definition) => parameters.validator(definition)
+    parameter: (definition) => parameters.validator(definition),
+    errors: [bodies, parameters].flatMap((schemas) => schemas.compileFirst(MAX_LENGTH_COMPILED_AT_START))
   }
 }
 
@@ -71,8 +78,8 @@ class CompiledSchemas {
     const key = JSON.stringify(this.#schemas.definitions[definition])
     const known = this.#validators.get(key)
     if (known !== undefined) return known
-    const fast = new Lazy(() => compiled(this.#ajv.value, definition))
-    const thorough = new Lazy(() => compiled(this.#thoroughAjv.value, definition))
+    const fast = new Lazy(() => this.#compiled(this.#ajv.value, definition))
+    const thorough = new Lazy(() => this.#compiled(this.#thoroughAjv.value, definition))
     const validate: Validate = (value) =>
       this.#withinLimits(() => {
         if (fast.value(value)) return []
@@ -84,6 +91,23 @@ class CompiledSchemas {
       })
     this.#validators.set(key, validate)
     return validate
+  }
+
+  /** Compiles definitions until their text has this length. Returns the errors. */
+  compileFirst(maxLength: number): string[] {
+    const errors: string[] = []
+    let length = 0
+    for (const [name, schema] of Object.entries(this.#schemas.definitions)) {
+      length += JSON.stringify(schema).length
+      if (length > maxLength) break
+      try {
+        this.#compiled(this.#ajv.value, name)
+      } catch (error) {
+        const message = error instanceof Error ? error.message : String(error)
+        errors.push(`${this.#schemas.locations.get(name) ?? name}: ${message}`)
+      }
+    }
+    return errors
   }
 
   #withinLimits(validate: () => readonly FieldError[]): readonly FieldError[] {
@@ -113,7 +137,7 @@ class CompiledSchemas {
       allErrors,
       // Optimising the generated code costs a third of the start and saves nothing that can be measured.
       code: { optimize: false, regExp: Object.assign((source: string) => budget.pattern(source), { code: 'pattern' }) },
-      schemas: [{ $id: ROOT, $defs: this.#schemas.definitions }]
+      schemas: this.#schemas.usesRef ? [{ $id: ROOT, $defs: this.#schemas.definitions }] : []
     })
     // The default export of a CommonJS module.
     ajvFormats.default(ajv)
@@ -125,7 +149,7 @@ class CompiledSchemas {
       errors: 'full',
       modifying: true,
       compile: (name: string) => {
-        const target = new Lazy(() => compiled(ajv, name))
+        const target = new Lazy(() => this.#compiled(ajv, name))
         const validate: KeywordValidator = (value, context) => {
           budget.countEvaluation()
           const isValid = target.value(value, context)
@@ -137,14 +161,19 @@ class CompiledSchemas {
     })
     return ajv
   }
+
+  /** Compiles a definition once. Ajv takes much longer to add one schema with all definitions, so that is done only if needed. */
+  #compiled(ajv: Ajv2020, definition: string): ValidateFunction {
+    const validate = this.#schemas.usesRef
+      ? ajv.getSchema(`${ROOT}#/$defs/${definition}`)
+      : ajv.compile(schemaOf(this.#schemas.definitions[definition]))
+    if (validate === undefined) throw new Error(`no schema ${definition}`)
+    return validate
+  }
 }
 
-const compiled = (ajv: Ajv2020, definition: string): ValidateFunction => {
-  const reference = `${ROOT}#/$defs/${definition}`
-  const validate = ajv.getSchema(reference)
-  if (validate === undefined) throw new Error(`no schema ${reference}`)
-  return validate
-}
+const schemaOf = (definition: unknown): AnySchemaObject | boolean =>
+  isObject(definition) ? definition : definition !== false
 
 /** A value that is made when it is first read. */
 class Lazy<Value> {
