@@ -1,4 +1,4 @@
-import { ApiError, createCaller, Realtime, Session } from 'gatehouse-client'
+import { ApiError, createCustomClient } from 'gatehouse-client'
 
 interface Cart {
   readonly id: number
@@ -9,9 +9,7 @@ interface Cart {
 const FLOOR = 'f1'
 const SVG = 'http://www.w3.org/2000/svg'
 
-const call = createCaller()
-const session = new Session({ fetchUser: () => call('GET', '/api/auth/backend-me') })
-const realtime = new Realtime({ negotiate: () => call('GET', '/api/negotiate') })
+const { api: call, session, realtime, signOut } = createCustomClient((call) => call)
 
 const find = <E extends Element = HTMLElement>(selector: string): E => {
   const element = document.querySelector<E>(selector)
@@ -70,14 +68,8 @@ const showSession = (): void => {
   } else realtime.stop()
 }
 
-onSubmit('#login', async (credentials) => {
-  await call('POST', '/api/auth/login', { body: credentials })
-  session.begin()
-})
-onSubmit('#logout', async () => {
-  await call('POST', '/api/auth/logout')
-  session.refresh()
-})
+onSubmit('#login', (credentials) => call('POST', '/api/auth/login', { body: credentials }))
+onSubmit('#logout', signOut)
 onSubmit('#add', async (cart) => {
   await call('POST', '/api/carts', { body: cart })
   await showCarts()

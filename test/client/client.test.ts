@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
-import { type ClientOptions, createClient } from '../../src/client/client.js'
+import type { ApiCaller } from '../../src/client/api/caller.js'
+import { type ClientOptions, createClient, createCustomClient } from '../../src/client/client.js'
 import { createAppToken } from '../../src/shared/app-token.js'
 import { cookieJar } from '../helper/cookie-jar.js'
 import { FakeClock } from '../helper/fake-clock.js'
@@ -197,4 +198,56 @@ t.test('a client', async (t) => {
 
     t.equal(clock.pendingTimers, 0)
   })
+})
+
+t.test('a client of a custom API shares session, expiry and sign-out with calls of any path', async (t) => {
+  const gateway = await startGateway(t)
+  const user = { userId: 7, email: 'ada@example.com', permissions: ['carts.write'] }
+  gateway.backend.respond = ({ url }, response) => {
+    response.setHeader('content-type', 'application/json')
+    const data = url.endsWith('login') ? { token: tokenOf('admin'), user, expiresIn: 3600 } : { user }
+    response.end(JSON.stringify({ success: true, data }))
+  }
+  const jar = cookieJar()
+  let expired = 0
+  const createApi = (call: ApiCaller) => ({
+    login: (body: object) => call('POST', '/api/auth/login', { body }),
+    addCart: (name: string) => call('POST', '/api/carts?copy=1', { body: { name } })
+  })
+  const { api, session, realtime, signOut, close } = createCustomClient(createApi, {
+    baseUrl: gateway.url,
+    fetch: jar.fetch,
+    cookies: () => jar.readable,
+    clock: new FakeClock(Date.now()),
+    onExpired: () => {
+      expired += 1
+    }
+  })
+  t.teardown(close)
+
+  await api.login(CREDENTIALS)
+  t.match(session.state, { isSignedIn: true, user: { userId: 7 }, permissions: ['carts.write'] })
+  await api.addCart('Linen')
+  t.equal(await signOut(), false)
+  t.equal(session.state.isSignedIn, false)
+
+  await api.login(CREDENTIALS)
+  jar.keep(['auth_token=; Max-Age=0'])
+  await t.rejects(api.addCart('Meals'), { code: 'UNAUTHENTICATED' })
+  t.equal(session.state.isSignedIn, false)
+  t.equal(expired, 1)
+
+  const isOffline = new Promise((resolve) => realtime.on('state', (state) => state === 'offline' && resolve(state)))
+  realtime.start()
+  await isOffline
+  t.same(
+    gateway.backend.requests.map(({ method, url }) => `${method} ${url}`),
+    [
+      'POST /api/auth/login',
+      'POST /api/carts?copy=1',
+      'POST /api/auth/logout',
+      'POST /api/auth/login',
+      'GET /api/negotiate'
+    ]
+  )
 })

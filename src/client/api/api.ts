@@ -1,8 +1,7 @@
 import { newXhr as browserXhr, documentCookies, type Xhr } from '../browser.js'
-import type { ApiError } from './api-error.js'
 import { buildCalls } from './calls.js'
 import { CsrfToken } from './csrf-token.js'
-import { fetchHttp, type Http } from './http.js'
+import { fetchHttp, type Http, type OnSettled, observe } from './http.js'
 import { type Api, operations } from './operations.js'
 import { responseValue } from './response-value.js'
 import { type UploadRequest, upload } from './upload.js'
@@ -14,8 +13,7 @@ export interface ApiOptions {
   readonly newXhr?: () => Xhr
   /** Returns the cookies that scripts can read, as `document.cookie` does. */
   readonly cookies?: () => string
-  /** Called after every response, because each may have changed the session. */
-  readonly onSettled?: (error: ApiError | null, path: string) => void
+  readonly onSettled?: OnSettled
 }
 
 const CSRF_TOKEN_PATH = '/api/auth/csrf-token'
@@ -29,18 +27,7 @@ export const createApi = ({
   cookies = documentCookies,
   onSettled = () => undefined
 }: ApiOptions = {}): Api => {
-  const observed = async <Result>(url: string, request: Promise<Result>): Promise<Result> => {
-    const [path = ''] = url.slice(baseUrl.length).split('?')
-    try {
-      const result = await request
-      onSettled(null, path)
-      return result
-    } catch (error) {
-      // `Http` and `upload` throw nothing but ApiError.
-      onSettled(error as ApiError, path)
-      throw error
-    }
-  }
+  const observed = observe(baseUrl, onSettled)
   const plainHttp = fetchHttp(fetch)
   const http: Http = (request, read) => observed(request.url, plainHttp(request, read))
   const requestToken = (): Promise<unknown> =>

@@ -1,7 +1,7 @@
 import { documentCookies } from '../browser.js'
 import { address, type Query } from './address.js'
 import { CsrfToken } from './csrf-token.js'
-import { fetchHttp } from './http.js'
+import { fetchHttp, type Http, type OnSettled, observe } from './http.js'
 import { responseValue } from './response-value.js'
 
 export interface CallerOptions {
@@ -10,6 +10,7 @@ export interface CallerOptions {
   readonly fetch?: typeof globalThis.fetch
   /** Returns the cookies that scripts can read, as `document.cookie` does. */
   readonly cookies?: () => string
+  readonly onSettled?: OnSettled
 }
 
 export interface RequestOptions {
@@ -30,9 +31,12 @@ export const createCaller = ({
   baseUrl = '',
   // A browser's fetch throws if it is called as a method of another object.
   fetch = (input, init) => globalThis.fetch(input, init),
-  cookies = documentCookies
+  cookies = documentCookies,
+  onSettled = () => undefined
 }: CallerOptions = {}): ApiCaller => {
-  const http = fetchHttp(fetch)
+  const observed = observe(baseUrl, onSettled)
+  const plainHttp = fetchHttp(fetch)
+  const http: Http = (request, read) => observed(request.url, plainHttp(request, read))
   const csrf = new CsrfToken(cookies, () => http({ method: 'GET', url: `${baseUrl}${CSRF_TOKEN_PATH}` }, responseValue))
   return async <Result>(method: string, path: string, { query, signal, body }: RequestOptions = {}) => {
     const url = `${baseUrl}${address(path, undefined, query)}`

@@ -12,6 +12,25 @@ export interface HttpRequest {
 /** Sends one request and reads a successful response. Everything else is an `ApiError`. */
 export type Http = <Result>(request: HttpRequest, read: (response: Response) => Promise<Result>) => Promise<Result>
 
+/** Called after every response, because each may have changed the session. `path` has no query. */
+export type OnSettled = (error: ApiError | null, path: string) => void
+
+/** Calls `onSettled` when the request to this URL ends. */
+export const observe =
+  (baseUrl: string, onSettled: OnSettled) =>
+  async <Result>(url: string, request: Promise<Result>): Promise<Result> => {
+    const [path = ''] = url.slice(baseUrl.length).split('?')
+    try {
+      const result = await request
+      onSettled(null, path)
+      return result
+    } catch (error) {
+      // `Http` and `upload` throw nothing but ApiError.
+      onSettled(error as ApiError, path)
+      throw error
+    }
+  }
+
 export const fetchHttp =
   (fetch: typeof globalThis.fetch): Http =>
   async ({ signal, ...request }, read) => {
