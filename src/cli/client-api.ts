@@ -1,9 +1,10 @@
 import { type Operation, readDescription } from '../gateway/routes/openapi/description.js'
 import { childOf, type Documents, type Located } from '../gateway/routes/openapi/documents.js'
 import { isObject } from '../shared/is-object.js'
-import { comment, identifier, propertyName, TypeScriptTypes } from './typescript-types.js'
+import { comment, identifier, propertyName, TypeScriptTypes, union } from './typescript-types.js'
 
-const RESERVED = ['Api', 'ApiCaller', 'CallOptions']
+/** Types that the generated module itself uses. */
+const RESERVED = ['Api', 'ApiCaller', 'CallOptions', 'Blob', 'FormData', 'ReturnType']
 
 /** The text of a TypeScript module with one typed function for each operation of an OpenAPI description. */
 export const clientApi = (file: string): string => {
@@ -42,17 +43,21 @@ const functionOf = (operation: Operation, documents: Documents, types: TypeScrip
     ...(body === null ? [] : [`body${operation.body?.isRequired === true ? '' : '?'}: ${body}`]),
     `options${query.isRequired ? '' : '?'}: CallOptions${query.type === null ? '' : ` & { readonly query${query.isRequired ? '' : '?'}: ${query.type} }`}`
   ]
-  const url = template.replaceAll(
-    /\{([^{}/]+)\}/g,
-    (_, name: string) => `\${encodeURIComponent(${access('path', name)})}`
-  )
-  const quoted = parameters.length > 0 ? `\`${url}\`` : JSON.stringify(url)
   const title = summary === '' ? '' : `${summary.replaceAll('*/', '* /').replace(/\.?\s*$/, '.')} `
   return [
     `  /** ${title}\`${method} ${template}\` */`,
     `  ${functionName(operation, names)}: (${args.join(', ')}) =>`,
-    `    call<${response}>('${method}', ${quoted}, { ...options${body === null ? '' : ', body'} })`
+    `    call<${response}>('${method}', ${urlExpression(template)}, { ...options${body === null ? '' : ', body'} })`
   ].join('\n')
+}
+
+/** A text, or a template literal with the path parameters. A path cannot contain backticks. */
+const urlExpression = (template: string): string => {
+  const url = template.replaceAll(
+    /\{([^{}/]+)\}/g,
+    (_, name: string) => `\${encodeURIComponent(${access('path', name)})}`
+  )
+  return url === template ? JSON.stringify(url) : `\`${url}\``
 }
 
 const textOf = (located: Located, name: string): string | null => {
@@ -112,18 +117,21 @@ const queryType = (
   return { type: `{\n${lines.map((line) => `      ${line}\n`).join('')}    }`, isRequired }
 }
 
-/** The type of the first successful response with JSON. */
+/** The type of all successful responses. */
 const responseType = (operation: Located, documents: Documents, types: TypeScriptTypes): string => {
   const responses = childOf(operation, 'responses')
-  const statuses = isObject(responses.value) ? Object.keys(responses.value) : []
-  const status =
-    statuses.toSorted().find((each) => /^2(?:\d\d|XX)$/i.test(each)) ?? statuses.find((each) => each === 'default')
-  if (status === undefined) return 'unknown'
-  const content = childOf(documents.dereference(childOf(responses, status)), 'content')
-  const mediaTypes = isObject(content.value) ? Object.keys(content.value) : []
-  if (mediaTypes.length === 0) return 'null'
-  const json = mediaTypes.find(isJson)
-  return json === undefined ? 'unknown' : types.expression(childOf(content, json, 'schema'), 'response', 2)
+  const statuses = isObject(responses.value) ? Object.keys(responses.value).toSorted() : []
+  const successful = statuses.filter((status) => /^2(?:\d\d|XX)$/i.test(status))
+  const described = successful.length > 0 ? successful : statuses.filter((status) => status === 'default')
+  return union(
+    described.map((status) => {
+      const content = childOf(documents.dereference(childOf(responses, status)), 'content')
+      const mediaTypes = isObject(content.value) ? Object.keys(content.value) : []
+      if (mediaTypes.length === 0) return 'null'
+      const json = mediaTypes.find(isJson)
+      return json === undefined ? 'unknown' : types.expression(childOf(content, json, 'schema'), 'response', 2)
+    })
+  )
 }
 
 const isJson = (type: string): boolean => /^application\/(?:[\w.+-]+\+)?json\b/i.test(type)

@@ -4,6 +4,7 @@
  */
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import packageFile from '../../package.json' with { type: 'json' }
 
 interface Command {
   readonly summary: string
@@ -133,9 +134,17 @@ const isArgumentError = (error: unknown): error is Error =>
   (error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'))
 
 const main = async ([name, ...args]: readonly string[]): Promise<number | null> => {
-  if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
+  if (name === undefined) {
+    printErrors(['gatehouse: a command is required', help()])
+    return 2
+  }
+  if (name === '--help' || name === '-h' || name === 'help') {
     print(help())
-    return name === undefined ? 2 : 0
+    return 0
+  }
+  if (name === '--version') {
+    print(packageFile.version)
+    return 0
   }
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (command === undefined) {

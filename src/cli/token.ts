@@ -21,6 +21,8 @@ const settings = { REALTIME_HMAC_SECRET: secret({ about: 'signs the token', fall
 
 /** A connection token for the relay, signed with `REALTIME_HMAC_SECRET` of the environment or the file that it names. */
 export const relayToken = ({ user, ttl, channels, info }: TokenRequest, environment: Environment): Token => {
+  // The relay treats a token without a user as an anonymous one.
+  if (user === '') return { error: '--user must not be empty', isUsage: true }
   if (!new RegExp(DURATION_PATTERN).test(ttl) || durationMs(ttl) < 1000) {
     return { error: '--ttl must be a duration of at least one second, such as 90s, 15m or 1h', isUsage: true }
   }

@@ -1,4 +1,4 @@
-import { childOf, type Documents, type JsonObject, type Located } from '../gateway/routes/openapi/documents.js'
+import { childOf, type Documents, decode, type JsonObject, type Located } from '../gateway/routes/openapi/documents.js'
 import { isObject } from '../shared/is-object.js'
 
 /** Properties that only requests or only responses have are left out of the other. */
@@ -104,7 +104,7 @@ export class TypeScriptTypes {
     const key = `${direction} ${located.file}#${located.pointer}`
     const known = this.#names.get(key)
     if (known !== undefined) return known
-    const name = this.#freeName(identifier(reference.slice(reference.lastIndexOf('/') + 1)), direction)
+    const name = this.#freeName(identifier(decode(reference.slice(reference.lastIndexOf('/') + 1))), direction)
     this.#names.set(key, name)
     const index = this.#declarations.push('') - 1
     const description = comment(located.value).map((line) => `${line}\n`)
@@ -125,7 +125,7 @@ export class TypeScriptTypes {
 
 /** A name in PascalCase. */
 export const identifier = (text: string): string => {
-  const words = decodeURIComponent(text).split(/[^A-Za-z0-9]+/)
+  const words = text.split(/[^A-Za-z0-9]+/)
   const name = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
   return /^[A-Za-z]/.test(name) ? name : `Type${name}`
 }
@@ -145,7 +145,8 @@ const objectOf = (type: string): string => `{ readonly [name: string]: ${type} }
 const literal = (value: unknown): string =>
   typeof value === 'object' && value !== null ? 'unknown' : (JSON.stringify(value) ?? 'unknown')
 
-const union = (types: readonly string[]): string => {
+/** `unknown` for no types. */
+export const union = (types: readonly string[]): string => {
   const different = [...new Set(types)]
   if (different.includes('unknown') || different.length === 0) return 'unknown'
   return different.map((type) => (type.includes(' & ') ? parenthesised(type) : type)).join(' | ')

@@ -115,6 +115,39 @@ export {}
   t.equal(wrong.length, 3, wrong.join('\n'))
 })
 
+t.test('unusual names and all successful responses have correct types', async (t) => {
+  const json = (name: string) => ({
+    description: '',
+    content: { 'application/json': { schema: { $ref: `#/components/schemas/${name}` } } }
+  })
+  const text = { type: 'object', required: ['text'], properties: { text: { type: 'string' } } }
+  const document = {
+    openapi: '3.1.0',
+    paths: {
+      '/files/${id}': {
+        get: { operationId: '100% {sure}', summary: 'Ends */ early', responses: { 200: json('Blob'), 204: {} } },
+        put: {
+          requestBody: { content: { 'image/png': {} } },
+          responses: { 200: json('ReturnType'), 201: json('a%20b') }
+        }
+      },
+      '/caf%C3%A9': { get: { operationId: 'délicieux', responses: { default: json('String') } } }
+    },
+    components: { schemas: { Blob: text, ReturnType: text, 'a b': { type: 'integer' }, String: { type: 'string' } } }
+  }
+  const folder = t.testdir({ 'openapi.json': JSON.stringify(document), 'package.json': '{"type":"module"}' })
+  const use = `${START}
+const file = await api.type100Sure({ id: 1 })
+const found: string = file === null ? '' : file.text
+const changed: { readonly text: string } | number = await api.putFilesById({ id: 2 }, new Blob())
+const name: string = await api.dLicieux()
+export { changed, found, name }
+`
+  const generated = clientApi(join(folder, 'openapi.json'))
+  t.same(typeErrors(folder, generated, use), [])
+  t.match(generated, "call<BlobResponse | null>('GET', `/api/files/$${encodeURIComponent(path.id)}`, {")
+})
+
 t.test('calls that are generated from published descriptions compile', async (t) => {
   for (const name of ['@figma/rest-api-spec/openapi/openapi.yaml', '@gitbook/api/spec/openapi.json']) {
     const folder = t.testdir({ 'package.json': '{"type":"module"}' })

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import jwt from 'jsonwebtoken'
 import t from 'tap'
+import packageFile from '../../package.json' with { type: 'json' }
 import { ROOT } from '../../scripts/lib/root.js'
 import { environment } from '../helper/environment.js'
 
@@ -28,9 +29,15 @@ t.test('gatehouse --help lists the commands, and each command explains its argum
   }
 })
 
+t.test('gatehouse --version prints the version of the package', async (t) => {
+  t.same(gatehouse(['--version']), { status: 0, stdout: `${packageFile.version}\n`, stderr: '' })
+})
+
 t.test('wrong arguments are rejected with one line and the usage, exit code 2', async (t) => {
   for (const [args, message] of [
+    [[], 'gatehouse: a command is required\n'],
     [['gatway'], 'gatehouse: unknown command: gatway\n'],
+    [['token', '--user', ''], 'gatehouse token: --user must not be empty\n'],
     [['token'], 'gatehouse token: --user is required\n'],
     [['token', '--user', '7', '--ttl', 'soon'], 'gatehouse token: --ttl must be a duration'],
     [['token', '--usr', '7'], "gatehouse token: Unknown option '--usr'"],
