@@ -8,6 +8,7 @@ import { cpuMicroseconds, residentMebibytes } from '../harness/cpu.js'
 import { type BenchProcess, flagsOf, LOAD_CORE, SERVER_CORE, startProcess } from '../harness/process.js'
 import { median, medianDifference, medianRatio } from '../harness/statistics.js'
 import { type Goal, goalTable, table } from '../harness/table.js'
+import { relayHopSuite } from './relay-hop.js'
 
 const API_SECRET = 'a-secret-for-benchmarks-0123456789abcdef'
 const CONNECTIONS = 64
@@ -39,13 +40,24 @@ interface Reading {
 export interface SuiteOptions {
   readonly rounds?: number | undefined
   readonly requests?: number | undefined
+  /** Duration of each reading of realtime traffic. */
+  readonly seconds?: number | undefined
+}
+
+/** A round of realtime traffic takes several seconds. */
+const RELAY_HOP_ROUNDS = 9
+
+export const gatewaySuite = async ({ rounds = 40, requests = 1500, seconds = 1 }: SuiteOptions): Promise<string> => {
+  const requestReport = await requestSuite(rounds, requests)
+  const hopReport = await relayHopSuite({ rounds: Math.min(rounds, RELAY_HOP_ROUNDS), seconds })
+  return [requestReport, hopReport].join('\n\n')
 }
 
 /**
  * Measures CPU time per request. The servers take many short turns, and readings of the same round are compared, because
  * other programs on the machine disturb them equally.
  */
-export const gatewaySuite = async ({ rounds = 40, requests = 1500 }: SuiteOptions): Promise<string> => {
+const requestSuite = async (rounds: number, requests: number): Promise<string> => {
   const upstream = startProcess(LOAD_CORE, new URL('./upstream.js', import.meta.url))
   const load = startProcess(LOAD_CORE, new URL('./load.js', import.meta.url))
   const [, backendUrl = ''] = await upstream.line(/upstream at (\S+)/)
