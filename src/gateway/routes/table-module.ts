@@ -48,11 +48,11 @@ const withinTime = async <Result>(promise: Promise<Result>, timeoutMs: number): 
   }
 }
 
-/** The line and column of an error in the module, such as `:3:7`. A syntax error has only a line. */
+/** The line and column of an error in the module, such as `:3:7`; empty for a syntax error, which has no stack there. */
 const positionIn = (href: string, error: unknown): string => {
   const stack = error instanceof Error ? (error.stack ?? '') : ''
   const index = stack.indexOf(`${href}:`)
-  return index === -1 ? '' : (/^(?::\d+){1,2}/.exec(stack.slice(index + href.length))?.[0] ?? '')
+  return index === -1 ? '' : (/^:\d+:\d+/.exec(stack.slice(index + href.length))?.[0] ?? '')
 }
 
 /** Checks tables that TypeScript may not have checked. */

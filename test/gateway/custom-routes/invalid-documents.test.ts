@@ -123,7 +123,7 @@ const UNREADABLE: readonly (readonly [string, string, string | object | null, Re
   ],
   ['is YAML with an alias inside of itself', 'openapi.yaml', 'a: &a { b: *a }', /openapi\.yaml: its aliases stand for/],
   ['is a list', 'openapi.json', [], /there is no "openapi"/],
-  ['is a module with a syntax error', 'routes.mjs', 'export default {', /routes\.mjs:1: /],
+  ['is a module with a syntax error', 'routes.mjs', 'export default {', /routes\.mjs: /],
   ['is a module without tables', 'routes.mjs', 'export const x = 1', /routes\.mjs: x: is not a route table/],
   ['is of another kind', 'routes.txt', '', /GATEWAY_ROUTES must end in /]
 ]
