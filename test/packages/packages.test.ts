@@ -57,11 +57,9 @@ t.test('gatehouse-client depends on centrifuge and TypeBox only', async (t) => {
   t.same(Object.keys(manifest.dependencies).toSorted(), ['@sinclair/typebox', 'centrifuge'])
 })
 
-const PAGE = `import { ApiError, createCaller, Realtime, Session } from 'gatehouse-client'
+const PAGE = `import { ApiError, createCustomClient } from 'gatehouse-client'
 
-const call = createCaller()
-const session = new Session({ fetchUser: () => call('GET', '/api/auth/backend-me') })
-const realtime = new Realtime({ negotiate: () => call('GET', '/api/negotiate') })
+const { api: call, session, realtime } = createCustomClient((call) => call)
 const show = (id: string, text: string): void => {
   const element = document.getElementById(id)
   if (element !== null) element.textContent = text
@@ -73,7 +71,6 @@ document.querySelector('form')?.addEventListener('submit', async (event) => {
   const { email, password } = Object.fromEntries(new FormData(event.target as HTMLFormElement))
   try {
     await call('POST', '/api/auth/login', { body: { email, password } })
-    session.begin()
     show('user', session.state.user?.email ?? '')
     realtime.watchFloor('f-1')
     realtime.start()
@@ -112,12 +109,18 @@ t.test('a page and a backend type-check against the packages', async (t) => {
   mkdirSync(backend)
   writeFileSync(
     join(backend, 'backend.ts'),
-    `import { createPublisher, negotiate } from 'gatehouse/backend'
+    `import { buildGateway, buildRelay } from 'gatehouse'
+import { createPublisher, negotiate } from 'gatehouse/backend'
 import { defineRoutes, get, Type } from 'gatehouse/routes'
 const publisher = createPublisher({ url: 'http://127.0.0.1:8100/api', apiKey: 'k' })
 publisher.publish('floor:1', { type: 'position-batch', data: [] })
 export const token: string = negotiate({ user: 'u1', url: 'wss://a', secret: 's' }).data.token
-export const routes = [defineRoutes, get, Type]
+export const carts = defineRoutes({ domain: 'carts', about: 'Carts', rows: [get('/api/carts', 'List carts')] })
+export const gateway = buildGateway({ config: { BACKEND_URL: 'http://127.0.0.1:4000' }, routes: [carts] })
+export const relay = buildRelay({ config: { REALTIME_API_KEY: 'k', REALTIME_HMAC_SECRET: 's' } })
+// @ts-expect-error: a misspelled setting
+export const misspelled = buildGateway({ config: { BACKEND_URI: 'http://127.0.0.1:4000' } })
+export const schema = Type.Object({})
 `
   )
   writeFileSync(
@@ -133,6 +136,17 @@ export const routes = [defineRoutes, get, Type]
     })
   )
   t.equal(run(backend, process.execPath, TYPESCRIPT, '-p', '.'), '')
+})
+
+t.test('a CommonJS program can require the packages', async (t) => {
+  const program = `
+    const { buildGateway, buildRelay } = require('gatehouse')
+    const { negotiate } = require('gatehouse/backend')
+    const { defineRoutes } = require('gatehouse/routes')
+    const { createCustomClient } = require('gatehouse-client')
+    console.log([buildGateway, buildRelay, negotiate, defineRoutes, createCustomClient].map((each) => typeof each).join())`
+  writeFileSync(join(folder, 'program.cjs'), program)
+  t.equal(run(folder, process.execPath, 'program.cjs').trim(), Array(5).fill('function').join())
 })
 
 t.test('a page with session and realtime is at most 35 KB gzipped, and runs against gatehouse demo', async (t) => {
@@ -171,7 +185,7 @@ t.test('a page with session and realtime is at most 35 KB gzipped, and runs agai
 
 t.test('both servers start from the package and stop with 0', async (t) => {
   const secret = 'b1c2d3e4'.repeat(8)
-  for (const [name, env] of [
+  for (const [name, env, flags] of [
     [
       'gateway',
       {
@@ -180,12 +194,18 @@ t.test('both servers start from the package and stop with 0', async (t) => {
         BACKEND_URL: 'http://127.0.0.1:1',
         API_SECRET,
         AUDIT_LOG_FILE: join(folder, 'audit.jsonl')
-      }
+      },
+      ['--no-allocation-site-pretenuring']
     ],
-    ['relay', { RELAY_PORT: '0', REALTIME_HMAC_SECRET: secret, REALTIME_API_KEY: secret }],
-    ['relay', { RELAY_PORT: '0', REALTIME_HMAC_SECRET: secret, REALTIME_API_KEY: secret, RELAY_WORKERS: '2' }]
+    [
+      'relay',
+      { RELAY_PORT: '0', REALTIME_HMAC_SECRET: secret, REALTIME_API_KEY: secret },
+      ['--gc-memory-reducer-start-delay-ms=600000']
+    ],
+    ['relay', { RELAY_PORT: '0', REALTIME_HMAC_SECRET: secret, REALTIME_API_KEY: secret, RELAY_WORKERS: '2' }, []]
   ] as const) {
-    const program = await startChild(t, bin, [name], environmentOf(env))
+    // As docs/reference/packages.md describes it.
+    const program = await startChild(t, process.execPath, [...flags, bin, name], environmentOf(env))
     await program.waitForLine(/listening/, PATIENCE_MS)
     program.signal('SIGTERM')
     t.same(await program.exited, { code: 0, signal: null }, `${name} ${JSON.stringify(env)}`)

@@ -79,9 +79,13 @@ const isErrorOf = ({ code }: GatewayError, row: RouteDeclaration, rules: AccessR
   return typeof rule === 'function' && rule(row, rules)
 }
 
-/** The error responses of an operation that the gateway itself sends, by status. */
-export const errorResponses = (row: RouteDeclaration, rules: AccessRules): Readonly<Record<string, ResponseSchema>> => {
-  const errors = ERRORS.filter((error) => isErrorOf(error, row, rules))
+/** The error responses of an operation that the gateway itself sends, by status. `more` are errors beside those of the rules. */
+export const errorResponses = (
+  row: RouteDeclaration,
+  rules: AccessRules,
+  more: readonly GatewayErrorCode[] = []
+): Readonly<Record<string, ResponseSchema>> => {
+  const errors = ERRORS.filter((error) => isErrorOf(error, row, rules) || more.includes(error.code))
   const statuses = new Set(errors.map(({ statusCode }) => statusCode))
   const withStatus = (status: number) => errors.filter(({ statusCode }) => statusCode === status)
   return Object.fromEntries([...statuses].map((status) => [status, responseOf(withStatus(status))]))

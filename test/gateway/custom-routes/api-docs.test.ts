@@ -51,7 +51,7 @@ t.test('/api/docs describes the operations of the document with the access of th
       openapi: '3.0.3',
       info: { title: 'x', version: '1' },
       tags: [{ name: 'floors', description: 'Floors of a building' }],
-      paths: { '/floors/{id}': { parameters, put } },
+      paths: { '/floors/{id}': { parameters, put, get: {} }, '/floors': { get: {} } },
       components: { schemas, securitySchemes: { oauth: { type: 'http', scheme: 'bearer' } } }
     })
   )
@@ -62,6 +62,8 @@ t.test('/api/docs describes the operations of the document with the access of th
   t.same(operation.parameters, parameters)
   t.same(operation.requestBody.content, content('Floor'))
   t.same(Object.keys(operation.responses), ['200', '400', '401', '403', '413', '415', '502', '503', '504'])
+  t.match(document.paths['/api/floors/{id}'].get.responses[400].description, 'VALIDATION_FAILED')
+  t.notOk('400' in document.paths['/api/floors'].get.responses)
   t.equal(operation.responses[400].description, 'Invalid.', 'a response of the document takes precedence')
   t.same(operation.responses[400].content, content('ErrorBody_2'))
   t.equal(document.components.schemas.ErrorBody_2.description, 'The errors of the backend.')

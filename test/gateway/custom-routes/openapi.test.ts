@@ -154,7 +154,7 @@ t.test('declared path and query parameters are validated, and details[].path nam
   const { send, backend } = await gatewayFor(t, { '/floors/{floor-id}': { parameters, get: {} } })
   const detailsOf = async (url: string) => errorOf(await send(url)).details
 
-  const valid = '/api/floors/7?q=%C3%A4&limit=5&tags=a&tags=b&ids=1,2&ids=3&size=5&level=2&other=x&other=y'
+  const valid = '/api/floors/7?q=%C3%A4&limit=5&tags=a&tags=b&ids=01,-2&ids=3e1&size=5&level=2&other=x&other=y'
   t.equal((await send(valid)).status, 200)
   t.equal(backend.requests[0]?.url, valid, 'the request is forwarded unchanged')
   t.same(await detailsOf('/api/floors/x?q=a'), [{ path: 'floor-id', message: 'must be integer' }])
@@ -168,6 +168,10 @@ t.test('declared path and query parameters are validated, and details[].path nam
     { path: 'level', message: 'must be one of 1, 2' }
   ])
   t.same(await detailsOf('/api/floors/7?q=a&ids=1,x'), [{ path: 'ids', message: 'must be integer' }])
+  for (const number of ['0x10', '%205', '5%20', '%2B5', '1_0', 'Infinity', '1.5', '', '5.']) {
+    t.same(await detailsOf(`/api/floors/7?q=a&limit=${number}`), [{ path: 'limit', message: 'must be integer' }], number)
+    t.same(await detailsOf(`/api/floors/7?q=a&ids=1,${number}`), [{ path: 'ids', message: 'must be integer' }], number)
+  }
   t.equal(backend.requests.length, 1)
 })
 

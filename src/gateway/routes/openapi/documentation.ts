@@ -51,7 +51,7 @@ const documentedOperation = (operation: Operation, bundle: Bundle, access: Acces
   return {
     ...own,
     ...(parameters.length > 0 && { parameters: withoutReplaced(parameters) }),
-    responses: { ...gatewayErrors(row, access), ...(isObject(own.responses) ? own.responses : {}) },
+    responses: { ...gatewayErrors(operation, row, access), ...(isObject(own.responses) ? own.responses : {}) },
     security: securityOf(row, access)
   }
 }
@@ -74,9 +74,9 @@ const declarationOf = ({ method, path, access }: Operation): RouteDeclaration =>
 }
 
 /** The error responses of the gateway in the form of OpenAPI. */
-const gatewayErrors = (row: RouteDeclaration, access: AccessRules): Section =>
+const gatewayErrors = ({ parameters }: Operation, row: RouteDeclaration, access: AccessRules): Section =>
   Object.fromEntries(
-    Object.entries(errorResponses(row, access)).map(([status, { description, headers = {} }]) => [
+    Object.entries(errorResponses(row, access, parameters.length > 0 ? ['VALIDATION_FAILED'] : [])).map(([status, { description, headers = {} }]) => [
       status,
       {
         description,

@@ -16,6 +16,8 @@ export interface Parameter {
   readonly isList: boolean
   /** Whether the value is JSON text (`content` instead of `schema`). */
   readonly isJson: boolean
+  /** The type of a value, or of the entries of a list, that must be a number; null for other values. */
+  readonly numericType: 'integer' | 'number' | null
   readonly validate: Validate
 }
 
@@ -92,7 +94,8 @@ const readParameter = (
     allowsEmpty: value.allowEmptyValue === true,
     isList: !schema.isJson && types.has('array'),
     delimiter: where === 'query' && isExploded ? null : (delimiter ?? null),
-    isJson: schema.isJson
+    isJson: schema.isJson,
+    numericType: schema.isJson ? null : numericTypeOf(documents, schema.located)
   } as const
   return (compile) => ({
     ...parameter,
@@ -130,6 +133,14 @@ const typesOf = (documents: Documents, located: Located, depth = 0): ReadonlySet
   return new Set([...own, ...combined])
 }
 
+const numericTypeOf = (documents: Documents, located: Located): Parameter['numericType'] => {
+  const schema = documents.dereference(located)
+  const types = isObject(schema.value) ? [schema.value.type].flat() : []
+  if (types.length === 1 && types[0] === 'array') return numericTypeOf(documents, childOf(schema, 'items'))
+  if (types.length === 0 || !types.every((type) => type === 'integer' || type === 'number')) return null
+  return types.includes('number') ? 'number' : 'integer'
+}
+
 /** Parameters as the router and the query parser give them: decoded texts, and a list for a repeated name. */
 export type ParameterValues = Readonly<Record<string, string | readonly string[] | undefined>>
 
@@ -162,7 +173,14 @@ const parsedJson = (text: string): unknown => {
   }
 }
 
-const firstError = ({ validate }: Parameter, value: unknown): string | null => validate(value)[0]?.message ?? null
+const firstError = ({ validate, numericType }: Parameter, value: unknown): string | null => {
+  if (numericType !== null && ![value].flat().every(isNumber)) return `must be ${numericType}`
+  return validate(value)[0]?.message ?? null
+}
+
+/** Decimal numbers. JavaScript, and so Ajv, would also convert texts such as `0x10` and ` 5`. */
+const isNumber = (value: unknown): boolean =>
+  typeof value === 'string' && /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(value)
 
 /** Always a new list, because the validation converts its entries in place. */
 const entriesOf = ({ delimiter }: Parameter, given: string | readonly string[]): string[] => {
