@@ -169,7 +169,11 @@ t.test('declared path and query parameters are validated, and details[].path nam
   ])
   t.same(await detailsOf('/api/floors/7?q=a&ids=1,x'), [{ path: 'ids', message: 'must be integer' }])
   for (const number of ['0x10', '%205', '5%20', '%2B5', '1_0', 'Infinity', '1.5', '', '5.']) {
-    t.same(await detailsOf(`/api/floors/7?q=a&limit=${number}`), [{ path: 'limit', message: 'must be integer' }], number)
+    t.same(
+      await detailsOf(`/api/floors/7?q=a&limit=${number}`),
+      [{ path: 'limit', message: 'must be integer' }],
+      number
+    )
     t.same(await detailsOf(`/api/floors/7?q=a&ids=1,${number}`), [{ path: 'ids', message: 'must be integer' }], number)
   }
   t.equal(backend.requests.length, 1)

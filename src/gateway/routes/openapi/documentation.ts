@@ -76,14 +76,16 @@ const declarationOf = ({ method, path, access }: Operation): RouteDeclaration =>
 /** The error responses of the gateway in the form of OpenAPI. */
 const gatewayErrors = ({ parameters }: Operation, row: RouteDeclaration, access: AccessRules): Section =>
   Object.fromEntries(
-    Object.entries(errorResponses(row, access, parameters.length > 0 ? ['VALIDATION_FAILED'] : [])).map(([status, { description, headers = {} }]) => [
-      status,
-      {
-        description,
-        headers: Object.fromEntries(Object.entries(headers).map(([name, schema]) => [name, { schema }])),
-        content: { 'application/json': { schema: { $ref: '#/components/schemas/ErrorBody' } } }
-      }
-    ])
+    Object.entries(errorResponses(row, access, parameters.length > 0 ? ['VALIDATION_FAILED'] : [])).map(
+      ([status, { description, headers = {} }]) => [
+        status,
+        {
+          description,
+          headers: Object.fromEntries(Object.entries(headers).map(([name, schema]) => [name, { schema }])),
+          content: { 'application/json': { schema: { $ref: '#/components/schemas/ErrorBody' } } }
+        }
+      ]
+    )
   )
 
 const MAX_DEPTH = 100
