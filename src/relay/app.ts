@@ -50,6 +50,8 @@ export interface RelayAppDependencies {
   readonly connectionsClosed?: () => Promise<void>
   readonly nowMs?: () => number
   readonly monotonicMs?: () => number
+  /** Runs a task after a time, and returns a function that cancels it. */
+  readonly setTimer?: (task: () => void, ms: number) => () => void
   /** The folder of the built operators' page. */
   readonly adminPage?: string
   readonly probeTimings?: ProbeTimings
@@ -126,6 +128,7 @@ export const buildRelayApp = async (
       conflator,
       delayPushAfterReply: delayPushAfterReply(),
       atEndOfTurn: setImmediate,
+      setTimer: dependencies.setTimer ?? systemTimer,
       processStats: () => ({ uptimeSeconds: process.uptime(), memoryBytes: process.memoryUsage.rss() }),
       log,
       metrics,
@@ -226,6 +229,11 @@ export const buildRelayApp = async (
       server.closeAllConnections()
     }
   }
+}
+
+const systemTimer = (task: () => void, ms: number): (() => void) => {
+  const timer = setTimeout(task, ms).unref()
+  return () => clearTimeout(timer)
 }
 
 /** Names a new stream of a channel. */

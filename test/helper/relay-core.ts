@@ -105,7 +105,9 @@ export interface TestRelay {
   publish(channel: string, data: unknown, more?: Partial<typeof PLAIN_PUBLICATION>): unknown
   /** The end of a turn of the event loop. */
   endTurn(): void
-  /** Advances the time and runs the relay's periodic checks. */
+  /** Number of timers that have not run. */
+  readonly pendingTimers: number
+  /** Advances the time, and runs the timers that are due and the relay's periodic checks. */
   advance(ms: number): Promise<void>
   /** Sets the system clock forward or back; the monotonic clock does not change. */
   step(ms: number): void
@@ -124,6 +126,7 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayDependencies> =
   let epochs = 0
   let ids = 0
   const tasks: (() => void)[] = []
+  const timers = new Set<{ readonly atMs: number; readonly task: () => void }>()
   const patches = new DeltaPatches()
   const engine = new MemoryEngine({ nowMs, monotonicMs, newEpoch: () => `epoch${++epochs}` })
   const tokenChecks = new TokenChecks({ monotonicMs, log: { warn: () => undefined } })
@@ -145,6 +148,11 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayDependencies> =
       delayPushAfterReply: (task) => task(),
       tokenRejected: () => undefined,
       atEndOfTurn: (task) => void tasks.push(task),
+      setTimer: (task, ms) => {
+        const timer = { atMs: monotonicMs() + ms, task }
+        timers.add(timer)
+        return () => void timers.delete(timer)
+      },
       log: { info: () => undefined, warn: () => undefined, error: () => undefined },
       metrics: NO_METRICS,
       traceDelivery: null,
@@ -216,8 +224,19 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayDependencies> =
     publish: (channel, data, more = {}) =>
       relay.publish(channel, { ...PLAIN_PUBLICATION, data: JSON.stringify(data), ...more }),
     endTurn,
+    get pendingTimers() {
+      return timers.size
+    },
     advance: async (ms) => {
-      clock.nowMs += ms
+      const untilMs = monotonicMs() + ms
+      for (;;) {
+        const [next] = [...timers].sort((one, other) => one.atMs - other.atMs)
+        if (next === undefined || next.atMs > untilMs) break
+        timers.delete(next)
+        clock.nowMs += Math.max(0, next.atMs - monotonicMs())
+        next.task()
+      }
+      clock.nowMs += untilMs - monotonicMs()
       relay.tick()
       await settled()
       endTurn()

@@ -206,6 +206,12 @@ const INVALID_FILES: readonly (readonly [file: object, ...errors: string[]])[] =
       ] as const
   ),
   [namespace({ entry_time: 'timestamp' }), 'channel.namespaces[0].entry_time needs conflate'],
+  [namespace({ allow_max_rate: true }), 'channel.namespaces[0].allow_max_rate needs conflate'],
+  [namespace({ snapshot: true, history_size: 1, history_ttl: '5s' }), 'channel.namespaces[0].snapshot needs conflate'],
+  [
+    namespace({ snapshot: true, conflate: 'data[].id' }),
+    'channel.namespaces[0].snapshot needs history_size and history_ttl'
+  ],
   ...['data[].time', 'a b', '.time', 'time.'].map(
     (entry_time) =>
       [
@@ -503,6 +509,12 @@ const EFFECTS: readonly (readonly [file: object, read: (config: RelayConfig) => 
   [namespace({ allow_user_limited_channels: true }), (config) => room(config)?.allowUserLimitedChannels, true],
   [namespace({ channel_regex: '^\\d+$' }), (config) => room(config)?.channelRegex?.source, '^\\d+$'],
   [namespace({ conflate: 'data[].id' }), (config) => room(config)?.conflate, 'data[].id'],
+  [
+    namespace({ conflate: 'data[].id', history_size: 1, history_ttl: '5s', snapshot: true }),
+    (config) => room(config)?.snapshot,
+    true
+  ],
+  [namespace({ conflate: 'data[].id', allow_max_rate: true }), (config) => room(config)?.allowMaxRate, true],
   [namespace({ conflate: 'data[].id', entry_time: 'meta.time' }), (config) => room(config)?.entryTime, 'meta.time'],
   [namespace({ schema: 'PositionBatch' }), (config) => room(config)?.schema, 'PositionBatch'],
   [namespace({ publication_data_format: 'binary' }), (config) => room(config)?.publicationDataFormat, 'binary'],

@@ -214,6 +214,8 @@ const CLOSED = {
   publicationDataFormat: 'json',
   conflate: null,
   entryTime: null,
+  snapshot: false,
+  allowMaxRate: false,
   schema: null
 }
 
@@ -271,7 +273,7 @@ const DEFAULTS = {
   channels: {
     withoutNamespace: CLOSED,
     namespaces: new Map<string, object>([
-      ['floor', { ...LISTENERS, conflate: 'data[].transmitterId' }],
+      ['floor', { ...LISTENERS, conflate: 'data[].transmitterId', entryTime: 'timestamp', snapshot: true }],
       ['global', LISTENERS]
     ]),
     namespaceBoundary: ':',

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import t from 'tap'
-import type { HistoryPage } from '../../src/relay/core/engine-interfaces.js'
+import type { RetainedPage } from '../../src/relay/core/engine-interfaces.js'
 import { memoryEngine } from '../../src/relay/engine/memory.js'
 import { eventually } from '../helper/eventually.js'
 import { connectedClient, type Json, openClient, type RawClient } from '../helper/raw-client.js'
@@ -84,8 +84,8 @@ t.test('a frame with 126 recoveries with deltas is answered completely', async (
 
 t.test('reading from a client with too many pending commands is paused until they have run', async (t) => {
   const engine = memoryEngine({ nowMs: Date.now, monotonicMs: () => performance.now(), newEpoch: () => 'epoch' })
-  let release = (_page: HistoryPage): void => undefined
-  const read = (): Promise<HistoryPage> =>
+  let release = (_page: RetainedPage): void => undefined
+  const read = (): Promise<RetainedPage> =>
     new Promise((resolve) => {
       release = resolve
     })
@@ -101,7 +101,7 @@ t.test('reading from a client with too many pending commands is paused until the
   client.send({ id: 2, subscribe: { channel: 'plain:1' } })
   for (let id = 3; id <= 20_000; id++) client.send({ id, unsubscribe: { channel: 'x'.repeat(500) } })
   await eventually(() => socket.isPaused())
-  release({ epoch: 'epoch', offset: 0, publications: [] })
+  release({ epoch: 'epoch', offset: 0, publications: [], oldest: 0 })
   const received = await replies(client, 19_999)
 
   t.same(

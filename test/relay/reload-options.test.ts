@@ -400,6 +400,35 @@ const channelRows = (channel: string, fileWithOptions: (options: Json) => Config
       was: 1,
       is: 2
     },
+    snapshot: {
+      before: false,
+      after: true,
+      ...by({ ...HISTORY, allow_subscribe_for_client: true, conflate: 'data[].id' }),
+      see: async (world) => {
+        const existing = await connected(world)
+        return async () => {
+          await world.publish(channel, { data: [{ id: 1 }] })
+          const result = await run(existing, 'subscribe', { channel })
+          return typeof result === 'object' && 'publications' in result
+        }
+      },
+      was: false,
+      is: true
+    },
+    allow_max_rate: {
+      before: false,
+      after: true,
+      ...by({ allow_subscribe_for_client: true, conflate: 'data[].id' }),
+      see: async (world) => {
+        const existing = await connected(world)
+        return async () => {
+          const result = await run(existing, 'subscribe', { channel, data: { max_rate: 3 } })
+          return typeof result === 'object' ? result.data : result
+        }
+      },
+      was: undefined,
+      is: { max_rate: 2 }
+    },
     publication_data_format: {
       before: 'json',
       after: 'json_object',

@@ -9,10 +9,10 @@ import type { SurveyResult } from '../core/survey.js'
 import type { Totals } from '../metrics/relay-metrics.js'
 import type { Rejections } from '../transport/rejections.js'
 import { type HttpHandler, respond } from '../transport/respond.js'
-import { type ChannelTotals, nodeChannels } from './channel-list.js'
+import { type ChannelTotals, nodeChannels, nodeRates } from './channel-list.js'
 import { FigureCollector } from './collector.js'
 import { nodeConnections } from './connection-list.js'
-import type { ConnectionRow, FigureSample } from './contract.js'
+import type { ConnectionRow, FigureSample, RateCount } from './contract.js'
 import { type Diagnostics, nodeDiagnostics } from './diagnostics.js'
 import { AdminCall, forwardedHttps, guarded } from './guard.js'
 import { type ChunkRequest, NodeRows, type RowChunk } from './listing.js'
@@ -31,6 +31,8 @@ declare module '../core/survey.js' {
       readonly result: { readonly counts: NodeCounts; readonly diagnostics: Diagnostics }
     }
     readonly adminSamples: { readonly params: null; readonly result: readonly FigureSample[] }
+    /** Subscribers of a channel with a limited rate. */
+    readonly adminChannelRates: { readonly params: string; readonly result: readonly RateCount[] }
     readonly adminChannels: { readonly params: ChunkRequest; readonly result: RowChunk<ChannelTotals> }
     readonly adminConnections: { readonly params: ChunkRequest; readonly result: RowChunk<ConnectionRow> }
     readonly adminSession: { readonly params: SessionUpdate; readonly result: null }
@@ -160,6 +162,7 @@ const addSurveyHandlers = (
     return figures
   })
   surveyHandlers.set('adminSamples', () => collector.samples())
+  surveyHandlers.set('adminChannelRates', (name) => nodeRates(relay, name))
   surveyHandlers.set('adminChannels', (request) => channels.chunk(request))
   surveyHandlers.set('adminConnections', (request) => connections.chunk(request))
   surveyHandlers.set('adminSession', (update) => {

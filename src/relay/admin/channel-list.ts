@@ -6,7 +6,7 @@ import type { ChannelRules } from '../core/options.js'
 import type { Relay } from '../core/relay.js'
 import type { Cluster } from '../core/survey.js'
 import { forEachInSlices, TimeSlice } from '../core/time-slice.js'
-import type { ChannelDetail, ChannelRow, ChannelSort } from './contract.js'
+import type { ChannelDetail, ChannelRow, ChannelSort, RateCount } from './contract.js'
 import { byText, rowsOfAllNodes, type Sorting, searchTest } from './listing.js'
 import { livePublication } from './live.js'
 
@@ -104,14 +104,27 @@ export const CHANNEL_SORTING: Sorting<ChannelRow, ChannelSort> = {
   key: ({ name }) => name
 }
 
+/** Subscribers of a channel at this node with a limited rate. */
+export const nodeRates = ({ openChannels }: Relay, name: string): readonly RateCount[] =>
+  [...(openChannels.get(name)?.limited ?? [])].map(([rate, subscribers]) => ({ rate, subscribers }))
+
+/** The same for all nodes, highest rate first. */
+const allRates = async (cluster: Cluster, name: string): Promise<readonly RateCount[]> => {
+  const counts = new Map<number, number>()
+  for (const { result } of await cluster.survey('adminChannelRates', name))
+    for (const { rate, subscribers } of result) counts.set(rate, (counts.get(rate) ?? 0) + subscribers)
+  return [...counts].map(([rate, subscribers]) => ({ rate, subscribers })).sort((left, right) => right.rate - left.rate)
+}
+
 const MAX_PUBLICATIONS = 50
 const MAX_PRESENCE = 1000
 
 /** The counts of all nodes and the engine's data of one channel. */
 export const channelDetail = async (relay: Relay, name: string, resolved: ResolvedChannel): Promise<ChannelDetail> => {
   const { cluster, channelRules: channels, clocks } = relay
-  const [rows, content] = await Promise.all([
+  const [rows, limited, content] = await Promise.all([
     allChannels(cluster, channels, clocks, name),
+    allRates(cluster, name),
     relay.readChannel(name, resolved, MAX_PUBLICATIONS)
   ])
   const publications = content.publications.map((publication) => livePublication(name, publication))
@@ -122,6 +135,7 @@ export const channelDetail = async (relay: Relay, name: string, resolved: Resolv
     lastPublish: row.lastPublish ?? publications[0]?.time ?? null,
     historyLength: row.historyLength === null ? null : historyLength(row.historyLength, publications.length),
     namespace: resolved.namespace,
+    limited,
     schema: resolved.options.schema,
     publications,
     presence: content.presence === null ? null : presenceRows(content.presence)

@@ -66,6 +66,8 @@ const SHOWN_CHANNEL_OPTIONS = [
   'allowTagsFilter',
   'conflate',
   'entryTime',
+  'snapshot',
+  'allowMaxRate',
   'schema'
 ] as const satisfies readonly (keyof ChannelOptions)[]
 

@@ -112,10 +112,18 @@ export interface ChannelRow {
   readonly historyLength: number | null
 }
 
+export interface RateCount {
+  /** Deliveries per second. */
+  readonly rate: number
+  readonly subscribers: number
+}
+
 export type ChannelSort = 'name' | 'subscribers' | 'publishesPerSecond' | 'lastPublish' | 'historyLength'
 
 export interface ChannelDetail extends ChannelRow {
   readonly namespace: string
+  /** Subscribers with a limited rate, highest rate first; the others have the full rate. */
+  readonly limited: readonly RateCount[]
   /** The schema of publications. */
   readonly schema: string | null
   readonly publications: readonly LivePublication[]

@@ -89,6 +89,8 @@ const channelOptions = (
     publicationDataFormat: file.publication_data_format ?? defaults.publication_data_format ?? 'json',
     conflate: file.conflate ?? null,
     entryTime: file.entry_time ?? null,
+    snapshot: file.snapshot ?? false,
+    allowMaxRate: file.allow_max_rate ?? false,
     schema: file.schema ?? null
   }
   checkHistory(options, report)
@@ -113,9 +115,13 @@ const checkHistory = (options: ChannelOptions, report: ReportError): void => {
   if (options.allowRecovery) report('allow_recovery', 'needs history_size and history_ttl')
 }
 
-const checkConflation = ({ conflate, entryTime }: ChannelOptions, report: ReportError): void => {
+const checkConflation = (options: ChannelOptions, report: ReportError): void => {
+  const { conflate, entryTime, snapshot, allowMaxRate, historySize, historyTtlMs } = options
   if (conflate !== null && parseConflatePath(conflate) === null)
     report('conflate', 'must name a list and the key of its entries, such as "data[].transmitterId"')
+  if (allowMaxRate && conflate === null) report('allow_max_rate', 'needs conflate')
+  if (snapshot && conflate === null) report('snapshot', 'needs conflate')
+  if (snapshot && !(historySize > 0 && historyTtlMs > 0)) report('snapshot', 'needs history_size and history_ttl')
   if (entryTime === null) return
   if (conflate === null) report('entry_time', 'needs conflate')
   if (parseEntryTimePath(entryTime) === null)
@@ -151,7 +157,10 @@ const DEFAULT_CHANNELS: ChannelRules = Object.freeze({
   // Denies everything to clients.
   withoutNamespace: builtIn({}),
   namespaces: new Map([
-    ['floor', builtIn({ ...SUBSCRIBE_ONLY, conflate: 'data[].transmitterId' })],
+    [
+      'floor',
+      builtIn({ ...SUBSCRIBE_ONLY, conflate: 'data[].transmitterId', entry_time: 'timestamp', snapshot: true })
+    ],
     ['global', builtIn(SUBSCRIBE_ONLY)]
   ]),
   namespaceBoundary: ':',

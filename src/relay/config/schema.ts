@@ -121,6 +121,12 @@ const channelOptions = {
     'Gatehouse only: where an entry has its time, such as timestamp; a number (Unix milliseconds) or an ISO 8601 text. When entries are merged, an entry never replaces a newer one. Without it the later publication wins. Requires conflate.',
     256
   ),
+  snapshot: flag(
+    'Gatehouse only: a subscriber that does not recover receives the newest entry of every key in the history. Requires conflate, history_size and history_ttl.'
+  ),
+  allow_max_rate: flag(
+    'Gatehouse only: a subscriber can limit its deliveries per second with data: {"max_rate": n}; entries are merged by key in between. Requires conflate.'
+  ),
   publication_data_format: oneOf(
     ['json', 'json_object', 'binary'],
     'Data of publications: any JSON value, a JSON object, or any bytes, which only protobuf clients receive. Default: channel.publication_data_format.'

@@ -14,6 +14,7 @@ import {
 import { type RelayContext, runInBackground } from './context.js'
 import { EngineError, type HistoryPage, NO_POSITION, type Position } from './engine-interfaces.js'
 import type { ChannelOptions } from './options.js'
+import type { Rate } from './rate-class.js'
 import { publicationsAfter, recoverFromCache, recoverFromStream, sizedPublications, withNewest } from './recovery.js'
 import { Subscription } from './subscription.js'
 import { passes, type TagFilter } from './tag-filter.js'
@@ -33,6 +34,8 @@ export interface SubscribeRequest extends ServerSubscription {
   readonly joinLeave: boolean
   readonly delta: boolean
   readonly filter: TagFilter | null
+  /** Deliveries per second; null for all. */
+  readonly rate: Rate | null
   readonly failsUnrecovered: boolean
   /** Space for recovered publications in the reply. */
   readonly replySpace: ReplySpace
@@ -59,6 +62,8 @@ export class ReplySpace {
 /** The caller sends `reply` and then calls `activate`, or it calls `undo`. */
 export interface SubscribeResult {
   readonly reply: SubscribeReply
+  /** The reply can be larger than `queue_max_size`. */
+  readonly hasSnapshot: boolean
   activate(): void
   undo(): void
 }
@@ -74,6 +79,8 @@ interface SubscriptionOptions {
   readonly since: Position | null
   /** Recover only the newest publication. */
   readonly fromCache: boolean
+  /** Without a recovery the reply contains a snapshot. */
+  readonly snapshot: boolean
   readonly delta: boolean
 }
 
@@ -86,7 +93,9 @@ const resolveOptions = (request: SubscribeRequest, caller: Caller): Subscription
   const recoverable =
     hasStream && (options.forceRecovery || ((request.recoverable || request.recover !== null) && mayRecover))
   const fromCache = options.recoveryMode === 'cache'
-  const since = request.recover ?? (fromCache && options.autoCacheRecover ? NO_POSITION : null)
+  const snapshot = options.snapshot && hasStream
+  // A snapshot contains the newest publication.
+  const since = request.recover ?? (fromCache && options.autoCacheRecover && !snapshot ? NO_POSITION : null)
   const mayPosition = request.positioned && (options.allowPositioning || mayRecover)
   const positioned = recoverable || (hasStream && (options.forcePositioning || mayPosition))
   return {
@@ -98,6 +107,7 @@ const resolveOptions = (request: SubscribeRequest, caller: Caller): Subscription
     recoverable,
     since: recoverable ? since : null,
     fromCache,
+    snapshot,
     // A client with deltas has to detect missing publications.
     delta: request.delta && positioned && options.allowedDeltaTypes.includes('fossil')
   }
@@ -117,9 +127,11 @@ export const addSubscription = async (
   const options = resolveOptions(request, caller)
   const channel = context.hub.open(request.channel, request.resolved)
   const subscription = new Subscription(channel, client, request.isServerSide)
-  subscription.isPositioned = options.positioned
+  // A client with a snapshot and without a position also relies on every publication: after a gap it gets a new snapshot.
+  subscription.isPositioned = options.positioned || options.snapshot
   subscription.takesDelta = options.delta
   subscription.filter = request.filter
+  subscription.rate = request.rate
   subscription.wantsJoinLeave = options.pushJoinLeave
   subscription.info = request.info
   subscription.expiry = expiryAt(request.expiresAt, context)
@@ -129,9 +141,9 @@ export const addSubscription = async (
   try {
     await channel.subscribeAtBroker(context.broker)
     assertDelivering(context, channel)
-    const page = await readPosition(client, request, options)
+    const start = await readStart(client, subscription, request, options)
     assertDelivering(context, channel)
-    return finish(client, subscription, request, options, page)
+    return finish(client, subscription, request, options, start)
   } catch (error) {
     client.removeSubscription(subscription)
     throw error
@@ -144,6 +156,39 @@ const assertDelivering = ({ broker }: RelayContext, { name }: Channel): void => 
 }
 
 const EMPTY_PAGE: HistoryPage = { ...NO_POSITION, publications: [] }
+
+/** Where a subscription starts, and what the client receives in its reply. */
+interface Start {
+  readonly page: HistoryPage
+  /** Null without a recovery. */
+  readonly recovered: SentRecovery | null
+  readonly snapshot: SentPublication | null
+}
+
+const readStart = async (
+  client: Client,
+  subscription: Subscription,
+  request: SubscribeRequest,
+  options: SubscriptionOptions
+): Promise<Start> => {
+  const { codec, context } = client
+  if (options.since !== null || !options.snapshot) {
+    const read = await readPosition(client, request, options)
+    const page = skipToNewest(subscription, options, read)
+    const recovered = recover(client, request, options, page)
+    if (recovered !== null || !options.snapshot || request.failsUnrecovered) return { page, recovered, snapshot: null }
+  }
+  const read = await subscription.channel.readSnapshot(context.history, request.filter)
+  // The option was removed while the client subscribed.
+  if (read === null) return { page: await readPosition(client, request, options), recovered: null, snapshot: null }
+  const { position, snapshot } = read
+  const offset = options.positioned ? position.offset : NO_POSITION.offset
+  return {
+    page: { ...position, publications: [] },
+    recovered: null,
+    snapshot: snapshot?.toSend(codec, options.delta, { epoch: position.epoch, offset }) ?? null
+  }
+}
 
 /** Reads the end of the stream and what is to be recovered. */
 const readPosition = async (
@@ -166,11 +211,9 @@ const finish = (
   subscription: Subscription,
   request: SubscribeRequest,
   options: SubscriptionOptions,
-  read: HistoryPage
+  { page, recovered, snapshot }: Start
 ): SubscribeResult | ReplyError | Disconnect => {
-  const isComplete = !options.positioned || publicationsAfter(read, subscription.buffered ?? []) !== null
-  const page = isComplete ? skipToNewest(subscription, options, read) : read
-  const recovered = recover(client, request, options, page)
+  const isComplete = !subscription.isPositioned || publicationsAfter(page, subscription.buffered ?? []) !== null
   const hasPublications = recovered !== null && recovered.publications.length > 0
   const undo = (): void => client.removeSubscription(subscription)
   if (options.recoverable && request.recover !== null) {
@@ -189,7 +232,8 @@ const finish = (
     return DISCONNECT_INSUFFICIENT_STATE
   }
   return {
-    reply: subscribeReply(client, request, options, page, recovered),
+    reply: subscribeReply(client, request, options, page, recovered, snapshot),
+    hasSnapshot: snapshot !== null,
     activate: () => activate(client, subscription, options, page, hasPublications),
     undo
   }
@@ -201,8 +245,9 @@ const skipToNewest = (
   { since, fromCache, delta }: SubscriptionOptions,
   read: HistoryPage
 ): HistoryPage => {
-  // With deltas nothing can be skipped: each publication is the base of the next one.
-  const skips = since !== null && fromCache && !delta && channel.epoch === read.epoch
+  // With deltas nothing can be skipped: each publication is the base of the next one. With a gap nothing is skipped either.
+  const isComplete = publicationsAfter(read, buffered ?? []) !== null
+  const skips = isComplete && since !== null && fromCache && !delta && channel.epoch === read.epoch
   return skips ? withNewest(read, buffered ?? []) : read
 }
 
@@ -242,14 +287,15 @@ const subscribeReply = (
   { expiresAt, recover, data }: SubscribeRequest,
   { recoverable, positioned, delta }: SubscriptionOptions,
   page: HistoryPage,
-  recovered: SentRecovery | null
+  recovered: SentRecovery | null,
+  snapshot: SentPublication | null
 ): SubscribeReply => ({
   ttl: expiresAt > 0 ? ttlSeconds(expiresAt, context.nowMs()) : 0,
   recoverable,
   positioned,
   // A recovering client starts at its own position, and advances with each recovered publication.
   position: positioned ? { epoch: page.epoch, offset: recovered?.offset ?? page.offset } : NO_POSITION,
-  publications: recovered?.publications ?? [],
+  publications: recovered?.publications ?? (snapshot === null ? [] : [snapshot]),
   recovered: recovered !== null,
   wasRecovering: recover !== null,
   data,
@@ -267,7 +313,7 @@ const activate = (
   if (client.subscriptions.get(subscription.channel.name) !== subscription) return
   const { context } = client
   subscription.isConfirmed = true
-  context.metrics.subscribed(subscription.channel.namespace, client.name)
+  context.metrics.subscribed(subscription.channel.namespace, client.name, subscription.rate)
   if (subscription.expiry !== NEVER) client.deadlines.schedule()
   const isEnding = subscription.pendingUnsubscribe !== null
   context.delayPushAfterReply(() => client.closeOnError(() => goLive(client, subscription, page, receivedLast)))
@@ -293,8 +339,9 @@ const goLive = (client: Client, subscription: Subscription, page: HistoryPage, r
     client.endSubscription(subscription, UNSUBSCRIBE_INSUFFICIENT_STATE)
     return
   }
-  for (const publication of missed) {
-    if (!passes(subscription.filter, publication)) continue
+  const passing = missed.filter((publication) => passes(subscription.filter, publication))
+  const isLimited = subscription.rate !== null
+  for (const publication of isLimited ? [] : passing) {
     const data = takesDelta ? client.codec.deltaData(publication.data) : publication.data
     const pub: SentPublication = { publication, epoch: page.epoch, data, isDelta: false }
     client.push({ kind: 'pub', channel: channel.name, pub }, channel.namespace)
@@ -305,7 +352,7 @@ const goLive = (client: Client, subscription: Subscription, page: HistoryPage, r
     client.endSubscription(subscription, UNSUBSCRIBE_INSUFFICIENT_STATE)
     return
   }
-  channel.goLive(subscription, position)
+  channel.goLive(subscription, position, isLimited ? passing : [])
   // The last publication is a base for the next delta only if it was in the reply. A client that missed nothing may not
   // have it: it may have reconnected before it received any.
   if (receivedLast && missed.length === 0) subscription.needsFull = !channel.canPatchFrom(page.offset)

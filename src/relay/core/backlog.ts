@@ -12,14 +12,16 @@ interface Segment {
 }
 
 /**
- * The merged publications of one channel for clients that are behind. It is shared by all clients that fell behind in the
- * same turn, so ten slow clients cost as much as one.
+ * Publications of one channel that wait, merged by key: for clients that are behind, or until the next delivery of a rate
+ * class. It is shared by all clients that wait for the same, so ten cost as much as one.
  */
 export class Backlog {
-  readonly #conflator: Conflator
+  #conflator: Conflator
   readonly #segments: Segment[] = []
   /** Total size of all segments except the last. */
   #bytesBefore = 0
+  /** The next publication starts a new segment. */
+  #isSealed = false
   /** Number of publications that were added. */
   size = 0
   /** Number of subscriptions that use it. */
@@ -34,7 +36,7 @@ export class Backlog {
     const last = this.#segments[this.#segments.length - 1]
     const { data } = publication
     const list = typeof data === 'string' ? this.#conflator.read(data) : null
-    if (list !== null && last !== undefined && last.conflation !== null) {
+    if (list !== null && last !== undefined && last.conflation !== null && !this.#isSealed) {
       last.conflation.add(list)
       // A publication without history has no offset; the client's position then stays at the previous one.
       last.newest = publication.offset > 0 ? publication : { ...publication, offset: last.newest.offset }
@@ -42,9 +44,33 @@ export class Backlog {
       return
     }
     if (last !== undefined) this.#bytesBefore += bytesOf(last)
+    this.#isSealed = false
     const conflation = list === null ? null : new Conflation()
     if (list !== null) conflation?.add(list)
     this.#segments.push({ conflation, newest: publication, end: this.size })
+  }
+
+  /** Changed rules apply to later publications, which are not merged with the earlier ones. */
+  configure(conflator: Conflator): void {
+    this.#conflator = conflator
+    this.#isSealed = true
+  }
+
+  /** Number of publications that wait, each merged from one or more. */
+  get length(): number {
+    return this.#segments.length
+  }
+
+  get isEmpty(): boolean {
+    return this.#segments.length === 0
+  }
+
+  /** Removes the first of the merged publications; null if nothing waits. */
+  takeFirst(): Publication | null {
+    const first = this.#segments.shift()
+    if (first === undefined) return null
+    this.#bytesBefore = this.#segments.length === 0 ? 0 : this.#bytesBefore - bytesOf(first)
+    return publicationOf(first)
   }
 
   /** Size of everything that waits. */
@@ -58,11 +84,12 @@ export class Backlog {
    * `start` publications are omitted.
    */
   publications(start: number): readonly Publication[] {
-    return this.#segments
-      .filter(({ end }) => end > start)
-      .map(({ conflation, newest }) => (conflation === null ? newest : { ...newest, data: conflation.toJson() }))
+    return this.#segments.filter(({ end }) => end > start).map(publicationOf)
   }
 }
+
+const publicationOf = ({ conflation, newest }: Segment): Publication =>
+  conflation === null ? newest : { ...newest, data: conflation.toJson() }
 
 const bytesOf = ({ conflation, newest }: Segment): number => conflation?.bytes ?? Buffer.byteLength(newest.data)
 

@@ -1,24 +1,17 @@
-import { GroupBacklogs } from './backlog.js'
+import { ChannelGroups, type GroupsDependencies } from './channel-groups.js'
 import type { ResolvedChannel } from './channels.js'
 import { UNSUBSCRIBE_INSUFFICIENT_STATE } from './codes.js'
 import { type CoreMetrics, count } from './core-metrics.js'
-import { DeltaChain, type DeltaPatches } from './delta.js'
-import type { Broker, JoinOrLeave, Position, Publication } from './engine-interfaces.js'
-import { Group } from './group.js'
+import type { Broker, History, JoinOrLeave, Position, Publication } from './engine-interfaces.js'
 import type { Conflator } from './keyed-list.js'
 import type { ChannelOptions } from './options.js'
+import type { Rate } from './rate-class.js'
+import { ChannelSnapshot, filteredSnapshot, type PositionedSnapshot, type ReadHistory } from './snapshot.js'
 import type { Subscription } from './subscription.js'
-import { passes, tagsOf } from './tag-filter.js'
+import { passes, type TagFilter } from './tag-filter.js'
 import type { Framing } from './transport.js'
 
 const UNKNOWN = -1
-
-/** Collects groups with unsent frames until the end of the turn. */
-export interface FlushQueue {
-  add(group: Group): void
-  /** Sends everything now. Called before the members of a group change, so that queued frames reach the right members. */
-  flush(): void
-}
 
 /** State at the start of a position check, taken before the stream is read. */
 export interface PositionCheck {
@@ -28,6 +21,11 @@ export interface PositionCheck {
 
 /** Receives the publications of a channel without being a subscriber. */
 export type ChannelObserver = (publication: Publication) => void
+
+export interface ChannelDependencies extends GroupsDependencies {
+  /** A delivery failed for an unexpected reason; it is unknown which subscribers received it. */
+  deliveryFailed(channel: Channel, error: unknown): void
+}
 
 /** An open channel of this node: its subscriptions, and how far its stream was delivered. */
 export class Channel {
@@ -40,13 +38,12 @@ export class Channel {
   silentSince = 0
   /** Time of the last position check. */
   checkedAt = 0
-  readonly #flushQueue: FlushQueue
   readonly #metrics: CoreMetrics
+  readonly #monotonicMs: () => number
   #conflator: Conflator | null
-  readonly #groups: Group[] = []
-  /** Groups with a tag filter, by framing and filter. */
-  readonly #filteredGroups = new Map<string, Group>()
-  readonly #delta: DeltaChain
+  /** Null if the namespace has no snapshots. */
+  #snapshot: ChannelSnapshot | null
+  readonly #groups: ChannelGroups
   /** Subscriptions whose clients have not received their starting position yet. */
   #pending: Subscription[] = []
   /** Subscriptions whose starting position includes publications that were not delivered to this node yet. */
@@ -68,29 +65,44 @@ export class Channel {
   constructor(
     name: string,
     { namespace, options }: ResolvedChannel,
-    flushQueue: FlushQueue,
-    metrics: CoreMetrics,
-    patches: DeltaPatches,
+    dependencies: ChannelDependencies,
     conflator: Conflator | null
   ) {
     this.name = name
     this.namespace = namespace
     this.options = options
-    this.#flushQueue = flushQueue
-    this.#metrics = metrics
-    this.#delta = new DeltaChain(name, patches)
+    this.#metrics = dependencies.metrics
+    this.#monotonicMs = dependencies.monotonicMs
     this.#conflator = conflator
+    this.#groups = new ChannelGroups(name, namespace, conflator, dependencies, (error) =>
+      dependencies.deliveryFailed(this, error)
+    )
+    this.#snapshot = this.#newSnapshot()
   }
 
   configure(options: ChannelOptions, conflator: Conflator | null): void {
-    const { conflate, entryTime } = this.options
+    const { conflate, entryTime, snapshot } = this.options
     const isConflateSame = options.conflate === conflate && options.entryTime === entryTime
     this.options = options
     if (options.publicationDataFormat === 'binary') this.#endWithoutBinary()
-    if (isConflateSame) return
-    this.#flushQueue.flush()
-    this.#conflator = conflator
-    for (const group of this.#allGroups()) group.replaceBacklogs(this.#newBacklogs())
+    if (!isConflateSame) this.#conflator = conflator
+    if (!isConflateSame || options.snapshot !== snapshot) this.#snapshot = this.#newSnapshot()
+    if (!isConflateSame) this.#groups.configure(conflator)
+  }
+
+  #newSnapshot(): ChannelSnapshot | null {
+    return this.options.snapshot && this.#conflator !== null
+      ? new ChannelSnapshot(this.#conflator, this.#monotonicMs)
+      : null
+  }
+
+  /** The newest entry of every key in the history, and its position; null if the namespace has no snapshots. */
+  readSnapshot(history: History, filter: TagFilter | null): Promise<PositionedSnapshot> | null {
+    if (this.#snapshot === null || this.#conflator === null) return null
+    const read: ReadHistory = (since) => history.read(this.name, { since, limit: -1, reverse: false }, this.options)
+    return filter === null
+      ? this.#snapshot.read(read, () => this.#delivered)
+      : filteredSnapshot(this.#conflator, filter, read, this.#monotonicMs)
   }
 
   /** Clients that cannot receive binary data resubscribe, and are refused. */
@@ -100,14 +112,6 @@ export class Channel {
       if (!outbox.transport.framing.codec.allowsBinary)
         subscriber.closeOnError(() => subscriber.endSubscription(subscription, UNSUBSCRIBE_INSUFFICIENT_STATE))
     }
-  }
-
-  #allGroups(): Group[] {
-    return [...this.#groups, ...this.#filteredGroups.values()]
-  }
-
-  #newBacklogs(): GroupBacklogs | null {
-    return this.#conflator === null ? null : new GroupBacklogs(this.#conflator)
   }
 
   /** Epoch of the delivered stream; '' before the first delivery. */
@@ -122,8 +126,17 @@ export class Channel {
     return { epoch: this.#epoch, offset }
   }
 
+  get #delivered(): Position | null {
+    return this.#offset === UNKNOWN ? null : { epoch: this.#epoch, offset: this.#offset }
+  }
+
   get size(): number {
     return this.#size
+  }
+
+  /** Number of subscriptions with a limited rate, by rate. */
+  get limited(): ReadonlyMap<Rate, number> {
+    return this.#groups.limited
   }
 
   get isUnused(): boolean {
@@ -167,8 +180,11 @@ export class Channel {
     return position.epoch === this.#epoch && position.offset < this.#offset
   }
 
-  /** Starts live delivery to a pending subscription whose client is at the given position. */
-  goLive(subscription: Subscription, position: Position): void {
+  /**
+   * Starts live delivery to a pending subscription whose client is at the given position. `missed` are publications up to this
+   * position that a client with a limited rate has not received yet.
+   */
+  goLive(subscription: Subscription, position: Position, missed: readonly Publication[] = []): void {
     this.#pending = this.#pending.filter((each) => each !== subscription)
     subscription.buffered = null
     if (subscription.isPositioned) {
@@ -181,24 +197,20 @@ export class Channel {
         return
       }
     }
-    this.#joinGroup(subscription)
+    this.#groups.add(subscription, missed, this.#epoch)
   }
 
   /** Whether a client that has the publication at this offset can receive the next one as a delta. */
   canPatchFrom(offset: number): boolean {
-    return this.#delta.canPatchFrom(offset)
+    return this.#groups.canPatchFrom(offset)
   }
 
   remove(subscription: Subscription): void {
     this.#size--
     if (subscription.isPositioned) this.#positioned--
-    if (subscription.group !== null) {
-      this.#flushQueue.flush()
-      const { group } = subscription
-      group.remove(subscription)
-      const key = filterKey(subscription)
-      if (key !== null && group.subscriptions.length === 0) this.#filteredGroups.delete(key)
-    } else {
+    if (this.#size === 0) this.#snapshot?.clear()
+    if (subscription.group !== null) this.#groups.remove(subscription)
+    else {
       this.#pending = this.#pending.filter((each) => each !== subscription)
       this.#ahead = this.#ahead.filter((each) => each !== subscription)
     }
@@ -213,33 +225,15 @@ export class Channel {
     return newest
   }
 
-  /** Encodes the publication once per group; the frames are sent at the end of the turn. */
   deliver(publication: Publication, epoch: string): void {
     if (publication.offset > 0 && !this.#advanceTo(publication.offset, epoch)) return
+    this.#snapshot?.deliver(publication, epoch, this.options.historySize)
     if (this.#observers !== null) for (const observer of this.#observers) observer(publication)
     for (const { buffered } of this.#pending) buffered?.push(publication)
-    this.#advanceDelta(publication)
-    for (const group of this.#groups) {
-      if (group.subscriptions.length > 0 && group.enqueue(publication, epoch)) this.#flushQueue.add(group)
-    }
-    if (this.#filteredGroups.size > 0) this.#deliverFiltered(publication, epoch)
+    this.#groups.deliver(publication, epoch)
     if (this.#ahead.length === 0) return
     if (publication.offset === 0) this.#sendToAhead(publication)
     else this.#joinAheadUpTo(publication.offset)
-  }
-
-  /** Clients choose their filters, so there may be many groups. They share one frame per framing. */
-  #deliverFiltered(publication: Publication, epoch: string): void {
-    const tags = tagsOf(publication)
-    const frames = new Map<Framing, Buffer>()
-    for (const group of this.#filteredGroups.values()) {
-      const { filter, framing, subscriptions } = group
-      if (filter?.matches(tags)) {
-        const frame = frames.get(framing) ?? group.fullFrame(publication)
-        frames.set(framing, frame)
-        if (group.enqueue(publication, epoch, frame)) this.#flushQueue.add(group)
-      } else this.#metrics.filteredOut(this.namespace, subscriptions.length)
-    }
   }
 
   pushJoinOrLeave(kind: JoinOrLeave, info: string): void {
@@ -255,7 +249,7 @@ export class Channel {
   }
 
   subscriptions(): Subscription[] {
-    return [...this.#allGroups().flatMap((group) => group.subscriptions), ...this.#pending, ...this.#ahead]
+    return [...this.#groups.all.flatMap((group) => group.subscriptions), ...this.#pending, ...this.#ahead]
   }
 
   /** Whether a check can find a loss that matters to a client. */
@@ -306,6 +300,7 @@ export class Channel {
       return
     }
     this.#suspectOffset = UNKNOWN
+    this.#snapshot?.clear()
     this.#offset = end.offset
     this.#epoch = end.epoch
     this.endPositioned()
@@ -335,7 +330,7 @@ export class Channel {
     const reached = this.#ahead.filter(({ aheadOffset }) => aheadOffset <= offset)
     if (reached.length === 0) return
     this.#ahead = this.#ahead.filter(({ aheadOffset }) => aheadOffset > offset)
-    for (const subscription of reached) this.#joinGroup(subscription)
+    for (const subscription of reached) this.#groups.add(subscription, [], this.#epoch)
   }
 
   /** A publication without an offset is not part of the stream, so subscriptions that are ahead receive it too. */
@@ -343,50 +338,11 @@ export class Channel {
     for (const subscription of this.#ahead) {
       const { outbox, takesDelta, filter } = subscription
       if (!passes(filter, publication)) continue
-      const frame = this.#groupOf(subscription).fullFrame(publication)
+      const frame = this.#groups.fullFrame(subscription, publication)
       count(this.#metrics.sent(outbox.transport.name, 'push_publication', this.namespace), frame.length)
       outbox.send(frame)
       // The client would apply the next delta to this publication, which is not its base.
       if (takesDelta) subscription.needsFull = true
     }
   }
-
-  #joinGroup(subscription: Subscription): void {
-    this.#flushQueue.flush()
-    this.#groupOf(subscription).add(subscription)
-  }
-
-  #advanceDelta(publication: Publication): void {
-    if (this.#groups.some((group) => group.takesDelta && group.subscriptions.length > 0))
-      this.#delta.advance(publication, this.#epoch)
-    else this.#delta.reset()
-  }
-
-  #groupOf(subscription: Subscription): Group {
-    const { takesDelta, filter, outbox } = subscription
-    const { framing, name: transport } = outbox.transport
-    const key = filterKey(subscription)
-    const existing =
-      key === null
-        ? this.#groups.find((group) => group.framing === framing && group.takesDelta === takesDelta)
-        : this.#filteredGroups.get(key)
-    if (existing !== undefined) return existing
-    const group = new Group({
-      framing,
-      takesDelta,
-      filter,
-      channel: this.name,
-      delta: this.#delta,
-      backlogs: this.#newBacklogs(),
-      sent: this.#metrics.sent(transport, 'push_publication', this.namespace),
-      conflated: (publications) => this.#metrics.conflated(this.namespace, publications)
-    })
-    if (key === null) this.#groups.push(group)
-    else this.#filteredGroups.set(key, group)
-    return group
-  }
 }
-
-/** Null without a filter. */
-const filterKey = ({ filter, outbox: { transport } }: Subscription): string | null =>
-  filter === null ? null : `${transport.framing.name} ${filter.text}`

@@ -157,22 +157,28 @@ export class Client implements Subscriber, OutboxOwner {
     this.holdReplies()
   }
 
-  reply<M extends RepliedMethod>(id: number, method: M, result: Replies[M]): void {
-    this.#sendReply(this.codec.reply(id, method, result))
+  /** An exempt reply may be larger than `queue_max_size`. */
+  reply<M extends RepliedMethod>(id: number, method: M, result: Replies[M], isExempt = false): void {
+    this.#sendReply(this.codec.reply(id, method, result), isExempt)
   }
 
   replyError(id: number, error: ReplyError): void {
     this.#sendReply(this.codec.errorReply(id, error))
   }
 
-  #sendReply(reply: Encoded): void {
+  #sendReply(reply: Encoded, isExempt = false): void {
     const bytes = payloadBytes(reply)
     if (this.replyTraffic !== null) count(this.replyTraffic, bytes)
     if (this.#heldReplies === null) {
-      this.#write(reply)
+      this.#write(reply, isExempt)
       return
     }
-    if (this.#heldBytes + bytes > Math.min(JOINED_REPLIES_BYTES, this.outbox.maxBytes)) this.flushReplies()
+    const maxBytes = Math.min(JOINED_REPLIES_BYTES, this.outbox.maxBytes)
+    if (this.#heldBytes + bytes > maxBytes) this.flushReplies()
+    if (isExempt && bytes > maxBytes) {
+      this.#write(reply, isExempt)
+      return
+    }
     this.#heldReplies.push(reply)
     this.#heldBytes += bytes
   }
@@ -216,12 +222,12 @@ export class Client implements Subscriber, OutboxOwner {
   }
 
   /** Sends a push after the held replies: a client must not receive a push for a channel before its subscribe reply. */
-  push(push: Push, namespace: string): void {
+  push(push: Push, namespace: string, isExempt = false): void {
     const message = this.codec.push(push)
     const frameType: FrameType = push.kind === 'pub' ? 'push_publication' : `push_${push.kind}`
     count(this.context.metrics.sent(this.transport.name, frameType, namespace), payloadBytes(message))
     this.flushReplies()
-    this.#write(message)
+    this.#write(message, isExempt)
   }
 
   /** Sends everything that is still queued in this turn, for this client and for the subscribers of all channels. */
@@ -341,8 +347,10 @@ export class Client implements Subscriber, OutboxOwner {
     }
   }
 
-  #write(message: Encoded): void {
-    this.outbox.send(this.transport.framing.frame(message))
+  #write(message: Encoded, isExempt = false): void {
+    const frame = this.transport.framing.frame(message)
+    if (isExempt) this.outbox.sendExempt(frame)
+    else this.outbox.send(frame)
   }
 }
 

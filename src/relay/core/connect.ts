@@ -55,7 +55,8 @@ export const connect = async (client: Client, request: unknown, id: number): Pro
   const results = await subscribeAll(client, channels, parsed)
   if (results instanceof Disconnect || results instanceof ReplyError) return results
   if (client.isClosed) return null
-  client.reply(id, 'connect', connectReply(client, results))
+  const hasSnapshot = [...results.values()].some((result) => result.hasSnapshot)
+  client.reply(id, 'connect', connectReply(client, results), hasSnapshot)
   client.goLive()
   for (const each of results.values()) each.activate()
   context.metrics.clientConnected(client.transport.name, client.name, client.version)
@@ -134,6 +135,7 @@ const subscribeAll = async (
       joinLeave: false,
       delta: false,
       filter: null,
+      rate: null,
       failsUnrecovered: false,
       replySpace
     })

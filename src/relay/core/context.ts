@@ -57,6 +57,8 @@ export interface RelayDependencies extends Clocks {
   readonly delayPushAfterReply: (task: () => void) => void
   /** Runs the task at the end of the current turn of the event loop. */
   readonly atEndOfTurn: (task: () => void) => void
+  /** Runs the task after this time. Returns a function that cancels it. */
+  readonly setTimer: (task: () => void, ms: number) => () => void
   readonly processStats: () => ProcessStats
   readonly log: Log
   readonly metrics: CoreMetrics

@@ -41,8 +41,9 @@ export interface CoreMetrics {
   clientClosed(transport: string, name: string, version: string): void
   /** The relay closed a connection. */
   disconnected(transport: string, code: number): void
-  subscribed(namespace: string, clientName: string): void
-  unsubscribed(namespace: string, clientName: string): void
+  /** `rate` is the limit of deliveries per second; null for none. */
+  subscribed(namespace: string, clientName: string, rate: number | null): void
+  unsubscribed(namespace: string, clientName: string, rate: number | null): void
   /** The relay ended a subscription. */
   serverUnsubscribed(namespace: string, code: number): void
   command(method: Method | 'pong', namespace: string, bytes: number, transport: string): void

@@ -104,9 +104,15 @@ export interface HistoryPage extends Position {
   readonly publications: readonly Publication[]
 }
 
+/** A page of the history of a channel, as an engine returns it. */
+export interface RetainedPage extends HistoryPage {
+  /** Offset of the oldest publication in the history, whether the page contains it or not; `offset + 1` if there is none. */
+  readonly oldest: number
+}
+
 /** Recent publications. Reading a channel assigns an epoch to it, so that the first subscriber has a position. */
 export interface History {
-  read(channel: string, range: HistoryRange, options: HistoryOptions): Promise<HistoryPage>
+  read(channel: string, range: HistoryRange, options: HistoryOptions): Promise<RetainedPage>
   remove(channel: string): Promise<void>
 }
 

@@ -36,7 +36,8 @@ export interface GroupOptions {
   readonly filter: TagFilter | null
   /** Name of the channel. */
   readonly channel: string
-  readonly delta: DeltaChain
+  /** Null if publications are always sent in full. */
+  readonly delta: DeltaChain | null
   /** Null if the namespace does not conflate: slow subscribers then get everything, or are closed. */
   readonly backlogs: GroupBacklogs | null
   readonly sent: Traffic
@@ -117,7 +118,7 @@ export class Group {
    * flush.
    */
   enqueue(publication: Publication, epoch: string, encoded: Buffer | null = null): boolean {
-    const patch = this.takesDelta ? this.#options.delta.patch : null
+    const patch = this.takesDelta ? (this.#options.delta?.patch ?? null) : null
     // Publications without history have no epoch.
     if (epoch !== '') this.#epoch = epoch
     this.#frames.push(encoded ?? this.#frame(publication, patch ?? publication.data, patch !== null))

@@ -1,4 +1,5 @@
-import { Channel, type ChannelObserver, type FlushQueue } from './channel.js'
+import { Channel, type ChannelDependencies, type ChannelObserver } from './channel.js'
+import type { FlushQueue } from './channel-groups.js'
 import type { ResolvedChannel } from './channels.js'
 import type { RelayDependencies } from './context.js'
 import type { DeltaPatches } from './delta.js'
@@ -9,7 +10,7 @@ import type { ChannelOptions } from './options.js'
 
 type HubDependencies = Pick<
   RelayDependencies,
-  'atEndOfTurn' | 'monotonicMs' | 'nowMs' | 'metrics' | 'log' | 'conflator' | 'traceDelivery'
+  'atEndOfTurn' | 'setTimer' | 'monotonicMs' | 'nowMs' | 'metrics' | 'log' | 'conflator' | 'traceDelivery'
 >
 
 /** How often the age of a publication is measured in each namespace. */
@@ -26,7 +27,7 @@ interface PendingPublication {
 export class Hub implements Delivery, FlushQueue {
   readonly #channels = new Map<string, Channel>()
   readonly #dependencies: HubDependencies
-  readonly #patches: DeltaPatches
+  readonly #channelDependencies: ChannelDependencies
   /** Positioned subscribers of a channel resubscribe if a publication took longer to arrive; 0 for no limit. */
   maxLagMs = 0
   #openedCount = 0
@@ -42,7 +43,15 @@ export class Hub implements Delivery, FlushQueue {
 
   constructor(dependencies: HubDependencies, patches: DeltaPatches) {
     this.#dependencies = dependencies
-    this.#patches = patches
+    const { metrics, monotonicMs, setTimer } = dependencies
+    this.#channelDependencies = {
+      flushQueue: this,
+      metrics,
+      patches,
+      monotonicMs,
+      setTimer,
+      deliveryFailed: (channel, error) => this.#failDelivery(channel, error)
+    }
   }
 
   get channels(): ReadonlyMap<string, Channel> {
@@ -57,10 +66,9 @@ export class Hub implements Delivery, FlushQueue {
   open(name: string, resolved: ResolvedChannel): Channel {
     const existing = this.#channels.get(name)
     if (existing !== undefined) return existing
-    const { metrics, monotonicMs } = this.#dependencies
-    const channel = new Channel(name, resolved, this, metrics, this.#patches, this.#conflatorOf(resolved.options))
+    const channel = new Channel(name, resolved, this.#channelDependencies, this.#conflatorOf(resolved.options))
     channel.sequence = ++this.#openedCount
-    channel.silentSince = monotonicMs()
+    channel.silentSince = this.#dependencies.monotonicMs()
     this.#channels.set(name, channel)
     return channel
   }

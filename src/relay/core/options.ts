@@ -53,6 +53,10 @@ export interface ChannelOptions {
   readonly conflate: string | null
   /** Path from such an entry to its time: an entry never replaces a newer one. Null: the later publication wins. */
   readonly entryTime: string | null
+  /** Subscribers receive the history merged by key; requires `conflate` and history. */
+  readonly snapshot: boolean
+  /** Subscribers may limit their deliveries per second; requires `conflate`. */
+  readonly allowMaxRate: boolean
   /** Name of the schema that publications must match. */
   readonly schema: string | null
 }

@@ -32,6 +32,8 @@ export class Outbox {
   readonly #owner: OutboxOwner
   #queue: Buffer[] | null = null
   #queuedBytes = 0
+  /** Unsent bytes that the limit does not apply to. */
+  #exemptBytes = 0
   #drainCount = 0
   #isClosed = false
 
@@ -51,6 +53,14 @@ export class Outbox {
     const stream = this.#stream
     stream.write(bytes)
     if (stream.writableLength > 0) this.#fallBehind()
+  }
+
+  /** Sends a frame that may be larger than the limit: it does not count while it waits. */
+  sendExempt(bytes: Buffer): void {
+    if (this.isBehind) this.#exemptBytes += bytes.length
+    this.send(bytes)
+    // The network did not accept all of it.
+    if (this.isBehind && this.#exemptBytes === 0) this.#exemptBytes = bytes.length
   }
 
   get unsentBytes(): number {
@@ -88,7 +98,7 @@ export class Outbox {
   }
 
   #enqueue(bytes: Buffer): void {
-    if (this.unsentBytes + bytes.length > this.maxBytes) {
+    if (this.unsentBytes + bytes.length > this.maxBytes + this.#exemptBytes) {
       this.overflow()
       return
     }
@@ -121,6 +131,7 @@ export class Outbox {
       return
     }
     this.isBehind = false
+    this.#exemptBytes = 0
     if (!this.#isClosed) this.#owner.caughtUp()
   }
 

@@ -80,6 +80,8 @@ export interface SubscribeCommand {
   readonly delta: boolean
   /** The tag filter, not validated yet; null for none. */
   readonly filter: unknown
+  /** Free-form data of the client: a JSON value, or bytes from a protobuf client; undefined for none. */
+  readonly data: unknown
   readonly type: number
   /** If the position cannot be recovered, subscribing fails instead of starting at the end of the stream. */
   readonly failsUnrecovered: boolean
@@ -94,7 +96,8 @@ export const parseSubscribe = (request: unknown): SubscribeCommand | null => {
 
 const subscribeFields = (request: unknown): SubscribeCommand | null => {
   if (!isObject(request)) return null
-  const { channel, token, recover, epoch, offset, positioned, recoverable, join_leave, delta, tf, flag, type } = request
+  const { channel, token, recover, epoch, offset, positioned, recoverable, join_leave, delta, tf, flag, type, data } =
+    request
   if (!isOptionalString(channel) || !isOptionalString(token) || !isOptionalString(epoch) || !isOptionalString(delta))
     return null
   if (
@@ -115,6 +118,7 @@ const subscribeFields = (request: unknown): SubscribeCommand | null => {
     joinLeave: join_leave ?? false,
     delta: delta === 'fossil',
     filter: tf ?? null,
+    data,
     type: type ?? 0,
     failsUnrecovered: ((flag ?? 0) & FLAG_FAIL_UNRECOVERED) !== 0
   }

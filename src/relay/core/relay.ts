@@ -63,6 +63,8 @@ export interface OpenChannel {
   readonly size: number
   /** Monotonic time of the last delivery, or of the opening before the first. */
   readonly silentSince: number
+  /** Number of subscriptions with a limited rate, by deliveries per second. */
+  readonly limited: ReadonlyMap<number, number>
 }
 
 /** The engine's view of a channel, for operators. */

@@ -1,3 +1,4 @@
+import { isObject } from '../../shared/is-object.js'
 import { addSubscription, ReplySpace } from './add-subscription.js'
 import { channelNameError, isTooLong, maySubscribe, type ResolvedChannel, resolveChannel } from './channels.js'
 import type { Client } from './client.js'
@@ -19,6 +20,7 @@ import {
 } from './codes.js'
 import { type Outcome, tokenRejection } from './connect.js'
 import { channelOf, parseRefresh, parseSubscribe, type SubscribeCommand } from './protocol.js'
+import { type Rate, rateFor } from './rate-class.js'
 import { parseTagFilter, type TagFilter } from './tag-filter.js'
 import { NO_OVERRIDE, type SubscriptionClaims, subscriptionClaims } from './tokens.js'
 
@@ -34,6 +36,8 @@ export const subscribe = async (client: Client, request: unknown, id: number): P
   if (resolved instanceof ReplyError) return resolved
   const filter = checkFilter(parsed, resolved)
   if (filter instanceof ReplyError) return filter
+  const rate = checkRate(parsed, resolved)
+  if (rate instanceof ReplyError) return rate
   const claims = parsed.token === '' ? null : await checkSubscriptionToken(client, channel, parsed.token)
   if (claims instanceof Disconnect || claims instanceof ReplyError) return claims
   if (client.isClosed) return null
@@ -48,7 +52,7 @@ export const subscribe = async (client: Client, request: unknown, id: number): P
     hasToken: claims !== null,
     expiresAt: claims === null ? 0 : claims.expiresAt * 1000,
     info: claims === null ? null : claims.info,
-    data: claims === null ? null : claims.data,
+    data: replyData(claims === null ? null : claims.data, rate),
     override: claims === null ? NO_OVERRIDE : claims.override,
     recover: parsed.recover,
     positioned: parsed.positioned,
@@ -56,12 +60,13 @@ export const subscribe = async (client: Client, request: unknown, id: number): P
     joinLeave: parsed.joinLeave,
     delta: parsed.delta,
     filter,
+    rate,
     failsUnrecovered: parsed.failsUnrecovered,
     replySpace: new ReplySpace(client)
   })
   if (!('activate' in outcome)) return outcome
   if (client.isClosed) return null
-  client.reply(id, 'subscribe', outcome.reply)
+  client.reply(id, 'subscribe', outcome.reply, outcome.hasSnapshot)
   outcome.activate()
   return null
 }
@@ -87,6 +92,30 @@ const checkFilter = (
   { options }: ResolvedChannel
 ): TagFilter | null | ReplyError =>
   filter === null ? null : ((options.allowTagsFilter && !delta ? parseTagFilter(filter) : null) ?? ERROR_BAD_REQUEST)
+
+/** The rate of a client that limits it with `data: {"max_rate": n}`; null for none. Error 107 for a value that is not a rate. */
+const checkRate = ({ data }: SubscribeCommand, { options }: ResolvedChannel): Rate | null | ReplyError => {
+  if (!options.allowMaxRate || data === undefined) return null
+  const value = Buffer.isBuffer(data) ? jsonIn(data) : data
+  if (!isObject(value) || value.max_rate === undefined) return null
+  return typeof value.max_rate === 'number' && value.max_rate > 0 ? rateFor(value.max_rate) : ERROR_BAD_REQUEST
+}
+
+/** Undefined for bytes that are not JSON: clients may send any data. */
+const jsonIn = (bytes: Buffer): unknown => {
+  try {
+    return JSON.parse(bytes.toString())
+  } catch {
+    return undefined
+  }
+}
+
+/** The data of the token, with the rate of the client. Data that is not an object has no place for a rate and stays as it is. */
+const replyData = (data: string | null, rate: Rate | null): string | null => {
+  if (rate === null) return data
+  const value: unknown = data === null ? {} : JSON.parse(data)
+  return isObject(value) ? JSON.stringify({ ...value, max_rate: rate }) : data
+}
 
 const maySubscribeWithoutToken = ({ context, user }: Client, channel: string, resolved: ResolvedChannel): boolean => {
   const { clientOptions, channelRules } = context

@@ -7,6 +7,7 @@ import { type RelayContext, runInBackground } from './context.js'
 import type { Publication } from './engine-interfaces.js'
 import type { Group } from './group.js'
 import type { Outbox } from './outbox.js'
+import type { Rate } from './rate-class.js'
 import type { TagFilter } from './tag-filter.js'
 
 /** The client of a subscription, as channels see it. */
@@ -36,6 +37,8 @@ export class Subscription {
   takesDelta = false
   /** Only publications with matching tags are sent; null for all. */
   filter: TagFilter | null = null
+  /** Deliveries per second; null for all. */
+  rate: Rate | null = null
   /** Made with a subscription token, which can be refreshed. */
   hasToken = false
   /** `chan_info` as JSON text. */
@@ -74,7 +77,7 @@ export const removeSubscription = (client: Client, subscription: Subscription): 
   const { context } = client
   const { channel } = subscription
   channel.remove(subscription)
-  if (subscription.isConfirmed) context.metrics.unsubscribed(channel.namespace, client.name)
+  if (subscription.isConfirmed) context.metrics.unsubscribed(channel.namespace, client.name, subscription.rate)
   removeIfUnused(context, channel)
   if (subscription.isInPresence) {
     context.metrics.engineAction('remove_presence', channel.namespace)

@@ -247,6 +247,7 @@ const subscribeLocal = async (
         joinLeave: false,
         delta: false,
         filter: null,
+        rate: null,
         failsUnrecovered: false,
         replySpace: new ReplySpace(client)
       })
@@ -264,7 +265,7 @@ const subscribeLocal = async (
         value.undo()
         return
       }
-      client.push({ kind: 'subscribe', channel, subscribe: value.reply }, resolved.namespace)
+      client.push({ kind: 'subscribe', channel, subscribe: value.reply }, resolved.namespace, value.hasSnapshot)
       value.activate()
     })
   }

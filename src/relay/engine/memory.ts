@@ -4,7 +4,6 @@ import {
   type Broker,
   type Delivery,
   type History,
-  type HistoryPage,
   type HistoryRange,
   type JoinOrLeave,
   type NewPublication,
@@ -12,7 +11,8 @@ import {
   type Position,
   type Presence,
   type Publication,
-  type Published
+  type Published,
+  type RetainedPage
 } from '../core/engine-interfaces.js'
 import type { HistoryOptions } from '../core/options.js'
 import type {
@@ -35,8 +35,8 @@ const UNUSED_POSITION_TTL_MS = 10 * 60 * 1000
 class ChannelStream {
   #position: Position
   #publications: Publication[] = []
-  /** When the publications expire; each new one extends it. */
-  #expiresAt = 0
+  /** When each of the publications expires. */
+  #expiries: number[] = []
   /** When the position itself expires. */
   #positionExpiresAt = Number.POSITIVE_INFINITY
   #positionTtlMs = 0
@@ -59,8 +59,8 @@ class ChannelStream {
     this.expire(nowMs)
     this.#position = { epoch: this.#position.epoch, offset: publication.offset }
     this.#publications.push(publication)
-    while (this.#publications.length > historySize) this.#publications.shift()
-    this.#expiresAt = nowMs + historyTtlMs
+    this.#expiries.push(nowMs + historyTtlMs)
+    while (this.#publications.length > historySize) this.#removeOldest()
     this.setPositionTtl(historyMetaTtlMs, nowMs)
   }
 
@@ -76,8 +76,18 @@ class ChannelStream {
     return limit < 0 ? [...selected] : selected.slice(0, limit)
   }
 
+  get oldestOffset(): number {
+    return this.#publications[0]?.offset ?? this.#position.offset + 1
+  }
+
   clear(): void {
     this.#publications = []
+    this.#expiries = []
+  }
+
+  #removeOldest(): void {
+    this.#publications.shift()
+    this.#expiries.shift()
   }
 
   isOutdated(version: number, versionEpoch: string): boolean {
@@ -106,7 +116,9 @@ class ChannelStream {
   }
 
   expire(nowMs: number): void {
-    if (this.#publications.length > 0 && nowMs >= this.#expiresAt) this.clear()
+    const newest = this.#expiries[this.#expiries.length - 1]
+    if (newest !== undefined && nowMs >= newest) this.clear()
+    while (nowMs >= (this.#expiries[0] ?? Number.POSITIVE_INFINITY)) this.#removeOldest()
   }
 }
 
@@ -216,12 +228,13 @@ export class MemoryEngine implements Broker, History {
     this.#delivery?.joinOrLeave(channel, kind, info)
   }
 
-  async read(channel: string, range: HistoryRange, options: HistoryOptions): Promise<HistoryPage> {
+  async read(channel: string, range: HistoryRange, options: HistoryOptions): Promise<RetainedPage> {
     const nowMs = this.#clocks.monotonicMs()
     const stream = this.#stream(channel, nowMs)
     stream.setPositionTtl(options.historyMetaTtlMs, nowMs)
     const { epoch, offset } = stream.position
-    return { epoch, offset, publications: stream.read(range, nowMs) }
+    const publications = stream.read(range, nowMs)
+    return { epoch, offset, publications, oldest: stream.oldestOffset }
   }
 
   /** Deletes the publications. The position stays, so that offsets continue. */

@@ -97,6 +97,13 @@ export const defineMetrics = (registry: Registry) => ({
     'Current subscriptions.',
     ['client_name', 'channel_namespace']
   ),
+  subscriptionsByRate: new Values(
+    registry,
+    'gauge',
+    'gatehouse_subscriptions_by_rate',
+    'Current subscriptions by their limit of deliveries per second; full: no limit.',
+    ['rate']
+  ),
   commandDurations: new Durations(
     registry,
     'centrifugo_client_command_duration_seconds_histogram',

@@ -2,6 +2,7 @@ import { AggregatorRegistry, Gauge, Registry } from 'prom-client'
 import { collectProcessMetrics } from '../../shared/process-metrics.js'
 import type { RelayConfig } from '../config/config.js'
 import type { Action, CoreMetrics, Traffic as FrameTraffic, MessageType } from '../core/core-metrics.js'
+import { RATES } from '../core/rate-class.js'
 import type { RelayStats } from '../core/relay.js'
 import type { RejectionKind } from '../transport/rejections.js'
 import { defineMetrics } from './definitions.js'
@@ -31,6 +32,8 @@ export interface Totals {
 const CLIENT_NAMES: ReadonlySet<string> = new Set(['js', 'go', 'dart', 'swift', 'java', 'python', 'csharp', 'flutter'])
 const clientName = (name: string): string => (name === '' ? 'unnamed' : CLIENT_NAMES.has(name) ? name : 'unregistered')
 const clientVersion = (version: string): string => (version === '' ? 'unversioned' : 'unregistered')
+
+const rateLabel = (rate: number | null): string => (rate === null ? 'full' : String(rate))
 
 /** All transports start with HTTP/1.1. */
 const ACCEPT_PROTOCOL = 'h1'
@@ -72,6 +75,7 @@ export class RelayMetrics implements CoreMetrics {
   constructor(sources: RelayMetricSources) {
     this.#readAtScrape(sources)
     // Exported from the start: `increase` misses the first value of a new series.
+    for (const rate of [null, ...RATES]) this.#metrics.subscriptionsByRate.of(rateLabel(rate))
     for (const reason of REFUSED_REASONS) this.#metrics.refused.of(reason)
     for (const [kind, reasons] of Object.entries(REJECTIONS))
       for (const reason of reasons) this.#metrics.rejections.of(kind, reason)
@@ -104,13 +108,15 @@ export class RelayMetrics implements CoreMetrics {
     if (code === SLOW_CODE) this.#metrics.slow.inc()
   }
 
-  subscribed(namespace: string, name: string): void {
+  subscribed(namespace: string, name: string, rate: number | null): void {
+    this.#metrics.subscriptionsByRate.of(rateLabel(rate)).value += 1
     this.#metrics.subscriptionsAccepted.of(clientName(name), namespace).value += 1
     this.#metrics.subscriptionsInflight.of(clientName(name), namespace).value += 1
     this.#metrics.actions.of('add_subscription', namespace).value += 1
   }
 
-  unsubscribed(namespace: string, name: string): void {
+  unsubscribed(namespace: string, name: string, rate: number | null): void {
+    this.#metrics.subscriptionsByRate.of(rateLabel(rate)).value -= 1
     this.#metrics.subscriptionsInflight.of(clientName(name), namespace).value -= 1
     this.#metrics.actions.of('remove_subscription', namespace).value += 1
   }

@@ -32,6 +32,7 @@ export const descriptor = {
         recover: { type: 'bool', id: 3 },
         epoch: { type: 'string', id: 6 },
         offset: { type: 'uint64', id: 7 },
+        data: { type: 'bytes', id: 8 },
         positioned: { type: 'bool', id: 9 },
         recoverable: { type: 'bool', id: 10 },
         join_leave: { type: 'bool', id: 11 },

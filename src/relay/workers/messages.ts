@@ -1,12 +1,12 @@
 import type {
-  HistoryPage,
   HistoryRange,
   JoinOrLeave,
   NewPublication,
   Position,
   Publication,
   Published,
-  PublishTarget
+  PublishTarget,
+  RetainedPage
 } from '../core/engine-interfaces.js'
 import type { HistoryOptions } from '../core/options.js'
 import type { FrameReader, FrameWriter } from './frames.js'
@@ -127,13 +127,15 @@ export const writeList = <T>(
 export const readList = <T>(fields: FrameReader, readEntry: (fields: FrameReader) => T): readonly T[] =>
   Array.from({ length: fields.number() }, () => readEntry(fields))
 
-export const writeHistoryPage = (out: FrameWriter, page: HistoryPage): void => {
+export const writeHistoryPage = (out: FrameWriter, page: RetainedPage): void => {
   writePosition(out, page)
+  out.number(page.oldest)
   writeList(out, page.publications, writePublication)
 }
 
-export const readHistoryPage = (fields: FrameReader): HistoryPage => ({
+export const readHistoryPage = (fields: FrameReader): RetainedPage => ({
   ...readPosition(fields),
+  oldest: fields.number(),
   publications: readList(fields, readPublication)
 })
 

@@ -2,13 +2,13 @@ import type {
   Broker,
   Delivery,
   History,
-  HistoryPage,
   HistoryRange,
   JoinOrLeave,
   NewPublication,
   Presence,
   Published,
-  PublishTarget
+  PublishTarget,
+  RetainedPage
 } from '../core/engine-interfaces.js'
 import type { HistoryOptions } from '../core/options.js'
 import type { IpcChannel } from './ipc.js'
@@ -100,7 +100,7 @@ export class WorkerEngine implements Broker, History {
     this.#primary.send('publishJoinOrLeave', (out) => writeJoinOrLeave(out.text(channel), kind, info))
   }
 
-  read(channel: string, range: HistoryRange, options: HistoryOptions): Promise<HistoryPage> {
+  read(channel: string, range: HistoryRange, options: HistoryOptions): Promise<RetainedPage> {
     return this.#primary.request(
       'readHistory',
       (out) => {

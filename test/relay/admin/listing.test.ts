@@ -2,6 +2,7 @@ import t from 'tap'
 import type { ChannelDetail, ChannelRow, ConnectionRow, Page } from '../../../src/relay/admin/contract.js'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
 import { ADMIN_PASSWORD, operator } from '../../helper/admin.js'
+import { eventually } from '../../helper/eventually.js'
 import { connectedClient } from '../../helper/raw-client.js'
 import { collect, event, officialClient, startRelay } from '../../helper/relay.js'
 
@@ -13,7 +14,8 @@ const FILE = {
     namespaces: [
       { name: 'floor', ...LISTENERS, presence: true, schema: 'PositionBatch' },
       { name: 'global', ...LISTENERS },
-      { name: 'bare', allow_subscribe_for_client: true }
+      { name: 'bare', allow_subscribe_for_client: true },
+      { name: 'limited', allow_subscribe_for_client: true, conflate: 'data[].id', allow_max_rate: true }
     ]
   }
 }
@@ -121,6 +123,22 @@ t.test('channel details', async (t) => {
       [5, 4, 3].map((offset) => `${offset} ${JSON.stringify(BATCH)}`)
     )
     t.ok((shown.lastPublish ?? 0) + 1 >= (shown.publications[0]?.time ?? Number.NaN), 'up to rounding')
+  })
+
+  t.test('channel details contain the number of subscribers by rate', async (t) => {
+    for (const data of [{ max_rate: 0.5 }, { max_rate: 1 }, { max_rate: 1.5 }, {}]) {
+      const client = await connectedClient(t, relay.url, 'ada')
+      await client.request({ id: 2, subscribe: { channel: 'limited:1', data } })
+    }
+
+    await eventually(async () => (await detail('limited:1')).limited.length === 2)
+    t.match(await detail('limited:1'), {
+      subscribers: 4,
+      limited: [
+        { rate: 1, subscribers: 2 },
+        { rate: 0.5, subscribers: 1 }
+      ]
+    })
   })
 
   t.test('channel details have an empty history after history_remove', async (t) => {

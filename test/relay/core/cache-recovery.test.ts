@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { HistoryPage } from '../../../src/relay/core/engine-interfaces.js'
+import type { RetainedPage } from '../../../src/relay/core/engine-interfaces.js'
 import { coreRelay, type Message, publicationAt, withNamespace } from '../../helper/relay-core.js'
 
 const CACHE = {
@@ -105,8 +105,8 @@ t.test('auto_cache_recover', async (t) => {
 
 t.test('publications while the cache is read', async (t) => {
   const subscribed = async (options: Message, request: Message, early: readonly number[]) => {
-    let give = (_page: HistoryPage): void => undefined
-    const page = new Promise<HistoryPage>((resolve) => {
+    let give = (_page: RetainedPage): void => undefined
+    const page = new Promise<RetainedPage>((resolve) => {
       give = resolve
     })
     const { connected, delivery } = coreRelay(withNamespace(options), {
@@ -115,7 +115,7 @@ t.test('publications while the cache is read', async (t) => {
     const client = await connected('42')
     await client.send({ id: 2, subscribe: { channel: 'chat:1', ...request } })
     for (const offset of early) delivery.publication('chat:1', publicationAt(offset), 'e')
-    give({ epoch: 'e', offset: 5, publications: [publicationAt(5)] })
+    give({ epoch: 'e', offset: 5, publications: [publicationAt(5)], oldest: 5 })
     for (let turn = 0; turn < 10; turn++) await Promise.resolve()
     const received = client.received()
     delivery.publication('chat:1', publicationAt(8), 'e')

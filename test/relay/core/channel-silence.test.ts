@@ -5,7 +5,8 @@ const open = (name: string, silentSince: number, size = 1) => ({
   name,
   namespace: name.split(':', 1).join(''),
   size,
-  silentSince
+  silentSince,
+  limited: new Map<number, number>()
 })
 
 t.test('longestSilences returns the longest silence of each namespace', async (t) => {

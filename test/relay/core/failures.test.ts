@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import type { Disconnect } from '../../../src/relay/core/codes.js'
 import { NO_METRICS } from '../../../src/relay/core/core-metrics.js'
-import type { HistoryPage, Publication } from '../../../src/relay/core/engine-interfaces.js'
+import type { Publication, RetainedPage } from '../../../src/relay/core/engine-interfaces.js'
 import { EngineError } from '../../../src/relay/core/engine-interfaces.js'
 import { coreRelay, FakeSink, type Message } from '../../helper/relay-core.js'
 
@@ -191,15 +191,15 @@ t.test('a connection whose transport fails to close is removed completely', asyn
 
 /** A history whose results the test provides one by one. */
 const pendingHistory = () => {
-  const reads: { resolve(page: HistoryPage): void; reject(error: Error): void }[] = []
-  const read = (): Promise<HistoryPage> =>
+  const reads: { resolve(page: RetainedPage): void; reject(error: Error): void }[] = []
+  const read = (): Promise<RetainedPage> =>
     new Promise((resolve, reject) => {
       reads.push({ resolve, reject })
     })
   return { reads, history: { read, remove: async () => undefined } }
 }
 
-const PAGE: HistoryPage = { epoch: 'e', offset: 0, publications: [] }
+const PAGE: RetainedPage = { epoch: 'e', offset: 0, publications: [], oldest: 0 }
 
 t.test('an unknown namespace after a valid channel in a token causes no unhandled rejection', async (t) => {
   const { reads, history } = pendingHistory()
@@ -258,7 +258,9 @@ t.test('subscribing a user by the API', async (t) => {
       const { reads, history } = pendingHistory()
       const { connected, relay } = coreRelay(undefined, { history })
       const clients = [await connected('42'), await connected('42')]
-      const result = relay.surveyHandlers.handle('subscribe', { target, subscription })
+      // A namespace without snapshots, whose first subscribers would share one read.
+      const params = { target, subscription: { ...subscription, channel: 'global:all' } }
+      const result = relay.surveyHandlers.handle('subscribe', params)
       await setImmediate()
       reads[0]?.resolve(PAGE)
       await setImmediate()

@@ -14,7 +14,7 @@ t.test('the position of a channel', async (t) => {
     const relay = coreRelay(
       { client: NO_PINGS, channel: { namespaces: [{ name: 'floor', ...WITH_HISTORY }] } },
       {
-        history: { read: async () => ({ ...top, publications: [] }), remove: async () => undefined }
+        history: { read: async () => ({ ...top, publications: [], oldest: 0 }), remove: async () => undefined }
       }
     )
     const client = await relay.connected('42')
@@ -89,8 +89,10 @@ t.test('the position of a channel', async (t) => {
       history: {
         read: async () =>
           isSlow
-            ? new Promise((resolve) => resolvers.push((offset) => resolve({ epoch: 'e', offset, publications: [] })))
-            : { epoch: 'e', offset: 3, publications: [] },
+            ? new Promise((resolve) =>
+                resolvers.push((offset) => resolve({ epoch: 'e', offset, publications: [], oldest: 0 }))
+              )
+            : { epoch: 'e', offset: 3, publications: [], oldest: 0 },
         remove: async () => undefined
       }
     })
@@ -119,7 +121,7 @@ t.test('the position of a channel', async (t) => {
     const { connected, delivery, advance } = coreRelay(undefined, {
       history: {
         read: async () => {
-          const end = { epoch: 'e', offset: 3, publications: [] }
+          const end = { epoch: 'e', offset: 3, publications: [], oldest: 0 }
           return isSlow ? new Promise((resolve) => resolvers.push(() => resolve(end))) : end
         },
         remove: async () => undefined
@@ -154,7 +156,10 @@ t.test('the position of a channel', async (t) => {
     const later: (() => void)[] = []
     let top = 3
     const { connected, delivery, advance } = coreRelay(undefined, {
-      history: { read: async () => ({ epoch: 'e', offset: top, publications: [] }), remove: async () => undefined },
+      history: {
+        read: async () => ({ epoch: 'e', offset: top, publications: [], oldest: 0 }),
+        remove: async () => undefined
+      },
       delayPushAfterReply: (task) => void later.push(task)
     })
     const [first, second] = [await connected('1'), await connected('2')]
@@ -186,7 +191,7 @@ t.test('the position of a channel', async (t) => {
         read: async () => {
           reads++
           if (isAway) throw new EngineError('away')
-          return { epoch: 'e', offset: 3, publications: [] }
+          return { epoch: 'e', offset: 3, publications: [], oldest: 0 }
         },
         remove: async () => undefined
       }
@@ -209,7 +214,10 @@ t.test('the position of a channel', async (t) => {
 
   t.test('a gap on a server-side subscription closes the connection', async (t) => {
     const relay = coreRelay(undefined, {
-      history: { read: async () => ({ epoch: 'e', offset: 3, publications: [] }), remove: async () => undefined }
+      history: {
+        read: async () => ({ epoch: 'e', offset: 3, publications: [], oldest: 0 }),
+        remove: async () => undefined
+      }
     })
     const client = await relay.connected('42', { channels: ['floor:7'] })
     relay.delivery.publication(
@@ -228,7 +236,12 @@ t.test('the position of a channel', async (t) => {
         client: NO_PINGS,
         channel: { namespaces: [{ name: 'floor', ...WITH_HISTORY, force_recovery: false, allow_positioning: true }] }
       },
-      { history: { read: async () => ({ epoch: 'e', offset, publications: [] }), remove: async () => undefined } }
+      {
+        history: {
+          read: async () => ({ epoch: 'e', offset, publications: [], oldest: 0 }),
+          remove: async () => undefined
+        }
+      }
     )
     const [plain, positioned] = [await connected('1'), await connected('2')]
     await plain.send({ id: 2, subscribe: { channel: 'floor:7' } })
@@ -250,7 +263,10 @@ t.test('the position of a channel', async (t) => {
     let offset = 3
     const later: (() => void)[] = []
     const { connected, delivery, advance, endTurn } = coreRelay(undefined, {
-      history: { read: async () => ({ epoch: 'e', offset, publications: [] }), remove: async () => undefined },
+      history: {
+        read: async () => ({ epoch: 'e', offset, publications: [], oldest: 0 }),
+        remove: async () => undefined
+      },
       delayPushAfterReply: (task) => void later.push(task)
     })
     const client = await connected('42')
@@ -272,7 +288,7 @@ t.test('the position of a channel', async (t) => {
       history: {
         read: async () => {
           reads++
-          return { epoch: 'e', offset: 3, publications: [] }
+          return { epoch: 'e', offset: 3, publications: [], oldest: 0 }
         },
         remove: async () => undefined
       }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { HistoryPage } from '../../../src/relay/core/engine-interfaces.js'
+import type { RetainedPage } from '../../../src/relay/core/engine-interfaces.js'
 import { EngineError } from '../../../src/relay/core/engine-interfaces.js'
 import { MemoryPresence } from '../../../src/relay/engine/memory.js'
 import { coreRelay, FakeSink, type Message, settled, withNamespace } from '../../helper/relay-core.js'
@@ -359,10 +359,10 @@ t.test('recovery', async (t) => {
 })
 
 t.test('a slow history', async (t) => {
-  const page = (offset: number): HistoryPage => ({ epoch: 'e', offset, publications: [] })
+  const page = (offset: number): RetainedPage => ({ epoch: 'e', offset, publications: [], oldest: 0 })
   const setUp = () => {
-    let give = (_page: HistoryPage): void => undefined
-    const page = new Promise<HistoryPage>((resolve) => {
+    let give = (_page: RetainedPage): void => undefined
+    const page = new Promise<RetainedPage>((resolve) => {
       give = resolve
     })
     const relay = coreRelay(undefined, { history: { read: () => page, remove: async () => undefined } })
@@ -672,7 +672,10 @@ t.test('a client that unsubscribes while its presence is being added', async (t)
       unsubscribe: async () => undefined,
       joinOrLeave
     }),
-    history: { read: async () => ({ epoch: 'e', offset: 0, publications: [] }), remove: async () => undefined },
+    history: {
+      read: async () => ({ epoch: 'e', offset: 0, publications: [], oldest: 0 }),
+      remove: async () => undefined
+    },
     presence: Object.assign(new MemoryPresence(), {
       add: () =>
         new Promise<void>((resolve) => {

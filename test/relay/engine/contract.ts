@@ -193,6 +193,31 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
       t.match(await publish('2'), { epoch, offset: 2 })
     })
 
+    t.test('a publication expires at its own age, while later ones remain', async (t) => {
+      const { publish, read, advance } = await setUp(t)
+      await publish('1')
+      await advance(40_000)
+      await publish('2')
+      await advance(30_000)
+
+      t.match(await read(), { offset: 2, oldest: 2, publications: [{ data: '2', offset: 2 }] })
+      t.equal((await read()).publications.length, 1)
+      t.match(await read({ limit: 0 }), { offset: 2, oldest: 2, publications: [] })
+    })
+
+    t.test('a page has the offset of the oldest publication in the history', async (t) => {
+      const { history, publish, read } = await setUp(t)
+      t.match(await read(), { offset: 0, oldest: 1 })
+      for (const data of ['1', '2']) await publish(data)
+      const { epoch, oldest } = await read({ limit: 0 })
+      t.equal(oldest, 1)
+      for (const data of ['3', '4', '5']) await publish(data)
+      t.equal((await read({ since: { epoch, offset: 4 } })).oldest, 3)
+      await history.remove('ns:1')
+
+      t.match(await read(), { offset: 5, oldest: 6 })
+    })
+
     t.test('the history is removed, and offsets continue', async (t) => {
       const { history, publish, read } = await setUp(t)
       const { epoch } = await publish('1')

@@ -13,8 +13,8 @@ import { checkProperty } from '../../helper/property.js'
 import { Delivered, type EngineUnderTest, WITH_HISTORY } from './contract.js'
 
 const IDEMPOTENT_RESULT_MS = 300_000
-/** Longer than `history_ttl`. It divides no other TTL, because real time also passes in between. */
-const WAIT_MS = 61_000
+/** Two of them are longer than `history_ttl`. It divides no TTL, because real time also passes in between. */
+const WAIT_MS = 31_000
 
 type Step =
   | { readonly kind: 'publish'; readonly atOnce: readonly Partial<NewPublication>[] }
@@ -65,9 +65,9 @@ class Model {
   /** Every publication of the stream, by offset. */
   readonly stream: Payload[] = []
   readonly delivered: (readonly [data: Payload, offset: number])[] = []
-  retained: number[] = []
+  /** The offsets in the history, and when each expires. */
+  #retained: { readonly offset: number; readonly until: number }[] = []
   #nowMs = 0
-  #retainedUntil = 0
   #version = 0
   #versionEpoch = ''
   readonly #results = new Map<string, { readonly offset: number; readonly until: number }>()
@@ -80,9 +80,8 @@ class Model {
     if (!skipHistory && isOld) return this.stream.length
     const offset = skipHistory ? 0 : this.stream.push(data)
     if (!skipHistory) {
-      this.#expire()
-      this.retained = [...this.retained, offset].slice(-WITH_HISTORY.historySize)
-      this.#retainedUntil = this.#nowMs + WITH_HISTORY.historyTtlMs
+      const until = this.#nowMs + WITH_HISTORY.historyTtlMs
+      this.#retained = [...this.#retained, { offset, until }].slice(-WITH_HISTORY.historySize)
       if (version > 0) {
         this.#version = version
         this.#versionEpoch = versionEpoch
@@ -101,17 +100,17 @@ class Model {
     return limit < 0 ? ordered : ordered.slice(0, limit)
   }
 
+  get retained(): readonly number[] {
+    return this.#retained.map(({ offset }) => offset)
+  }
+
   remove(): void {
-    this.retained = []
+    this.#retained = []
   }
 
   wait(): void {
     this.#nowMs += WAIT_MS
-    this.#expire()
-  }
-
-  #expire(): void {
-    if (this.#nowMs >= this.#retainedUntil) this.retained = []
+    this.#retained = this.#retained.filter(({ until }) => this.#nowMs < until)
   }
 }
 
@@ -136,7 +135,8 @@ export const engineModel = (
         const { epoch } = await history.read(channel, top, WITH_HISTORY)
         const check = async (range: HistoryRange): Promise<readonly Publication[]> => {
           const page = await history.read(channel, range, WITH_HISTORY)
-          equal([page.epoch, page.offset], [epoch, model.stream.length])
+          const oldest = model.retained[0] ?? model.stream.length + 1
+          equal([page.epoch, page.offset, page.oldest], [epoch, model.stream.length, oldest])
           equal(
             page.publications.map(({ offset, data }) => [offset, data]),
             model.read(range).map((offset) => [offset, model.stream[offset - 1]])

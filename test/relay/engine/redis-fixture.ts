@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import type { Engine, EngineMetrics } from '../../../src/relay/engine/engine.js'
 import { buildRedisEngine } from '../../../src/relay/engine/redis/build.js'
+import { KEY_SUFFIX } from '../../../src/relay/engine/redis/keys.js'
 import { NODE_TIMINGS, type NodeTimings } from '../../../src/relay/engine/redis/nodes.js'
 import type { Teardown } from '../../helper/child.js'
 import type { EngineUnderTest } from './contract.js'
@@ -87,12 +88,21 @@ export const redisEngine = (
   }
 }
 
-/** Shortens the TTL of all keys instead of moving the clock of Redis. */
+/** Entries cannot be changed, so the stream is written again. */
+const makeOlder = async (redis: Redis, key: string, ms: number): Promise<void> => {
+  const entries = await redis.xrange(key, '-', '+')
+  await redis.del(key)
+  for (const [id, [, body = '', , time = '0']] of entries)
+    await redis.xadd(key, id, 'd', body, 't', String(Number(time) - ms))
+}
+
+/** Shortens the TTL of all keys, and makes the entries of streams older, instead of moving the clock of Redis. */
 const advanceTime = async (url: string, prefix: string, ms: number): Promise<void> => {
   for (const address of url.split(',')) {
     const redis = new Redis(address)
     for (const key of await redis.keys(`${prefix}*`)) {
       const left = await redis.pttl(key)
+      if (left > ms && key.endsWith(KEY_SUFFIX.stream)) await makeOlder(redis, key, ms)
       if (left >= 0) await (left <= ms ? redis.del(key) : redis.pexpire(key, left - ms))
     }
     redis.disconnect()

@@ -143,8 +143,10 @@ const COUNTS: readonly (readonly [title: string, record: RecordEvent, samples: R
   ],
   [
     'a subscription',
-    (metrics) => metrics.subscribed('floor', 'js'),
+    (metrics) => metrics.subscribed('floor', 'js', 2),
     {
+      'gatehouse_subscriptions_by_rate{rate="2"}': 1,
+      'gatehouse_subscriptions_by_rate{rate="full"}': 0,
       'centrifugo_client_subscriptions_accepted{client_name="js",channel_namespace="floor"}': 1,
       'centrifugo_client_subscriptions_inflight{client_name="js",channel_namespace="floor"}': 1,
       'centrifugo_node_action_count{action="add_subscription",channel_namespace="floor"}': 1
@@ -153,8 +155,8 @@ const COUNTS: readonly (readonly [title: string, record: RecordEvent, samples: R
   [
     'a subscription that ended',
     (metrics) => {
-      metrics.subscribed('floor', 'mine')
-      metrics.unsubscribed('floor', 'mine')
+      metrics.subscribed('floor', 'mine', null)
+      metrics.unsubscribed('floor', 'mine', null)
     },
     {
       'centrifugo_client_subscriptions_accepted{client_name="unregistered",channel_namespace="floor"}': 1,
@@ -307,7 +309,7 @@ t.test('the number of label values is limited', async (t) => {
   for (let count = 0; count < 3000; count++) {
     metrics.clientConnected('websocket', `name-${count}`, `version-${count}`)
     metrics.disconnected('websocket', 4000 + count)
-    metrics.subscribed(`namespace-${count}`, `name-${count}`)
+    metrics.subscribed(`namespace-${count}`, `name-${count}`, null)
   }
 
   const samples = await samplesOf(metrics)

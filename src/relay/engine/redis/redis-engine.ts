@@ -6,14 +6,14 @@ import {
   type Delivery,
   EngineError,
   type History,
-  type HistoryPage,
   type HistoryRange,
   type JoinOrLeave,
   type NewPublication,
   NO_POSITION,
   type Publication,
   type Published,
-  type PublishTarget
+  type PublishTarget,
+  type RetainedPage
 } from '../../core/engine-interfaces.js'
 import type { HistoryOptions } from '../../core/options.js'
 import { TimeSlice } from '../../core/time-slice.js'
@@ -144,9 +144,9 @@ export class RedisEngine implements Broker, History {
     await this.#router.publish(channel, encodeJoinOrLeave(kind, info))
   }
 
-  async read(channel: string, range: HistoryRange, options: HistoryOptions): Promise<HistoryPage> {
+  async read(channel: string, range: HistoryRange, options: HistoryOptions): Promise<RetainedPage> {
     const topic = this.#router.keys.channel(channel)
-    const { historyMetaTtlMs } = options
+    const { historyMetaTtlMs, historyTtlMs } = options
     const unusedTtlMs = Math.min(historyMetaTtlMs, UNUSED_POSITION_TTL_MS)
     const reply = await this.#router.runScript(
       channel,
@@ -157,14 +157,15 @@ export class RedisEngine implements Broker, History {
         commands.runId,
         String(historyMetaTtlMs),
         String(unusedTtlMs),
-        ...rangeArguments(range)
+        ...rangeArguments(range),
+        String(historyTtlMs)
       ]
     )
-    const [epoch, offset, entries] = listReply(reply)
+    const [epoch, offset, entries, oldest] = listReply(reply)
     const publications = listReply(entries)
       .map(decodeEntry)
       .filter((publication) => publication !== null)
-    return { epoch: String(epoch), offset: Number(offset), publications }
+    return { epoch: String(epoch), offset: Number(offset), publications, oldest: Number(oldest) }
   }
 
   /** Deletes the publications. The position stays, so that offsets continue. */

@@ -9,6 +9,12 @@ export interface Script {
 
 const script = (text: string): Script => ({ text, sha: createHash('sha1').update(text).digest('hex') })
 
+// Times are those of Redis, because the clocks of the nodes may differ.
+const NOW = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+`
+
 // The position of a channel is a hash: e (epoch), o (offset), r (generation), v (version), w (epoch of the
 // version). A server that was restarted from an older file, or a replica that took over, may have lost the latest publications
 // and would assign their offsets again. Each such loss begins a generation. A position of
@@ -59,7 +65,7 @@ const JOINED_PIECES = Array.from(
 // script returns through `recordWrite`. A publication is five arguments: body, its length in UTF-16 units, version, epoch of the
 // version, and a value that `keyOf` converts to the key of its idempotency result, or ''. The reply for each is a letter
 // (p published, i suppressed by idempotency key, v suppressed by version), the offset, a comma and the epoch.
-const PUBLISH_FUNCTIONS = `${POSITION_FUNCTIONS}
+const PUBLISH_FUNCTIONS = `${POSITION_FUNCTIONS}${NOW}
 local node, number, ledger, runId, command, topicSuffix, resultTtl = unpack(ARGV, 1, 7)
 local generation = ledger == '' and runId or generationOf(ledger, runId)
 
@@ -85,7 +91,7 @@ local function publishWithHistory(positionKey, streamKey, topic, newEpoch, size,
     end
     offset = offset + 1
     local result = offset .. ',' .. epoch
-    redis.call('XADD', streamKey, 'MAXLEN', size, offset .. '-0', 'd', body)
+    redis.call('XADD', streamKey, 'MAXLEN', size, offset .. '-0', 'd', body, 't', now)
     if resultKey then redis.call('SET', resultKey, result, 'PX', resultTtl) end
     table.insert(pieces, 'p' .. result .. ',' .. length .. ',')
     table.insert(pieces, body)
@@ -161,26 +167,46 @@ redis.call(ARGV[2], KEYS[1] .. ARGV[4], ARGV[1])
 return 'p0,'
 `)
 
+// An entry of the stream has the fields d (body) and t (time of publication). Its id is the offset, so ids are consecutive. The
+// stream itself expires when its newest entry does.
+const REMOVE_OLD_ENTRIES = `
+local function entryAt(stream, id) return redis.call('XRANGE', stream, id, '+', 'COUNT', 1)[1] end
+local function isOld(entry, ttl) return entry[2][4] ~= nil and tonumber(entry[2][4]) <= now - ttl end
+local function offsetOf(entry) return tonumber(string.match(entry[1], '^%d+')) end
+-- Removes the entries that are older than the TTL. Returns the offset of the oldest one left, or the one after the top.
+local function removeOldEntries(stream, top, ttl)
+  local first = entryAt(stream, '-')
+  if not first then return top + 1 end
+  -- Without a TTL the namespace has no history any more, and its entries expire with the stream.
+  if ttl <= 0 or not isOld(first, ttl) then return offsetOf(first) end
+  local old, young = offsetOf(first), top + 1
+  while young - old > 1 do
+    local middle = math.floor((old + young) / 2)
+    local entry = entryAt(stream, middle)
+    if entry and not isOld(entry, ttl) then young = middle else old = middle end
+  end
+  redis.call('XTRIM', stream, 'MINID', young)
+  return young
+end
+`
+
 /**
  * Keys: position, stream, the ledger if there is one. Arguments: epoch for a new position, run_id, TTL of the position, TTL of a
- * position at offset 0, range command, from, to, count ('' for all, '0' for none). Reply: epoch, offset, stream entries.
+ * position at offset 0, range command, from, to, count ('' for all, '0' for none), TTL of publications. Reply: epoch, offset,
+ * stream entries, offset of the oldest stored entry.
  */
-export const READ_HISTORY = script(`${POSITION_FUNCTIONS}
+export const READ_HISTORY = script(`${NOW}${POSITION_FUNCTIONS}${REMOVE_OLD_ENTRIES}
 local generation = KEYS[3] and generationOf(KEYS[3], ARGV[2]) or ARGV[2]
 local position = positionOf(KEYS[1], KEYS[2], ARGV[1], generation)
 local epoch, offset = position[1], tonumber(position[3] or 0)
 redis.call('PEXPIRE', KEYS[1], offset == 0 and ARGV[4] or ARGV[3])
-if ARGV[8] == '0' then return { epoch, offset, {} } end
-if ARGV[8] == '' then return { epoch, offset, redis.call(ARGV[5], KEYS[2], ARGV[6], ARGV[7]) } end
-return { epoch, offset, redis.call(ARGV[5], KEYS[2], ARGV[6], ARGV[7], 'COUNT', ARGV[8]) }
+local oldest = removeOldEntries(KEYS[2], offset, tonumber(ARGV[9]))
+if ARGV[8] == '0' then return { epoch, offset, {}, oldest } end
+if ARGV[8] == '' then return { epoch, offset, redis.call(ARGV[5], KEYS[2], ARGV[6], ARGV[7]), oldest } end
+return { epoch, offset, redis.call(ARGV[5], KEYS[2], ARGV[6], ARGV[7], 'COUNT', ARGV[8]), oldest }
 `)
 
-// Presence is a hash of client to user and info, and a sorted set of client to the end of its lease. Leases use the clock of
-// Redis, because the clocks of the nodes may differ.
-const NOW = `
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-`
+// Presence is a hash of client to user and info, and a sorted set of client to the end of its lease.
 const REMOVE_EXPIRED = `
 local expired = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now)
 for from = 1, #expired, 1000 do

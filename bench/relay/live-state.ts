@@ -1,0 +1,165 @@
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { WebSocket } from 'ws'
+import { secretKey, signJwt } from '../../src/shared/jwt.js'
+import { cpuMicroseconds } from '../harness/cpu.js'
+import { SERVER_CORE } from '../harness/process.js'
+import { median } from '../harness/statistics.js'
+import { goalTable, table } from '../harness/table.js'
+import { positionBatch } from './position-batch.js'
+import { KEY, RELAY, type RunningServer, SECRET, startServer } from './servers.js'
+
+export interface LiveStateOptions {
+  readonly rounds: number
+  readonly seconds: number
+}
+
+const NAMESPACE = {
+  name: 'floor',
+  allow_subscribe_for_client: true,
+  history_size: 100,
+  history_ttl: '3600s',
+  force_recovery: true,
+  conflate: 'data[].transmitterId',
+  entry_time: 'timestamp',
+  snapshot: true,
+  allow_max_rate: true
+}
+
+const KEYS_PER_BATCH = 100
+const BATCHES = 100
+const LATER_SUBSCRIBERS = 50
+const SUBSCRIBERS = 1000
+const PUBLISHES_PER_SECOND = 20
+/** Shorter readings contain too few deliveries at 1 per second. */
+const MIN_SECONDS = 5
+
+const token = signJwt({ sub: 'reader' }, secretKey(SECRET), { lifetimeSeconds: 3600 })
+
+const publish = async ({ ports: [port] }: RunningServer, channel: string, data: string): Promise<void> => {
+  const response = await fetch(`http://127.0.0.1:${port}/api/publish`, {
+    method: 'POST',
+    headers: { 'x-api-key': KEY },
+    body: `{"channel":"${channel}","data":${data}}`
+  })
+  if (!response.ok || (await response.text()).includes('"error"')) throw new Error('a publication was rejected')
+}
+
+const batchOfKeys = (from: number): string =>
+  JSON.stringify({
+    type: 'position-batch',
+    data: Array.from({ length: KEYS_PER_BATCH }, (_, index) => ({
+      transmitterId: `transmitter-${from + index}`,
+      x: 12.5 + index,
+      y: 40.25,
+      floorId: 7,
+      accuracy: 0.4,
+      timestamp: new Date(1_763_200_000_000 + from + index).toISOString()
+    }))
+  })
+
+const connected = async ({ ports: [port] }: RunningServer): Promise<WebSocket> => {
+  const socket = new WebSocket(`ws://127.0.0.1:${port}/connection/websocket`)
+  await once(socket, 'open')
+  socket.send(JSON.stringify({ id: 1, connect: { token } }))
+  await once(socket, 'message')
+  return socket
+}
+
+/** Subscribes, and returns the time until the reply. */
+const subscribe = async (socket: WebSocket, channel: string, data: object = {}): Promise<number> => {
+  const startedAt = performance.now()
+  socket.send(JSON.stringify({ id: 2, subscribe: { channel, data } }))
+  await once(socket, 'message')
+  return performance.now() - startedAt
+}
+
+interface SnapshotReading {
+  readonly firstMs: number
+  readonly laterCpuMs: number
+}
+
+/** The first subscriber of a channel with 10,000 keys, and the CPU time of further ones. */
+const readSnapshots = async (server: RunningServer, channel: string): Promise<SnapshotReading> => {
+  const [pid = 0] = server.pids
+  for (let batch = 0; batch < BATCHES; batch++) await publish(server, channel, batchOfKeys(batch * KEYS_PER_BATCH))
+  const sockets: WebSocket[] = []
+  for (let count = 0; count <= LATER_SUBSCRIBERS; count++) sockets.push(await connected(server))
+  const [first, ...later] = sockets
+  const firstMs = first === undefined ? 0 : await subscribe(first, channel)
+  const before = cpuMicroseconds(pid)
+  for (const socket of later) await subscribe(socket, channel)
+  const laterCpuMs = (cpuMicroseconds(pid) - before) / 1000 / later.length
+  for (const socket of sockets) socket.terminate()
+  return { firstMs, laterCpuMs }
+}
+
+/** CPU time per second of a channel with 20 publications per second and 1,000 subscribers. */
+const readFanOut = async (server: RunningServer, channel: string, data: object, seconds: number): Promise<number> => {
+  const [pid = 0] = server.pids
+  const sockets = await Promise.all(Array.from({ length: SUBSCRIBERS }, () => connected(server)))
+  for (const socket of sockets) await subscribe(socket, channel, data)
+  const before = cpuMicroseconds(pid)
+  const batch = positionBatch()
+  const startedAt = performance.now()
+  for (let count = 1; count <= seconds * PUBLISHES_PER_SECOND; count++) {
+    await publish(server, channel, batch)
+    await setTimeout(Math.max(0, startedAt + (count * 1000) / PUBLISHES_PER_SECOND - performance.now()))
+  }
+  const cpuMs = (cpuMicroseconds(pid) - before) / 1000 / seconds
+  for (const socket of sockets) socket.terminate()
+  await setTimeout(500)
+  return cpuMs
+}
+
+/** Snapshots of 10,000 keys, and 1,000 subscribers at full rate and at one delivery per second. */
+export const liveStateSuite = async ({ rounds, seconds }: LiveStateOptions): Promise<string> => {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-live-state-'))
+  const config = join(folder, 'relay.json')
+  writeFileSync(config, JSON.stringify({ channel: { namespaces: [NAMESPACE] } }))
+  const server = await startServer(RELAY, SERVER_CORE, { RELAY_CONFIG: config })
+  const snapshots: SnapshotReading[] = []
+  const full: number[] = []
+  const limited: number[] = []
+  try {
+    for (let round = -1; round < rounds; round++) {
+      const snapshot = await readSnapshots(server, `floor:s${round}`)
+      const length = Math.max(MIN_SECONDS, seconds)
+      const all = await readFanOut(server, `floor:f${round}`, {}, length)
+      const one = await readFanOut(server, `floor:l${round}`, { max_rate: 1 }, length)
+      // The first round only warms up.
+      if (round < 0) continue
+      snapshots.push(snapshot)
+      full.push(all)
+      limited.push(one)
+    }
+  } finally {
+    await server.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+  const firstMs = median(snapshots.map((reading) => reading.firstMs))
+  const laterCpuMs = median(snapshots.map((reading) => reading.laterCpuMs))
+  const rows = [
+    ['first subscriber of a channel with 10,000 keys, time to the reply', `${firstMs.toFixed(1)} ms`],
+    ['further subscriber of this channel (snapshot of 1.5 MB), CPU time', `${laterCpuMs.toFixed(2)} ms`],
+    ['1,000 subscribers at full rate, 20 publications/s, CPU time per second', `${median(full).toFixed(1)} ms`],
+    ['the same at 1 delivery/s, CPU time per second', `${median(limited).toFixed(1)} ms`]
+  ]
+  return [
+    '## Snapshots and rates\n',
+    `Medians of ${rounds} rounds.\n`,
+    `${table(['', 'relay'], rows)}\n`,
+    goalTable([
+      { what: 'first snapshot of 10,000 keys', measured: firstMs, atMost: 20, unit: 'ms' },
+      {
+        what: '1,000 subscribers: CPU time at 1 delivery/s : full rate',
+        measured: median(limited) / median(full),
+        atMost: 0.1,
+        unit: ''
+      }
+    ])
+  ].join('\n')
+}
