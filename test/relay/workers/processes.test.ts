@@ -103,7 +103,7 @@ t.test('a worker that is killed', async (t) => {
   })
 
   t.test('the delay before a restart doubles', async (t) => {
-    const delays = [...relay.program.stdout.matchAll(/"how":"SIGKILL","delayMs":(\d+)/g)].map(([, ms]) => Number(ms))
+    const delays = [...relay.program.stdout.matchAll(/"exit":"SIGKILL","delayMs":(\d+)/g)].map(([, ms]) => Number(ms))
     t.same(delays, [100, 200])
   })
 
