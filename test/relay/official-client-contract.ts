@@ -1,5 +1,6 @@
 import type { Centrifuge, JoinContext, Options, PublicationContext } from 'centrifuge'
 import t, { type Test } from 'tap'
+import { eventually } from '../helper/eventually.js'
 import { collect, connectClient, event, startRelay, subscribeTo, type TransportName } from '../helper/relay.js'
 import { relayToken } from '../helper/relay-rules.js'
 
@@ -134,6 +135,28 @@ const contractOver = async (
     const left = event(atAda, 'leave')
     atBob.unsubscribe()
     t.match(await left, { info: { user: 'bob' } })
+  })
+
+  t.test(`${name} that the API subscribes receives the publications since recover_since`, async (t) => {
+    const { port, api, publish } = await startRelay(t, NAMESPACES)
+    const client = await connect(t, port)
+    const events: unknown[] = []
+    client.on('subscribed', ({ channel, streamPosition }) =>
+      events.push(['subscribed', channel, Number(streamPosition?.offset)])
+    )
+    client.on('publication', ({ data, offset }) => events.push([decode(data), Number(offset)]))
+    const { epoch } = await publish('delta:7', 'a')
+    for (const data of ['b', 'c']) await publish('delta:7', data)
+    await api('subscribe', { user: '42', channel: 'delta:7', recover_since: { offset: 1, epoch } })
+    await publish('delta:7', 'd')
+    await eventually(() => events.length === 4)
+
+    t.same(events, [
+      ['subscribed', 'delta:7', 1],
+      ['b', 2],
+      ['c', 3],
+      ['d', 4]
+    ])
   })
 
   t.test(`${name} subscribes to 400 channels at once if channel_limit is 1000`, async (t) => {

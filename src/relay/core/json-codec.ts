@@ -96,6 +96,15 @@ const subscribeText = (reply: SubscribeReply): string => {
   )
 }
 
+/** Fewer fields than the reply to a subscribe command. */
+const subscribePushText = ({ recoverable, positioned, position, data }: SubscribeReply): string =>
+  objectText(
+    fieldIf(recoverable, 'recoverable') +
+      fieldIf(positioned, 'positioned') +
+      positionFields(position) +
+      (data === null ? '' : `,"data":${data}`)
+  )
+
 export const historyText = ({ publications, epoch, offset }: HistoryReply): string => {
   const texts = publications.map((publication) => publicationText(publication, epoch, publication.data, false))
   return `{"publications":[${texts.join(',')}],"epoch":"${epoch}","offset":${offset}}`
@@ -155,7 +164,7 @@ const pushText = (push: Push): string => {
     case 'unsubscribe':
       return channelPushText(push.channel, push.kind, closeText(push.unsubscribe))
     case 'subscribe':
-      return channelPushText(push.channel, push.kind, subscribeText(push.subscribe))
+      return channelPushText(push.channel, push.kind, subscribePushText(push.subscribe))
     case 'refresh':
       return `{"refresh":${refreshText(push.refresh)}}`
     case 'disconnect':

@@ -265,7 +265,10 @@ const subscribeLocal = async (
         value.undo()
         return
       }
-      client.push({ kind: 'subscribe', channel, subscribe: value.reply }, resolved.namespace, value.hasSnapshot)
+      client.push({ kind: 'subscribe', channel, subscribe: value.reply }, resolved.namespace)
+      // The push has no field for recovered publications.
+      for (const pub of value.reply.publications)
+        client.push({ kind: 'pub', channel, pub }, resolved.namespace, value.hasSnapshot)
       value.activate()
     })
   }

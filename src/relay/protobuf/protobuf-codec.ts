@@ -109,6 +109,15 @@ const subscribeFields = (reply: SubscribeReply): Fields => ({
   delta: reply.delta
 })
 
+/** Fewer fields than the reply to a subscribe command. */
+const subscribePushFields = ({ recoverable, positioned, position, data }: SubscribeReply): Fields => ({
+  recoverable,
+  positioned,
+  epoch: position.epoch,
+  offset: position.offset,
+  data: data === null ? null : bytesOf(data)
+})
+
 const NO_FIELDS: Fields = {}
 const noFields = (): Fields => NO_FIELDS
 
@@ -138,7 +147,7 @@ const pushFields = (push: Push): Fields => {
     case 'unsubscribe':
       return { channel: push.channel, unsubscribe: push.unsubscribe }
     case 'subscribe':
-      return { channel: push.channel, subscribe: subscribeFields(push.subscribe) }
+      return { channel: push.channel, subscribe: subscribePushFields(push.subscribe) }
     case 'refresh':
       return { refresh: RESULT_FIELDS.refresh(push.refresh) }
     case 'disconnect':
