@@ -31,9 +31,10 @@ import { measuredCluster } from './metrics/measured-cluster.js'
 import { RelayMetrics } from './metrics/relay-metrics.js'
 import { TokenChecks } from './token-check.js'
 import { ClientAdmission, type ConnectionCounter, LocalConnectionCounter } from './transport/admission.js'
+import { clientRoutes } from './transport/client-routes.js'
 import { RateLimitedLog, Rejections } from './transport/rejections.js'
 import { RequestErrors } from './transport/respond.js'
-import { buildServer, healthRoute, metricsRoute } from './transport/server.js'
+import { buildServer, healthRoute, metricsRoute, type Routes, routesIf } from './transport/server.js'
 
 export interface RelayAppDependencies {
   readonly log: Logger
@@ -62,6 +63,8 @@ export interface RelayAppDependencies {
 export interface RunningRelay {
   readonly relay: Relay
   readonly server: Server
+  /** The server of the internal listener; null if it is not configured. */
+  readonly internalServer: Server | null
   /** Applies a new configuration. */
   configure(config: RelayConfig): void
   /** Stops accepting clients and requests, closes all clients at a limited rate, and resolves when all are closed. */
@@ -178,29 +181,48 @@ export const buildRelayApp = async (
 
   await relay.start()
   const probe = new DeliveryProbe({ relay, engine, metrics, log, timings: probeTimings })
-  const { server, drain } = buildServer({
-    relay,
-    errors: new RequestErrors(log, metrics),
-    responded: (path, method, status) => metrics.httpResponded(path, method, status),
-    admission,
-    rejections,
-    unidirectional: () => config.unidirectional,
+  const errors = new RequestErrors(log, metrics)
+  const responded = (path: string, method: string, status: number): void => metrics.httpResponded(path, method, status)
+  const clients = clientRoutes({ relay, errors, admission, rejections, unidirectional: () => config.unidirectional })
+  const apiRoutes: Routes = { '/api': api, '/api/*': api }
+  const adminRoutes: Routes = { '/admin': admin.handle, '/admin/*': admin.handle }
+  const monitoringRoutes: Routes = {
+    '/health': healthRoute(() => !admission.isClosed && engine.isReady),
+    '/health/delivery': deliveryRoute(probe),
+    '/metrics': metricsRoute(readMetrics, metrics.contentType, () => metricsReaders)
+  }
+  const isInternal = initial.internalListen !== null
+  const external = buildServer({
+    errors,
+    responded,
     routes: {
-      '/api': api,
-      '/api/*': api,
-      '/admin': admin.handle,
-      '/admin/*': admin.handle,
-      '/health': healthRoute(() => !admission.isClosed && engine.isReady),
-      '/health/delivery': deliveryRoute(probe),
-      '/metrics': metricsRoute(readMetrics, metrics.contentType, () => metricsReaders)
-    }
+      ...clients.routes,
+      ...routesIf(() => !isInternal || config.api.isExternal, apiRoutes),
+      ...routesIf(() => !isInternal || config.isAdminExternal, adminRoutes),
+      ...(isInternal ? {} : monitoringRoutes)
+    },
+    upgrades: clients.upgrades
   })
+  const internal = isInternal
+    ? buildServer({
+        errors,
+        responded,
+        routes: {
+          ...routesIf(() => !config.api.isExternal, apiRoutes),
+          ...routesIf(() => !config.isAdminExternal, adminRoutes),
+          ...monitoringRoutes
+        },
+        upgrades: {}
+      })
+    : null
+  const servers = internal === null ? [external] : [external, internal]
   const ticking = setInterval(() => relay.tick(), TICK_MS).unref()
   const sweeping = setInterval(() => engine.sweep(), SWEEP_MS).unref()
 
   return {
     relay,
-    server,
+    server: external.server,
+    internalServer: internal?.server ?? null,
     configure: (next) => {
       config = next
       configTimes.reloadedAt = nowMs()
@@ -212,11 +234,13 @@ export const buildRelayApp = async (
     close: async () => {
       admission.close()
       admin.close()
-      const serverClosed = once(server, 'close')
-      server.close()
-      drain()
+      const serversClosed = Promise.all(servers.map(({ server }) => once(server, 'close')))
+      for (const { server, drain } of servers) {
+        server.close()
+        drain()
+      }
       await closeClients(relay, config.shutdownMs)
-      await (dependencies.connectionsClosed?.() ?? serverClosed)
+      await (dependencies.connectionsClosed?.() ?? serversClosed)
       clearInterval(ticking)
       clearInterval(sweeping)
       probe.close()
@@ -226,7 +250,7 @@ export const buildRelayApp = async (
     },
     closeConnections: () => {
       relay.closeClients(Number.POSITIVE_INFINITY, DISCONNECT_SHUTDOWN)
-      server.closeAllConnections()
+      for (const { server } of servers) server.closeAllConnections()
     }
   }
 }

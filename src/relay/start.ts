@@ -12,7 +12,13 @@ import { closeOnSignal } from '../shared/shutdown.js'
 import { openTracer, type Tracer } from '../shared/tracing.js'
 import { type UnknownSetting, unknownSettingLine, unknownSettings } from '../shared/unknown-settings.js'
 import { buildRelayApp, newEpoch } from './app.js'
-import { type RelayConfig, relayConfig } from './config/config.js'
+import {
+  INTERNAL_LISTEN_SETTINGS,
+  LISTEN_SETTINGS,
+  type ListenAddress,
+  type RelayConfig,
+  relayConfig
+} from './config/config.js'
 import { FILE_ERROR_PREFIX } from './config/file.js'
 import { logReload, reloadConfigFile } from './config/reload.js'
 import { relaySettings } from './config/settings.js'
@@ -56,7 +62,11 @@ const startFirst = async (
 const startSingle = async (environment: Environment, initial: RelayConfig, log: Logger): Promise<void> => {
   let config = initial
   const tracer = await openRelayTracer(environment, log)
-  const { server, configure, close, closeConnections } = await buildRelayApp(config, { log, version: VERSION, tracer })
+  const { server, internalServer, configure, close, closeConnections } = await buildRelayApp(config, {
+    log,
+    version: VERSION,
+    tracer
+  })
   closeOnSignal({ close, closeConnections, abandon: closeConnections }, log, () => closeTimeoutMs(config))
   const reloadConfig = (): void => {
     reopenLog(log)
@@ -70,8 +80,12 @@ const startSingle = async (environment: Environment, initial: RelayConfig, log: 
     logReload(log, reload)
   }
 
-  const { address, port } = await listen(server, config.listen)
-  logAddress(log, address, port)
+  if (internalServer !== null && config.internalListen !== null) {
+    const { address, port } = await listen(internalServer, config.internalListen, INTERNAL_LISTEN_SETTINGS)
+    logInternalAddress(log, { host: address, port })
+  }
+  const { address, port } = await listen(server, config.listen, LISTEN_SETTINGS)
+  logAddress(log, { host: address, port })
   onHangup(reloadConfig)
 }
 
@@ -82,7 +96,7 @@ const startPrimary = async (
   log: Logger,
   timings: PrimaryTimings
 ): Promise<void> => {
-  const { host, port } = await runPrimary({
+  const { external, internal } = await runPrimary({
     config,
     file,
     log,
@@ -97,7 +111,8 @@ const startPrimary = async (
       return { outcome: reloadConfigFile(current, environment, next.read), file: next.text }
     }
   })
-  logAddress(log, host, port)
+  if (internal !== null) logInternalAddress(log, internal)
+  logAddress(log, external)
 }
 
 /** Workers ignore SIGHUP, which also reaches them in a process group: the primary reloads and sends the file. */
@@ -106,7 +121,7 @@ const startWorker = async (environment: Environment): Promise<void> => {
   try {
     let config = relayConfig(environment, () => primary.configFile)
     const log = openLog(config).child({ worker: primary.workerNumber })
-    const { server, configure, close, closeConnections } = await buildRelayApp(config, {
+    const { server, internalServer, configure, close, closeConnections } = await buildRelayApp(config, {
       log,
       version: VERSION,
       tracer: await openRelayTracer(environment, log),
@@ -133,7 +148,7 @@ const startWorker = async (environment: Environment): Promise<void> => {
       primary.connections.drain()
       return close()
     }
-    primary.connections.serve(server)
+    primary.connections.serve(server, internalServer)
     const stop = closeOnSignal({ close: drainAndClose, closeConnections, abandon: closeConnections }, log, () =>
       closeTimeoutMs(config)
     )
@@ -175,8 +190,12 @@ class ConfigFileReader {
 
 const closeTimeoutMs = ({ shutdownMs }: RelayConfig): number => shutdownMs + CLOSE_HANDSHAKE_MS
 
-const logAddress = (log: Logger, address: string, port: number): void =>
-  log.info(`listening at http://${address.includes(':') ? `[${address}]` : address}:${port}`)
+const logAddress = (log: Logger, address: ListenAddress): void => log.info(`listening at ${urlOf(address)}`)
+
+const logInternalAddress = (log: Logger, address: ListenAddress): void =>
+  log.info(`internal routes at ${urlOf(address)}`)
+
+const urlOf = ({ host, port }: ListenAddress): string => `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 
 /** Prints one line per error without a stack trace. */
 const exitWithErrors = (lines: readonly string[]): never => {

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import type { Server } from 'node:net'
 import { join } from 'node:path'
 import {
   Centrifuge,
@@ -24,6 +25,8 @@ export interface EdgeRelay {
   readonly running: RunningRelay
   readonly url: string
   readonly port: number
+  /** Address of the internal listener; '' without one. */
+  readonly internalUrl: string
   /** Advances the relay's clock and runs its periodic checks. */
   advance(ms: number): void
   /** Sets the system clock forward or back; the monotonic clock does not change. */
@@ -31,6 +34,12 @@ export interface EdgeRelay {
   /** A publish API call with the valid key. */
   api(method: string, request: unknown, message?: Message): Promise<HttpResponse>
   publish(channel: string, data: unknown): Promise<{ readonly offset: number; readonly epoch: string }>
+}
+
+const listen = async (server: Server): Promise<number> => {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return portOf(server)
 }
 
 /** A listening relay. It uses the machine's clock until the test advances it. */
@@ -51,14 +60,13 @@ export const startRelay = async (
     monotonicMs: () => performance.now() + shiftMs,
     ...parts
   })
-  const { server, relay } = running
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const { server, internalServer, relay } = running
+  const port = await listen(server)
+  const internalUrl = internalServer === null ? '' : `http://127.0.0.1:${await listen(internalServer)}`
   t.teardown(async () => {
     running.closeConnections()
     await running.close()
   })
-  const port = portOf(server)
   const url = `http://127.0.0.1:${port}`
   const api = (method: string, request: unknown, message: Message = {}): Promise<HttpResponse> =>
     send(url, method === '' ? '/api' : `/api/${method}`, {
@@ -72,6 +80,7 @@ export const startRelay = async (
     running,
     url,
     port,
+    internalUrl,
     advance: (ms) => {
       shiftMs += ms
       relay.tick()

@@ -260,6 +260,14 @@ const INVALID_FILES: readonly (readonly [file: object, ...errors: string[]])[] =
   [{ http_api: { error_mode: 'inline' } }, 'http_api.error_mode must be one of "default", "transport"'],
   [{ http_api: { max_body_size: 0 } }, 'http_api.max_body_size must be a whole number from 1 to 1073741824'],
   [{ http_server: { port: '8100' } }, 'http_server.port must be a whole number from 0 to 65535'],
+  ...[70_000, '80a', true].map(
+    (port) =>
+      [
+        { http_server: { internal_port: port } },
+        'http_server.internal_port must be a whole number from 0 to 65535, or such a number as text'
+      ] as const
+  ),
+  [{ http_server: { internal_port: '70000' } }, 'http_server.internal_port must be a whole number from 0 to 65535'],
   [{ engine: { type: 'nats' } }, 'engine.type must be one of "memory", "redis"'],
   [{ engine: { type: 'redis' } }, 'REDIS_URL is required with RELAY_ENGINE=redis'],
   [
@@ -370,6 +378,26 @@ const room = (config: RelayConfig) => config.channels.namespaces.get('room')
 
 const EFFECTS: readonly (readonly [file: object, read: (config: RelayConfig) => unknown, value: unknown])[] = [
   [{ http_server: { address: '::1', port: 8200 } }, (config) => config.listen, { host: '::1', port: 8200 }],
+  ...(
+    [
+      [{ internal_port: 9000 }, { host: '127.0.0.1', port: 9000 }],
+      [{ internal_port: '9000' }, { host: '127.0.0.1', port: 9000 }],
+      [
+        { internal_port: 9000, internal_address: '::1' },
+        { host: '::1', port: 9000 }
+      ],
+      [{ internal_address: '::1' }, { host: '::1', port: 8200 }]
+    ] as const
+  ).map(
+    ([options, internal]) =>
+      [
+        { http_server: { address: '127.0.0.1', port: 8200, ...options } },
+        (config: RelayConfig) => config.internalListen,
+        internal
+      ] as const
+  ),
+  [{ http_api: { external: true } }, (config) => config.api.isExternal, true],
+  [{ admin: { external: true } }, (config) => config.isAdminExternal, true],
   [{ log: { level: 'debug' } }, (config) => config.logLevel, 'debug'],
   [{ client: { insecure: true } }, (config) => config.client.insecure, true],
   [{ client: { allowed_origins: ['https://A.example'] } }, (config) => config.allowedOrigins, ['https://a.example']],
@@ -405,6 +433,7 @@ const EFFECTS: readonly (readonly [file: object, read: (config: RelayConfig) => 
   [{ client: { connection_rate_limit: 5 } }, (config) => config.client.connectionRateLimit, 5],
   [{ client: { connections_per_address: 5 } }, (config) => config.client.connectionsPerAddress, 5],
   [{ client: { commands_per_second: 5 } }, (config) => config.client.commandsPerSecond, 5],
+  [{ client: { concurrency: 5 } }, (config) => config.client.concurrency, 5],
   [{ client: { channel_position_check_delay: '1s' } }, (config) => config.client.positionCheckDelayMs, 1_000],
   [{ client: { history_max_publication_limit: 5 } }, (config) => config.client.historyMaxPublicationLimit, 5],
   [{ client: { recovery_max_publication_limit: 5 } }, (config) => config.client.recoveryMaxPublicationLimit, 5],
@@ -552,6 +581,14 @@ t.test('options of the configuration file', async (t) => {
   t.test("admin.password without admin.enabled does not enable the operators' page", async (t) => {
     t.equal(configWith({ admin: { password: 'sesame' } }).adminPassword, null)
   })
+})
+
+t.test('an internal listener with the address of the clients, or with empty options, is none', async (t) => {
+  for (const options of [
+    { internal_port: '', internal_address: '' },
+    { internal_port: 8200, internal_address: '127.0.0.1' }
+  ])
+    t.equal(configWith({ http_server: { address: '127.0.0.1', port: 8200, ...options } }).internalListen, null)
 })
 
 t.test('the environment wins over the file', async (t) => {

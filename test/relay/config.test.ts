@@ -240,6 +240,7 @@ const TOKEN_KEYS = {
 
 const DEFAULTS = {
   listen: { host: '127.0.0.1', port: 8100 },
+  internalListen: null,
   allowedOrigins: [],
   client: {
     insecure: false,
@@ -259,6 +260,7 @@ const DEFAULTS = {
     connectionsPerAddress: 0,
     connectionRateLimit: 0,
     commandsPerSecond: 0,
+    concurrency: 0,
     positionCheckDelayMs: 40_000,
     positionMaxTimeLagMs: 0,
     historyMaxPublicationLimit: 300,
@@ -282,7 +284,14 @@ const DEFAULTS = {
     privatePrefix: '$',
     maxLength: 255
   },
-  api: { key: 'a key', previousKey: null, maxBodyBytes: 1_048_576, insecure: false, errorMode: 'default' },
+  api: {
+    key: 'a key',
+    previousKey: null,
+    maxBodyBytes: 1_048_576,
+    insecure: false,
+    errorMode: 'default',
+    isExternal: false
+  },
   unidirectional: {
     sse: { enabled: false, maxBodyBytes: 65_536 },
     httpStream: { enabled: false, maxBodyBytes: 65_536 },
@@ -292,6 +301,7 @@ const DEFAULTS = {
   metricsAllow: ['loopback'],
   metrics: { recoveredPublications: false, httpRequests: false },
   adminPassword: null,
+  isAdminExternal: false,
   engine: 'memory',
   redisUrl: null,
   redisPrefix: 'gatehouse',

@@ -1,13 +1,14 @@
 import { createHmac } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { TSchema } from '@sinclair/typebox'
 import t, { type Test } from 'tap'
 import { newEpoch } from '../../src/relay/app.js'
 import { reloadConfigFile } from '../../src/relay/config/reload.js'
 import { RelayConfigFileSchema } from '../../src/relay/config/schema.js'
-import type { History } from '../../src/relay/core/engine-interfaces.js'
+import type { History, Presence } from '../../src/relay/core/engine-interfaces.js'
 import { memoryEngine } from '../../src/relay/engine/memory.js'
 import { isObject } from '../../src/shared/is-object.js'
 import { secretKey, signJwt } from '../../src/shared/jwt.js'
@@ -39,6 +40,8 @@ interface World extends EdgeRelay {
   readonly t: Test
   /** Number of reads of the history, also for position checks. */
   readonly reads: { count: number }
+  /** The largest number of presence reads at the same time. */
+  readonly presenceReads: { most: number }
   /** How late publications arrive from the engine. */
   readonly engineLag: { ms: number }
 }
@@ -621,6 +624,22 @@ const CLIENT: Readonly<Record<string, Row>> = {
     was: '3013',
     is: 'open'
   },
+  concurrency: {
+    before: 1,
+    after: 2,
+    also: room({ presence: true, allow_presence_for_client: true }),
+    see: async (world) => {
+      const existing = await connected(world)
+      return async () => {
+        const commands = ['room:1', 'room:2'].map((channel) => ({ id: ++lastId, presence_stats: { channel } }))
+        existing.send(...commands)
+        for (const _ of commands) await existing.next()
+        return world.presenceReads.most
+      }
+    },
+    was: 1,
+    is: 2
+  },
   channel_position_check_delay: {
     before: '10s',
     after: '600s',
@@ -839,11 +858,26 @@ const restart = (before: unknown, after: unknown, also: ConfigFile = {}): Listed
 
 const COMPRESSION: ConfigFile = { websocket: { compression: true } }
 
+/** The status of a path where clients connect. */
+const external = (path: string): Effect => ({
+  before: false,
+  after: true,
+  also: { http_server: { internal_port: 0 }, admin: { enabled: true, password: PASSWORD } },
+  see: async (world) => async () => (await send(world.url, path)).status === 404,
+  was: true,
+  is: false
+})
+
 const OPTIONS: Readonly<Record<string, Row>> = {
   // For editors only.
   $schema: 'one value',
   'http_server.address': restart('127.0.0.1', '127.0.0.2'),
   'http_server.port': restart(8101, 8102),
+  'http_server.internal_address': {
+    ...restart('127.0.0.1', '127.0.0.2'),
+    also: { http_server: { internal_port: 0 } }
+  },
+  'http_server.internal_port': restart(0, 8103),
   'log.file': restart('/dev/null', '/dev/zero'),
   'log.level': { before: 'info', after: 'debug', listed: 'process' },
   ...prefixed('client', CLIENT),
@@ -852,6 +886,7 @@ const OPTIONS: Readonly<Record<string, Row>> = {
   ...prefixed('channel.namespaces[]', channelRows('room:1', room)),
   'http_api.key': { before: 'the key before that one', after: API_KEY, see: apiStatus('info', {}), was: 401, is: 200 },
   'http_api.insecure': { before: false, after: true, see: apiStatus('info', {}, 'no key'), was: 401, is: 200 },
+  'http_api.external': external('/api'),
   'http_api.error_mode': {
     before: 'default',
     after: 'transport',
@@ -929,6 +964,7 @@ const OPTIONS: Readonly<Record<string, Row>> = {
     was: 401,
     is: 204
   },
+  'admin.external': external('/admin'),
   'node.name': restart('one', 'two'),
   'shutdown.timeout': {
     before: '60s',
@@ -1032,11 +1068,25 @@ const startWorld = async (t: Test, file: ConfigFile): Promise<World> => {
     },
     remove: (...args) => engine.history.remove(...args)
   }
-  const relay = await startRelay(t, file, NO_ENVIRONMENT, { ...clocks, engine: { ...engine, history } })
+  const presenceReads = { now: 0, most: 0 }
+  const presence: Presence = {
+    add: (...args) => engine.presence.add(...args),
+    remove: (...args) => engine.presence.remove(...args),
+    read: (...args) => engine.presence.read(...args),
+    count: async (...args) => {
+      presenceReads.now += 1
+      presenceReads.most = Math.max(presenceReads.most, presenceReads.now)
+      await setImmediate()
+      presenceReads.now -= 1
+      return engine.presence.count(...args)
+    }
+  }
+  const relay = await startRelay(t, file, NO_ENVIRONMENT, { ...clocks, engine: { ...engine, history, presence } })
   return {
     ...relay,
     t,
     reads,
+    presenceReads,
     engineLag,
     advance: (ms) => {
       shiftMs += ms
@@ -1133,6 +1183,7 @@ for (const workers of [1, 2]) {
           : []
       )
       const common = rows.reduce<ConfigFile>((base, { row }) => merged(base, row.also ?? {}), {
+        http_api: { external: true },
         channel: { namespaces: [{ name: 'room', ...HISTORY }, { name: 'one' }, { name: 'two' }] }
       })
       const fileOf = (side: 'before' | 'after'): ConfigFile =>

@@ -25,6 +25,7 @@ const SHOWN_CLIENT_OPTIONS = [
   'connectionsPerAddress',
   'connectionRateLimit',
   'commandsPerSecond',
+  'concurrency',
   'positionCheckDelayMs',
   'positionMaxTimeLagMs',
   'historyMaxPublicationLimit',
@@ -107,7 +108,8 @@ const tokenView = (keys: TokenKeys, rules: ClaimRules) => ({
 })
 
 export const configView = (config: RelayConfig) => ({
-  listen: { host: config.listen.host, port: config.listen.port },
+  listen: config.listen,
+  internalListen: config.internalListen,
   allowedOrigins: config.allowedOrigins,
   client: {
     ...pick(config.client, SHOWN_CLIENT_OPTIONS),
@@ -120,13 +122,15 @@ export const configView = (config: RelayConfig) => ({
     previousKey: config.api.previousKey === null ? null : HIDDEN,
     maxBodyBytes: config.api.maxBodyBytes,
     insecure: config.api.insecure,
-    errorMode: config.api.errorMode
+    errorMode: config.api.errorMode,
+    isExternal: config.api.isExternal
   },
   unidirectional: config.unidirectional,
   trustedProxies: config.trustedProxies,
   metricsAllow: config.metricsAllow,
   metrics: config.metrics,
   adminPassword: HIDDEN,
+  isAdminExternal: config.isAdminExternal,
   engine: config.engine,
   redisUrl: config.redisUrl === null ? null : redactedRedisUrl(config.redisUrl),
   redisPrefix: config.redisPrefix,

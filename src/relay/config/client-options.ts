@@ -35,6 +35,7 @@ export const clientOptions = (
     connectionsPerAddress: file.connections_per_address ?? 0,
     connectionRateLimit: file.connection_rate_limit ?? 0,
     commandsPerSecond: file.commands_per_second ?? 0,
+    concurrency: file.concurrency ?? 0,
     positionCheckDelayMs: durationMs(file.channel_position_check_delay ?? '40s'),
     positionMaxTimeLagMs: durationMs(file.channel_position_max_time_lag ?? '0'),
     historyMaxPublicationLimit: file.history_max_publication_limit ?? 300,

@@ -1,4 +1,5 @@
 import { type Environment, isGiven, readSettings, SettingsError, type SettingValues } from '../../shared/env.js'
+import type { ListenSettings } from '../../shared/listen-error.js'
 import { isRedisPrefix, REDIS_PREFIX_RULE, REDIS_URL_RULE, redisUrlError } from '../../shared/redis-address.js'
 import { weaknesses } from '../../shared/secret-strength.js'
 import type { ChannelRules, ClientOptions } from '../core/options.js'
@@ -12,8 +13,15 @@ import { hasPublicKey, type TokenKeys, tokenKeys } from './token-options.js'
 
 type Values = SettingValues<typeof relaySettings>
 
+export interface ListenAddress {
+  readonly host: string
+  readonly port: number
+}
+
 export interface RelayConfig {
-  readonly listen: { readonly host: string; readonly port: number }
+  readonly listen: ListenAddress
+  /** The listener of the API, the operators' page, metrics and health; null if they share the one of the clients. */
+  readonly internalListen: ListenAddress | null
   /** Lower case. */
   readonly allowedOrigins: readonly string[]
   readonly client: ClientOptions
@@ -26,6 +34,8 @@ export interface RelayConfig {
     readonly maxBodyBytes: number
     readonly insecure: boolean
     readonly errorMode: 'default' | 'transport'
+    /** With an internal listener: served where clients connect instead. */
+    readonly isExternal: boolean
   }
   /** Transports of clients that only receive. */
   readonly unidirectional: {
@@ -39,6 +49,8 @@ export interface RelayConfig {
   readonly metrics: { readonly recoveredPublications: boolean; readonly httpRequests: boolean }
   /** Null disables the operators' page. */
   readonly adminPassword: string | null
+  /** With an internal listener: the operators' page is served where clients connect instead. */
+  readonly isAdminExternal: boolean
   readonly engine: 'memory' | 'redis'
   /** Not null if the engine is `redis`. */
   readonly redisUrl: string | null
@@ -53,6 +65,13 @@ export interface RelayConfig {
   /** Null: standard output. */
   readonly logFile: string | null
   readonly shutdownMs: number
+}
+
+/** The settings of the listen addresses, for error messages. */
+export const LISTEN_SETTINGS: ListenSettings = { host: 'RELAY_HOST', port: 'RELAY_PORT' }
+export const INTERNAL_LISTEN_SETTINGS: ListenSettings = {
+  host: `${FILE_ERROR_PREFIX} http_server.internal_address`,
+  port: `${FILE_ERROR_PREFIX} http_server.internal_port`
 }
 
 /** Reads the environment and the configuration file. Throws `SettingsError` with all errors. */
@@ -71,6 +90,8 @@ const DEFAULT_SHUTDOWN = '5s'
 const DEFAULT_PRESENCE_TTL = '60s'
 
 const MIN_PRESENCE_TTL_MS = 1000
+
+const MAX_PORT = 65_535
 
 const MIN_PASSWORD_LENGTH = 12
 
@@ -121,11 +142,13 @@ class ConfigReader {
     const { TRUST_PROXY, METRICS_ALLOW, RELAY_WORKERS } = this.#values
     if (TRUST_PROXY.some((range) => range.endsWith('/0'))) this.#errors.push('TRUST_PROXY must not trust every address')
     if (this.#isProduction) this.#rejectInsecureOptions(file)
+    const listen = Object.freeze({
+      host: this.#choose('RELAY_HOST', file.http_server?.address),
+      port: this.#choose('RELAY_PORT', file.http_server?.port)
+    })
     return Object.freeze({
-      listen: Object.freeze({
-        host: this.#choose('RELAY_HOST', file.http_server?.address),
-        port: this.#choose('RELAY_PORT', file.http_server?.port)
-      }),
+      listen,
+      internalListen: this.#internalListen(file, listen),
       allowedOrigins: Object.freeze(
         this.#choose('RELAY_ALLOWED_ORIGINS', file.client?.allowed_origins).map((origin) => origin.toLowerCase())
       ),
@@ -137,7 +160,8 @@ class ConfigReader {
         previousKey: this.#previousSecret('REALTIME_API_KEY_PREVIOUS'),
         maxBodyBytes: file.http_api?.max_body_size ?? DEFAULT_BODY_BYTES,
         insecure: file.http_api?.insecure ?? false,
-        errorMode: file.http_api?.error_mode ?? 'default'
+        errorMode: file.http_api?.error_mode ?? 'default',
+        isExternal: file.http_api?.external ?? false
       }),
       unidirectional: unidirectionalOptions(file),
       trustedProxies: Object.freeze(TRUST_PROXY),
@@ -147,6 +171,7 @@ class ConfigReader {
         httpRequests: file.prometheus?.instrument_http_handlers ?? false
       }),
       adminPassword: this.#adminPassword(file),
+      isAdminExternal: file.admin?.external ?? false,
       ...this.#engine(file),
       workers: RELAY_WORKERS,
       nodeName: file.node?.name ?? null,
@@ -154,6 +179,16 @@ class ConfigReader {
       logFile: file.log?.file ?? null,
       shutdownMs: durationMs(file.shutdown?.timeout ?? DEFAULT_SHUTDOWN)
     })
+  }
+
+  /** What is not given is the same as for clients. '' is not given, as in Centrifugo. */
+  #internalListen({ http_server: http = {} }: RelayConfigFile, listen: ListenAddress): ListenAddress | null {
+    const { internal_address: address = '', internal_port: portText = '' } = http
+    const host = address === '' ? listen.host : address
+    const port = portText === '' ? listen.port : Number(portText)
+    if (port > MAX_PORT) this.#report('http_server.internal_port', `must be a whole number from 0 to ${MAX_PORT}`)
+    const isSame = host === listen.host && (portText === '' || (port !== 0 && port === listen.port))
+    return isSame ? null : Object.freeze({ host, port })
   }
 
   readonly #report: ReportError = (path, problem) => {

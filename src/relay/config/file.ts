@@ -5,6 +5,7 @@ import { alternativeTo } from './centrifugo-options.js'
 import {
   DURATION_PATTERN,
   NAMESPACE_PATTERN,
+  PORT_PATTERN,
   type RelayConfigFile,
   RelayConfigFileSchema,
   USER_ID_CLAIM_PATTERN
@@ -97,6 +98,7 @@ const problemOf = ({ type, path, schema }: ValueError): string => {
 
 const PATTERN_RULES: ReadonlyMap<unknown, string> = new Map([
   [DURATION_PATTERN, 'a duration such as "300s"'],
+  [PORT_PATTERN, 'such a number as text'],
   [USER_ID_CLAIM_PATTERN, 'letters and "_"'],
   [NAMESPACE_PATTERN, 'two or more letters, digits, "-", "_" or "."']
 ])
@@ -106,7 +108,7 @@ const MAX_LISTED_CHOICES = 10
 /** Describes valid values. The given value is never shown, because it may be a secret. */
 export const ruleOf = (schema: TSchema): string => {
   if (schema.const !== undefined) return JSON.stringify(schema.const)
-  if (Array.isArray(schema.anyOf)) return choiceRule(schema.anyOf.map((choice: TSchema) => choice.const))
+  if (Array.isArray(schema.anyOf)) return unionRule(schema.anyOf)
   if (schema.type === 'boolean') return 'true or false'
   if (schema.type === 'integer') return `a whole number from ${schema.minimum} to ${schema.maximum}`
   if (schema.type === 'array') return schema.uniqueItems ? 'a list without repetitions' : 'a list'
@@ -114,6 +116,11 @@ export const ruleOf = (schema: TSchema): string => {
   if (schema.maxLength === 1) return 'one character'
   return PATTERN_RULES.get(schema.pattern) ?? `text of 1 to ${schema.maxLength ?? 'any number of'} characters`
 }
+
+const unionRule = (choices: readonly TSchema[]): string =>
+  choices.every((choice) => choice.const !== undefined)
+    ? choiceRule(choices.map((choice) => choice.const))
+    : choices.map(ruleOf).join(', or ')
 
 const choiceRule = (choices: readonly unknown[]): string =>
   choices.length > MAX_LISTED_CHOICES

@@ -25,6 +25,8 @@ type OptionReaders = Readonly<Record<string, (config: RelayConfig) => unknown>>
 const NEEDS_RESTART: OptionReaders = {
   'http_server.address': ({ listen }) => listen.host,
   'http_server.port': ({ listen }) => listen.port,
+  'http_server.internal_address': ({ internalListen }) => internalListen?.host,
+  'http_server.internal_port': ({ internalListen }) => internalListen?.port,
   'engine.type': ({ engine }) => engine,
   'engine.redis.address': ({ redisUrl }) => redisUrl,
   'engine.redis.prefix': ({ redisPrefix }) => redisPrefix,
@@ -71,12 +73,13 @@ export const reloadConfigFile = (current: RelayConfig, environment: Environment,
     if (!(error instanceof SettingsError)) throw error
     return { ok: false, errors: error.errors }
   }
-  const { listen, engine, redisUrl, redisPrefix, presenceTtlMs, workers, nodeName, logFile } = current
+  const { listen, internalListen, engine, redisUrl, redisPrefix, presenceTtlMs, workers, nodeName, logFile } = current
   return {
     ok: true,
     config: Object.freeze({
       ...next,
       listen,
+      internalListen,
       engine,
       redisUrl,
       redisPrefix,

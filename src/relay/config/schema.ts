@@ -64,6 +64,9 @@ const oneOf = <const Choice extends string>(choices: readonly Choice[], descript
 /** A namespace name without the boundary character. */
 export const NAMESPACE_PATTERN = '^[-a-zA-Z0-9_.]{2,}$'
 
+/** A port as text; '' is not given. */
+export const PORT_PATTERN = '^\\d{0,5}$'
+
 export const USER_ID_CLAIM_PATTERN = '^[a-zA-Z_]+$'
 
 const SCHEMA_NAMES = Object.keys(schemas)
@@ -250,6 +253,12 @@ const client = {
   connection_rate_limit: limit('Maximum new connections per second; 0 means no limit.'),
   connections_per_address: limit('Gatehouse only: maximum connections per client address; 0 means no limit.'),
   commands_per_second: limit('Gatehouse only: maximum commands per second and connection; 0 means no limit.'),
+  concurrency: count(
+    'Commands of one connection that may run at the same time. Commands for the same channel always run one after the other, and so do those with large replies. 0 and 1: all commands run one after the other.',
+    0,
+    1000,
+    0
+  ),
   channel_position_check_delay: duration(
     'Interval at which the positions of channels are compared with the history.',
     '40s'
@@ -271,9 +280,21 @@ const client = {
 export const RelayConfigFileSchema = Type.Object(
   {
     $schema: text('The JSON schema of this file, for editors.'),
-    http_server: section('Listen address.', {
+    http_server: section('Listen addresses.', {
       address: text('Same as RELAY_HOST.'),
-      port: count('Same as RELAY_PORT.', 0, 65_535)
+      port: count('Same as RELAY_PORT.', 0, 65_535),
+      internal_address: Type.Optional(
+        Type.String({
+          description: "Listen address of the publish API, the operators' page, metrics and health. Default: address.",
+          maxLength: 1024
+        })
+      ),
+      internal_port: Type.Optional(
+        Type.Union([Type.Integer({ minimum: 0, maximum: 65_535 }), Type.String({ pattern: PORT_PATTERN })], {
+          description:
+            "Listen port of the publish API, the operators' page, metrics and health, which clients then cannot reach at port. Default: port."
+        })
+      )
     }),
     log: section('Logging.', {
       file: text(
@@ -287,6 +308,7 @@ export const RelayConfigFileSchema = Type.Object(
     http_api: section('The publish API.', {
       key: text('Same as REALTIME_API_KEY.'),
       insecure: flag('Accept requests without a key. Rejected in production.'),
+      external: flag('With http_server.internal_port: serve the API at http_server.port instead.'),
       error_mode: oneOf(['default', 'transport'], 'transport: respond to errors with an HTTP error status.', 'default'),
       max_body_size: count('Gatehouse only: maximum size of a request body, in bytes.', 1, GIB, 1_048_576)
     }),
@@ -313,7 +335,8 @@ export const RelayConfigFileSchema = Type.Object(
     }),
     admin: section("The operators' page.", {
       enabled: flag("Enable the operators' page."),
-      password: text('Same as RELAY_ADMIN_PASSWORD.')
+      password: text('Same as RELAY_ADMIN_PASSWORD.'),
+      external: flag('With http_server.internal_port: serve the page at http_server.port instead.')
     }),
     node: section('This node.', { name: text("Name on the operators' page and in the info of the publish API.", 128) }),
     shutdown: section('Shutdown.', { timeout: duration('Time over which clients are closed.', '5s') }),

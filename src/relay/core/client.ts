@@ -29,6 +29,13 @@ export interface FrameHandler {
   handle(frame: string | Buffer): void
 }
 
+/** A command that waits for its reply. */
+export interface RunningCommand {
+  readonly id: number
+  /** Its reply is counted there. */
+  readonly traffic: Traffic
+}
+
 /** Replies are joined up to this size. */
 const JOINED_REPLIES_BYTES = 64 * 1024
 /** Allowance for everything in a reply except publications: id, fields, frame header. */
@@ -52,8 +59,6 @@ export class Client implements Subscriber, OutboxOwner {
   registryIndex = -1
   /** Session id of an emulated or unidirectional transport, else null. */
   session: string | null = null
-  /** Metrics of the command that is being processed; its reply is counted there. */
-  replyTraffic: Traffic | null = null
   /** Expiry of the connection token. */
   expiry: Moment = NEVER
   /** Whether the connection counts towards `user_connection_limit`. */
@@ -158,17 +163,22 @@ export class Client implements Subscriber, OutboxOwner {
   }
 
   /** An exempt reply may be larger than `queue_max_size`. */
-  reply<M extends RepliedMethod>(id: number, method: M, result: Replies[M], isExempt = false): void {
-    this.#sendReply(this.codec.reply(id, method, result), isExempt)
+  reply<M extends RepliedMethod>(
+    { id, traffic }: RunningCommand,
+    method: M,
+    result: Replies[M],
+    isExempt = false
+  ): void {
+    this.#sendReply(traffic, this.codec.reply(id, method, result), isExempt)
   }
 
-  replyError(id: number, error: ReplyError): void {
-    this.#sendReply(this.codec.errorReply(id, error))
+  replyError({ id, traffic }: RunningCommand, error: ReplyError): void {
+    this.#sendReply(traffic, this.codec.errorReply(id, error))
   }
 
-  #sendReply(reply: Encoded, isExempt = false): void {
+  #sendReply(traffic: Traffic, reply: Encoded, isExempt = false): void {
     const bytes = payloadBytes(reply)
-    if (this.replyTraffic !== null) count(this.replyTraffic, bytes)
+    count(traffic, bytes)
     if (this.#heldReplies === null) {
       this.#write(reply, isExempt)
       return

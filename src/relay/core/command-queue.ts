@@ -1,15 +1,15 @@
 import { isObject } from '../../shared/is-object.js'
 import { knownNamespace } from './channels.js'
-import type { Client, FrameHandler } from './client.js'
+import type { Client, FrameHandler, RunningCommand } from './client.js'
 import { type Encoded, PONG, payloadBytes } from './codec.js'
 import { DISCONNECT_MALFORMED, DISCONNECT_TOO_MANY_COMMANDS, Disconnect, ERROR_INTERNAL } from './codes.js'
 import { COMMANDS } from './commands.js'
 import type { Outcome } from './connect.js'
-import { EngineError, type MaybePromise } from './engine-interfaces.js'
+import { EngineError } from './engine-interfaces.js'
 import { METHODS, type Method } from './protocol.js'
 
-/** Commands with potentially large replies. They wait until the network has accepted everything written before. */
-const LARGE_REPLIES: ReadonlySet<Method> = new Set(['subscribe', 'presence', 'history'])
+/** Commands whose replies may be large. They wait until the network has accepted everything written before. */
+const WAITS_FOR_NETWORK: ReadonlySet<Method> = new Set(['subscribe', 'presence', 'history'])
 
 const MAX_ID = 0xffffffff
 
@@ -28,17 +28,22 @@ const MAX_EMULATED_LENGTH = 1024 * 1024
 const NO_COMMANDS: readonly Encoded[] = []
 
 /** A command that is being processed. */
-interface Running {
+interface Running extends RunningCommand {
   readonly method: Method
-  readonly id: number
+  /** '' for a command without a channel. */
+  readonly channel: string
   readonly namespace: string
+  readonly isLarge: boolean
   readonly startedAt: number
 }
 
+/** The reason why the next command is not started. */
+type Wait = 'commands' | 'network' | 'turn'
+
 /**
- * Runs the commands of a client one after the other, in the order of their arrival. Later commands wait while one is
- * waiting for the engine, while the client does not read its replies, and while the client has used up its time slice. If
- * many are waiting, the relay stops reading from the client.
+ * Starts the commands of a client in the order of their arrival. Up to `client.concurrency` of them run at the same time, by
+ * default one. Later commands wait while those run, while the client does not read its replies, and while the client has
+ * used up its time slice. If many are waiting, the relay stops reading from the client.
  */
 export class CommandQueue implements FrameHandler {
   readonly #client: Client
@@ -48,8 +53,10 @@ export class CommandQueue implements FrameHandler {
   /** Frames after the current one. */
   #queue: (string | Buffer)[] | null = null
   #queuedLength = 0
-  /** Whether the next command has to wait. */
-  #isWaiting = false
+  /** Null if the next command can start. */
+  #waitsFor: Wait | null = null
+  /** Commands that wait for the engine or for the keys of a token; null for none, to save memory. */
+  #running: Running[] | null = null
   #sliceStartedAt = 0
   #lastRanAt = 0
   #second = 0
@@ -65,7 +72,7 @@ export class CommandQueue implements FrameHandler {
     try {
       // A pong is processed at once, because it shows that the client is alive.
       if (client.codec.isPongFrame(frame)) this.#runPong(frame.length)
-      else if (this.#isWaiting) this.#enqueue(frame)
+      else if (this.#waitsFor !== null) this.#enqueue(frame)
       else if (this.#open(frame)) {
         this.#continueSlice()
         this.#run()
@@ -120,30 +127,37 @@ export class CommandQueue implements FrameHandler {
     client.holdReplies()
     while (this.#next < this.#commands.length || this.#openNext()) {
       if (context.monotonicMs() - this.#sliceStartedAt >= SLICE_MS) {
-        this.#isWaiting = true
+        this.#waitsFor = 'turn'
         context.interrupted.push(this.#resume)
         break
       }
-      const running = this.#runNext(this.#commands[this.#next] ?? '')
+      const wait = this.#isFull ? 'commands' : this.#runNext(this.#commands[this.#next] ?? '')
       if (client.isClosed) return
-      if (running === CLIENT_IS_BEHIND) {
-        this.#isWaiting = true
-        client.onCaughtUp = this.#resume
+      if (wait !== null) {
+        this.#waitsFor = wait
+        if (wait === 'network') client.onCaughtUp = this.#resume
         break
       }
       this.#next += 1
       this.#skipRestIfRejected()
-      if (running instanceof Promise) {
-        this.#isWaiting = true
-        void this.#resumeAfter(running)
-        // The replies so far are sent with the next ones if those follow in this turn, and without them otherwise.
-        if (client.hasHeldReplies) context.atEndOfTurn(() => client.flushReplies())
-        this.#lastRanAt = context.monotonicMs()
-        return
-      }
     }
+    if (this.#isFull) this.#waitsFor ??= 'commands'
     this.#lastRanAt = context.monotonicMs()
-    client.sendReplies()
+    if (this.#runningCount === 0) client.sendReplies()
+    // The replies so far are sent with the next ones if those follow in this turn, and without them otherwise.
+    else if (client.hasHeldReplies) context.atEndOfTurn(() => client.flushReplies())
+  }
+
+  get #runningCount(): number {
+    return this.#running?.length ?? 0
+  }
+
+  /** Whether another command has to wait until a running one is finished. */
+  get #isFull(): boolean {
+    if (this.#runningCount === 0) return false
+    const { state, context } = this.#client
+    // The connect command runs alone.
+    return state !== 'live' || this.#runningCount >= context.clientOptions.concurrency
   }
 
   /** Commands after a failed connect are not processed. */
@@ -151,12 +165,18 @@ export class CommandQueue implements FrameHandler {
     if (this.#client.state === 'rejected') this.#next = this.#commands.length
   }
 
-  async #resumeAfter(running: Promise<void>): Promise<void> {
+  async #resumeAfter(running: Running, pending: Promise<Outcome>): Promise<void> {
     const client = this.#client
     try {
-      await running
-      this.#isWaiting = false
+      await this.#finishLater(running, pending)
+      const others = this.#running?.filter((each) => each !== running) ?? []
+      this.#running = others.length === 0 ? null : others
       if (client.isClosed) return
+      if (this.#waitsFor === 'network' || this.#waitsFor === 'turn') {
+        client.flushReplies()
+        return
+      }
+      this.#waitsFor = null
       this.#skipRestIfRejected()
       this.#continueSlice()
       this.#run()
@@ -173,7 +193,7 @@ export class CommandQueue implements FrameHandler {
 
   readonly #resume = (): void => {
     const client = this.#client
-    this.#isWaiting = false
+    this.#waitsFor = null
     if (client.isClosed) return
     try {
       this.#sliceStartedAt = client.context.monotonicMs()
@@ -193,54 +213,65 @@ export class CommandQueue implements FrameHandler {
     if (client.state !== 'live' || !client.deadlines.pong()) client.close(DISCONNECT_MALFORMED)
   }
 
-  #runNext(encoded: Encoded): MaybePromise<void> | typeof CLIENT_IS_BEHIND {
+  /** Starts a command, or returns the reason why it has to wait. */
+  #runNext(encoded: Encoded): Wait | null {
     const client = this.#client
     const { transport, context, codec } = client
     const { metrics, monotonicMs } = context
     const command = codec.decode(encoded)
     if (command === PONG) {
       this.#runPong(encoded.length)
-      return
+      return null
     }
     if (command === null) {
       client.close(DISCONNECT_MALFORMED)
-      return
+      return null
     }
     const method = METHODS.find((name) => command[name] !== undefined && command[name] !== null)
-    if (method !== undefined && LARGE_REPLIES.has(method) && !this.#isReadyForLargeReply(method, command[method]))
-      return CLIENT_IS_BEHIND
+    const request = method === undefined ? undefined : command[method]
+    const channel = isObject(request) && typeof request.channel === 'string' ? request.channel : ''
+    const isLarge = method !== undefined && hasLargeReply(method, request)
+    if (this.#isBlocked(channel, isLarge)) return 'commands'
+    if (method !== undefined && WAITS_FOR_NETWORK.has(method)) {
+      if (isLarge) client.flushReplies()
+      if (client.isBehind) return 'network'
+    }
     if (!this.#isWithinRate()) {
       client.close(DISCONNECT_TOO_MANY_COMMANDS)
-      return
+      return null
     }
     const { id = 0 } = command
     // The first command must be connect, and it must occur only once.
     const isExpected = client.state === 'live' || (client.state === 'new' && method === 'connect')
     if (method === undefined || !isId(id) || (id === 0 && method !== 'send') || !isExpected) {
       client.close(DISCONNECT_MALFORMED)
-      return
+      return null
     }
-    const request = command[method]
-    const namespace = isObject(request) ? knownNamespace(request.channel, context.channelRules) : ''
+    const namespace = knownNamespace(channel, context.channelRules)
     metrics.command(method, namespace, payloadBytes(encoded), transport.name)
-    client.replyTraffic = metrics.sent(transport.name, method, namespace)
-    return this.#runCommand({ method, id, namespace, startedAt: monotonicMs() }, request, encoded)
+    const traffic = metrics.sent(transport.name, method, namespace)
+    this.#start({ id, traffic, method, channel, namespace, isLarge, startedAt: monotonicMs() }, request, encoded)
+    return null
   }
 
-  /** Whether the network has accepted everything, so that a large reply does not wait behind it. */
-  #isReadyForLargeReply(method: Method, request: unknown): boolean {
-    const client = this.#client
-    // Replies to plain subscriptions are small and sent together; a recovery gets all the space.
-    const isSmall = method === 'subscribe' && !(isObject(request) && request.recover === true)
-    if (!isSmall) client.flushReplies()
-    return !client.isBehind
+  /**
+   * Commands for the same channel run one after the other, and so do those without a channel: an unsubscribe must not
+   * overtake its subscribe. Large replies are made one at a time, because each may need the whole queue of the client.
+   */
+  #isBlocked(channel: string, isLarge: boolean): boolean {
+    if (this.#running === null) return false
+    for (const running of this.#running) if (running.channel === channel || (running.isLarge && isLarge)) return true
+    return false
   }
 
-  #runCommand(running: Running, request: unknown, encoded: Encoded): MaybePromise<void> {
+  #start(running: Running, request: unknown, encoded: Encoded): void {
     try {
-      const outcome = COMMANDS[running.method](this.#client, request, running.id, encoded)
-      if (outcome instanceof Promise) return this.#finishLater(running, outcome)
-      this.#finish(running, outcome)
+      const outcome = COMMANDS[running.method](this.#client, request, running, encoded)
+      if (outcome instanceof Promise) {
+        this.#running ??= []
+        this.#running.push(running)
+        void this.#resumeAfter(running, outcome)
+      } else this.#finish(running, outcome)
     } catch (error) {
       this.#finish(running, this.#failure(running, error))
     }
@@ -263,13 +294,14 @@ export class CommandQueue implements FrameHandler {
     return null
   }
 
-  #finish({ method, id, namespace, startedAt }: Running, outcome: Outcome): void {
+  #finish(running: Running, outcome: Outcome): void {
     const client = this.#client
+    const { method, namespace, startedAt } = running
     const { metrics, monotonicMs } = client.context
     if (outcome instanceof Disconnect) client.close(outcome)
     else if (outcome !== null && !client.isClosed) {
       metrics.replyError(method, namespace, outcome.code)
-      client.replyError(id, outcome)
+      client.replyError(running, outcome)
       if (method === 'connect') client.reject()
     }
     metrics.replied(method, namespace, (monotonicMs() - startedAt) / 1000)
@@ -287,8 +319,9 @@ export class CommandQueue implements FrameHandler {
   }
 }
 
-/** The command was not started, because its reply would have to wait behind unsent data. */
-const CLIENT_IS_BEHIND = Symbol('client is behind')
+/** A plain subscription has a small reply, which is sent together with others. */
+const hasLargeReply = (method: Method, request: unknown): boolean =>
+  method === 'subscribe' ? isObject(request) && request.recover === true : WAITS_FOR_NETWORK.has(method)
 
 const isId = (value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_ID

@@ -9,7 +9,7 @@ import {
   type ResolvedChannel,
   resolveChannel
 } from './channels.js'
-import type { Client } from './client.js'
+import type { Client, RunningCommand } from './client.js'
 import { EMPTY_REPLY, type Encoded } from './codec.js'
 import {
   DISCONNECT_MALFORMED,
@@ -28,16 +28,21 @@ import { PLAIN_PUBLICATION, publishToChannel } from './publish.js'
 import { fittingPublications, readHistory } from './recovery.js'
 import { refreshSubscription, subscribe, unsubscribe } from './subscribe.js'
 
-/** `command` is the command as it arrived. A handler that returns null has written its reply. */
-export type CommandHandler = (client: Client, request: unknown, id: number, command: Encoded) => MaybePromise<Outcome>
+/** `encoded` is the command as it arrived. A handler that returns null has written its reply. */
+export type CommandHandler = (
+  client: Client,
+  request: unknown,
+  command: RunningCommand,
+  encoded: Encoded
+) => MaybePromise<Outcome>
 
 /** Not an async function: with the memory engine the reply is written without waiting for a promise. */
-const publish: CommandHandler = (client, request, id, command) => {
+const publish: CommandHandler = (client, request, command, encoded) => {
   const channel = channelOf(request)
   if (channel === null) return DISCONNECT_MALFORMED
   const resolved = resolve(client, channel)
   if (resolved instanceof ReplyError) return resolved
-  const data = client.codec.publishData(command, request)
+  const data = client.codec.publishData(encoded, request)
   if (data === null) return ERROR_BAD_REQUEST
   if (!mayPublish(resolved.options, callerOn(client, channel))) return ERROR_PERMISSION_DENIED
 
@@ -48,32 +53,32 @@ const publish: CommandHandler = (client, request, id, command) => {
   })
   return after(published, (outcome) => {
     if (outcome instanceof ReplyError) return outcome
-    client.reply(id, 'publish', EMPTY_REPLY)
+    client.reply(command, 'publish', EMPTY_REPLY)
     return null
   })
 }
 
-const presence: CommandHandler = async (client, request, id) => {
+const presence: CommandHandler = async (client, request, command) => {
   const channel = channelOf(request)
   if (channel === null) return DISCONNECT_MALFORMED
   const error = checkPresence(client, channel, 'presence')
   if (error !== null) return error
   const presence = await client.context.presence.read(channel)
   if (presenceBytes(presence) > client.replyBytesLeft) return ERROR_LIMIT_EXCEEDED
-  client.reply(id, 'presence', { presence })
+  client.reply(command, 'presence', { presence })
   return null
 }
 
-const presenceStats: CommandHandler = async (client, request, id) => {
+const presenceStats: CommandHandler = async (client, request, command) => {
   const channel = channelOf(request)
   if (channel === null) return DISCONNECT_MALFORMED
   const error = checkPresence(client, channel, 'presence_stats')
   if (error !== null) return error
-  client.reply(id, 'presence_stats', await client.context.presence.count(channel))
+  client.reply(command, 'presence_stats', await client.context.presence.count(channel))
   return null
 }
 
-const history: CommandHandler = async (client, request, id) => {
+const history: CommandHandler = async (client, request, command) => {
   const parsed = parseHistory(request)
   if (parsed === null) return DISCONNECT_MALFORMED
   const { channel } = parsed
@@ -88,7 +93,7 @@ const history: CommandHandler = async (client, request, id) => {
   if (page instanceof ReplyError) return page
   const publications = fittingPublications(page, client.replyBytesLeft)
   if (publications === null) return ERROR_LIMIT_EXCEEDED
-  client.reply(id, 'history', { publications, epoch: page.epoch, offset: page.offset })
+  client.reply(command, 'history', { publications, epoch: page.epoch, offset: page.offset })
   return null
 }
 

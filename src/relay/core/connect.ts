@@ -1,6 +1,6 @@
 import { addSubscription, ReplySpace, type SubscribeRequest, type SubscribeResult } from './add-subscription.js'
 import { personalChannel, resolveChannel } from './channels.js'
-import type { Client } from './client.js'
+import type { Client, RunningCommand } from './client.js'
 import { expiryAt, ttlSeconds } from './clocks.js'
 import type { ConnectReply, RefreshReply, SubscribeReply } from './codec.js'
 import {
@@ -27,7 +27,7 @@ const ANONYMOUS: ConnectionClaims = { user: '', expiresAt: 0, info: null, subscr
 const PLAIN_SUBSCRIPTION: ServerSubscription = { info: null, data: null, override: NO_OVERRIDE }
 
 /** The first command of every client: verifies the token and makes the server-side subscriptions. */
-export const connect = async (client: Client, request: unknown, id: number): Promise<Outcome> => {
+export const connect = async (client: Client, request: unknown, command: RunningCommand): Promise<Outcome> => {
   const { context } = client
   const parsed = parseConnect(request)
   if (parsed === null || client.state !== 'new') return DISCONNECT_MALFORMED
@@ -56,7 +56,7 @@ export const connect = async (client: Client, request: unknown, id: number): Pro
   if (results instanceof Disconnect || results instanceof ReplyError) return results
   if (client.isClosed) return null
   const hasSnapshot = [...results.values()].some((result) => result.hasSnapshot)
-  client.reply(id, 'connect', connectReply(client, results), hasSnapshot)
+  client.reply(command, 'connect', connectReply(client, results), hasSnapshot)
   client.goLive()
   for (const each of results.values()) each.activate()
   context.metrics.clientConnected(client.transport.name, client.name, client.version)
@@ -176,7 +176,7 @@ const connectReply = (client: Client, results: ReadonlyMap<string, SubscribeResu
 const NO_REPLIES: ReadonlyMap<string, SubscribeReply> = new Map()
 
 /** Replaces the token of a live connection. User and channels must not change. */
-export const refresh = async (client: Client, request: unknown, id: number): Promise<Outcome> => {
+export const refresh = async (client: Client, request: unknown, command: RunningCommand): Promise<Outcome> => {
   const parsed = parseRefresh(request)
   if (parsed === null || parsed.token === '') return DISCONNECT_MALFORMED
   const { checkToken, nowMs } = client.context
@@ -195,7 +195,7 @@ export const refresh = async (client: Client, request: unknown, id: number): Pro
   if (channelSet(claims) !== client.tokenChannels) return DISCONNECT_INSUFFICIENT_STATE
 
   client.info = claims.info
-  client.reply(id, 'refresh', extendExpiry(client, claims.expiresAt))
+  client.reply(command, 'refresh', extendExpiry(client, claims.expiresAt))
   return null
 }
 

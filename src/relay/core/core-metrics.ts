@@ -16,6 +16,7 @@ export type FrameType =
   | 'push_subscribe'
   | 'push_unsubscribe'
   | 'push_refresh'
+  | 'push_connect'
   | 'push_disconnect'
 
 /** Engine actions that have no metric of their own. */

@@ -99,6 +99,8 @@ export interface ClientOptions {
   /** New connections per second. */
   readonly connectionRateLimit: number
   readonly commandsPerSecond: number
+  /** Commands of one client that may run at the same time; 0 and 1: one after the other. */
+  readonly concurrency: number
   readonly positionCheckDelayMs: number
   /** Maximum time from publish to delivery for subscribers with a position. */
   readonly positionMaxTimeLagMs: number

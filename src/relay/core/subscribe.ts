@@ -1,7 +1,7 @@
 import { isObject } from '../../shared/is-object.js'
 import { addSubscription, ReplySpace } from './add-subscription.js'
 import { channelNameError, isTooLong, maySubscribe, type ResolvedChannel, resolveChannel } from './channels.js'
-import type { Client } from './client.js'
+import type { Client, RunningCommand } from './client.js'
 import { expiryAt, ttlSeconds } from './clocks.js'
 import { EMPTY_REPLY } from './codec.js'
 import {
@@ -28,7 +28,7 @@ import { NO_OVERRIDE, type SubscriptionClaims, subscriptionClaims } from './toke
 const TYPE_STREAM = 0
 const TYPE_SHARED_POLL = 4
 
-export const subscribe = async (client: Client, request: unknown, id: number): Promise<Outcome> => {
+export const subscribe = async (client: Client, request: unknown, command: RunningCommand): Promise<Outcome> => {
   const parsed = parseSubscribe(request)
   if (parsed === null) return DISCONNECT_MALFORMED
   const { channel } = parsed
@@ -41,8 +41,9 @@ export const subscribe = async (client: Client, request: unknown, id: number): P
   const claims = parsed.token === '' ? null : await checkSubscriptionToken(client, channel, parsed.token)
   if (claims instanceof Disconnect || claims instanceof ReplyError) return claims
   if (client.isClosed) return null
-  // The API may have subscribed the client while its token was being verified.
-  if (client.subscriptions.has(channel)) return ERROR_ALREADY_SUBSCRIBED
+  // The API or another command may have subscribed the client while its token was being verified.
+  const conflict = checkSubscriptions(client, channel)
+  if (conflict !== null) return conflict
   if (claims === null && !maySubscribeWithoutToken(client, channel, resolved)) return ERROR_PERMISSION_DENIED
 
   const outcome = await addSubscription(client, {
@@ -66,24 +67,29 @@ export const subscribe = async (client: Client, request: unknown, id: number): P
   })
   if (!('activate' in outcome)) return outcome
   if (client.isClosed) return null
-  client.reply(id, 'subscribe', outcome.reply, outcome.hasSnapshot)
+  client.reply(command, 'subscribe', outcome.reply, outcome.hasSnapshot)
   outcome.activate()
   return null
 }
 
 /** The checks that do not depend on the user. */
 const checkRequest = (client: Client, { channel, type }: SubscribeCommand): ResolvedChannel | ReplyError => {
-  const { clientOptions, channelRules: channels } = client.context
+  const { channelRules: channels } = client.context
   if (isTooLong(channel, channels)) return ERROR_BAD_REQUEST
-  if (client.subscriptions.has(channel)) return ERROR_ALREADY_SUBSCRIBED
-  if (clientOptions.channelLimit > 0 && client.subscriptions.size >= clientOptions.channelLimit)
-    return ERROR_LIMIT_EXCEEDED
+  const conflict = checkSubscriptions(client, channel)
+  if (conflict !== null) return conflict
   const resolved = resolveChannel(channel, channels)
   if (resolved instanceof ReplyError) return resolved
   const nameError = channelNameError(channel, resolved, channels)
   if (nameError !== null) return nameError
   if (type !== TYPE_STREAM) return type === TYPE_SHARED_POLL ? ERROR_NOT_AVAILABLE : ERROR_PERMISSION_DENIED
   return resolved
+}
+
+const checkSubscriptions = ({ context, subscriptions }: Client, channel: string): ReplyError | null => {
+  const { channelLimit } = context.clientOptions
+  if (subscriptions.has(channel)) return ERROR_ALREADY_SUBSCRIBED
+  return channelLimit > 0 && subscriptions.size >= channelLimit ? ERROR_LIMIT_EXCEEDED : null
 }
 
 /** Error 107 for a filter that is invalid, not allowed, or combined with deltas: the base of a delta might be filtered out. */
@@ -148,7 +154,7 @@ const checkSubscriptionToken = async (
 }
 
 /** Succeeds even if the client is not subscribed, because clients reconnect after an error. */
-export const unsubscribe = (client: Client, request: unknown, id: number): Outcome => {
+export const unsubscribe = (client: Client, request: unknown, command: RunningCommand): Outcome => {
   const channel = channelOf(request)
   if (channel === null) return DISCONNECT_MALFORMED
   const subscription = client.subscriptions.get(channel)
@@ -156,11 +162,15 @@ export const unsubscribe = (client: Client, request: unknown, id: number): Outco
     if (client.context.hub.hasPending) client.flushPending()
     client.removeSubscription(subscription)
   }
-  client.reply(id, 'unsubscribe', EMPTY_REPLY)
+  client.reply(command, 'unsubscribe', EMPTY_REPLY)
   return null
 }
 
-export const refreshSubscription = async (client: Client, request: unknown, id: number): Promise<Outcome> => {
+export const refreshSubscription = async (
+  client: Client,
+  request: unknown,
+  command: RunningCommand
+): Promise<Outcome> => {
   const parsed = parseRefresh(request)
   if (parsed === null || parsed.channel === '') return DISCONNECT_MALFORMED
   const subscription = client.subscriptions.get(parsed.channel)
@@ -179,6 +189,6 @@ export const refreshSubscription = async (client: Client, request: unknown, id: 
   subscription.info = claims.info
   client.deadlines.schedule()
   const ttl = claims.expiresAt > 0 ? ttlSeconds(claims.expiresAt * 1000, client.context.nowMs()) : 0
-  client.reply(id, 'sub_refresh', { ttl })
+  client.reply(command, 'sub_refresh', { ttl })
   return null
 }

@@ -52,7 +52,10 @@ export class UnidirectionalConnect implements FrameHandler {
     const { token } = request
     const hasToken = typeof token === 'string' && token !== ''
     try {
-      const outcome = await connect(client, hasToken ? request : { ...request, token: this.#bearerToken }, NO_ID)
+      const { metrics } = client.context
+      // The result is a push, which has no id.
+      const command = { id: 0, traffic: metrics.sent(client.transport.name, 'push_connect', '') }
+      const outcome = await connect(client, hasToken ? request : { ...request, token: this.#bearerToken }, command)
       if (outcome !== null) client.close(outcome instanceof Disconnect ? outcome : disconnectFor(outcome))
     } catch (error) {
       if (error instanceof EngineError) client.close(DISCONNECT_INTERNAL_ERROR)
@@ -60,9 +63,6 @@ export class UnidirectionalConnect implements FrameHandler {
     }
   }
 }
-
-/** A push has no id. */
-const NO_ID = 0
 
 const disconnectFor = ({ code }: ReplyError): Disconnect => {
   if (code === ERROR_TOKEN_EXPIRED.code) return DISCONNECT_CONNECTION_EXPIRED

@@ -1,38 +1,27 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Server as NetServer } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { hasTooManyHeaderLines, keepAllHeaderLines } from '../../shared/header-lines.js'
-import { pathOf } from '../../shared/http-upgrade.js'
+import { isWebSocketHandshake, pathOf, returnToHttp, upgradeOptions } from '../../shared/http-upgrade.js'
 import type { AddressSet } from '../../shared/ip-address.js'
-import { listenError } from '../../shared/listen-error.js'
+import { type ListenSettings, listenError } from '../../shared/listen-error.js'
 import { mayReadMetrics } from '../../shared/metrics-access.js'
 import type { RelayConfig } from '../config/config.js'
-import type { Relay } from '../core/relay.js'
-import type { ClientAdmission } from './admission.js'
 import { HttpDrain } from './http-drain.js'
-import {
-  emulation,
-  httpStream,
-  serverSentEvents,
-  unidirectionalEvents,
-  unidirectionalHttpStream
-} from './http-stream.js'
-import type { Rejections } from './rejections.js'
 import { type HttpHandler, JSON_TYPE, type RequestErrors, respond } from './respond.js'
-import { emptyResponse, rejectUpgrade, unidirectionalWebSocketUpgrade, webSocketUpgrade } from './websocket.js'
-import { onUpgrade, UNIDIRECTIONAL_WEBSOCKET_PATH, UPGRADE_OPTIONS, WEBSOCKET_PATH } from './websocket-upgrade.js'
+import { emptyResponse, rejectUpgrade, type Upgrade } from './websocket.js'
+
+export type Routes = Readonly<Record<string, HttpHandler>>
 
 export interface ServerDependencies {
-  readonly relay: Relay
-  readonly admission: ClientAdmission
-  readonly rejections: Rejections
   readonly errors: RequestErrors
-  /** Called after each HTTP response with the pattern of its route. Upgrades are not included. */
+  /** Called after each response with the pattern of its route. A WebSocket connection has the status 101. */
   readonly responded: (path: string, method: string, status: number) => void
-  /** The current options of the unidirectional transports. */
-  readonly unidirectional: () => RelayConfig['unidirectional']
-  /** Handlers beside the client transports, by path. `/api/*` stands for all paths below `/api/`. */
-  readonly routes: Readonly<Record<string, HttpHandler>>
+  /** Handlers by path. `/api/*` stands for all paths below `/api/`. */
+  readonly routes: Routes
+  /** Handlers of WebSocket handshakes by path. Other handshakes are served as ordinary requests. */
+  readonly upgrades: Readonly<Record<string, Upgrade>>
 }
 
 export interface RelayServer {
@@ -44,57 +33,27 @@ export interface RelayServer {
 /** Time to receive a complete request. */
 const REQUEST_TIMEOUT_MS = 60_000
 
-/** The HTTP server with the client transports and the given routes, not listening yet. */
-export const buildServer = ({
-  relay,
-  admission,
-  rejections,
-  errors,
-  responded,
-  unidirectional,
-  routes
-}: ServerDependencies): RelayServer => {
-  const upgradeRequired: HttpHandler = (request, response) => {
-    request.resume()
-    rejections.missingUpgrade(admission.addressOf(request))
-    respond(response, 426, '', ['Upgrade', 'websocket'])
-  }
-  const eventBodyBytes = (): number => unidirectional().sse.maxBodyBytes
-  const streamBodyBytes = (): number => unidirectional().httpStream.maxBodyBytes
-  const handlers = new Map(
-    Object.entries<HttpHandler>({
-      ...routes,
-      '/connection/http_stream': httpStream(relay, admission, errors),
-      '/connection/sse': serverSentEvents(relay, admission, errors),
-      '/emulation': emulation(relay, admission, errors),
-      [WEBSOCKET_PATH]: upgradeRequired,
-      '/connection/uni_sse': ifEnabled(
-        () => unidirectional().sse.enabled,
-        unidirectionalEvents(relay, admission, errors, eventBodyBytes)
-      ),
-      '/connection/uni_http_stream': ifEnabled(
-        () => unidirectional().httpStream.enabled,
-        unidirectionalHttpStream(relay, admission, errors, streamBodyBytes)
-      ),
-      [UNIDIRECTIONAL_WEBSOCKET_PATH]: ifEnabled(() => unidirectional().webSocket.enabled, upgradeRequired)
-    })
-  )
+/** An HTTP server with the given routes, not listening yet. */
+export const buildServer = ({ errors, responded, routes, upgrades }: ServerDependencies): RelayServer => {
+  const handlers = new Map(Object.entries(routes))
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
     const path = pathOf(request)
+    const prefix = `${path.slice(0, path.indexOf('/', 1) + 1)}*`
+    const pattern = handlers.has(path) ? path : handlers.has(prefix) ? prefix : UNKNOWN_PATH
+    response.once('close', () => responded(pattern, request.method ?? '', response.statusCode))
     if (hasTooManyHeaderLines(request)) {
       request.resume()
       respond(response, 431, '', ['Connection', 'close'])
       return
     }
-    const prefix = `${path.slice(0, path.indexOf('/', 1) + 1)}*`
-    const pattern = handlers.has(path) ? path : handlers.has(prefix) ? prefix : UNKNOWN_PATH
-    response.once('close', () => responded(pattern, request.method ?? '', response.statusCode))
     const handler = handlers.get(pattern) ?? notFound
     handler(request, response, path)
   }
 
+  const isUpgrade = (request: IncomingMessage): boolean =>
+    isWebSocketHandshake(request) && Object.hasOwn(upgrades, pathOf(request))
   const server = createServer(
-    { noDelay: true, keepAliveTimeout: 75_000, requestTimeout: REQUEST_TIMEOUT_MS, ...UPGRADE_OPTIONS },
+    { noDelay: true, keepAliveTimeout: 75_000, requestTimeout: REQUEST_TIMEOUT_MS, ...upgradeOptions(isUpgrade) },
     (request, response) => {
       try {
         handle(request, response)
@@ -105,20 +64,21 @@ export const buildServer = ({
   )
   keepAllHeaderLines(server)
   const connections = new HttpDrain(server)
-  const upgrade = webSocketUpgrade(relay, admission, errors)
-  const messageBytes = (): number => unidirectional().webSocket.maxMessageBytes
-  const unidirectionalUpgrade = unidirectionalWebSocketUpgrade(relay, admission, errors, messageBytes)
-  onUpgrade(server, (request, socket, head) => {
+  const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
     try {
       connections.release(request.socket)
-      if (hasTooManyHeaderLines(request)) rejectUpgrade(socket, 431)
-      else if (pathOf(request) === WEBSOCKET_PATH) upgrade(request, socket, head)
-      else if (unidirectional().webSocket.enabled) unidirectionalUpgrade(request, socket, head)
-      else rejectUpgrade(socket, 404)
+      const path = pathOf(request)
+      const handler = hasTooManyHeaderLines(request) ? undefined : upgrades[path]
+      const status = handler === undefined ? rejectUpgrade(socket, 431) : await handler(request, socket, head)
+      if (status !== null) responded(path, 'GET', status)
     } catch (error) {
       errors.report(error)
       socket.destroy()
     }
+  }
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    if (isUpgrade(request)) void upgrade(request, socket, head)
+    else returnToHttp(server, request, socket, head)
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (!socket.writable) {
@@ -135,10 +95,13 @@ export const buildServer = ({
 const UNKNOWN_PATH = 'other'
 
 /** 404 while the feature is disabled. */
-const ifEnabled =
+export const ifEnabled =
   (isEnabled: () => boolean, handler: HttpHandler): HttpHandler =>
   (request, response, path) =>
     (isEnabled() ? handler : notFound)(request, response, path)
+
+export const routesIf = (isEnabled: () => boolean, routes: Routes): Routes =>
+  Object.fromEntries(Object.entries(routes).map(([path, handler]) => [path, ifEnabled(isEnabled, handler)]))
 
 const notFound: HttpHandler = (request, response) => {
   request.resume()
@@ -180,14 +143,18 @@ export const metricsRoute =
     )
   }
 
-/** Resolves when the server listens. Throws `SettingsError` if a setting is the reason that it cannot. */
-export const listen = async (server: NetServer, { host, port }: RelayConfig['listen']): Promise<AddressInfo> => {
+/** Resolves when the server listens. Throws `SettingsError` if one of these settings is the reason that it cannot. */
+export const listen = async (
+  server: NetServer,
+  { host, port }: RelayConfig['listen'],
+  settings: ListenSettings
+): Promise<AddressInfo> => {
   try {
     server.listen(port, host)
     await once(server, 'listening')
     // A server that listens on a TCP port has an `AddressInfo`; strings are for pipes.
     return server.address() as AddressInfo
   } catch (error) {
-    throw listenError(error, { host: 'RELAY_HOST', port: 'RELAY_PORT' })
+    throw listenError(error, settings)
   }
 }

@@ -6,14 +6,13 @@ import { type RawData, type ServerOptions, WebSocket, WebSocketServer } from 'ws
 import type { Client } from '../core/client.js'
 import type { Codec } from '../core/codec.js'
 import { DISCONNECT_INAPPROPRIATE_PROTOCOL, type Disconnect } from '../core/codes.js'
+import type { MaybePromise } from '../core/engine-interfaces.js'
 import type { ClientOptions } from '../core/options.js'
 import type { Relay } from '../core/relay.js'
 import type { ClientTransport, Framing } from '../core/transport.js'
 import { parseConnectRequest } from '../core/unidirectional-connect.js'
 import { type Admitted, bearerToken, type ClientAdmission, connectInQuery, requestsProtobuf } from './admission.js'
 import { compressedFramings, plainFramings, unidirectionalWebSocketFraming, type WebSocketFramings } from './framing.js'
-import type { RequestErrors } from './respond.js'
-import type { Upgrade } from './websocket-upgrade.js'
 
 const EMPTY = Buffer.alloc(0)
 /** Created once: all connections share them. */
@@ -93,6 +92,12 @@ class ClosingWebSocket extends WebSocket {
   }
 }
 
+/**
+ * Handles a WebSocket handshake. Returns the status of the response, 101 for an accepted one, or null if the client
+ * disconnected before.
+ */
+export type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => MaybePromise<number | null>
+
 /** Time for a client to complete the close handshake. */
 const CLOSE_TIMEOUT_MS = 5000
 
@@ -108,10 +113,9 @@ type Accept = (
 type MessageOptions = Pick<ClientOptions, 'messageSizeLimit' | 'compression'>
 
 /** Handles the handshakes of `/connection/websocket`. */
-export const webSocketUpgrade = (relay: Relay, admission: ClientAdmission, errors: RequestErrors): Upgrade =>
+export const webSocketUpgrade = (relay: Relay, admission: ClientAdmission): Upgrade =>
   upgradeWith(
     admission,
-    errors,
     () => relay.clientOptions,
     (ws, { url = '' }, socket, address, compressed) => {
       const hasOwnPings = url.includes('cf_ws_frame_ping_pong=true')
@@ -126,33 +130,25 @@ export const webSocketUpgrade = (relay: Relay, admission: ClientAdmission, error
 export const unidirectionalWebSocketUpgrade = (
   relay: Relay,
   admission: ClientAdmission,
-  errors: RequestErrors,
   maxMessageBytes: () => number
 ): Upgrade => {
   const options = (): MessageOptions => ({ messageSizeLimit: maxMessageBytes(), compression: null })
-  const upgrade = upgradeWith(admission, errors, options, (ws, request, socket, address) => {
+  const upgrade = upgradeWith(admission, options, (ws, request, socket, address) => {
     const transport = new WebSocketTransport(ws, unidirectionalWebSocketFraming, socket, address, false)
     const client = relay.connectUnidirectional(transport, bearerToken(request))
     listen(ws, client)
     const connect = connectInQuery(request)
     if (connect !== '') client.handleFrame(connect)
   })
-  return (request, socket, head) => {
-    if (parseConnectRequest(connectInQuery(request)) === null) rejectUpgrade(socket, 400)
-    else upgrade(request, socket, head)
-  }
+  return (request, socket, head) =>
+    parseConnectRequest(connectInQuery(request)) === null ? rejectUpgrade(socket, 400) : upgrade(request, socket, head)
 }
 
 /** Admits clients and completes their handshakes. */
-const upgradeWith = (
-  admission: ClientAdmission,
-  errors: RequestErrors,
-  options: () => MessageOptions,
-  connect: Accept
-): Upgrade => {
+const upgradeWith = (admission: ClientAdmission, options: () => MessageOptions, connect: Accept): Upgrade => {
   let server = createServer(options())
 
-  const accept = (request: IncomingMessage, socket: Duplex, head: Buffer, { address, release }: Admitted): void => {
+  const accept = (request: IncomingMessage, socket: Duplex, head: Buffer, { address, release }: Admitted): number => {
     socket.once('close', release)
     // The option may have changed with a reload. Existing connections keep their limit.
     const current = options()
@@ -161,25 +157,23 @@ const upgradeWith = (
     // The Python SDK up to 0.6.0 sends this header with an empty value, which `ws` would reject with 400.
     if (headers['sec-websocket-protocol']?.trim() === '') delete headers['sec-websocket-protocol']
     const { compressed } = server
-    server.handleUpgrade(request, socket, head, (ws) => connect(ws, request, socket, address, compressed))
+    // `ws` responds to a malformed handshake itself, with this status.
+    let status = 400
+    server.handleUpgrade(request, socket, head, (ws) => {
+      status = 101
+      connect(ws, request, socket, address, compressed)
+    })
+    return status
   }
 
-  const admit = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
-    try {
-      const admitted = await admission.admit(request)
-      if (typeof admitted === 'number') rejectUpgrade(socket, admitted)
-      // The client disconnected meanwhile.
-      else if (socket.destroyed) admitted.release()
-      else accept(request, socket, head, admitted)
-    } catch (error) {
-      errors.report(error)
-      socket.destroy()
-    }
-  }
-
-  return (request, socket, head) => {
+  return async (request, socket, head) => {
     socket.on('error', ignore)
-    void admit(request, socket, head)
+    const admitted = await admission.admit(request)
+    if (typeof admitted === 'number') return rejectUpgrade(socket, admitted)
+    if (!socket.destroyed) return accept(request, socket, head, admitted)
+    // The client disconnected meanwhile.
+    admitted.release()
+    return null
   }
 }
 
@@ -255,8 +249,9 @@ function pong(this: WebSocket, data: Buffer): void {
 export const emptyResponse = (status: number): string =>
   `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`
 
-/** Responds to a handshake with an error status and closes the connection. */
-export const rejectUpgrade = (socket: Duplex, status: number): void => {
+/** Responds to a handshake with an error status, which is returned, and closes the connection. */
+export const rejectUpgrade = (socket: Duplex, status: number): number => {
   socket.on('error', ignore)
   socket.end(emptyResponse(status), () => socket.destroy())
+  return status
 }

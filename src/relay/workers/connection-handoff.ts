@@ -1,33 +1,44 @@
 import type { Worker } from 'node:cluster'
 import type { Server as HttpServer } from 'node:http'
-import { createServer, Socket } from 'node:net'
+import { createServer, type Server, Socket } from 'node:net'
+import type { ListenSettings } from '../../shared/listen-error.js'
+import type { ListenAddress } from '../config/config.js'
 import { listen } from '../transport/server.js'
 import type { IpcChannel } from './ipc.js'
 
 // The primary accepts all connections and passes each one to a worker with `worker.send(message, socket)`. Workers take turns, so
 // that all have the same share of clients, which stay connected for hours.
 
-/** Accompanies every socket that is passed to a worker. */
-const CONNECTION_MESSAGE = 'connection'
+/** The message that accompanies a socket to a worker: which listener accepted it. */
+type Listener = 'connection' | 'internalConnection'
+
+interface Connection {
+  readonly socket: Socket
+  readonly listener: Listener
+}
 
 interface Target {
   readonly worker: Worker
   /** The connection that the worker has not confirmed yet. A worker gets one connection at a time. */
-  pending: Socket | null
+  pending: Connection | null
   isDraining: boolean
 }
 
 /** The primary's side. */
 export class ConnectionDispatcher {
-  // Paused: no data is read here. The worker's copy of the socket inherits the option noDelay.
-  readonly #server = createServer({ pauseOnConnect: true, noDelay: true }, (socket) => this.#dispatch(socket))
+  readonly #servers: Server[] = []
   readonly #targets = new Set<Target>()
   /** Targets without a pending connection; the first one gets the next connection. */
   readonly #free: Target[] = []
-  readonly #waiting: Socket[] = []
+  readonly #waiting: Connection[] = []
 
-  async listen(address: { readonly host: string; readonly port: number }): Promise<{ host: string; port: number }> {
-    const { address: host, port } = await listen(this.#server, address)
+  async listen(address: ListenAddress, listener: Listener, settings: ListenSettings): Promise<ListenAddress> {
+    // Paused: no data is read here. The worker's copy of the socket inherits the option noDelay.
+    const server = createServer({ pauseOnConnect: true, noDelay: true }, (socket) =>
+      this.#dispatch({ socket, listener })
+    )
+    this.#servers.push(server)
+    const { address: host, port } = await listen(server, address, settings)
     return { host, port }
   }
 
@@ -39,7 +50,7 @@ export class ConnectionDispatcher {
     ipc.onMessage({
       connectionAccepted: () => {
         // Closes the primary's copy only.
-        target.pending?.destroy()
+        target.pending?.socket.destroy()
         this.#release(target)
       },
       connectionReturned: () => {
@@ -51,7 +62,7 @@ export class ConnectionDispatcher {
     void ipc.closed.then(() => {
       this.#remove(target)
       // The worker may have read from the connection, so it cannot be passed on. The client sees that it is closed and retries.
-      target.pending?.destroy()
+      target.pending?.socket.destroy()
       target.pending = null
     })
     this.#pump()
@@ -59,26 +70,26 @@ export class ConnectionDispatcher {
 
   /** Stops accepting connections. Established ones stay with their workers. */
   close(): void {
-    this.#server.close()
-    for (const socket of this.#waiting.splice(0)) socket.destroy()
+    for (const server of this.#servers) server.close()
+    for (const { socket } of this.#waiting.splice(0)) socket.destroy()
   }
 
-  #dispatch(socket: Socket): void {
+  #dispatch(connection: Connection): void {
     // The worker reports errors of the connection.
-    socket.on('error', () => undefined)
-    this.#waiting.push(socket)
+    connection.socket.on('error', () => undefined)
+    this.#waiting.push(connection)
     this.#pump()
   }
 
   #pump(): void {
-    if (this.#targets.size === 0) for (const socket of this.#waiting.splice(0)) socket.destroy()
+    if (this.#targets.size === 0) for (const { socket } of this.#waiting.splice(0)) socket.destroy()
     while (this.#free.length > 0) {
-      const socket = this.#waiting.shift()
-      const target = socket && this.#free.shift()
-      if (socket === undefined || target === undefined) return
-      target.pending = socket
+      const connection = this.#waiting.shift()
+      const target = connection && this.#free.shift()
+      if (connection === undefined || target === undefined) return
+      target.pending = connection
       // Kept open until the worker has confirmed it. A failure to send means that the worker is ending.
-      target.worker.send(CONNECTION_MESSAGE, socket, { keepOpen: true }, () => undefined)
+      target.worker.send(connection.listener, connection.socket, { keepOpen: true }, () => undefined)
     }
   }
 
@@ -97,7 +108,7 @@ export class ConnectionDispatcher {
   }
 }
 
-/** The worker's side: passes the received connections to its HTTP server. */
+/** The worker's side: passes the received connections to its HTTP servers. */
 export class ConnectionReceiver {
   readonly #ipc: IpcChannel
   #isDraining = false
@@ -112,12 +123,15 @@ export class ConnectionReceiver {
     this.#ipc = ipc
   }
 
-  /** The server receives connections from now on, without listening itself. */
-  serve(server: HttpServer): void {
+  /** The servers receive connections from now on, without listening themselves. */
+  serve(server: HttpServer, internalServer: HttpServer | null): void {
+    const servers = new Map<unknown, HttpServer>([['connection' satisfies Listener, server]])
+    if (internalServer !== null) servers.set('internalConnection' satisfies Listener, internalServer)
     // http.Server checks its request timeouts from this event on. Really listening would open a second entrance to this worker.
-    server.emit('listening')
+    for (const each of servers.values()) each.emit('listening')
     process.on('message', (message, handle) => {
-      if (message !== CONNECTION_MESSAGE) return
+      const target = servers.get(message)
+      if (target === undefined) return
       if (this.#isDraining) {
         if (handle instanceof Socket) handle.destroy()
         this.#ipc.send('connectionReturned')
@@ -125,7 +139,7 @@ export class ConnectionReceiver {
       }
       this.#ipc.send('connectionAccepted')
       // The handle is missing if the client disconnected meanwhile.
-      if (handle instanceof Socket) this.#inject(server, handle)
+      if (handle instanceof Socket) this.#inject(target, handle)
     })
   }
 

@@ -9,7 +9,7 @@ import { PrimaryMetrics } from './aggregated-metrics.js'
 import { PrimaryAdmission } from './connection-limits.js'
 import { IpcClosed } from './ipc.js'
 import { PrimaryEngine } from './primary-engine.js'
-import { type Address, type RunningWorker, WorkerProcesses } from './processes.js'
+import { type Addresses, type RunningWorker, WorkerProcesses } from './processes.js'
 import { PrimarySurvey, withTimeout } from './worker-cluster.js'
 import { serveUserConnections } from './worker-user-connections.js'
 
@@ -38,7 +38,7 @@ export interface PrimaryDependencies extends MemoryEngineDependencies {
 }
 
 /** Runs the process that accepts connections, starts the workers and holds the state that they share. It serves no clients itself. */
-export const runPrimary = async (dependencies: PrimaryDependencies): Promise<Address> => {
+export const runPrimary = async (dependencies: PrimaryDependencies): Promise<Addresses> => {
   const { log, graceMs, timings } = dependencies
   let { config, file } = dependencies
   const engine = new PrimaryEngine(dependencies)
@@ -49,6 +49,7 @@ export const runPrimary = async (dependencies: PrimaryDependencies): Promise<Add
   const workers = new WorkerProcesses({
     count: config.workers,
     listen: config.listen,
+    internalListen: config.internalListen,
     hungMs: timings.hungMs,
     log,
     output: (lines) => logOutput().write(lines),
@@ -98,7 +99,7 @@ export const runPrimary = async (dependencies: PrimaryDependencies): Promise<Add
   }
 
   closeOnSignal({ close: () => workers.stop(), closeConnections: () => workers.kill() }, log, () => graceMs(config))
-  const address = await workers.start()
+  const addresses = await workers.start()
   onHangup(() => void reload())
-  return address
+  return addresses
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { Duplex, type Readable } from 'node:stream'
 import type { Logger } from 'pino'
 import { monotonicMs } from '../../shared/monotonic.js'
+import { INTERNAL_LISTEN_SETTINGS, LISTEN_SETTINGS, type ListenAddress } from '../config/config.js'
 import { ConnectionDispatcher } from './connection-handoff.js'
 import { IpcChannel, NO_FIELDS } from './ipc.js'
 
@@ -26,9 +27,10 @@ class RestartBackoff {
 /** File descriptor of the IPC channel in a worker, which inherits one end of a socket pair. */
 export const IPC_FD = 4
 
-export interface Address {
-  readonly host: string
-  readonly port: number
+/** The addresses that the relay listens on. */
+export interface Addresses {
+  readonly external: ListenAddress
+  readonly internal: ListenAddress | null
 }
 
 export interface RunningWorker {
@@ -44,7 +46,8 @@ interface WorkerProcess {
 
 export interface WorkerProcessesDependencies {
   readonly count: number
-  readonly listen: Address
+  readonly listen: ListenAddress
+  readonly internalListen: ListenAddress | null
   /** A worker that does not reply for this long is killed and replaced. */
   readonly hungMs: number
   readonly log: Logger
@@ -80,16 +83,27 @@ export class WorkerProcesses {
   }
 
   /** Resolves when all workers serve clients. */
-  async start(): Promise<Address> {
+  async start(): Promise<Addresses> {
     const failed = new Promise<never>((_, reject) => {
       this.#failStart = reject
     })
     await Promise.race([this.#startWorker(1), failed])
-    const address = await this.#connections.listen(this.#dependencies.listen)
+    const addresses = await this.#listen()
     const others = Array.from({ length: this.#dependencies.count - 1 }, (_, index) => this.#startWorker(index + 2))
     await Promise.race([Promise.all(others), failed])
     this.#failStart = null
-    return address
+    return addresses
+  }
+
+  async #listen(): Promise<Addresses> {
+    const { listen, internalListen } = this.#dependencies
+    return {
+      external: await this.#connections.listen(listen, 'connection', LISTEN_SETTINGS),
+      internal:
+        internalListen === null
+          ? null
+          : await this.#connections.listen(internalListen, 'internalConnection', INTERNAL_LISTEN_SETTINGS)
+    }
   }
 
   get running(): readonly RunningWorker[] {

@@ -326,7 +326,14 @@ t.test('a request whose reply cannot be written receives error 100', async (t) =
 })
 
 const serve = async (t: Test, dispatcher: ApiDispatcher, failed: (error: unknown) => void): Promise<string> => {
-  const config = { key: API_KEY, previousKey: null, insecure: false, maxBodyBytes: MIB, errorMode: 'default' as const }
+  const config = {
+    key: API_KEY,
+    previousKey: null,
+    insecure: false,
+    maxBodyBytes: MIB,
+    errorMode: 'default' as const,
+    isExternal: false
+  }
   const api = publishApi({
     dispatcher,
     config: () => config,

@@ -9,8 +9,8 @@ import { AddressSet } from '../../../src/shared/ip-address.js'
 import { portOf } from '../../helper/address.js'
 import type { Teardown } from '../../helper/child.js'
 import { responseOf } from '../../helper/exact-http.js'
-import { send } from '../../helper/http.js'
-import { connectedClient } from '../../helper/raw-client.js'
+import { type HttpResponse, send } from '../../helper/http.js'
+import { connectedClient, openClient } from '../../helper/raw-client.js'
 import { startRelay } from '../../helper/relay.js'
 import type { ConfigFile } from '../../helper/relay-rules.js'
 
@@ -470,6 +470,29 @@ t.test('optional metrics', async (t) => {
     ])
       t.match(page, `centrifugo_node_incoming_http_requests_total{${labels}}`)
     t.notMatch(page, 'nowhere')
+  })
+
+  t.test('with instrument_http_handlers, WebSocket handshakes are counted with their status', async (t) => {
+    const relay = await startRelay(t, {
+      prometheus: { instrument_http_handlers: true },
+      client: { allowed_origins: ['https://app.example'] }
+    })
+    const client = await openClient(t, relay.url)
+    client.ws.close()
+    const handshake = (headers: Record<string, string>): Promise<HttpResponse> =>
+      send(relay.url, '/connection/websocket', {
+        headers: { connection: 'upgrade', upgrade: 'websocket', 'sec-websocket-version': '13', ...headers }
+      })
+    const key = { 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' }
+    t.equal((await handshake({ ...key, origin: 'https://other.example' })).status, 403)
+    t.equal((await handshake({})).status, 400, 'without a key')
+    t.equal((await send(relay.url, '/connection/websocket')).status, 426)
+    const page = (await send(relay.url, '/metrics')).body
+    for (const status of [101, 403, 400, 426])
+      t.match(
+        page,
+        `centrifugo_node_incoming_http_requests_total{path="/connection/websocket",method="GET",status="${status}"} 1\n`
+      )
   })
 
   t.test('without it, requests are not counted', async (t) => {

@@ -12,7 +12,10 @@ const startReceiver = async (t: Test) => {
   const discard = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() })
   const receiver = new ConnectionReceiver(new IpcChannel(discard, (error) => t.fail(String(error))))
   const options = { headersTimeout: 100, requestTimeout: 100, connectionsCheckingInterval: 20 }
-  receiver.serve(createHttpServer(options, (_request, response) => response.end('ok')))
+  receiver.serve(
+    createHttpServer(options, (_request, response) => response.end('ok')),
+    null
+  )
   const acceptor = createServer((socket) => process.emit('message', 'connection', socket))
   t.teardown(() => acceptor.close())
   await once(acceptor.listen(0, '127.0.0.1'), 'listening')

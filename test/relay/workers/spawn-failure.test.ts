@@ -10,6 +10,7 @@ t.test('a worker process that cannot be started fails the start of the relay', a
   const processes = new WorkerProcesses({
     count: 2,
     listen: { host: '127.0.0.1', port: 0 },
+    internalListen: null,
     hungMs: 30_000,
     log: createLogger({ name: 'relay', level: 'silent' }),
     output: () => undefined,
