@@ -2,10 +2,12 @@ import { isObject } from '../../shared/is-object.js'
 import type { Client, FrameHandler } from './client.js'
 import {
   DISCONNECT_CONNECTION_EXPIRED,
+  DISCONNECT_INAPPROPRIATE_PROTOCOL,
   DISCONNECT_INTERNAL_ERROR,
   DISCONNECT_MALFORMED,
   DISCONNECT_NOT_PERMITTED,
   Disconnect,
+  ERROR_BINARY_CHANNEL,
   ERROR_PERMISSION_DENIED,
   ERROR_TOKEN_EXPIRED,
   type ReplyError
@@ -64,7 +66,10 @@ export class UnidirectionalConnect implements FrameHandler {
   }
 }
 
-const disconnectFor = ({ code }: ReplyError): Disconnect => {
+const disconnectFor = (error: ReplyError): Disconnect => {
+  // Clients do not reconnect after this code; trying again would not help.
+  if (error === ERROR_BINARY_CHANNEL) return DISCONNECT_INAPPROPRIATE_PROTOCOL
+  const { code } = error
   if (code === ERROR_TOKEN_EXPIRED.code) return DISCONNECT_CONNECTION_EXPIRED
   return code === ERROR_PERMISSION_DENIED.code ? DISCONNECT_NOT_PERMITTED : DISCONNECT_INTERNAL_ERROR
 }

@@ -10,7 +10,11 @@ import { type ConfigFile, relayToken } from '../../helper/relay-rules.js'
 import { required } from '../../helper/required.js'
 import type { ConnectResult, ServerPush } from '../../helper/server-message.js'
 
-const NAMESPACES = [{ name: 'floor', history_size: 10, history_ttl: '60s', force_recovery: true }, { name: 'plain' }]
+const NAMESPACES = [
+  { name: 'floor', history_size: 10, history_ttl: '60s', force_recovery: true },
+  { name: 'plain' },
+  { name: 'bytes', publication_data_format: 'binary' }
+]
 const CONFIG: ConfigFile = {
   channel: { namespaces: NAMESPACES },
   uni_sse: { enabled: true },
@@ -182,7 +186,8 @@ for (const [kind, connect] of Object.entries(KINDS)) {
       ['a malformed token', { token: 'no token' }, 3500, CONFIG],
       ['an expired token', { token: relayToken({ sub: '42' }, { nowMs: Date.now() - 7_200_000 }) }, 3005, CONFIG],
       ['no token', {}, 3501, CONFIG],
-      ['an unknown namespace', { token: withChannels('nowhere:1') }, 3004, CONFIG]
+      ['an unknown namespace', { token: withChannels('nowhere:1') }, 3004, CONFIG],
+      ['a channel with binary data', { token: withChannels('bytes:1') }, 3506, CONFIG]
     ] as const) {
       t.test(`${kind} with ${name} receives disconnect ${code} and the end`, async (t) => {
         const { url, relay } = await startRelay(t, config)
