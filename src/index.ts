@@ -58,6 +58,8 @@ export interface RelayOptions {
 export interface EmbeddedRelay {
   /** Does not listen yet: `relay.server.listen(8100)`. */
   readonly server: Server
+  /** Serves the API, the operators' page, metrics and health if `http_server.internal_port` is configured; else null. */
+  readonly internalServer: Server | null
   /** Stops accepting clients and closes the others at a limited rate, so that they do not reconnect all at once. */
   close(): Promise<void>
 }
@@ -67,8 +69,9 @@ export const buildRelay = async ({ config, logger }: RelayOptions): Promise<Embe
   const relay = relayConfig(environmentOf(config, relaySettings), (path) => readFileSync(path, 'utf8'))
   if (relay.workers > 1) throw new SettingsError(['RELAY_WORKERS must be 1 for a relay inside another program'])
   const log = logger ?? createLogger({ name: 'relay', level: relay.logLevel })
-  const { server, close } = await buildRelayApp(relay, { log, version: `gatehouse-relay ${packageFile.version}` })
-  return { server, close }
+  const version = `gatehouse-relay ${packageFile.version}`
+  const { server, internalServer, close } = await buildRelayApp(relay, { log, version })
+  return { server, internalServer, close }
 }
 
 const environmentOf = (values: Readonly<Record<string, SettingValue | undefined>>, settings: Settings): Environment => {

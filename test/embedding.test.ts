@@ -92,6 +92,27 @@ t.test('a program embeds a relay, which delivers publications to the official cl
   t.notOk(relay.server.listening)
 })
 
+t.test('an embedded relay with an internal port has a second server', async (t) => {
+  const folder = t.testdir({ 'relay.json': JSON.stringify({ http_server: { internal_port: 9100 } }) })
+  const config = {
+    REALTIME_HMAC_SECRET: 'secret',
+    REALTIME_API_KEY: 'key',
+    RELAY_CONFIG: join(folder, 'relay.json')
+  }
+  const { server, internalServer, close } = await buildRelay({ config, logger })
+  if (internalServer === null) throw new Error('no internal server')
+  for (const each of [server, internalServer]) {
+    each.listen(0, '127.0.0.1')
+    await once(each, 'listening')
+  }
+  const status = async (port: number): Promise<number> => (await send(`http://127.0.0.1:${port}`, '/health')).status
+
+  t.equal(await status(portOf(server)), 404)
+  t.equal(await status(portOf(internalServer)), 200)
+  await close()
+  t.notOk(internalServer.listening)
+})
+
 t.test('an embedded relay rejects invalid settings and workers', async (t) => {
   await t.rejects(buildRelay({ config: {}, logger }), { errors: [/REALTIME_HMAC_SECRET/, /REALTIME_API_KEY/] })
   const config = { REALTIME_HMAC_SECRET: 'secret', REALTIME_API_KEY: 'key', RELAY_WORKERS: 2 }
