@@ -221,6 +221,35 @@ t.test('realtime', async (t) => {
     ])
   })
 
+  t.test('the snapshot of a floor is stored as one batch, and live positions follow', async (t) => {
+    const clock = new FakeClock()
+    const { realtime, publish } = await setUp(t, { clock })
+    const nowMs = clock.now()
+    await publish('floor:a', positions('a', 1, 'T1', { timestamp: nowMs - 3000 }))
+    await publish('floor:a', positions('a', 1, 'T2', { timestamp: nowMs - 2000 }))
+    await publish('floor:a', positions('a', 2, 'T1', { timestamp: nowMs - 1000 }))
+    const sizes: number[] = []
+    realtime.on('position-batch', ({ data }) => void sizes.push(data.length))
+    const snapshot = next(realtime, 'position-batch')
+    realtime.watchFloor('a')
+    realtime.start()
+    await snapshot
+    t.same(
+      ['T1', 'T2'].map((id) => [realtime.store.get(id)?.entry.position.x, realtime.store.ageMs(id)]),
+      [
+        [2, 1000],
+        [1, 2000]
+      ]
+    )
+    t.equal(realtime.ageMs('a'), 1000)
+
+    const live = next(realtime, 'position-batch', ({ data }) => data[0]?.position.x === 3)
+    await publish('floor:a', positions('a', 3, 'T1', { timestamp: nowMs }))
+    await live
+    t.same(sizes, [2, 1])
+    t.equal(realtime.freshness('a'), 'live')
+  })
+
   t.test('a late entry neither replaces a newer position nor is reported', async (t) => {
     const clock = new FakeClock()
     const { realtime, publish } = await setUp(t, { clock })
