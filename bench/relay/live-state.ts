@@ -13,8 +13,9 @@ import { positionBatch } from './position-batch.js'
 import { KEY, RELAY, type RunningServer, SECRET, startServer } from './servers.js'
 
 export interface LiveStateOptions {
-  readonly rounds: number
-  readonly seconds: number
+  readonly rounds?: number | undefined
+  /** Duration of each reading of a rate. */
+  readonly seconds?: number | undefined
 }
 
 const NAMESPACE = {
@@ -34,9 +35,6 @@ const BATCHES = 100
 const LATER_SUBSCRIBERS = 50
 const SUBSCRIBERS = 1000
 const PUBLISHES_PER_SECOND = 20
-/** Shorter readings contain too few deliveries at 1 per second. */
-const MIN_SECONDS = 5
-
 const token = signJwt({ sub: 'reader' }, secretKey(SECRET), { lifetimeSeconds: 3600 })
 
 const publish = async ({ ports: [port] }: RunningServer, channel: string, data: string): Promise<void> => {
@@ -116,7 +114,7 @@ const readFanOut = async (server: RunningServer, channel: string, data: object, 
 }
 
 /** Snapshots of 10,000 keys, and 1,000 subscribers at full rate and at one delivery per second. */
-export const liveStateSuite = async ({ rounds, seconds }: LiveStateOptions): Promise<string> => {
+export const liveStateSuite = async ({ rounds = 5, seconds = 5 }: LiveStateOptions): Promise<string> => {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-live-state-'))
   const config = join(folder, 'relay.json')
   writeFileSync(config, JSON.stringify({ channel: { namespaces: [NAMESPACE] } }))
@@ -127,9 +125,8 @@ export const liveStateSuite = async ({ rounds, seconds }: LiveStateOptions): Pro
   try {
     for (let round = -1; round < rounds; round++) {
       const snapshot = await readSnapshots(server, `floor:s${round}`)
-      const length = Math.max(MIN_SECONDS, seconds)
-      const all = await readFanOut(server, `floor:f${round}`, {}, length)
-      const one = await readFanOut(server, `floor:l${round}`, { max_rate: 1 }, length)
+      const all = await readFanOut(server, `floor:f${round}`, {}, seconds)
+      const one = await readFanOut(server, `floor:l${round}`, { max_rate: 1 }, seconds)
       // The first round only warms up.
       if (round < 0) continue
       snapshots.push(snapshot)

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { residentMebibytes } from '../harness/cpu.js'
-import { liveStateSuite } from './live-state.js'
 import { closeAll, Load, measure, openOrder } from './load-process.js'
 import { positionBatch } from './position-batch.js'
 import { redisSuite } from './redis.js'
@@ -63,11 +62,7 @@ export const relaySuite = async ({
     }
     const facts = { rounds, seconds, subscribers: SUBSCRIBERS, channels: MANY_CHANNELS, clients, connections }
     await load.stop()
-    const scaled = [
-      await liveStateSuite({ rounds, seconds }),
-      await workersSuite({ rounds, seconds }),
-      await redisSuite({ rounds, seconds })
-    ]
+    const scaled = [await workersSuite({ rounds, seconds }), await redisSuite({ rounds, seconds })]
     return [report(readings, facts), ...scaled].join('\n\n')
   } finally {
     await Promise.all([load.stop(), ...[...servers.values()].map((server) => server.stop())])
