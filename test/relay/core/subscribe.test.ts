@@ -373,7 +373,7 @@ t.test('a slow history', async (t) => {
         'e'
       )
     const settled = async (): Promise<void> => {
-      for (let turn = 0; turn < 10; turn++) await Promise.resolve()
+      for (let turn = 0; turn < 50; turn++) await Promise.resolve()
     }
     return { ...relay, give, deliver, settled }
   }
