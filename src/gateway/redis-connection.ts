@@ -178,7 +178,7 @@ export class RedisConnection {
       await redis.connect()
       return (await redis.info('cluster')).includes('cluster_enabled:1')
     } catch (error) {
-      // A user without permission for INFO has one server: a Redis Cluster needs INFO as well.
+      // Without permission for INFO, the server is used as a single one.
       return error instanceof Error && error.message.startsWith('NOPERM') ? false : null
     } finally {
       redis.disconnect()
