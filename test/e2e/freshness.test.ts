@@ -40,12 +40,11 @@ const openPlan = async (t: Test, floorId: string, expected?: RegExp) => {
 /** The time by the page's clock, which the tests advance. */
 const pageTime = (page: Page) => page.evaluate('Date.now()') as Promise<number>
 
-/** The opacity of the plan at the marker's position, 0 to 255. */
-const opacityAt = (page: Page, x: number) =>
+/** The opacity of the plan at the marker's position, 0 to 255. `depth` is of the floor, in metres. */
+const opacityAt = (page: Page, x: number, depth = 25) =>
   page.evaluate(`{
     const plan = document.querySelector('${PLAN}')
-    // These floors are 25 m deep.
-    const scale = plan.height / 25
+    const scale = plan.height / ${depth}
     const pixel = Object.assign(document.createElement('canvas'), { width: 1, height: 1 }).getContext('2d')
     pixel.drawImage(plan, ${x} * scale, 5 * scale, 1, 1, 0, 0, 1, 1)
     pixel.getImageData(0, 0, 1, 1).data[3]
@@ -89,6 +88,22 @@ t.test('the live plan', async (t) => {
       t.same(pageErrors, [])
     }
   )
+
+  t.test('a floor whose transmitters publish once a minute shows all of them within one second', async (t) => {
+    const { page, pageErrors } = await openDemoPage(t, browser, stack, { as: 'viewer', reducedMotion: 'reduce' })
+    const nowMs = Date.now()
+    for (let index = 0; index < 40; index += 1)
+      await publish('f-5', entry(`M${index}`, 1 + index, nowMs - 60_000 + 1500 * index, 'f-5'))
+    // The page's clock stands still while the page loads.
+    await page.clock.install({ time: nowMs })
+    await page.clock.pauseAt(nowMs + 1)
+    await page.goto('/live/f-5')
+    await page.getByText('40 on this floor').waitFor()
+    await page.clock.runFor(900)
+
+    for (const x of [1, 20, 40]) t.equal(await opacityAt(page, x, 22), 255, `the marker at ${x} m`)
+    t.same(pageErrors, [])
+  })
 
   t.test('a late entry moves no marker back', async (t) => {
     const { page, pageErrors } = await openPlan(t, 'f-2')
