@@ -129,7 +129,8 @@ t.test('dashboards, alerts and docs use only metrics of the programs', async (t)
     const workers = metricsOf((await send(url, '/metrics')).body)
     const names = [
       ...(shipped('docs/reference/operating.md') + shipped('docs/how-to/troubleshoot.md')).matchAll(
-        /\b(?:gateway|centrifugo|relay|gatehouse)_[a-z_]+/g
+        // Without prefixes of names, such as centrifugo_proxy_…
+        /\b(?:gateway|centrifugo|relay|gatehouse)_[a-z_]*[a-z](?![a-z_])/g
       )
     ].map(([name]) => name)
     // The docs name a histogram without the suffixes of its samples.
@@ -154,8 +155,9 @@ t.test('dashboards, alerts and docs use only metrics of the programs', async (t)
 
 t.test('Prometheus configuration', async (t) => {
   t.test('promtool accepts the scrape configuration and the alerts', async (t) => {
-    for (const name of ['prometheus', 'kubernetes'])
-      t.match(await runTool(t, 'promtool', ['check', 'config', `deploy/prometheus/${name}.yml`]), 'SUCCESS')
+    // Debian builds promtool without the Kubernetes service discovery, so it cannot check kubernetes.yml;
+    // prometheus-jobs.test.ts runs its relabelling.
+    t.match(await runTool(t, 'promtool', ['check', 'config', 'deploy/prometheus/prometheus.yml']), 'SUCCESS')
     t.match(await runTool(t, 'promtool', ['check', 'rules', ALERTS]), `SUCCESS: ${alerts.length} rules found`)
   })
 
