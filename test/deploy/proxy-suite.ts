@@ -126,7 +126,7 @@ export const proxySuite = async (
       })
       const [cookie = ''] = signedIn.headers['set-cookie'] ?? []
       t.match(cookie, '; Secure')
-      t.match(await relay.program.waitForLine('admin sign-in'), '"address":"127.0.0.1"')
+      t.match(await relay.program.waitForLine('admin sign-in'), '"ip":"127.0.0.1"')
 
       const live = await external.begin(REALTIME, '/admin/api/live', { headers: { cookie: cookie.split(';')[0] } })
       t.equal(live.statusCode, 200)

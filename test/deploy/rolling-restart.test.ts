@@ -109,6 +109,8 @@ const HEALTH_CHECK_MS = 3000
 type Everything = Awaited<ReturnType<typeof startEverything>>
 
 interface Procedure {
+  /** Whether the result depends on the speed of the machine, so that only the long form uses it. */
+  readonly isTimed: boolean
   readonly startProxy: StartProxy
   /** The steps of docs/how-to/upgrade.md around the restart of an instance. */
   readonly before: (one: Instance, everything: Everything) => Promise<void>
@@ -119,13 +121,15 @@ interface Procedure {
 
 const PROCEDURES: Readonly<Record<string, Procedure>> = {
   nginx: {
+    isTimed: false,
     startProxy: startNginx,
     before: (one, { proxy, upstreams }) => proxy.reload(upstreams(one)),
     after: ({ proxy, upstreams }) => proxy.reload(upstreams()),
     isRepeated: false
   },
-  // Its health checks remove and add the instance.
+  // Its health checks remove and add the instance. On a busy machine they time out for the other instance too.
   Caddy: {
+    isTimed: true,
     startProxy: startCaddy,
     before: async () => undefined,
     after: () => delay(HEALTH_CHECK_MS),
@@ -133,7 +137,8 @@ const PROCEDURES: Readonly<Record<string, Procedure>> = {
   }
 }
 
-for (const [name, { startProxy, before, after, isRepeated }] of Object.entries(PROCEDURES)) {
+for (const [name, { isTimed, startProxy, before, after, isRepeated }] of Object.entries(PROCEDURES)) {
+  if (isTimed && environment.restartSeconds === 0) continue
   t.test(`a rolling restart behind ${name} under load loses no request and no publication`, async (t) => {
     const everything = await startEverything(t, startProxy)
     const external = new ExternalClient(everything.proxy)
