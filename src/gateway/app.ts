@@ -120,6 +120,7 @@ export const buildGatewayApp = async (
   await app.register(slowClients, services)
 
   app.addHook('onClose', async () => {
+    await openReplies.closed()
     await Promise.all([backend.destroy(), database?.close()])
     await audit.close()
   })

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import type { FastifyReply } from 'fastify'
 
@@ -51,6 +52,15 @@ export class OpenReplies implements Iterable<ClientConnection> {
   /** The open replies of one connection. */
   on(socket: Socket): readonly FastifyReply[] {
     return this.#connections.get(socket)?.replies.slice() ?? NO_REPLIES
+  }
+
+  /**
+   * Resolves when destroyed connections have emitted `close`, which cancels their requests to the backend. The server emits
+   * its own `close` earlier.
+   */
+  async closed(): Promise<void> {
+    const closing = [...this.#connections.keys()].filter((socket) => socket.destroyed && !socket.closed)
+    await Promise.all(closing.map((socket) => once(socket, 'close')))
   }
 
   /** All connections that have sent a request. */

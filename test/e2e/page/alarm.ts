@@ -33,7 +33,7 @@ export const alarm = async (t: Test, { open }: PageTests): Promise<void> => {
     })
 
     t.test('a missing person is marked safe and found on the plan', async (t) => {
-      const { page, pageErrors } = await open(t, { as: 'operator' })
+      const { page, pageErrors } = await open(t, { as: 'operator', expected: /WebSocket/ })
       await page.goto('/emergency')
       await page.getByRole('button', { name: 'Raise an alarm' }).click()
       await page.getByRole('dialog').getByLabel('This is a drill').uncheck()
