@@ -19,6 +19,8 @@ const AGE_INTERVAL_MS = 200
 interface PendingPublication {
   readonly channel: Channel
   readonly publication: Publication
+  /** False if the delivery failed. */
+  readonly isDelivered: boolean
   /** When the engine delivered it, in milliseconds since 1970; 0 if it is not traced. */
   readonly receivedAt: number
 }
@@ -98,15 +100,18 @@ export class Hub implements Delivery, FlushQueue {
       this.#internalChannels.get(channel)?.(publication)
       return
     }
+    let isDelivered = true
     try {
       if (this.maxLagMs > 0 && this.#dependencies.nowMs() - publication.time > this.maxLagMs) open.endPositioned()
       open.deliver(publication, epoch)
     } catch (error) {
+      isDelivered = false
       this.#failDelivery(open, error)
     }
     this.#pendingPublications.push({
       channel: open,
       publication,
+      isDelivered,
       receivedAt: publication.trace === undefined ? 0 : this.#dependencies.nowMs()
     })
     if (this.#pendingPublications.length === 1) this.#dependencies.atEndOfTurn(this.#flush)
@@ -160,7 +165,7 @@ export class Hub implements Delivery, FlushQueue {
         const { trace } = publication
         traceDelivery?.({ trace, channel: name, namespace, subscribers: size, receivedAt: pending.receivedAt })
       }
-      if (channel.options.entryTime !== null) this.#sampleAge(pending, startedAt, now)
+      if (pending.isDelivered && channel.options.entryTime !== null) this.#sampleAge(pending, startedAt, now)
     }
   }
 

@@ -97,7 +97,7 @@ const makeOlder = async (redis: Redis, key: string, ms: number): Promise<void> =
 }
 
 /** Shortens the TTL of all keys, and makes the entries of streams older, instead of moving the clock of Redis. */
-const advanceTime = async (url: string, prefix: string, ms: number): Promise<void> => {
+export const advanceTime = async (url: string, prefix: string, ms: number): Promise<void> => {
   for (const address of url.split(',')) {
     const redis = new Redis(address)
     for (const key of await redis.keys(`${prefix}*`)) {

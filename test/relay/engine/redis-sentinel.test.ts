@@ -5,7 +5,7 @@ import { eventually } from '../../helper/eventually.js'
 import { freePort } from '../../helper/free-port.js'
 import { startSentinels, type TestSentinels } from '../../helper/redis-sentinel.js'
 import { ALL, Delivered, engineContract, WITH_HISTORY } from './contract.js'
-import { redisEngine } from './redis-fixture.js'
+import { advanceTime, redisEngine } from './redis-fixture.js'
 
 const listening = async (t: Test, url: string) => {
   const engine = redisEngine(t, url)
@@ -27,17 +27,9 @@ const sentinels = await startSentinels(t, { downAfterMs: 60_000 })
 
 engineContract('the Redis engine with Sentinel', async (t) => {
   const engine = redisEngine(t, sentinels.url)
-  return { ...engine, advance: (ms) => advance(ms, engine.prefix) }
+  const [master] = sentinels.servers
+  return { ...engine, advance: (ms) => advanceTime(master.url, engine.prefix, ms) }
 })
-
-/** Shortens the TTL of all keys instead of moving the clock of Redis. */
-const advance = async (ms: number, prefix: string): Promise<void> => {
-  const [master] = sentinels.redis
-  for (const key of await master.keys(`${prefix}*`)) {
-    const left = await master.pttl(key)
-    if (left >= 0) await (left <= ms ? master.del(key) : master.pexpire(key, left - ms))
-  }
-}
 
 t.test('a master that dies is replaced by its replica, and the epoch stays if nothing is lost', async (t) => {
   const sentinels = await startSentinels(t)
