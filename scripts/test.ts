@@ -6,7 +6,7 @@ import { delimiter, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { print, runCommand, UsageError, UserError } from './lib/command.js'
 import { prepareJavaSdk } from './lib/java-sdk.js'
-import { prepareCrds, prepareHelm, prepareKubernetesSchemas } from './lib/kubernetes-tools.js'
+import { hasHelm, prepareCrds, prepareHelm, prepareKubernetesSchemas } from './lib/kubernetes-tools.js'
 import { installNode } from './lib/node-version.js'
 import { PYTHON_SDK_VERSIONS, preparePythonSdk } from './lib/python-sdk.js'
 import { ROOT } from './lib/root.js'
@@ -14,12 +14,13 @@ import { java, maven, missingServices, prepareServices, services, thisMachine } 
 import { readTap, type TestTotals } from './lib/tap-results.js'
 import { testReport } from './lib/test-report.js'
 
-const USAGE = `Usage: npm test [-- [--node <version>] [<test file or folder> ...]]
+const USAGE = `Usage: npm test [-- [--node <version>] [--kubernetes] [<test file or folder> ...]]
        npm run coverage [-- [<test file or folder> ...]]
 
 Without files: type check, lint, build, services, all tests. With files: build, services, these tests.
 
   --node <version>  run on Node.js 20, 22, 24 or 26, installed from the npm package "node" into node_modules/.cache
+  --kubernetes      build Helm from source if it is not on the PATH, so that the tests of the chart run
   --coverage        print a coverage table after the tests`
 
 const TAP = join(ROOT, 'node_modules/.bin/tap')
@@ -41,7 +42,11 @@ const COVERAGE_ARGUMENTS = [
 const main = async (args: readonly string[], processEnv: NodeJS.ProcessEnv): Promise<number> => {
   const { values, positionals } = parseArgs({
     args: [...args],
-    options: { node: { type: 'string' }, coverage: { type: 'boolean', default: false } },
+    options: {
+      node: { type: 'string' },
+      coverage: { type: 'boolean', default: false },
+      kubernetes: { type: 'boolean', default: false }
+    },
     allowPositionals: true
   })
   const files = positionals.flatMap(testFiles)
@@ -57,9 +62,12 @@ const main = async (args: readonly string[], processEnv: NodeJS.ProcessEnv): Pro
   await prepareServices(services, machine, print)
   for (const version of PYTHON_SDK_VERSIONS)
     print(`Python SDK ${version}: ${await preparePythonSdk(version, machine, print)}`)
-  print(`Helm: ${await prepareHelm(machine, print)}`)
-  print(`Kubernetes schemas: ${await prepareKubernetesSchemas(machine, print)}`)
-  print(`CRDs: ${(await prepareCrds(machine, print)).join(', ')}`)
+  if (values.kubernetes || hasHelm(machine)) {
+    print(`Helm: ${await prepareHelm(machine, print)}`)
+    print(`Kubernetes schemas: ${await prepareKubernetesSchemas(machine, print)}`)
+    print(`CRDs: ${(await prepareCrds(machine, print)).join(', ')}`)
+    // Building Helm takes minutes and a Go module proxy.
+  } else print('Helm: not installed. Its tests are skipped; `npm test -- --kubernetes` builds it.')
   if (missingServices([java, maven], machine).length === 0) print(`Java SDK: ${prepareJavaSdk(machine)}`)
 
   print('== tests')

@@ -18,15 +18,20 @@ const CRD_MODULES = [
 
 type Print = (line: string) => void
 
+const HELM_FOLDER = join(ROOT, 'node_modules/.cache', `helm-${HELM.slice(HELM.indexOf('@') + 1)}`)
+
+/** Whether Helm is on the PATH or has been built. */
+export const hasHelm = (machine: Machine): boolean =>
+  machine.find('helm') !== undefined || existsSync(join(HELM_FOLDER, 'helm'))
+
 /** Helm of the PATH, or built from source into the project's cache; the first call then takes some minutes. */
 export const prepareHelm = async (machine: Machine, print: Print): Promise<string> => {
   const installed = machine.find('helm')
   if (installed !== undefined) return installed
-  const folder = join(ROOT, 'node_modules/.cache', `helm-${HELM.slice(HELM.indexOf('@') + 1)}`)
-  const helm = join(folder, 'helm')
+  const helm = join(HELM_FOLDER, 'helm')
   if (existsSync(helm)) return helm
   print(`Helm is not on the PATH. Building it: go install ${HELM}`)
-  await runGo(['install', HELM], { ...machine, env: { ...machine.env, GOBIN: folder } }, print)
+  await runGo(['install', HELM], { ...machine, env: { ...machine.env, GOBIN: HELM_FOLDER } }, print)
   return helm
 }
 

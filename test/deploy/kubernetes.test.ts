@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
 import packageFile from '../../package.json' with { type: 'json' }
-import { prepareCrds, prepareHelm, prepareKubernetesSchemas } from '../../scripts/lib/kubernetes-tools.js'
+import { hasHelm, prepareCrds, prepareHelm, prepareKubernetesSchemas } from '../../scripts/lib/kubernetes-tools.js'
 import { CHART, CHART_COPIES, MANIFESTS, manifests, renderChart } from '../../scripts/lib/manifests.js'
 import { thisMachine } from '../../scripts/lib/services.js'
 import { gatewayConfig } from '../../src/gateway/config.js'
@@ -180,7 +180,7 @@ t.test('network policies cover both programs in both directions', async (t) => {
   }
 })
 
-t.test('Helm', async (t) => {
+t.test('Helm', { skip: hasHelm(machine) ? false : 'Helm is not installed' }, async (t) => {
   const helm = await prepareHelm(machine, silent)
   const REQUIRED = ['--set', 'gateway.settings.BACKEND_URL=http://backend:4000']
   const render = (...args: readonly string[]): Manifest[] =>

@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { prepareHelm } from '../../scripts/lib/kubernetes-tools.js'
+import { hasHelm, prepareHelm } from '../../scripts/lib/kubernetes-tools.js'
 import { ROOT } from '../../scripts/lib/root.js'
 import { thisMachine } from '../../scripts/lib/services.js'
 import { environment } from '../helper/environment.js'
@@ -178,8 +178,12 @@ const shellFor = (t: Test, { folder = ROOT, variables = {} }: Execution): Docume
 
 const isExecuted = ({ skipped }: CommandBlock): boolean => skipped === undefined
 
+const skipOf = (page: string): string | false =>
+  page === 'docs/how-to/kubernetes.md' && !hasHelm(thisMachine(environment.all)) ? 'Helm is not installed' : false
+
 for (const [page, prepare] of Object.entries(PAGES)) {
-  t.test(`the command blocks of ${page} can be pasted one after the other`, async (t) => {
+  const skip = skipOf(page)
+  t.test(`the command blocks of ${page} can be pasted one after the other`, { skip }, async (t) => {
     const execution = await prepare(t)
     const { replacements = [], isRepeated = false } = execution
     const blocks = commandBlocks(read(page)).filter(isExecuted)
