@@ -49,7 +49,7 @@ export const parseRedisUrl = (text: string): readonly RedisAddress[] =>
         .map((entry) => entry.trim())
         .map(parseServerUrl)
 
-/** What is wrong with the address, or null if it is valid. */
+/** The reason why the address is invalid, or null if it is valid. */
 export const redisUrlError = (text: string): string | null => {
   try {
     parseRedisUrl(text)

@@ -19,7 +19,7 @@ export const RESPONSE_TOO_LARGE = ERROR_LIMIT_EXCEEDED.with(
   `the responses to one request must not exceed ${MAX_RESPONSE_LENGTH / MIB} MiB`
 )
 
-/** What the commands of one HTTP request share: their time slice, the size of their response, and their span. */
+/** The time slice, the response size and the span that the commands of one HTTP request share. */
 export class ApiBudget {
   /** Null if the request is not traced. */
   readonly span: Span | null

@@ -181,7 +181,7 @@ class ConfigReader {
     })
   }
 
-  /** What is not given is the same as for clients. '' is not given, as in Centrifugo. */
+  /** The address and the port default to those for clients. An empty text is unset, as in Centrifugo. */
   #internalListen({ http_server: http = {} }: RelayConfigFile, listen: ListenAddress): ListenAddress | null {
     const { internal_address: address = '', internal_port: portText = '' } = http
     const host = address === '' ? listen.host : address

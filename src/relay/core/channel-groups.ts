@@ -16,7 +16,7 @@ export interface FlushQueue {
   flush(): void
 }
 
-/** What the groups of a channel need from outside. */
+/** The services that the groups of a channel use. */
 export interface GroupsDependencies {
   readonly flushQueue: FlushQueue
   readonly metrics: CoreMetrics

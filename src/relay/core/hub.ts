@@ -35,7 +35,7 @@ export class Hub implements Delivery, FlushQueue {
   #openedCount = 0
   /** Groups with frames that were not sent yet. */
   #pendingGroups: Group[] = []
-  /** What the pending groups contain, for metrics and traces. */
+  /** The publications in the pending groups, for metrics and traces. */
   #pendingPublications: PendingPublication[] = []
   /** Channels of the relay itself, which have no subscribers and are not listed. */
   readonly #internalChannels = new Map<string, ChannelObserver>()

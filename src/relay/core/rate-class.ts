@@ -67,7 +67,7 @@ export class RateClass {
     return this.#cohorts.flatMap(({ groups }) => groups)
   }
 
-  /** What waits was merged by the old rules and is delivered as it is. */
+  /** Waiting entries were merged by the old rules and are delivered without being merged again. */
   configure(conflator: Conflator): void {
     this.#conflator = conflator
     for (const { backlog } of this.#cohorts) backlog.configure(conflator)
