@@ -25,6 +25,19 @@ export const readBatch = (payload: unknown): ReadBatch<PositionBatch | AmbientBa
   return null
 }
 
+const BATCH_TYPES: readonly unknown[] = ['position-batch', 'ambient-batch']
+
+/** A publication of the application: an object with a `type` that is not one of the batches. */
+export interface OtherPublication {
+  readonly type: string
+  readonly [field: string]: unknown
+}
+
+export const isOtherPublication = (payload: unknown): payload is OtherPublication => {
+  const { type } = fieldsOf(payload)
+  return typeof type === 'string' && type !== '' && !BATCH_TYPES.includes(type)
+}
+
 const isPosition = (entry: unknown): entry is PositionEntry => {
   const { transmitterId, position, positionMethod, floorId } = fieldsOf(entry)
   const { x, y } = fieldsOf(position)

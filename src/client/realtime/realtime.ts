@@ -3,7 +3,7 @@ import type { AmbientBatch, PositionBatch } from '../../../schemas/realtime.js'
 import { ApiError } from '../api/api-error.js'
 import { type Clock, systemClock } from '../clock.js'
 import { Listeners } from '../listeners.js'
-import { readBatch } from './batches.js'
+import { isOtherPublication, type OtherPublication, readBatch } from './batches.js'
 import { type Freshness, type FreshnessChange, FreshnessMonitor } from './freshness.js'
 import { type Negotiation, negotiationOf } from './negotiation.js'
 import { type LivePosition, PositionStore } from './position-store.js'
@@ -35,6 +35,8 @@ export interface RealtimeEvents {
   /** Without entries that are older than the stored position of their transmitter. */
   'position-batch': PositionBatch & { readonly floorId: string }
   'ambient-batch': AmbientBatch
+  /** A publication with another `type`, for messages of the application. Only its `type` has been checked. */
+  publication: { readonly channel: string; readonly data: OtherPublication }
   /** The connection. */
   state: ConnectionState
   /** The positions of a watched floor became live, stale or unknown. */
@@ -71,6 +73,7 @@ export class Realtime {
   readonly #events = {
     'position-batch': new Listeners<RealtimeEvents['position-batch']>(),
     'ambient-batch': new Listeners<RealtimeEvents['ambient-batch']>(),
+    publication: new Listeners<RealtimeEvents['publication']>(),
     state: new Listeners<RealtimeEvents['state']>(),
     freshness: new Listeners<RealtimeEvents['freshness']>(),
     removed: new Listeners<RealtimeEvents['removed']>(),
@@ -238,6 +241,10 @@ export class Realtime {
   }
 
   #receive(channel: string, payload: unknown): void {
+    if (isOtherPublication(payload)) {
+      this.#events.publication.emit({ channel, data: payload })
+      return
+    }
     const read = readBatch(payload)
     this.#badPayloads += read === null ? 1 : read.badEntries
     if (read === null || (read.batch.data.length === 0 && read.badEntries > 0)) return

@@ -151,7 +151,7 @@ t.test('realtime', async (t) => {
     const { realtime, publish } = await setUp(t)
     realtime.watchFloor('a')
     realtime.start()
-    for (const bad of [7, {}, { type: 'other', data: [] }, { type: 'position-batch', data: [null] }]) {
+    for (const bad of [7, {}, { type: '', data: [] }, { type: 'position-batch', data: [null] }]) {
       const before = realtime.badPayloads
       await eventually(async () => {
         await publish('floor:a', bad)
@@ -160,6 +160,17 @@ t.test('realtime', async (t) => {
     }
     t.equal(realtime.lastUpdateMs, null)
     t.equal(realtime.store.positions.size, 0)
+  })
+
+  t.test('a publication with another type is reported as it is', async (t) => {
+    const { realtime, publish } = await setUp(t)
+    realtime.start()
+    const message = { type: 'alerts', data: [{ kind: 'battery-low', open: 3 }] }
+    const received = publishUntil(next(realtime, 'publication'), () => publish('global:all', message))
+
+    t.same(await received, { channel: 'global:all', data: message })
+    t.equal(realtime.badPayloads, 0)
+    t.equal(realtime.lastUpdateMs, null)
   })
 
   t.test('a malformed entry is dropped and the others are kept', async (t) => {
