@@ -35,7 +35,25 @@ const CLIENT_DEPENDENCIES = ['centrifuge', '@sinclair/typebox']
 const CLIENT_ONLY = 'centrifuge'
 
 /** Of the demo backend. `npm install --omit=optional` leaves them out. */
-const DEMO_DEPENDENCIES = ['@electric-sql/pglite', 'bcryptjs']
+const DEMO_DEPENDENCIES = [
+  '@electric-sql/pglite',
+  '@fontsource-variable/noto-sans',
+  '@fontsource-variable/noto-sans-arabic',
+  '@fontsource-variable/noto-sans-hebrew',
+  '@fontsource-variable/noto-sans-jp',
+  '@fontsource-variable/noto-sans-kr',
+  '@fontsource-variable/noto-sans-sc',
+  '@fontsource-variable/noto-sans-thai',
+  '@fontsource/unifont',
+  'bcryptjs',
+  'bidi-js',
+  'csv-parse',
+  'fontkit',
+  'image-size',
+  'linebreak',
+  'pdfkit',
+  'subset-font'
+]
 
 const pick = (versions: Readonly<Record<string, string>>, names: readonly string[]): Record<string, string> =>
   Object.fromEntries(
