@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { Centrifuge } from 'centrifuge'
 import jwt from 'jsonwebtoken'
@@ -117,4 +118,22 @@ t.test('an embedded relay rejects invalid settings and workers', async (t) => {
   await t.rejects(buildRelay({ config: {}, logger }), { errors: [/REALTIME_HMAC_SECRET/, /REALTIME_API_KEY/] })
   const config = { REALTIME_HMAC_SECRET: 'secret', REALTIME_API_KEY: 'key', RELAY_WORKERS: 2 }
   await t.rejects(buildRelay({ config, logger }), { errors: [/^RELAY_WORKERS must be 1/] })
+})
+
+t.test('without Redis neither program loads the Redis client', async (t) => {
+  const { server, close } = await buildRelay({
+    config: { REALTIME_HMAC_SECRET: 'secret', REALTIME_API_KEY: 'key' },
+    logger
+  })
+  t.ok(server)
+  await close()
+  const loaded = Object.keys(createRequire(import.meta.url).cache)
+  t.ok(
+    loaded.some((file) => file.includes('/node_modules/jsonwebtoken/')),
+    'the cache lists loaded modules'
+  )
+  t.strictSame(
+    loaded.filter((file) => file.includes('/node_modules/ioredis/')),
+    []
+  )
 })

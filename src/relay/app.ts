@@ -26,7 +26,6 @@ import { delayPushAfterReply } from './delay-push-after-reply.js'
 import { DeliveryProbe, deliveryRoute, PROBE_TIMINGS, type ProbeTimings } from './delivery-probe.js'
 import type { Engine, EngineDependencies } from './engine/engine.js'
 import { memoryEngine } from './engine/memory.js'
-import { buildRedisEngine } from './engine/redis/build.js'
 import { measuredCluster } from './metrics/measured-cluster.js'
 import { RelayMetrics } from './metrics/relay-metrics.js'
 import { TokenChecks } from './token-check.js'
@@ -104,7 +103,7 @@ export const buildRelayApp = async (
     hasRedis: initial.engine === 'redis',
     silences: () => longestSilences(relay.openChannels.values(), monotonicMs())
   })
-  const engine: Engine = dependencies.engine ?? buildEngine(initial, { nowMs, monotonicMs, log, metrics })
+  const engine: Engine = dependencies.engine ?? (await buildEngine(initial, { nowMs, monotonicMs, log, metrics }))
   metrics.configure(initial.metrics)
   const { broker, history, presence, userConnections } = engine
   const cluster = measuredCluster(engine.cluster, monotonicMs, (op, seconds) => metrics.surveyed(op, seconds))
@@ -263,13 +262,16 @@ const systemTimer = (task: () => void, ms: number): (() => void) => {
 /** Names a new stream of a channel. */
 export const newEpoch = (): string => randomBytes(4).toString('hex')
 
-const buildEngine = (
+/** ioredis is loaded only if it is used: it costs memory, and it slows down all string methods (see text-scan.ts). */
+const buildEngine = async (
   { engine, redisUrl, redisPrefix, presenceTtlMs }: RelayConfig,
   dependencies: EngineDependencies & Clocks
-): Engine =>
-  engine === 'redis' && redisUrl !== null
-    ? buildRedisEngine({ url: redisUrl, prefix: redisPrefix, presenceTtlMs }, dependencies)
-    : memoryEngine({ nowMs: dependencies.nowMs, monotonicMs: dependencies.monotonicMs, newEpoch })
+): Promise<Engine> => {
+  const { nowMs, monotonicMs } = dependencies
+  if (engine !== 'redis' || redisUrl === null) return memoryEngine({ nowMs, monotonicMs, newEpoch })
+  const { buildRedisEngine } = await import('./engine/redis/build.js')
+  return buildRedisEngine({ url: redisUrl, prefix: redisPrefix, presenceTtlMs }, dependencies)
+}
 
 const CLOSE_STEP_MS = 20
 

@@ -1,6 +1,8 @@
 // The times of entries (`entry_time`). A number is Unix milliseconds, a string is an ISO 8601 date and time; everything else
 // is no time.
 
+import { charCode } from './text-scan.js'
+
 /** Result for a value that is not a time. Every comparison with it is false. */
 export const NO_TIME = Number.NaN
 
@@ -13,8 +15,11 @@ const ISO_8601 =
 
 /** Milliseconds since 1970, with fractions; `NO_TIME` for a text that is not ISO 8601. */
 export const parseIsoTime = (text: string): number => {
-  const common = parseCommonForm(text)
-  if (common !== null) return common
+  const common = parseCommonForm(text, 0, text.length)
+  return common ?? parseAnyForm(text)
+}
+
+const parseAnyForm = (text: string): number => {
   const match = ISO_8601.exec(text)
   if (match === null) return NO_TIME
   const [year, month, day, hour, minute, second, , , offsetHour, offsetMinute] = match
@@ -27,19 +32,25 @@ export const parseIsoTime = (text: string): number => {
   return midnight + time + fraction - (match[8] === '-' ? -offset : offset)
 }
 
-/** `2026-11-16T08:55:36Z`, also with a fraction; null for any other form. Ten times as fast as the regular expression. */
-const parseCommonForm = (text: string): number | null => {
-  const last = text.length - 1
-  if (last < 19 || last > 26 || text.charCodeAt(last) !== 0x5a || text.charCodeAt(10) !== 0x54) return null
-  if (text.charCodeAt(4) !== 0x2d || text.charCodeAt(7) !== 0x2d) return null
-  if (text.charCodeAt(13) !== 0x3a || text.charCodeAt(16) !== 0x3a) return null
-  const year = digits(text, 0, 4)
-  const [month, day] = [digits(text, 5, 7), digits(text, 8, 10)]
-  const [hour, minute, second] = [digits(text, 11, 13), digits(text, 14, 16), digits(text, 17, 19)]
+/**
+ * `2026-11-16T08:55:36Z`, also with a fraction, from `start` to `end` of a text; null for any other form. Ten times as fast
+ * as the regular expression.
+ */
+const parseCommonForm = (text: string, start: number, end: number): number | null => {
+  const length = end - start
+  if (length < 20 || length > 27 || charCode(text, end - 1) !== 0x5a || charCode(text, start + 10) !== 0x54) return null
+  if (charCode(text, start + 4) !== 0x2d || charCode(text, start + 7) !== 0x2d) return null
+  if (charCode(text, start + 13) !== 0x3a || charCode(text, start + 16) !== 0x3a) return null
+  const year = digits(text, start, start + 4)
+  const month = digits(text, start + 5, start + 7)
+  const day = digits(text, start + 8, start + 10)
+  const hour = digits(text, start + 11, start + 13)
+  const minute = digits(text, start + 14, start + 16)
+  const second = digits(text, start + 17, start + 19)
   let fraction = 0
-  if (last > 19) {
-    if (last === 20 || text.charCodeAt(19) !== 0x2e) return null
-    fraction = (digits(text, 20, last) / 10 ** (last - 20)) * 1000
+  if (length > 20) {
+    if (length === 21 || charCode(text, start + 19) !== 0x2e) return null
+    fraction = (digits(text, start + 20, end - 1) / 10 ** (length - 21)) * 1000
   }
   const ms = dayMs(year, month, day) + timeOfDayMs(hour, minute, second) + fraction
   return Number.isNaN(ms) ? null : ms
@@ -49,7 +60,7 @@ const parseCommonForm = (text: string): number | null => {
 const digits = (text: string, start: number, end: number): number => {
   let value = 0
   for (let index = start; index < end; index++) {
-    const digit = text.charCodeAt(index) - 0x30
+    const digit = charCode(text, index) - 0x30
     if (digit < 0 || digit > 9) return NO_TIME
     value = value * 10 + digit
   }
@@ -79,11 +90,21 @@ const timeOfDayMs = (hour: number, minute: number, second: number): number => {
   return isValid ? (hour * 60 + minute) * MINUTE_MS + second * 1000 : NO_TIME
 }
 
-/** The time in the JSON text of a string or number; `NO_TIME` for every other value. */
-export const timeOf = (json: string): number => {
-  const first = json.charCodeAt(0)
-  if (first === 0x22) return parseIsoTime(json.includes('\\') ? String(JSON.parse(json)) : json.slice(1, -1))
+/** The time in a string or number of a JSON text, from `start` to `end`; `NO_TIME` for every other value. */
+export const timeOf = (text: string, start: number, end: number): number => {
+  const first = charCode(text, start)
+  if (first === 0x22) return parseCommonForm(text, start + 1, end - 1) ?? timeOfString(text.slice(start, end))
   const isNumber = first === 0x2d || (first >= 0x30 && first <= 0x39)
-  const number = isNumber ? Number(json) : NO_TIME
+  const number = isNumber ? Number(text.slice(start, end)) : NO_TIME
   return Number.isFinite(number) ? number : NO_TIME
+}
+
+const timeOfString = (json: string): number => {
+  if (!json.includes('\\')) return parseAnyForm(json.slice(1, -1))
+  try {
+    return parseIsoTime(String(JSON.parse(json)))
+  } catch {
+    // Another client of Redis can publish text that is not JSON.
+    return NO_TIME
+  }
 }

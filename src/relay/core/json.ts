@@ -4,6 +4,8 @@
  * texts.
  */
 
+import { charCode } from './text-scan.js'
+
 const [QUOTE, COMMA, COLON, BACKSLASH] = [0x22, 0x2c, 0x3a, 0x5c] as const
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d] as const
 const [MINUS, PLUS, POINT, ZERO, SMALL_E, CAPITAL_E, SMALL_U] = [0x2d, 0x2b, 0x2e, 0x30, 0x65, 0x45, 0x75] as const
@@ -236,7 +238,7 @@ export const hasTooManyContainers = (json: string): boolean => {
   let containers = 0
   let isInString = false
   for (let index = 0; index < json.length; index++) {
-    const character = json.charCodeAt(index)
+    const character = charCode(json, index)
     if (character === QUOTE) isInString = !isInString
     else if (character === BACKSLASH) index += 1
     else if (!isInString && (character === OPEN_LIST || character === OPEN_OBJECT)) containers += 1

@@ -1,4 +1,5 @@
 import { NO_TIME, timeOf } from './entry-time.js'
+import { charCode } from './text-scan.js'
 
 /** A parsed `conflate` option: the list inside a publication and the key of its entries. */
 export interface ConflatePath {
@@ -106,7 +107,7 @@ const REPEATED = -2
 
 const skipSpace = (text: string, index: number): number => {
   let next = index
-  while (text.charCodeAt(next) <= SPACE) next += 1
+  while (charCode(text, next) <= SPACE) next += 1
   return next
 }
 
@@ -114,7 +115,7 @@ const skipSpace = (text: string, index: number): number => {
 const skipString = (text: string, index: number): number => {
   const { length } = text
   for (let next = index + 1; next < length; next++) {
-    const code = text.charCodeAt(next)
+    const code = charCode(text, next)
     if (code === QUOTE) return next + 1
     if (code === BACKSLASH) next += 1
   }
@@ -124,19 +125,19 @@ const skipString = (text: string, index: number): number => {
 /** Index after the value that starts at `index`. */
 const skipValue = (text: string, index: number): number => {
   const { length } = text
-  const first = text.charCodeAt(index)
+  const first = charCode(text, index)
   if (first === QUOTE) return skipString(text, index)
   let next = index
   if (first !== OPEN_OBJECT && first !== OPEN_LIST) {
     for (; next < length; next++) {
-      const code = text.charCodeAt(next)
+      const code = charCode(text, next)
       if (code === COMMA || code === CLOSE_OBJECT || code === CLOSE_LIST || code <= SPACE) break
     }
     return next
   }
   let depth = 0
   while (next < length) {
-    const code = text.charCodeAt(next)
+    const code = charCode(text, next)
     if (code === QUOTE) {
       next = skipString(text, next)
       continue
@@ -158,12 +159,12 @@ class MemberName {
   constructor(name: string) {
     this.#name = name
     this.#json = `"${name}"`
-    this.#first = name.charCodeAt(0)
+    this.#first = charCode(name, 0)
   }
 
   /** Whether the string from `start` to `end` is this name. Comparing the first character rules out most names. */
   matches(text: string, start: number, end: number): boolean {
-    const first = text.charCodeAt(start + 1)
+    const first = charCode(text, start + 1)
     if (first === this.#first && end - start === this.#json.length && text.startsWith(this.#json, start)) return true
     return first === BACKSLASH || first === this.#first ? this.#matchesEscaped(text.slice(start, end)) : false
   }
@@ -191,21 +192,21 @@ const findMember = (text: string, index: number, name: MemberName): number => {
 /** Writes the start of the value of each member to `found`. Returns the index after the object, `NOT_FOUND` for no object. */
 const findMembers = (text: string, index: number, names: readonly MemberName[], found: number[]): number => {
   found.fill(NOT_FOUND)
-  if (text.charCodeAt(index) !== OPEN_OBJECT) return NOT_FOUND
+  if (charCode(text, index) !== OPEN_OBJECT) return NOT_FOUND
   let next = skipSpace(text, index + 1)
-  while (text.charCodeAt(next) === QUOTE) {
+  while (charCode(text, next) === QUOTE) {
     const nameEnd = skipString(text, next)
     const colon = skipSpace(text, nameEnd)
-    if (text.charCodeAt(colon) !== COLON) return NOT_FOUND
+    if (charCode(text, colon) !== COLON) return NOT_FOUND
     const start = skipSpace(text, colon + 1)
     for (let each = 0; each < names.length; each++) {
       if (names[each]?.matches(text, next, nameEnd)) found[each] = found[each] === NOT_FOUND ? start : REPEATED
     }
     next = skipSpace(text, skipValue(text, start))
-    if (text.charCodeAt(next) !== COMMA) break
+    if (charCode(text, next) !== COMMA) break
     next = skipSpace(text, next + 1)
   }
-  return text.charCodeAt(next) === CLOSE_OBJECT ? next + 1 : NOT_FOUND
+  return charCode(text, next) === CLOSE_OBJECT ? next + 1 : NOT_FOUND
 }
 
 /** Start of the value that the names lead to from the value at `index`; negative if there is none. */
@@ -223,7 +224,7 @@ const MAX_NUMBER_LENGTH = 15
 
 /** A string or number in normalised form, so that equal values have equal text; null for everything else. */
 const keyOf = (json: string): string | null => {
-  if (json.charCodeAt(0) === QUOTE) {
+  if (charCode(json, 0) === QUOTE) {
     if (!json.includes('\\')) return json
     const text = stringOf(json)
     return text === null ? null : JSON.stringify(text)
@@ -257,7 +258,7 @@ class EntryReader {
     const key = keyStart < 0 ? null : keyOf(text.slice(keyStart, skipValue(text, keyStart)))
     if (key === null) return null
     const timeStart = findPath(text, timeIndex, this.#timeRest)
-    const time = timeStart < 0 ? NO_TIME : timeOf(text.slice(timeStart, skipValue(text, timeStart)))
+    const time = timeStart < 0 ? NO_TIME : timeOf(text, timeStart, skipValue(text, timeStart))
     const entry = text.slice(start, end)
     return { key, text: entry, bytes: isAscii ? entry.length : Buffer.byteLength(entry), time }
   }
@@ -266,18 +267,18 @@ class EntryReader {
 /** Null if there is no such list, or if an entry has no key. */
 const readKeyedList = (text: string, list: readonly MemberName[], reader: EntryReader): KeyedList | null => {
   const start = findPath(text, skipSpace(text, 0), list)
-  if (start < 0 || text.charCodeAt(start) !== OPEN_LIST) return null
+  if (start < 0 || charCode(text, start) !== OPEN_LIST) return null
   const bytes = Buffer.byteLength(text)
   const isAscii = bytes === text.length
   const entries: Entry[] = []
   let next = skipSpace(text, start + 1)
-  while (text.charCodeAt(next) !== CLOSE_LIST) {
+  while (charCode(text, next) !== CLOSE_LIST) {
     const entry = reader.read(text, next, isAscii)
     if (entry === null) return null
     entries.push(entry)
     next = skipSpace(text, next + entry.text.length)
-    if (text.charCodeAt(next) === COMMA) next = skipSpace(text, next + 1)
-    else if (text.charCodeAt(next) !== CLOSE_LIST) return null
+    if (charCode(text, next) === COMMA) next = skipSpace(text, next + 1)
+    else if (charCode(text, next) !== CLOSE_LIST) return null
   }
   const prefix = text.slice(0, start + 1)
   const suffix = text.slice(next)

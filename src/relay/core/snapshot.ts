@@ -66,7 +66,8 @@ export class MergedHistory {
   #addEntry(entry: Candidate): void {
     const head = this.#newest.get(entry.key)
     if (head === undefined || replaces(entry, head)) {
-      this.#newest.delete(entry.key)
+      // Deleted first, so that the key moves to the end.
+      if (head !== undefined) this.#newest.delete(entry.key)
       this.#newest.set(entry.key, entry)
       return
     }
