@@ -109,9 +109,14 @@ export const floors = resource('/api/floors', 'floor', {
 
 export const zoneTypes = resource('/api/mgmt/zone-types', 'zone type')
 
+/** SQL: the number of people whose position `p` matches the condition; assets do not count. */
+export const peopleWhere = (condition: string): string =>
+  `(SELECT count(*)::int FROM positions p JOIN transmitters t ON t.id = p.transmitter_id
+    WHERE t.entity_type <> 'asset' AND ${condition})`
+
 export const zones = resource('/api/zones', 'zone', {
   partOf: ['buildingId', 'floorId'],
-  computed: { occupancy: '(SELECT count(*)::int FROM positions p WHERE p.zone_id = zones.id)' }
+  computed: { occupancy: peopleWhere('p.zone_id = zones.id') }
 })
 
 export const gateways = resource('/api/gateways', 'gateway', {

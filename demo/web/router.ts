@@ -17,9 +17,11 @@ const page = (path: string, name: string, icon: IconName, meta: PageMeta, compon
 const may = (...permissions: string[]): PageMeta => ({ permissions })
 const EMERGENCY: PageMeta = { permissionsAny: ['emergency.read', 'emergency.trigger'] }
 
+const LIVE_PLAN = 'Live plan'
+
 /** The pages in menu order, with the permissions they require. */
 export const menu = [
-  page('/live/:floorId?', 'Live plan', 'plan', may('floors.read'), () => import('./pages/LivePage.vue')),
+  page('/live/:floorId?', LIVE_PLAN, 'plan', may('floors.read'), () => import('./pages/LivePage.vue')),
   page('/dashboard', 'Dashboard', 'dashboard', may('dashboard.read'), () => import('./pages/DashboardPage.vue')),
   page('/personnel', 'Personnel', 'people', may('personnel.read'), () => import('./pages/PersonnelPage.vue')),
   // Not /assets, which holds the files of the build.
@@ -50,6 +52,12 @@ const routes: RouteRecordRaw[] = [
     meta: { auth: true }
   },
   ...menu,
+  {
+    path: '/live/building/:buildingId',
+    name: 'Building',
+    component: () => import('./pages/BuildingPage.vue'),
+    meta: { ...may('floors.read') }
+  },
   { path: '/forbidden', name: 'No permission', component: ErrorPage, props: NO_PERMISSION, meta: { auth: true } },
   { path: '/:rest(.*)*', name: 'Page not found', component: ErrorPage, props: NO_PAGE }
 ]
@@ -57,7 +65,8 @@ const routes: RouteRecordRaw[] = [
 export const router = createRouter({
   history: createWebHistory(),
   routes,
-  scrollBehavior: (_to, _from, saved) => saved ?? { top: 0 }
+  // On the live plan, a new query is a selection or a zoom, which must not move the page.
+  scrollBehavior: (to, from, saved) => saved ?? (to.name === LIVE_PLAN && from.name === LIVE_PLAN ? false : { top: 0 })
 })
 
 // Before the other guards: a user who must change the password has no other permission.

@@ -6,7 +6,7 @@ import type { ReceiverUpdate } from '../../schemas/receivers.js'
 import type { TransmitterUpdate } from '../../schemas/transmitters.js'
 import type { UserCreate } from '../../schemas/users.js'
 import type { ZoneCreate } from '../../schemas/zones.js'
-import type { Point, Size } from './floor-plan/plan.js'
+import type { Size } from './floor-plan/plan.js'
 
 // The responses of the demo backend, as far as the page uses them. Stored records have the fields of the schemas.
 
@@ -41,8 +41,11 @@ export type Emergency = Stored<EmergencyUpdate> &
     readonly muster?: MusterCounts
   }
 
+export type SiteFloor = Named & Size & Counts<'people'>
+
 export interface SiteContext {
-  readonly buildings: readonly (Named & { readonly floors: readonly Named[] })[]
+  /** With the number of people on each floor. */
+  readonly buildings: readonly (Named & { readonly floors: readonly SiteFloor[] })[]
 }
 
 export interface FloorContext {
@@ -50,11 +53,18 @@ export interface FloorContext {
   readonly floor: Named & Size & Texts<'imageUrl' | 'imageAt'>
   /** Each as x1, y1, x2, y2. */
   readonly walls: readonly (readonly [number, number, number, number])[]
-  readonly zones: readonly (Stored<Omit<ZoneCreate, 'polygon'>> & { readonly polygon: readonly Point[] | null })[]
+  readonly zones: readonly Stored<ZoneCreate>[]
   readonly receivers: readonly Stored<ReceiverUpdate>[]
   readonly positions: readonly Omit<PositionEntry, 'positionMethod'>[]
   /** Everyone and everything with a transmitter, on all floors. */
-  readonly carriers: readonly { readonly transmitterId: string; readonly name: string; readonly entityType: string }[]
+  readonly carriers: readonly Carrier[]
+}
+
+export interface Carrier {
+  readonly transmitterId: string
+  readonly name: string
+  readonly entityType: string
+  readonly isFirstAider: boolean
 }
 
 export type MusterCounts = Counts<'total' | 'safe' | 'missing' | 'unknown'>

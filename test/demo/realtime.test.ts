@@ -98,6 +98,30 @@ t.test('a page that opens a floor', async (t) => {
     )
     t.ok(positions.every(({ name }: { name: unknown }) => typeof name === 'string' && name !== ''))
   })
+
+  t.test('the floor context names all carriers of the site, with their kinds', async (t) => {
+    const { carriers } = data as { carriers: readonly { entityType: string; isFirstAider: boolean }[] }
+    const firstAiders = carriers.filter(({ isFirstAider }) => isFirstAider)
+    t.equal(carriers.length, 270)
+    t.ok(firstAiders.length > 0 && firstAiders.every(({ entityType }) => entityType === 'employee'))
+  })
+
+  t.test('the site context and the zones count people, not assets', async (t) => {
+    const { buildings } = (await backend.request('GET', '/api/context', admin)).json().data
+    const floors: { id: string; people: number }[] = buildings.flatMap(({ floors }: { floors: unknown }) => floors)
+    const { positions } = (await backend.request('GET', '/api/context/floor/f-1', admin)).json().data
+    const people = positions.filter(({ entityType }: { entityType: string }) => entityType !== 'asset')
+    t.equal(floors.find(({ id }) => id === 'f-1')?.people, people.length)
+    t.equal(
+      floors.reduce((sum, floor) => sum + floor.people, 0),
+      210
+    )
+    const zones = (await backend.request('GET', '/api/zones?floorId=f-1', admin)).json().data
+    t.equal(
+      zones.reduce((sum: number, { occupancy }: { occupancy: number }) => sum + occupancy, 0),
+      people.length
+    )
+  })
 })
 
 t.test('an assigned transmitter starts to move and an unassigned one disappears', async (t) => {

@@ -6,6 +6,7 @@ import { openDemoPage } from '../helper/demo-page.js'
 import { startDemoStack } from '../helper/demo-stack.js'
 import { eventually } from '../helper/eventually.js'
 import { PLAN } from './page/page-tests.js'
+import { opacityAt } from './page/plan-panel.js'
 
 // The simulator is off: the tests publish all positions.
 t.setTimeout(600_000)
@@ -40,16 +41,6 @@ const openPlan = async (t: Test, floorId: string, expected?: RegExp) => {
 /** The time by the page's clock, which the tests advance. */
 const pageTime = (page: Page) => page.evaluate('Date.now()') as Promise<number>
 
-/** The opacity of the plan at the marker's position, 0 to 255. `depth` is of the floor, in metres. */
-const opacityAt = (page: Page, x: number, depth = 25) =>
-  page.evaluate(`{
-    const plan = document.querySelector('${PLAN}')
-    const scale = plan.height / ${depth}
-    const pixel = Object.assign(document.createElement('canvas'), { width: 1, height: 1 }).getContext('2d')
-    pixel.drawImage(plan, ${x} * scale, 5 * scale, 1, 1, 0, 0, 1, 1)
-    pixel.getImageData(0, 0, 1, 1).data[3]
-  }`) as Promise<number>
-
 const listed = (page: Page, name: string) =>
   page.getByRole('region', { name: 'People and assets' }).getByRole('button', { name })
 
@@ -69,7 +60,7 @@ t.test('the live plan', async (t) => {
       const { page, pageErrors } = await openPlan(t, 'f-1')
       await publishUntilLive(page, 'f-1', ['A', 'B', 'C'])
       await page.getByText('3 on this floor').waitFor()
-      await eventually(async () => (await opacityAt(page, 10)) === 255)
+      await eventually(async () => (await opacityAt(page, 'f-1', 10, 5)) === 255)
 
       await page.clock.pauseAt((await pageTime(page)) + 10_000)
       await page.getByText('Stale', { exact: true }).waitFor()
@@ -78,8 +69,8 @@ t.test('the live plan', async (t) => {
       await listed(page, 'A 1').waitFor()
       await page.clock.resume()
       for (const x of [10, 20, 30]) {
-        await eventually(async () => (await opacityAt(page, x)) < 255)
-        const opacity = await opacityAt(page, x)
+        await eventually(async () => (await opacityAt(page, 'f-1', x, 5)) < 255)
+        const opacity = await opacityAt(page, 'f-1', x, 5)
         t.ok(opacity > 50 && opacity < 150, `the marker at ${x} m is dimmed: ${opacity}`)
       }
       await page.clock.fastForward(10 * 60_000)
@@ -90,7 +81,9 @@ t.test('the live plan', async (t) => {
   )
 
   t.test('a floor whose transmitters publish once a minute shows all of them within one second', async (t) => {
-    const { page, pageErrors } = await openDemoPage(t, browser, stack, { as: 'viewer', reducedMotion: 'reduce' })
+    // Wide enough for markers that are one metre apart.
+    const options = { as: 'viewer', reducedMotion: 'reduce', viewport: { width: 1800, height: 900 } } as const
+    const { page, pageErrors } = await openDemoPage(t, browser, stack, options)
     const nowMs = Date.now()
     for (let index = 0; index < 40; index += 1)
       await publish('f-5', entry(`M${index}`, 1 + index, nowMs - 60_000 + 1500 * index, 'f-5'))
@@ -101,7 +94,7 @@ t.test('the live plan', async (t) => {
     await page.getByText('40 on this floor').waitFor()
     await page.clock.runFor(900)
 
-    for (const x of [1, 20, 40]) t.equal(await opacityAt(page, x, 22), 255, `the marker at ${x} m`)
+    for (const x of [1, 20, 40]) t.equal(await opacityAt(page, 'f-5', x, 5), 255, `the marker at ${x} m`)
     t.same(pageErrors, [])
   })
 
@@ -109,12 +102,12 @@ t.test('the live plan', async (t) => {
     const { page, pageErrors } = await openPlan(t, 'f-2')
     await publishUntilLive(page, 'f-2', ['A'])
     await listed(page, 'A').waitFor()
-    await eventually(async () => (await opacityAt(page, 10)) === 255)
+    await eventually(async () => (await opacityAt(page, 'f-2', 10, 5)) === 255)
     await publish('f-2', entry('A', 40, (await pageTime(page)) - 30_000, 'f-2'))
     await publish('f-2', entry('B', 20, await pageTime(page), 'f-2'))
-    await eventually(async () => (await opacityAt(page, 20)) === 255)
+    await eventually(async () => (await opacityAt(page, 'f-2', 20, 5)) === 255)
 
-    t.same([await opacityAt(page, 10), await opacityAt(page, 40)], [255, 0])
+    t.same([await opacityAt(page, 'f-2', 10, 5), await opacityAt(page, 'f-2', 40, 5)], [255, 0])
     t.same(pageErrors, [])
   })
 
@@ -125,8 +118,8 @@ t.test('the live plan', async (t) => {
     await publish('f-3', entry('A', 10, await pageTime(page), 'f-4'))
     await page.getByText('1 on this floor').waitFor()
 
-    await eventually(async () => (await opacityAt(page, 10)) === 0)
-    t.equal(await opacityAt(page, 20), 255)
+    await eventually(async () => (await opacityAt(page, 'f-3', 10, 5)) === 0)
+    t.equal(await opacityAt(page, 'f-3', 20, 5), 255)
     t.same(pageErrors, [])
   })
 

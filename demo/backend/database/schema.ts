@@ -32,7 +32,7 @@ const OTHER_TABLES: Readonly<Record<string, string>> = {
 const CARRIERS = `SELECT t.id AS transmitter_id, t.entity_type, t.entity_id, t.name AS badge,
     coalesce(e.name, a.name, nullif(concat_ws(' ', t.first_name, t.last_name), '')) AS name,
     t.is_active IS NOT FALSE AND e.is_active IS NOT FALSE AS is_active, coalesce(e.floor_id, a.floor_id) AS home_floor_id,
-    d.name AS department, d.color, f.building_id, p.floor_id, p.zone_id, z.name AS zone_name, z.is_muster_point,
+    coalesce(e.is_first_aider, false) AS is_first_aider, d.name AS department, d.color, f.building_id, p.floor_id, p.zone_id, z.name AS zone_name, z.is_muster_point,
     p.x, p.y, p.accuracy, p.at
   FROM transmitters t
   LEFT JOIN personnel e ON t.entity_type = 'employee' AND e.id = t.entity_id

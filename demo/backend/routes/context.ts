@@ -1,11 +1,12 @@
 import { RELAY_LIFETIME_SECONDS } from '../auth/tokens.js'
 import { list, nested, oneRow, rows, together } from '../queries.js'
 import { getRecord } from '../records.js'
-import { floors } from '../resources.js'
+import { floors, peopleWhere } from '../resources.js'
 import { callerOf, type Handlers, handler, idOf, type Run } from '../route.js'
 import { activeEmergency } from './emergency.js'
 
-const BUILDINGS = `SELECT b.id, b.name, b.code, ${nested(`SELECT id, name, level, width, height, 'floor:' || id AS channel
+const BUILDINGS = `SELECT b.id, b.name, b.code, ${nested(`SELECT id, name, level, width, height, 'floor:' || id AS channel,
+      ${peopleWhere('p.floor_id = floors.id')} AS people
     FROM floors WHERE building_id = b.id ORDER BY level, id`)} AS floors
   FROM buildings b ORDER BY b.display_order, b.id`
 
@@ -23,7 +24,8 @@ const POSITIONS = `SELECT transmitter_id, jsonb_build_object('x', x, 'y', y) AS 
   FROM carriers WHERE floor_id = $1 ORDER BY transmitter_id`
 
 /** The names of everyone and everything on the site, for markers that come from another floor. */
-const CARRIERS = `SELECT transmitter_id, coalesce(name, badge, transmitter_id) AS name, entity_type AS "entityType"
+const CARRIERS = `SELECT transmitter_id, coalesce(name, badge, transmitter_id) AS name, entity_type AS "entityType",
+    is_first_aider
   FROM carriers WHERE is_active ORDER BY transmitter_id`
 
 /** Log-distance path loss model. */

@@ -2,7 +2,7 @@ import { type Freshness, Movement, type Refusal } from 'gatehouse-client'
 import { computed, onScopeDispose, type Ref, ref, shallowRef, watch } from 'vue'
 import type { AmbientEntry, PositionEntry } from '../../../schemas/realtime.js'
 import { useNow } from '../../../src/ui/useNow.js'
-import type { Marker } from '../floor-plan/draw.js'
+import { isPerson, kindOf, type Marker, type MarkerKind } from '../floor-plan/marker.js'
 import { api, realtime } from '../services.js'
 import type { DataResponse, FloorContext } from '../types.js'
 import { useLoad } from './useLoad.js'
@@ -27,6 +27,11 @@ export const useFloor = (floorId: Ref<string | null>) => {
 
   const context = useLoad((options) => api.context.floor.read<DataResponse<FloorContext>>(floorId.value ?? '', options))
   const carriers = computed(() => new Map((context.data.value?.carriers ?? []).map((one) => [one.transmitterId, one])))
+  /** Also of carriers on other floors. */
+  const kindOfCarrier = (id: string): MarkerKind => {
+    const { entityType, isFirstAider } = carriers.value.get(id) ?? {}
+    return kindOf(entityType, isFirstAider)
+  }
   let namesAtMs = Date.now()
   /** A transmitter without a name may have been assigned since the plan was loaded. */
   const loadNames = (): void => {
@@ -60,14 +65,13 @@ export const useFloor = (floorId: Ref<string | null>) => {
       const id = String(entry.transmitterId)
       const position = movement.positionOf(id)
       if (position === undefined) return []
-      const { name = id, entityType } = carriers.value.get(id) ?? {}
+      const { name = id } = carriers.value.get(id) ?? {}
       const zoneId = entry.zoneId == null ? null : String(entry.zoneId)
       const ageMs = Math.max(now.value - atMs, 0)
       const isStale = freshness.value === 'stale' || ageMs > SILENT_AFTER_MS
-      const kind = entityType === 'asset' ? 'thing' : 'person'
-      return [{ id, name, kind, position, zoneId, ageMs, isStale }]
+      return [{ id, name, kind: kindOfCarrier(id), position, zoneId, ageMs, isStale }]
     })
-    return list.sort((one, other) => other.kind.localeCompare(one.kind))
+    return list.sort((one, other) => Number(isPerson(one.kind)) - Number(isPerson(other.kind)))
   })
   /** The time of the newest position; null before the first one. */
   const newestMs = computed(() => {
@@ -115,6 +119,7 @@ export const useFloor = (floorId: Ref<string | null>) => {
   return {
     context,
     markers,
+    kindOfCarrier,
     ambient,
     now,
     state,

@@ -3,14 +3,15 @@ import { api } from '../services.js'
 import type { DataResponse, Named, SiteContext } from '../types.js'
 import { useLoaded } from './useLoad.js'
 
-/** All floors with the names of their buildings, for filters, forms and lists. */
-export const useFloorOptions = () => {
-  const site = useLoaded(api.context.read<DataResponse<SiteContext>>)
+/** All floors with the names of their buildings, for filters, forms and lists. With `everyMs`, their counts are updated. */
+export const useFloorOptions = (everyMs?: number) => {
+  const site = useLoaded(api.context.read<DataResponse<SiteContext>>, everyMs)
+  const buildings = computed(() => site.data.value?.buildings ?? [])
   const floors = computed((): readonly Named[] =>
-    (site.data.value?.buildings ?? []).flatMap((building) =>
+    buildings.value.flatMap((building) =>
       building.floors.map(({ id, name }) => ({ id, name: `${building.name} – ${name}` }))
     )
   )
   const nameOf = (floorId: unknown): string => floors.value.find(({ id }) => id === String(floorId))?.name ?? ''
-  return { site, floors, nameOf }
+  return { site, buildings, floors, nameOf }
 }

@@ -1,21 +1,29 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { ambientMarks } from '../../../demo/web/floor-plan/ambient.js'
-import { drawMarkers, type Marker, type Pen } from '../../../demo/web/floor-plan/draw.js'
+import { drawMarkers, type Sprites } from '../../../demo/web/floor-plan/draw-markers.js'
+import { APPEARANCES, MARKER_KINDS, type Marker } from '../../../demo/web/floor-plan/marker.js'
+import { recordingPen } from './recording-pen.js'
 
-/** Records the copied images and their opacity. */
-const recordingPen = () => {
-  const pictures: string[] = []
-  const pen: Pen<string> = { globalAlpha: 1, drawImage: (picture) => pictures.push(`${picture} ${pen.globalAlpha}`) }
-  return { pen, pictures }
+const size = { width: 10, height: 10 }
+const sprites: Sprites = {
+  kinds: {
+    employee: { picture: 'employee', ...size },
+    visitor: { picture: 'visitor', ...size },
+    contractor: { picture: 'contractor', ...size },
+    'first-aider': { picture: 'first-aider', ...size },
+    asset: { picture: 'asset', ...size }
+  },
+  cluster: (count) => ({ picture: `cluster of ${count}`, ...size }),
+  name: (text) => ({ picture: text, ...size })
 }
-
-const sprites = { person: 'a person', thing: 'a thing' }
+const view = { scale: 10, x: 5, y: 5 }
+const panel = { width: 200, height: 100 }
 
 const marker = (id: string, x: number, more: Partial<Marker> = {}): Marker => ({
   id,
   name: `Person ${id}`,
-  kind: 'person',
+  kind: 'employee',
   zoneId: null,
   ageMs: 0,
   isStale: false,
@@ -23,27 +31,55 @@ const marker = (id: string, x: number, more: Partial<Marker> = {}): Marker => ({
   ...more
 })
 
-t.test('drawing', async (t) => {
-  t.test('drawing copies one image per marker', async (t) => {
-    const { pen, pictures } = recordingPen()
-    const markers = Array.from({ length: 300 }, (_, at) => marker(String(at), at % 20))
-    drawMarkers(pen, markers, sprites, 10)
+/** The copied pictures with their opacity, and where they are. */
+const drawn = (singles: readonly Marker[], clustered: readonly Marker[] = [], named: readonly Marker[] = []) => {
+  const { pen, calls } = recordingPen()
+  const clusters = clustered.length > 0 ? [{ items: clustered }] : []
+  drawMarkers(pen, { singles, clusters, named }, sprites, view, panel)
+  t.equal(pen.globalAlpha, 1, 'the opacity is restored')
+  const copies = calls('drawImage')
+  return {
+    pictures: copies.map(({ args: [picture], alpha }) => `${picture} ${alpha}`),
+    places: copies.map(({ args }) => args.slice(1))
+  }
+}
 
-    t.equal(pictures.length, 300)
+t.test('drawing', async (t) => {
+  t.test('drawing copies one image per marker, centred at its position', async (t) => {
+    const { pictures, places } = drawn(MARKER_KINDS.map((kind, index) => marker(kind, index, { kind })))
+
+    t.same(pictures, ['employee 1', 'first-aider 1', 'visitor 1', 'contractor 1', 'asset 1'])
+    t.same(places[1], [10, 50, 10, 10])
   })
 
-  t.test('drawing dims stale markers and restores the opacity', async (t) => {
-    const { pen, pictures } = recordingPen()
-    const looks = [{}, { isStale: true }, { kind: 'thing' as const }, { kind: 'thing' as const, isStale: true }]
-    drawMarkers(
-      pen,
-      looks.map((more, at) => marker(String(at), at, more)),
-      sprites,
-      10
+  t.test('drawing skips markers outside the panel', async (t) => {
+    const { places } = drawn([-2, -1, 0, 19, 20, 21].map((x) => marker(String(x), x)))
+    t.same(
+      places.map(([x]) => x),
+      [-10, 0, 190, 200]
     )
+  })
 
-    t.same(pictures, ['a person 1', 'a person 0.35', 'a thing 1', 'a thing 0.35'])
-    t.equal(pen.globalAlpha, 1)
+  t.test('drawing dims stale markers', async (t) => {
+    const { pictures } = drawn([marker('a', 1), marker('b', 2, { isStale: true }), marker('c', 3)])
+    t.same(pictures, ['employee 1', 'employee 0.35', 'employee 1'])
+  })
+
+  t.test('a cluster is dimmed only if all its markers are stale', async (t) => {
+    const stale = [1, 1, 1].map((x, index) => marker(String(index), x, { isStale: true }))
+    t.same(drawn([], stale).pictures, ['cluster of 3 0.35'])
+    t.same(drawn([], [...stale, marker('live', 1)]).pictures, ['cluster of 4 1'])
+  })
+
+  t.test('a name is beside its marker', async (t) => {
+    const one = marker('a', 1)
+    t.same(drawn([one], [], [one]).places[1], [24, 50, 10, 10])
+  })
+
+  t.test('every kind has its own shape and colour', async (t) => {
+    const appearances = MARKER_KINDS.map((kind) => APPEARANCES[kind])
+    t.equal(new Set(appearances.map(({ path }) => path)).size, MARKER_KINDS.length)
+    t.equal(new Set(appearances.map(({ colour }) => colour)).size, MARKER_KINDS.length)
   })
 })
 
@@ -105,8 +141,8 @@ t.test('the colours of the plan', async (t) => {
       t.test(`the contrast on ${ground} in the ${theme} theme is sufficient`, async (t) => {
         t.ok(between('muted', ground) >= 4.5, 'names')
         t.ok(between('text', ground) >= 4.5, 'counts')
-        t.ok(between('accent', ground) >= 3, 'people')
-        t.ok(between('muted', ground) >= 3, 'things')
+        for (const kind of MARKER_KINDS)
+          t.ok(between(APPEARANCES[kind].colour.slice(2), ground) >= 3, `markers: ${kind}`)
       })
     }
     t.test(`the contrast of name tags in the ${theme} theme is sufficient`, async (t) => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { boxAround, nearest } from '../../../demo/web/floor-plan/plan.js'
+import { boxAround, cornersOf, nearest } from '../../../demo/web/floor-plan/plan.js'
 
 t.test('hit testing', async (t) => {
   const items = [
@@ -22,4 +22,12 @@ t.test('the bounding box of a zone contains all its corners', async (t) => {
     { x: 5, y: 9 }
   ]
   t.same(boxAround(corners), { x: 3, y: 1, width: 4, height: 8 })
+})
+
+t.test('the corners of a zone are read in both forms', async (t) => {
+  t.same(cornersOf([{ x: 1, y: 2 }, [3, 4]]), [
+    { x: 1, y: 2 },
+    { x: 3, y: 4 }
+  ])
+  t.same(cornersOf(null), [])
 })

@@ -25,7 +25,7 @@ export const livePlan = async (t: Test, { stack, open }: PageTests): Promise<voi
       const { floors, until } = listenTo(page)
       await page.goto('/live/f-1')
       await until(() => floors.includes('f-1'))
-      await page.getByLabel('Floor', { exact: true }).selectOption('f-4')
+      await page.getByLabel('Building', { exact: true }).selectOption({ index: 1 })
       await page.waitForURL('**/live/f-4')
       await until(() => floors.includes('f-4'))
 
@@ -40,13 +40,13 @@ export const livePlan = async (t: Test, { stack, open }: PageTests): Promise<voi
       await page.goto('/live/f-1')
       await page.locator(PLAN).waitFor()
       await page.route('**/api/context/floor/f-2', (route) => route.abort())
-      const floor = page.getByLabel('Floor', { exact: true })
+      const floor = page.getByRole('link', { name: 'First floor' })
       await floor.focus()
-      await page.keyboard.press('ArrowDown')
+      await page.keyboard.press('Enter')
       await page.waitForURL('**/live/f-2')
       await page.getByRole('alert').waitFor()
       t.equal(await page.locator(PLAN).count(), 0)
-      // The floor selection keeps the keyboard focus.
+      // The floor switch keeps the keyboard focus.
       t.equal(await floor.and(page.locator(':focus')).count(), 1)
 
       await page.unroute('**/api/context/floor/f-2')
@@ -107,6 +107,30 @@ export const livePlan = async (t: Test, { stack, open }: PageTests): Promise<voi
       const box = await label.boundingBox()
 
       t.ok(box && box.y > 0 && box.y < 844, JSON.stringify(box))
+      t.same(pageErrors, [])
+    })
+
+    t.test('the overview of a building shows the people on all floors and leads to each of them', async (t) => {
+      const { page, pageErrors, findings } = await open(t, { as: 'viewer' })
+      await page.goto('/live/f-1')
+      await page.getByRole('navigation', { name: 'Floors' }).getByRole('link', { name: 'Overview' }).click()
+      await page.waitForURL('**/live/building/1')
+      const floors = page
+        .getByRole('main')
+        .getByRole('listitem')
+        .getByRole('link', { name: /floor \d+ (person|people)/ })
+      await page.getByText(/^[1-9]\d* people on 3 floors$/).waitFor()
+      t.match(await floors.allInnerTexts(), [/^Second floor/, /^First floor/, /^Ground floor/])
+      await floors.first().locator('text').first().waitFor()
+      t.same(await findings(), [])
+
+      await page.getByLabel('Building', { exact: true }).selectOption({ index: 2 })
+      await page.waitForURL('**/live/building/3')
+      await page.getByRole('heading', { name: 'Workshop' }).waitFor()
+      await floors.last().focus()
+      await page.keyboard.press('Enter')
+      await page.waitForURL('**/live/f-7')
+      await page.locator(PLAN).waitFor()
       t.same(pageErrors, [])
     })
 

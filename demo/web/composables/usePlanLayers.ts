@@ -1,0 +1,48 @@
+import { computed, type Ref } from 'vue'
+import type { AmbientEntry } from '../../../schemas/realtime.js'
+import { ambientMarks } from '../floor-plan/ambient.js'
+import {
+  ambientLayer,
+  imageLayer,
+  receiversLayer,
+  wallsLayer,
+  zoneLabelsLayer,
+  zonesLayer
+} from '../floor-plan/ground.js'
+import type { Layer, LayerChoice } from '../floor-plan/layer.js'
+import { countBy, type Marker } from '../floor-plan/marker.js'
+import type { FloorContext } from '../types.js'
+import { usePlanImage } from './usePlanImage.js'
+
+interface Sources {
+  readonly plan: Ref<FloorContext | null>
+  readonly people: Ref<readonly Marker[]>
+  readonly ambient: Ref<readonly AmbientEntry[]>
+  readonly choice: Ref<LayerChoice>
+}
+
+/** The layers of the plan that are switched on, in drawing order. */
+export const usePlanLayers = ({ plan, people, ambient, choice }: Sources) => {
+  const image = usePlanImage(plan)
+  return computed((): readonly Layer[] => {
+    if (!plan.value) return []
+    const { floor, zones, walls, receivers } = plan.value
+    const isTraced = image.value !== null
+    const isOn = choice.value
+    return [
+      ...(image.value ? [imageLayer(floor, image.value)] : []),
+      ...(isOn.zones ? [zonesLayer(zones, isTraced)] : []),
+      wallsLayer(walls, isTraced),
+      ...(isOn.zones
+        ? [
+            zoneLabelsLayer(
+              zones,
+              countBy(people.value, ({ zoneId }) => zoneId ?? '')
+            )
+          ]
+        : []),
+      ...(isOn.receivers ? [receiversLayer(receivers)] : []),
+      ...(isOn.ambient ? [ambientLayer(ambientMarks(ambient.value, receivers))] : [])
+    ]
+  })
+}
