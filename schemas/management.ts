@@ -159,9 +159,14 @@ export const AlertSettingsSchema = Type.Object(
     recipients: maybe(texts('The e-mail addresses that receive alerts.')),
     batteryLow: maybe(flag('Alert when a battery is low.')),
     zoneBreach: maybe(flag('Alert when a person enters a restricted zone.')),
+    zoneOverCapacity: maybe(flag('Alert when a zone has more people than its capacity.')),
     receiverOffline: maybe(flag('Alert when a receiver goes offline.')),
+    transmitterSilent: maybe(flag('Alert when a transmitter is silent.')),
     offlineAfterMinutes: maybe(
       integer(0, 525_600, 'Minutes without a report after which a receiver counts as offline.')
+    ),
+    silentAfterMinutes: maybe(
+      integer(0, 525_600, 'Minutes without a signal after which a transmitter counts as silent.')
     ),
     cooldownMinutes: maybe(integer(0, 525_600, 'Minutes to wait before the same alert is sent again.'))
   },

@@ -5,6 +5,7 @@ import { HttpError, httpErrorOf, notFound } from './errors.js'
 import { mount } from './mount.js'
 import type { Backend } from './route.js'
 import { accountRoutes } from './routes/accounts.js'
+import { alertRoutes } from './routes/alerts.js'
 import { batteryRoutes } from './routes/battery.js'
 import { carrierRoutes } from './routes/carriers.js'
 import { contextRoutes } from './routes/context.js'
@@ -27,6 +28,7 @@ const routes = {
   ...carrierRoutes,
   ...emergencyRoutes,
   ...dashboardRoutes,
+  ...alertRoutes,
   ...batteryRoutes,
   ...weatherRoutes,
   ...phoneBeaconRoutes,

@@ -1,5 +1,6 @@
 import { type Columns, columnsOf, sqlName } from './database/columns.js'
 import { declared } from './declared.js'
+import { numberSetting } from './settings.js'
 
 /** The source of a list: a table, a view, or a query in brackets. */
 export interface Listed {
@@ -126,7 +127,11 @@ export const gateways = resource('/api/gateways', 'gateway', {
   partOf: ['buildingId']
 })
 
-export const receivers = resource('/api/receivers', 'receiver', { partOf: ['buildingId', 'floorId'] })
+export const receivers = resource('/api/receivers', 'receiver', {
+  // The time of the last report.
+  more: { lastSeenAt: 'timestamptz' },
+  partOf: ['buildingId', 'floorId']
+})
 
 export const departments = resource('/api/mgmt/departments', 'department')
 
@@ -142,6 +147,7 @@ export const personnel = resource('/api/personnel', 'person', {
     transmitterId: ofCarried('transmitter_id', 'employee', 'personnel'),
     currentFloorId: ofCarried('floor_id', 'employee', 'personnel'),
     currentZoneId: ofCarried('zone_id', 'employee', 'personnel'),
+    isOnSite: `(${ofCarried('floor_id', 'employee', 'personnel')} IS NOT NULL)`,
     photoUrl: `(SELECT '/api/personnel/' || personnel.id || '/photo' FROM files
       WHERE files.owner = 'personnel/' || personnel.id)`
   }
@@ -151,14 +157,21 @@ export const assets = resource('/api/assets', 'asset', {
   entityType: 'asset',
   computed: {
     transmitterId: ofCarried('transmitter_id', 'asset', 'assets'),
-    currentFloorId: ofCarried('floor_id', 'asset', 'assets')
+    currentFloorId: ofCarried('floor_id', 'asset', 'assets'),
+    isOnSite: `(${ofCarried('floor_id', 'asset', 'assets')} IS NOT NULL)`
   }
 })
 
 export const transmitters = resource('/api/transmitters', 'transmitter', {
   computed: {
     carriedBy: '(SELECT c.name FROM carriers c WHERE c.transmitter_id = transmitters.id)',
-    currentFloorId: '(SELECT p.floor_id FROM positions p WHERE p.transmitter_id = transmitters.id)'
+    currentFloorId: '(SELECT p.floor_id FROM positions p WHERE p.transmitter_id = transmitters.id)',
+    isOnSite: 'EXISTS (SELECT 1 FROM positions p WHERE p.transmitter_id = transmitters.id)',
+    /** Null for a transmitter whose level is unknown. */
+    batteryState: `CASE WHEN battery_level <= ${numberSetting('battery', 'critical')} THEN 'critical'
+      WHEN battery_level <= ${numberSetting('battery', 'low')} THEN 'low'
+      WHEN battery_level <= ${numberSetting('battery', 'warning')} THEN 'warning'
+      WHEN battery_level IS NOT NULL THEN 'good' END`
   },
   // People, visitors and assets are found by their names.
   search: ['carriedBy', 'name', 'macAddress']

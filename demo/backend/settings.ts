@@ -7,7 +7,18 @@ const WEATHER = { enabled: true, showBanner: true, notifyByEmail: false, trigger
 /** The entries of the table `settings` and their defaults. */
 const DEFAULTS: Readonly<Record<string, Fields>> = {
   ble: { scanIntervalMs: 1000, rssiThreshold: -90, txPower: -59, pathLossExponent: 2.4, minReceivers: 3 },
-  alerts: { enabled: true, emailEnabled: true, batteryLow: true, receiverOffline: true, offlineAfterMinutes: 10 },
+  alerts: {
+    enabled: true,
+    emailEnabled: true,
+    batteryLow: true,
+    zoneBreach: true,
+    zoneOverCapacity: true,
+    receiverOffline: true,
+    transmitterSilent: true,
+    offlineAfterMinutes: 10,
+    silentAfterMinutes: 2,
+    cooldownMinutes: 5
+  },
   general: { organizationName: 'Northgate Campus', language: 'en-GB', timezone: 'Europe/Berlin', units: 'metric' },
   battery: { warning: 40, low: 20, critical: 10, staleAfterHours: 48, notify: true },
   minor: { ...WEATHER, severity: 'minor' },
@@ -18,19 +29,36 @@ const DEFAULTS: Readonly<Record<string, Fields>> = {
 
 export const readSetting = async ({ database }: Pick<World, 'database'>, name: string): Promise<Fields> => {
   const [row] = await database.rows<{ value: Fields }>('SELECT value FROM settings WHERE name = $1', [name])
-  return row?.value ?? DEFAULTS[name] ?? {}
+  return row?.value ?? {}
 }
+
+/** Stores the defaults. Stored values win, also if they are null. */
+export const storeDefaultSettings = async ({ database, now }: World): Promise<void> => {
+  for (const [name, value] of Object.entries(DEFAULTS))
+    await database.rows(
+      `INSERT INTO settings (name, value, updated_at) VALUES ($1, $2::jsonb, $3)
+       ON CONFLICT (name) DO UPDATE SET value = excluded.value || settings.value`,
+      [name, JSON.stringify(value), now()]
+    )
+}
+
+/** SQL: a number of the settings; null if it is not set, which matches no comparison. */
+export const numberSetting = (name: string, field: string): string =>
+  `(SELECT (value->>'${field}')::float FROM settings WHERE name = '${name}')`
+
+/** SQL: whether a flag of the settings is on, as it is unless it is switched off. */
+export const isSettingOn = (name: string, field: string): string =>
+  `(SELECT (value->>'${field}')::boolean FROM settings WHERE name = '${name}') IS NOT FALSE`
 
 /** Without a value, resets to the default. */
 export const writeSetting = (world: World, name: string, value: Fields = DEFAULTS[name] ?? {}): Promise<void> =>
   putRow(world, 'settings', { name, value: JSON.stringify(value), updatedAt: world.now() }, 'name')
 
-/** Merges into the stored or default value in one statement, so that concurrent changes are not lost. */
+/** Merges into the stored value in one statement, so that concurrent changes are not lost. */
 export const changeSetting = async ({ database, now }: World, name: string, changes: Fields): Promise<unknown> => {
   const [stored] = await database.rows(
-    `INSERT INTO settings (name, value, updated_at) VALUES ($1, $2::jsonb || $3::jsonb, $4)
-     ON CONFLICT (name) DO UPDATE SET value = settings.value || $3::jsonb, updated_at = $4 RETURNING value`,
-    [name, JSON.stringify(DEFAULTS[name] ?? {}), JSON.stringify(changes), now()]
+    'UPDATE settings SET value = value || $2::jsonb, updated_at = $3 WHERE name = $1 RETURNING value',
+    [name, JSON.stringify(changes), now()]
   )
   return stored?.value
 }

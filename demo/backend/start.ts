@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Publisher } from '../../src/shared/publisher.js'
+import { AlertMonitor } from './alerts/monitor.js'
 import { buildDemoBackend } from './app.js'
 import { ensureDemoAccounts } from './auth/accounts.js'
 import { createTokens } from './auth/tokens.js'
@@ -36,15 +37,19 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => 
   const simulator = new Simulator({ seed: SEED, database, publisher, now, log })
   // Positions exist before the first request.
   if (config.simulator) await simulator.tick()
+  const alerts = new AlertMonitor({ database, publisher, now, log })
+  await alerts.check()
 
   const tokens = createTokens(tokenSecret, relay.secret, now)
   const backend = { ...world, tokens, relayUrl: relay.clientUrl, exchangeSecret: config.exchangeSecret }
   const app = await buildDemoBackend(backend, log, config.trustedProxies)
   app.addHook('onClose', async () => {
+    await alerts.stop()
     await simulator.stop()
     await database.close()
   })
   const url = await app.listen(config.listen)
   if (config.simulator) simulator.start()
-  return { url, app, simulator, close: () => app.close() }
+  alerts.start()
+  return { url, app, simulator, alerts, close: () => app.close() }
 }

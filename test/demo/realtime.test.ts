@@ -56,7 +56,7 @@ t.test('negotiate', async (t) => {
 t.test('each second', async (t) => {
   const published = await seconds(backend, 8)
   const positions = published.filter(({ channel }) => channel.startsWith('floor:'))
-  const ambient = published.filter(({ channel }) => channel === 'global:all')
+  const ambient = published.filter(({ data }) => data.type === 'ambient-batch')
 
   t.test('each floor with people gets one batch', async (t) => {
     t.equal(new Set(positions.map(({ channel }) => channel)).size, 9)
@@ -66,6 +66,12 @@ t.test('each second', async (t) => {
   t.test('each carrier is in exactly one batch', async (t) => {
     const ids = positions.slice(0, 9).flatMap(({ data }) => data.data.map(({ transmitterId }) => transmitterId))
     t.same([ids.length, new Set(ids).size], [270, 270])
+  })
+
+  t.test('online receivers report', async (t) => {
+    const { data } = (await backend.request('GET', '/api/receivers?limit=1000&status=online', admin)).json()
+    const [first] = data
+    t.ok(data.every(({ lastSeenAt }: { lastSeenAt: string }) => lastSeenAt === first.lastSeenAt))
   })
 
   t.test('ambient devices are published on the global channel', async (t) => {
@@ -197,7 +203,7 @@ t.test('an emergency', async (t) => {
   t.test('ambient devices stay on every floor during an emergency', async (t) => {
     const { data } = (await backend.request('GET', '/api/receivers?limit=1000', admin)).json()
     const floorOf = new Map(data.map(({ id, floorId }: Record<string, string>) => [id, floorId]))
-    const entries = minutes.filter(({ channel }) => channel === 'global:all').flatMap(({ data }) => data.data)
+    const entries = minutes.filter(({ data }) => data.type === 'ambient-batch').flatMap(({ data }) => data.data)
     t.equal(new Set(entries.map(({ receiverId }) => floorOf.get(receiverId))).size, 9)
     const places = new Set(entries.map(({ deviceId, receiverId }) => `${deviceId} ${receiverId}`))
     t.equal(places.size, new Set(entries.map(({ deviceId }) => deviceId)).size, 'each stays where it is')

@@ -2,7 +2,7 @@ import { Value } from '@sinclair/typebox/value'
 import t from 'tap'
 import { type Carrier, Simulation } from '../../demo/backend/simulator/simulation.js'
 import { contains, type Point, type Wall } from '../../demo/backend/site/geometry.js'
-import { BUILDINGS, FLOORS, REGIONS } from '../../demo/backend/site/layout.js'
+import { BUILDINGS, FLOORS, mayEnter, REGIONS } from '../../demo/backend/site/layout.js'
 import { type PositionEntry, PositionEntrySchema } from '../../schemas/realtime.js'
 
 const floors = new Map(FLOORS.map((floor) => [floor.floorId, floor]))
@@ -11,7 +11,8 @@ const musterZones = new Set(REGIONS.filter(({ kind }) => kind === 'muster').map(
 const people: readonly Carrier[] = Array.from({ length: 60 }, (_, index) => ({
   transmitterId: `t-${index}`,
   isPerson: true,
-  floorId: `f-${(index % 9) + 1}`
+  floorId: `f-${(index % 9) + 1}`,
+  departmentId: String((index % 8) + 1)
 }))
 
 const FASTEST = 1.5
@@ -27,13 +28,20 @@ const walk = (seed: number, seconds = SECONDS): PositionEntry[][] => {
   })
 }
 
+/** The positions of a person in consecutive seconds. Transmitters are silent at times. */
+const pairs = (seen: readonly PositionEntry[][]) =>
+  seen.slice(1).flatMap((now, index) => {
+    const before = new Map(seen[index]?.map((entry) => [entry.transmitterId, entry]))
+    return now.flatMap((to) => {
+      const from = before.get(to.transmitterId)
+      return from === undefined ? [] : [{ from, to }]
+    })
+  })
+
 /** All movements between consecutive seconds on the same floor. */
 const steps = (seen: readonly PositionEntry[][]) =>
-  seen.slice(1).flatMap((now, index) =>
-    now.flatMap((to, person) => {
-      const from = seen[index]?.[person]
-      return from?.floorId === to.floorId ? [{ from: from.position, to: to.position, floorId: String(to.floorId) }] : []
-    })
+  pairs(seen).flatMap(({ from, to }) =>
+    from.floorId === to.floorId ? [{ from: from.position, to: to.position, floorId: String(to.floorId) }] : []
   )
 
 const side = ([x1, y1, x2, y2]: Wall, { x, y }: Point): number => Math.sign((x2 - x1) * (y - y1) - (y2 - y1) * (x - x1))
@@ -79,8 +87,8 @@ t.test('people in the simulation', async (t) => {
     const lengths = steps(seen).map(({ from, to }) => Math.hypot(to.x - from.x, to.y - from.y))
     t.ok(lengths.filter((length) => length > 1).length > lengths.length / 20, 'many are on the way')
     t.ok(lengths.filter((length) => length < 0.1).length > lengths.length / 5, 'many are at rest')
-    const changes = people.filter((_, person) => new Set(seen.map((now) => now[person]?.floorId)).size > 1)
-    t.ok(changes.length > 5, 'some change the floor')
+    const changes = pairs(seen).filter(({ from, to }) => from.floorId !== to.floorId)
+    t.ok(new Set(changes.map(({ to }) => to.transmitterId)).size > 5, 'some change the floor')
   })
 
   t.test('positions have the zone of their floor that contains them', async (t) => {
@@ -104,10 +112,8 @@ t.test('people in the simulation', async (t) => {
   })
 
   t.test('people change floors on the stairs only', async (t) => {
-    const arrivals = seen
-      .slice(1)
-      .flatMap((now, index) => now.filter((to, person) => seen[index]?.[person]?.floorId !== to.floorId))
-    const kinds = new Set(arrivals.map(({ zoneId }) => REGIONS.find((region) => region.zoneId === zoneId)?.kind))
+    const arrivals = pairs(seen).filter(({ from, to }) => from.floorId !== to.floorId)
+    const kinds = new Set(arrivals.map(({ to }) => REGIONS.find(({ zoneId }) => zoneId === to.zoneId)?.kind))
     t.same([...kinds], ['stairs'])
   })
 
@@ -158,6 +164,63 @@ t.test('an evacuation', async (t) => {
       simulation.positions(0).filter(({ zoneId }) => musterZones.has(String(zoneId))),
       []
     )
+  })
+})
+
+t.test('an hour of the whole site', async (t) => {
+  const simulation = new Simulation(2024)
+  const carriers: readonly Carrier[] = Array.from({ length: 270 }, (_, index) => ({
+    transmitterId: `t-${index}`,
+    isPerson: index < 210,
+    floorId: index < 160 ? `f-${(index % 9) + 1}` : null,
+    departmentId: index < 160 ? String((index % 8) + 1) : null
+  }))
+  const regions = new Map(REGIONS.map((region) => [region.zoneId, region]))
+  const carrierOf = new Map(carriers.map((carrier) => [carrier.transmitterId, carrier]))
+  simulation.populate(carriers)
+  const minutes = Array.from({ length: 60 }, (_, minute) => {
+    for (let second = 0; second < 60; second += 1) simulation.advance(1000)
+    const heard = simulation.positions(minute * 60_000)
+    const present = heard.flatMap(({ transmitterId, zoneId }) => {
+      const [carrier, region] = [carrierOf.get(String(transmitterId)), regions.get(String(zoneId))]
+      return carrier?.isPerson && region ? [{ carrier, region }] : []
+    })
+    const crowded = [...regions.values()].filter(({ zoneId, capacity }) => {
+      return capacity !== null && present.filter(({ region }) => region.zoneId === zoneId).length > capacity
+    })
+    return {
+      heard: heard.length,
+      silent: simulation.silent(),
+      strays: present.filter(({ carrier, region }) => !mayEnter(region, carrier.departmentId)).length,
+      allowed: present.filter(
+        ({ carrier, region }) => region.kind === 'restricted' && mayEnter(region, carrier.departmentId)
+      ).length,
+      crowded: crowded.map(({ kind }) => kind)
+    }
+  })
+  const most = (numbers: readonly number[]): number => Math.max(...numbers)
+
+  t.test('few people are in restricted zones that they may not enter, and others are there by right', async (t) => {
+    const strays = minutes.map((minute) => minute.strays)
+    t.ok(most(strays) >= 2 && most(strays) <= 10, strays.join())
+    t.ok(strays.filter((count) => count > 0).length > 20, strays.join())
+    t.ok(minutes.every(({ allowed }) => allowed > 0))
+  })
+
+  t.test('only meetings exceed the capacity of a zone, and not all the time', async (t) => {
+    const kinds = minutes.flatMap(({ crowded }) => crowded)
+    t.same([...new Set(kinds)], ['meeting'])
+    t.ok(minutes.filter(({ crowded }) => crowded.length > 0).length > 20)
+    t.ok(most(minutes.map(({ crowded }) => crowded.length)) <= 3)
+  })
+
+  t.test('few transmitters are silent, and keep their last position and its time', async (t) => {
+    const silent = minutes.map((minute) => minute.silent.length)
+    t.ok(most(silent) >= 2 && most(silent) <= 12, silent.join())
+    for (const [index, { heard, silent }] of minutes.entries()) {
+      t.equal(heard + silent.length, carriers.length)
+      t.ok(silent.every(({ timestamp }) => Number(timestamp) < index * 60_000))
+    }
   })
 })
 

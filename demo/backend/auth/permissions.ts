@@ -6,7 +6,7 @@ const ACTIONS = {
   'assets beacons buildings departments floors receivers transmitters zone-types zones': 'read create update delete',
   emergency: 'read create update delete trigger',
   personnel: 'read create update delete export',
-  'battery gateways settings weather': 'read update',
+  'alerts battery gateways settings weather': 'read update',
   'dashboard diagnostics positions': 'read',
   'phone-beacon': 'read create',
   audit: 'read export',
@@ -18,7 +18,7 @@ const ALL = Object.entries(ACTIONS).flatMap(([resources, actions]) =>
 )
 
 /** Admins manage the site, its radio and its accounts; operators manage people and assets. */
-const OPERATED = /^(assets|beacons|emergency|personnel|phone-beacon|transmitters|weather|zones)\./
+const OPERATED = /^(alerts|assets|beacons|emergency|personnel|phone-beacon|transmitters|weather|zones)\./
 /** Resources hidden from viewers. */
 const UNSEEN = /^(admin|audit|settings|phone-beacon)\./
 

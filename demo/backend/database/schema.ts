@@ -24,6 +24,10 @@ const OTHER_TABLES: Readonly<Record<string, string>> = {
   safe_marks: `emergency_id text NOT NULL REFERENCES emergencies ON DELETE CASCADE,
     transmitter_id text NOT NULL REFERENCES transmitters ON DELETE CASCADE, user_name text NOT NULL,
     at timestamptz NOT NULL, PRIMARY KEY (emergency_id, transmitter_id)`,
+  alerts: `id text PRIMARY KEY, key text NOT NULL UNIQUE, kind text NOT NULL,
+    transmitter_id text REFERENCES transmitters ON DELETE CASCADE, receiver_id text REFERENCES receivers ON DELETE CASCADE,
+    zone_id text REFERENCES zones ON DELETE CASCADE, since timestamptz NOT NULL, ended_at timestamptz,
+    acknowledged_by text, acknowledged_at timestamptz`,
   phone_enrollments: `token text PRIMARY KEY, personnel_id text, transmitter_id text, email text,
     expires_at timestamptz NOT NULL, completed_at timestamptz, platform text, device_name text, irk text`
 }
@@ -53,6 +57,13 @@ export const createTables = async (database: Statements): Promise<void> => {
   const ofResources = Object.fromEntries(resources.map((resource) => [resource.table, columnsSql(resource)]))
   for (const [table, columns] of Object.entries({ roles: ROLES, ...ofResources, ...OTHER_TABLES }))
     await database.rows(`CREATE TABLE IF NOT EXISTS ${table} (${columns})`)
+  // A database of an earlier version gets the columns that were added since.
+  for (const { table, columns, references } of resources)
+    await database.rows(
+      `ALTER TABLE ${table} ${Object.entries(columns)
+        .map(([field, type]) => `ADD COLUMN IF NOT EXISTS ${sqlName(field)} ${type} ${references[field]}`)
+        .join(', ')}`
+    )
   for (const index of INDEXES) await database.rows(`CREATE ${index}`)
   // Views hold no data, so they are recreated to match the program.
   const ofReading = Object.fromEntries(resources.map((resource) => [resource.from, shownSql(resource)]))

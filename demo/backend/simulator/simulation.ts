@@ -1,7 +1,8 @@
 import type { PositionEntry } from '../../../schemas/realtime.js'
 import { between, pick, type Random, seededRandom } from '../random.js'
 import { contains, distance, toCentimetres } from '../site/geometry.js'
-import { REGIONS, type Region } from '../site/layout.js'
+import { mayEnter, REGIONS, type Region } from '../site/layout.js'
+import { Meetings } from './meetings.js'
 import { type Waypoint, wayBetween } from './ways.js'
 
 /** The carrier of a transmitter and its home zone. */
@@ -10,6 +11,8 @@ export interface Carrier {
   /** People walk; assets stay. */
   readonly isPerson: boolean
   readonly floorId: string | null
+  /** The department of an employee, which decides about restricted zones. */
+  readonly departmentId: string | null
 }
 
 const METRES_PER_SECOND = [1.1, 1.5] as const
@@ -18,18 +21,30 @@ const GOES_HOME = 0.4
 const STAYS_ON_FLOOR = 0.75
 const FROM_THE_WALL = 0.8
 
+/** The share of walks that lead into a zone that the person may not enter, and the time spent there. */
+const STRAYS = 0.008
+const STRAY_REST_MS = [40_000, 150_000] as const
+
+/** About one transmitter in a hundred is silent at a time. */
+const FALLS_SILENT_PER_MS = 2.5e-8
+const SILENT_MS = [180_000, 600_000] as const
+
 const ROOMS = REGIONS.filter(({ kind }) => kind !== 'corridor' && kind !== 'stairs' && kind !== 'muster')
 const MUSTER_POINTS = REGIONS.filter(({ kind }) => kind === 'muster')
 
+type Errand = 'none' | 'evacuation' | 'meeting'
+
 /** A carrier of a transmitter: walking, or resting at the end of its path. */
-interface Resident {
-  readonly isPerson: boolean
+interface Resident extends Pick<Carrier, 'isPerson' | 'departmentId'> {
   readonly home: Region
   readonly metresPerMs: number
   position: Waypoint
   way: readonly Waypoint[]
   restMs: number
-  isLeaving: boolean
+  errand: Errand
+  /** While positive, the transmitter is not heard. */
+  silentMs: number
+  lastHeard: PositionEntry | null
 }
 
 /**
@@ -38,10 +53,12 @@ interface Resident {
 export class Simulation {
   readonly #random: Random
   readonly #residents = new Map<string, Resident>()
+  readonly #meetings: Meetings
   #evacuated: ReadonlySet<string> = new Set()
 
   constructor(seed: number) {
     this.#random = seededRandom(seed)
+    this.#meetings = new Meetings(seededRandom(seed + 1))
   }
 
   /** Adds new carriers, removes missing ones and keeps the others unchanged. */
@@ -60,57 +77,94 @@ export class Simulation {
   }
 
   advance(ms: number): void {
-    for (const resident of this.#residents.values()) {
+    this.#meetings.advance(ms, (buildingId) => this.#peopleOf(buildingId))
+    for (const [id, resident] of this.#residents) {
+      this.#fallSilent(resident, ms)
       if (!resident.isPerson) continue
-      this.#decide(resident)
+      this.#decide(id, resident)
       walk(resident, ms)
     }
   }
 
-  /** The current positions. */
+  /** The current positions, without those of silent transmitters. */
   positions(nowMs: number): PositionEntry[] {
-    return [...this.#residents].map(([transmitterId, { position }]) => ({
-      transmitterId,
-      position: { x: toCentimetres(position.x), y: toCentimetres(position.y) },
-      positionMethod: 'trilateration',
-      floorId: position.floorId,
-      zoneId: regionOf(position)?.zoneId ?? null,
-      accuracy: toCentimetres(between(this.#random, 0.4, 1.6)),
-      timestamp: nowMs
-    }))
+    return [...this.#residents].flatMap(([transmitterId, resident]) => {
+      const { position, silentMs } = resident
+      if (silentMs > 0) return []
+      const entry: PositionEntry = {
+        transmitterId,
+        position: { x: toCentimetres(position.x), y: toCentimetres(position.y) },
+        positionMethod: 'trilateration',
+        floorId: position.floorId,
+        zoneId: regionOf(position)?.zoneId ?? null,
+        accuracy: toCentimetres(between(this.#random, 0.4, 1.6)),
+        timestamp: nowMs
+      }
+      resident.lastHeard = entry
+      return [entry]
+    })
   }
 
-  #moveIn({ isPerson, floorId }: Carrier): Resident {
-    const near = ROOMS.filter((room) => room.floorId === floorId)
-    const home = pick(this.#random, near.length > 0 ? near : ROOMS)
+  /** The last known positions of the silent transmitters. */
+  silent(): PositionEntry[] {
+    return [...this.#residents.values()].flatMap(({ silentMs, lastHeard }) =>
+      silentMs > 0 && lastHeard !== null ? [lastHeard] : []
+    )
+  }
+
+  #moveIn({ isPerson, floorId, departmentId }: Carrier): Resident {
+    const allowed = isPerson ? ROOMS.filter((room) => mayEnter(room, departmentId)) : ROOMS
+    const near = allowed.filter((room) => room.floorId === floorId)
+    const home = pick(this.#random, near.length > 0 ? near : allowed)
     const metresPerMs = between(this.#random, ...METRES_PER_SECOND) / 1000
     const restMs = between(this.#random, 0, REST_MS[1])
-    return { isPerson, home, metresPerMs, position: this.#spotIn(home), way: [], restMs, isLeaving: false }
+    const position = this.#spotIn(home)
+    const start = { way: [], restMs, errand: 'none', silentMs: 0, lastHeard: null } as const
+    return { isPerson, departmentId, home, metresPerMs, position, ...start }
   }
 
-  /** Immediately at the start or end of an alarm; otherwise after resting. */
-  #decide(resident: Resident): void {
+  #peopleOf(buildingId: string): string[] {
+    return [...this.#residents].flatMap(([id, { isPerson, home }]) =>
+      isPerson && home.buildingId === buildingId ? [id] : []
+    )
+  }
+
+  #fallSilent(resident: Resident, ms: number): void {
+    if (resident.silentMs > 0) resident.silentMs -= ms
+    else if (this.#random() < FALLS_SILENT_PER_MS * ms) resident.silentMs = between(this.#random, ...SILENT_MS)
+  }
+
+  /** Immediately at the start or end of an alarm or a meeting; otherwise after resting. */
+  #decide(id: string, resident: Resident): void {
     const { home, position, way, restMs } = resident
-    const mustLeave = this.#evacuated.has(home.buildingId)
-    const isNew = mustLeave !== resident.isLeaving
-    resident.isLeaving = mustLeave
+    const meetingRoom = this.#meetings.roomOf(id)
+    const isEvacuated = this.#evacuated.has(home.buildingId)
+    const errand: Errand = isEvacuated ? 'evacuation' : meetingRoom ? 'meeting' : 'none'
+    const isNew = errand !== resident.errand
+    resident.errand = errand
     if (!isNew && (way.length > 0 || restMs > 0)) return
+    // Badges wake up when they are moved.
+    if (isEvacuated) resident.silentMs = 0
     const musterPoint = MUSTER_POINTS.find(({ buildingId }) => buildingId === home.buildingId)
-    const goal = mustLeave ? (musterPoint ?? home) : isNew ? home : this.#nextRoom(resident)
+    const errandGoal = isEvacuated ? musterPoint : meetingRoom
+    const goal = errandGoal ?? (isNew ? home : this.#nextRoom(resident))
     const found = wayBetween(regionOf(position)?.zoneId ?? '', goal.zoneId)
     if (found === null) return
     resident.way = [...found, this.#spotIn(goal)]
-    resident.restMs = between(this.#random, ...REST_MS)
+    const [least, most] = mayEnter(goal, resident.departmentId) ? REST_MS : STRAY_REST_MS
+    resident.restMs = between(this.#random, least, most)
   }
 
   /** Home, a room on the same floor, or sometimes one on another floor. */
-  #nextRoom({ position, home }: Resident): Region {
-    if (this.#random() < GOES_HOME) return home
+  #nextRoom({ position, home, departmentId }: Resident): Region {
+    const strays = this.#random() < STRAYS
+    if (!strays && this.#random() < GOES_HOME) return home
     const staysOnFloor = this.#random() < STAYS_ON_FLOOR
     const inReach = ROOMS.filter(({ buildingId, floorId }) =>
       staysOnFloor ? floorId === position.floorId : buildingId === home.buildingId
     )
-    return pick(this.#random, inReach)
+    const chosen = inReach.filter((room) => mayEnter(room, departmentId) !== strays)
+    return chosen.length > 0 ? pick(this.#random, chosen) : home
   }
 
   #spotIn({ rect, floorId }: Region): Waypoint {

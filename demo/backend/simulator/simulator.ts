@@ -1,9 +1,10 @@
 import type { Logger } from 'pino'
 import type { PositionEntry } from '../../../schemas/realtime.js'
 import type { Publisher } from '../../../src/shared/publisher.js'
-import { seededRandom } from '../random.js'
+import { type Random, seededRandom } from '../random.js'
 import type { Statements, World } from '../world.js'
 import { ambientDevices } from './ambient.js'
+import { reportReceivers } from './receiver-reports.js'
 import { type Carrier, Simulation } from './simulation.js'
 
 export interface SimulatorParts extends Pick<World, 'database' | 'now'> {
@@ -15,12 +16,14 @@ export interface SimulatorParts extends Pick<World, 'database' | 'now'> {
 const TICK_MS = 1000
 const RELOAD_EVERY_TICKS = 3
 const HISTORY_EVERY_TICKS = 30
+const REPORT_EVERY_TICKS = 30
 
 /** Advances the simulation once a second and publishes the positions to the relay and the database. */
 export class Simulator {
   readonly #parts: SimulatorParts
   readonly #simulation: Simulation
   readonly #heardBy: ReturnType<typeof ambientDevices>
+  readonly #receiverRandom: Random
   /** The floor of every transmitter in the previous step. */
   readonly #floorOf = new Map<string, string>()
   #ticks = 0
@@ -31,6 +34,7 @@ export class Simulator {
     this.#parts = parts
     this.#simulation = new Simulation(parts.seed)
     this.#heardBy = ambientDevices(seededRandom(parts.seed))
+    this.#receiverRandom = seededRandom(parts.seed)
   }
 
   start(): void {
@@ -66,7 +70,8 @@ export class Simulator {
       this.#floorOf.set(id, floorId)
     }
     for (const [floorId, data] of floors) publisher.publish(`floor:${floorId}`, { type: 'position-batch', data })
-    await storePositions(database, positions, at)
+    await storePositions(database, [...positions, ...this.#simulation.silent()])
+    if (this.#ticks % REPORT_EVERY_TICKS === 0) await reportReceivers(database, this.#receiverRandom, at)
     if (this.#ticks % HISTORY_EVERY_TICKS === 0) await storeHistory(database, at)
     this.#ticks += 1
   }
@@ -77,31 +82,35 @@ export class Simulator {
     const ids = async (sql: string) => (await database.rows<{ id: string }>(sql)).map(({ id }) => id)
     this.#simulation.populate(await database.rows<Carrier>(CARRIERS))
     this.#simulation.evacuate(new Set(await ids(ALARMED_BUILDINGS)))
-    const data = this.#heardBy(await ids("SELECT id FROM receivers WHERE status = 'online' ORDER BY id"), at.getTime())
+    const online = new Set(await ids("SELECT id FROM receivers WHERE status = 'online'"))
+    // Devices stay with their receivers, also while some receivers are offline.
+    const heard = this.#heardBy(await ids('SELECT id FROM receivers ORDER BY id'), at.getTime())
+    const data = heard.filter(({ receiverId }) => online.has(String(receiverId)))
     if (data.length > 0) publisher.publish('global:all', { type: 'ambient-batch', data })
   }
 }
 
-const CARRIERS = `SELECT transmitter_id, entity_type <> 'asset' AS is_person, home_floor_id AS floor_id
-  FROM carriers WHERE is_active ORDER BY transmitter_id`
+const CARRIERS = `SELECT c.transmitter_id, c.entity_type <> 'asset' AS is_person, c.home_floor_id AS floor_id, e.department_id
+  FROM carriers c LEFT JOIN personnel e ON c.entity_type = 'employee' AND e.id = c.entity_id
+  WHERE c.is_active ORDER BY c.transmitter_id`
 
 /** An emergency without a building applies to the whole site. */
 const ALARMED_BUILDINGS = `SELECT DISTINCT b.id FROM buildings b JOIN emergencies e
     ON e.status = 'active' AND (e.building_id IS NULL OR e.building_id = b.id)`
 
-/** Stores the latest positions in one statement. */
-const storePositions = async (database: Statements, positions: readonly PositionEntry[], at: Date): Promise<void> => {
+/** Stores the latest positions in one statement, each with its own time. Deletes those of all other transmitters. */
+const storePositions = async (database: Statements, positions: readonly PositionEntry[]): Promise<void> => {
   await database.rows(
     `WITH heard AS (SELECT "transmitterId" AS id, "floorId", "zoneId", (position->>'x')::float AS x,
-         (position->>'y')::float AS y, accuracy
+         (position->>'y')::float AS y, accuracy, to_timestamp("timestamp" / 1000) AS at
        FROM jsonb_to_recordset($1::jsonb) AS r("transmitterId" text, "floorId" text, "zoneId" text, position jsonb,
-         accuracy double precision)),
+         accuracy double precision, "timestamp" double precision)),
      gone AS (DELETE FROM positions WHERE transmitter_id NOT IN (SELECT id FROM heard))
      INSERT INTO positions (transmitter_id, floor_id, zone_id, x, y, accuracy, at)
-     SELECT heard.*, $2::timestamptz FROM heard JOIN transmitters t ON t.id = heard.id
+     SELECT heard.* FROM heard JOIN transmitters t ON t.id = heard.id
      ON CONFLICT (transmitter_id) DO UPDATE SET floor_id = excluded.floor_id, zone_id = excluded.zone_id,
        x = excluded.x, y = excluded.y, accuracy = excluded.accuracy, at = excluded.at`,
-    [JSON.stringify(positions), at]
+    [JSON.stringify(positions)]
   )
 }
 

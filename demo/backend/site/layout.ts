@@ -1,4 +1,5 @@
 import { box, type Point, type Rect, type Wall } from './geometry.js'
+import { DEPARTMENTS } from './names.js'
 
 // The buildings of the demo. Plans, zones, receivers and the simulator's paths are all derived from this layout, so that
 // simulated people do not walk through walls. Lengths are in metres.
@@ -13,6 +14,10 @@ export interface Region {
   readonly name: string
   readonly kind: ZoneKind
   readonly rect: Rect
+  /** The maximum number of people; null for passages. */
+  readonly capacity: number | null
+  /** The departments whose people may enter it, if it is restricted. */
+  readonly departmentIds: readonly string[]
 }
 
 export interface Door extends Point {
@@ -56,6 +61,47 @@ Assembly Line:laboratory:1.7, Quality:office, First Aid:common:0.7
 Design Studio:office:1.4, Print Room:common:0.7, Planning:office
 / Prototype Lab:laboratory:1.3, Meeting Room Ash:meeting`
 
+const SQUARE_METRES_PER_PERSON: Readonly<Record<ZoneKind, number | null>> = {
+  corridor: null,
+  stairs: null,
+  office: 10,
+  laboratory: 12,
+  meeting: 18,
+  common: 4,
+  restricted: 25,
+  muster: 1
+}
+
+/** The codes of the departments that may enter a restricted zone, beside Security. */
+const ACCESS: Readonly<Record<string, string>> = {
+  Kitchen: 'FAC',
+  'Operations Centre': 'OPS',
+  'Server Room': 'ICT',
+  'Chemical Store': 'RES QUA',
+  'Cold Room': 'RES',
+  'Dark Room': 'RES',
+  'Sample Archive': 'RES QUA',
+  'Tool Store': 'PRO FAC',
+  'Paint Shop': 'PRO'
+}
+
+/** The ids of the departments, which are numbered from 1. */
+const departmentIdsOf = (zone: string): readonly string[] => {
+  const codes = ['SEC', ...(ACCESS[zone] ?? '').split(' ')]
+  return DEPARTMENTS.flatMap((department, index) =>
+    codes.includes(department.split(':')[1] ?? '') ? [String(index + 1)] : []
+  )
+}
+
+const capacityOf = (kind: ZoneKind, { width, height }: Rect): number | null => {
+  const perPerson = SQUARE_METRES_PER_PERSON[kind]
+  return perPerson === null ? null : Math.max(4, Math.round((width * height) / perPerson))
+}
+
+/** Whether people of a department may be in a zone. */
+export const mayEnter = ({ kind, departmentIds }: Region, departmentId: string | null): boolean =>
+  kind !== 'restricted' || (departmentId !== null && departmentIds.includes(departmentId))
+
 const FLOOR_NAMES = ['Ground floor', 'First floor', 'Second floor']
 
 const SITE = PLANS.split('\n\n').map((text, index) => {
@@ -82,7 +128,8 @@ const layFloor = (
 
   const region = (name: string, kind: ZoneKind, rect: Rect): Region => {
     zones += 1
-    return { zoneId: String(zones), ...ids, name, kind, rect }
+    const departmentIds = kind === 'restricted' ? departmentIdsOf(name) : []
+    return { zoneId: String(zones), ...ids, name, kind, rect, capacity: capacityOf(kind, rect), departmentIds }
   }
   const corridor = region(`Corridor ${code}-${level}`, 'corridor', box(0, corridorAt, length, CORRIDOR_WIDTH))
   const stairs = region(`Stairs ${code}-${level}`, 'stairs', box(0, southAt, STAIRS_LENGTH, depth - southAt))

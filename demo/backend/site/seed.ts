@@ -2,6 +2,7 @@ import { ROLES } from '../auth/permissions.js'
 import { integerBetween, pick, type Random, seededRandom } from '../random.js'
 import { insertRecords, putRow } from '../records.js'
 import { resources } from '../resources.js'
+import { storeDefaultSettings } from '../settings.js'
 import type { Fields, World } from '../world.js'
 import { centerOf, cornersOf, toCentimetres } from './geometry.js'
 import { seedHistory } from './history.js'
@@ -30,6 +31,7 @@ export const seedSite = async (world: World, seed: number): Promise<void> => {
   // Roles are defined in code, so they are updated at every start.
   for (const { permissions, ...role } of ROLES)
     await putRow(world, 'roles', { ...role, permissions: JSON.stringify(permissions) }, 'id')
+  await storeDefaultSettings(world)
   const [full] = await world.database.rows('SELECT 1 FROM buildings LIMIT 1')
   if (full !== undefined) return
   const random = seededRandom(seed)
@@ -63,7 +65,7 @@ const buildingRows = (random: Random, ago: Ago): Rows => ({
   zone_types: KINDS.map((kind, displayOrder) => {
     return { ...kind, displayOrder, name: `${kind.code[0]?.toUpperCase()}${kind.code.slice(1)}` }
   }),
-  zones: REGIONS.map(({ zoneId: id, rect, kind: type, ...region }) => {
+  zones: REGIONS.map(({ zoneId: id, rect, kind: type, departmentIds, ...region }) => {
     const number = KINDS.findIndex(({ code }) => code === type)
     const { code: _code, ...traits } = KINDS[number] ?? {}
     return {
@@ -76,7 +78,7 @@ const buildingRows = (random: Random, ago: Ago): Rows => ({
       isExit: type === 'stairs',
       polygon: cornersOf(rect),
       center: centerOf(rect),
-      capacity: Math.max(4, Math.round((rect.width * rect.height) / 6))
+      ...(departmentIds.length > 0 && { metadata: { departmentIds } })
     }
   }),
   gateways: many(2 * BUILDINGS.length, (number) => {
@@ -84,14 +86,19 @@ const buildingRows = (random: Random, ago: Ago): Rows => ({
     const state = { status: number === 6 ? 'pending' : 'synced', lastSyncAt: ago(0, -part * 7) }
     return { id: `gw-${number}`, buildingId, name: `Gateway ${buildingId}-${part}`, ...GATEWAY, ...state }
   }),
-  receivers: REGIONS.flatMap(receiverPositions).map((receiver, index) => ({
-    ...receiver,
-    ...RECEIVER,
-    macAddress: macAddress('AC:23:40', index + 1),
-    serialNumber: padded('RX-', 5, index + 1),
-    gatewayId: `gw-${Number(receiver.buildingId) * 2 - (index % 2)}`,
-    status: random() < 0.04 ? 'offline' : 'online'
-  })),
+  receivers: REGIONS.flatMap(receiverPositions).map((receiver, index) => {
+    const isOffline = random() < 0.04
+    return {
+      ...receiver,
+      ...RECEIVER,
+      macAddress: macAddress('AC:23:40', index + 1),
+      serialNumber: padded('RX-', 5, index + 1),
+      gatewayId: `gw-${Number(receiver.buildingId) * 2 - (index % 2)}`,
+      status: isOffline ? 'offline' : 'online',
+      // Between a quarter of an hour and five hours ago.
+      lastSeenAt: ago(0, isOffline ? -15 - ((index * 37) % 285) : 0)
+    }
+  }),
   departments: DEPARTMENTS.map((department, index) => {
     const [name, code = '', color] = department.split(':')
     const reached = { email: `${code.toLowerCase()}@example.com`, phone: `+49 30 555 0${index}00` }
@@ -178,7 +185,7 @@ const carriers = (random: Random, ago: Ago): Rows => {
       macAddress: macAddress('AC:23:3F', index + 1),
       minor: index + 1,
       // The exponent makes low levels rare.
-      batteryLevel: Math.round(100 - 96 * random() ** 2.2),
+      batteryLevel: Math.round(100 - 96 * random() ** 4),
       ...('entity_type' in carrier && { status: 'assigned', assignedAt: ago(integerBetween(random, 1, 400)) }),
       ...carrier
     }))

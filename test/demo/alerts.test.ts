@@ -1,0 +1,270 @@
+import t from 'tap'
+import { startTestBackend } from './demo-backend.js'
+
+const MINUTE_MS = 60_000
+
+const test = await startTestBackend(t)
+const { publications, advance } = test
+const { alerts, simulator } = test.backend
+const [admin, operator, viewer] = [
+  await test.signIn('admin'),
+  await test.signIn('operator'),
+  await test.signIn('viewer')
+]
+
+interface Alert {
+  readonly id: string
+  readonly kind: string
+  readonly name: string
+  readonly since: string
+  readonly state: string
+  readonly severity: string
+  readonly transmitterId: string | null
+  readonly receiverId: string | null
+  readonly zoneId: string | null
+  readonly floorId: string | null
+}
+
+const get = async (path: string) => (await test.request('GET', path, admin)).json().data
+const change = (method: string, path: string, body: object) => test.request(method, path, admin, body)
+const setting = (body: object) => change('PATCH', '/api/mgmt/settings/alerts', body)
+
+/** The alerts of a kind after a check. */
+const listed = async (kind: string): Promise<Alert[]> => {
+  await alerts.check()
+  return get(`/api/alerts?kind=${kind}&limit=1000`)
+}
+const acknowledge = (ids: readonly string[], token = operator) =>
+  test.request('POST', '/api/alerts/acknowledge', token, { ids })
+
+/** A zone with at least two people, and one of them. */
+const crowd = async () => {
+  await simulator.tick()
+  const zones: { id: string; isRestricted: boolean; occupancy: number; floorId: string }[] = await get(
+    '/api/zones?limit=100&sort=occupancy&order=desc'
+  )
+  const zone = zones.find(({ isRestricted }) => !isRestricted)
+  if (zone === undefined || zone.occupancy < 2) throw new Error('every zone is empty')
+  return zone
+}
+
+t.test('a receiver', async (t) => {
+  const [receiver] = await get('/api/receivers?status=online&limit=1')
+  const isListed = async () => (await listed('receiver-offline')).some(({ receiverId }) => receiverId === receiver.id)
+
+  t.test('a receiver that is offline is an alert after the minutes of the settings', async (t) => {
+    await change('PUT', `/api/receivers/${receiver.id}`, { status: 'offline' })
+    t.equal(await isListed(), false)
+    advance(11 * MINUTE_MS)
+    t.equal(await isListed(), true)
+    const alert = (await listed('receiver-offline')).find(({ receiverId }) => receiverId === receiver.id)
+    t.match(alert, { name: receiver.name, floorId: receiver.floorId, since: receiver.lastSeenAt, state: 'open' })
+  })
+
+  t.test('a longer time in the settings ends the alert', async (t) => {
+    await setting({ offlineAfterMinutes: 20 })
+    t.equal(await isListed(), false)
+    await setting({ offlineAfterMinutes: 10 })
+    t.equal(await isListed(), true)
+  })
+
+  t.test('an alert ends when the receiver is online or deleted', async (t) => {
+    await change('PUT', `/api/receivers/${receiver.id}`, { status: 'online' })
+    t.equal(await isListed(), false)
+    const [other] = await listed('receiver-offline')
+    await test.request('DELETE', `/api/receivers/${other?.receiverId}`, admin)
+    t.notOk((await listed('receiver-offline')).some(({ id }) => id === other?.id))
+  })
+})
+
+t.test('a battery', async (t) => {
+  const id = 'AC233F000040'
+  const found = async () => (await listed('battery-low')).find(({ transmitterId }) => transmitterId === id)
+  const charge = (batteryLevel: number) => change('PATCH', `/api/transmitters/${id}`, { batteryLevel })
+
+  t.test('a battery at or below the low threshold is an alert, a critical one at the critical threshold', async (t) => {
+    await charge(21)
+    t.equal(await found(), undefined)
+    await charge(20)
+    t.match(await found(), { severity: 'warning' })
+    await charge(10)
+    t.match(await found(), { severity: 'critical' })
+  })
+
+  t.test('a change of the threshold takes effect, and no threshold means no alert', async (t) => {
+    await charge(21)
+    await change('PUT', '/api/battery/thresholds', { low: 25 })
+    t.match(await found(), { severity: 'warning' })
+    t.match(await get(`/api/transmitters/${id}`), { batteryState: 'low' })
+    await change('PUT', '/api/battery/thresholds', { low: null })
+    t.same(await listed('battery-low'), [])
+    await change('PUT', '/api/battery/thresholds', { low: 20 })
+  })
+
+  t.test('a transmitter without a carrier is no alert', async (t) => {
+    const [free] = await get('/api/transmitters/unassigned?limit=1')
+    await change('PATCH', `/api/transmitters/${free.id}`, { batteryLevel: 1 })
+    t.notOk((await listed('battery-low')).some(({ transmitterId }) => transmitterId === free.id))
+  })
+
+  t.test('the battery is low since the first reading that was low', async (t) => {
+    const days = (await listed('battery-low')).map(({ since }) => Date.now() - Date.parse(since))
+    t.ok(Math.max(...days) > 24 * 60 * MINUTE_MS)
+  })
+})
+
+t.test('a zone', async (t) => {
+  t.test('a zone with more people than its capacity is an alert', async (t) => {
+    const { id, floorId, occupancy } = await crowd()
+    const found = async () => (await listed('over-capacity')).find(({ zoneId }) => zoneId === id)
+    await change('PUT', `/api/zones/${id}`, { capacity: occupancy })
+    t.equal(await found(), undefined)
+    await change('PUT', `/api/zones/${id}`, { capacity: occupancy - 1 })
+    t.match(await found(), { floorId, occupancy, capacity: occupancy - 1, severity: 'critical', transmitterId: null })
+    await setting({ zoneOverCapacity: false })
+    t.equal(await found(), undefined)
+    await setting({ zoneOverCapacity: true })
+  })
+
+  t.test('people in a restricted zone are alerts, except those of its departments', async (t) => {
+    const { id, floorId } = await crowd()
+    const inside = async () => (await listed('restricted-zone')).filter(({ zoneId }) => zoneId === id)
+    t.same(await inside(), [])
+    await change('PUT', `/api/zones/${id}`, { isRestricted: true })
+    const before = await inside()
+    t.ok(before.length > 1)
+    t.ok(before.every((alert) => alert.floorId === floorId && alert.severity === 'critical'))
+
+    const carriers = await Promise.all(before.map(({ transmitterId }) => get(`/api/transmitters/${transmitterId}`)))
+    t.notOk(carriers.some(({ entity_type }) => entity_type === 'asset'))
+    const employee = carriers.find(({ entity_type }) => entity_type === 'employee')
+    const { departmentId } = await get(`/api/personnel/${employee.entityId}`)
+    await change('PUT', `/api/zones/${id}`, { metadata: { departmentIds: [departmentId] } })
+    const after = await inside()
+    t.notOk(after.some(({ transmitterId }) => transmitterId === employee.id))
+    t.ok(after.length < before.length)
+    await change('PUT', `/api/zones/${id}`, { isRestricted: false })
+    t.same(await inside(), [])
+  })
+})
+
+t.test('a silent tag is an alert until it is heard again', async (t) => {
+  await simulator.tick()
+  t.same(await listed('tag-silent'), [])
+  advance(3 * MINUTE_MS)
+  const silent = await listed('tag-silent')
+  t.equal(silent.length, 270, 'the simulator stands still')
+  t.ok(silent.every(({ floorId, transmitterId }) => floorId !== null && transmitterId !== null))
+  await setting({ silentAfterMinutes: 5 })
+  t.same(await listed('tag-silent'), [])
+  await setting({ silentAfterMinutes: 2 })
+  await simulator.tick()
+  t.same(await listed('tag-silent'), [])
+})
+
+t.test('no alert is raised while alerts are off', async (t) => {
+  await setting({ enabled: false })
+  await alerts.check()
+  t.same(await get('/api/alerts'), [])
+  await setting({ enabled: true })
+  t.ok((await listed('receiver-offline')).length > 0)
+})
+
+t.test('acknowledging', async (t) => {
+  t.test('an alert is acknowledged with user and time, and the audit log has it', async (t) => {
+    const [first] = await listed('receiver-offline')
+    const id = first?.id ?? ''
+    t.same((await acknowledge([id])).json().data, { affected: 1 })
+    const [acknowledged] = await get('/api/alerts?state=acknowledged')
+    t.match(acknowledged, { id, state: 'acknowledged', acknowledgedBy: 'Olive Operator', acknowledgedAt: String })
+    const { data } = (await test.request('GET', '/api/audit/logs?action=alerts.update', admin)).json()
+    t.match(data[0], { subject: `receiver-offline ${first?.name}`, userName: 'Olive Operator', result: 'done' })
+    t.same((await acknowledge([id], admin)).json().data, { affected: 0 }, 'the first user counts')
+    t.equal((await get('/api/alerts?state=acknowledged'))[0].acknowledgedBy, 'Olive Operator')
+  })
+
+  t.test('an acknowledged alert that recurs within the cooldown stays acknowledged', async (t) => {
+    const [{ id, receiverId }] = await get('/api/alerts?state=acknowledged')
+    const stateOf = async () =>
+      (await listed('receiver-offline')).find((alert) => alert.receiverId === receiverId)?.state
+    const setStatus = (status: string) => change('PUT', `/api/receivers/${receiverId}`, { status })
+    await setStatus('online')
+    t.equal(await stateOf(), undefined)
+    t.same((await acknowledge([id])).json().data, { affected: 0 }, 'it is over')
+    await setStatus('offline')
+    t.equal(await stateOf(), 'acknowledged')
+
+    await setStatus('online')
+    t.equal(await stateOf(), undefined)
+    advance(6 * MINUTE_MS)
+    t.equal(await stateOf(), undefined)
+    await setStatus('offline')
+    t.equal(await stateOf(), 'open')
+  })
+
+  t.test('a viewer reads alerts but cannot acknowledge them', async (t) => {
+    const [first] = (await test.request('GET', '/api/alerts', viewer)).json().data
+    const refused = await acknowledge([first.id], viewer)
+    t.same([refused.status, refused.json().error.code], [403, 'FORBIDDEN'])
+    t.equal((await test.request('GET', '/api/alerts', null)).status, 401)
+  })
+
+  t.test('a malformed body is rejected', async (t) => {
+    for (const body of [{}, { ids: 'all' }, { ids: [{}] }, { ids: [], more: 1 }]) {
+      const rejected = await test.request('POST', '/api/alerts/acknowledge', operator, body)
+      t.same([rejected.status, rejected.json().error.code], [400, 'VALIDATION_FAILED'], JSON.stringify(body))
+    }
+    t.same((await acknowledge(['unknown'])).json().data, { affected: 0 })
+  })
+})
+
+t.test('the list of alerts', async (t) => {
+  await alerts.check()
+
+  t.test('the list has open alerts first, then critical ones', async (t) => {
+    const [first] = await get('/api/alerts?state=open&limit=1000')
+    await acknowledge([first.id])
+    const states = (await get('/api/alerts?limit=1000')).map(({ state }: Alert) => state)
+    t.same(states, states.toSorted().toReversed())
+    const severities = (await get('/api/alerts?state=open&limit=1000')).map(({ severity }: Alert) => severity)
+    t.same(severities, severities.toSorted())
+  })
+
+  t.test('the list is filtered by floor, searched by name and sorted', async (t) => {
+    const [first] = await get('/api/alerts')
+    const onFloor: Alert[] = await get(`/api/alerts?floorId=${first.floorId}&sort=since&order=desc&limit=1000`)
+    t.ok(onFloor.length > 0 && onFloor.every(({ floorId }) => floorId === first.floorId))
+    const times = onFloor.map(({ since }) => since)
+    t.same(times, times.toSorted().toReversed())
+    const found: Alert[] = await get(`/api/alerts?search=${encodeURIComponent(first.name)}`)
+    t.ok(found.some(({ id }) => id === first.id))
+  })
+
+  t.test('the summary has the number of open and acknowledged alerts of every kind', async (t) => {
+    const summary: { kind: string; open: number; acknowledged: number }[] = await get('/api/alerts/summary')
+    t.same(
+      summary.map(({ kind }) => kind),
+      ['receiver-offline', 'battery-low', 'restricted-zone', 'over-capacity', 'tag-silent']
+    )
+    for (const { kind, open, acknowledged } of summary) {
+      t.equal((await get(`/api/alerts?kind=${kind}&state=open&limit=1000`)).length, open)
+      t.equal((await get(`/api/alerts?kind=${kind}&state=acknowledged&limit=1000`)).length, acknowledged)
+    }
+  })
+})
+
+t.test('a change of the alerts is published once, with numbers and without names', async (t) => {
+  const published = () => publications.filter(({ data }) => data.type === 'alerts')
+  await alerts.check()
+  const before = published().length
+  await alerts.check()
+  t.equal(published().length, before, 'nothing has changed')
+
+  const [first] = await get('/api/alerts?state=open')
+  await acknowledge([first.id])
+  await alerts.check()
+  t.equal(published().length, before + 1)
+  const { channel, data } = published().at(-1) ?? {}
+  t.equal(channel, 'global:all')
+  t.same(data?.data, await get('/api/alerts/summary'))
+})
