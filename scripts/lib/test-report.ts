@@ -7,6 +7,9 @@ const HIDDEN = new Set(['args', 'command', 'compare', 'cwd', 'externalID', 'jobI
 
 const LAST_LINES = 40
 
+/** Where a test file's TAP is stored, for files that time out. */
+export const savedOutputOf = (file: string): string => `.tap/test-results/${file}.tap`
+
 /** Prints one line per test file, and the diagnostics of each failure as soon as it happens. */
 export const testReport = (print: (line: string) => void, nameOf = (file: string): string => file): TestListener => {
   const fullName = ([file = '', ...tests]: readonly string[]): string => [nameOf(file), ...tests].join(' › ')
@@ -44,7 +47,7 @@ const describe = (diag: unknown): string => {
 /** tap does not pass on the assertions of a file that timed out, but stores them on disk. */
 const savedOutput = (file: string): string => {
   try {
-    return `its assertions so far:\n${lastLines(readFileSync(`.tap/test-results/${file}.tap`, 'utf8'))}`
+    return `its assertions so far:\n${lastLines(readFileSync(savedOutputOf(file), 'utf8'))}`
   } catch {
     return 'it had not reported an assertion'
   }
