@@ -3,10 +3,11 @@ import { isObject } from '../../../shared/is-object.js'
 import { ACCESS_LEVELS, type AccessLevel } from '../../access.js'
 import { OWN_PATH_WARNING, type RouteWarning } from '../own-paths.js'
 import { childOf, DocumentError, Documents, type Located } from './documents.js'
+import { endlessSchemas } from './endless-schemas.js'
 import { type MakeParameter, type Parameter, readParameters } from './parameters.js'
 import { type PathTemplate, readTemplate, serverPrefix } from './path-template.js'
 import { type OperationBody, readRequestBody } from './request-body.js'
-import { endlessSchemas, RequestSchemas } from './schemas.js'
+import { RequestSchemas } from './schemas.js'
 import { compileSchemas, type SchemaCompiler } from './validators.js'
 
 const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'] as const

@@ -1,67 +1,7 @@
 import { isObject } from '../../../shared/is-object.js'
 import { toRegExp } from './budget.js'
 import { childOf, DocumentError, type Documents, type JsonObject, type Located } from './documents.js'
-
-/** Keywords whose value is one schema. */
-const SCHEMA_KEYWORDS = new Set([
-  'additionalProperties',
-  'items',
-  'not',
-  'contains',
-  'propertyNames',
-  'if',
-  'then',
-  'else',
-  'unevaluatedItems',
-  'unevaluatedProperties',
-  'contentSchema'
-])
-/** Keywords whose value is a list of schemas. */
-const LIST_KEYWORDS = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems'])
-/** Keywords whose value is an object of schemas. */
-const MAP_KEYWORDS = new Set(['properties', 'patternProperties', 'dependentSchemas'])
-const isCount = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 0
-const isNumber = (value: unknown): boolean => Number.isFinite(value)
-const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every((each) => typeof each === 'string')
-
-const TYPES: readonly unknown[] = ['null', 'boolean', 'object', 'array', 'number', 'string', 'integer']
-const areTypes = (value: unknown): boolean =>
-  Array.isArray(value) ? value.length > 0 && value.every((each) => TYPES.includes(each)) : TYPES.includes(value)
-
-type Rule = readonly [isValid: (value: unknown) => boolean, rule: string]
-
-const COUNT: Rule = [isCount, 'must be a whole number that is not negative']
-const NUMBER: Rule = [isNumber, 'must be a number']
-const NUMBER_OR_FLAG: Rule = [(value) => isNumber(value) || typeof value === 'boolean', 'must be a number']
-const TEXTS: Rule = [isTexts, 'must be a list of texts']
-
-/**
- * The other keywords that decide what is valid. All keywords that are in none of these lists are ignored, as annotations
- * are. `default` is one of them: the gateway inserts nothing into a body.
- */
-const VALUE_KEYWORDS: ReadonlyMap<string, Rule> = new Map<string, Rule>([
-  ['type', [areTypes, `type must be one of ${TYPES.join(', ')}, or a list of them`]],
-  ['enum', [Array.isArray, 'must be a list']],
-  ['const', [() => true, '']],
-  ['required', TEXTS],
-  ['pattern', [(value) => typeof value === 'string', 'must be text']],
-  ['format', [(value) => typeof value === 'string', 'must be text']],
-  ['uniqueItems', [(value) => typeof value === 'boolean', 'must be true or false']],
-  ['minLength', COUNT],
-  ['maxLength', COUNT],
-  ['minItems', COUNT],
-  ['maxItems', COUNT],
-  ['minProperties', COUNT],
-  ['maxProperties', COUNT],
-  ['minContains', COUNT],
-  ['maxContains', COUNT],
-  ['minimum', NUMBER],
-  ['maximum', NUMBER],
-  ['multipleOf', [(value) => isNumber(value) && Number(value) > 0, 'must be a number above 0']],
-  ['exclusiveMinimum', NUMBER_OR_FLAG],
-  ['exclusiveMaximum', NUMBER_OR_FLAG],
-  ['dependentRequired', [(value) => isObject(value) && Object.values(value).every(isTexts), 'must be lists of texts']]
-])
+import { LIST_KEYWORDS, MAP_KEYWORDS, SCHEMA_KEYWORDS, VALUE_KEYWORDS } from './schema-keywords.js'
 
 const MAX_DEPTH = 200
 
@@ -309,42 +249,6 @@ export class RequestSchemas {
       return null
     }
   }
-}
-
-/**
- * The locations of schemas that refer to themselves for the same value, such as `A: { allOf: [A] }`. Their validation would
- * not end.
- */
-export const endlessSchemas = ({ definitions, locations }: RequestSchemas): string[] => {
-  const done = new Set<string>()
-  const open = new Set<string>()
-  const endless: string[] = []
-  const visit = (name: string): void => {
-    if (done.has(name)) return
-    if (open.has(name)) {
-      endless.push(locations.get(name) ?? name)
-      return
-    }
-    open.add(name)
-    for (const target of sameValueReferences(definitions[name])) visit(target)
-    open.delete(name)
-    done.add(name)
-  }
-  for (const name of Object.keys(definitions)) visit(name)
-  return endless
-}
-
-const SAME_VALUE_KEYWORDS = ['allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else', 'dependentSchemas'] as const
-
-const sameValueReferences = (schema: unknown): string[] => {
-  if (!isObject(schema)) return []
-  const own = typeof schema[DEFINITION] === 'string' ? [schema[DEFINITION]] : []
-  const inner = SAME_VALUE_KEYWORDS.flatMap((keyword) => {
-    const value = schema[keyword]
-    if (Array.isArray(value)) return value
-    return keyword === 'dependentSchemas' && isObject(value) ? Object.values(value) : [value]
-  })
-  return [...own, ...inner.flatMap(sameValueReferences)]
 }
 
 const nameOf = (reference: string): string => reference.slice(reference.lastIndexOf('/') + 1)
