@@ -27,14 +27,22 @@ const GATEWAY_TOPICS: Topics = {
   'Identity provider': ['OIDC_*', 'SESSION_SECRET', 'EXCHANGE_SECRET'],
   'Content-Security-Policy': ['CSP_*'],
   'Sizes and slow clients': ['BODY_LIMIT', 'UPLOAD_LIMIT', 'RESPONSE_BUFFER', 'CLIENT_*'],
-  'Web page, logs and probes': ['WEB_ROOT', 'API_DOCS', 'LOG_LEVEL', 'AUDIT_LOG_FILE', 'METRICS_ALLOW', 'DATABASE_URL']
+  'Web page, logs and probes': [
+    'WEB_ROOT',
+    'API_DOCS',
+    'LOG_LEVEL',
+    'AUDIT_LOG_FILE',
+    'METRICS_ALLOW',
+    'DATABASE_URL',
+    'SHUTDOWN_DELAY_MS'
+  ]
 }
 
 const RELAY_TOPICS: Topics = {
   'Addresses of the relay': ['NODE_ENV', 'RELAY_HOST', 'RELAY_PORT', 'RELAY_ALLOWED_ORIGINS', 'TRUST_PROXY'],
   'Secrets of the relay': ['REALTIME_*', 'RELAY_ADMIN_PASSWORD'],
   'Channels, workers and Redis': ['RELAY_CONFIG', 'RELAY_ENGINE', 'REDIS_URL', 'RELAY_*'],
-  'Logs and metrics of the relay': ['LOG_LEVEL', 'METRICS_ALLOW']
+  'Logs, metrics and shutdown of the relay': ['LOG_LEVEL', 'METRICS_ALLOW', 'SHUTDOWN_DELAY_MS']
 }
 
 /** Returns the page with every table of settings regenerated from the code. */

@@ -86,13 +86,16 @@ export interface Gateway {
   readonly app: FastifyInstance
   readonly audit: AuditLog
   readonly openReplies: OpenReplies
+  /** Fails the health checks and ends each keep-alive connection with its next response. */
+  announceShutdown(): void
 }
 
 export const buildGatewayApp = async (
   config: GatewayConfig,
   { chain = CHAIN, tracer = null, ...parts }: GatewayParts
 ): Promise<Gateway> => {
-  const services = await openServices(config, parts)
+  let isStopping = false
+  const services = { ...(await openServices(config, parts)), isStopping: () => isStopping }
   const { audit, backend, database, openReplies, headerTable, sendError } = services
 
   const loggerInstance: FastifyBaseLogger = requestLogger(parts.log)
@@ -124,10 +127,20 @@ export const buildGatewayApp = async (
     await Promise.all([backend.destroy(), database?.close()])
     await audit.close()
   })
-  return { app, audit, openReplies }
+  return {
+    app,
+    audit,
+    openReplies,
+    announceShutdown: () => {
+      isStopping = true
+      app.server.prependListener('request', (_request, response) => response.setHeader('connection', 'close'))
+    }
+  }
 }
 
-type GatewayServices = Awaited<ReturnType<typeof openServices>>
+interface GatewayServices extends Awaited<ReturnType<typeof openServices>> {
+  readonly isStopping: () => boolean
+}
 
 /** Libraries for services that are not configured are not loaded: they would double the memory of the process. */
 const openServices = async (

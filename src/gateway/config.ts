@@ -12,6 +12,7 @@ import {
   redisUrl,
   secret,
   secrets,
+  shutdownDelay,
   text
 } from '../shared/setting-kinds.js'
 import { ALWAYS_PUBLIC_PATHS, DEFAULT_ACCESS_PATHS, isUnder } from './access.js'
@@ -194,6 +195,7 @@ export const gatewaySettings = {
     about: 'maximum number of requests that wait for the backend; then 503',
     fallback: 1024
   }),
+  SHUTDOWN_DELAY_MS: shutdownDelay,
   LOG_LEVEL: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
     about: 'minimum level of log lines',
     fallback: 'info'
@@ -273,6 +275,7 @@ const configOf = (values: Values) => {
       loopbackOnly: !production && !values.GATEWAY_ALLOW_DEVELOPMENT
     },
     logLevel: values.LOG_LEVEL,
+    shutdownDelayMs: values.SHUTDOWN_DELAY_MS,
     trustedProxies: values.TRUST_PROXY,
     publicHost: values.PUBLIC_URL === null ? null : new URL(values.PUBLIC_URL).host,
     apiSecretPrevious: values.API_SECRET_PREVIOUS,

@@ -109,19 +109,25 @@ const reasonOf = (error: unknown): BackendFailure => {
 }
 
 export interface HealthParts {
+  /** Load balancers must send no further requests. */
+  readonly isStopping: () => boolean
   /** Null where no database is configured. */
   readonly database: Pick<DatabaseHealth, 'check'> | null
   readonly backend: () => Promise<BackendState>
 }
 
 /** Health routes: the process, the backend, and the database. */
-export const healthRoutes = ({ database, backend }: HealthParts): ReadonlyMap<string, LocalHandler> =>
+export const healthRoutes = ({ isStopping, database, backend }: HealthParts): ReadonlyMap<string, LocalHandler> =>
   new Map<string, LocalHandler>([
     // Without dependencies: an outage of the backend must not restart the gateway.
-    ['GET /api/health', (_request, reply) => sendState(reply, true, { status: 'ok' })],
+    [
+      'GET /api/health',
+      (_request, reply) => (isStopping() ? sendState(reply, false, STOPPING) : sendState(reply, true, { status: 'ok' }))
+    ],
     [
       'GET /api/health/ready',
       async (_request, reply) => {
+        if (isStopping()) return sendState(reply, false, STOPPING)
         const state = await backend()
         const ready = state.status === 'up'
         return sendState(reply, ready, { status: ready ? 'ready' : 'unavailable', backend: state })
@@ -136,6 +142,8 @@ export const healthRoutes = ({ database, backend }: HealthParts): ReadonlyMap<st
       }
     ]
   ])
+
+const STOPPING = { status: 'stopping' }
 
 /** Not cacheable. */
 const sendState = (reply: FastifyReply, isUp: boolean, body: object): FastifyReply =>

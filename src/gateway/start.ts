@@ -24,10 +24,14 @@ const run = async (
   if (!config.production) log.warn({ checksOff: CHECKS_OFF_IN_DEVELOPMENT }, 'development mode, checks are off')
   const { version } = packageFile
   const tracer = await openTracer(environment, { serviceName: 'gatehouse-gateway', version, log })
-  const { app, audit, openReplies } = await buildGatewayApp(config, { log, tracer })
+  const { app, audit, openReplies, announceShutdown } = await buildGatewayApp(config, { log, tracer })
   const drainConnections = connectionDrain(app.server, openReplies)
   app.addHook('preClose', async () => drainConnections())
-  closeOnSignal({ close: () => app.close(), closeConnections: () => app.server.closeAllConnections() }, log)
+  closeOnSignal(
+    { announceShutdown, close: () => app.close(), closeConnections: () => app.server.closeAllConnections() },
+    log,
+    { delayMs: config.shutdownDelayMs }
+  )
   onHangup(() => void audit.reopen())
 
   await listen(app, host, config.listen.port)

@@ -66,6 +66,8 @@ export interface RunningRelay {
   readonly internalServer: Server | null
   /** Applies a new configuration. */
   configure(config: RelayConfig): void
+  /** Fails the health check and ends each HTTP connection with its next response. Clients and requests are still served. */
+  announceShutdown(): void
   /** Stops accepting clients and requests, closes all clients at a limited rate, and resolves when all are closed. */
   close(): Promise<void>
   /** Closes all clients and connections at once. */
@@ -175,6 +177,7 @@ export const buildRelayApp = async (
     pageFolder: adminPage,
     log
   })
+  let isStopping = false
   let metricsReaders = new AddressSet(initial.metricsAllow)
   const readMetrics = dependencies.metricsOfAll?.(() => metrics.json()) ?? ((): Promise<string> => metrics.text())
 
@@ -186,7 +189,7 @@ export const buildRelayApp = async (
   const apiRoutes: Routes = { '/api': api, '/api/*': api }
   const adminRoutes: Routes = { '/admin': admin.handle, '/admin/*': admin.handle }
   const monitoringRoutes: Routes = {
-    '/health': healthRoute(() => !admission.isClosed && engine.isReady),
+    '/health': healthRoute(() => !isStopping && engine.isReady),
     '/health/delivery': deliveryRoute(probe),
     '/metrics': metricsRoute(readMetrics, metrics.contentType, () => metricsReaders)
   }
@@ -218,6 +221,11 @@ export const buildRelayApp = async (
   const ticking = setInterval(() => relay.tick(), TICK_MS).unref()
   const sweeping = setInterval(() => engine.sweep(), SWEEP_MS).unref()
 
+  const announceShutdown = (): void => {
+    isStopping = true
+    for (const server of servers) server.announceShutdown()
+  }
+
   return {
     relay,
     server: external.server,
@@ -230,7 +238,9 @@ export const buildRelayApp = async (
       metrics.configure(next.metrics)
       metricsReaders = new AddressSet(next.metricsAllow)
     },
+    announceShutdown,
     close: async () => {
+      announceShutdown()
       admission.close()
       admin.close()
       const serversClosed = Promise.all(servers.map(({ server }) => once(server, 'close')))

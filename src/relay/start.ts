@@ -62,12 +62,15 @@ const startFirst = async (
 const startSingle = async (environment: Environment, initial: RelayConfig, log: Logger): Promise<void> => {
   let config = initial
   const tracer = await openRelayTracer(environment, log)
-  const { server, internalServer, configure, close, closeConnections } = await buildRelayApp(config, {
+  const { server, internalServer, configure, announceShutdown, close, closeConnections } = await buildRelayApp(config, {
     log,
     version: VERSION,
     tracer
   })
-  closeOnSignal({ close, closeConnections, abandon: closeConnections }, log, () => closeTimeoutMs(config))
+  closeOnSignal({ announceShutdown, close, closeConnections, abandon: closeConnections }, log, {
+    delayMs: config.shutdownDelayMs,
+    graceMs: () => closeTimeoutMs(config)
+  })
   const reloadConfig = (): void => {
     reopenLog(log)
     const reload = reloadConfigFile(config, environment, new ConfigFileReader().read)
@@ -121,17 +124,20 @@ const startWorker = async (environment: Environment): Promise<void> => {
   try {
     let config = relayConfig(environment, () => primary.configFile)
     const log = openLog(config).child({ worker: primary.workerNumber })
-    const { server, internalServer, configure, close, closeConnections } = await buildRelayApp(config, {
-      log,
-      version: VERSION,
-      tracer: await openRelayTracer(environment, log),
-      name: `${config.nodeName ?? 'relay'} worker ${primary.workerNumber}`,
-      // With Redis every worker is a node of its own.
-      ...(config.engine === 'memory' ? { engine: primary.engine() } : {}),
-      admission: primary.admission,
-      connectionsClosed: () => primary.connections.closed(),
-      metricsOfAll: (own) => primary.shareMetrics(own)
-    })
+    const { server, internalServer, configure, announceShutdown, close, closeConnections } = await buildRelayApp(
+      config,
+      {
+        log,
+        version: VERSION,
+        tracer: await openRelayTracer(environment, log),
+        name: `${config.nodeName ?? 'relay'} worker ${primary.workerNumber}`,
+        // With Redis every worker is a node of its own.
+        ...(config.engine === 'memory' ? { engine: primary.engine() } : {}),
+        admission: primary.admission,
+        connectionsClosed: () => primary.connections.closed(),
+        metricsOfAll: (own) => primary.shareMetrics(own)
+      }
+    )
     // Closes the clients with 3001, so that they reconnect at once.
     primary.onLost = closeConnections
     primary.onConfigFile = () => {
@@ -149,10 +155,11 @@ const startWorker = async (environment: Environment): Promise<void> => {
       return close()
     }
     primary.connections.serve(server, internalServer)
-    const stop = closeOnSignal({ close: drainAndClose, closeConnections, abandon: closeConnections }, log, () =>
-      closeTimeoutMs(config)
-    )
-    primary.onStop(stop)
+    // The delay is the primary's, which accepts the connections.
+    const stop = closeOnSignal({ close: drainAndClose, closeConnections, abandon: closeConnections }, log, {
+      graceMs: () => closeTimeoutMs(config)
+    })
+    primary.onStop({ announced: announceShutdown, stop })
     primary.reportReady()
   } catch (error) {
     primary.reportFailure(error)

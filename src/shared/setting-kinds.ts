@@ -91,6 +91,13 @@ export const integer = <F>(minimum: number, maximum: number, { about, fallback }
   secret: false
 })
 
+/** A setting of both programs. */
+export const shutdownDelay = integer(0, 300_000, {
+  about:
+    'time between SIGTERM and the end of service, in which the health check returns 503 and requests are still served; for several instances behind a load balancer with health checks',
+  fallback: 0
+})
+
 export const flag = <F>({ about, fallback }: About<F>) => ({
   about,
   fallback,

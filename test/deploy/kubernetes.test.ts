@@ -102,8 +102,10 @@ for (const program of PROGRAMS) {
     t.test(`a roll-out of ${program}.yaml keeps all replicas available`, async (t) => {
       t.match(deployment.strategy.rollingUpdate, { maxUnavailable: 0, maxSurge: 1 })
       t.equal(deployment.replicas, undefined, 'the autoscaler sets the number of replicas')
-      const preStopSeconds = Number(container.lifecycle.preStop.exec.command[1])
-      t.ok(pod.terminationGracePeriodSeconds > preStopSeconds + 15, 'longer than the shutdown of the program')
+      const { SHUTDOWN_DELAY_MS } = manifestOf(all, 'ConfigMap', `gatehouse-${program}`).data ?? {}
+      const delaySeconds = Number(SHUTDOWN_DELAY_MS) / 1000
+      t.ok(delaySeconds >= 5, 'proxies have time to remove the pod')
+      t.ok(pod.terminationGracePeriodSeconds > delaySeconds + 15, 'longer than the shutdown of the program')
     })
   })
 }

@@ -112,6 +112,7 @@ const INVALID_VALUES: Readonly<Record<string, readonly string[]>> = {
   METRICS_ALLOW: ['true', '*', 'prometheus.example.com', '10.0.0.0/33'],
   GATEWAY_MAX_IN_FLIGHT: ['0', '1000001', 'all'],
   WEB_ROOT: ['/nonexistent', import.meta.dirname],
+  SHUTDOWN_DELAY_MS: ['-1', '300001', '5s'],
   LOG_LEVEL: ['loud', 'INFO', 'off', '30']
 }
 
@@ -329,6 +330,7 @@ const EFFECTS: readonly (readonly [
   ['CLIENT_MIN_RATE', '2KiB', (config) => config.clientRate.minBytesPerSecond, 2048],
   ['CLIENT_RATE_WINDOW_MS', '5000', (config) => config.clientRate.windowMs, 5000],
   ['GATEWAY_MAX_IN_FLIGHT', '7', (config) => config.backend.inFlight, 7],
+  ['SHUTDOWN_DELAY_MS', '5000', (config) => config.shutdownDelayMs, 5000],
   ['LOG_LEVEL', 'silent', (config) => config.logLevel, 'silent']
 ]
 

@@ -3,8 +3,8 @@ import t, { type Test } from 'tap'
 import { type Child, startChild } from '../helper/child.js'
 import { environment } from '../helper/environment.js'
 
-const start = async (t: Test): Promise<Child> => {
-  const args = ['--import=tsx', resolve('test/shared/shutdown-program.ts')]
+const start = async (t: Test, delayMs = 0): Promise<Child> => {
+  const args = ['--import=tsx', resolve('test/shared/shutdown-program.ts'), String(delayMs)]
   const program = await startChild(t, process.execPath, args, { PATH: environment.path })
   await program.waitForLine('started')
   return program
@@ -37,4 +37,29 @@ t.test('a program that is closing completes its work after an unhandled rejectio
   program.signal('SIGHUP')
   t.same(await program.exited, { code: 1, signal: null })
   t.match(program.stdout, 'stopped')
+})
+
+t.test('a program without a delay announces nothing', async (t) => {
+  const program = await start(t)
+  program.signal('SIGTERM')
+  await program.waitForLine('closing')
+  t.notMatch(program.stdout, 'announced')
+})
+
+t.test('a program with a delay announces its shutdown and closes after the delay', async (t) => {
+  const program = await start(t, 100)
+  program.signal('SIGTERM')
+  await program.waitForLine('closing')
+  t.match(program.stdout, /announced.*closing/s)
+})
+
+t.test('an unhandled rejection ends the delay, and the program exits with 1', async (t) => {
+  const program = await start(t, 300_000)
+  program.signal('SIGTERM')
+  await program.waitForLine('announced')
+  t.notMatch(program.stdout, 'closing')
+  program.signal('SIGUSR2')
+  await program.waitForLine('closing')
+  program.signal('SIGHUP')
+  t.same(await program.exited, { code: 1, signal: null })
 })

@@ -29,6 +29,7 @@ export interface RoutesOptions
   readonly metrics: GatewayMetrics
   readonly headerTable: HeaderTable
   readonly database: DatabaseHealth | null
+  readonly isStopping: () => boolean
   readonly oidc: Oidc | null
   readonly openReplies: OpenReplies
   readonly requestEnded: RequestEnded
@@ -37,7 +38,7 @@ export interface RoutesOptions
 /** Everything that responds to a request which passed the chain. */
 export const routes = fp<RoutesOptions>(
   async (app, options) => {
-    const { config, access, declared, metrics, headerTable, backend, database, oidc, log } = options
+    const { config, access, declared, metrics, headerTable, backend, database, isStopping, oidc, log } = options
     const proxyMetrics = backendMetrics(metrics)
     const forward = createForwarder({ backend, publicHost: config.publicHost, headerTable, metrics: proxyMetrics, log })
     const { tables, description } = declared
@@ -54,7 +55,7 @@ export const routes = fp<RoutesOptions>(
       forward,
       local: new Map([
         ...sessionRoutes({ ...options, metrics: proxyMetrics }),
-        ...healthRoutes({ database, backend: backendReachable(backend) })
+        ...healthRoutes({ isStopping, database, backend: backendReachable(backend) })
       ]),
       uploadBytes,
       unknownPaths

@@ -139,5 +139,6 @@ export const configView = (config: RelayConfig) => ({
   nodeName: config.nodeName,
   logLevel: config.logLevel,
   logFile: config.logFile,
-  shutdownMs: config.shutdownMs
+  shutdownMs: config.shutdownMs,
+  shutdownDelayMs: config.shutdownDelayMs
 })

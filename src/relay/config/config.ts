@@ -65,6 +65,7 @@ export interface RelayConfig {
   /** Null: standard output. */
   readonly logFile: string | null
   readonly shutdownMs: number
+  readonly shutdownDelayMs: number
 }
 
 /** The settings of the listen addresses, for error messages. */
@@ -177,7 +178,8 @@ class ConfigReader {
       nodeName: file.node?.name ?? null,
       logLevel: this.#choose('LOG_LEVEL', file.log?.level),
       logFile: file.log?.file ?? null,
-      shutdownMs: durationMs(file.shutdown?.timeout ?? DEFAULT_SHUTDOWN)
+      shutdownMs: durationMs(file.shutdown?.timeout ?? DEFAULT_SHUTDOWN),
+      shutdownDelayMs: this.#values.SHUTDOWN_DELAY_MS
     })
   }
 

@@ -12,6 +12,7 @@ export class HttpDrain {
   readonly #connections = new Map<Socket, readonly [IncomingMessage, ServerResponse] | null>()
   readonly #remove: (this: Socket) => void
   #isDraining = false
+  #isAnnounced = false
 
   constructor(server: Server) {
     const connections = this.#connections
@@ -33,6 +34,16 @@ export class HttpDrain {
   release(socket: Socket): void {
     socket.off('close', this.#remove)
     this.#connections.delete(socket)
+  }
+
+  /** Each connection ends with its next response, which says so: a proxy sends no further request on it. */
+  announce(): void {
+    this.#isAnnounced = true
+  }
+
+  /** Must be called before the response is sent. */
+  beforeResponse(response: ServerResponse): void {
+    if (this.#isAnnounced) response.setHeader('Connection', 'close')
   }
 
   /** Complete requests receive their response; incomplete requests receive 503. */

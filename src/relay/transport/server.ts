@@ -26,6 +26,8 @@ export interface ServerDependencies {
 
 export interface RelayServer {
   readonly server: Server
+  /** Ends each HTTP connection with its next response. */
+  announceShutdown(): void
   /** Closes the HTTP connections, each after the responses to its requests. WebSocket connections stay open. */
   drain(): void
 }
@@ -56,6 +58,7 @@ export const buildServer = ({ errors, responded, routes, upgrades }: ServerDepen
     { noDelay: true, keepAliveTimeout: 75_000, requestTimeout: REQUEST_TIMEOUT_MS, ...upgradeOptions(isUpgrade) },
     (request, response) => {
       try {
+        connections.beforeResponse(response)
         handle(request, response)
       } catch (error) {
         errors.fail(response, error)
@@ -89,7 +92,7 @@ export const buildServer = ({ errors, responded, routes, upgrades }: ServerDepen
     // Destroyed, so that the client cannot keep the connection half open.
     socket.end(emptyResponse(status), () => socket.destroy())
   })
-  return { server, drain: () => connections.drain() }
+  return { server, announceShutdown: () => connections.announce(), drain: () => connections.drain() }
 }
 
 const UNKNOWN_PATH = 'other'

@@ -45,6 +45,7 @@ const MESSAGE_KINDS = [
   'connectionReturned',
   'draining',
   'ping',
+  'shutdownAnnounced',
   'stop'
 ] as const
 

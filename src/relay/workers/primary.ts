@@ -98,7 +98,15 @@ export const runPrimary = async (dependencies: PrimaryDependencies): Promise<Add
     logReload(log, reloaded.outcome, unreached)
   }
 
-  closeOnSignal({ close: () => workers.stop(), closeConnections: () => workers.kill() }, log, () => graceMs(config))
+  closeOnSignal(
+    {
+      announceShutdown: () => workers.announceShutdown(),
+      close: () => workers.stop(),
+      closeConnections: () => workers.kill()
+    },
+    log,
+    { delayMs: config.shutdownDelayMs, graceMs: () => graceMs(config) }
+  )
   const addresses = await workers.start()
   onHangup(() => void reload())
   return addresses

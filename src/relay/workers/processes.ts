@@ -72,6 +72,7 @@ export class WorkerProcesses {
   readonly #running = new Map<number, WorkerProcess>()
   readonly #restartTimers = new Map<number, NodeJS.Timeout>()
   readonly #backoffs = new Map<number, RestartBackoff>()
+  #isShutdownAnnounced = false
   #isStopping = false
   /** Fails the start of the relay. Null once all workers have been ready: a worker that exits later is replaced. */
   #failStart: ((error: Error) => void) | null = null
@@ -108,6 +109,12 @@ export class WorkerProcesses {
 
   get running(): readonly RunningWorker[] {
     return [...this.#running].map(([number, { ipc }]) => ({ number, ipc }))
+  }
+
+  /** The health check of all workers fails from now on. They still serve clients. */
+  announceShutdown(): void {
+    this.#isShutdownAnnounced = true
+    for (const { ipc } of this.#running.values()) ipc.send('shutdownAnnounced')
   }
 
   /** Stops all workers, which close their clients. Resolves when all processes have exited. */
@@ -157,6 +164,7 @@ export class WorkerProcesses {
     ipc.onMessage({
       ready: () => {
         this.#killWhenHung(number, worker, ipc)
+        if (this.#isShutdownAnnounced) ipc.send('shutdownAnnounced')
         this.#connections.add(worker, ipc)
         ready()
       },

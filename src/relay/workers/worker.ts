@@ -107,7 +107,8 @@ export class PrimaryConnection {
     this.#ipc.end()
   }
 
-  onStop(stop: () => void): void {
-    this.#ipc.onMessage({ stop })
+  /** `announced` is called when the relay will stop, `stop` when this worker must. */
+  onStop({ announced, stop }: { readonly announced: () => void; readonly stop: () => void }): void {
+    this.#ipc.onMessage({ shutdownAnnounced: announced, stop })
   }
 }

@@ -30,7 +30,7 @@ const startApp = (t: Test, parts: Partial<HealthParts> = {}): HealthApp => {
   // Without the cast the instance has the type of our logger, which FastifyInstance does not accept.
   const app: FastifyInstance = Fastify({ loggerInstance: log as FastifyBaseLogger })
   t.teardown(() => app.close())
-  const local = healthRoutes({ database: { check: notCalled }, backend: notCalled, ...parts })
+  const local = healthRoutes({ isStopping: () => false, database: { check: notCalled }, backend: notCalled, ...parts })
   mountRoutes(app, [probes], {
     access: new AccessRules(),
     forward: notCalled,
@@ -57,7 +57,21 @@ interface Row {
 }
 
 const TABLE: readonly Row[] = [
-  { path: '/api/health', when: 'at any time', parts: {}, status: 200, body: { status: 'ok' } },
+  { path: '/api/health', when: 'while the gateway runs', parts: {}, status: 200, body: { status: 'ok' } },
+  {
+    path: '/api/health',
+    when: 'during the shutdown delay',
+    parts: { isStopping: () => true },
+    status: 503,
+    body: { status: 'stopping' }
+  },
+  {
+    path: '/api/health/ready',
+    when: 'during the shutdown delay',
+    parts: { isStopping: () => true },
+    status: 503,
+    body: { status: 'stopping' }
+  },
   {
     path: '/api/health/ready',
     when: 'while the backend is up',

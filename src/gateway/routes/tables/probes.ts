@@ -25,8 +25,11 @@ const down = (reasons: readonly string[]) => ({
 
 const result = (properties: TProperties) => Type.Object(properties, { description: 'The result of the check.' })
 
+const stopping = status('stopping', 'The gateway will stop, but still serves requests.')
+
 const live = probe('Liveness: checks no other service, so that their outages do not cause restarts of the gateway.', {
-  200: { description: 'The process is running.', body: status('ok', 'Always ok.') }
+  200: { description: 'The process is running.', body: status('ok', 'The process is running.') },
+  503: { description: 'The gateway will stop.', body: stopping }
 })
 
 const ready = probe('Readiness: checks the backend, at most once a second.', {
@@ -35,10 +38,13 @@ const ready = probe('Readiness: checks the backend, at most once a second.', {
     body: status('ready', 'The gateway can serve requests.', { backend: result(up) })
   },
   503: {
-    description: 'The backend is not available.',
-    body: status('unavailable', 'The gateway cannot serve requests.', {
-      backend: result(down(['refused', 'timeout', 'error']))
-    })
+    description: 'The backend is not available, or the gateway will stop.',
+    body: Type.Union([
+      status('unavailable', 'The gateway cannot serve requests.', {
+        backend: result(down(['refused', 'timeout', 'error']))
+      }),
+      stopping
+    ])
   }
 })
 
