@@ -185,13 +185,17 @@ export const buildRelayApp = async (
   const probe = new DeliveryProbe({ relay, engine, metrics, log, timings: probeTimings })
   const errors = new RequestErrors(log, metrics)
   const responded = (path: string, method: string, status: number): void => metrics.httpResponded(path, method, status)
-  const clients = clientRoutes({ relay, errors, admission, rejections, unidirectional: () => config.unidirectional })
+  const clients = clientRoutes({ relay, errors, admission, rejections, config: currentConfig })
   const apiRoutes: Routes = { '/api': api, '/api/*': api }
   const adminRoutes: Routes = { '/admin': admin.handle, '/admin/*': admin.handle }
   const monitoringRoutes: Routes = {
-    '/health': healthRoute(() => !isStopping && engine.isReady),
-    '/health/delivery': deliveryRoute(probe),
-    '/metrics': metricsRoute(readMetrics, metrics.contentType, () => metricsReaders)
+    ...routesIf(() => config.endpoints.health, {
+      '/health': healthRoute(() => !isStopping && engine.isReady),
+      '/health/delivery': deliveryRoute(probe)
+    }),
+    ...routesIf(() => config.endpoints.metrics, {
+      '/metrics': metricsRoute(readMetrics, metrics.contentType, () => metricsReaders)
+    })
   }
   const isInternal = initial.internalListen !== null
   const external = buildServer({

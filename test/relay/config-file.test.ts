@@ -3,6 +3,7 @@ import t from 'tap'
 import { UNSUPPORTED_OPTIONS } from '../../src/relay/config/centrifugo-options.js'
 import type { RelayConfig } from '../../src/relay/config/config.js'
 import { relayConfig } from '../../src/relay/config/config.js'
+import { CENTRIFUGO_DEFAULTS } from './centrifugo-defaults.js'
 import { configWith, errorsOf, PRODUCTION, SECRETS } from './config-fixture.js'
 
 const fileErrors = (file: unknown, environment = {}) =>
@@ -132,7 +133,6 @@ const INVALID_FILES: readonly (readonly [file: object, ...errors: string[]])[] =
   [JSON.parse('{"client":{"__proto__":{"insecure":true}}}'), `client.__proto__ ${UNKNOWN}`],
   [{ 'a/b~c': 1 }, `a/b~c ${UNKNOWN}`],
   [{ client: [] }, 'client must be an object'],
-  [{ client: null }, 'client must be an object'],
   [{ channel: { namespaces: {} } }, 'channel.namespaces must be a list'],
   [{ channel: { namespaces: [1] } }, 'channel.namespaces[0] must be an object'],
   [{ channel: { namespaces: [{}] } }, 'channel.namespaces[0].name is missing'],
@@ -156,7 +156,7 @@ const INVALID_FILES: readonly (readonly [file: object, ...errors: string[]])[] =
     namespace({ history_size: -1, history_ttl: '5s' }),
     'channel.namespaces[0].history_size must be a whole number from 0 to 1000000'
   ],
-  ...[5, '5', '5 s', '-5s', 's', '5d', '', 'PT5S', '1e3s'].map(
+  ...[5, '5', '5 s', '-5s', 's', '5d', 'PT5S', '1e3s'].map(
     (history_ttl) =>
       [
         namespace({ history_size: 1, history_ttl }),
@@ -197,7 +197,6 @@ const INVALID_FILES: readonly (readonly [file: object, ...errors: string[]])[] =
     'channel.namespaces[0].allowed_delta_types must be a list without repetitions'
   ],
   [namespace({ channel_regex: '(' }), 'channel.namespaces[0].channel_regex must be a regular expression'],
-  [namespace({ channel_regex: '' }), 'channel.namespaces[0].channel_regex must be text of 1 to 1024 characters'],
   ...['transmitterId', 'data.transmitterId', 'data[]', '[]', 'data[0].id', 'data[].', 'a[].b[].c', ' data[].id'].map(
     (conflate) =>
       [
@@ -235,7 +234,7 @@ const INVALID_FILES: readonly (readonly [file: object, ...errors: string[]])[] =
     { channel: { private_prefix: '#' } },
     'channel must have different characters as namespace_boundary, user_boundary, user_separator and private_prefix'
   ],
-  [{ channel: { namespace_boundary: '' } }, 'channel.namespace_boundary must be one character'],
+  [{ channel: { namespace_boundary: '::' } }, 'channel.namespace_boundary must be one character'],
   [{ channel: { max_length: 0 } }, 'channel.max_length must be a whole number from 1 to 65535'],
   [{ client: { ping_interval: '0s' } }, 'client.ping_interval must be whole seconds, at least one'],
   [{ client: { ping_interval: '1500ms' } }, 'client.ping_interval must be whole seconds, at least one'],
@@ -256,7 +255,10 @@ const INVALID_FILES: readonly (readonly [file: object, ...errors: string[]])[] =
     'client.subscribe_to_user_personal_channel.personal_channel_namespace must be one of the namespaces'
   ],
   [{ client: { subscription_token: { enabled: true } } }, 'client.subscription_token.hmac_secret_key is required'],
-  [{ client: { token: { hmac_secret_key: '' } } }, 'client.token.hmac_secret_key must be text of 1 to 1024 characters'],
+  [
+    { client: { token: { hmac_secret_key: 'x'.repeat(1025) } } },
+    'client.token.hmac_secret_key must be text of 1 to 1024 characters'
+  ],
   [{ http_api: { error_mode: 'inline' } }, 'http_api.error_mode must be one of "default", "transport"'],
   [{ http_api: { max_body_size: 0 } }, 'http_api.max_body_size must be a whole number from 1 to 1073741824'],
   [{ http_server: { port: '8100' } }, 'http_server.port must be a whole number from 0 to 65535'],
@@ -278,10 +280,11 @@ const INVALID_FILES: readonly (readonly [file: object, ...errors: string[]])[] =
   [{ engine: { redis: { prefix: '{a}' } } }, 'engine.redis.prefix must be up to 64 letters, digits, - _ . and :'],
   [{ admin: { enabled: true } }, 'admin.password is missing'],
   [{ shutdown: { timeout: 5 } }, 'shutdown.timeout must be a duration such as "300s"'],
-  [{ log: { level: 'none' } }, 'log.level must be one of "trace", "debug", "info", "warn", "error", "fatal", "silent"'],
-  ...['sse', 'http_stream', 'prometheus', 'health'].map(
-    (name) => [{ [name]: { enabled: false } }, `${name}.enabled must be true`] as const
-  ),
+  [
+    { log: { level: 'all' } },
+    'log.level must be one of "trace", "debug", "info", "warn", "error", "fatal", "silent", "none"'
+  ],
+  [{ nonsense: null, client: { nonsense: '' } }, `nonsense ${UNKNOWN}`, `client.nonsense ${UNKNOWN}`],
   [
     { client: { a: 1 }, channel: { max_length: 'x' }, sse: [] },
     `client.a ${UNKNOWN}`,
@@ -313,8 +316,36 @@ t.test('options of Centrifugo that the relay does not have', async (t) => {
     t.same(fileErrors(fileWith('admin.insecure', false)), [])
   })
 
+  t.test('a file with all options of Centrifugo and their defaults is accepted', async (t) => {
+    t.same(fileErrors(CENTRIFUGO_DEFAULTS), [])
+    const { listen, logLevel, endpoints } = configWith(CENTRIFUGO_DEFAULTS)
+    t.same([listen.port, logLevel], [8000, 'info'])
+    t.same(endpoints, { sse: false, httpStream: false, metrics: false, health: false }, 'as in Centrifugo')
+  })
+
+  t.test('an unsupported option with another value than its default is rejected', async (t) => {
+    for (const [path, value] of [
+      ['engine.redis.io_timeout', '5s'],
+      ['http_api.handler_prefix', '/other'],
+      ['namespace.subscribe_proxy_name', 'other'],
+      ['channel.proxy', { subscribe: { endpoint: 'http://backend' } }],
+      ['rpc', { namespaces: [{ name: 'x' }] }],
+      ['map_broker', { type: 'redis' }]
+    ] as const)
+      t.match(fileErrors(fileWith(path, value)), [/ is not supported: /], path)
+  })
+
+  t.test('null and an empty text have the same effect as no option', async (t) => {
+    const file = {
+      client: null,
+      http_api: { error_mode: '', key: '' },
+      channel: { namespace_boundary: '', namespaces: [{ name: 'room', channel_regex: '', allowed_delta_types: null }] }
+    }
+    t.same(configWith(file), configWith({ channel: { namespaces: [{ name: 'room' }] } }))
+  })
+
   t.test('alternatives of a namespace also apply to channels without a namespace', async (t) => {
-    t.match(fileErrors({ channel: { without_namespace: { map: {} } } }), [
+    t.match(fileErrors({ channel: { without_namespace: { map: { mode: 'x' } } } }), [
       /^channel.without_namespace.map is not supported: use force_recovery_mode/
     ])
   })
@@ -469,6 +500,36 @@ const EFFECTS: readonly (readonly [file: object, read: (config: RelayConfig) => 
     { engine: { redis: { prefix: 'site-7', presence_ttl: '5s' } } },
     ({ redisPrefix, presenceTtlMs }) => [redisPrefix, presenceTtlMs],
     ['site-7', 5_000]
+  ],
+  [
+    { engine: { type: 'redis', redis: { address: ['redis://one', 'redis://two'] } } },
+    (config) => config.redisUrl,
+    'redis://one,redis://two'
+  ],
+  [{ log: { level: 'none' } }, (config) => config.logLevel, 'silent'],
+  [{ sse: { enabled: false } }, (config) => config.endpoints.sse, false],
+  [{ http_stream: { enabled: false } }, (config) => config.endpoints.httpStream, false],
+  [{ prometheus: { enabled: false } }, (config) => config.endpoints.metrics, false],
+  [{ health: { enabled: false } }, (config) => config.endpoints.health, false],
+  [
+    { uni_websocket: { compression: true, compression_min_size: 200, compression_level: 6, message_size_limit: 1024 } },
+    (config) => config.unidirectional.webSocket.compression,
+    { minBytes: 200, level: 6, maxDecompressedBytes: 1024 }
+  ],
+  [
+    { uni_websocket: { disable_disconnect_push: true } },
+    (config) => config.unidirectional.webSocket.hasDisconnectPush,
+    false
+  ],
+  [
+    { websocket: { compression: true, decompressed_message_size_limit: 0 } },
+    (config) => config.client.compression?.maxDecompressedBytes,
+    65_536
+  ],
+  [
+    { channel: { history_meta_ttl: '2h', namespaces: [{ name: 'room', history_meta_ttl: '0s' }] } },
+    (config) => room(config)?.historyMetaTtlMs,
+    7_200_000
   ],
   [{ admin: { enabled: true, password: 'sesame' } }, (config) => config.adminPassword, 'sesame'],
   [{ shutdown: { timeout: '9s' } }, (config) => config.shutdownMs, 9_000],

@@ -296,8 +296,9 @@ const DEFAULTS = {
   unidirectional: {
     sse: { enabled: false, maxBodyBytes: 65_536 },
     httpStream: { enabled: false, maxBodyBytes: 65_536 },
-    webSocket: { enabled: false, maxMessageBytes: 65_536 }
+    webSocket: { enabled: false, maxMessageBytes: 65_536, compression: null, hasDisconnectPush: true }
   },
+  endpoints: { sse: true, httpStream: true, metrics: true, health: true },
   trustedProxies: [],
   metricsAllow: ['loopback'],
   metrics: { recoveredPublications: false, httpRequests: false },

@@ -134,6 +134,18 @@ const connecting =
   async () =>
     outcome(await openClient(world.t, world.url), 'connect', text === '' ? {} : { token: text })
 
+/** An endpoint that is switched on. */
+const endpoint = (path: string, method = 'DELETE'): Effect => ({
+  before: false,
+  after: true,
+  see:
+    async ({ url }) =>
+    async () =>
+      (await send(url, path, { method })).status === 404,
+  was: true,
+  is: false
+})
+
 /** The status of a connect request of 20 bytes. Without a token, the stream ends at once. */
 const uniStatus =
   (path: string): Effect['see'] =>
@@ -857,6 +869,7 @@ const restart = (before: unknown, after: unknown, also: ConfigFile = {}): Listed
 })
 
 const COMPRESSION: ConfigFile = { websocket: { compression: true } }
+const UNI_COMPRESSION: ConfigFile = { uni_websocket: { compression: true } }
 
 /** The status of a path where clients connect. */
 const external = (path: string): Effect => ({
@@ -944,6 +957,16 @@ const OPTIONS: Readonly<Record<string, Row>> = {
     is: 426
   },
   'uni_websocket.message_size_limit': { before: 65_536, after: 131_072, listed: 'needsReconnect' },
+  'uni_websocket.disable_disconnect_push': { before: false, after: true, listed: 'needsReconnect' },
+  'uni_websocket.compression': { before: false, after: true, listed: 'needsReconnect' },
+  'uni_websocket.compression_min_size': { before: 0, after: 200, also: UNI_COMPRESSION, listed: 'needsReconnect' },
+  'uni_websocket.compression_level': { before: 1, after: 6, also: UNI_COMPRESSION, listed: 'needsReconnect' },
+  'uni_websocket.decompressed_message_size_limit': {
+    before: 65_536,
+    after: 131_072,
+    also: UNI_COMPRESSION,
+    listed: 'needsReconnect'
+  },
   'engine.type': restart('memory', 'redis', { engine: { redis: { address: 'redis://127.0.0.1:1' } } }),
   'engine.redis.address': restart('redis://127.0.0.1:1', 'redis://127.0.0.1:2'),
   'engine.redis.prefix': restart('one', 'two'),
@@ -979,9 +1002,9 @@ const OPTIONS: Readonly<Record<string, Row>> = {
     was: 'over a while',
     is: 'at once'
   },
-  'sse.enabled': 'one value',
-  'http_stream.enabled': 'one value',
-  'prometheus.enabled': 'one value',
+  'sse.enabled': endpoint('/connection/sse'),
+  'http_stream.enabled': endpoint('/connection/http_stream'),
+  'prometheus.enabled': endpoint('/metrics', 'GET'),
   'prometheus.recovered_publications_histogram': {
     before: false,
     after: true,
@@ -1007,7 +1030,7 @@ const OPTIONS: Readonly<Record<string, Row>> = {
     was: false,
     is: true
   },
-  'health.enabled': 'one value'
+  'health.enabled': endpoint('/health')
 }
 
 const BASE: ConfigFile = { client: { token: { hmac_secret_key: HMAC_SECRET } }, http_api: { key: API_KEY } }

@@ -126,6 +126,7 @@ export const configView = (config: RelayConfig) => ({
     isExternal: config.api.isExternal
   },
   unidirectional: config.unidirectional,
+  endpoints: config.endpoints,
   trustedProxies: config.trustedProxies,
   metricsAllow: config.metricsAllow,
   metrics: config.metrics,

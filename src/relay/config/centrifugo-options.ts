@@ -1,3 +1,6 @@
+import { isObject } from '../../shared/is-object.js'
+import { DURATION_PATTERN, durationMs } from './schema.js'
+
 const SENTINEL_ADDRESS =
   'write it into engine.redis.address: redis+sentinel://user:password@host:26379,host:26379/master-name/0?sentinel_password=…'
 
@@ -19,6 +22,7 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
   'engine.redis.sentinel_user': SENTINEL_ADDRESS,
   'engine.redis.sentinel_password': SENTINEL_ADDRESS,
   'engine.redis.sentinel_tls': SENTINEL_ADDRESS,
+  'engine.redis.sentinel_client_name': 'remove it',
   'engine.redis.user': 'write it into engine.redis.address: redis://user:password@host:6379/0',
   'engine.redis.password': 'write it into engine.redis.address: redis://user:password@host:6379/0',
   'engine.redis.db': 'write it into engine.redis.address: redis://user:password@host:6379/0',
@@ -63,6 +67,8 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
   'namespace.subscription_type': 'remove it; every channel is a stream',
   'namespace.subscription_types': 'remove it; every channel is a stream',
   'namespace.map': 'use force_recovery_mode "cache" for the latest value of a channel',
+  'namespace.map_clients_presence_channel_prefix': 'use presence',
+  'namespace.map_users_presence_channel_prefix': 'use presence',
   'namespace.shared_poll': 'publish changes with the HTTP API',
   'namespace.allow_channel_compaction': 'use allowed_delta_types to send fewer bytes',
   'namespace.keep_latest_publication': 'use force_recovery_mode "cache"',
@@ -94,16 +100,12 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
   'uni_http_stream.handler_prefix': 'use /connection/uni_http_stream, or rewrite the path at the reverse proxy',
   'uni_http_stream.connect_code_to_http_response': 'read the disconnect push',
   'uni_websocket.handler_prefix': 'use /connection/uni_websocket, or rewrite the path at the reverse proxy',
-  'uni_websocket.compression': 'use uni_sse behind a proxy that compresses',
-  'uni_websocket.compression_min_size': 'use uni_sse behind a proxy that compresses',
-  'uni_websocket.compression_level': 'use uni_sse behind a proxy that compresses',
-  'uni_websocket.decompressed_message_size_limit': 'remove it; messages are not compressed',
   'uni_websocket.read_buffer_size': 'remove it; Node.js manages its buffers',
   'uni_websocket.write_buffer_size': 'remove it; Node.js manages its buffers',
   'uni_websocket.use_write_buffer_pool': 'remove it; Node.js manages its buffers',
   'uni_websocket.disable_closing_handshake': 'remove it; the relay always sends a close frame',
-  'uni_websocket.disable_disconnect_push': 'ignore the disconnect push in the client',
-  'uni_websocket.join_push_messages': 'remove it; every message has its own frame',
+  'uni_websocket.join_push_messages':
+    'remove it; every message has its own frame, and the relay writes several frames with one system call',
   'uni_websocket.write_timeout': 'use client.queue_max_size, which limits slow clients',
   uni_grpc: 'use uni_http_stream',
   webtransport: 'use websocket',
@@ -124,7 +126,7 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
   graphite: 'use the metrics at /metrics',
   usage_stats: 'remove it; the relay sends no usage statistics',
   'node.info_metrics_aggregate_interval': 'use the metrics at /metrics',
-  'shutdown.termination_delay': 'remove the relay from the reverse proxy before you stop it',
+  'shutdown.termination_delay': 'set SHUTDOWN_DELAY_MS',
   pid_file: 'use the service manager, which knows the process id',
   enable_unreleased_features: 'remove it'
 }
@@ -138,3 +140,58 @@ export const alternativeTo = (path: string): string | null => {
   }
   return null
 }
+
+const PROXY_TIMEOUT = '1s'
+const PROXY_NAME = 'default'
+
+/** Defaults of Centrifugo for unsupported options, except empty ones and those of proxies. */
+const DEFAULTS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
+  ['engine.redis.connect_timeout', '1s'],
+  ['engine.redis.io_timeout', '4s'],
+  ['client.presence_update_interval', '27s'],
+  ['rpc.namespace_boundary', ':'],
+  ['http_api.handler_prefix', '/api'],
+  ['websocket.handler_prefix', '/connection/websocket'],
+  ['websocket.write_timeout', '1s'],
+  ['sse.handler_prefix', '/connection/sse'],
+  ['sse.max_request_body_size', 65_536],
+  ['http_stream.handler_prefix', '/connection/http_stream'],
+  ['http_stream.max_request_body_size', 65_536],
+  ['emulation.handler_prefix', '/emulation'],
+  ['emulation.max_request_body_size', 65_536],
+  ['uni_sse.handler_prefix', '/connection/uni_sse'],
+  ['uni_http_stream.handler_prefix', '/connection/uni_http_stream'],
+  ['uni_websocket.handler_prefix', '/connection/uni_websocket'],
+  ['uni_websocket.write_timeout', '1s'],
+  ['prometheus.handler_prefix', '/metrics'],
+  ['health.handler_prefix', '/health'],
+  // The relay sends none.
+  ['usage_stats.disabled', true],
+  ['node.info_metrics_aggregate_interval', '60s']
+])
+
+/**
+ * Whether an unsupported option has no effect in Centrifugo either: it is empty, switched off, or has its default. A file
+ * that `centrifugo defaultconfig` printed contains all options.
+ */
+export const isUnused = (path: string, value: unknown): boolean => {
+  if (!value || isSameValue(value, '0s') || isSameValue(value, defaultOf(path))) return true
+  if (Array.isArray(value)) return value.length === 0
+  if (!isObject(value)) return false
+  if (value.enabled === false || (path === 'map_broker' && value.type === 'memory')) return true
+  return Object.entries(value).every(([name, inner]) => isUnused(`${path}.${name}`, inner))
+}
+
+const defaultOf = (path: string): unknown => {
+  if (path.endsWith('proxy_name')) return PROXY_NAME
+  if (/\bproxy\b.*\.timeout$/.test(path)) return PROXY_TIMEOUT
+  return DEFAULTS.get(path)
+}
+
+/** `60s` and `1m0s` are the same duration. */
+const isSameValue = (value: unknown, other: unknown): boolean =>
+  value === other || (isDuration(value) && isDuration(other) && durationMs(value) === durationMs(other))
+
+const isDuration = (value: unknown): value is string => typeof value === 'string' && DURATION.test(value)
+
+const DURATION = new RegExp(DURATION_PATTERN)

@@ -56,14 +56,15 @@ const channelOptions = (
   defaults: Pick<ChannelSection, 'history_meta_ttl' | 'publication_data_format'>,
   report: ReportError
 ): ChannelOptions => {
-  const metaTtl = file.history_meta_ttl ?? defaults.history_meta_ttl
+  // As in Centrifugo, 0 is the default.
+  const metaTtlMs = durationMs(file.history_meta_ttl ?? '0') || durationMs(defaults.history_meta_ttl ?? '0')
   const options: ChannelOptions = {
     presence: file.presence ?? false,
     joinLeave: file.join_leave ?? false,
     forcePushJoinLeave: file.force_push_join_leave ?? false,
     historySize: file.history_size ?? 0,
     historyTtlMs: durationMs(file.history_ttl ?? '0'),
-    historyMetaTtlMs: metaTtl === undefined ? HISTORY_META_TTL_MS : durationMs(metaTtl),
+    historyMetaTtlMs: metaTtlMs || HISTORY_META_TTL_MS,
     forceRecovery: file.force_recovery ?? false,
     recoveryMode: file.force_recovery_mode ?? 'stream',
     autoCacheRecover: file.auto_cache_recover ?? false,

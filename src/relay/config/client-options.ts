@@ -41,7 +41,7 @@ export const clientOptions = (
     historyMaxPublicationLimit: file.history_max_publication_limit ?? 300,
     recoveryMaxPublicationLimit: file.recovery_max_publication_limit ?? 300,
     messageSizeLimit: websocket.message_size_limit ?? DEFAULT_MESSAGE_BYTES,
-    compression: websocket.compression ? compressionOptions(websocket) : null,
+    compression: compressionOptions(websocket),
     userSubscribeToPersonal: personal.enabled ?? false,
     personalChannelNamespace: personal.personal_channel_namespace ?? '',
     includeConnectionTime: file.connect_include_server_time ?? false
@@ -54,12 +54,15 @@ export const clientOptions = (
   return Object.freeze(options)
 }
 
-const compressionOptions = (file: NonNullable<RelayConfigFile['websocket']>): CompressionOptions =>
-  Object.freeze({
-    minBytes: file.compression_min_size ?? 0,
-    level: file.compression_level ?? 1,
-    maxDecompressedBytes: file.decompressed_message_size_limit ?? file.message_size_limit ?? DEFAULT_MESSAGE_BYTES
-  })
+/** The compression of a WebSocket transport; null if it is off. */
+export const compressionOptions = (file: NonNullable<RelayConfigFile['websocket']>): CompressionOptions | null =>
+  file.compression
+    ? Object.freeze({
+        minBytes: file.compression_min_size ?? 0,
+        level: file.compression_level ?? 1,
+        maxDecompressedBytes: file.decompressed_message_size_limit || (file.message_size_limit ?? DEFAULT_MESSAGE_BYTES)
+      })
+    : null
 
 const checkTimes = (options: ClientOptions, report: ReportError): void => {
   const { pingIntervalMs, pongTimeoutMs } = options

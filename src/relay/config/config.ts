@@ -2,9 +2,9 @@ import { type Environment, isGiven, readSettings, SettingsError, type SettingVal
 import type { ListenSettings } from '../../shared/listen-error.js'
 import { isRedisPrefix, REDIS_PREFIX_RULE, REDIS_URL_RULE, redisUrlError } from '../../shared/redis-address.js'
 import { weaknesses } from '../../shared/secret-strength.js'
-import type { ChannelRules, ClientOptions } from '../core/options.js'
+import type { ChannelRules, ClientOptions, CompressionOptions } from '../core/options.js'
 import { channelRules } from './channel-options.js'
-import { clientOptions } from './client-options.js'
+import { clientOptions, compressionOptions } from './client-options.js'
 import { FILE_ERROR_PREFIX, type ReadFile, type ReportError, readConfigFile, reportIn } from './file.js'
 import { durationMs, type FileSubscriptionToken, type RelayConfigFile } from './schema.js'
 import { chooseSecret, SECRET_FORM, type SecretSource } from './secrets.js'
@@ -16,6 +16,15 @@ type Values = SettingValues<typeof relaySettings>
 export interface ListenAddress {
   readonly host: string
   readonly port: number
+}
+
+export interface UnidirectionalWebSocketOptions {
+  readonly enabled: boolean
+  readonly maxMessageBytes: number
+  /** Null if it is off. */
+  readonly compression: CompressionOptions | null
+  /** Whether a disconnect is also announced by a push, before the close frame. */
+  readonly hasDisconnectPush: boolean
 }
 
 export interface RelayConfig {
@@ -41,7 +50,14 @@ export interface RelayConfig {
   readonly unidirectional: {
     readonly sse: { readonly enabled: boolean; readonly maxBodyBytes: number }
     readonly httpStream: { readonly enabled: boolean; readonly maxBodyBytes: number }
-    readonly webSocket: { readonly enabled: boolean; readonly maxMessageBytes: number }
+    readonly webSocket: UnidirectionalWebSocketOptions
+  }
+  /** Routes that can be switched off. */
+  readonly endpoints: {
+    readonly sse: boolean
+    readonly httpStream: boolean
+    readonly metrics: boolean
+    readonly health: boolean
   }
   readonly trustedProxies: readonly string[]
   readonly metricsAllow: readonly string[]
@@ -116,8 +132,23 @@ const unidirectionalOptions = ({
     },
     webSocket: {
       enabled: webSocket.enabled ?? false,
-      maxMessageBytes: webSocket.message_size_limit ?? DEFAULT_CONNECT_REQUEST_BYTES
+      maxMessageBytes: webSocket.message_size_limit ?? DEFAULT_CONNECT_REQUEST_BYTES,
+      compression: compressionOptions(webSocket),
+      hasDisconnectPush: !webSocket.disable_disconnect_push
     }
+  })
+
+const enabledEndpoints = ({
+  sse = {},
+  http_stream: httpStream = {},
+  prometheus = {},
+  health = {}
+}: RelayConfigFile): RelayConfig['endpoints'] =>
+  Object.freeze({
+    sse: sse.enabled ?? true,
+    httpStream: httpStream.enabled ?? true,
+    metrics: prometheus.enabled ?? true,
+    health: health.enabled ?? true
   })
 
 /** Combines the sources: the environment wins over the file, the file over the default. */
@@ -165,6 +196,7 @@ class ConfigReader {
         isExternal: file.http_api?.external ?? false
       }),
       unidirectional: unidirectionalOptions(file),
+      endpoints: enabledEndpoints(file),
       trustedProxies: Object.freeze(TRUST_PROXY),
       metricsAllow: Object.freeze(['loopback', ...METRICS_ALLOW]),
       metrics: Object.freeze({
@@ -176,7 +208,7 @@ class ConfigReader {
       ...this.#engine(file),
       workers: RELAY_WORKERS,
       nodeName: file.node?.name ?? null,
-      logLevel: this.#choose('LOG_LEVEL', file.log?.level),
+      logLevel: this.#choose('LOG_LEVEL', file.log?.level === 'none' ? 'silent' : file.log?.level),
       logFile: file.log?.file ?? null,
       shutdownMs: durationMs(file.shutdown?.timeout ?? DEFAULT_SHUTDOWN),
       shutdownDelayMs: this.#values.SHUTDOWN_DELAY_MS
@@ -299,8 +331,9 @@ class ConfigReader {
     engine: file = {}
   }: RelayConfigFile): Pick<RelayConfig, 'engine' | 'redisUrl' | 'redisPrefix' | 'presenceTtlMs'> {
     const engine = this.#choose('RELAY_ENGINE', file.type)
-    const redisUrl = this.#choose('REDIS_URL', file.redis?.address)
-    const addressError = file.redis?.address === undefined ? null : redisUrlError(file.redis.address)
+    const address = file.redis?.address === undefined ? undefined : [file.redis.address].flat().join(',')
+    const redisUrl = this.#choose('REDIS_URL', address)
+    const addressError = address === undefined ? null : redisUrlError(address)
     if (addressError !== null) this.#report('engine.redis.address', `must be ${REDIS_URL_RULE}: ${addressError}`)
     if (engine === 'redis' && redisUrl === null && !this.#isReported('REDIS_URL'))
       this.#errors.push('REDIS_URL is required with RELAY_ENGINE=redis')

@@ -1,7 +1,8 @@
 import type { TSchema } from '@sinclair/typebox'
 import { Value, type ValueError, ValueErrorType } from '@sinclair/typebox/value'
 import { errorCode } from '../../shared/error-code.js'
-import { alternativeTo } from './centrifugo-options.js'
+import { isObject } from '../../shared/is-object.js'
+import { alternativeTo, isUnused } from './centrifugo-options.js'
 import {
   DURATION_PATTERN,
   NAMESPACE_PATTERN,
@@ -28,13 +29,28 @@ export const reportIn =
 
 /** Parses the file and checks it against the schema. Returns null after adding to `errors`. */
 export const readConfigFile = (path: string, readFile: ReadFile, errors: string[]): RelayConfigFile | null => {
-  const value = parse(path, readFile, errors)
-  if (value === undefined) return null
+  const parsed = parse(path, readFile, errors)
+  if (parsed === undefined) return null
+  const value = withoutUnset(parsed, RelayConfigFileSchema)
   if (Value.Check(RelayConfigFileSchema, value)) return value
   errors.push(...schemaErrors(value))
   // Without the options that the relay does not have, the rest can be checked too. A copy, because `Clean` changes it.
   const rest = Value.Clean(RelayConfigFileSchema, JSON.parse(JSON.stringify(value)))
   return Value.Check(RelayConfigFileSchema, rest) ? rest : null
+}
+
+/** Removes options of the schema that are null or an empty text: as in Centrifugo, they have their defaults. */
+const withoutUnset = (value: unknown, schema: TSchema): unknown => {
+  if (Array.isArray(value) && schema.type === 'array') return value.map((each) => withoutUnset(each, schema.items))
+  if (!isObject(value) || schema.type !== 'object') return value
+  const options: ReadonlyMap<string, TSchema> = new Map(Object.entries<TSchema>(schema.properties))
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, option]) => {
+      const inner = options.get(name)
+      if (inner === undefined) return [[name, option]]
+      return option === null || option === '' ? [] : [[name, withoutUnset(option, inner)]]
+    })
+  )
 }
 
 const parse = (path: string, readFile: ReadFile, errors: string[]): unknown => {
@@ -65,7 +81,7 @@ const locationOf = (error: unknown, text: string): string => {
 const schemaErrors = (value: unknown): string[] => {
   const lines = new Map<string, string>()
   for (const error of Value.Errors(RelayConfigFileSchema, value)) {
-    if (!lines.has(error.path) && !isSwitchedOff(error))
+    if (!lines.has(error.path) && !isIgnored(error))
       lines.set(error.path, `${FILE_ERROR_PREFIX} ${optionPath(error.path)} ${problemOf(error)}`)
   }
   return [...lines.values()]
@@ -81,11 +97,11 @@ const optionPath = (pointer: string): string =>
         .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
         .reduce((name, step) => (/^\d+$/.test(step) ? `${name}[${step}]` : name === '' ? step : `${name}.${step}`), '')
 
-/** A feature that the relay does not have, and that the file does not use either. */
-const isSwitchedOff = ({ type, path, value }: ValueError): boolean =>
+/** An option that the relay does not have, and that the file does not use either. */
+const isIgnored = ({ type, path, value }: ValueError): boolean =>
   type === ValueErrorType.ObjectAdditionalProperties &&
   alternativeTo(optionPath(path)) !== null &&
-  (value === false || Object(value).enabled === false)
+  isUnused(optionPath(path), value)
 
 const problemOf = ({ type, path, schema }: ValueError): string => {
   if (type === ValueErrorType.ObjectAdditionalProperties) {

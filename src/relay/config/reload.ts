@@ -49,7 +49,13 @@ const NEEDS_RECONNECT: OptionReaders = {
   'websocket.compression_min_size': ({ client }) => client.compression?.minBytes ?? 0,
   'websocket.compression_level': ({ client }) => client.compression?.level ?? 1,
   'websocket.decompressed_message_size_limit': ({ client }) => client.compression?.maxDecompressedBytes ?? 65_536,
-  'uni_websocket.message_size_limit': ({ unidirectional }) => unidirectional.webSocket.maxMessageBytes
+  'uni_websocket.message_size_limit': ({ unidirectional }) => unidirectional.webSocket.maxMessageBytes,
+  'uni_websocket.compression': ({ unidirectional }) => unidirectional.webSocket.compression !== null,
+  'uni_websocket.compression_min_size': ({ unidirectional }) => unidirectional.webSocket.compression?.minBytes ?? 0,
+  'uni_websocket.compression_level': ({ unidirectional }) => unidirectional.webSocket.compression?.level ?? 1,
+  'uni_websocket.decompressed_message_size_limit': ({ unidirectional }) =>
+    unidirectional.webSocket.compression?.maxDecompressedBytes ?? 65_536,
+  'uni_websocket.disable_disconnect_push': ({ unidirectional }) => unidirectional.webSocket.hasDisconnectPush
 }
 
 /** Fixed when a client subscribes; in every namespace. */

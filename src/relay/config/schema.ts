@@ -32,10 +32,6 @@ const section = <P extends TProperties>(description: string, properties: P) =>
 
 const flag = (description: string, fallback = false) => Type.Optional(Type.Boolean({ description, default: fallback }))
 
-/** A feature that cannot be switched off: a file that enables it is valid, one that disables it is rejected. */
-const alwaysOn = (description: string) =>
-  section(description, { enabled: Type.Optional(Type.Literal(true, { description: 'Cannot be switched off.' })) })
-
 const withDefault = (fallback: unknown): { readonly default?: unknown } =>
   fallback === undefined ? {} : { default: fallback }
 
@@ -276,6 +272,24 @@ const client = {
   })
 }
 
+const MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+
+/** Options of both WebSocket transports. */
+const webSocket = {
+  compression: flag(
+    'Compress messages for clients that support it. Costs CPU time, and 40 KB for a client that sends compressed messages.'
+  ),
+  compression_min_size: count('Shorter messages are not compressed, in bytes.', 0, MAX_MESSAGE_BYTES, 0),
+  compression_level: count('1 is fast, 9 is small.', 1, 9, 1),
+  decompressed_message_size_limit: count(
+    'With compression, the maximum size of a message from a client after decompression, in bytes. 0: message_size_limit.',
+    0,
+    MAX_MESSAGE_BYTES,
+    0
+  ),
+  message_size_limit: count('Maximum size of a message from a client, in bytes.', 1, MAX_MESSAGE_BYTES, 65_536)
+} as const satisfies Record<string, TSchema>
+
 /** Error messages name options by their path in this schema. */
 export const RelayConfigFileSchema = Type.Object(
   {
@@ -301,7 +315,10 @@ export const RelayConfigFileSchema = Type.Object(
         'Append the log to this file instead of standard output. SIGHUP opens it again, for log rotation.',
         4096
       ),
-      level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'Same as LOG_LEVEL.')
+      level: oneOf(
+        ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent', 'none'],
+        'Same as LOG_LEVEL; none is silent.'
+      )
     }),
     client: section('Client connections.', client),
     channel: section('Channels.', channel),
@@ -312,23 +329,19 @@ export const RelayConfigFileSchema = Type.Object(
       error_mode: oneOf(['default', 'transport'], 'transport: respond to errors with an HTTP error status.', 'default'),
       max_body_size: count('Gatehouse only: maximum size of a request body, in bytes.', 1, GIB, 1_048_576)
     }),
-    websocket: section('WebSocket transport.', {
-      compression: flag(
-        'Compress messages for clients that support it. Costs CPU time, and 40 KB for a client that sends compressed messages.'
-      ),
-      compression_min_size: count('Shorter messages are not compressed, in bytes.', 0, 64 * 1024 * 1024, 0),
-      compression_level: count('1 is fast, 9 is small.', 1, 9, 1),
-      decompressed_message_size_limit: count(
-        'With compression, the maximum size of a message from a client after decompression, in bytes. Default: message_size_limit.',
-        1,
-        64 * 1024 * 1024
-      ),
-      message_size_limit: count('Maximum size of a message from a client, in bytes.', 1, 64 * 1024 * 1024, 65_536)
-    }),
+    websocket: section('WebSocket transport.', webSocket),
     engine: section('The engine, which stores history and presence and connects relay nodes.', {
       type: oneOf(['memory', 'redis'], 'Same as RELAY_ENGINE.'),
       redis: section('Options of the Redis engine.', {
-        address: text('Same as REDIS_URL.', 4096),
+        address: Type.Optional(
+          Type.Union(
+            [
+              Type.String({ minLength: 1, maxLength: 4096 }),
+              Type.Array(Type.String({ minLength: 1, maxLength: 4096 }))
+            ],
+            { description: 'Same as REDIS_URL, or a list of servers.' }
+          )
+        ),
         prefix: text('Same as RELAY_REDIS_PREFIX.', 64),
         presence_ttl: duration('How long the presence of the clients of a crashed relay remains.', '60s')
       })
@@ -342,24 +355,27 @@ export const RelayConfigFileSchema = Type.Object(
     shutdown: section('Shutdown.', { timeout: duration('Time over which clients are closed.', '5s') }),
     uni_sse: section('Server-sent events without commands, at /connection/uni_sse.', {
       enabled: flag('Enable the transport.'),
-      max_request_body_size: count('Maximum size of a connect request, in bytes.', 1, 64 * 1024 * 1024, 65_536)
+      max_request_body_size: count('Maximum size of a connect request, in bytes.', 1, MAX_MESSAGE_BYTES, 65_536)
     }),
     uni_http_stream: section('HTTP streaming without commands, at /connection/uni_http_stream.', {
       enabled: flag('Enable the transport.'),
-      max_request_body_size: count('Maximum size of a connect request, in bytes.', 1, 64 * 1024 * 1024, 65_536)
+      max_request_body_size: count('Maximum size of a connect request, in bytes.', 1, MAX_MESSAGE_BYTES, 65_536)
     }),
     uni_websocket: section('WebSocket without commands, at /connection/uni_websocket.', {
       enabled: flag('Enable the transport.'),
-      message_size_limit: count('Maximum size of a message from a client, in bytes.', 1, 64 * 1024 * 1024, 65_536)
+      disable_disconnect_push: flag('Send the code and reason of a disconnect in the close frame only.'),
+      ...webSocket
     }),
-    sse: alwaysOn('The server-sent events transport.'),
-    http_stream: alwaysOn('The HTTP streaming transport.'),
+    sse: section('Server-sent events, at /connection/sse.', { enabled: flag('Enable the transport.', true) }),
+    http_stream: section('HTTP streaming, at /connection/http_stream.', {
+      enabled: flag('Enable the transport.', true)
+    }),
     prometheus: section('Prometheus metrics at /metrics.', {
-      enabled: Type.Optional(Type.Literal(true, { description: 'Cannot be switched off.' })),
+      enabled: flag('Enable the endpoint.', true),
       recovered_publications_histogram: flag('Export centrifugo_client_recovered_publications.'),
       instrument_http_handlers: flag('Export centrifugo_node_incoming_http_requests_total.')
     }),
-    health: alwaysOn('Health check at /health.')
+    health: section('Health checks at /health and /health/delivery.', { enabled: flag('Enable the endpoints.', true) })
   },
   {
     $schema: 'https://json-schema.org/draft/2020-12/schema',

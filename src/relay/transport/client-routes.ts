@@ -18,8 +18,8 @@ export interface ClientRoutesDependencies {
   readonly admission: ClientAdmission
   readonly rejections: Rejections
   readonly errors: RequestErrors
-  /** The current options of the unidirectional transports. */
-  readonly unidirectional: () => RelayConfig['unidirectional']
+  /** The current configuration. */
+  readonly config: () => Pick<RelayConfig, 'unidirectional' | 'endpoints'>
 }
 
 const WEBSOCKET_PATH = '/connection/websocket'
@@ -31,22 +31,24 @@ export const clientRoutes = ({
   admission,
   rejections,
   errors,
-  unidirectional
+  config
 }: ClientRoutesDependencies): Pick<ServerDependencies, 'routes' | 'upgrades'> => {
   const upgradeRequired: HttpHandler = (request, response) => {
     request.resume()
     rejections.missingUpgrade(admission.addressOf(request))
     respond(response, 426, '', ['Upgrade', 'websocket'])
   }
+  const unidirectional = (): RelayConfig['unidirectional'] => config().unidirectional
+  const hasSse = (): boolean => config().endpoints.sse
+  const hasHttpStream = (): boolean => config().endpoints.httpStream
   const eventBodyBytes = (): number => unidirectional().sse.maxBodyBytes
   const streamBodyBytes = (): number => unidirectional().httpStream.maxBodyBytes
-  const messageBytes = (): number => unidirectional().webSocket.maxMessageBytes
-  const unidirectionalUpgrade = unidirectionalWebSocketUpgrade(relay, admission, messageBytes)
+  const unidirectionalUpgrade = unidirectionalWebSocketUpgrade(relay, admission, () => unidirectional().webSocket)
   return {
     routes: {
-      '/connection/http_stream': httpStream(relay, admission, errors),
-      '/connection/sse': serverSentEvents(relay, admission, errors),
-      '/emulation': emulation(relay, admission, errors),
+      '/connection/http_stream': ifEnabled(hasHttpStream, httpStream(relay, admission, errors)),
+      '/connection/sse': ifEnabled(hasSse, serverSentEvents(relay, admission, errors)),
+      '/emulation': ifEnabled(() => hasSse() || hasHttpStream(), emulation(relay, admission, errors)),
       [WEBSOCKET_PATH]: upgradeRequired,
       '/connection/uni_sse': ifEnabled(
         () => unidirectional().sse.enabled,

@@ -39,6 +39,7 @@ const webSocketFraming = (name: string, codec: Codec, firstByte: number): Framin
 
 export const webSocketTextFraming = webSocketFraming('websocket json', jsonCodec, TEXT_FRAME)
 export const webSocketBinaryFraming = webSocketFraming('websocket protobuf', protobufCodec, BINARY_FRAME)
+export const unidirectionalWebSocketFraming = webSocketFraming('uni_websocket', unidirectionalJsonCodec, TEXT_FRAME)
 
 /** RSV1: the message is compressed (RFC 7692). */
 const COMPRESSED = 0x40
@@ -49,8 +50,12 @@ const TAIL_BYTES = 4
  * Frames for clients that accept compression without context takeover: each message is compressed alone, so that all
  * subscribers of a group receive the same bytes and a connection needs no compressor of its own.
  */
-const compressedFraming = (codec: Codec, firstByte: number, { minBytes, level }: CompressionOptions): Framing => ({
-  name: `websocket ${codec.name} deflate ${level} ${minBytes}`,
+const compressedFraming = (
+  { name, codec }: Pick<Framing, 'name' | 'codec'>,
+  firstByte: number,
+  { minBytes, level }: CompressionOptions
+): Framing => ({
+  name: `${name} deflate ${level} ${minBytes}`,
   codec,
   frame: (message) => {
     if (payloadBytes(message) < minBytes) return webSocketFrame(message, firstByte)
@@ -62,16 +67,20 @@ const compressedFraming = (codec: Codec, firstByte: number, { minBytes, level }:
 export interface WebSocketFramings {
   readonly text: Framing
   readonly binary: Framing
+  readonly unidirectional: Framing
 }
 
-export const plainFramings: WebSocketFramings = { text: webSocketTextFraming, binary: webSocketBinaryFraming }
+export const plainFramings: WebSocketFramings = {
+  text: webSocketTextFraming,
+  binary: webSocketBinaryFraming,
+  unidirectional: unidirectionalWebSocketFraming
+}
 
 export const compressedFramings = (options: CompressionOptions): WebSocketFramings => ({
-  text: compressedFraming(jsonCodec, TEXT_FRAME, options),
-  binary: compressedFraming(protobufCodec, BINARY_FRAME, options)
+  text: compressedFraming(webSocketTextFraming, TEXT_FRAME, options),
+  binary: compressedFraming(webSocketBinaryFraming, BINARY_FRAME, options),
+  unidirectional: compressedFraming(unidirectionalWebSocketFraming, TEXT_FRAME, options)
 })
-
-export const unidirectionalWebSocketFraming = webSocketFraming('uni_websocket', unidirectionalJsonCodec, TEXT_FRAME)
 
 /** One line per message, for HTTP streaming. */
 const lines = (name: string, codec: Codec): Framing => ({

@@ -3,24 +3,22 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { isDeepStrictEqual } from 'node:util'
 import { type RawData, type ServerOptions, WebSocket, WebSocketServer } from 'ws'
+import type { UnidirectionalWebSocketOptions } from '../config/config.js'
 import type { Client } from '../core/client.js'
 import type { Codec } from '../core/codec.js'
 import { DISCONNECT_INAPPROPRIATE_PROTOCOL, type Disconnect } from '../core/codes.js'
 import type { MaybePromise } from '../core/engine-interfaces.js'
 import type { ClientOptions } from '../core/options.js'
 import type { Relay } from '../core/relay.js'
-import type { ClientTransport, Framing } from '../core/transport.js'
+import type { ClientTransport, Framing, TransportName } from '../core/transport.js'
 import { parseConnectRequest } from '../core/unidirectional-connect.js'
 import { type Admitted, bearerToken, type ClientAdmission, connectInQuery, requestsProtobuf } from './admission.js'
-import { compressedFramings, plainFramings, unidirectionalWebSocketFraming, type WebSocketFramings } from './framing.js'
+import { compressedFramings, plainFramings, type WebSocketFramings } from './framing.js'
 
 const EMPTY = Buffer.alloc(0)
 /** Created once: all connections share them. */
 const PROTOCOL_PINGS: ReadonlyMap<Codec, Buffer> = new Map(
-  [plainFramings.text, plainFramings.binary, unidirectionalWebSocketFraming].map(({ codec, frame }) => [
-    codec,
-    frame(codec.ping)
-  ])
+  Object.values(plainFramings).map(({ codec, frame }) => [codec, frame(codec.ping)])
 )
 /** A WebSocket ping frame: FIN and the opcode, no payload. */
 const PING_FRAME = Buffer.from([0x89, 0])
@@ -33,7 +31,6 @@ const PING_FRAME = Buffer.from([0x89, 0])
 class WebSocketTransport implements ClientTransport {
   readonly framing: Framing
   readonly isEmulated = false
-  readonly isUnidirectional: boolean
   readonly address: string
   readonly hasOwnPings: boolean
   readonly stream: Duplex
@@ -45,11 +42,14 @@ class WebSocketTransport implements ClientTransport {
     this.stream = socket
     this.address = address
     this.hasOwnPings = hasOwnPings
-    this.isUnidirectional = framing === unidirectionalWebSocketFraming
   }
 
-  get name(): 'websocket' | 'uni_websocket' {
-    return this.isUnidirectional ? 'uni_websocket' : 'websocket'
+  get name(): TransportName {
+    return 'websocket'
+  }
+
+  get isUnidirectional(): boolean {
+    return false
   }
 
   get pingBytes(): Buffer {
@@ -74,10 +74,31 @@ class WebSocketTransport implements ClientTransport {
   close(disconnect: Disconnect): void {
     // The client's close frame arrives after its unread messages.
     this.#ws.resume()
-    // Some libraries for clients that only receive do not report the code of the close frame.
-    if (this.isUnidirectional)
-      this.stream.write(this.framing.frame(this.framing.codec.push({ kind: 'disconnect', disconnect })))
     this.#ws.close(disconnect.code, disconnect.reason)
+  }
+}
+
+class UnidirectionalWebSocketTransport extends WebSocketTransport {
+  readonly #hasDisconnectPush: boolean
+
+  constructor(ws: WebSocket, framing: Framing, socket: Duplex, address: string, hasDisconnectPush: boolean) {
+    super(ws, framing, socket, address, false)
+    this.#hasDisconnectPush = hasDisconnectPush
+  }
+
+  override get name(): TransportName {
+    return 'uni_websocket'
+  }
+
+  override get isUnidirectional(): boolean {
+    return true
+  }
+
+  override close(disconnect: Disconnect): void {
+    // Some libraries for clients that only receive do not report the code of the close frame.
+    if (this.#hasDisconnectPush)
+      this.stream.write(this.framing.frame(this.framing.codec.push({ kind: 'disconnect', disconnect })))
+    super.close(disconnect)
   }
 }
 
@@ -120,7 +141,7 @@ export const webSocketUpgrade = (relay: Relay, admission: ClientAdmission): Upgr
     (ws, { url = '' }, socket, address, compressed) => {
       const hasOwnPings = url.includes('cf_ws_frame_ping_pong=true')
       const isProtobuf = ws.protocol === PROTOBUF_SUBPROTOCOL || requestsProtobuf(url)
-      const framings = ws.extensions.includes(DEFLATE) && compressed !== null ? compressed : plainFramings
+      const framings = framingsOf(ws, compressed)
       const framing = isProtobuf ? framings.binary : framings.text
       listen(ws, relay.connect(new WebSocketTransport(ws, framing, socket, address, hasOwnPings)))
     }
@@ -130,11 +151,16 @@ export const webSocketUpgrade = (relay: Relay, admission: ClientAdmission): Upgr
 export const unidirectionalWebSocketUpgrade = (
   relay: Relay,
   admission: ClientAdmission,
-  maxMessageBytes: () => number
+  options: () => UnidirectionalWebSocketOptions
 ): Upgrade => {
-  const options = (): MessageOptions => ({ messageSizeLimit: maxMessageBytes(), compression: null })
-  const upgrade = upgradeWith(admission, options, (ws, request, socket, address) => {
-    const transport = new WebSocketTransport(ws, unidirectionalWebSocketFraming, socket, address, false)
+  const messageOptions = (): MessageOptions => {
+    const { maxMessageBytes, compression } = options()
+    return { messageSizeLimit: maxMessageBytes, compression }
+  }
+  const upgrade = upgradeWith(admission, messageOptions, (ws, request, socket, address, compressed) => {
+    const framing = framingsOf(ws, compressed).unidirectional
+    const { hasDisconnectPush } = options()
+    const transport = new UnidirectionalWebSocketTransport(ws, framing, socket, address, hasDisconnectPush)
     const client = relay.connectUnidirectional(transport, bearerToken(request))
     listen(ws, client)
     const connect = connectInQuery(request)
@@ -143,6 +169,10 @@ export const unidirectionalWebSocketUpgrade = (
   return (request, socket, head) =>
     parseConnectRequest(connectInQuery(request)) === null ? rejectUpgrade(socket, 400) : upgrade(request, socket, head)
 }
+
+/** The framings that the client has negotiated. */
+const framingsOf = (ws: WebSocket, compressed: WebSocketFramings | null): WebSocketFramings =>
+  ws.extensions.includes(DEFLATE) && compressed !== null ? compressed : plainFramings
 
 /** Admits clients and completes their handshakes. */
 const upgradeWith = (admission: ClientAdmission, options: () => MessageOptions, connect: Accept): Upgrade => {

@@ -98,8 +98,10 @@ const statusOf = async (socket: WebSocket): Promise<number | undefined> => {
   return statusCode
 }
 
+const connectQuery = (request: unknown): string => `?cf_connect=${encodeURIComponent(JSON.stringify(request))}`
+
 const uniWebSocketQuery: Connect = async (t, url, request, headers) =>
-  webSocket(t, url, `?cf_connect=${encodeURIComponent(JSON.stringify(request))}`, headers)[1]
+  webSocket(t, url, connectQuery(request), headers)[1]
 
 const uniWebSocketMessage: Connect = async (t, url, request, headers) => {
   const [socket, receiver] = webSocket(t, url, '', headers)
@@ -294,3 +296,41 @@ t.test('a uni_websocket without a connect request is closed as stale', async (t)
   relay.advance(11_000)
   t.same(await ended, [3502, 'stale'])
 })
+
+t.test('uni_websocket compresses messages for clients that accept it', async (t) => {
+  const relay = await startRelay(t, { ...CONFIG, uni_websocket: { enabled: true, compression: true } })
+  const [socket, receiver] = webSocket(t, relay.url, connectQuery({ token: withChannels('floor:1') }))
+  const upgraded = once(socket, 'upgrade')
+  await connectResult(receiver)
+  const { socket: connection }: IncomingMessage = (await upgraded)[0]
+  const before = connection.bytesRead
+  t.match(socket.extensions, 'permessage-deflate')
+
+  const data = 'position '.repeat(1000)
+  await relay.publish('floor:1', data)
+  await eventually(() => pubs(receiver).length === 1)
+  t.same(pubs(receiver), [['floor:1', data]])
+  t.ok(connection.bytesRead - before < data.length / 10)
+})
+
+t.test('uni_websocket has no compression by default', async (t) => {
+  const relay = await startRelay(t, CONFIG)
+  const [socket, receiver] = webSocket(t, relay.url, connectQuery({ token: withChannels('floor:1') }))
+  await connectResult(receiver)
+  t.equal(socket.extensions, '')
+})
+
+for (const [isDisabled, pushes] of [
+  [false, 1],
+  [true, 0]
+] as const) {
+  t.test(`a disconnect of uni_websocket has ${pushes} push with disable_disconnect_push ${isDisabled}`, async (t) => {
+    const uni_websocket = { enabled: true, disable_disconnect_push: isDisabled }
+    const relay = await startRelay(t, { ...CONFIG, uni_websocket })
+    const [, receiver] = webSocket(t, relay.url, connectQuery({ token: withChannels('floor:1') }))
+    await connectResult(receiver)
+    await relay.api('disconnect', { user: '42' })
+    t.same(await receiver.ended, [3503, 'force disconnect'])
+    t.equal(receiver.messages.filter((message) => 'disconnect' in message).length, pushes)
+  })
+}
