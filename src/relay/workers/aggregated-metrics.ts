@@ -73,7 +73,7 @@ const perProcess = (present: readonly (readonly [process: string, metrics: reado
 /** The last metrics of a worker that takes longer are used. */
 const READ_TIMEOUT_MS = 5000
 /** Value of the label `worker` for the primary. */
-const PRIMARY_LABEL = 'owner'
+const PRIMARY_LABEL = 'primary'
 
 /** The primary's side: aggregates the metrics of all processes. */
 export class PrimaryMetrics {

@@ -247,7 +247,7 @@ t.test('metrics of a relay with workers', async (t) => {
       t.ok(required(now.get('centrifugo_node_num_clients')) >= clients.length)
       t.equal(sum(now, 'relay_worker_clients'), now.get('centrifugo_node_num_clients'))
       t.equal(sum(now, 'relay_worker_subscriptions'), now.get('centrifugo_node_num_subscriptions'))
-      t.ok(required(now.get('relay_worker_cpu_seconds_total{worker="owner"}')) > 0)
+      t.ok(required(now.get('relay_worker_cpu_seconds_total{worker="primary"}')) > 0)
       t.equal(now.get('relay_worker_replacements_total'), 0)
     }
   })
