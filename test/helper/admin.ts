@@ -63,6 +63,15 @@ export class Operator {
     return new LiveReader(response)
   }
 
+  /** The figures of the last 15 minutes. */
+  async history(t: Teardown): Promise<LiveEvents['history']> {
+    const live = await this.live(t)
+    const history = await live.next('history')
+    live.close()
+    await live.closed
+    return history
+  }
+
   #storeCookie(response: HttpResponse): HttpResponse {
     const [cookie] = response.headers['set-cookie'] ?? []
     if (cookie !== undefined) this.cookie = cookie.slice(0, cookie.indexOf(';'))

@@ -9,11 +9,13 @@ import type { SurveyResult } from '../core/survey.js'
 import type { Totals } from '../metrics/relay-metrics.js'
 import type { Rejections } from '../transport/rejections.js'
 import { type HttpHandler, respond } from '../transport/respond.js'
-import { type ChannelTotals, nodeChannels, nodeRates } from './channel-list.js'
+import { type ChannelCounts, nodeChannel } from './channel-detail.js'
+import { type ChannelTotals, nodeChannels } from './channel-list.js'
 import { FigureCollector } from './collector.js'
-import { nodeConnections } from './connection-list.js'
-import type { ConnectionRow, FigureSample, RateCount } from './contract.js'
+import { type ConnectionQuery, nodeConnection, nodeConnections } from './connection-list.js'
+import type { ConnectionDetail, ConnectionRow, FigureSample } from './contract.js'
 import { type Diagnostics, nodeDiagnostics } from './diagnostics.js'
+import { FigureHistory, FigureRecorder, type RecordedFigures } from './figure-history.js'
 import { AdminCall, forwardedHttps, guarded } from './guard.js'
 import { type ChunkRequest, NodeRows, type RowChunk } from './listing.js'
 import { LiveStreams } from './live.js'
@@ -30,10 +32,15 @@ declare module '../core/survey.js' {
       readonly params: null
       readonly result: { readonly counts: NodeCounts; readonly diagnostics: Diagnostics }
     }
-    readonly adminSamples: { readonly params: null; readonly result: readonly FigureSample[] }
-    /** Subscribers of a channel with a limited rate. */
-    readonly adminChannelRates: { readonly params: string; readonly result: readonly RateCount[] }
+    /** A node announces the figures that it has recorded. */
+    readonly adminRecorded: { readonly params: RecordedFigures; readonly result: null }
+    /** The recorded figures of all nodes, as far as the node has them. */
+    readonly adminHistory: { readonly params: null; readonly result: readonly FigureSample[] }
+    /** Time of the oldest of them. */
+    readonly adminHistoryStart: { readonly params: null; readonly result: number | null }
+    readonly adminChannel: { readonly params: string; readonly result: ChannelCounts }
     readonly adminChannels: { readonly params: ChunkRequest; readonly result: RowChunk<ChannelTotals> }
+    readonly adminConnection: { readonly params: ConnectionQuery; readonly result: ConnectionDetail | null }
     readonly adminConnections: { readonly params: ChunkRequest; readonly result: RowChunk<ConnectionRow> }
     readonly adminSession: { readonly params: SessionUpdate; readonly result: null }
     /** A sign-in attempt at `node`. */
@@ -87,9 +94,11 @@ export const buildAdmin = (dependencies: AdminDependencies): Admin => {
     monotonicMs,
     announce: (update) => cluster.survey('adminSession', update)
   })
-  const collector = new FigureCollector({ cluster, expectedTraffic, nowMs, log })
+  const history = new FigureHistory()
+  const collector = new FigureCollector({ cluster, history, expectedTraffic, nowMs, log })
   const streams = new LiveStreams(relay, sessions, collector)
-  const surveyHandlers = addSurveyHandlers(dependencies, sessions, limiter, collector)
+  const surveyHandlers = addSurveyHandlers(dependencies, sessions, limiter, history)
+  const recorder = startRecorder(dependencies, history)
 
   const page = servePage(dependencies.pageFolder)
   const routes = adminRoutes({
@@ -130,27 +139,58 @@ export const buildAdmin = (dependencies: AdminDependencies): Admin => {
     close: () => {
       streams.close()
       collector.stop()
+      recorder.stop()
       surveyHandlers.close()
     }
   }
 }
 
-const FIGURES_CACHE_MS = 500
+/** Coarser than for an open page, because it is always on. */
+const RECORDED_LOOP_DELAY = { resolutionMs: 50, unusedMs: 30_000 }
 
-/** Adds this node's handlers for the surveys of all nodes. Nothing is measured or stored before the first survey. */
+const startRecorder = (dependencies: AdminDependencies, history: FigureHistory): { stop(): void } => {
+  const { relay, config, nodeName, totals, log } = dependencies
+  const { cluster, node } = relay
+  const { nowMs } = relay.clocks
+  const loopDelay = new LoopDelay(RECORDED_LOOP_DELAY)
+  const onError = (error: unknown): void => log.error({ err: error }, 'admin figures not recorded')
+  const recorder = new FigureRecorder({
+    node,
+    counts: () => nodeCounts(relay, nodeName, totals(), loopDelay),
+    isEnabled: () => config().adminPassword !== null,
+    nowMs,
+    onRecorded: (recorded) => {
+      history.add(recorded, nowMs())
+      if (cluster.size > 1) cluster.survey('adminRecorded', recorded).catch(onError)
+    },
+    onError
+  })
+  recorder.start()
+  return {
+    stop: () => {
+      recorder.stop()
+      loopDelay.stop()
+    }
+  }
+}
+
+const FIGURES_CACHE_MS = 500
+const LIVE_LOOP_DELAY = { resolutionMs: 20, unusedMs: 5000 }
+
+/** Adds this node's handlers for the surveys of all nodes. */
 const addSurveyHandlers = (
   dependencies: AdminDependencies,
   sessions: Sessions,
   limiter: SignInLimiter,
-  collector: FigureCollector
+  history: FigureHistory
 ): { close(): void } => {
   const { relay, nodeName, totals } = dependencies
   const { surveyHandlers } = relay
-  const { monotonicMs } = relay.clocks
+  const { nowMs, monotonicMs } = relay.clocks
   const startedAt = monotonicMs()
-  const loopDelay = new LoopDelay()
-  const channels = new NodeRows((search) => nodeChannels(relay, search), monotonicMs)
-  const connections = new NodeRows((search) => nodeConnections(relay, nodeName, search), monotonicMs)
+  const loopDelay = new LoopDelay(LIVE_LOOP_DELAY)
+  const channels = new NodeRows(({ search }) => nodeChannels(relay, search), monotonicMs)
+  const connections = new NodeRows((filter) => nodeConnections(relay, nodeName, filter), monotonicMs)
   let figures: SurveyResult<'adminFigures'> | null = null
   surveyHandlers.set('adminFigures', () => {
     // Pages at several nodes survey within the same second.
@@ -161,8 +201,14 @@ const addSurveyHandlers = (
     }
     return figures
   })
-  surveyHandlers.set('adminSamples', () => collector.samples())
-  surveyHandlers.set('adminChannelRates', (name) => nodeRates(relay, name))
+  surveyHandlers.set('adminRecorded', (recorded) => {
+    history.add(recorded, nowMs())
+    return null
+  })
+  surveyHandlers.set('adminHistory', () => history.samples(nowMs()))
+  surveyHandlers.set('adminHistoryStart', () => history.oldest(nowMs()))
+  surveyHandlers.set('adminChannel', (name) => nodeChannel(relay, name))
+  surveyHandlers.set('adminConnection', (query) => nodeConnection(relay, nodeName, query))
   surveyHandlers.set('adminChannels', (request) => channels.chunk(request))
   surveyHandlers.set('adminConnections', (request) => connections.chunk(request))
   surveyHandlers.set('adminSession', (update) => {

@@ -1,14 +1,12 @@
-import { isObject } from '../../shared/is-object.js'
-import { hasHistory, type ResolvedChannel, resolveChannel } from '../core/channels.js'
+import { hasHistory, resolveChannel } from '../core/channels.js'
 import { type Clocks, wallTimeOf } from '../core/clocks.js'
 import { ReplyError } from '../core/codes.js'
 import type { ChannelRules } from '../core/options.js'
 import type { Relay } from '../core/relay.js'
 import type { Cluster } from '../core/survey.js'
 import { forEachInSlices, TimeSlice } from '../core/time-slice.js'
-import type { ChannelDetail, ChannelRow, ChannelSort, RateCount } from './contract.js'
-import { byText, rowsOfAllNodes, type Sorting, searchTest } from './listing.js'
-import { livePublication } from './live.js'
+import type { ChannelRow, ChannelSort } from './contract.js'
+import { byText, type ListFilter, rowsOfAllNodes, type Sorting, searchTest } from './listing.js'
 
 /** The counts of one node for a channel. A tuple, because lists may have 100,000 of them. */
 export type ChannelTotals = readonly [
@@ -25,14 +23,9 @@ const LISTED_AFTER_PUBLISH_MS = 60 * 60 * 1000
 export const nodeChannels = async (relay: Relay, search: string): Promise<ChannelTotals[]> => {
   const { openChannels, activity, clocks } = relay
   const matches = searchTest(search)
-  const now = clocks.monotonicMs()
   const totals: ChannelTotals[] = []
   const add = (name: string, subscribers: number): void => {
-    if (!matches(name)) return
-    const active = activity.channels.get(name)
-    const rate = active === undefined ? 0 : Math.round(active.perSecond(now) * 10) / 10
-    const lastPublish = active === undefined ? 0 : wallTimeOf(active.lastAt, clocks)
-    totals.push([name, subscribers, rate, lastPublish, active?.stored(now) ?? 0])
+    if (matches(name)) totals.push(totalsOf(relay, name, subscribers))
   }
   const slice = new TimeSlice(clocks.monotonicMs)
   await forEachInSlices(openChannels.values(), ({ name, size }) => add(name, size), slice)
@@ -43,20 +36,29 @@ export const nodeChannels = async (relay: Relay, search: string): Promise<Channe
   return totals
 }
 
+/** The counts of this node for one channel. */
+export const totalsOf = ({ activity, clocks }: Relay, name: string, subscribers: number): ChannelTotals => {
+  const now = clocks.monotonicMs()
+  const active = activity.channels.get(name)
+  if (active === undefined) return [name, subscribers, 0, 0, 0]
+  const rate = Math.round(active.perSecond(now) * 10) / 10
+  return [name, subscribers, rate, wallTimeOf(active.lastAt, clocks), active.stored(now)]
+}
+
 /** The channels of all nodes. Every publication is counted by one node only, the one that received it. */
 export const allChannels = async (
   cluster: Cluster,
   rules: ChannelRules,
   { nowMs, monotonicMs }: Clocks,
-  search: string
+  filter: ListFilter
 ): Promise<readonly ChannelRow[]> => {
   const merged = new Map<string, ChannelTotals>()
   const merge = (one: ChannelTotals): void => {
     const other = merged.get(one[0])
-    merged.set(one[0], other === undefined ? one : sum(one, other))
+    merged.set(one[0], other === undefined ? one : addTotals(one, other))
   }
   const slice = new TimeSlice(monotonicMs)
-  for (const totals of await rowsOfAllNodes(cluster, 'adminChannels', search))
+  for (const totals of await rowsOfAllNodes(cluster, 'adminChannels', filter))
     await forEachInSlices(totals, merge, slice)
   const now = nowMs()
   const rows: ChannelRow[] = []
@@ -68,7 +70,8 @@ export const allChannels = async (
   return rows
 }
 
-const sum = (one: ChannelTotals, other: ChannelTotals): ChannelTotals => [
+/** The counts of two nodes for the same channel. */
+export const addTotals = (one: ChannelTotals, other: ChannelTotals): ChannelTotals => [
   one[0],
   one[1] + other[1],
   one[2] + other[2],
@@ -102,54 +105,4 @@ export const CHANNEL_SORTING: Sorting<ChannelRow, ChannelSort> = {
   },
   defaultColumn: 'name',
   key: ({ name }) => name
-}
-
-/** Subscribers of a channel at this node with a limited rate. */
-export const nodeRates = ({ openChannels }: Relay, name: string): readonly RateCount[] =>
-  [...(openChannels.get(name)?.limited ?? [])].map(([rate, subscribers]) => ({ rate, subscribers }))
-
-/** The same for all nodes, highest rate first. */
-const allRates = async (cluster: Cluster, name: string): Promise<readonly RateCount[]> => {
-  const counts = new Map<number, number>()
-  for (const { result } of await cluster.survey('adminChannelRates', name))
-    for (const { rate, subscribers } of result) counts.set(rate, (counts.get(rate) ?? 0) + subscribers)
-  return [...counts].map(([rate, subscribers]) => ({ rate, subscribers })).sort((left, right) => right.rate - left.rate)
-}
-
-const MAX_PUBLICATIONS = 50
-const MAX_PRESENCE = 1000
-
-/** The counts of all nodes and the engine's data of one channel. */
-export const channelDetail = async (relay: Relay, name: string, resolved: ResolvedChannel): Promise<ChannelDetail> => {
-  const { cluster, channelRules: channels, clocks } = relay
-  const [rows, limited, content] = await Promise.all([
-    allChannels(cluster, channels, clocks, name),
-    allRates(cluster, name),
-    relay.readChannel(name, resolved, MAX_PUBLICATIONS)
-  ])
-  const publications = content.publications.map((publication) => livePublication(name, publication))
-  const row = rows.find((each) => each.name === name) ?? rowOf([name, 0, 0, 0, 0], channels)
-  return {
-    ...row,
-    // Publications from before the start of the relay are not counted.
-    lastPublish: row.lastPublish ?? publications[0]?.time ?? null,
-    historyLength: row.historyLength === null ? null : historyLength(row.historyLength, publications.length),
-    namespace: resolved.namespace,
-    limited,
-    schema: resolved.options.schema,
-    publications,
-    presence: content.presence === null ? null : presenceRows(content.presence)
-  }
-}
-
-/** The exact length if the complete history was read, else the counted length. */
-const historyLength = (counted: number, read: number): number =>
-  read < MAX_PUBLICATIONS ? read : Math.max(counted, read)
-
-const presenceRows = (presence: ReadonlyMap<string, string>): ChannelDetail['presence'] =>
-  [...presence].slice(0, MAX_PRESENCE).map(([client, info]) => ({ client, user: userOf(info) }))
-
-const userOf = (info: string): string => {
-  const parsed: unknown = JSON.parse(info)
-  return isObject(parsed) && typeof parsed.user === 'string' ? parsed.user : ''
 }

@@ -3,35 +3,9 @@ import type { ExpectedTraffic } from '../config/expected-traffic.js'
 import type { Cluster } from '../core/survey.js'
 import type { FigureSample, NodeFigures } from './contract.js'
 import { runChecks } from './diagnostics.js'
+import type { FigureHistory } from './figure-history.js'
 import { eventText } from './live.js'
 import { figuresBetween, type NodeCounts } from './node-figures.js'
-
-const HISTORY_MS = 15 * 60 * 1000
-
-/** The samples of the last 15 minutes in which a page was open. */
-export class SampleHistory {
-  #samples: FigureSample[] = []
-
-  add(sample: FigureSample): void {
-    // After the system clock was set back, samples from the future are removed.
-    if ((this.#samples.at(-1)?.time ?? 0) > sample.time)
-      this.#samples = this.#samples.filter(({ time }) => time < sample.time)
-    this.#samples.push(sample)
-    const firstRecent = this.#samples.findIndex(({ time }) => sample.time - time < HISTORY_MS)
-    if (firstRecent > 0) this.#samples.splice(0, firstRecent)
-  }
-
-  /** Merges the samples of other nodes, at most one sample per second. */
-  merge(others: readonly FigureSample[]): void {
-    const bySecond = new Map<number, FigureSample>()
-    for (const sample of [...others, ...this.#samples]) bySecond.set(Math.floor(sample.time / 1000), sample)
-    this.#samples = [...bySecond.values()].sort((left, right) => left.time - right.time)
-  }
-
-  since(nowMs: number): readonly FigureSample[] {
-    return this.#samples.filter(({ time }) => nowMs - time < HISTORY_MS)
-  }
-}
 
 const PERIOD_MS = 1000
 
@@ -43,6 +17,7 @@ export interface FigureObserver {
 
 export interface FigureCollectorDependencies {
   readonly cluster: Cluster
+  readonly history: FigureHistory
   readonly expectedTraffic: readonly ExpectedTraffic[]
   readonly nowMs: () => number
   readonly log: Log
@@ -53,7 +28,6 @@ export class FigureCollector {
   readonly #dependencies: FigureCollectorDependencies
   /** Each observer with the checks that it received last. */
   readonly #observers = new Map<FigureObserver, string>()
-  readonly #history = new SampleHistory()
   #timer: NodeJS.Timeout | null = null
   #previousCounts = new Map<string, NodeCounts>()
   #checks = ''
@@ -79,11 +53,6 @@ export class FigureCollector {
     }
   }
 
-  /** The samples that this node has collected. */
-  samples(): readonly FigureSample[] {
-    return this.#history.since(this.#dependencies.nowMs())
-  }
-
   stop(): void {
     if (this.#timer !== null) clearInterval(this.#timer)
     this.#timer = null
@@ -92,25 +61,32 @@ export class FigureCollector {
   }
 
   #start(): void {
-    this.#historyLoaded = this.#dependencies.cluster.size > 1 ? this.#loadHistory() : Promise.resolve()
+    this.#historyLoaded = this.#loadHistory()
     // Rates need the counts of two collections, so the first sample follows the second one.
     void this.#collect()
     this.#timer = setInterval(() => void this.#collect(), PERIOD_MS)
   }
 
-  /** Loads the samples that other nodes have collected for their pages. Never rejects. */
+  /** A node that was started recently loads the history of the node with the longest one. Never rejects. */
   async #loadHistory(): Promise<void> {
+    const { cluster, history, nowMs, log } = this.#dependencies
+    if (cluster.size === 1 || history.isComplete(nowMs())) return
     try {
-      const results = await this.#dependencies.cluster.survey('adminSamples', null)
-      this.#history.merge(results.flatMap(({ result }) => result))
+      const starts = await cluster.survey('adminHistoryStart', null)
+      const known = starts.flatMap(({ node, result }) => (result === null ? [] : [{ node, oldest: result }]))
+      const [longest] = known.sort((left, right) => left.oldest - right.oldest)
+      if (longest === undefined) return
+      const samples = await cluster.surveyNode(longest.node, 'adminHistory', null)
+      if (samples !== null) history.merge(samples, nowMs())
     } catch (error) {
-      this.#dependencies.log.error({ err: error }, 'admin figures of other nodes not available')
+      log.error({ err: error }, 'admin figures of other nodes not available')
     }
   }
 
   #sendInitial(observer: FigureObserver): void {
     try {
-      observer.send(eventText('history', this.samples()))
+      const { history, nowMs } = this.#dependencies
+      observer.send(eventText('history', history.samples(nowMs())))
       this.#sendChecks()
     } catch (error) {
       this.#dependencies.log.error({ err: error }, 'admin figures not sent')
@@ -150,7 +126,6 @@ export class FigureCollector {
   }
 
   #sendSample(sample: FigureSample): void {
-    this.#history.add(sample)
     const event = eventText('sample', sample)
     // A dropped sample is not sent again; the next one follows in a second.
     for (const observer of this.#observers.keys()) observer.send(event)

@@ -1,45 +1,109 @@
 import type { Client } from '../core/client.js'
 import type { Relay } from '../core/relay.js'
+import type { Subscription } from '../core/subscription.js'
 import type { Cluster } from '../core/survey.js'
 import { forEachInSlices, TimeSlice } from '../core/time-slice.js'
-import type { ConnectionRow, ConnectionSort } from './contract.js'
-import { byText, rowsOfAllNodes, type Sorting, searchTest } from './listing.js'
+import type {
+  ConnectionDetail,
+  ConnectionRow,
+  ConnectionSort,
+  Page,
+  SubscriptionRow,
+  SubscriptionSort
+} from './contract.js'
+import { byText, type ListFilter, type PageQuery, pageOf, rowsOfAllNodes, type Sorting, searchTest } from './listing.js'
 
-export const nodeConnections = async (relay: Relay, node: string, search: string): Promise<ConnectionRow[]> => {
+export const nodeConnections = async (
+  relay: Relay,
+  node: string,
+  { search, channel }: ListFilter
+): Promise<ConnectionRow[]> => {
   const matches = searchTest(search)
   const rows: ConnectionRow[] = []
-  const add = (connection: Client): void => {
-    const { id: client, user, state, connectedAt: since, subscriptions, waitingBytes, isBehind } = connection
-    const { address, name: transport } = connection.transport
-    if (state !== 'live' || !(matches(user) || matches(address) || matches(client))) return
-    rows.push({
-      client,
-      user,
-      address,
-      transport,
-      node,
-      since,
-      channels: subscriptions.size,
-      queuedBytes: waitingBytes,
-      isBehind
-    })
+  const add = (client: Client): void => {
+    if (client.state !== 'live' || (channel !== '' && !client.subscriptions.has(channel))) return
+    const row = rowOf(client, node)
+    const texts = [row.user, row.address, row.client, `${row.clientName} ${row.clientVersion}`]
+    if (texts.some(matches)) rows.push(row)
   }
   // A copy, because the order of the list changes when a connection is closed.
   await forEachInSlices([...relay.clients], add, new TimeSlice(relay.clocks.monotonicMs))
   return rows
 }
 
-export const allConnections = async (cluster: Cluster, search: string): Promise<readonly ConnectionRow[]> =>
-  (await rowsOfAllNodes(cluster, 'adminConnections', search)).flat()
+const rowOf = (client: Client, node: string): ConnectionRow => ({
+  client: client.id,
+  user: client.user,
+  address: client.transport.address,
+  clientName: client.name,
+  clientVersion: client.version,
+  transport: client.transport.name,
+  node,
+  since: client.connectedAt,
+  channels: client.subscriptions.size,
+  queuedBytes: client.waitingBytes,
+  isBehind: client.isBehind
+})
+
+export const allConnections = async (cluster: Cluster, filter: ListFilter): Promise<readonly ConnectionRow[]> =>
+  (await rowsOfAllNodes(cluster, 'adminConnections', filter)).flat()
 
 export const CONNECTION_SORTING: Sorting<ConnectionRow, ConnectionSort> = {
   columns: {
     user: (left, right) => byText(left.user, right.user),
     address: (left, right) => byText(left.address, right.address),
+    clientName: (left, right) =>
+      byText(left.clientName, right.clientName) || byText(left.clientVersion, right.clientVersion),
     since: (left, right) => left.since - right.since,
     transport: (left, right) => byText(left.transport, right.transport),
+    channels: (left, right) => left.channels - right.channels,
     queuedBytes: (left, right) => left.queuedBytes - right.queuedBytes
   },
   defaultColumn: 'user',
   key: ({ client }) => client
+}
+
+/** Selects one connection and a page of its channels. */
+export interface ConnectionQuery extends PageQuery<SubscriptionSort> {
+  readonly client: string
+}
+
+/** Null if the connection is not at this node. */
+export const nodeConnection = (
+  relay: Relay,
+  node: string,
+  { client: id, search, ...range }: ConnectionQuery
+): ConnectionDetail | null => {
+  const client = relay.clients.find((each) => each.id === id && each.state === 'live')
+  if (client === undefined) return null
+  const matches = searchTest(search)
+  const subscriptions = [...client.subscriptions.values()].filter(({ channel }) => matches(channel.name))
+  subscriptions.sort((left, right) => byText(left.channel.name, right.channel.name))
+  const { rows, ...page }: Page<Subscription> = pageOf(subscriptions, range)
+  return {
+    ...rowOf(client, node),
+    protocol: client.codec.name,
+    subscriptions: { ...page, rows: rows.map(subscriptionRow) }
+  }
+}
+
+const subscriptionRow = (subscription: Subscription): SubscriptionRow => ({
+  channel: subscription.channel.name,
+  isServerSide: subscription.isServerSide,
+  isPositioned: subscription.isPositioned,
+  usesDelta: subscription.takesDelta,
+  isFiltered: subscription.filter !== null,
+  rate: subscription.rate
+})
+
+export const SUBSCRIPTION_SORTING: Sorting<SubscriptionRow, SubscriptionSort> = {
+  columns: { channel: (left, right) => byText(left.channel, right.channel) },
+  defaultColumn: 'channel',
+  key: ({ channel }) => channel
+}
+
+/** Null if no node has the connection. */
+export const findConnection = async (cluster: Cluster, query: ConnectionQuery): Promise<ConnectionDetail | null> => {
+  const results = await cluster.survey('adminConnection', query)
+  return results.find(({ result }) => result !== null)?.result ?? null
 }

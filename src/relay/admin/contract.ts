@@ -3,19 +3,22 @@
 //   POST /admin/api/sign-in      SignIn          204 and the session cookie; 401; 429 with Retry-After
 //   POST /admin/api/sign-out                     204
 //   GET  /admin/api/session                      Session, or 401
-//   GET  /admin/api/live?channel=                server-sent events, see LiveEvents; `channel` adds its publications
+//   GET  /admin/api/live?channel=                server-sent events, see LiveEvents; each `channel` adds its publications
 //   GET  /admin/api/channels?search=&sort=&order=&page=&size=      Page<ChannelRow>
 //   GET  /admin/api/channel?name=                ChannelDetail
-//   GET  /admin/api/connections?search=&sort=&order=&page=&size=   Page<ConnectionRow>
+//   GET  /admin/api/publication?channel=&offset= LivePublication with complete data, or 404 if it has left the history
+//   GET  /admin/api/connections?channel=&search=&sort=&order=&page=&size=   Page<ConnectionRow>; `channel`: its subscribers
+//   GET  /admin/api/connection?client=&search=&order=&page=&size=  ConnectionDetail, or 404
 //   GET  /admin/api/config                       ActiveConfig
-//   POST /admin/api/publish      TestPublish     TestPublished, or Problem
+//   POST /admin/api/publish      TestPublish     TestPublished, or Problem; 409 if it needs a confirmation
 //   POST /admin/api/disconnect   DisconnectRequest 204
 //
 // Every POST carries the session's CSRF token in `X-Admin-CSRF`; bodies have the type `application/json`. Errors are a
 // `Problem`: 401 without a session, 403 without the token, 404, 405, 413, 415.
 //
 // Pages count from 0; `size` is 50 by default and 100 at most; `order` is `asc` or `desc`. By default channels are sorted by
-// name and connections by user. `search` matches parts of names in any letter case. `data` of server-sent events is JSON.
+// name, connections by user and the channels of a connection by name. `search` matches parts of names in any letter case.
+// `data` of server-sent events is JSON.
 //
 // Automatic requests, such as the refresh of a list, carry `X-Admin-Refresh: 1` and do not extend the session.
 
@@ -34,7 +37,7 @@ export interface Problem {
   readonly error: { readonly code: string; readonly message: string }
 }
 
-/** Figures of one node for one second. */
+/** Figures of one node for one second, or for five seconds in the history. */
 export interface Figures {
   readonly connections: number
   readonly subscriptions: number
@@ -72,20 +75,24 @@ export interface Check {
   /** The observation, and the advice if the check is not green. */
   readonly sentence: string
   /** Rejected origins, reasons of rejected tokens and so on, with their counts; silent channels with minutes. */
-  readonly details: readonly { readonly what: string; readonly count: number }[]
+  readonly details: readonly { readonly label: string; readonly count: number }[]
 }
 
 export interface LivePublication {
   readonly channel: string
   readonly time: number
+  /** 0 without history. */
   readonly offset: number
-  /** JSON text, truncated if `isTruncated`. */
+  /** JSON text, or base64 if `isBinary`; the beginning if `isTruncated`. */
   readonly data: string
+  readonly isBinary: boolean
   readonly isTruncated: boolean
+  /** Size of the complete data in bytes. */
+  readonly size: number
 }
 
 export interface LiveEvents {
-  /** The first event: known figures of the last 15 minutes. */
+  /** The first event: the figures of the last 15 minutes, recorded every five seconds. */
   readonly history: readonly FigureSample[]
   readonly sample: FigureSample
   readonly checks: readonly Check[]
@@ -126,15 +133,26 @@ export interface ChannelDetail extends ChannelRow {
   readonly limited: readonly RateCount[]
   /** The schema of publications. */
   readonly schema: string | null
+  /** An example that matches the schema; null without a schema. */
+  readonly example: unknown
   readonly publications: readonly LivePublication[]
   /** Null if the namespace has no presence. */
-  readonly presence: readonly { readonly client: string; readonly user: string }[] | null
+  readonly presence: ChannelPresence | null
+}
+
+export interface ChannelPresence {
+  readonly total: number
+  /** The first ones. */
+  readonly clients: readonly { readonly client: string; readonly user: string }[]
 }
 
 export interface ConnectionRow {
   readonly client: string
   readonly user: string
   readonly address: string
+  /** Name and version that the client library reports, such as `js` and `5.3.4`; '' if it reports none. */
+  readonly clientName: string
+  readonly clientVersion: string
   readonly transport: string
   readonly node: string
   /** In milliseconds since 1970. */
@@ -145,11 +163,34 @@ export interface ConnectionRow {
   readonly isBehind: boolean
 }
 
-export type ConnectionSort = 'user' | 'address' | 'since' | 'transport' | 'queuedBytes'
+export type ConnectionSort = 'user' | 'address' | 'clientName' | 'since' | 'transport' | 'channels' | 'queuedBytes'
+
+/** The subscription of a connection to one channel. */
+export interface SubscriptionRow {
+  readonly channel: string
+  /** Made by a token or the API, not requested by the client. */
+  readonly isServerSide: boolean
+  /** The client receives every publication of the stream, or is resubscribed. */
+  readonly isPositioned: boolean
+  readonly usesDelta: boolean
+  /** The client receives only publications with matching tags. */
+  readonly isFiltered: boolean
+  /** Deliveries per second; null for all. */
+  readonly rate: number | null
+}
+
+export type SubscriptionSort = 'channel'
+
+export interface ConnectionDetail extends ConnectionRow {
+  readonly protocol: 'json' | 'protobuf'
+  readonly subscriptions: Page<SubscriptionRow>
+}
 
 export interface TestPublish {
   readonly channel: string
   readonly data: unknown
+  /** Required if the channel has subscribers. */
+  readonly isConfirmed?: boolean
 }
 
 export interface TestPublished {

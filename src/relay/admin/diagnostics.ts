@@ -102,7 +102,7 @@ export const runChecks = (
   const diagnostics = merge(nodes, expectedTraffic, nowMs)
   return [...expectedTraffic.map(trafficCheck), ...CHECKS].map(({ id, title, run }) => {
     const [state, sentence, details = []] = run(diagnostics)
-    return { id, title, state, sentence, details: details.map(({ what, count }) => ({ what, count })) }
+    return { id, title, state, sentence, details: details.map(({ label, count }) => ({ label, count })) }
   })
 }
 
@@ -141,7 +141,7 @@ const CHECKS: readonly CheckDefinition[] = [
     title: 'Allowed origins',
     run: ({ rejections: { origin }, clients }) => {
       if (origin.length === 0) return ['green', 'No origin was rejected.']
-      const name = origin[0]?.what || 'no origin'
+      const name = origin[0]?.label || 'no origin'
       const sentence = `Requests from ${name} were rejected ${times(origin)}: add the origin to RELAY_ALLOWED_ORIGINS if it is yours.`
       return [rejectionState(clients), sentence, origin]
     }
@@ -162,8 +162,8 @@ const CHECKS: readonly CheckDefinition[] = [
     run: ({ rejections: { token }, clients }) => {
       const [first] = token
       if (first === undefined) return ['green', 'No token was rejected.']
-      const advice = TOKEN_ADVICE[first.what] ?? 'check the tokens that negotiate returns'
-      return [rejectionState(clients), `Tokens were rejected ${times(token)} (${first.what}): ${advice}.`, token]
+      const advice = TOKEN_ADVICE[first.label] ?? 'check the tokens that negotiate returns'
+      return [rejectionState(clients), `Tokens were rejected ${times(token)} (${first.label}): ${advice}.`, token]
     }
   },
   {
@@ -185,7 +185,7 @@ const CHECKS: readonly CheckDefinition[] = [
       return [
         'amber',
         `${channels} subscribers, but no publication for a minute or longer: check the publisher if they should receive some. The list shows minutes.`,
-        longest.map(({ name, silentMs }) => ({ what: name, count: Math.floor(silentMs / MINUTE_MS) }))
+        longest.map(({ name, silentMs }) => ({ label: name, count: Math.floor(silentMs / MINUTE_MS) }))
       ]
     }
   },
@@ -258,14 +258,16 @@ const latest = (times: readonly (number | null)[]): number | null => {
 }
 
 const mergeRejections = (nodes: readonly Diagnostics[], kind: RecentRejectionKind): readonly RecentCount[] => {
-  const byWhat = new Map<string, RecentCount>()
-  for (const { what, count, lastAt } of nodes.flatMap(({ rejections }) => rejections[kind])) {
-    const other = byWhat.get(what)
-    byWhat.set(what, {
-      what,
+  const byLabel = new Map<string, RecentCount>()
+  for (const { label, count, lastAt } of nodes.flatMap(({ rejections }) => rejections[kind])) {
+    // Earlier versions send another name for the field.
+    if (label === undefined) continue
+    const other = byLabel.get(label)
+    byLabel.set(label, {
+      label,
       count: count + (other?.count ?? 0),
       lastAt: Math.max(lastAt, other?.lastAt ?? 0)
     })
   }
-  return [...byWhat.values()].sort((left, right) => right.count - left.count)
+  return [...byLabel.values()].sort((left, right) => right.count - left.count)
 }

@@ -5,8 +5,14 @@ import { SnapshotCache } from './snapshots.js'
 // Lists may have 100,000 rows. They are sorted, merged and sent between nodes in steps of a few milliseconds, so that
 // clients are served in between.
 
-export interface PageQuery<Sort extends string> {
+export interface ListFilter {
+  /** A part of the name; '' for all. */
   readonly search: string
+  /** Connections that are subscribed to this channel; '' for all. */
+  readonly channel: string
+}
+
+export interface PageQuery<Sort extends string> extends ListFilter {
   readonly sort: Sort
   readonly isDescending: boolean
   readonly page: number
@@ -37,11 +43,11 @@ const MAX_LISTING_SNAPSHOTS = 8
 /** Pages of a list of all nodes. */
 export class Listing<Row, Sort extends string> {
   readonly sorting: Sorting<Row, Sort>
-  readonly #collect: (search: string) => Promise<readonly Row[]>
+  readonly #collect: (filter: ListFilter) => Promise<readonly Row[]>
   readonly #snapshots: SnapshotCache<readonly Row[]>
 
   constructor(
-    collect: (search: string) => Promise<readonly Row[]>,
+    collect: (filter: ListFilter) => Promise<readonly Row[]>,
     sorting: Sorting<Row, Sort>,
     monotonicMs: () => number
   ) {
@@ -50,27 +56,35 @@ export class Listing<Row, Sort extends string> {
     this.#snapshots = new SnapshotCache(monotonicMs, MAX_LISTING_SNAPSHOTS)
   }
 
-  async page({ search, sort, isDescending, page, size }: PageQuery<Sort>): Promise<Page<Row>> {
-    const all = await this.#sorted(search, sort)
-    const total = all.length
-    const start = page * size
-    const rows = isDescending
-      ? all.slice(Math.max(0, total - start - size), Math.max(0, total - start)).reverse()
-      : all.slice(start, start + size)
-    return { rows, total, page, size }
+  async page({ search, channel, sort, ...range }: PageQuery<Sort>): Promise<Page<Row>> {
+    return pageOf(await this.#sorted({ search, channel }, sort), range)
   }
 
   close(): void {
     this.#snapshots.clear()
   }
 
-  #sorted(search: string, sort: Sort): Promise<readonly Row[]> {
-    return this.#snapshots.get(`sorted ${sort} ${search}`, async () => {
-      const rows = await this.#snapshots.get(`rows ${search}`, () => this.#collect(search)).value
+  #sorted(filter: ListFilter, sort: Sort): Promise<readonly Row[]> {
+    const { search, channel } = filter
+    return this.#snapshots.get(JSON.stringify([search, channel, sort]), async () => {
+      const rows = await this.#snapshots.get(JSON.stringify([search, channel]), () => this.#collect(filter)).value
       const { columns, key } = this.sorting
       return sortInSteps(rows, (left, right) => columns[sort](left, right) || byText(key(left), key(right)))
     }).value
   }
+}
+
+/** One page of sorted rows. */
+export const pageOf = <Row>(
+  rows: readonly Row[],
+  { isDescending, page, size }: Pick<PageQuery<string>, 'isDescending' | 'page' | 'size'>
+): Page<Row> => {
+  const total = rows.length
+  const start = page * size
+  const shown = isDescending
+    ? rows.slice(Math.max(0, total - start - size), Math.max(0, total - start)).reverse()
+    : rows.slice(start, start + size)
+  return { rows: shown, total, page, size }
 }
 
 type ListSurvey = 'adminChannels' | 'adminConnections'
@@ -80,15 +94,15 @@ type RowOf<Survey extends ListSurvey> = SurveyResult<Survey>['rows'][number]
 export const rowsOfAllNodes = async <Survey extends ListSurvey>(
   cluster: Cluster,
   survey: Survey,
-  search: string
+  filter: ListFilter
 ): Promise<readonly (readonly RowOf<Survey>[])[]> => {
-  const firstChunks = await cluster.survey(survey, { search, snapshot: null, from: 0 })
+  const firstChunks = await cluster.survey(survey, { ...filter, snapshot: null, from: 0 })
   return Promise.all(
     firstChunks.map(async ({ node, result: first }) => {
       if (!first.hasMore) return first.rows
       const rows: RowOf<Survey>[] = [...first.rows]
       for (let hasMore: boolean = first.hasMore; hasMore; ) {
-        const next = await cluster.surveyNode(node, survey, { search, snapshot: first.snapshot, from: rows.length })
+        const next = await cluster.surveyNode(node, survey, { ...filter, snapshot: first.snapshot, from: rows.length })
         // The node has left or has dropped the snapshot. An incomplete list is better than an error.
         if (next === null || next.rows.length === 0) break
         // TypeScript does not relate the rows of the same generic survey to each other.
@@ -101,8 +115,7 @@ export const rowsOfAllNodes = async <Survey extends ListSurvey>(
 }
 
 /** Requests a part of the rows of one node. */
-export interface ChunkRequest {
-  readonly search: string
+export interface ChunkRequest extends ListFilter {
   /** The snapshot to continue; null for a new one. */
   readonly snapshot: number | null
   readonly from: number
@@ -119,16 +132,19 @@ const MAX_NODE_SNAPSHOTS = 4
 
 /** The rows of this node, sent in chunks. */
 export class NodeRows<Row> {
-  readonly #collect: (search: string) => Promise<readonly Row[]>
+  readonly #collect: (filter: ListFilter) => Promise<readonly Row[]>
   readonly #snapshots: SnapshotCache<readonly Row[]>
 
-  constructor(collect: (search: string) => Promise<readonly Row[]>, monotonicMs: () => number) {
+  constructor(collect: (filter: ListFilter) => Promise<readonly Row[]>, monotonicMs: () => number) {
     this.#collect = collect
     this.#snapshots = new SnapshotCache(monotonicMs, MAX_NODE_SNAPSHOTS)
   }
 
-  async chunk({ search, snapshot: id, from }: ChunkRequest): Promise<RowChunk<Row>> {
-    const snapshot = id === null ? this.#snapshots.get(search, () => this.#collect(search)) : this.#snapshots.find(id)
+  /** Earlier versions do not send `channel`. */
+  async chunk({ search, channel = '', snapshot: id, from }: ChunkRequest): Promise<RowChunk<Row>> {
+    const collect = (): Promise<readonly Row[]> => this.#collect({ search, channel })
+    const snapshot =
+      id === null ? this.#snapshots.get(JSON.stringify([search, channel]), collect) : this.#snapshots.find(id)
     const rows = (await snapshot?.value) ?? []
     const chunk = from === 0 && rows.length <= CHUNK_ROWS ? rows : rows.slice(from, from + CHUNK_ROWS)
     return { snapshot: snapshot?.id ?? 0, rows: chunk, hasMore: from + chunk.length < rows.length }
@@ -187,6 +203,7 @@ const DEFAULT_SIZE = 50
 const MAX_SIZE = 100
 const MAX_PAGE = 1_000_000
 const MAX_SEARCH_LENGTH = 256
+const MAX_CHANNEL_LENGTH = 1024
 
 /** Parses the query of a list request. Returns an error message if it is invalid. */
 export const parsePageQuery = <Row, Sort extends string>(
@@ -194,17 +211,19 @@ export const parsePageQuery = <Row, Sort extends string>(
   { columns, defaultColumn }: Sorting<Row, Sort>
 ): PageQuery<Sort> | string => {
   const search = query.get('search') ?? ''
+  const channel = query.get('channel') ?? ''
   const isSort = (text: string): text is Sort => Object.hasOwn(columns, text)
   const sort = query.get('sort') ?? defaultColumn
   const order = query.get('order') ?? 'asc'
   const page = parseInteger(query.get('page') ?? '0', 0, MAX_PAGE)
   const size = parseInteger(query.get('size') ?? String(DEFAULT_SIZE), 1, MAX_SIZE)
   if (search.length > MAX_SEARCH_LENGTH) return `search must not be longer than ${MAX_SEARCH_LENGTH} characters`
+  if (channel.length > MAX_CHANNEL_LENGTH) return `channel must not be longer than ${MAX_CHANNEL_LENGTH} characters`
   if (!isSort(sort)) return `sort must be one of ${Object.keys(columns).join(', ')}`
   if (order !== 'asc' && order !== 'desc') return 'order must be asc or desc'
   if (page === null) return 'page must be a whole number from 0'
   if (size === null) return `size must be a whole number from 1 to ${MAX_SIZE}`
-  return { search, sort, isDescending: order === 'desc', page, size }
+  return { search, channel, sort, isDescending: order === 'desc', page, size }
 }
 
 const parseInteger = (text: string, minimum: number, maximum: number): number | null => {

@@ -60,32 +60,44 @@ export class EventStream {
   }
 }
 
-const MAX_DATA_LENGTH = 4096
+const PREVIEW_LENGTH = 4096
 
-/** A publication with truncated data. */
-export const livePublication = (channel: string, { time, offset, data }: Publication): LivePublication => {
-  // Binary data is shown in base64.
-  const text = typeof data === 'string' ? data : data.toString('base64', 0, MAX_DATA_LENGTH)
+/** A publication for the page. Data that is longer than `maxLength` is truncated. */
+export const livePublication = (
+  channel: string,
+  { time, offset, data }: Publication,
+  maxLength = PREVIEW_LENGTH
+): LivePublication => {
+  const isBinary = typeof data !== 'string'
+  const isTruncated = data.length > maxLength
+  const shown = isTruncated ? data.slice(0, maxLength) : data
   return {
     channel,
     time,
     offset,
-    data: text.slice(0, MAX_DATA_LENGTH),
-    isTruncated: data.length > MAX_DATA_LENGTH || text.length > MAX_DATA_LENGTH
+    data: typeof shown === 'string' ? shown : shown.toString('base64'),
+    isBinary,
+    isTruncated,
+    size: Buffer.byteLength(data)
   }
 }
 
 const MAX_STREAMS = 100
+const MAX_CHANNELS = 50
 const CHECK_INTERVAL_MS = 1000
 /** More than a person can read. */
 const PUBLICATIONS_PER_SECOND = 20
+/** After this many bytes in one second, further publications are truncated. */
+const DATA_BYTES_PER_SECOND = 1024 * 1024
 
 interface LiveStream {
   /** Checked every second: the session may have ended or the password may have changed. */
   readonly cookie: string
   readonly stream: EventStream
-  /** Number of publications that may still be sent in this second. */
-  budget: number
+  /** Number of publications that may still be sent in this second, by channel. */
+  readonly publicationsLeft: Map<string, number>
+  /** Bytes of data that may still be sent in this second. */
+  bytesLeft: number
 }
 
 /** The streams of all open pages of this node. */
@@ -107,20 +119,25 @@ export class LiveStreams {
       call.reject(503, 'TOO_MANY_STREAMS', 'Too many open pages.')
       return
     }
-    const channel = call.query.get('channel') ?? ''
+    const channels = [...new Set(call.query.getAll('channel'))]
+    if (channels.length > MAX_CHANNELS) {
+      call.reject(400, 'BAD_REQUEST', `channel must not be given more than ${MAX_CHANNELS} times`)
+      return
+    }
     const { response } = call
     const live: LiveStream = {
       cookie: adminSessionCookie(call.request) ?? '',
       stream: new EventStream(response, [...SECURITY_HEADERS, ...call.cookie], this.#relay.clocks.monotonicMs),
-      budget: PUBLICATIONS_PER_SECOND
+      publicationsLeft: new Map(),
+      bytesLeft: DATA_BYTES_PER_SECOND
     }
     const removeObserver = this.#collector.add(live.stream)
-    const stopObserving = channel === '' ? null : this.#observe(channel, live)
+    const observations = channels.map((channel) => this.#observe(channel, live))
     this.#streams.add(live)
     this.#checkTimer ??= setInterval(() => this.#checkSessions(), CHECK_INTERVAL_MS)
     response.once('close', () => {
       removeObserver()
-      stopObserving?.()
+      for (const stopObserving of observations) stopObserving?.()
       this.#streams.delete(live)
       if (this.#streams.size === 0) this.#stopChecking()
     })
@@ -134,7 +151,8 @@ export class LiveStreams {
   /** Ends the streams of sessions that have ended. */
   #checkSessions(): void {
     for (const live of this.#streams) {
-      live.budget = PUBLICATIONS_PER_SECOND
+      live.publicationsLeft.clear()
+      live.bytesLeft = DATA_BYTES_PER_SECOND
       if (this.#sessions.read(live.cookie) === null) live.stream.end(eventText('end', null))
     }
   }
@@ -146,7 +164,13 @@ export class LiveStreams {
 
   #observe(channel: string, live: LiveStream): (() => void) | null {
     return this.#relay.observeChannel(channel, (publication) => {
-      if (live.budget-- > 0) live.stream.send(eventText('publication', livePublication(channel, publication)))
+      const left = live.publicationsLeft.get(channel) ?? PUBLICATIONS_PER_SECOND
+      if (left === 0) return
+      live.publicationsLeft.set(channel, left - 1)
+      // The first publication of a second is complete, whatever its size.
+      const maxLength = live.bytesLeft > 0 ? Number.POSITIVE_INFINITY : PREVIEW_LENGTH
+      live.bytesLeft -= publication.data.length
+      live.stream.send(eventText('publication', livePublication(channel, publication, maxLength)))
     })
   }
 }

@@ -56,14 +56,22 @@ export const figuresBetween = (node: string, before: NodeCounts, after: NodeCoun
 
 const rounded = (value: number): number => Math.round(value * 10) / 10
 
-const RESOLUTION_MS = 20
-/** Measuring stops after this time without a read. */
-const UNUSED_MS = 5000
+export interface LoopDelayOptions {
+  /** Each measurement wakes the process up. */
+  readonly resolutionMs: number
+  /** Measuring stops after this time without a read. */
+  readonly unusedMs: number
+}
 
 /** The maximum delay of the event loop. It is measured only while it is read regularly. */
 export class LoopDelay {
+  readonly #options: LoopDelayOptions
   #histogram: IntervalHistogram | null = null
   #stopTimer: NodeJS.Timeout | null = null
+
+  constructor(options: LoopDelayOptions) {
+    this.#options = options
+  }
 
   get isMeasuring(): boolean {
     return this.#histogram !== null
@@ -71,17 +79,18 @@ export class LoopDelay {
 
   /** Returns the maximum since the last call, in milliseconds. */
   takeMaximum(): number {
+    const { resolutionMs, unusedMs } = this.#options
     if (this.#histogram === null) {
-      this.#histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
+      this.#histogram = monitorEventLoopDelay({ resolution: resolutionMs })
       this.#histogram.enable()
-      this.#stopTimer = setTimeout(() => this.stop(), UNUSED_MS).unref()
+      this.#stopTimer = setTimeout(() => this.stop(), unusedMs).unref()
       return 0
     }
     this.#stopTimer?.refresh()
     const { count, max } = this.#histogram
     this.#histogram.reset()
     // The histogram contains the sampling interval itself.
-    return count === 0 ? 0 : Math.max(0, max / 1e6 - RESOLUTION_MS)
+    return count === 0 ? 0 : Math.max(0, max / 1e6 - resolutionMs)
   }
 
   stop(): void {

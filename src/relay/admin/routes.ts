@@ -1,13 +1,15 @@
 import { Type } from '@sinclair/typebox'
 import type { ApiDispatcher } from '../api/dispatcher.js'
-import { isTooLong, resolveChannel } from '../core/channels.js'
+import { isTooLong, type ResolvedChannel, resolveChannel } from '../core/channels.js'
 import { DISCONNECT_FORCED, ReplyError } from '../core/codes.js'
 import { fieldText } from '../core/json.js'
+import type { Relay } from '../core/relay.js'
 import type { Cluster } from '../core/survey.js'
 import type { AdminDependencies } from './admin.js'
-import { allChannels, CHANNEL_SORTING, channelDetail } from './channel-list.js'
+import { channelDetail, storedPublication, subscriberCount } from './channel-detail.js'
+import { allChannels, CHANNEL_SORTING } from './channel-list.js'
 import { configView } from './config-view.js'
-import { allConnections, CONNECTION_SORTING } from './connection-list.js'
+import { allConnections, CONNECTION_SORTING, findConnection, SUBSCRIPTION_SORTING } from './connection-list.js'
 import type { ActiveConfig, AdminSession, TestPublished } from './contract.js'
 import { type AdminCall, CLEAR_SESSION_COOKIE } from './guard.js'
 import { Listing, parsePageQuery } from './listing.js'
@@ -21,16 +23,26 @@ interface ActionLog {
 }
 
 const PUBLISH = Type.Object(
-  { channel: Type.String({ minLength: 1, maxLength: 1024 }), data: Type.Unknown() },
+  {
+    channel: Type.String({ minLength: 1, maxLength: 1024 }),
+    data: Type.Unknown(),
+    isConfirmed: Type.Optional(Type.Boolean())
+  },
   { additionalProperties: false }
 )
 const MAX_PUBLISH_BYTES = 64 * 1024
 
 /** Uses the publish method of the API, with the same checks. */
 const testPublish =
-  (dispatcher: ApiDispatcher, log: ActionLog) =>
+  (dispatcher: ApiDispatcher, cluster: Cluster, log: ActionLog) =>
   (call: AdminCall): Promise<void> =>
-    call.body(PUBLISH, MAX_PUBLISH_BYTES, async ({ channel }, text) => {
+    call.body(PUBLISH, MAX_PUBLISH_BYTES, async ({ channel, isConfirmed = false }, text) => {
+      const subscribers = isConfirmed ? 0 : await subscriberCount(cluster, channel)
+      if (subscribers > 0) {
+        const clients = subscribers === 1 ? '1 client' : `${subscribers} clients`
+        call.reject(409, 'CONFIRMATION_REQUIRED', `${clients} will receive the message.`)
+        return
+      }
       // Publishes the bytes of `data` unchanged. Null for a duplicate field.
       const data = fieldText(text, 'data')
       const request = `{"channel":${JSON.stringify(channel)},"data":${data}}`
@@ -45,8 +57,9 @@ const testPublish =
       call.json({ offset, epoch } satisfies TestPublished)
     })
 
+const MAX_CLIENT_LENGTH = 128
 const DISCONNECT = Type.Object(
-  { user: Type.String({ maxLength: 1024 }), client: Type.String({ maxLength: 128 }) },
+  { user: Type.String({ maxLength: 1024 }), client: Type.String({ maxLength: MAX_CLIENT_LENGTH }) },
   { additionalProperties: false }
 )
 const MAX_DISCONNECT_BYTES = 8192
@@ -78,6 +91,53 @@ const sendPage =
     else call.json(await listing.page(query))
   }
 
+/** The channel of a request. Responds with an error and returns null if there is no such channel. */
+const channelOf = (call: AdminCall, field: string, relay: Relay): [name: string, resolved: ResolvedChannel] | null => {
+  const name = call.query.get(field) ?? ''
+  const resolved = resolveChannel(name, relay.channelRules)
+  if (name === '' || isTooLong(name, relay.channelRules)) call.reject(400, 'BAD_REQUEST', `${field} must be a channel`)
+  else if (resolved instanceof ReplyError) call.reject(404, 'UNKNOWN_CHANNEL', 'Unknown namespace.')
+  else return [name, resolved]
+  return null
+}
+
+const sendChannel =
+  (relay: Relay) =>
+  async (call: AdminCall): Promise<void> => {
+    const channel = channelOf(call, 'name', relay)
+    if (channel !== null) call.json(await channelDetail(relay, ...channel))
+  }
+
+const sendPublication =
+  (relay: Relay) =>
+  async (call: AdminCall): Promise<void> => {
+    const channel = channelOf(call, 'channel', relay)
+    if (channel === null) return
+    const offset = Number(call.query.get('offset') ?? '')
+    if (!Number.isSafeInteger(offset) || offset < 1) {
+      call.reject(400, 'BAD_REQUEST', 'offset must be a whole number from 1')
+      return
+    }
+    const publication = await storedPublication(relay, ...channel, offset)
+    if (publication === null) call.reject(404, 'NOT_IN_HISTORY', 'The publication is no longer in the history.')
+    else call.json(publication)
+  }
+
+const sendConnection =
+  (cluster: Cluster) =>
+  async (call: AdminCall): Promise<void> => {
+    const query = parsePageQuery(call.query, SUBSCRIPTION_SORTING)
+    const client = call.query.get('client') ?? ''
+    if (typeof query === 'string') call.reject(400, 'BAD_REQUEST', query)
+    else if (client === '' || client.length > MAX_CLIENT_LENGTH)
+      call.reject(400, 'BAD_REQUEST', 'client must be the id of a connection')
+    else {
+      const connection = await findConnection(cluster, { ...query, client })
+      if (connection === null) call.reject(404, 'NOT_CONNECTED', 'The connection is closed.')
+      else call.json(connection)
+    }
+  }
+
 export interface RouteDependencies extends AdminDependencies {
   readonly keys: () => SessionKeys
   readonly sessions: Sessions
@@ -91,11 +151,11 @@ export const adminRoutes = (dependencies: RouteDependencies): AdminRoutes => {
   const { cluster } = relay
   const { monotonicMs } = relay.clocks
   const channels = new Listing(
-    (search) => allChannels(cluster, relay.channelRules, relay.clocks, search),
+    (filter) => allChannels(cluster, relay.channelRules, relay.clocks, filter),
     CHANNEL_SORTING,
     monotonicMs
   )
-  const connections = new Listing((search) => allConnections(cluster, search), CONNECTION_SORTING, monotonicMs)
+  const connections = new Listing((filter) => allConnections(cluster, filter), CONNECTION_SORTING, monotonicMs)
 
   return {
     '/admin/api/sign-in': { method: 'POST', access: 'public', handle: dependencies.signIn },
@@ -118,19 +178,10 @@ export const adminRoutes = (dependencies: RouteDependencies): AdminRoutes => {
     },
     '/admin/api/live': { method: 'GET', access: 'session', handle: (call) => streams.open(call) },
     '/admin/api/channels': { method: 'GET', access: 'session', handle: sendPage(channels) },
-    '/admin/api/channel': {
-      method: 'GET',
-      access: 'session',
-      handle: async (call) => {
-        const name = call.query.get('name') ?? ''
-        const resolved = resolveChannel(name, relay.channelRules)
-        if (name === '' || isTooLong(name, relay.channelRules))
-          call.reject(400, 'BAD_REQUEST', 'name must be a channel')
-        else if (resolved instanceof ReplyError) call.reject(404, 'UNKNOWN_CHANNEL', 'Unknown namespace.')
-        else call.json(await channelDetail(relay, name, resolved))
-      }
-    },
+    '/admin/api/channel': { method: 'GET', access: 'session', handle: sendChannel(relay) },
+    '/admin/api/publication': { method: 'GET', access: 'session', handle: sendPublication(relay) },
     '/admin/api/connections': { method: 'GET', access: 'session', handle: sendPage(connections) },
+    '/admin/api/connection': { method: 'GET', access: 'session', handle: sendConnection(cluster) },
     '/admin/api/config': {
       method: 'GET',
       access: 'session',
@@ -139,7 +190,7 @@ export const adminRoutes = (dependencies: RouteDependencies): AdminRoutes => {
         call.json(active)
       }
     },
-    '/admin/api/publish': { method: 'POST', access: 'session', handle: testPublish(dispatcher, log) },
+    '/admin/api/publish': { method: 'POST', access: 'session', handle: testPublish(dispatcher, cluster, log) },
     '/admin/api/disconnect': { method: 'POST', access: 'session', handle: disconnect(cluster, log) }
   }
 }

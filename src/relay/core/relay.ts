@@ -13,6 +13,7 @@ import {
   type HistoryPage,
   type MaybePromise,
   type NewPublication,
+  type Publication,
   type Published
 } from './engine-interfaces.js'
 import { Hub } from './hub.js'
@@ -299,6 +300,16 @@ export class Relay {
       options.presence ? presence.read(channel) : null
     ])
     return { publications: page?.publications ?? [], presence: present }
+  }
+
+  /** The publication at an offset of the history, without access checks or metrics; null if it is not there. */
+  async readPublication(channel: string, { options }: ResolvedChannel, offset: number): Promise<Publication | null> {
+    if (!hasHistory(options)) return null
+    const { history } = this.#context
+    const { epoch } = await history.read(channel, { since: null, limit: 0, reverse: false }, options)
+    const since = { epoch, offset: offset - 1 }
+    const { publications } = await history.read(channel, { since, limit: 1, reverse: false }, options)
+    return publications.find((publication) => publication.offset === offset) ?? null
   }
 
   /** Passes the publications of a channel to the observer until the returned function is called. Null for an invalid name. */

@@ -69,7 +69,7 @@ const MAX_ENTRIES = 50
 const MAX_LENGTH = 200
 
 export interface RecentCount {
-  readonly what: string
+  readonly label: string
   readonly count: number
   /** In milliseconds since 1970. */
   readonly lastAt: number
@@ -87,8 +87,8 @@ class RecentCounts {
     this.#maxAgeMs = maxAgeMs
   }
 
-  add(what: string): void {
-    const key = what.slice(0, MAX_LENGTH)
+  add(text: string): void {
+    const key = text.slice(0, MAX_LENGTH)
     const lastAt = this.#clocks.monotonicMs()
     const entry = this.#entries.get(key)
     if (entry !== undefined && !this.#isOld(entry.lastAt)) {
@@ -102,9 +102,9 @@ class RecentCounts {
 
   /** The most frequent first. */
   list(): readonly RecentCount[] {
-    for (const [what, { lastAt }] of this.#entries) if (this.#isOld(lastAt)) this.#entries.delete(what)
+    for (const [label, { lastAt }] of this.#entries) if (this.#isOld(lastAt)) this.#entries.delete(label)
     return [...this.#entries]
-      .map(([what, { count, lastAt }]) => ({ what, count, lastAt: wallTimeOf(lastAt, this.#clocks) }))
+      .map(([label, { count, lastAt }]) => ({ label, count, lastAt: wallTimeOf(lastAt, this.#clocks) }))
       .sort((left, right) => right.count - left.count)
   }
 
@@ -116,10 +116,10 @@ class RecentCounts {
   #removeRarest(): void {
     let rarest = ''
     let least = Number.POSITIVE_INFINITY
-    for (const [what, { count }] of this.#entries) {
+    for (const [label, { count }] of this.#entries) {
       if (count >= least) continue
       least = count
-      rarest = what
+      rarest = label
     }
     this.#entries.delete(rarest)
   }

@@ -92,8 +92,8 @@ t.test("checks of the operators' page", async (t) => {
     await red
     const { details } = await until(live, 'origins', 'red', /4 times/)
     t.same(details, [
-      { what: 'https://evil.example', count: 3 },
-      { what: 'https://<b>.example', count: 1 }
+      { label: 'https://evil.example', count: 3 },
+      { label: 'https://<b>.example', count: 1 }
     ])
   })
 
@@ -103,8 +103,8 @@ t.test("checks of the operators' page", async (t) => {
     }
     const { details } = await until(live, 'origins', 'red')
     t.ok(details.length <= 50)
-    t.same(details[0], { what: 'https://evil.example', count: 3 }, 'a detail that repeats stays')
-    t.ok(details.every(({ what }) => what.length <= 200))
+    t.same(details[0], { label: 'https://evil.example', count: 3 }, 'a detail that repeats stays')
+    t.ok(details.every(({ label }) => label.length <= 200))
   })
 
   // Valid by the relay's clock, which the test has moved.
@@ -122,7 +122,7 @@ t.test("checks of the operators' page", async (t) => {
       const red = live.next('checks', (checks) =>
         checks.some(
           ({ id, state, details }) =>
-            id === 'tokens' && state === 'red' && details.some(({ what }) => what === rejection)
+            id === 'tokens' && state === 'red' && details.some(({ label }) => label === rejection)
         )
       )
       const client = await openClient(t, relay.url)
@@ -138,7 +138,7 @@ t.test("checks of the operators' page", async (t) => {
   t.test('the key check is red until a publication with the right key', async (t) => {
     const red = until(live, 'key', 'red', /REALTIME_API_KEY/)
     t.equal((await relay.api('publish', {}, { headers: { 'x-api-key': 'wrong' } })).status, 401)
-    t.same((await red).details, [{ what: '127.0.0.1', count: 1 }])
+    t.same((await red).details, [{ label: '127.0.0.1', count: 1 }])
     relay.advance(1)
     await relay.publish('floor:1', BATCH)
     t.ok(await until(live, 'key', 'amber'))
@@ -192,12 +192,12 @@ t.test('the silent check', async (t) => {
     await relay.publish('floor:2', BATCH)
     relay.advance(40_000)
     const { details } = await until(live, 'silent', 'amber', /^1 channel has subscribers/)
-    t.same(details, [{ what: 'floor:1', count: 1 }])
+    t.same(details, [{ label: 'floor:1', count: 1 }])
     relay.advance(MINUTE_MS)
     const { details: both } = await until(live, 'silent', 'amber', /^2 channels have subscribers/)
     t.same(both, [
-      { what: 'floor:1', count: 2 },
-      { what: 'floor:2', count: 1 }
+      { label: 'floor:1', count: 2 },
+      { label: 'floor:2', count: 1 }
     ])
   })
 

@@ -1,5 +1,12 @@
 import t from 'tap'
-import type { ChannelDetail, ChannelRow, ConnectionRow, Page } from '../../../src/relay/admin/contract.js'
+import type {
+  ChannelDetail,
+  ChannelRow,
+  ConnectionDetail,
+  ConnectionRow,
+  LivePublication,
+  Page
+} from '../../../src/relay/admin/contract.js'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
 import { ADMIN_PASSWORD, operator } from '../../helper/admin.js'
 import { eventually } from '../../helper/eventually.js'
@@ -116,8 +123,9 @@ t.test('channel details', async (t) => {
       schema: 'PositionBatch',
       subscribers: 1,
       historyLength: 3,
-      presence: [{ user: 'ada' }]
+      presence: { total: 1, clients: [{ user: 'ada' }] }
     })
+    t.match(shown.example, { type: 'position-batch', data: [{ transmitterId: /./ }] }, 'an example of the schema')
     t.same(
       shown.publications.map(({ offset, data }) => `${offset} ${data}`),
       [5, 4, 3].map((offset) => `${offset} ${JSON.stringify(BATCH)}`)
@@ -141,6 +149,24 @@ t.test('channel details', async (t) => {
     })
   })
 
+  t.test('a long publication is truncated in the details and can be read completely', async (t) => {
+    const text = `<${'é'.repeat(500_000)}>`
+    await relay.publish('global:long', { text })
+    const { publications } = await detail('global:long')
+    t.match(publications, [{ offset: 1, isTruncated: true, size: 1_000_013 }])
+    t.equal(publications[0]?.data.length, 4096)
+    const read = await one.read<LivePublication>('publication?channel=global:long&offset=1')
+    t.match(read, { offset: 1, isTruncated: false, isBinary: false })
+    t.same(JSON.parse(read.data), { text })
+
+    const status = async (query: string): Promise<number> => (await one.get(`publication?${query}`)).status
+    t.equal(await status('channel=global:long&offset=2'), 404)
+    t.equal(await status('channel=bare:1&offset=1'), 404)
+    t.equal(await status('channel=nonsense:1&offset=1'), 404)
+    for (const offset of ['', '0', '-1', '1.5', 'x', '99999999999999999999'])
+      t.equal(await status(`channel=global:long&offset=${offset}`), 400)
+  })
+
   t.test('channel details have an empty history after history_remove', async (t) => {
     await relay.api('history_remove', { channel: 'floor:1' })
     t.match(await detail('floor:1'), { historyLength: 0, publications: [] })
@@ -151,6 +177,7 @@ t.test('channel details', async (t) => {
       historyLength: null,
       presence: null,
       schema: null,
+      example: null,
       publications: [],
       lastPublish: null
     })
@@ -180,10 +207,14 @@ t.test('test publications', async (t) => {
     subscription.subscribe()
     client.connect()
     await event(subscription, 'subscribed')
-    const { status, body } = await one.post('publish', '{"data": {"a": 1.0, "b": "\\u00e9"}, "channel": "bare:1"}')
+    const request = (isConfirmed: boolean): string =>
+      `{"data": {"a": 1.0, "b": "\\u00e9"}, "channel": "bare:1", "isConfirmed": ${isConfirmed}}`
+    const unconfirmed = await one.post('publish', request(false))
+    t.match(unconfirmed, { status: 409, body: /CONFIRMATION_REQUIRED.*1 client will/ })
+    const { status, body } = await one.post('publish', request(true))
     t.match({ status, body: JSON.parse(body) }, { status: 200, body: { offset: 0, epoch: '' } })
     await collected.until(({ length }) => length === 1)
-    t.same(collected.data, [{ a: 1, b: 'é' }])
+    t.same(collected.data, [{ a: 1, b: 'é' }], 'nothing was published before the confirmation')
   })
 
   t.test('a test publication is checked against the schema', async (t) => {
@@ -225,7 +256,7 @@ t.test('the connection list', async (t) => {
   const ada = await connectedClient(t, relay.url, 'ada', from('192.0.2.1'))
   const adaToo = await connectedClient(t, relay.url, 'ada', from('192.0.2.2'))
   await ada.request({ id: 2, subscribe: { channel: 'floor:1' } })
-  const bob = officialClient(t, relay, 'sse')
+  const bob = officialClient(t, relay, 'sse', { version: '5.3.4' })
   bob.connect()
   await event(bob, 'connected')
 
@@ -233,10 +264,20 @@ t.test('the connection list', async (t) => {
     const { rows, total } = await connections('sort=address')
     t.equal(total, 3)
     t.match(rows, [
-      { user: '42', address: '127.0.0.1', transport: 'sse', channels: 0, node: 'relay', isBehind: false },
+      {
+        user: '42',
+        address: '127.0.0.1',
+        clientName: 'js',
+        transport: 'sse',
+        channels: 0,
+        node: 'relay',
+        isBehind: false
+      },
       { user: 'ada', address: '192.0.2.1', transport: 'websocket', channels: 1 },
       { user: 'ada', address: '192.0.2.2', transport: 'websocket', channels: 0 }
     ])
+    t.equal(rows[0]?.clientVersion, '5.3.4')
+    t.equal(rows[1]?.clientName, '', 'the client reports no name')
     t.ok(rows.every(({ since }) => since <= Date.now() && since > Date.now() - 600_000))
   })
 
@@ -246,6 +287,36 @@ t.test('the connection list', async (t) => {
     t.equal(found.total, 1)
     t.equal((await connections(`search=${found.rows[0]?.client}`)).total, 1)
     t.equal((await connections('search=nobody')).total, 0)
+  })
+
+  t.test('the connection list finds connections by the name of the client library', async (t) => {
+    t.match(await connections('search=JS%205.3'), { total: 1, rows: [{ user: '42' }] })
+    t.match(await connections('sort=clientName&order=desc&size=1'), { rows: [{ clientName: 'js' }] })
+  })
+
+  t.test('the connection list contains the subscribers of a channel', async (t) => {
+    t.match(await connections('channel=floor:1'), { total: 1, rows: [{ user: 'ada', address: '192.0.2.1' }] })
+    t.match(await connections('channel=floor:1&search=192.0.2.2'), { total: 0 })
+    t.match(await connections('channel=floor:2'), { total: 0 })
+    t.equal((await one.get(`connections?channel=${'x'.repeat(2000)}`)).status, 400)
+  })
+
+  t.test('connection details contain a page of the channels', async (t) => {
+    const names = Array.from({ length: 60 }, (_, index) => `global:${String(index).padStart(2, '0')}`)
+    for (const [index, channel] of names.entries()) await adaToo.request({ id: index + 2, subscribe: { channel } })
+    const [row] = (await connections('search=192.0.2.2')).rows
+    const read = (query: string) => one.read<ConnectionDetail>(`connection?client=${row?.client}${query}`)
+    const first = await read('')
+    t.match(first, { user: 'ada', address: '192.0.2.2', protocol: 'json', channels: 60, subscriptions: { total: 60 } })
+    t.equal(first.subscriptions.rows.length, 50)
+    t.match(first.subscriptions.rows[0], { channel: 'global:00', isServerSide: false, rate: null })
+    t.match((await read('&page=1')).subscriptions.rows.at(-1), { channel: 'global:59' })
+    t.match(await read('&search=GLOBAL:3'), { channels: 60, subscriptions: { total: 10 } })
+    t.match((await read('&order=desc&size=1')).subscriptions.rows, [{ channel: 'global:59' }])
+
+    t.equal((await one.get('connection?client=unknown')).status, 404)
+    t.equal((await one.get('connection')).status, 400)
+    t.equal((await one.get('connection?client=unknown&sort=rate')).status, 400)
   })
 
   t.test('disconnect closes one connection or all connections of a user', async (t) => {

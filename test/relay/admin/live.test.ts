@@ -5,7 +5,8 @@ import t, { type Test } from 'tap'
 import { FigureCollector } from '../../../src/relay/admin/collector.js'
 import type { Figures } from '../../../src/relay/admin/contract.js'
 import type { Diagnostics } from '../../../src/relay/admin/diagnostics.js'
-import { EventStream } from '../../../src/relay/admin/live.js'
+import { FigureHistory } from '../../../src/relay/admin/figure-history.js'
+import { EventStream, livePublication } from '../../../src/relay/admin/live.js'
 import type { Cluster } from '../../../src/relay/core/survey.js'
 import { SingleNodeCluster } from '../../../src/relay/engine/memory.js'
 import { portOf } from '../../helper/address.js'
@@ -49,7 +50,7 @@ t.test('live stream', async (t) => {
       'cache-control': /no-store/,
       'content-security-policy': /frame-ancestors 'none'/
     })
-    t.same(await live.next('history'), [])
+    await live.next('history')
     const figures = (isMeant: (figures: Figures) => boolean) =>
       live.next('sample', ({ nodes }) => nodes[0] !== undefined && isMeant(nodes[0]))
     await figures(({ connections, publishesPerSecond }) => connections === 0 && publishesPerSecond === 0)
@@ -71,16 +72,27 @@ t.test('live stream', async (t) => {
     await disconnected
   })
 
-  t.test('the live stream starts with the history of figures', async (t) => {
-    const history = await (await one.live(t)).next('history')
-    t.ok(history.length > 0)
+  t.test('the live stream starts with the figures that were recorded without an open page', async (t) => {
+    const unwatched = await startRelay(t, undefined, ON)
+    const client = await connectedClient(t, unwatched.url)
+    const operatorThere = await operator(unwatched)
+    await eventually(async () => {
+      const history = await operatorThere.history(t)
+      return history.some(({ nodes: [node] }) => node?.name === 'relay' && node.connections === 1)
+    })
+    client.ws.terminate()
+  })
+
+  t.test('the history of figures contains fifteen minutes', async (t) => {
+    await eventually(async () => (await one.history(t)).length > 0)
+    const history = await one.history(t)
     t.match(history[0], { nodes: [{ name: 'relay' }] })
     relay.advance(15 * 60_000)
     await one.signIn()
-    const later = await (await one.live(t)).next('history')
+    const later = await one.history(t)
     t.ok(
       later.every(({ time }) => time > (history.at(-1)?.time ?? 0)),
-      'but no more than fifteen of them'
+      'earlier samples are dropped'
     )
   })
 
@@ -92,12 +104,32 @@ t.test('live stream', async (t) => {
     await relay.publish('floor:seen', { type: 'position-batch', data: [], text: '<img src=x onerror=alert(1)>' })
     t.match(await publication, { channel: 'floor:seen', offset: 1, isTruncated: false, data: /onerror/ })
     const long = live.next('publication')
-    await relay.publish('floor:seen', { type: 'x'.repeat(10_000) })
-    const { data, isTruncated } = await long
-    t.match({ length: data.length, isTruncated }, { length: 4096, isTruncated: true })
+    await relay.publish('floor:seen', { type: 'x'.repeat(1_000_000) })
+    const { data, isTruncated, size } = await long
+    t.match({ length: data.length, isTruncated, size }, { length: 1_000_011, isTruncated: false, size: 1_000_011 })
     live.close()
     await live.closed
     await eventually(() => relay.relay.stats().channels === 0)
+  })
+
+  t.test('one live stream sends the publications of several channels', async (t) => {
+    const live = await one.live(t, '?channel=floor:a&channel=floor:b&channel=floor:a')
+    await live.next('history')
+    for (const channel of ['floor:a', 'floor:b']) {
+      const publication = live.next('publication', (received) => received.channel === channel)
+      await relay.publish(channel, BATCH)
+      t.match(await publication, { data: JSON.stringify(BATCH) })
+    }
+    const many = Array.from({ length: 51 }, (_, index) => `channel=floor:${index}`).join('&')
+    t.equal((await one.live(t, `?${many}`)).status, 400)
+    live.close()
+  })
+
+  t.test('a publication is truncated after one megabyte in a second', async (t) => {
+    const publication = { data: 'x'.repeat(5000), offset: 3, time: 1, info: null, tags: null, delta: false, version: 0 }
+    t.match(livePublication('floor:1', publication), { isTruncated: true, size: 5000, data: /^x{4096}$/ })
+    const binary = { ...publication, data: Buffer.from('x'.repeat(5000)) }
+    t.match(livePublication('floor:1', binary), { isTruncated: true, isBinary: true, size: 5000 })
   })
 
   t.test('subscribers still receive publications after a page stops observing their channel', async (t) => {
@@ -219,7 +251,13 @@ t.test('checks that could not be sent to a page are sent again', async (t) => {
     // `survey` is generic in its method; the collector sends only this one.
   }) as unknown as Cluster
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
-  const collector = new FigureCollector({ cluster, expectedTraffic: [], nowMs: () => 0, log })
+  const collector = new FigureCollector({
+    cluster,
+    history: new FigureHistory(),
+    expectedTraffic: [],
+    nowMs: () => 0,
+    log
+  })
   let rejections = 1
   const notices: string[] = []
   const done = new Promise<void>((resolve) => {

@@ -1,5 +1,11 @@
 import t from 'tap'
-import type { ChannelRow, ConnectionRow, FigureSample, Page } from '../../../src/relay/admin/contract.js'
+import type {
+  ChannelRow,
+  ConnectionDetail,
+  ConnectionRow,
+  FigureSample,
+  Page
+} from '../../../src/relay/admin/contract.js'
 import { ADMIN_PASSWORD, Operator, operator } from '../../helper/admin.js'
 import { eventually } from '../../helper/eventually.js'
 import { connectedClient } from '../../helper/raw-client.js'
@@ -33,6 +39,10 @@ t.test('two relays on one Redis', async (t) => {
       t.ok((rows[0]?.lastPublish ?? 0) > 0)
       const connections = await each.read<Page<ConnectionRow>>('connections')
       t.match(connections, { total: 1, rows: [{ user: 'ada', node: /^relay at / }] })
+      t.match(await each.read<Page<ConnectionRow>>('connections?channel=floor:1'), { total: 1 })
+      const detail = await each.read<ConnectionDetail>(`connection?client=${connections.rows[0]?.client}`)
+      t.match(detail, { user: 'ada', subscriptions: { rows: [{ channel: 'floor:1' }] } })
+      t.match(await each.post('publish', { channel: 'floor:1', data: BATCH }), { status: 409, body: /1 client/ })
     }
     const live = await here.live(t)
     const { nodes } = await live.next(
@@ -41,8 +51,12 @@ t.test('two relays on one Redis', async (t) => {
     )
     t.equal(new Set(nodes.map(({ name }) => name)).size, 2, 'each has a name of its own')
 
-    const history = await (await there.live(t)).next('history')
-    t.ok(history.length > 0, 'the other node has the samples of this node')
+    for (const each of [here, there]) {
+      await eventually(async () => {
+        const history = await each.history(t)
+        return history.some((sample) => sample.nodes.length === 2 && sum(sample, 'connections') === 1)
+      })
+    }
 
     const tapped = await here.live(t, '?channel=floor:9')
     await tapped.next('history')
@@ -52,6 +66,18 @@ t.test('two relays on one Redis', async (t) => {
 
     t.equal((await here.post('disconnect', { user: 'ada', client: '' })).status, 204)
     t.equal(await client.closed, '3503 force disconnect')
+  })
+
+  t.test('a new relay has the figures of the time before its start', async (t) => {
+    const startedAt = Date.now()
+    const third = await startRelay(t, undefined, env)
+    const later = new Operator(third)
+    later.cookie = here.cookie
+    await eventually(() => third.relay.cluster.size === 3)
+    await eventually(async () => {
+      const history = await later.history(t)
+      return history.some(({ time, nodes }) => time < startedAt && nodes.length === 2)
+    })
   })
 
   t.test('sign-in attempts are counted over all relays', async (t) => {
@@ -99,6 +125,10 @@ t.test('two workers of one relay', async (t) => {
       t.match(await one.read<Page<ConnectionRow>>('connections'), { total: 4 })
       t.match(await one.read<Page<ChannelRow>>('channels'), { total: 1, rows: [{ name: 'floor:1', subscribers: 4 }] })
     }
+    await eventually(async () => {
+      const history = await one.history(t)
+      return history.some((sample) => sample.nodes.length === 2 && sum(sample, 'subscriptions') === 4)
+    })
     const [first] = clients
     t.equal((await one.post('disconnect', { user: 'a', client: '' })).status, 204)
     t.equal(await first?.closed, '3503 force disconnect')
