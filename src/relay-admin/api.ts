@@ -20,7 +20,7 @@ export const messageOf = (cause: unknown): string => {
 }
 
 export interface GetOptions {
-  readonly query?: Readonly<Record<string, string | number>>
+  readonly query?: Readonly<Record<string, string | number | readonly string[]>>
   readonly signal?: AbortSignal
   /** The page refreshes by itself; the request does not extend the session. */
   readonly isAutomatic?: boolean
@@ -50,6 +50,7 @@ export const get = async <Result>(path: string, options: GetOptions = {}): Promi
   return (await request(addressOf(path, query), { headers, signal })).json()
 }
 
+/** A `body` of type string is JSON text. */
 export const post = async (path: string, body: unknown = {}): Promise<Response> => {
   try {
     return await postOnce(path, body)
@@ -64,12 +65,17 @@ export const post = async (path: string, body: unknown = {}): Promise<Response> 
 const postOnce = (path: string, body: unknown): Promise<Response> => {
   requestedAtMs = Date.now()
   const headers = { 'content-type': 'application/json', 'x-admin-csrf': csrf }
-  return request(addressOf(path), { method: 'POST', headers, body: JSON.stringify(body) })
+  return request(addressOf(path), {
+    method: 'POST',
+    headers,
+    body: typeof body === 'string' ? body : JSON.stringify(body)
+  })
 }
 
 export const addressOf = (path: string, query: GetOptions['query'] = {}): string => {
   const search = new URLSearchParams()
-  for (const [name, value] of Object.entries(query)) search.set(name, String(value))
+  for (const [name, value] of Object.entries(query))
+    for (const each of Array.isArray(value) ? value : [value]) search.append(name, String(each))
   return `${import.meta.env.BASE_URL}api/${path}${search.size > 0 ? `?${search}` : ''}`
 }
 

@@ -24,6 +24,17 @@ export const configSections = (config: unknown, name = ''): readonly ConfigSecti
   ]
 }
 
+/** The options whose name, value or section contains the text, in any letter case. */
+export const matchingSections = (sections: readonly ConfigSection[], search: string): readonly ConfigSection[] => {
+  const matches = (text: string): boolean => text.toLowerCase().includes(search.toLowerCase())
+  return sections
+    .map(({ name, lines }) => ({
+      name,
+      lines: matches(name) ? lines : lines.filter((line) => matches(line.name) || matches(line.value))
+    }))
+    .filter(({ lines }) => lines.length > 0)
+}
+
 const valueText = (value: unknown): string => {
   if (value === null || value === undefined) return 'not set'
   if (value === '') return 'empty'

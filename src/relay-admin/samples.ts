@@ -17,8 +17,10 @@ const NAME_ORDER = new Intl.Collator('en', { numeric: true })
 export const nodesOf = (sample: FigureSample | null): readonly NodeFigures[] =>
   [...(sample?.nodes ?? [])].sort((one, other) => NAME_ORDER.compare(one.name, other.name))
 
-/** A longer time without a sample is drawn as a gap. */
-const GAP_MS = 5000
+/** The relay records one sample in this time while no page is open. */
+const RECORDING_PERIOD_MS = 5000
+/** A longer time without a sample is drawn as a gap: two recorded ones are missing. */
+const GAP_MS = 2 * RECORDING_PERIOD_MS + 2000
 
 /** Columns for uPlot: times in seconds, then one column per line. */
 export const columnsOf = (
@@ -42,6 +44,18 @@ export const columnsOf = (
 }
 
 const WINDOW_MS = 15 * 60_000
+
+/** Adds recorded samples for the times without samples of this page, which are more frequent. */
+export const withHistory = (
+  samples: readonly FigureSample[],
+  history: readonly FigureSample[]
+): readonly FigureSample[] => {
+  const periodOf = ({ time }: FigureSample): number => Math.floor(time / RECORDING_PERIOD_MS)
+  const known = new Set(samples.map(periodOf))
+  return [...samples, ...history.filter((sample) => !known.has(periodOf(sample)))].sort(
+    (one, other) => one.time - other.time
+  )
+}
 
 /** Appends a sample and removes those outside the drawn window. */
 export const withSample = (samples: readonly FigureSample[], sample: FigureSample): readonly FigureSample[] => [

@@ -8,11 +8,18 @@ import { useRoute } from './useRoute.js'
 const SIZE = 50
 const DEBOUNCE_MS = 200
 
+export interface ListOptions<Data, Row, Sort extends string> {
+  /** The view, which is also the path of the request. */
+  readonly view: View
+  readonly initial: { readonly sort: Sort; readonly order: Order }
+  /** Further fields of the query, which do not change. Empty ones are left out. */
+  readonly query?: Readonly<Record<string, string>>
+  readonly pageOf: (data: Data) => Page<Row>
+}
+
 /** A list that the relay searches, sorts and pages. Its state is in the URL, so that it survives a reload. */
-export const useList = <Row, Sort extends string>(
-  view: View & string,
-  initial: { readonly sort: Sort; readonly order: Order }
-) => {
+export const useList = <Data, Row, Sort extends string>(options: ListOptions<Data, Row, Sort>) => {
+  const { view, initial, query: fixed = {}, pageOf } = options
   const { route, replaceQuery } = useRoute()
   const { query: saved } = route.value
   const search = ref(saved.search ?? '')
@@ -21,19 +28,21 @@ export const useList = <Row, Sort extends string>(
   const offset = ref(Math.max(Number(saved.page) || 0, 0) * SIZE)
 
   const query = computed(() => ({
+    ...Object.fromEntries(Object.entries(fixed).filter(([, value]) => value !== '')),
     search: search.value.trim(),
     sort: sort.value,
     order: order.value,
     page: Math.floor(offset.value / SIZE)
   }))
-  const { data, error, isLoading, load } = useApi<Page<Row>>(view, () => ({ ...query.value, size: SIZE }))
+  const { data, error, isLoading, load } = useApi<Data>(view, () => ({ ...query.value, size: SIZE }))
+  const page = computed(() => (data.value === null ? null : pageOf(data.value)))
 
   watch([search, sort, order], () => {
     offset.value = 0
   })
   // The list may have become shorter than the offset of this page.
-  watch(data, (page) => {
-    if (page !== null && offset.value > 0 && offset.value >= page.total) offset.value = 0
+  watch(page, (loaded) => {
+    if (loaded !== null && offset.value > 0 && offset.value >= loaded.total) offset.value = 0
   })
   watch(query, (_new, _old, onCleanup) => {
     replaceQuery(view, query.value)
@@ -42,9 +51,10 @@ export const useList = <Row, Sort extends string>(
   })
 
   return {
-    rows: computed(() => data.value?.rows ?? []),
+    data,
+    rows: computed(() => page.value?.rows ?? []),
     /** Null before the first response. */
-    total: computed(() => data.value?.total ?? null),
+    total: computed(() => page.value?.total ?? null),
     size: SIZE,
     search,
     offset,

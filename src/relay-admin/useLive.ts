@@ -1,8 +1,8 @@
 import { computed, ref, shallowRef } from 'vue'
 import type { Check, CheckState, FigureSample, LivePublication } from '../relay/admin/contract.js'
-import { addressOf } from './api.js'
-import { LiveStream, type StreamState } from './live-stream.js'
-import { withSample } from './samples.js'
+import { liveSource } from './live-source.js'
+import type { LiveEvent, StreamState } from './live-stream.js'
+import { withHistory, withSample } from './samples.js'
 import { useSession } from './useSession.js'
 
 const { loadSession, end, keepAlive } = useSession()
@@ -12,22 +12,28 @@ const checks = shallowRef<readonly Check[]>([])
 const streamState = ref<StreamState>('connecting')
 let onPublication = (_publication: LivePublication): void => undefined
 
-const stream = new LiveStream({
-  addressOf: (channel) => addressOf('live', channel === '' ? {} : { channel }),
-  on: {
-    history: (earlier) => {
-      samples.value = earlier
-    },
-    sample: (sample) => {
-      samples.value = withSample(samples.value, sample)
+const receive = (event: LiveEvent): void => {
+  switch (event.name) {
+    case 'history':
+      samples.value = withHistory(samples.value, event.data)
+      break
+    case 'sample':
+      samples.value = withSample(samples.value, event.data)
       keepAlive()
-    },
-    checks: (current) => {
-      checks.value = current
-    },
-    publication: (publication) => onPublication(publication),
-    end
-  },
+      break
+    case 'checks':
+      checks.value = event.data
+      break
+    case 'publication':
+      onPublication(event.data)
+      break
+    case 'end':
+      end()
+  }
+}
+
+const source = liveSource({
+  onEvent: receive,
   onState: (state) => {
     streamState.value = state
   },
@@ -47,10 +53,10 @@ export const useLive = () => ({
   streamState,
   open: (): void => {
     streamState.value = 'connecting'
-    stream.open()
+    source.open()
   },
   close: (): void => {
-    stream.close()
+    source.close()
     samples.value = []
     checks.value = []
   },
@@ -59,10 +65,10 @@ export const useLive = () => ({
     onPublication = (publication) => {
       if (publication.channel === channel) callback(publication)
     }
-    stream.selectChannel(channel)
+    source.selectChannel(channel)
     return () => {
       onPublication = () => undefined
-      stream.selectChannel('')
+      source.selectChannel('')
     }
   }
 })

@@ -27,7 +27,18 @@ const browser = await startBrowser(t)
 
 const CLIENT_ERROR = /Failed to load resource: the server responded with a status of 4\d\d/
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }
-const VIEWS = ['overview', 'checks', 'channels', 'connections', 'config', 'channel?name=checked:a'] as const
+/** By how many pixels the page is wider than the window. A negative difference is the scroll bar. */
+const OVERFLOW = 'Math.max(document.documentElement.scrollWidth - innerWidth, 0)'
+const WIDTHS = [390, 768, 1440, 2560] as const
+const VIEWS = [
+  'overview',
+  'checks',
+  'channels',
+  'connections',
+  'connections?channel=checked:a',
+  'config',
+  'channel?name=checked:a'
+] as const
 
 /** The official client, subscribed to a channel. */
 const subscribedClient = async (t: Test, user: string, channel: string) => {
@@ -116,27 +127,36 @@ t.test("the operators' page", async (t) => {
     t.same(pageErrors, [])
   })
 
-  t.test('the channel page publishes a test message and shows schema errors', async (t) => {
+  t.test('the channel page asks before it publishes a test message and shows schema errors', async (t) => {
     const { received } = await subscribedClient(t, 'cy', 'checked:1')
     const { page, pageErrors } = await openAdminPage(t, browser, relay, { expected: CLIENT_ERROR })
     await page.goto('/admin#/channel?name=checked:1')
     await page.getByText('Must match PositionBatch').waitFor()
-    await page.getByRole('listitem').filter({ hasText: 'cy' }).waitFor()
+    await page.getByRole('region', { name: 'Presence' }).getByRole('listitem').filter({ hasText: 'cy' }).waitFor()
 
     const data = page.getByLabel('Data, as JSON')
+    t.match(JSON.parse(await data.inputValue()), { type: 'position-batch' }, 'the example of the schema')
     const publish = async (text: string): Promise<void> => {
       await data.fill(text)
-      await page.getByRole('button', { name: 'Publish' }).click()
+      await page.getByRole('button', { name: 'Publish', exact: true }).click()
     }
+    const confirm = page.getByRole('button', { name: 'Publish to all of them' })
     await publish('{"type":')
     await page.getByText(/^Invalid JSON/).waitFor()
     await publish('{"type":"position-batch","data":"none"}')
+    await confirm.click()
     await data.and(page.locator('[aria-invalid=true]')).waitFor()
     await page.getByText(/data.*array/i).waitFor()
-    t.same(received.data, [])
+    await page.getByRole('button', { name: 'Insert example' }).click()
+    await page.getByRole('button', { name: 'Publish', exact: true }).click()
+    await page.getByText('1 client will receive the message.').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'hidden' })
+    t.same(received.data, [], 'nothing is published before the confirmation')
 
     const batch = { type: 'position-batch', data: [] }
     await publish(JSON.stringify(batch))
+    await confirm.click()
     await page.getByText('Published at offset 1.').waitFor()
     await received.until(({ length }) => length === 1)
     t.same(received.data, [batch])
@@ -144,6 +164,94 @@ t.test("the operators' page", async (t) => {
       .getByRole('list', { name: /Latest publications/ })
       .getByText(JSON.stringify(batch))
       .waitFor()
+    t.same(pageErrors, [])
+  })
+
+  t.test('the pages lead from a channel to its subscribers, to a connection and to its channels', async (t) => {
+    const channel = `floor:${'long-name-'.repeat(24)}`
+    const { client } = await subscribedClient(t, 'gil', channel)
+    await subscribeTo(client, 'floor:other')
+    const { page, pageErrors, findings } = await openAdminPage(t, browser, relay)
+    await page.goto(`/admin#/channels?search=long-name`)
+    await page.getByRole('link', { name: /^1 subscribers of/ }).click()
+    await page.getByRole('heading', { name: `Subscribers of ${channel}` }).waitFor()
+    await page.getByRole('cell', { name: 'js', exact: true }).waitFor()
+    await page.getByRole('link', { name: 'gil' }).click()
+    await page.getByRole('heading', { name: 'gil' }).waitFor()
+    const channels = page.getByRole('region', { name: 'Channels' }).locator('tbody tr')
+    await channels.nth(1).waitFor()
+    t.match(await page.locator('dl').innerText(), /js[\s\S]*websocket, json/)
+    for (const width of WIDTHS) {
+      await page.setViewportSize({ width, height: 900 })
+      t.equal(await page.evaluate(OVERFLOW), 0, `${width} px`)
+    }
+    t.same(await findings(), [])
+
+    await page.getByRole('searchbox').fill('other')
+    await page.getByText('1–1 of 1').waitFor()
+    await page.getByRole('link', { name: 'floor:other' }).click()
+    await page.getByRole('heading', { name: 'floor:other' }).waitFor()
+    await page.getByRole('region', { name: 'Subscribers' }).getByRole('link', { name: 'gil' }).click()
+    await page.getByRole('button', { name: 'Disconnect' }).click()
+    await page.getByRole('button', { name: 'This connection' }).click()
+    await page.getByText('The connection is closed.').first().waitFor()
+    t.same(
+      pageErrors.filter((text) => !CLIENT_ERROR.test(text)),
+      []
+    )
+  })
+
+  t.test('the channel page shows complete JSON of a megabyte and finds a value in it', async (t) => {
+    const rows = Array.from({ length: 16_000 }, (_, id) => ({ id, name: `row ${id}`, tags: ['a', { b: null }] }))
+    await relay.publish('floor:json', { big: 0, rows })
+    await relay.publish('loose:json', {})
+    const { page, pageErrors, findings } = await openAdminPage(t, browser, relay)
+    await page.goto('/admin#/channel?name=floor:json')
+    await page.getByRole('button', { name: /offset 1.*rows/s }).click()
+    const tree = page.getByRole('tree', { name: 'Data of the publication' })
+    await tree.getByText('[ 16000 ]').waitFor()
+    await page.getByRole('searchbox', { name: 'Search in Data of the publication' }).fill('ROW 15999')
+    await page.getByText('1 of 1', { exact: true }).waitFor()
+    const value = page.getByRole('region', { name: 'Selected value' })
+    await value.getByText('rows[15999].name').waitFor()
+    t.equal(await value.locator('code').innerText(), '"row 15999"')
+    t.ok((await tree.getByRole('treeitem').count()) < 100, 'only the rows in view are rendered')
+
+    await tree.focus()
+    await page.keyboard.press('ArrowLeft')
+    await value.getByText('rows[15999]', { exact: true }).waitFor()
+    await page.keyboard.press('ArrowLeft')
+    await page.keyboard.press('Home')
+    await value.getByText('An object with 2 keys').waitFor()
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      t.same(await findings(), [], colorScheme)
+    }
+    for (const width of WIDTHS) {
+      await page.setViewportSize({ width, height: 900 })
+      t.equal(await page.evaluate(OVERFLOW), 0, `${width} px`)
+    }
+    await page.getByRole('button', { name: 'Raw text' }).click()
+    t.ok((await page.locator('pre').innerText()).endsWith('"row 15999","tags":["a",{"b":null}]}]}'))
+    t.same(pageErrors, [])
+  })
+
+  t.test('the channel page shows JSON with thousands of levels and numbers of any length', async (t) => {
+    const depth = 5000
+    const { page, pageErrors } = await openAdminPage(t, browser, relay)
+    await page.goto('/admin#/channel?name=loose:deep')
+    await page.getByText('Live', { exact: true }).waitFor()
+    const text = `{"channel":"loose:deep","data":{"n":12345678901234567890,"deep":${'['.repeat(depth)}"end"${']'.repeat(depth)}}}`
+    const publication = page.getByRole('button', { name: /"n":12345678901234567890/ }).first()
+    await eventually(async () => {
+      await relay.api('publish', text)
+      return (await publication.count()) > 0
+    })
+    await publication.click()
+    await page.getByRole('searchbox', { name: 'Search in Data of the publication' }).fill('end')
+    await page.getByRole('treeitem', { selected: true }).getByText('"end"').waitFor()
+    await page.getByRole('searchbox', { name: 'Search in Data of the publication' }).fill('12345678901234567890')
+    await page.getByRole('treeitem', { selected: true }).getByText('12345678901234567890').waitFor()
     t.same(pageErrors, [])
   })
 
@@ -268,7 +376,7 @@ t.test("the operators' page", async (t) => {
       await page.goto(`/admin#/${view}`)
       await page.getByRole('heading', { level: 1 }).waitFor()
       await page.getByText('Live', { exact: true }).waitFor()
-      t.equal(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), 0, view)
+      t.equal(await page.evaluate(OVERFLOW), 0, view)
     }
     await page.getByRole('link', { name: 'Checks' }).tap()
     await check(opened, 'engine', 'green').waitFor()

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { configSections } from '../../src/relay-admin/config-lines.js'
+import { configSections, matchingSections } from '../../src/relay-admin/config-lines.js'
 
 t.test('configuration sections', async (t) => {
   t.test('plain values come before nested sections', async (t) => {
@@ -25,4 +25,14 @@ t.test('configuration sections', async (t) => {
       t.equal(configSections({ value })[0]?.lines[0]?.value, text)
     })
   }
+
+  t.test('search finds sections and options in any letter case', async (t) => {
+    const sections = configSections({ engine: 'memory', client: { token: '(hidden)', ping: 25 } })
+    const found = (search: string): string[] =>
+      matchingSections(sections, search).flatMap(({ name, lines }) => lines.map((line) => `${name}.${line.name}`))
+    t.same(found(''), ['general.engine', 'client.token', 'client.ping'])
+    t.same(found('CLIENT'), ['client.token', 'client.ping'])
+    t.same(found('hidden'), ['client.token'])
+    t.same(found('nothing'), [])
+  })
 })

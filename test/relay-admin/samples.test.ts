@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { FigureSample, Figures } from '../../src/relay/admin/contract.js'
 import { FIGURE_KINDS } from '../../src/relay-admin/figures.js'
-import { columnsOf, figureOf, nodesOf, withSample } from '../../src/relay-admin/samples.js'
+import { columnsOf, figureOf, nodesOf, withHistory, withSample } from '../../src/relay-admin/samples.js'
 
 const NO_FIGURES: Figures = {
   connections: 0,
@@ -70,6 +70,15 @@ t.test('a chart', async (t) => {
     t.same(
       series.map(({ time }) => time),
       [2000, 901_000]
+    )
+  })
+
+  t.test('recorded samples fill the times without samples of the page', async (t) => {
+    const own = [11_000, 12_000, 31_000].map((time) => sampleAt(time, { connections: 2 }))
+    const recorded = [5000, 10_000, 15_000, 20_000, 25_000, 30_000].map((time) => sampleAt(time))
+    t.same(
+      withHistory(own, recorded).map(({ time }) => time),
+      [5000, 11_000, 12_000, 15_000, 20_000, 25_000, 31_000]
     )
   })
 
