@@ -29,7 +29,7 @@ const MAX_PATH_LENGTH = 2000
 /** Larger values get their first error only: a list of all of them could be many times as large as the value. */
 const MAX_LENGTH_FOR_ALL_ERRORS = 64 * 1024
 /** As many characters of schemas are compiled at the start; those of a very large document would take seconds. */
-const MAX_LENGTH_COMPILED_AT_START = 64 * 1024
+const MAX_LENGTH_COMPILED_AT_START = 16 * 1024
 
 export interface SchemaCompiler {
   /** The validator of a body, or of a parameter that is JSON text. */
