@@ -8,7 +8,7 @@ export const sessionEnd = shallowRef<'none' | 'soon' | 'over' | 'left'>('none')
 const MAX_AGE_MS = 15 * 60_000
 
 /** The client of the page. */
-export const { api, session, realtime, signOut } = createClient({
+export const { api, call, session, realtime, signOut } = createClient({
   realtime: { maxAgeMs: MAX_AGE_MS },
   onExpiring: () => {
     sessionEnd.value = 'soon'

@@ -19,6 +19,8 @@ export interface ClientOptions
 
 export interface Client<PageApi = Api> {
   readonly api: PageApi
+  /** Calls a path for which `api` has no function. */
+  readonly call: ApiCaller
   readonly session: Session
   /** Connects when `start` is called. */
   readonly realtime: Realtime
@@ -56,15 +58,12 @@ export const createCustomClient = <PageApi>(
   createPageApi: (call: ApiCaller) => PageApi,
   options: Omit<ClientOptions, 'newXhr'> = {}
 ): Client<PageApi> =>
-  assembleClient(options, (apiOptions) => {
-    const call = createCaller(apiOptions)
-    return {
-      api: createPageApi(call),
-      fetchUser: () => call('GET', '/api/auth/backend-me'),
-      negotiate: () => call('GET', '/api/negotiate'),
-      logout: () => call('POST', '/api/auth/logout')
-    }
-  })
+  assembleClient(options, (_apiOptions, call) => ({
+    api: createPageApi(call),
+    fetchUser: () => call('GET', '/api/auth/backend-me'),
+    negotiate: () => call('GET', '/api/negotiate'),
+    logout: () => call('POST', '/api/auth/logout')
+  }))
 
 /** An API, and the calls that the other parts of the client make. */
 interface ClientCalls<PageApi> {
@@ -86,10 +85,10 @@ const assembleClient = <PageApi>(
     fetch = (input, init) => globalThis.fetch(input, init),
     ...apiOptions
   }: ClientOptions,
-  createCalls: (options: ApiOptions) => ClientCalls<PageApi>
+  createCalls: (options: ApiOptions, call: ApiCaller) => ClientCalls<PageApi>
 ): Client<PageApi> => {
   let providerLogout: string | null = null
-  const { api, fetchUser, negotiate, logout } = createCalls({
+  const callOptions: ApiOptions = {
     ...apiOptions,
     fetch: async (input, init) => {
       const response = await fetch(input, init)
@@ -101,7 +100,9 @@ const assembleClient = <PageApi>(
       else session.refresh()
       if (error?.status === 401 && SESSION_ENDED_CODES.has(error.code)) expiry.expireNow()
     }
-  })
+  }
+  const call = createCaller(callOptions)
+  const { api, fetchUser, negotiate, logout } = createCalls(callOptions, call)
   const session = new Session({
     ...(apiOptions.cookies && { cookies: apiOptions.cookies }),
     nowMs: () => clock.now(),
@@ -117,6 +118,7 @@ const assembleClient = <PageApi>(
   const realtime = new Realtime({ ...realtimeOptions, clock, negotiate })
   return {
     api,
+    call,
     session,
     realtime,
     signOut: async () => {

@@ -44,6 +44,17 @@ t.test('a client', async (t) => {
     t.same(seen, [true, false])
   })
 
+  t.test('a client calls paths that the API does not have, with the same session', async (t) => {
+    const { client, jar, backend } = await openClient(t)
+    await client.api.auth.login(CREDENTIALS)
+    await client.call('GET', '/api/positions/tracks/f-1', { query: { from: 7 } })
+    t.equal(backend.requests.at(-1)?.url, '/api/positions/tracks/f-1?from=7')
+    jar.keep(['auth_token=; Max-Age=0'])
+    await t.rejects(client.call('POST', '/api/carts'), { code: 'UNAUTHENTICATED' })
+
+    t.equal(client.session.state.isSignedIn, false)
+  })
+
   t.test('a client signs out of a password session even if the backend fails', async (t) => {
     const left: string[] = []
     const { client, backend } = await openClient(t, { leave: (url) => left.push(url) })
