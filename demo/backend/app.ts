@@ -12,6 +12,7 @@ import { contextRoutes } from './routes/context.js'
 import { dashboardRoutes } from './routes/dashboard.js'
 import { emergencyRoutes } from './routes/emergency.js'
 import { floorRoutes } from './routes/floors.js'
+import { historyRoutes } from './routes/history.js'
 import { journalRoutes } from './routes/journal.js'
 import { managementRoutes } from './routes/management.js'
 import { phoneBeaconRoutes } from './routes/phone-beacon.js'
@@ -33,6 +34,7 @@ const routes = {
   ...weatherRoutes,
   ...phoneBeaconRoutes,
   ...journalRoutes,
+  ...historyRoutes,
   ...managementRoutes,
   ...contextRoutes
 }

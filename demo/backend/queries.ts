@@ -37,6 +37,34 @@ const momentOf = (query: Fields, name: string): Date | null => {
   return moment
 }
 
+export interface Range {
+  readonly from: Date
+  readonly to: Date
+}
+
+/**
+ * The range that the query parameters describe: `from` and `to`, or `minutes` before `to`, which does not depend on the clock
+ * of the caller. By default the longest range that ends now.
+ */
+export const rangeOf = ({ query, now }: Pick<Call, 'query' | 'now'>, longestMs: number): Range => {
+  const to = momentOf(query, 'to') ?? now()
+  const from = momentOf(query, 'from') ?? new Date(to.getTime() - minutesOf(query, longestMs))
+  const lengthMs = to.getTime() - from.getTime()
+  if (lengthMs <= 0) throw invalid([{ path: '/from', message: 'must be before `to`' }])
+  if (lengthMs > longestMs)
+    throw invalid([{ path: '/from', message: `must be at most ${longestMs / 60_000} minutes before \`to\`` }])
+  return { from, to }
+}
+
+/** In milliseconds. */
+const minutesOf = (query: Fields, longestMs: number): number => {
+  const text = textOf(query, 'minutes')
+  if (text === null) return longestMs
+  const ms = WHOLE.test(text) ? Number(text) * 60_000 : Number.NaN
+  if (ms > 0 && ms <= longestMs) return ms
+  throw invalid([{ path: '/minutes', message: `must be a whole number from 1 to ${longestMs / 60_000}` }])
+}
+
 /** Rows filtered, searched, paged and sorted by the path and query parameters. */
 export const listRows = async ({ database, params, query }: Call, listed: Listed, all?: { readonly limit: number }) => {
   const { from, fields, search = [], order } = listed

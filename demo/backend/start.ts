@@ -35,6 +35,8 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => 
   await ensureDemoAccounts(world, config.demoPassword)
 
   const simulator = new Simulator({ seed: SEED, database, publisher, now, log })
+  const past = config.simulator ? await simulator.backfill() : null
+  const storing = past?.stored.catch((error: unknown) => log.error({ err: error }, 'storing the last hour failed'))
   // Positions exist before the first request.
   if (config.simulator) await simulator.tick()
   const alerts = new AlertMonitor({ database, publisher, now, log })
@@ -46,6 +48,7 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => 
   app.addHook('onClose', async () => {
     await alerts.stop()
     await simulator.stop()
+    await storing
     await database.close()
   })
   const url = await app.listen(config.listen)

@@ -7,6 +7,9 @@ import { form, PNG, startTestBackend, type TestBackend } from './demo-backend.js
 
 const NOON = Date.UTC(2025, 10, 14, 12)
 
+/** Routes that the gateway does not declare. */
+const HISTORY = ['tracks/f-1', 'heat/f-1', 'carrier/AC233F000040', 'occupancy'].map((path) => `/api/positions/${path}`)
+
 const READS = routeTables
   .flatMap(({ rows }) => rows)
   .filter(({ method, path }) => method === 'GET' && !/:token|health$|health\/|csrf|negotiate/.test(path))
@@ -57,13 +60,17 @@ const WRITES: readonly (readonly [string, string, unknown])[] = [
 /** All responses, in order. */
 const conversation = async (backend: TestBackend): Promise<Map<string, unknown>> => {
   const token = await backend.signIn('admin')
-  for (let second = 0; second < 3; second += 1) await backend.backend.simulator.tick()
+  await (await backend.backend.simulator.backfill(5 * 60_000)).stored
+  for (let second = 0; second < 3; second += 1) {
+    await backend.backend.simulator.tick()
+    backend.advance(1000)
+  }
   const responses = new Map<string, unknown>()
   const note = async (method: string, path: string, body?: unknown): Promise<void> => {
     const response = await backend.request(method, path, token, body)
     responses.set(`${responses.size} ${method} ${path}`, [response.status, response.body])
   }
-  for (const path of READS) await note('GET', path)
+  for (const path of [...READS, ...HISTORY]) await note('GET', path)
   for (const [method, path, body] of WRITES) await note(method, path, body)
   const { headers, body = '' } = form(PNG)
   await backend.send('/api/personnel/5/photo', {

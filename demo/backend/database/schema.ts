@@ -14,6 +14,8 @@ const OTHER_TABLES: Readonly<Record<string, string>> = {
     x double precision, y double precision, accuracy double precision, at timestamptz NOT NULL`,
   position_history: `transmitter_id text NOT NULL REFERENCES transmitters ON DELETE CASCADE, floor_id text, zone_id text,
     x double precision, y double precision, at timestamptz NOT NULL`,
+  occupancy_history: `floor_id text NOT NULL REFERENCES floors ON DELETE CASCADE, entity_type text NOT NULL,
+    at timestamptz NOT NULL, carriers integer NOT NULL, PRIMARY KEY (at, floor_id, entity_type)`,
   battery_readings: `device_id text NOT NULL REFERENCES transmitters ON DELETE CASCADE, level double precision,
     at timestamptz NOT NULL`,
   settings: 'name text PRIMARY KEY, value jsonb NOT NULL, updated_at timestamptz NOT NULL',
@@ -50,6 +52,7 @@ const INDEXES = [
   'UNIQUE INDEX IF NOT EXISTS users_email ON users (lower(email))',
   'INDEX IF NOT EXISTS audit_log_at ON audit_log (at)',
   'INDEX IF NOT EXISTS position_history_of ON position_history (transmitter_id, at)',
+  'INDEX IF NOT EXISTS position_history_on ON position_history (floor_id, at)',
   'INDEX IF NOT EXISTS battery_readings_of ON battery_readings (device_id, at)'
 ]
 

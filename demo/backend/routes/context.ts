@@ -1,5 +1,5 @@
 import { RELAY_LIFETIME_SECONDS } from '../auth/tokens.js'
-import { list, nested, oneRow, rows, together } from '../queries.js'
+import { nested, oneRow, rows, together } from '../queries.js'
 import { getRecord } from '../records.js'
 import { floors, peopleWhere } from '../resources.js'
 import { callerOf, type Handlers, handler, idOf, type Run } from '../route.js'
@@ -38,12 +38,6 @@ const SIGNALS = `SELECT r.id AS receiver_id, r.name, ${nested(`SELECT p.transmit
   FROM receivers r WHERE r.floor_id = coalesce($1, 'f-1') AND r.status = 'online'
     AND jsonb_typeof(r.position->'x') = 'number' AND jsonb_typeof(r.position->'y') = 'number' ORDER BY r.id`
 
-const positionHistory = {
-  from: 'position_history',
-  fields: ['transmitterId', 'floorId', 'zoneId', 'at'],
-  order: 'at DESC, transmitter_id'
-}
-
 const negotiate: Run = (call) => ({
   url: call.relayUrl,
   token: call.tokens.relayToken(callerOf(call).userId),
@@ -76,6 +70,5 @@ export const contextRoutes: Handlers = {
   'POST /api/negotiate': handler('authenticated', negotiate),
   'GET /api/context': handler('floors.read', wholeSite),
   'GET /api/context/floor/:floorId': handler('floors.read', wholeFloor),
-  'GET /api/positions/history': handler('positions.read', list(positionHistory)),
   'GET /api/diagnostics/signal-monitor': handler('diagnostics.read', rows(SIGNALS, 'floorId'))
 }

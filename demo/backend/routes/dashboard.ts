@@ -56,10 +56,11 @@ const PERSONNEL = `SELECT ${counts({
   on_site: ON_SITE.personnel
 })}`
 
-/** The number of people on site in each hour of the last day. */
-const PRESENCE = `SELECT date_trunc('hour', h.at, 'UTC') AS at, count(DISTINCT h.transmitter_id)::int AS people
-  FROM position_history h JOIN transmitters t ON t.id = h.transmitter_id AND t.entity_type = 'employee'
-  WHERE h.at > $1::timestamptz - interval '1 day' GROUP BY 1 ORDER BY 1`
+/** The greatest number of employees on site in each hour of the last day. */
+const PRESENCE = `SELECT date_trunc('hour', at, 'UTC') AS at, max(people)::int AS people
+  FROM (SELECT at, sum(carriers) AS people FROM occupancy_history
+    WHERE entity_type = 'employee' AND at > $1::timestamptz - interval '1 day' GROUP BY at) AS counts
+  GROUP BY 1 ORDER BY 1`
 
 const ZONES_OF_FLOOR = `SELECT id, name, type, capacity, occupancy FROM zones_shown WHERE floor_id = $1
   ORDER BY occupancy DESC, id`

@@ -1,7 +1,7 @@
 import type { PositionEntry } from '../../../schemas/realtime.js'
 import { between, pick, type Random, seededRandom } from '../random.js'
 import { contains, distance, toCentimetres } from '../site/geometry.js'
-import { mayEnter, REGIONS, type Region } from '../site/layout.js'
+import { FLOORS, mayEnter, REGIONS, type Region } from '../site/layout.js'
 import { Meetings } from './meetings.js'
 import { type Waypoint, wayBetween } from './ways.js'
 
@@ -174,8 +174,10 @@ export class Simulation {
   }
 }
 
+const REGIONS_OF_FLOOR = new Map(FLOORS.map(({ floorId, regions }) => [floorId, regions]))
+
 const regionOf = (position: Waypoint): Region | undefined =>
-  REGIONS.find(({ floorId, rect }) => floorId === position.floorId && contains(rect, position))
+  REGIONS_OF_FLOOR.get(position.floorId)?.find(({ rect }) => contains(rect, position))
 
 /** Advances along the path. On stairs, both ends of a step are the same point on different floors. */
 const walk = (resident: Resident, ms: number): void => {

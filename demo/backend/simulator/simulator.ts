@@ -1,6 +1,8 @@
 import type { Logger } from 'pino'
 import type { PositionEntry } from '../../../schemas/realtime.js'
 import type { Publisher } from '../../../src/shared/publisher.js'
+import { type PathPoint, PathRecorder } from '../history/path-recorder.js'
+import { COUNT_EVERY_MS, countOccupancy, HOUR_MS, lastStoredAt, pruneHistory, storePoints } from '../history/store.js'
 import { type Random, seededRandom } from '../random.js'
 import type { Statements, World } from '../world.js'
 import { ambientDevices } from './ambient.js'
@@ -15,7 +17,6 @@ export interface SimulatorParts extends Pick<World, 'database' | 'now'> {
 
 const TICK_MS = 1000
 const RELOAD_EVERY_TICKS = 3
-const HISTORY_EVERY_TICKS = 30
 const REPORT_EVERY_TICKS = 30
 
 /** Advances the simulation once a second and publishes the positions to the relay and the database. */
@@ -26,6 +27,8 @@ export class Simulator {
   readonly #receiverRandom: Random
   /** The floor of every transmitter in the previous step. */
   readonly #floorOf = new Map<string, string>()
+  readonly #recorder = new PathRecorder()
+  #countedAtMs = 0
   #ticks = 0
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> | null = null
@@ -72,21 +75,53 @@ export class Simulator {
     for (const [floorId, data] of floors) publisher.publish(`floor:${floorId}`, { type: 'position-batch', data })
     await storePositions(database, [...positions, ...this.#simulation.silent()])
     if (this.#ticks % REPORT_EVERY_TICKS === 0) await reportReceivers(database, this.#receiverRandom, at)
-    if (this.#ticks % HISTORY_EVERY_TICKS === 0) await storeHistory(database, at)
+    await storePoints(database, this.#recorder.add(positions, at.getTime()))
+    if (at.getTime() - this.#countedAtMs >= COUNT_EVERY_MS) await this.#count(at)
     this.#ticks += 1
+  }
+
+  /**
+   * Simulates the last hour, as far as it is not stored, so that the history has no gap before the start. The next step
+   * continues from there. Storing the past takes longer and may continue while the server runs.
+   */
+  async backfill(lengthMs = HOUR_MS): Promise<{ readonly stored: Promise<void> }> {
+    const { database, now } = this.#parts
+    const endMs = now().getTime()
+    const storedMs = (await lastStoredAt(database))?.getTime() ?? 0
+    await this.#reloadCarriers()
+    const points: PathPoint[] = []
+    for (let atMs = Math.max(endMs - lengthMs, storedMs + TICK_MS); atMs < endMs; atMs += TICK_MS) {
+      this.#simulation.advance(TICK_MS)
+      points.push(...this.#recorder.add(this.#simulation.positions(atMs), atMs))
+    }
+    return { stored: storePoints(database, points) }
+  }
+
+  async #count(at: Date): Promise<void> {
+    const { database } = this.#parts
+    await countOccupancy(database, at)
+    await pruneHistory(database, at)
+    this.#countedAtMs = Math.floor(at.getTime() / COUNT_EVERY_MS) * COUNT_EVERY_MS
   }
 
   /** Reloads carriers, emergencies and receivers, which pages can change. */
   async #reload(at: Date): Promise<void> {
-    const { database, publisher } = this.#parts
-    const ids = async (sql: string) => (await database.rows<{ id: string }>(sql)).map(({ id }) => id)
-    this.#simulation.populate(await database.rows<Carrier>(CARRIERS))
-    this.#simulation.evacuate(new Set(await ids(ALARMED_BUILDINGS)))
-    const online = new Set(await ids("SELECT id FROM receivers WHERE status = 'online'"))
+    const { publisher } = this.#parts
+    await this.#reloadCarriers()
+    const online = new Set(await this.#ids("SELECT id FROM receivers WHERE status = 'online'"))
     // Devices stay with their receivers, also while some receivers are offline.
-    const heard = this.#heardBy(await ids('SELECT id FROM receivers ORDER BY id'), at.getTime())
+    const heard = this.#heardBy(await this.#ids('SELECT id FROM receivers ORDER BY id'), at.getTime())
     const data = heard.filter(({ receiverId }) => online.has(String(receiverId)))
     if (data.length > 0) publisher.publish('global:all', { type: 'ambient-batch', data })
+  }
+
+  async #reloadCarriers(): Promise<void> {
+    this.#simulation.populate(await this.#parts.database.rows<Carrier>(CARRIERS))
+    this.#simulation.evacuate(new Set(await this.#ids(ALARMED_BUILDINGS)))
+  }
+
+  async #ids(sql: string): Promise<string[]> {
+    return (await this.#parts.database.rows<{ id: string }>(sql)).map(({ id }) => id)
   }
 }
 
@@ -111,16 +146,5 @@ const storePositions = async (database: Statements, positions: readonly Position
      ON CONFLICT (transmitter_id) DO UPDATE SET floor_id = excluded.floor_id, zone_id = excluded.zone_id,
        x = excluded.x, y = excluded.y, accuracy = excluded.accuracy, at = excluded.at`,
     [JSON.stringify(positions)]
-  )
-}
-
-/** Deletes data older than two hours, except the seeded day for the charts. */
-const storeHistory = async (database: Statements, at: Date): Promise<void> => {
-  await database.rows(
-    `WITH old AS (DELETE FROM position_history
-       WHERE at < $1::timestamptz - interval '2 hours' AND at > (SELECT min(created_at) FROM buildings))
-     INSERT INTO position_history (transmitter_id, floor_id, zone_id, x, y, at)
-     SELECT transmitter_id, floor_id, zone_id, x, y, at FROM positions`,
-    [at]
   )
 }

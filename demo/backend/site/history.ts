@@ -2,12 +2,27 @@ import type { World } from '../world.js'
 
 // Generated history before the start. The placeholder is the start time.
 
-const POSITIONS = `INSERT INTO position_history (transmitter_id, floor_id, zone_id, x, y, at)
-  SELECT t.id, z.floor_id, z.id, (z.center->>'x')::float, (z.center->>'y')::float, $1::timestamptz - hour * interval '1 hour'
-  FROM transmitters t CROSS JOIN generate_series(1, 23) AS hour
-  JOIN zones z ON z.id = (1 + (t.minor * 7 + hour * 11) % (SELECT count(*) FROM zones))::text
-  -- presence follows a daily cycle: all now and a day ago, one in six half a day ago
-  WHERE t.entity_type IS NOT NULL AND (t.entity_type = 'asset' OR t.minor % 12 < 7 + 5 * cos(hour * pi() / 12))`
+/** The usual number of carriers on each floor: employees and assets by their home, guests everywhere. */
+const USUAL = `SELECT f.id AS floor_id, kind, CASE kind
+      WHEN 'employee' THEN (SELECT count(*) FROM personnel e WHERE e.floor_id = f.id)
+      WHEN 'asset' THEN (SELECT count(*) FROM assets a WHERE a.floor_id = f.id)
+      ELSE (SELECT count(*) FROM transmitters t WHERE t.entity_type = kind) / (SELECT count(*)::float FROM floors)
+    END AS carriers
+  FROM floors f CROSS JOIN unnest(ARRAY['employee', 'visitor', 'contractor', 'asset']) AS kind`
+
+/**
+ * People follow a daily cycle: all are present now and a day ago, and one in twelve half a day ago. Two waves per floor let
+ * the counts vary.
+ */
+const PRESENT = `greatest(1 / 12.0, least(1, 0.55 + 0.65 * cos(extract(epoch FROM $1::timestamptz - at)::float / 43200 * pi()))
+    + 0.10 * sin(extract(epoch FROM at)::float / 1900 + ascii(right(floor_id, 1)))
+    + 0.06 * sin(extract(epoch FROM at)::float / 430 + 2 * ascii(right(floor_id, 1))))`
+
+const OCCUPANCY = `WITH usual AS MATERIALIZED (${USUAL})
+  INSERT INTO occupancy_history (floor_id, entity_type, at, carriers)
+  SELECT floor_id, kind, at, round(carriers * CASE kind WHEN 'asset' THEN 1 ELSE ${PRESENT} END)
+  FROM usual CROSS JOIN generate_series(date_bin('5 minutes', $1::timestamptz - interval '1 day', 'epoch'),
+    $1::timestamptz, interval '5 minutes') AS at`
 
 const BATTERIES = `INSERT INTO battery_readings (device_id, level, at)
   SELECT id, least(100, battery_level + day), $1::timestamptz - day * interval '1 day'
@@ -24,8 +39,8 @@ const DRILL = `INSERT INTO audit_log (id, at, action, result, user_email, detail
   FROM emergencies e CROSS JOIN LATERAL (VALUES ('triggered', e.started_at, e.message),
     ('resolved', e.resolved_at, e.resolution)) AS event (kind, moment, message)`
 
-/** A day of positions, a week of battery readings, discovered receivers, and a drill. */
+/** A day of occupancy counts, a week of battery readings, discovered receivers, and a drill. */
 export const seedHistory = async ({ database, now }: World): Promise<void> => {
-  for (const sql of [POSITIONS, BATTERIES, UNKNOWN_RECEIVERS]) await database.rows(sql, [now()])
+  for (const sql of [OCCUPANCY, BATTERIES, UNKNOWN_RECEIVERS]) await database.rows(sql, [now()])
   await database.rows(DRILL)
 }

@@ -1,0 +1,58 @@
+import type { Statements } from '../world.js'
+import type { PathPoint } from './path-recorder.js'
+
+// The tables `position_history`, the paths of the last hour, and `occupancy_history`, the counts of the last day.
+
+export const HOUR_MS = 60 * 60_000
+export const DAY_MS = 24 * HOUR_MS
+/** The interval of occupancy counts. */
+export const COUNT_EVERY_MS = 5 * 60_000
+
+/** Positions are kept a little longer than the hour that pages request. */
+const KEPT_POSITIONS = '65 minutes'
+const KEPT_COUNTS = '24 hours 5 minutes'
+
+/** Small statements, because the embedded database runs in this thread and requests wait for it. */
+const POINTS_PER_STATEMENT = 1000
+
+export const storePoints = async (database: Statements, points: readonly PathPoint[]): Promise<void> => {
+  for (let start = 0; start < points.length; start += POINTS_PER_STATEMENT) {
+    const part = points.slice(start, start + POINTS_PER_STATEMENT)
+    // The join omits transmitters that were deleted meanwhile.
+    await database.rows(
+      `INSERT INTO position_history (transmitter_id, floor_id, zone_id, x, y, at)
+       SELECT t.id, p."floorId", p."zoneId", p.x, p.y, to_timestamp(p."atMs" / 1000)
+       FROM json_to_recordset($1::json) AS p("transmitterId" text, "floorId" text, "zoneId" text, x double precision,
+         y double precision, "atMs" double precision) JOIN transmitters t ON t.id = p."transmitterId"`,
+      [JSON.stringify(part)]
+    )
+  }
+}
+
+/** The time of the last stored position; null without one. */
+export const lastStoredAt = async (database: Statements): Promise<Date | null> => {
+  const [row] = await database.rows<{ at: Date | null }>('SELECT max(at) AS at FROM position_history')
+  return row?.at ?? null
+}
+
+/** Counts the carriers of each kind on each floor, including zeros. The time is rounded down to the interval. */
+export const countOccupancy = async (database: Statements, at: Date): Promise<void> => {
+  await database.rows(
+    `INSERT INTO occupancy_history (floor_id, entity_type, at, carriers)
+     SELECT f.id, kind, $1::timestamptz, count(c.transmitter_id)::int
+     FROM floors f CROSS JOIN unnest(ARRAY['employee', 'visitor', 'contractor', 'asset']) AS kind
+     LEFT JOIN carriers c ON c.floor_id = f.id AND c.entity_type = kind
+     GROUP BY f.id, kind
+     ON CONFLICT (at, floor_id, entity_type) DO UPDATE SET carriers = excluded.carriers`,
+    [new Date(Math.floor(at.getTime() / COUNT_EVERY_MS) * COUNT_EVERY_MS)]
+  )
+}
+
+/** Deletes positions and counts after their retention time. */
+export const pruneHistory = async (database: Statements, at: Date): Promise<void> => {
+  await database.rows(
+    `WITH old AS (DELETE FROM position_history WHERE at < $1::timestamptz - interval '${KEPT_POSITIONS}')
+     DELETE FROM occupancy_history WHERE at < $1::timestamptz - interval '${KEPT_COUNTS}'`,
+    [at]
+  )
+}

@@ -1,0 +1,33 @@
+/** A stored position with its place. */
+export interface Sighting {
+  readonly floorId: string | null
+  readonly floorName: string | null
+  readonly zoneId: string | null
+  readonly zoneName: string | null
+  readonly atMs: number
+}
+
+/** A stay in a zone, or on a floor outside of all zones. */
+export interface Visit extends Omit<Sighting, 'atMs'> {
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+const MAX_VISITS = 50
+/** Shorter stays are passages, except the last one. */
+const MIN_STAY_MS = 15_000
+
+/** The stays of one transmitter, newest first. The sightings are in order of time. */
+export const visitsOf = (sightings: readonly Sighting[]): Visit[] => {
+  const visits: Visit[] = []
+  for (const { atMs, ...place } of sightings) {
+    const current = visits.at(-1)
+    if (current !== undefined) visits[visits.length - 1] = { ...current, toMs: atMs }
+    if (current?.floorId !== place.floorId || current.zoneId !== place.zoneId)
+      visits.push({ ...place, fromMs: atMs, toMs: atMs })
+  }
+  return visits
+    .filter(({ fromMs, toMs }, index) => index === visits.length - 1 || toMs - fromMs >= MIN_STAY_MS)
+    .reverse()
+    .slice(0, MAX_VISITS)
+}
