@@ -1,7 +1,9 @@
 import type { CallOptions } from 'gatehouse-client'
+import type { Ref } from 'vue'
 import type { IconName } from '../../src/ui/icons.js'
 import type { Load } from './composables/useLoad.js'
 import type { Form, Task, Values } from './form-fields.js'
+import type { Place } from './live-link.js'
 import type { ListResponse, Named } from './types.js'
 
 interface Column<Row> {
@@ -25,6 +27,12 @@ export interface Filter {
   readonly options: readonly Named[] | 'time'
 }
 
+/** The options of the filter `isOnSite`. */
+export const PRESENCE: readonly Named[] = [
+  { id: 'true', name: 'On site' },
+  { id: 'false', name: 'Off site' }
+]
+
 /** Declared as methods, so that calls with a specific body type fit: the client validates bodies before it sends them. */
 interface RecordCalls<Row> {
   list(options: CallOptions): Promise<ListResponse<Row>>
@@ -33,7 +41,11 @@ interface RecordCalls<Row> {
   delete?(id: string): Promise<unknown>
 }
 
-export type RowTask = Task & { readonly icon: IconName }
+export type RowTask = Task & {
+  readonly icon: IconName
+  /** Runs with one click, without a dialog. */
+  readonly isImmediate?: boolean
+}
 
 /** The rows of a list page and the actions on them. Actions without a call are not shown. */
 export interface Records<Row> {
@@ -43,6 +55,8 @@ export interface Records<Row> {
   readonly calls: RecordCalls<Row>
   /** Each call requires the permission `<resource>.<call>`. Without it, all calls are available. */
   readonly resource?: string
+  /** The list is loaded again when this changes. */
+  readonly updates?: Ref<unknown>
   /** Further data for the form. */
   readonly needs?: readonly Load[]
   readonly nameOf: (row: Row) => string
@@ -53,7 +67,7 @@ export interface Records<Row> {
   /** The text below the name. */
   readonly detailOf?: (row: Row) => string | null | undefined
   /** The place on the live plan that the name links to; null if it has no position. */
-  readonly placeOf?: (row: Row) => { readonly floorId: string; readonly transmitterId: string } | null
+  readonly placeOf?: (row: Row) => Place | null
   readonly columns: readonly Column<Row>[]
   /** The label of the search field. */
   readonly search?: string

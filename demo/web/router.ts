@@ -23,6 +23,7 @@ const LIVE_PLAN = 'Live plan'
 export const menu = [
   page('/live/:floorId?', LIVE_PLAN, 'plan', may('floors.read'), () => import('./pages/LivePage.vue')),
   page('/dashboard', 'Dashboard', 'dashboard', may('dashboard.read'), () => import('./pages/DashboardPage.vue')),
+  page('/alerts', 'Alerts', 'alert', may('alerts.read'), () => import('./pages/AlertsPage.vue')),
   page('/personnel', 'Personnel', 'people', may('personnel.read'), () => import('./pages/PersonnelPage.vue')),
   // Not /assets, which holds the files of the build.
   page('/inventory', 'Assets', 'asset', may('assets.read'), () => import('./pages/AssetsPage.vue')),

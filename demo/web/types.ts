@@ -32,9 +32,11 @@ export type Person = Stored<PersonnelUpdate> & Texts<'photoUrl' | 'transmitterId
 export type User = Stored<UserCreate> & Texts<'lastLoginAt' | 'lockedUntil'>
 export type Floor = Named & Counts<'personnel' | 'guests'> & Texts<'buildingName'>
 export type Asset = Stored<AssetCreate> & Texts<'transmitterId' | 'currentFloorId'>
-export type Receiver = Stored<ReceiverUpdate>
+export type Receiver = Stored<ReceiverUpdate> & Texts<'lastSeenAt'>
 export type Zone = Stored<ZoneCreate> & Counts<'occupancy'>
-export type Transmitter = Stored<TransmitterUpdate> & Texts<'carriedBy' | 'currentFloorId'>
+export type BatteryState = 'critical' | 'low' | 'warning' | 'good'
+export type Transmitter = Stored<TransmitterUpdate> &
+  Texts<'carriedBy' | 'currentFloorId'> & { readonly batteryState: BatteryState | null }
 export type Emergency = Stored<EmergencyUpdate> &
   Texts<'startedAt'> & {
     /** The counts at the end of the emergency. */
@@ -100,6 +102,29 @@ export interface Dashboard {
 
 export interface BatteryStats {
   readonly distribution: readonly Counts<'from' | 'devices'>[]
+}
+
+export type AlertKind = 'restricted-zone' | 'over-capacity' | 'receiver-offline' | 'tag-silent' | 'battery-low'
+
+export interface AlertCount extends Counts<'open' | 'acknowledged'> {
+  readonly kind: AlertKind
+}
+
+/** An item that needs attention. */
+export interface Alert
+  extends Texts<
+      'acknowledgedBy' | 'acknowledgedAt' | 'carrier' | 'transmitterId' | 'receiverId' | 'zoneId' | 'zoneName'
+    >,
+    Texts<'floorId' | 'floorName' | 'buildingName'> {
+  readonly id: string
+  readonly kind: AlertKind
+  readonly severity: 'critical' | 'warning'
+  readonly state: 'open' | 'acknowledged'
+  readonly since: string
+  readonly name: string
+  readonly occupancy: number | null
+  readonly capacity: number | null
+  readonly batteryLevel: number | null
 }
 
 export interface AuditSummary {

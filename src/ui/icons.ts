@@ -2,6 +2,7 @@
 export const icons = {
   plan: 'M4 5h16v14H4zM4 12h7m3 0h6M11 5v4m0 6v4',
   dashboard: 'M5 20V11m5 9V4m5 16v-6m5 6V8',
+  alert: 'M6 17h12l-1.5-2.5V11a4.5 4.5 0 0 0-9 0v3.5ZM10 19.8a2.2 2.2 0 0 0 4 0M12 4v2.5',
   asset: 'M4 8l8-4.5L20 8v8l-8 4.5L4 16ZM4 8l8 4.5L20 8m-8 4.5v8',
   zone: 'M4 4h7v7H4zM14 4h6v6h-6zM4 14h6v6H4zM13 13h7v7h-7z',
   tag: 'M4 4h8l8.5 8.5-8 8L4 12ZM8 8v.1',

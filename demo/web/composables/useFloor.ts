@@ -6,6 +6,7 @@ import { isPerson, kindOf, type Marker, type MarkerKind } from '../floor-plan/ma
 import { api, realtime } from '../services.js'
 import type { DataResponse, FloorContext } from '../types.js'
 import { useLoad } from './useLoad.js'
+import { useRealtime } from './useRealtime.js'
 
 /** A transmitter reports at least once a minute. One that is silent for longer is dimmed although its floor is live. */
 const SILENT_AFTER_MS = 90_000
@@ -109,11 +110,10 @@ export const useFloor = (floorId: Ref<string | null>) => {
       ambient.value = [...heard.values()].map(({ entry }) => entry)
     })
   ]
-  realtime.start()
+  useRealtime()
   onScopeDispose(() => {
     for (const stopListening of listeners) stopListening()
     realtime.showFloor(null)
-    realtime.stop()
   })
 
   return {

@@ -3,7 +3,17 @@ import type { PageTests } from './page-tests.js'
 
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 }
 const PAGES = [
-  ...['/live/f-1', '/dashboard', '/personnel', '/inventory', '/emergency', '/zones', '/receivers', '/transmitters'],
+  ...[
+    '/live/f-1',
+    '/dashboard',
+    '/alerts',
+    '/personnel',
+    '/inventory',
+    '/emergency',
+    '/zones',
+    '/receivers',
+    '/transmitters'
+  ],
   ...['/users', '/audit', '/settings', '/no-such-page']
 ]
 

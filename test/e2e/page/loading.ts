@@ -8,6 +8,7 @@ const PAGES = [
   '/login',
   '/live/f-1',
   '/dashboard',
+  '/alerts',
   '/personnel',
   '/emergency',
   '/users',

@@ -1,0 +1,40 @@
+import { computed, onScopeDispose, shallowRef, watch } from 'vue'
+import { alertCountsIn } from '../alerts.js'
+import { call } from '../services.js'
+import type { AlertCount, DataResponse } from '../types.js'
+import { useLoad } from './useLoad.js'
+import { useRealtime } from './useRealtime.js'
+import { useSession } from './useSession.js'
+
+/** Replaced with every change of an alert. Shared by the menu, the alerts and the dashboard. */
+const counts = shallowRef<readonly AlertCount[]>([])
+const open = computed(() => counts.value.reduce((sum, count) => sum + count.open, 0))
+
+/** The numbers of alerts. `load` requests them after a change by this page. */
+export const useAlertCounts = () => {
+  const { data, load } = useLoad((options) =>
+    call<DataResponse<readonly AlertCount[]>>('GET', '/api/alerts/summary', options)
+  )
+  watch(data, (loaded) => {
+    counts.value = loaded ?? []
+  })
+  return { counts, open, load }
+}
+
+/** Keeps the numbers up to date while the component is mounted. */
+export const useAlertUpdates = () => {
+  const loaded = useAlertCounts()
+  if (!useSession().may('alerts.read')) return loaded
+  void loaded.load()
+  const realtime = useRealtime()
+  const listeners = [
+    realtime.on('publication', ({ data }) => {
+      counts.value = alertCountsIn(data) ?? counts.value
+    }),
+    realtime.on('gap', ({ channel }) => channel === 'global:all' && void loaded.load())
+  ]
+  onScopeDispose(() => {
+    for (const stopListening of listeners) stopListening()
+  })
+  return loaded
+}

@@ -1,0 +1,60 @@
+import t from 'tap'
+import { alertCountsIn, alertDetail, alertPlace, locationOf } from '../../../demo/web/alerts.js'
+import { liveLink } from '../../../demo/web/live-link.js'
+import type { Alert } from '../../../demo/web/types.js'
+
+const alert: Alert = {
+  id: 'a-1',
+  kind: 'restricted-zone',
+  severity: 'critical',
+  state: 'open',
+  since: '2025-11-15T09:00:00Z',
+  name: 'Ada Example',
+  carrier: 'visitor',
+  transmitterId: 'T1',
+  receiverId: null,
+  zoneId: '7',
+  zoneName: 'Server Room',
+  floorId: 'f-3',
+  floorName: 'Second floor',
+  buildingName: 'Main House',
+  occupancy: 3,
+  capacity: 9,
+  batteryLevel: 12.4,
+  acknowledgedBy: null,
+  acknowledgedAt: null
+}
+const zone: Alert = { ...alert, kind: 'over-capacity', name: 'Server Room', transmitterId: null }
+const receiver: Alert = { ...alert, kind: 'receiver-offline', transmitterId: null, receiverId: 'r-9' }
+
+const linkOf = (shown: Alert) => {
+  const place = alertPlace(shown)
+  return place && liveLink(place)
+}
+
+t.test('an alert', async (t) => {
+  t.test('an alert links to its person, zone or receiver on the live plan', async (t) => {
+    t.same(linkOf(alert), { path: '/live/f-3', query: { selected: 'T1' } })
+    t.same(linkOf(zone), { path: '/live/f-3', query: { zone: '7' } })
+    t.same(linkOf(receiver), { path: '/live/f-3', query: { receiver: 'r-9' } })
+    t.equal(linkOf({ ...alert, floorId: null }), null)
+  })
+
+  t.test('an alert says what was measured and where', async (t) => {
+    t.equal(alertDetail(alert), 'visitor without access in Server Room')
+    t.equal(alertDetail(zone), '3 people, 9 allowed')
+    t.equal(alertDetail({ ...alert, kind: 'battery-low' }), '12 % charge')
+    t.equal(alertDetail({ ...alert, kind: 'tag-silent' }), 'no signal from this visitor')
+    t.equal(alertDetail(receiver), 'no report')
+    t.equal(locationOf(alert), 'Server Room, Second floor, Main House')
+    t.equal(locationOf(zone), 'Second floor, Main House')
+    t.equal(locationOf({ ...alert, zoneName: null, floorName: null, buildingName: null }), 'No position')
+  })
+})
+
+t.test('a publication of alerts has counts, other publications have none', async (t) => {
+  const data = [{ kind: 'battery-low', open: 2, acknowledged: 1 }]
+  t.same(alertCountsIn({ type: 'alerts', data }), data)
+  for (const other of [{ type: 'other', data }, { type: 'alerts' }, { type: 'alerts', data: [null] }])
+    t.equal(alertCountsIn(other), null)
+})

@@ -1,0 +1,102 @@
+import type { BrowserContext, Locator, Page } from 'playwright-core'
+import t from 'tap'
+import { startBrowser } from '../helper/browser.js'
+import { openDemoPage } from '../helper/demo-page.js'
+import { startDemoStack } from '../helper/demo-stack.js'
+import { eventually } from '../helper/eventually.js'
+
+t.setTimeout(300_000)
+const [stack, browser] = await Promise.all([startDemoStack(t), startBrowser(t)])
+
+const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }
+
+/** Requests of the page's user, with the CSRF token. */
+const sender = async ({ request }: BrowserContext) => {
+  const { csrfToken } = await (await request.get('/api/auth/csrf-token')).json()
+  return async (method: string, path: string, data: object): Promise<void> => {
+    const response = await request.fetch(path, { method, data, headers: { 'x-csrf-token': csrfToken } })
+    if (!response.ok()) throw new Error(`${method} ${path} failed with ${response.status()}`)
+  }
+}
+
+const badge = (page: Page): Locator => page.getByRole('link', { name: /^Alerts/ }).locator('.badge')
+const openCount = async (page: Page): Promise<number> => Number.parseInt(await badge(page).innerText(), 10)
+
+t.test('alerts', async (t) => {
+  const opened = await openDemoPage(t, browser, stack, { as: 'admin' })
+  const { page, context, pageErrors, findings } = opened
+  const send = await sender(context)
+  const { data: receivers } = await (await context.request.get('/api/receivers?status=online&limit=2')).json()
+  const [receiver, other] = receivers
+  const row = page.getByRole('row').filter({ hasText: receiver.name })
+
+  t.test('a new alert appears in the list and in the menu without a reload', async (t) => {
+    await send('PATCH', '/api/mgmt/settings/alerts', { offlineAfterMinutes: 0 })
+    await page.goto(`/alerts?kind=receiver-offline&search=${encodeURIComponent(receiver.name)}`)
+    await page.getByText('Nothing found').waitFor()
+    await badge(page).waitFor()
+    await send('PUT', `/api/receivers/${receiver.id}`, { status: 'offline' })
+    await row.waitFor()
+    t.match(await row.innerText(), /Receiver offline/)
+    await eventually(async () => {
+      const { data } = await (await context.request.get('/api/alerts/summary')).json()
+      return (await openCount(page)) === data.reduce((sum: number, { open }: { open: number }) => sum + open, 0)
+    })
+    t.same(await findings(), [])
+  })
+
+  t.test('an alert is acknowledged with the keyboard, and the list shows by whom', async (t) => {
+    await page.goto(`/alerts?kind=receiver-offline&search=${encodeURIComponent(receiver.name)}`)
+    const button = row.getByRole('button', { name: `Acknowledge receiver offline: ${receiver.name}` })
+    await button.focus()
+    await page.keyboard.press('Enter')
+    await page.getByText(`${receiver.name} was acknowledged`).waitFor()
+    await row.getByText('Alex Admin').waitFor()
+    await page.getByRole('region', { name: 'Alerts' }).and(page.locator(':focus')).waitFor()
+    t.equal(await button.count(), 0)
+    await page.getByLabel('State').selectOption('open')
+    await page.waitForURL(/state=open/)
+    await page.getByText('Nothing found').waitFor()
+  })
+
+  t.test('an alert links to its receiver on the live plan', async (t) => {
+    await page.goto(`/alerts?search=${encodeURIComponent(receiver.name)}&kind=receiver-offline`)
+    await row.getByRole('link', { name: receiver.name }).click()
+    await page.waitForURL(/\/live\//)
+    t.ok(page.url().endsWith(`/live/${receiver.floorId}?receiver=${receiver.id}`), page.url())
+  })
+
+  t.test('an alert of a person links to the person on the live plan', async (t) => {
+    await page.goto('/alerts?kind=battery-low')
+    const link = page.getByRole('cell').getByRole('link').first()
+    const name = await link.innerText()
+    await link.click()
+    await page.waitForURL(/\/live\/[^?]+\?selected=/)
+    const entry = page.getByRole('region', { name: 'People and assets' }).getByRole('button', { name, pressed: true })
+    await entry.waitFor()
+    t.equal(await entry.count(), 1)
+  })
+
+  t.test('rows keep their places under the mouse until the user updates the list', async (t) => {
+    await page.goto('/alerts?kind=receiver-offline&sort=since&order=desc')
+    await row.waitFor()
+    await row.hover()
+    await send('PUT', `/api/receivers/${other.id}`, { status: 'offline' })
+    await page.getByText('The list has changed.').waitFor()
+    t.equal(await page.getByRole('row').filter({ hasText: other.name }).count(), 0)
+    await page.getByRole('button', { name: 'Update' }).click()
+    await page.getByRole('row').filter({ hasText: other.name }).waitFor()
+    await page.getByText('The list has changed.').waitFor({ state: 'detached' })
+  })
+
+  t.test('no error is reported by the pages with alerts', async (t) => t.same(pageErrors, []))
+
+  t.test('a viewer sees alerts but no action', async (t) => {
+    const viewer = await openDemoPage(t, browser, stack, { as: 'viewer', ...PHONE })
+    await viewer.page.goto('/alerts')
+    await viewer.page.getByRole('row').nth(1).waitFor()
+    t.equal(await viewer.page.getByRole('button', { name: /^Acknowledge/ }).count(), 0)
+    t.equal(await viewer.page.evaluate('document.documentElement.scrollWidth'), PHONE.viewport.width)
+    t.same(viewer.pageErrors, [])
+  })
+})
