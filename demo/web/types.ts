@@ -30,7 +30,7 @@ export interface Named {
 
 export type Person = Stored<PersonnelUpdate> & Texts<'photoUrl' | 'transmitterId' | 'currentFloorId'>
 export type User = Stored<UserCreate> & Texts<'lastLoginAt' | 'lockedUntil'>
-export type Floor = Named & Counts<'personnel' | 'guests'> & Texts<'buildingName'>
+export type Floor = Named & Counts<'personnel' | 'visitors' | 'contractors' | 'assets'> & Texts<'buildingName'>
 export type Asset = Stored<AssetCreate> & Texts<'transmitterId' | 'currentFloorId'>
 export type Receiver = Stored<ReceiverUpdate> & Texts<'lastSeenAt'>
 export type Zone = Stored<ZoneCreate> & Counts<'occupancy'>
@@ -97,11 +97,22 @@ export interface Dashboard {
   readonly summary: Readonly<Record<string, number>>
   readonly floors: readonly Floor[]
   readonly departments: readonly (Named & Counts<'onSite'>)[]
-  readonly personnel: { readonly presence: readonly { readonly at: string; readonly people: number }[] }
 }
 
-export interface BatteryStats {
-  readonly distribution: readonly Counts<'from' | 'devices'>[]
+export type BatteryStats = Counts<BatteryState>
+
+/** The number of people on each floor over time. */
+export interface Occupancy {
+  /** In milliseconds, ascending. */
+  readonly at: readonly number[]
+  readonly floors: readonly {
+    readonly floorId: string
+    readonly floorName: string
+    readonly buildingId: string
+    readonly buildingName: string
+    /** One number for each time; null if nothing was counted. */
+    readonly people: readonly (number | null)[]
+  }[]
 }
 
 export type AlertKind = 'restricted-zone' | 'over-capacity' | 'receiver-offline' | 'tag-silent' | 'battery-low'

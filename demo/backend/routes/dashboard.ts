@@ -1,6 +1,5 @@
 import { oneRow, rows, together } from '../queries.js'
-import { type Call, type Handlers, handler, type Run } from '../route.js'
-import type { Fields } from '../world.js'
+import { type Handlers, handler, type Run } from '../route.js'
 
 /** SQL: row counts by name. */
 const counts = (of: Readonly<Record<string, string>>): string =>
@@ -12,6 +11,8 @@ const counts = (of: Readonly<Record<string, string>>): string =>
 const presentWhere = (condition: string) => ({
   personnel: `carriers WHERE entity_type = 'employee' AND ${condition}`,
   guests: `carriers WHERE entity_type IN ('visitor', 'contractor') AND ${condition}`,
+  visitors: `carriers WHERE entity_type = 'visitor' AND ${condition}`,
+  contractors: `carriers WHERE entity_type = 'contractor' AND ${condition}`,
   assets: `carriers WHERE entity_type = 'asset' AND ${condition}`
 })
 const ON_SITE = presentWhere('at IS NOT NULL')
@@ -23,8 +24,11 @@ const SUMMARY = `SELECT ${counts({
   personnel_active: 'personnel WHERE is_active IS NOT FALSE',
   personnel_on_site: ON_SITE.personnel,
   guests_on_site: ON_SITE.guests,
+  visitors_on_site: ON_SITE.visitors,
+  contractors_on_site: ON_SITE.contractors,
+  assets_on_site: ON_SITE.assets,
   transmitters_unassigned: 'transmitters WHERE entity_type IS NULL',
-  batteries_low: 'transmitters WHERE battery_level <= 20',
+  batteries_low: "transmitters_shown WHERE battery_state IN ('critical', 'low')",
   receivers_online: "receivers WHERE status = 'online'",
   emergencies_active: "emergencies WHERE status = 'active'"
 })}, (SELECT max(at) FROM positions) AS last_position_at`
@@ -56,28 +60,19 @@ const PERSONNEL = `SELECT ${counts({
   on_site: ON_SITE.personnel
 })}`
 
-/** The greatest number of employees on site in each hour of the last day. */
-const PRESENCE = `SELECT date_trunc('hour', at, 'UTC') AS at, max(people)::int AS people
-  FROM (SELECT at, sum(carriers) AS people FROM occupancy_history
-    WHERE entity_type = 'employee' AND at > $1::timestamptz - interval '1 day' GROUP BY at) AS counts
-  GROUP BY 1 ORDER BY 1`
-
 const ZONES_OF_FLOOR = `SELECT id, name, type, capacity, occupancy FROM zones_shown WHERE floor_id = $1
   ORDER BY occupancy DESC, id`
-
-/** Adds a list to the fields of a row. */
-const withList =
-  (row: (call: Call) => Promise<Fields | null>, name: string, list: Run): Run =>
-  async (call) => ({ ...(await row(call)), [name]: await list(call) })
 
 const figures = {
   summary: oneRow(null, SUMMARY),
   buildings: rows(BUILDINGS),
   floors: rows(FLOORS, 'id'),
   departments: rows(DEPARTMENTS),
-  personnel: withList(oneRow(null, PERSONNEL), 'presence', rows(PRESENCE, 'now'))
+  personnel: oneRow(null, PERSONNEL)
 }
-const oneFloor = withList(oneRow('floor', FLOORS, 'id'), 'zones', rows(ZONES_OF_FLOOR, 'id'))
+const floorRow = oneRow('floor', FLOORS, 'id')
+const zonesOfFloor = rows(ZONES_OF_FLOOR, 'id')
+const oneFloor: Run = async (call) => ({ ...(await floorRow(call)), zones: await zonesOfFloor(call) })
 
 /** Dashboard figures, one query per group. */
 export const dashboardRoutes: Handlers = {

@@ -185,7 +185,7 @@ const carriers = (random: Random, ago: Ago): Rows => {
       macAddress: macAddress('AC:23:3F', index + 1),
       minor: index + 1,
       // The exponent makes low levels rare.
-      batteryLevel: Math.round(100 - 96 * random() ** 4),
+      batteryLevel: Math.round(100 - 96 * random() ** 6),
       ...('entity_type' in carrier && { status: 'assigned', assignedAt: ago(integerBetween(random, 1, 400)) }),
       ...carrier
     }))
