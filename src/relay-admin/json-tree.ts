@@ -177,3 +177,35 @@ const stepOf = (nodes: readonly JsonNode[], index: number, isFirst: boolean): st
   if (!PLAIN_KEY.test(node.key)) return `[${JSON.stringify(node.key)}]`
   return isFirst ? node.key : `.${node.key}`
 }
+
+const INDENT = '  '
+/** Deeper levels have the same indentation, so that the text does not grow with the square of the depth. */
+const MAX_INDENTS = 20
+
+/** The JSON text with one value per line. Unlike JSON.stringify it keeps all digits and duplicate keys. */
+export const indentedJson = (nodes: readonly JsonNode[]): string => {
+  const lines: string[] = []
+  const indentOf = ({ depth }: JsonNode): string => INDENT.repeat(Math.min(depth, MAX_INDENTS))
+  const open: JsonNode[] = []
+  const closeUntil = (index: number): void => {
+    for (let last = open.at(-1); last !== undefined && last.end === index; last = open.at(-1)) {
+      lines.push(`${indentOf(last)}${last.kind === 'object' ? '}' : ']'}`)
+      open.pop()
+    }
+  }
+  for (const [index, node] of nodes.entries()) {
+    closeUntil(index)
+    if (index > node.parent + 1) lines.push(`${lines.pop()},`)
+    const key = nodes[node.parent]?.kind === 'object' ? `${JSON.stringify(node.key)}: ` : ''
+    lines.push(`${indentOf(node)}${key}${openingOf(node)}`)
+    if (canCollapse(node)) open.push(node)
+  }
+  closeUntil(nodes.length)
+  return lines.join('\n')
+}
+
+const openingOf = ({ kind, size, text }: JsonNode): string => {
+  if (kind === 'object') return size === 0 ? '{}' : '{'
+  if (kind === 'list') return size === 0 ? '[]' : '['
+  return text
+}

@@ -18,8 +18,8 @@ export const optionsText = ({ isServerSide, isPositioned, usesDelta, isFiltered,
     .filter((text) => text !== false)
     .join(', ') || '–'
 
+const PREVIEW_LENGTH = 400
+
 /** The text of a publication in a list of many. */
-export const previewText = ({ data }: LivePublication): string => {
-  const MAX_LENGTH = 400
-  return data.length > MAX_LENGTH ? `${data.slice(0, MAX_LENGTH)}…` : data
-}
+export const previewText = ({ data }: LivePublication): string =>
+  data.length > PREVIEW_LENGTH ? `${data.slice(0, PREVIEW_LENGTH)}…` : data

@@ -88,19 +88,52 @@ t.test("tabs of the operators' page", async (t) => {
   t.same(pageErrors, [])
 })
 
-t.test('each tab has its own stream in a browser without shared workers', async (t) => {
+/** Browsers in which the shared worker cannot be used. */
+const WITHOUT_WORKER: readonly (readonly [reason: string, script: string])[] = [
+  ['has no shared workers', 'delete globalThis.SharedWorker'],
+  ['does not permit shared workers', 'globalThis.SharedWorker = class { constructor() { throw new Error("denied") } }'],
+  [
+    'cannot load the shared worker',
+    `globalThis.SharedWorker = class extends EventTarget {
+      port = new MessageChannel().port1
+      constructor() {
+        super()
+        setTimeout(() => this.dispatchEvent(new Event('error')))
+      }
+    }`
+  ]
+]
+t.test('tabs without a shared worker', async (t) => {
   const { relay, streams } = await startWatchedRelay(t)
-  const { context, page: first, pageErrors } = await openAdminPage(t, browser, relay)
-  await context.addInitScript('delete globalThis.SharedWorker')
-  await first.goto('/admin')
-  await first.getByText('Live', { exact: true }).waitFor()
-  const second = await openTab(context, '/admin#/channel?name=loose:a')
-  await connectedClient(t, relay.url)
-  await connections(first, 1).waitFor()
-  await eventually(async () => {
-    await relay.publish('loose:a', { seen: true })
-    return second.getByText('{"seen":true}').first().isVisible()
+  for (const [reason, script] of WITHOUT_WORKER) {
+    t.test(`each tab has its own stream if the browser ${reason}`, async (t) => {
+      const { context, page: first, pageErrors } = await openAdminPage(t, browser, relay)
+      await context.addInitScript(script)
+      await first.goto('/admin')
+      await first.getByText('Live', { exact: true }).waitFor()
+      const second = await openTab(context, '/admin#/channel?name=loose:a')
+      await eventually(async () => {
+        await relay.publish('loose:a', { reason })
+        return second.getByText(JSON.stringify({ reason })).first().isVisible()
+      })
+      t.equal(streams.size, 2)
+      t.same(pageErrors, [])
+      await context.close()
+      await eventually(() => streams.size === 0)
+    })
+  }
+
+  t.test('a tab opens its own stream if the shared worker is silent', async (t) => {
+    const { context, page, pageErrors } = await openAdminPage(t, browser, relay)
+    await context.addInitScript(
+      'globalThis.SharedWorker = class extends EventTarget { port = new MessageChannel().port1 }'
+    )
+    await page.clock.install()
+    await page.goto('/admin')
+    await page.getByText('Connecting…').waitFor()
+    await page.clock.runFor(30_000)
+    await page.getByText('Live', { exact: true }).waitFor()
+    t.equal(streams.size, 1)
+    t.same(pageErrors, [])
   })
-  t.equal(streams.size, 2)
-  t.same(pageErrors, [])
 })

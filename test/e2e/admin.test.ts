@@ -27,8 +27,9 @@ const browser = await startBrowser(t)
 
 const CLIENT_ERROR = /Failed to load resource: the server responded with a status of 4\d\d/
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }
-/** By how many pixels the page is wider than the window. A negative difference is the scroll bar. */
-const OVERFLOW = 'Math.max(document.documentElement.scrollWidth - innerWidth, 0)'
+/** By how many pixels the content is wider than the page. */
+const OVERFLOW =
+  'Math.max(document.documentElement.scrollWidth - Math.ceil(document.documentElement.getBoundingClientRect().width), 0)'
 const WIDTHS = [390, 768, 1440, 2560] as const
 const VIEWS = [
   'overview',

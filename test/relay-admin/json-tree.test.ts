@@ -1,6 +1,7 @@
 import t from 'tap'
 import {
   ancestorsOf,
+  indentedJson,
   initiallyCollapsed,
   jsonTree,
   matchingNodes,
@@ -52,6 +53,29 @@ t.test('a JSON tree', async (t) => {
     t.equal(ancestorsOf(nodes, depth).length, depth)
     t.ok(pathOf(nodes, depth).length < 500)
     t.same(matchingNodes(nodes, 'DEEP'), [depth])
+  })
+})
+
+t.test('indented JSON', async (t) => {
+  const VALUES = [1, 'a"b\n', [], {}, [1, [2, { a: [] }]], { a: { b: {}, 'c d': [null, true] }, e: 'f' }]
+  for (const value of VALUES) {
+    const text = JSON.stringify(value)
+    t.test(`${text} is indented like JSON.stringify does`, async (t) =>
+      t.equal(indentedJson(treeOf(text)), JSON.stringify(value, null, 2))
+    )
+  }
+
+  t.test('indented JSON keeps all digits and duplicate keys', async (t) => {
+    t.equal(
+      indentedJson(treeOf('{"a":1.0,"a":12345678901234567890}')),
+      '{\n  "a": 1.0,\n  "a": 12345678901234567890\n}'
+    )
+  })
+
+  t.test('indented JSON of 30,000 levels does not grow with the square of the depth', async (t) => {
+    const text = indentedJson(treeOf(`${'['.repeat(30_000)}${']'.repeat(30_000)}`))
+    t.ok(text.length < 4_000_000)
+    t.equal(treeOf(text).length, 30_000)
   })
 })
 

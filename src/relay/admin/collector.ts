@@ -8,6 +8,8 @@ import { eventText } from './live.js'
 import { figuresBetween, type NodeCounts } from './node-figures.js'
 
 const PERIOD_MS = 1000
+/** Figures of other nodes arrive within this time. */
+const ARRIVAL_MS = 1000
 
 /** An open page. */
 export interface FigureObserver {
@@ -86,7 +88,10 @@ export class FigureCollector {
   #sendInitial(observer: FigureObserver): void {
     try {
       const { history, nowMs } = this.#dependencies
-      observer.send(eventText('history', history.samples(nowMs())))
+      const now = nowMs()
+      // The newest sample may lack nodes whose figures have not arrived yet.
+      const complete = history.samples(now).filter(({ time }) => now - time >= ARRIVAL_MS)
+      observer.send(eventText('history', complete))
       this.#sendChecks()
     } catch (error) {
       this.#dependencies.log.error({ err: error }, 'admin figures not sent')
