@@ -1,4 +1,4 @@
-import type { Marker } from './marker.js'
+import { isPerson, type Marker } from './marker.js'
 import { distance, type Placed, type Point } from './plan.js'
 
 /** Markers that overlap are drawn as one symbol with their number. */
@@ -19,7 +19,9 @@ export const CLUSTERS_BELOW = 18
 export const NAMES_FROM = 26
 const CLUSTER_REACH = 15
 const MIN_CLUSTER = 3
-const NAME_HEIGHT = 18
+const ROW_HEIGHT = 18
+/** The width of a marker. */
+const SYMBOL = 16
 /** The approximate width of a letter; the exact one depends on the font. */
 const LETTER_WIDTH = 6.5
 
@@ -86,18 +88,36 @@ export const centreOfCluster = ({ items }: Cluster<Placed>): Point => {
   return { x: x / items.length, y: y / items.length }
 }
 
-/** The markers whose names do not cover the name of an earlier one. */
+/** A horizontal interval in pixels that a marker or its name covers. */
+interface Covered {
+  readonly by: Marker
+  readonly left: number
+  readonly right: number
+}
+
+/** The markers whose names cover no other marker and no other name; people come first. */
 const withRoomForName = (markers: readonly Marker[], scale: number): Marker[] => {
-  const rows = new Map<number, { readonly left: number; readonly right: number }[]>()
-  return markers.filter(({ position, name }) => {
-    const left = position.x * scale
-    const right = left + name.length * LETTER_WIDTH + NAME_HEIGHT
-    const row = Math.floor((position.y * scale) / NAME_HEIGHT)
-    const around = [row - 1, row, row + 1].flatMap((one) => rows.get(one) ?? [])
-    if (around.some((other) => other.left < right && left < other.right)) return false
-    const own = rows.get(row)
-    if (own) own.push({ left, right })
-    else rows.set(row, [{ left, right }])
+  const rows = new Map<number, Covered[]>()
+  const rowOf = ({ position }: Marker): number => Math.floor((position.y * scale) / ROW_HEIGHT)
+  const cover = (covered: Covered): void => {
+    const row = rows.get(rowOf(covered.by))
+    if (row) row.push(covered)
+    else rows.set(rowOf(covered.by), [covered])
+  }
+  const isFree = ({ by, left, right }: Covered): boolean =>
+    [-1, 0, 1].every((step) =>
+      (rows.get(rowOf(by) + step) ?? []).every((other) => other.by === by || other.right < left || other.left > right)
+    )
+  for (const by of markers)
+    cover({ by, left: by.position.x * scale - SYMBOL / 2, right: by.position.x * scale + SYMBOL / 2 })
+  const hasRoom = (by: Marker): boolean => {
+    const left = by.position.x * scale + SYMBOL / 2
+    const name = { by, left, right: left + by.name.length * LETTER_WIDTH }
+    if (!isFree(name)) return false
+    cover(name)
     return true
-  })
+  }
+  return [...markers.filter(({ kind }) => isPerson(kind)), ...markers.filter(({ kind }) => !isPerson(kind))].filter(
+    hasRoom
+  )
 }

@@ -91,7 +91,17 @@ t.test('names', async (t) => {
 
   t.test('names can be switched off', async (t) => t.same(namedAt(NAMES_FROM, false), []))
 
-  t.test('a name does not cover another one', async (t) => t.same(namedAt(NAMES_FROM), ['a', 'd', 'f']))
+  t.test('a name covers no other marker', async (t) => t.same(namedAt(NAMES_FROM), ['c', 'f']))
+
+  t.test('a name covers no other name', async (t) => {
+    const near = [marker('a', 10, 5), marker('b', 8, 5), marker('c', 10, 9)]
+    t.same(idsOf(arrange(near, { scale: NAMES_FROM, selected: null, hasNames: true }).named), ['a', 'c'])
+  })
+
+  t.test('names of people come before those of assets', async (t) => {
+    const near = [{ ...marker('cart', 8, 5), kind: 'asset' as const }, marker('b', 10, 5)]
+    t.same(idsOf(arrange(near, { scale: NAMES_FROM, selected: null, hasNames: true }).named), ['b'])
+  })
 
   t.test('the selected marker has its own label instead', async (t) => {
     t.notOk(namedAt(NAMES_FROM, true, 'f').includes('f'))
