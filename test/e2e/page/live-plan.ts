@@ -141,7 +141,7 @@ export const livePlan = async (t: Test, { stack, open }: PageTests): Promise<voi
 
       await stack.kill('relay')
       await page.getByText('Connection lost').waitFor()
-      await page.getByText('Offline', { exact: true }).waitFor()
+      await page.getByRole('status').filter({ hasText: 'Offline' }).waitFor()
 
       await page.getByRole('button', { name: 'Reconnect now' }).click()
       await page.getByText('Connection lost').waitFor()
