@@ -72,6 +72,11 @@ export class Container {
     return value
   }
 
+  /** The first word of the command line. */
+  get command(): string {
+    return readFileSync(`/proc/${this.pid}/cmdline`, 'utf8').split('\0')[0] ?? ''
+  }
+
   /** The mount options of the program's root. */
   get rootOptions(): readonly string[] {
     const root = readFileSync(`/proc/${this.pid}/mountinfo`, 'utf8')

@@ -118,7 +118,7 @@ const checkProcess = (container: Container, user: string, checks: Checks): void 
   const ids = [container.status('Uid'), container.status('Gid')].map((text) => text.split('\t')[0]).join(':')
   checks.that('runs as its user', ids === user, ids)
   const [, inside] = container.status('NSpid').split('\t')
-  checks.that('is process 1', inside === '1' && container.status('Name') === 'node', container.status('Name'))
+  checks.that('is process 1', inside === '1' && /(^|\/)node$/.test(container.command), container.command)
   checks.that('runs on a read-only root', container.rootOptions.includes('ro'), container.rootOptions.join())
   checks.that('has no capability', /^0+$/.test(container.status('CapEff')) && container.status('NoNewPrivs') === '1')
 }
