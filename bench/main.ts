@@ -3,12 +3,13 @@ import { parseArgs } from 'node:util'
 import { runCommand, UsageError } from '../scripts/lib/command.js'
 import { gatewaySuite } from './gateway/suite.js'
 import { liveStateSuite } from './relay/live-state.js'
+import { stormSuite } from './relay/storm.js'
 import { relaySuite } from './relay/suite.js'
 
 const USAGE =
-  'Usage: npm run bench [-- [gateway|relay|live-state] [--rounds <n>] [--requests <n>] [--seconds <n>] [--connections <n>]]'
+  'Usage: npm run bench [-- [gateway|relay|live-state|storm] [--rounds <n>] [--requests <n>] [--seconds <n>] [--connections <n>]]'
 
-const SUITES = { gateway: gatewaySuite, relay: relaySuite, 'live-state': liveStateSuite } as const
+const SUITES = { gateway: gatewaySuite, relay: relaySuite, 'live-state': liveStateSuite, storm: stormSuite } as const
 
 const main = async (args: readonly string[]): Promise<number> => {
   const { values, positionals } = parseArgs({

@@ -16,3 +16,7 @@ const ownMicroseconds = (pid: number): number =>
 /** Resident memory of a process, in MiB. */
 export const residentMebibytes = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
+
+/** The highest resident memory of a process so far, in MiB. */
+export const peakMebibytes = (pid: number): number =>
+  Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024

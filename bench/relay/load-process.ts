@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { cpuMicroseconds } from '../harness/cpu.js'
 import { type BenchProcess, LOAD_CORE, startProcess } from '../harness/process.js'
-import type { LoadResult, Order } from './load.js'
+import type { LoadResult, OpenOrder, Order } from './load.js'
 import type { Reading } from './report.js'
 import { type RunningServer, SECRET } from './servers.js'
 
@@ -26,7 +26,7 @@ export class Load {
   }
 }
 
-export const openOrder = ({ ports, dialect }: RunningServer, clients: number, channels: number): Order => ({
+export const openOrder = ({ ports, dialect }: RunningServer, clients: number, channels: number): OpenOrder => ({
   kind: 'open',
   ports,
   dialect,

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline'
 import { secretKey, signJwt } from '../../src/shared/jwt.js'
 import { percentile } from '../harness/statistics.js'
-import { DIALECTS, type DialectName } from './dialect.js'
+import { DIALECTS, type DialectName, type Since } from './dialect.js'
 import { Publishing, publishRequest } from './publishing.js'
 import { Subscriber } from './subscriber.js'
 
@@ -16,6 +16,10 @@ export interface OpenOrder {
   readonly secret: string
   readonly clients: number
   readonly channels: number
+  /** Clients that connect at the same time. */
+  readonly atOnce?: number | undefined
+  /** The clients recover the publications after this position. */
+  readonly since?: Since | undefined
 }
 
 export interface PublishOrder {
@@ -61,9 +65,17 @@ const timed = async (work: () => Promise<Omit<LoadResult, 'seconds' | 'share'>>)
   return { ...result, seconds, share: (user + system) / 1e6 / seconds }
 }
 
-const OPEN_AT_ONCE = 64
+const AT_ONCE = 64
 
-const open = ({ ports, dialect, secret, clients, channels }: OpenOrder): Promise<LoadResult> => {
+const open = ({
+  ports,
+  dialect,
+  secret,
+  clients,
+  channels,
+  atOnce = AT_ONCE,
+  since
+}: OpenOrder): Promise<LoadResult> => {
   const key = secretKey(secret)
   const tokens = Array.from({ length: clients }, (_, index) =>
     signJwt({ sub: `user-${index}` }, key, { lifetimeSeconds: 3600 })
@@ -79,18 +91,23 @@ const open = ({ ports, dialect, secret, clients, channels }: OpenOrder): Promise
           // Both indexes are in range: there is at least one port, and one token per client.
           const [port, token] = [ports[index % ports.length] as number, tokens[index] as string]
           subscribers.push(
-            new Subscriber(port, DIALECTS[dialect], token, channelName(index % channels), {
-              subscribed: () => {
-                ready += 1
-                if (ready === clients) resolve({ count: clients, deliveries: 0, p50: 0, p99: 0 })
-                else next()
-              },
-              publication: () => onPublication(index),
-              failed: (error) => fail(error)
-            })
+            new Subscriber(
+              port,
+              DIALECTS[dialect],
+              { token, channel: channelName(index % channels), since },
+              {
+                subscribed: () => {
+                  ready += 1
+                  if (ready === clients) resolve({ count: clients, deliveries: 0, p50: 0, p99: 0 })
+                  else next()
+                },
+                publication: () => onPublication(index),
+                failed: (error) => fail(error)
+              }
+            )
           )
         }
-        for (let index = 0; index < Math.min(OPEN_AT_ONCE, clients); index++) next()
+        for (let index = 0; index < Math.min(atOnce, clients); index++) next()
       })
   )
 }

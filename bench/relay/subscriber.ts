@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net'
-import type { Dialect } from './dialect.js'
+import type { Dialect, Subscribe } from './dialect.js'
 import { clientFrame, FrameReader } from './frames.js'
 
 /** Shared by all sockets, because each read is processed before the next one. */
@@ -20,8 +20,7 @@ export class Subscriber {
   constructor(
     port: number,
     dialect: Dialect,
-    token: string,
-    channel: string,
+    subscribe: Subscribe,
     done: { subscribed: () => void; publication: () => void; failed: (error: unknown) => void }
   ) {
     this.#dialect = dialect
@@ -34,7 +33,7 @@ export class Subscriber {
         buffer: BUFFER,
         callback: (count) => {
           try {
-            this.#read(BUFFER, count, token, channel, done.publication)
+            this.#read(BUFFER, count, subscribe, done.publication)
           } catch (error) {
             done.failed(error)
           }
@@ -56,7 +55,7 @@ export class Subscriber {
     this.#socket.destroy()
   }
 
-  #read(buffer: Buffer, count: number, token: string, channel: string, onPublication: () => void): void {
+  #read(buffer: Buffer, count: number, subscribe: Subscribe, onPublication: () => void): void {
     if (this.#reader !== null) {
       this.#reader.read(buffer, count)
       return
@@ -68,13 +67,13 @@ export class Subscriber {
 
     const rest = Buffer.from(this.#upgrade.slice(end + 4), 'latin1')
     this.#upgrade = ''
-    this.#reader = this.#startReading(token, channel, onPublication)
-    const greeting = this.#dialect.greeting(token, channel)
+    this.#reader = this.#startReading(subscribe, onPublication)
+    const greeting = this.#dialect.greeting(subscribe)
     if (greeting !== null) this.#send(greeting)
     this.#reader.read(rest, rest.length)
   }
 
-  #startReading(token: string, channel: string, onPublication: () => void): FrameReader {
+  #startReading(subscribe: Subscribe, onPublication: () => void): FrameReader {
     const { ping, pong, reply } = this.#dialect
     const reader = new FrameReader(Number.POSITIVE_INFINITY, (_length, payload) => {
       if (payload === null) {
@@ -84,7 +83,7 @@ export class Subscriber {
       const message = payload.toString('latin1')
       if (message === ping) this.#send(pong)
       if (message === ping || this.#subscribed === null) return
-      const response = reply(message, token, channel)
+      const response = reply(message, subscribe)
       if (typeof response === 'string') this.#send(response)
       if (response !== true) return
       reader.maxPayload = SHORT
