@@ -64,7 +64,8 @@ export const signedClaims = (token: string, key: KeyObject): Record<string, unkn
 
 /** Verifies with one key after another until the signature matches. Throws the error of the last one if none matches. */
 export const verifyWithAnyKey = <Result>(keys: readonly KeyObject[], verify: (key: KeyObject) => Result): Result => {
-  let failure = new InvalidToken('bad-signature')
+  // Not created in advance: the stack trace of an error costs as much as the signature.
+  let failure: InvalidToken | null = null
   for (const key of keys) {
     try {
       return verify(key)
@@ -74,7 +75,7 @@ export const verifyWithAnyKey = <Result>(keys: readonly KeyObject[], verify: (ke
       failure = error
     }
   }
-  throw failure
+  throw failure ?? new InvalidToken('bad-signature')
 }
 
 /** A decoded token whose signature has not been verified. */
