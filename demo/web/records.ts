@@ -78,6 +78,8 @@ export interface Records<Row> {
   readonly form?: (row: Row | null) => Pick<Form, 'schema' | 'specs'>
   /** The consequences of a deletion. */
   readonly removal?: string
+  /** An action on the rows of the page, beside the title; null if there is nothing to do. */
+  readonly listTask?: (rows: readonly Row[]) => Task | null
   /** Further actions on a row. */
   readonly tasks?: (row: Row) => readonly RowTask[]
 }

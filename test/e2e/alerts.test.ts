@@ -59,6 +59,17 @@ t.test('alerts', async (t) => {
     await page.getByText('Nothing found').waitFor()
   })
 
+  t.test('all alerts of a page are acknowledged together, after a confirmation', async (t) => {
+    await page.goto('/alerts?kind=battery-low&state=open')
+    await page.getByRole('button', { name: 'Acknowledge all' }).click()
+    const dialog = page.getByRole('dialog')
+    const note = await dialog.getByText(/The \d+ open alerts of this page/).innerText()
+    await dialog.getByRole('button', { name: 'Acknowledge' }).click()
+    await page.getByText(`${note.match(/\d+/)?.[0]} alerts were acknowledged`).waitFor()
+    await page.getByText('Nothing found').waitFor()
+    t.equal(await page.getByRole('button', { name: 'Acknowledge all' }).count(), 0)
+  })
+
   t.test('an alert links to its receiver on the live plan', async (t) => {
     await page.goto(`/alerts?search=${encodeURIComponent(receiver.name)}&kind=receiver-offline`)
     await row.getByRole('link', { name: receiver.name }).click()
@@ -97,6 +108,9 @@ t.test('alerts', async (t) => {
     await viewer.page.getByRole('row').nth(1).waitFor()
     t.equal(await viewer.page.getByRole('button', { name: /^Acknowledge/ }).count(), 0)
     t.equal(await viewer.page.evaluate('document.documentElement.scrollWidth'), PHONE.viewport.width)
+    await viewer.page.goto('/dashboard')
+    await viewer.page.getByRole('link', { name: /^\d+ open alerts$/ }).tap()
+    await viewer.page.waitForURL('**/alerts')
     t.same(viewer.pageErrors, [])
   })
 })

@@ -15,6 +15,8 @@ const KEPT_COUNTS = '24 hours 5 minutes'
 /** Small statements, because the embedded database runs in this thread and requests wait for it. */
 const POINTS_PER_STATEMENT = 1000
 
+const KINDS = "ARRAY['employee', 'visitor', 'contractor', 'asset']"
+
 export const storePoints = async (database: Statements, points: readonly PathPoint[]): Promise<void> => {
   for (let start = 0; start < points.length; start += POINTS_PER_STATEMENT) {
     const part = points.slice(start, start + POINTS_PER_STATEMENT)
@@ -40,11 +42,34 @@ export const countOccupancy = async (database: Statements, at: Date): Promise<vo
   await database.rows(
     `INSERT INTO occupancy_history (floor_id, entity_type, at, carriers)
      SELECT f.id, kind, $1::timestamptz, count(c.transmitter_id)::int
-     FROM floors f CROSS JOIN unnest(ARRAY['employee', 'visitor', 'contractor', 'asset']) AS kind
+     FROM floors f CROSS JOIN unnest(${KINDS}) AS kind
      LEFT JOIN carriers c ON c.floor_id = f.id AND c.entity_type = kind
      GROUP BY f.id, kind
      ON CONFLICT (at, floor_id, entity_type) DO UPDATE SET carriers = excluded.carriers`,
     [new Date(Math.floor(at.getTime() / COUNT_EVERY_MS) * COUNT_EVERY_MS)]
+  )
+}
+
+/** A transmitter that was on a floor at the time of a count. */
+export interface CountedCarrier {
+  readonly atMs: number
+  readonly transmitterId: string
+  readonly floorId: string
+}
+
+/** Stores the counts of past times instead of those that were stored before. */
+export const countPastOccupancy = async (database: Statements, counted: readonly CountedCarrier[]): Promise<void> => {
+  await database.rows(
+    `WITH seen AS (SELECT to_timestamp(c."atMs" / 1000) AS at, c."floorId" AS floor_id, t.entity_type
+       FROM json_to_recordset($1::json) AS c("atMs" double precision, "transmitterId" text, "floorId" text)
+       JOIN transmitters t ON t.id = c."transmitterId")
+     INSERT INTO occupancy_history (floor_id, entity_type, at, carriers)
+     SELECT f.id, kind, times.at, count(seen.at)::int
+     FROM (SELECT DISTINCT at FROM seen) AS times CROSS JOIN floors f CROSS JOIN unnest(${KINDS}) AS kind
+     LEFT JOIN seen ON seen.at = times.at AND seen.floor_id = f.id AND seen.entity_type = kind
+     GROUP BY f.id, kind, times.at
+     ON CONFLICT (at, floor_id, entity_type) DO UPDATE SET carriers = excluded.carriers`,
+    [JSON.stringify(counted)]
   )
 }
 

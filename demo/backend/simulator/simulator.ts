@@ -2,7 +2,16 @@ import type { Logger } from 'pino'
 import type { PositionEntry } from '../../../schemas/realtime.js'
 import type { Publisher } from '../../../src/shared/publisher.js'
 import { type PathPoint, PathRecorder } from '../history/path-recorder.js'
-import { COUNT_EVERY_MS, countOccupancy, HOUR_MS, lastStoredAt, pruneHistory, storePoints } from '../history/store.js'
+import {
+  COUNT_EVERY_MS,
+  type CountedCarrier,
+  countOccupancy,
+  countPastOccupancy,
+  HOUR_MS,
+  lastStoredAt,
+  pruneHistory,
+  storePoints
+} from '../history/store.js'
 import { type Random, seededRandom } from '../random.js'
 import type { Statements, World } from '../world.js'
 import { ambientDevices } from './ambient.js'
@@ -90,11 +99,17 @@ export class Simulator {
     const storedMs = (await lastStoredAt(database))?.getTime() ?? 0
     await this.#reloadCarriers()
     const points: PathPoint[] = []
+    const counted: CountedCarrier[] = []
     for (let atMs = Math.max(endMs - lengthMs, storedMs + TICK_MS); atMs < endMs; atMs += TICK_MS) {
       this.#simulation.advance(TICK_MS)
-      points.push(...this.#recorder.add(this.#simulation.positions(atMs), atMs))
+      const positions = this.#simulation.positions(atMs)
+      points.push(...this.#recorder.add(positions, atMs))
+      if (atMs % COUNT_EVERY_MS >= TICK_MS) continue
+      const countedMs = atMs - (atMs % COUNT_EVERY_MS)
+      for (const { transmitterId, floorId } of positions)
+        counted.push({ atMs: countedMs, transmitterId: String(transmitterId), floorId: String(floorId) })
     }
-    return { stored: storePoints(database, points) }
+    return { stored: storePoints(database, points).then(() => countPastOccupancy(database, counted)) }
   }
 
   async #count(at: Date): Promise<void> {

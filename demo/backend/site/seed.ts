@@ -184,13 +184,16 @@ const carriers = (random: Random, ago: Ago): Rows => {
       name: padded('Badge ', 4, index + 1),
       macAddress: macAddress('AC:23:3F', index + 1),
       minor: index + 1,
-      // The exponent makes low levels rare.
-      batteryLevel: Math.round(100 - 96 * random() ** 6),
+      batteryLevel: chargeOf(index, random()),
       ...('entity_type' in carrier && { status: 'assigned', assignedAt: ago(integerBetween(random, 1, 400)) }),
       ...carrier
     }))
   }
 }
+
+/** One battery in 37 is low; the others have more than a quarter of their charge. */
+const chargeOf = (index: number, share: number): number =>
+  index % 37 === 36 ? 4 + (index % 17) : Math.round(100 - 74 * share ** 1.5)
 
 const BADGE = { uuid: 'e2c56db5-dffb-48d2-b060-d0f5a71096e0', major: 1, txPower: -59, model: 'TX-10' }
 
