@@ -1,4 +1,4 @@
-/** `npm test`: type check, lint, build, services and tests, up to the first step that fails. */
+/** `npm test`: type check, lint and build, then services and tests. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, statSync } from 'node:fs'
@@ -65,10 +65,7 @@ const main = async (args: readonly string[], processEnv: NodeJS.ProcessEnv): Pro
   const env = values.node === undefined ? processEnv : withPath(installNode(values.node, processEnv, print), processEnv)
 
   const isPartial = files.length > 0 || values.coverage
-  for (const script of isPartial ? ['build'] : ['typecheck', 'lint', 'build']) {
-    print(`== ${script}`)
-    await npmRun(script, env)
-  }
+  await npmRunAll(isPartial ? ['build'] : ['typecheck', 'lint', 'build'], env)
   print('== services')
   const machine = thisMachine(env)
   await prepareServices(services, machine, print)
@@ -112,10 +109,27 @@ const withPath = (folder: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv => 
   PATH: [folder, env.PATH].join(delimiter)
 })
 
-const npmRun = async (script: string, env: NodeJS.ProcessEnv): Promise<void> => {
-  const child = spawn('npm', ['run', '--silent', script], { cwd: ROOT, env, stdio: 'inherit' })
-  const [code] = await once(child, 'exit')
-  if (code !== 0) throw new UserError(`\n${script} failed, so the steps after it did not run.`)
+/** Runs scripts of package.json at the same time, because each of them uses one core. */
+const npmRunAll = async (scripts: readonly string[], env: NodeJS.ProcessEnv): Promise<void> => {
+  print(`== ${scripts.join(', ')}`)
+  const results = await Promise.all(scripts.map((script) => npmRun(script, env)))
+  const failed = scripts.filter((_, index) => !results[index])
+  if (failed.length > 0) throw new UserError(`\n${failed.join(', ')} failed, so the tests did not run.`)
+}
+
+/** Prints the output when the script has ended, so that outputs do not mix. Resolves with its success. */
+const npmRun = async (script: string, env: NodeJS.ProcessEnv): Promise<boolean> => {
+  const child = spawn('npm', ['run', '--silent', script], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const closed = once(child, 'close')
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+  }
+  const [code] = await closed
+  if (output.trim() !== '') print(output.trimEnd())
+  return code === 0
 }
 
 /** Runs a command that prints TAP. Resolves with the exit code. */

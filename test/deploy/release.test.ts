@@ -10,6 +10,7 @@ import { environment } from '../helper/environment.js'
 import { API_SECRET, browserHeaders } from '../helper/gateway.js'
 import { send } from '../helper/http.js'
 import { startBackend } from '../helper/recording-backend.js'
+import { scriptArguments } from '../helper/script.js'
 import { shipped } from './shipped.js'
 
 const SCRIPT = join(ROOT, 'deploy/systemd/gatehouse-release')
@@ -18,7 +19,7 @@ const NEXT = '99.0.0'
 
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-release-'))
 t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-execFileSync('npx', ['tsx', 'scripts/release.ts', '--out', folder], { cwd: ROOT })
+execFileSync(process.execPath, [...scriptArguments('scripts/release.ts'), '--out', folder], { cwd: ROOT })
 const archive = join(folder, `gatehouse-${version}.tar.gz`)
 
 /** The same release with another version. */

@@ -10,6 +10,7 @@ import { usePage } from '../examples/use-page.js'
 import { startBrowser } from '../helper/browser.js'
 import { environment } from '../helper/environment.js'
 import { freePort } from '../helper/free-port.js'
+import { scriptArguments } from '../helper/script.js'
 import { commandBlocks, DocumentedShell, expectedOutput, hasFragments, type Server } from './command-blocks.js'
 
 const PORTS = ['3000', '4000', '8100']
@@ -31,7 +32,7 @@ const cloneWithPackages = async (folder: string): Promise<string> => {
   const clone = join(folder, 'gatehouse')
   await mkdir(join(clone, 'dist'), { recursive: true })
   await symlink(join(ROOT, 'examples'), join(clone, 'examples'))
-  const args = ['--import=tsx', 'scripts/packages.ts', '--output', join(clone, 'dist/packages')]
+  const args = [...scriptArguments('scripts/packages.ts'), '--output', join(clone, 'dist/packages')]
   await promisify(execFile)(process.execPath, args, { cwd: ROOT })
   return clone
 }

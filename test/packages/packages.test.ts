@@ -11,6 +11,7 @@ import { startChild } from '../helper/child.js'
 import { environment } from '../helper/environment.js'
 import { freePort } from '../helper/free-port.js'
 import { API_SECRET } from '../helper/gateway.js'
+import { scriptArguments } from '../helper/script.js'
 
 const PATIENCE_MS = 120_000
 const MAX_PAGE_BYTES = 35 * 1024
@@ -21,7 +22,7 @@ const run = (cwd: string, command: string, ...args: readonly string[]): string =
 /** An empty folder with both packages installed from their tarballs, as a team would install them. */
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-packages-'))
 t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-run(ROOT, 'npx', 'tsx', 'scripts/packages.ts')
+run(ROOT, process.execPath, ...scriptArguments('scripts/packages.ts'))
 const tarballs = readdirSync(join(ROOT, 'dist/packages'))
   .filter((name) => name.endsWith('.tgz'))
   .map((name) => join(ROOT, 'dist/packages', name))

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { t } from 'tap'
 import { ROOT } from '../../scripts/lib/root.js'
+import { scriptArguments } from '../helper/script.js'
 
 interface Outcome {
   readonly code: number
@@ -10,7 +11,7 @@ interface Outcome {
 
 const run = (script: string, ...args: readonly string[]): Promise<Outcome> =>
   new Promise((resolve) => {
-    execFile(process.execPath, ['--import=tsx', script, ...args], { cwd: ROOT }, (error, stdout, stderr) =>
+    execFile(process.execPath, [...scriptArguments(script), ...args], { cwd: ROOT }, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr })
     )
   })

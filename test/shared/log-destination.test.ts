@@ -122,6 +122,7 @@ const requests = async (url: string, count: number): Promise<void> => {
     await eventually(() => responses >= sent)
   }
   await closed
+  if (responses < count) throw new Error(`${responses} responses to ${count} requests`)
 }
 
 const STATUS_LINE = 'HTTP/1.1 '

@@ -1,10 +1,10 @@
-import { resolve } from 'node:path'
 import t, { type Test } from 'tap'
 import { type Child, startChild } from '../helper/child.js'
 import { environment } from '../helper/environment.js'
+import { scriptArguments } from '../helper/script.js'
 
 const start = async (t: Test, delayMs = 0): Promise<Child> => {
-  const args = ['--import=tsx', resolve('test/shared/shutdown-program.ts'), String(delayMs)]
+  const args = [...scriptArguments('test/shared/shutdown-program.ts'), String(delayMs)]
   const program = await startChild(t, process.execPath, args, { PATH: environment.path })
   await program.waitForLine('started')
   return program
