@@ -107,9 +107,9 @@ const callOf = ({ method, path, kind, body, bodyOptional }: RouteDeclaration, so
   if (parameters > 1) throw new Error(`${path} has more than one parameter, which the client does not support`)
   const hasParameter = parameters === 1
 
-  if (kind === 'upload' && hasParameter) return `calls.uploadTo('${path}')`
-  if (kind === 'stream' && !hasParameter) return `calls.download('${path}')`
-  if (kind === 'upload' || kind === 'stream') throw new Error(`the client has no call for ${kind} at ${path}`)
+  if (kind === 'upload') return `calls.${hasParameter ? 'uploadTo' : 'upload'}('${path}')`
+  if (kind === 'stream' && hasParameter) throw new Error(`the client has no call for a file at ${path}`)
+  if (kind === 'stream') return `calls.download('${path}')`
   if (body === null) return `calls.${hasParameter ? 'readOne' : 'read'}('${path}')`
   const maker = `send${hasParameter ? 'To' : ''}${bodyOptional ? 'Maybe' : ''}`
   return `calls.${maker}('${method}', '${path}', ${sourceOf(body, sources).name})`

@@ -38,12 +38,12 @@ const CLIENT_ONLY = 'centrifuge'
 const DEMO_DEPENDENCIES = [
   '@electric-sql/pglite',
   '@fontsource-variable/noto-sans',
-  '@fontsource-variable/noto-sans-arabic',
   '@fontsource-variable/noto-sans-hebrew',
   '@fontsource-variable/noto-sans-jp',
   '@fontsource-variable/noto-sans-kr',
   '@fontsource-variable/noto-sans-sc',
   '@fontsource-variable/noto-sans-thai',
+  '@fontsource-variable/vazirmatn',
   '@fontsource/unifont',
   'bcryptjs',
   'bidi-js',

@@ -15,6 +15,7 @@ import { floorRoutes } from './routes/floors.js'
 import { historyRoutes } from './routes/history.js'
 import { journalRoutes } from './routes/journal.js'
 import { managementRoutes } from './routes/management.js'
+import { personnelFileRoutes } from './routes/personnel-files.js'
 import { phoneBeaconRoutes } from './routes/phone-beacon.js'
 import { siteRoutes } from './routes/site.js'
 import { weatherRoutes } from './routes/weather.js'
@@ -27,6 +28,7 @@ const routes = {
   ...siteRoutes,
   ...floorRoutes,
   ...carrierRoutes,
+  ...personnelFileRoutes,
   ...emergencyRoutes,
   ...dashboardRoutes,
   ...alertRoutes,

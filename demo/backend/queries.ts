@@ -65,6 +65,18 @@ const minutesOf = (query: Fields, longestMs: number): number => {
   throw invalid([{ path: '/minutes', message: `must be a whole number from 1 to ${longestMs / 60_000}` }])
 }
 
+/** The fields that must have a value. Unknown query parameters are ignored. */
+const fieldFilters = (query: Fields, { fields }: Listed): (readonly [string, string])[] =>
+  Object.entries(query).flatMap(([field, text]) =>
+    fields.includes(field) && typeof text === 'string' ? [[field, text] as const] : []
+  )
+
+/** The filters and the search of a list, to describe them. */
+export const appliedFilters = (query: Fields, listed: Listed): (readonly [string, string])[] => {
+  const sought = textOf(query, 'search')
+  return [...fieldFilters(query, listed), ...(sought === null ? [] : [['search', sought] as const])]
+}
+
 /** Rows filtered, searched, paged and sorted by the path and query parameters. */
 export const listRows = async ({ database, params, query }: Call, listed: Listed, all?: { readonly limit: number }) => {
   const { from, fields, search = [], order } = listed
@@ -72,10 +84,8 @@ export const listRows = async ({ database, params, query }: Call, listed: Listed
   const values: Value[] = []
   const placeholder = (value: Value): string => `$${values.push(value)}`
   const conditions = ['true']
-  // Unknown query parameters are ignored.
-  for (const [field, text] of Object.entries({ ...query, ...params }))
-    if (fields.includes(field) && typeof text === 'string')
-      conditions.push(`${sqlName(field)}::text = ${placeholder(text)}`)
+  for (const [field, text] of fieldFilters({ ...query, ...params }, listed))
+    conditions.push(`${sqlName(field)}::text = ${placeholder(text)}`)
   const [since, until] = fields.includes('at') ? [momentOf(query, 'from'), momentOf(query, 'to')] : []
   if (since) conditions.push(`at >= ${placeholder(since)}`)
   if (until) conditions.push(`at <= ${placeholder(until)}`)
@@ -106,12 +116,20 @@ export const list =
     return reply
   }
 
-/** All matching rows as a file download. */
+/** Writes the rows of an export. */
+export type Write = (rows: readonly Fields[], call: Call) => string | Buffer | Promise<Buffer>
+
+/** Without it, spreadsheets read UTF-8 as another encoding. */
+const BYTE_ORDER_MARK = '\uFEFF'
+
+/** All matching rows as a file download: text is a CSV file, bytes are a PDF document. */
 export const exported =
-  (listed: Listed, fileName: string, write: (rows: readonly Fields[]) => string | Buffer): Run =>
+  (listed: Listed, fileName: string, write: Write): Run =>
   async (call) => {
     const { rows } = await listRows(call, listed, { limit: MAX_EXPORTED })
-    return fileReply(fileName.endsWith('.pdf') ? 'application/pdf' : 'text/csv; charset=utf-8', write(rows), fileName)
+    const content = await write(rows, call)
+    if (typeof content !== 'string') return fileReply('application/pdf', content, fileName)
+    return fileReply('text/csv; charset=utf-8', `${BYTE_ORDER_MARK}${content}`, fileName)
   }
 
 // Responses with the result of a statement. Its placeholders are the path or query parameters with the given names, in

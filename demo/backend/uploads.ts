@@ -17,7 +17,7 @@ export const acceptForms = (app: FastifyInstance): void => {
 }
 
 /** The first file in a form. */
-const fileIn = async ({ request }: Call): Promise<File> => {
+export const fileIn = async ({ request }: Call): Promise<File> => {
   const headers = { 'content-type': request.headers['content-type'] ?? '' }
   // The parser of forms provides a buffer.
   const form = await new Response(request.body as Buffer, { headers }).formData().catch(() => new FormData())
@@ -26,31 +26,51 @@ const fileIn = async ({ request }: Call): Promise<File> => {
   return file
 }
 
-/** Routes to show, upload and delete the image of a row. */
-export const images = (noun: string, resource: Resource): Readonly<Record<'show' | 'store' | 'remove', Run>> => {
-  const ownerOf = (call: Call): string => `${resource.table}/${idOf(call)}`
-  return {
-    show: async (call) => {
-      const sql = 'SELECT media_type, bytes FROM files WHERE owner = $1'
-      const [file] = await call.database.rows<{ mediaType: string; bytes: Uint8Array }>(sql, [ownerOf(call)])
-      if (file === undefined) throw notFound(noun)
-      return fileReply(file.mediaType, Buffer.from(file.bytes))
-    },
-    /** Returns the row that the image belongs to. */
-    store: async (call) => {
-      await getRecord(call, resource, idOf(call))
-      const file = await fileIn(call)
-      const bytes = Buffer.from(await file.arrayBuffer())
-      const [mediaType] = IMAGES.find(([, beginning]) => beginning.test(bytes.toString('hex', 0, 12))) ?? []
-      if (mediaType === undefined) throw new HttpError(415, 'UNSUPPORTED_MEDIA_TYPE', 'Send a PNG, JPEG or WebP image.')
-      const stored = { mediaType, name: file.name.slice(0, 200), bytes, updatedAt: call.now() }
-      await putRow(call, 'files', { owner: ownerOf(call), ...stored }, 'owner')
-      return getRecord(call, resource, idOf(call))
-    },
-    remove: async (call) => {
-      const sql = 'DELETE FROM files WHERE owner = $1 RETURNING owner'
-      const [gone] = await call.database.rows(sql, [ownerOf(call)])
-      if (gone === undefined) throw notFound(noun)
-    }
-  }
+interface Image {
+  readonly mediaType: string
+  readonly name: string
+  readonly bytes: Buffer
 }
+
+/** The image in a form. */
+export const imageIn = async (call: Call): Promise<Image> => {
+  const file = await fileIn(call)
+  const bytes = Buffer.from(await file.arrayBuffer())
+  const [mediaType] = IMAGES.find(([, beginning]) => beginning.test(bytes.toString('hex', 0, 12))) ?? []
+  if (mediaType === undefined) throw notAnImage()
+  return { mediaType, name: file.name.slice(0, 200), bytes }
+}
+
+export const notAnImage = (): HttpError =>
+  new HttpError(415, 'UNSUPPORTED_MEDIA_TYPE', 'Send a PNG, JPEG or WebP image.')
+
+/** Where the image of a row is stored. */
+const ownerOf = ({ table }: Resource, call: Call): string => `${table}/${idOf(call)}`
+
+export const storeImage = (call: Call, resource: Resource, image: Image): Promise<void> =>
+  putRow(call, 'files', { owner: ownerOf(resource, call), ...image, updatedAt: call.now() }, 'owner')
+
+/** Returns whether there was one. */
+export const removeImage = async (call: Call, resource: Resource): Promise<boolean> => {
+  const sql = 'DELETE FROM files WHERE owner = $1 RETURNING owner'
+  return (await call.database.rows(sql, [ownerOf(resource, call)])).length > 0
+}
+
+/** Routes to show, upload and delete the image of a row. */
+export const images = (noun: string, resource: Resource): Readonly<Record<'show' | 'store' | 'remove', Run>> => ({
+  show: async (call) => {
+    const sql = 'SELECT media_type, bytes FROM files WHERE owner = $1'
+    const [file] = await call.database.rows<{ mediaType: string; bytes: Uint8Array }>(sql, [ownerOf(resource, call)])
+    if (file === undefined) throw notFound(noun)
+    return fileReply(file.mediaType, Buffer.from(file.bytes))
+  },
+  /** Returns the row that the image belongs to. */
+  store: async (call) => {
+    await getRecord(call, resource, idOf(call))
+    await storeImage(call, resource, await imageIn(call))
+    return getRecord(call, resource, idOf(call))
+  },
+  remove: async (call) => {
+    if (!(await removeImage(call, resource))) throw notFound(noun)
+  }
+})

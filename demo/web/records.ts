@@ -1,10 +1,11 @@
 import type { CallOptions } from 'gatehouse-client'
 import type { Ref } from 'vue'
+import type { RouteLocationRaw } from 'vue-router'
 import type { IconName } from '../../src/ui/icons.js'
 import type { Load } from './composables/useLoad.js'
 import type { Form, Task, Values } from './form-fields.js'
 import type { Place } from './live-link.js'
-import type { ListResponse, Named } from './types.js'
+import type { ImportCounts, ListResponse, Named } from './types.js'
 
 interface Column<Row> {
   readonly title: string
@@ -41,6 +42,21 @@ interface RecordCalls<Row> {
   delete?(id: string): Promise<unknown>
 }
 
+/** A file that creates and changes rows. */
+export interface FileImport {
+  readonly title: string
+  /** Explains which file is expected and what it does. */
+  readonly note: string
+  upload(file: File): Promise<ImportCounts>
+}
+
+/** A page about a row. */
+export interface RowLink {
+  readonly icon: IconName
+  readonly title: string
+  readonly to: RouteLocationRaw
+}
+
 export type RowTask = Task & {
   readonly icon: IconName
   /** Runs with one click, without a dialog. */
@@ -74,12 +90,16 @@ export interface Records<Row> {
   readonly filters?: () => readonly Filter[]
   /** Export files by name. The browser downloads them itself. */
   readonly downloads?: Readonly<Record<string, string>>
+  /** Requires the permission to update. */
+  readonly fileImport?: FileImport
   /** The form; without a row for a new record. */
   readonly form?: (row: Row | null) => Pick<Form, 'schema' | 'specs'>
   /** The consequences of a deletion. */
   readonly removal?: string
   /** An action on the rows of the page, beside the title; null if there is nothing to do. */
   readonly listTask?: (rows: readonly Row[]) => Task | null
+  /** Pages about a row. */
+  readonly links?: (row: Row) => readonly RowLink[]
   /** Further actions on a row. */
   readonly tasks?: (row: Row) => readonly RowTask[]
 }

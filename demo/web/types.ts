@@ -1,12 +1,13 @@
 import type { AssetCreate } from '../../schemas/assets.js'
 import type { EmergencyUpdate } from '../../schemas/emergency.js'
+import type { FloorCreate } from '../../schemas/floors.js'
 import type { PersonnelUpdate } from '../../schemas/personnel.js'
 import type { PositionEntry } from '../../schemas/realtime.js'
 import type { ReceiverUpdate } from '../../schemas/receivers.js'
 import type { TransmitterUpdate } from '../../schemas/transmitters.js'
 import type { UserCreate } from '../../schemas/users.js'
 import type { ZoneCreate } from '../../schemas/zones.js'
-import type { Size } from './floor-plan/plan.js'
+import type { Point, Size } from './floor-plan/plan.js'
 
 // The responses of the demo backend, as far as the page uses them. Stored records have the fields of the schemas.
 
@@ -28,6 +29,7 @@ export interface Named {
   readonly name: string
 }
 
+export type ImportCounts = Counts<'created' | 'changed' | 'unchanged'>
 export type Person = Stored<PersonnelUpdate> & Texts<'photoUrl' | 'transmitterId' | 'currentFloorId'>
 export type User = Stored<UserCreate> & Texts<'lastLoginAt' | 'lockedUntil'>
 export type Floor = Named & Counts<'personnel' | 'visitors' | 'contractors' | 'assets'> & Texts<'buildingName'>
@@ -45,6 +47,23 @@ export type Emergency = Stored<EmergencyUpdate> &
 
 export type SiteFloor = Named & Size & Counts<'people'>
 
+/** An uploaded plan. It fills the rectangle, in metres, rotated clockwise about the origin of the floor. */
+export interface PlanImage extends Point, Size {
+  readonly url: string
+  /** In degrees. */
+  readonly rotation: number
+}
+
+/** The plan of a floor and its calibration. */
+interface FloorPlanImage {
+  readonly planImage: PlanImage | null
+  readonly origin: Point | null
+  /** Null until the plan is calibrated. */
+  readonly calibratedAt?: string | null
+}
+
+export type FloorRecord = Stored<FloorCreate> & FloorPlanImage
+
 export interface SiteContext {
   /** With the number of people on each floor. */
   readonly buildings: readonly (Named & { readonly floors: readonly SiteFloor[] })[]
@@ -52,7 +71,7 @@ export interface SiteContext {
 
 export interface FloorContext {
   /** `imageAt` is the upload time of the plan image; null without one. */
-  readonly floor: Named & Size & Texts<'imageUrl' | 'imageAt'>
+  readonly floor: FloorRecord & Size & Texts<'imageUrl' | 'imageAt'>
   /** Each as x1, y1, x2, y2. */
   readonly walls: readonly (readonly [number, number, number, number])[]
   readonly zones: readonly Stored<ZoneCreate>[]

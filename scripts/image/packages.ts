@@ -7,14 +7,19 @@ const isRelative = (specifier: string): boolean => specifier.startsWith('.')
 
 const packageName = (specifier: string): string => specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/')
 
-/** The packages that the JavaScript files below a folder import, and relative imports whose file is missing. */
+/** Files of packages that are read instead of imported, such as fonts. */
+const RESOLVED = /\bimport\.meta\.resolve\('([^'.][^']*)'\)/g
+
+/** The packages that the JavaScript files below a folder import or read, and relative imports whose file is missing. */
 export const importsOf = (folder: string): { readonly packages: Set<string>; readonly missing: string[] } => {
   const packages = new Set<string>()
   const missing: string[] = []
   for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
     if (!name.endsWith('.js')) continue
     const file = join(folder, name)
-    for (const { fileName: specifier } of ts.preProcessFile(readFileSync(file, 'utf8')).importedFiles) {
+    const source = readFileSync(file, 'utf8')
+    for (const [, specifier = ''] of source.matchAll(RESOLVED)) packages.add(packageName(specifier))
+    for (const { fileName: specifier } of ts.preProcessFile(source).importedFiles) {
       if (!isRelative(specifier)) {
         if (!isBuiltin(specifier)) packages.add(packageName(specifier))
       } else if (!existsSync(join(dirname(file), specifier))) missing.push(`${file} imports ${specifier}`)

@@ -44,6 +44,7 @@ export const services: readonly Service[] = [
   { name: 'Redis', variable: 'REDIS_URL', programs: ['redis-server', 'valkey-server'], aptPackage: 'redis-server' },
   postgresql,
   chromium,
+  { name: 'Poppler', programs: ['pdftotext'], aptPackage: 'poppler-utils' },
   { name: 'Python', programs: ['python3'], aptPackage: 'python3-venv' },
   java,
   maven,

@@ -107,8 +107,11 @@ export const startTestBackend = async (
   }
 }
 
-/** The PNG signature only. */
-export const PNG = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.from('the rest is not looked at')])
+/** An image of one pixel. */
+export const PNG = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkaPj/HwAEgQJ/zPcGFQAAAABJRU5ErkJggg==',
+  'base64'
+)
 
 /** A form with one field and one file. */
 export const form = (file: Buffer, name = 'a.png'): Pick<Message, 'headers' | 'body'> => ({

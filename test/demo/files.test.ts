@@ -1,6 +1,10 @@
+import { execFileSync } from 'node:child_process'
 import t from 'tap'
 import { csv } from '../../demo/backend/export/csv.js'
-import { pdfTable } from '../../demo/backend/export/pdf.js'
+import { type PdfTable, pdfTable } from '../../demo/backend/export/pdf.js'
+import { thisMachine } from '../../scripts/lib/services.js'
+import { environment } from '../helper/environment.js'
+import { required } from '../helper/required.js'
 import { form, PNG, startTestBackend } from './demo-backend.js'
 
 t.test('CSV', async (t) => {
@@ -13,7 +17,8 @@ t.test('CSV', async (t) => {
     ['+49 30', "'+49 30", 'a plus sign'],
     ['-2', "'-2", 'a minus sign'],
     ['@SUM(A1)', "'@SUM(A1)", 'an at sign'],
-    ['\t=1', "'\t=1", 'a formula after a tab'],
+    ['\t=1', `"'\t=1"`, 'a formula after a tab'],
+    ["'=1+1", "''=1+1", 'an apostrophe before a formula'],
     ['=HYPERLINK("http://x","y")', `"'=HYPERLINK(""http://x"",""y"")"`, 'a formula with quotes'],
     [null, '', 'nothing'],
     [true, 'true', 'a flag'],
@@ -26,37 +31,79 @@ t.test('CSV', async (t) => {
   }
 })
 
-/** Parses a file as PDF readers do: from the end, by its cross-reference offsets. */
-const readPdf = (bytes: Buffer) => {
-  const text = bytes.toString('latin1')
-  const start = Number(/startxref\n(\d+)\n%%EOF\n$/.exec(text)?.[1])
-  const entries = [...text.slice(start).matchAll(/^(\d{10}) 00000 n $/gm)].map(([, offset]) => Number(offset))
-  const objects = entries.map((offset, index) => {
-    const head = `${index + 1} 0 obj\n`
-    return text.startsWith(head, offset) ? text.slice(offset + head.length, text.indexOf('\nendobj', offset)) : null
-  })
-  return { isXref: text.startsWith('xref\n', start), objects }
+// Poppler is a PDF reader of its own, so that its text shows what people see and search.
+const pdftotext = required(thisMachine({ PATH: environment.path }).find('pdftotext'))
+
+/** The text of a document, one string per page. */
+const pagesOf = (bytes: Buffer): readonly string[] => {
+  const text = execFileSync(pdftotext, ['-layout', '-', '-'], { input: bytes, encoding: 'utf8' })
+  return text.split('\f').slice(0, -1)
 }
 
-t.test('a PDF export is a valid document with escaped text', async (t) => {
-  const columns = [{ field: 'name', title: 'Name', width: 40 }]
-  const rows = Array.from({ length: 100 }, (_, index) => ({ name: `Person (${index}) \\ Müller 漢` }))
-  const { isXref, objects } = readPdf(pdfTable('People', columns, rows))
+const NAMES = [
+  ...['Åsa Müller-Çelik', 'Łukasz Dvořák', 'Nguyễn Thị Hồng', 'Ελένη Παπαδοπούλου', 'Юлия Щербакова'],
+  ...['עדה לוי', 'فاطمة الزهراء', '李小龙', '田中さくら', '김민준', 'สมชาย ใจดี', 'आरव', 'Արամ Խաչատրյան', 'ნინო']
+]
 
-  t.ok(isXref, 'the end names where the table of objects is')
-  t.notOk(objects.includes(null), 'the table names where each object is')
-  t.match(objects[0], '/Type /Catalog')
-  t.match(objects[1], /\/Count 4 /, 'a hundred rows are four pages')
-  for (const object of objects) {
-    const [, length, content] = /<< \/Length (\d+) >>\nstream\n([\s\S]*)\nendstream/.exec(object ?? '') ?? []
-    if (content !== undefined) t.equal(content.length, Number(length), 'a stream is as long as it says')
-  }
-  t.match(
-    objects[4],
-    'Person \\(0\\) \\\\ M\xfcller ?',
-    'brackets are escaped, and characters that the font lacks are replaced'
-  )
-  t.match(readPdf(pdfTable('Nobody', columns, [])).objects[1], /\/Count 1 /, 'an empty table has one page')
+const table = (rows: readonly Readonly<Record<string, unknown>>[], more: Partial<PdfTable> = {}): PdfTable => ({
+  site: 'Northgate Campus',
+  title: 'Personnel',
+  filter: '',
+  at: new Date('2026-03-29T12:34:00Z'),
+  timeZone: 'Europe/Berlin',
+  columns: [
+    { field: 'name', title: 'Name', width: 0.3 },
+    { field: 'email', title: 'E-mail', width: 0.7 }
+  ],
+  rows,
+  ...more
+})
+
+t.test('a PDF export', async (t) => {
+  t.test('a PDF export contains names of all scripts as text', async (t) => {
+    const [page = ''] = pagesOf(await pdfTable(table(NAMES.map((name) => ({ name })))))
+    const text = page.normalize('NFKC')
+    for (const name of NAMES) t.ok(text.includes(name.normalize('NFKC')), name)
+  })
+
+  t.test('a PDF export contains only the glyphs that it uses', async (t) => {
+    const one = await pdfTable(table([{ name: '李小龙' }]))
+    t.ok(one.length < 60_000, `${one.length} bytes`)
+  })
+
+  t.test('every page has the site, the title, the time, the filter and its number', async (t) => {
+    const rows = Array.from({ length: 100 }, (_, index) => ({ name: `Person (${index}) \\ end` }))
+    const pages = pagesOf(await pdfTable(table(rows, { filter: 'department Research' })))
+    t.equal(pages.length, 5)
+    for (const [index, page] of pages.entries()) {
+      t.match(page, /Northgate Campus – Personnel/)
+      t.match(page, '29 March 2026 at 14:34 CEST · Filter: department Research · 100 rows')
+      t.match(page, /Name +E-mail/)
+      t.match(page, `Page ${index + 1} of 5`)
+    }
+    t.match(pages[0], 'Person (0) \\ end')
+    t.match(pages[4], 'Person (99) \\ end')
+  })
+
+  t.test('long names wrap and are complete', async (t) => {
+    const name = Array.from({ length: 30 }, (_, index) => `Part${index}`).join(' ')
+    const email = `${'x'.repeat(200)}@example.com`
+    const [page = ''] = pagesOf(await pdfTable(table([{ name, email }])))
+    for (let index = 0; index < 30; index += 1) t.match(page, new RegExp(`Part${index}\\b`))
+    t.match(page.replace(/Part\d+|\s/g, ''), email)
+  })
+
+  t.test('a PDF export without rows has one page', async (t) => {
+    const pages = pagesOf(await pdfTable(table([], { site: '', timeZone: 'No/Where' })))
+    t.equal(pages.length, 1)
+    t.match(pages[0], '29 March 2026 at 12:34 UTC · Filter: none · 0 rows')
+  })
+
+  t.test('control characters and unknown characters do not prevent an export', async (t) => {
+    const name = 'A\u0000B\u202eC\u2066\ud800\u{10ffff}\u{1f600} end'
+    const [page] = pagesOf(await pdfTable(table([{ name }])))
+    t.match(page, 'end')
+  })
 })
 
 t.test('the exports and uploads of the backend', async (t) => {
@@ -77,15 +124,29 @@ t.test('the exports and uploads of the backend', async (t) => {
     const { headers, body } = await get('/api/personnel/export/csv')
     const lines = body.trimEnd().split('\r\n')
     t.equal(lines.length, 1 + 161)
-    t.match(lines[0], 'id,employeeId,firstName')
+    t.match(lines[0], '\uFEFFid,employeeId,name,firstName')
     t.match(body, ",'=cmd,Zz")
     t.match(headers, { 'content-type': /^text\/csv/, 'content-disposition': 'attachment; filename="personnel.csv"' })
   })
 
   t.test('the PDF export contains the personnel', async (t) => {
-    const { headers, body } = await get('/api/personnel/export/pdf')
+    const path = '/api/personnel/export/pdf?departmentId=2&isActive=true&search=a'
+    const { headers } = await get(path)
     t.equal(headers['content-type'], 'application/pdf')
-    t.match(body, /^%PDF-1\.4\n/)
+    const response = await fetch(`${backend.url}${path}`, { headers: { authorization: `Bearer ${admin}` } })
+    const pages = pagesOf(Buffer.from(await response.arrayBuffer()))
+    t.match(pages[0], /Northgate Campus – Personnel/)
+    const { data } = (await get('/api/mgmt/departments')).json()
+    const { name } = data.find(({ id }: { id: string }) => id === '2')
+    t.match(pages[0], `Filter: department ${name}, active “true”, search “a”`)
+  })
+
+  t.test('the PDF export has the name of the organisation', async (t) => {
+    await backend.request('PATCH', '/api/mgmt/settings/general', admin, { organizationName: 'Käthe-Kollwitz-Klinik' })
+    const response = await fetch(`${backend.url}/api/personnel/export/pdf`, {
+      headers: { authorization: `Bearer ${admin}` }
+    })
+    t.match(pagesOf(Buffer.from(await response.arrayBuffer()))[0], 'Käthe-Kollwitz-Klinik – Personnel')
   })
 
   t.test('a floor has no plan until one is uploaded', async (t) => {

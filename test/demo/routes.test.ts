@@ -27,6 +27,8 @@ const EXPECTED_ERRORS: Readonly<Record<string, string>> = {
   'POST /api/auth/backend-login': 'INVALID_CREDENTIALS',
   'GET /api/phone-beacon/:token': 'NOT_FOUND',
   'POST /api/phone-beacon/complete-enrollment': 'NOT_FOUND',
+  // The uploaded file is an image.
+  'POST /api/personnel/import': 'UNREADABLE_FILE',
   'PUT /api/mgmt/beacons': 'IDS_REQUIRED',
   'DELETE /api/mgmt/beacons': 'IDS_REQUIRED',
   'PUT /api/mgmt/departments': 'IDS_REQUIRED',

@@ -7,8 +7,8 @@ export const csv = (fields: readonly string[], rows: readonly Fields[]): string 
     .join('')
 
 const cell = (value: unknown): string => {
-  const text = harmless(textOf(value))
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+  const text = formulaEscaped(textOf(value))
+  return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
 export const textOf = (value: unknown): string => {
@@ -17,5 +17,12 @@ export const textOf = (value: unknown): string => {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** Spreadsheets run text that starts like this as a formula. A leading apostrophe prevents it. */
-const harmless = (text: string): string => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text)
+// Spreadsheets run text that starts like this as a formula. A leading apostrophe prevents it. Text that already starts with
+// such apostrophes gets one more, so that removing one restores every text.
+const FORMULA = /^'*[=+\-@\t\r]/
+
+const formulaEscaped = (text: string): string => (FORMULA.test(text) ? `'${text}` : text)
+
+/** Removes the apostrophe that the export has added. */
+export const formulaUnescaped = (text: string): string =>
+  text.startsWith("'") && FORMULA.test(text) ? text.slice(1) : text

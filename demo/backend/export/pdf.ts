@@ -1,65 +1,195 @@
+import { setImmediate } from 'node:timers/promises'
+import PDFDocument from 'pdfkit'
 import type { Fields } from '../world.js'
 import { textOf } from './csv.js'
+import { loadTypesetter } from './fonts.js'
+import { type Line, linesOf, shownText, type Typesetter } from './text-lines.js'
 
 export interface PdfColumn {
   readonly field: string
   readonly title: string
-  /** The width in characters of a monospaced font; a line holds 140. Longer text is truncated. */
+  /** The part of the page's width. */
   readonly width: number
 }
 
-const ROWS_PER_PAGE = 32
-
-/** Writes a table as a PDF 1.4 file with a standard font. */
-export const pdfTable = (title: string, columns: readonly PdfColumn[], rows: readonly Fields[]): Buffer => {
-  const line = (cellOf: (column: PdfColumn) => string): string =>
-    columns
-      .map((column) =>
-        cellOf(column)
-          .slice(0, column.width - 1)
-          .padEnd(column.width)
-      )
-      .join('')
-  const heading = line((column) => column.title)
-  const lines = rows.map((row) => line(({ field }) => textOf(row[field])))
-  const pages = Array.from({ length: Math.max(1, Math.ceil(lines.length / ROWS_PER_PAGE)) }, (_, page) =>
-    contentOf([
-      `${title}, page ${page + 1}`,
-      '',
-      heading,
-      ...lines.slice(page * ROWS_PER_PAGE, (page + 1) * ROWS_PER_PAGE)
-    ])
-  )
-  // Objects: 1 catalogue, 2 page list, 3 font, then each page and its content.
-  const kids = pages.map((_, index) => `${4 + 2 * index} 0 R`)
-  return file([
-    '<< /Type /Catalog /Pages 2 0 R >>',
-    `<< /Type /Pages /Count ${pages.length} /Kids [${kids.join(' ')}] /MediaBox [0 0 842 595] ` +
-      '/Resources << /Font << /F1 3 0 R >> >> >>',
-    '<< /Type /Font /Subtype /Type1 /BaseFont /Courier /Encoding /WinAnsiEncoding >>',
-    ...pages.flatMap((content, index) => [
-      `<< /Type /Page /Parent 2 0 R /Contents ${5 + 2 * index} 0 R >>`,
-      `<< /Length ${content.length} >>\nstream\n${content}\nendstream`
-    ])
-  ])
+/** A table and what its header says about it. */
+export interface PdfTable {
+  readonly site: string
+  readonly title: string
+  /** Describes which rows are included; empty if all are. */
+  readonly filter: string
+  readonly at: Date
+  readonly timeZone: string
+  readonly columns: readonly PdfColumn[]
+  readonly rows: readonly Fields[]
 }
 
-/** Lines of 14 points from the upper left corner. */
-const contentOf = (lines: readonly string[]): string =>
-  `BT /F1 9 Tf 14 TL 40 545 Td\n${lines.map((line) => `(${escaped(line)}) Tj T*`).join('\n')}\nET`
+// In points, on A4 in landscape format.
+const MARGIN = 40
+const FONT_SIZE = 9
+const TITLE_SIZE = 14
+const LINE_HEIGHT = 14
+const CELL_PADDING = 4
+const FOOTER_HEIGHT = 20
 
-/** The font's encoding has the letters of western Europe; others become question marks. */
-const escaped = (text: string): string => text.replace(/[^\x20-\x7e\xa0-\xff]/g, '?').replace(/[\\()]/g, '\\$&')
+const TEXT = '#1b2429'
+const MUTED = '#54626b'
+const RULE = '#dbe1e5'
 
-/** One byte per character, so that text offsets are file offsets. */
-const file = (objects: readonly string[]): Buffer => {
-  let body = '%PDF-1.4\n%\xe2\xe3\xcf\xd3\n'
-  const entries = objects.map((object, index) => {
-    const entry = `${String(body.length).padStart(10, '0')} 00000 n \n`
-    body += `${index + 1} 0 obj\n${object}\nendobj\n`
-    return entry
+/** Writes a table as a PDF document with a header and a page number on each page. Long texts wrap. */
+export const pdfTable = async (table: PdfTable): Promise<Buffer> => {
+  const { site, at, columns, rows } = table
+  const info = { Title: titleOf(table), Author: site, CreationDate: at, Creator: 'Gatehouse' }
+  const document = new PDFDocument({
+    size: 'A4',
+    layout: 'landscape',
+    margin: MARGIN,
+    bufferPages: true,
+    lang: 'en-GB',
+    displayTitle: true,
+    info
   })
-  const size = objects.length + 1
-  const end = `trailer\n<< /Size ${size} /Root 1 0 R >>\nstartxref\n${body.length}\n%%EOF\n`
-  return Buffer.from(`${body}xref\n0 ${size}\n0000000000 65535 f \n${entries.join('')}${end}`, 'latin1')
+  const chunks: Buffer[] = []
+  document.on('data', (chunk: Buffer) => chunks.push(chunk))
+  const ended = new Promise((resolve) => document.on('end', resolve))
+
+  const cells = rows.map((row) => columns.map(({ field }) => textOf(row[field])))
+  const head = [titleOf(table), summaryOf(table), pageText(0, 123_456_789), ...columns.map((column) => column.title)]
+  const page = new TablePage(document, table, await loadTypesetter(document, [...head, ...cells.flat()].map(shownText)))
+  for (const row of cells) {
+    const isNewPage = page.addRow(row)
+    // Other requests are served between two pages.
+    if (isNewPage) await setImmediate()
+  }
+  page.numberPages()
+  document.end()
+  await ended
+  return Buffer.concat(chunks)
+}
+
+/** Draws rows from the top of the page, and starts a page when one is full. */
+class TablePage {
+  readonly #document: PDFKit.PDFDocument
+  readonly #table: PdfTable
+  readonly #typesetter: Typesetter
+  readonly #width: number
+  readonly #bottom: number
+  #y = 0
+
+  constructor(document: PDFKit.PDFDocument, table: PdfTable, typesetter: Typesetter) {
+    this.#document = document
+    this.#table = table
+    this.#typesetter = typesetter
+    this.#width = document.page.width - 2 * MARGIN
+    this.#bottom = document.page.height - MARGIN - FOOTER_HEIGHT
+    this.#drawHead()
+  }
+
+  /** Returns whether it is the first row of a page. */
+  addRow(texts: readonly string[]): boolean {
+    const cells = this.#cells(texts)
+    const isFull = this.#y + heightOf(cells) > this.#bottom
+    if (isFull) {
+      this.#document.addPage()
+      this.#drawHead()
+    }
+    this.#drawCells(cells, TEXT)
+    return isFull
+  }
+
+  numberPages(): void {
+    const { count } = this.#document.bufferedPageRange()
+    for (let page = 0; page < count; page += 1) {
+      this.#document.switchToPage(page)
+      const [line] = this.#lines(pageText(page, count), this.#width)
+      if (line) this.#drawLine(line, MARGIN + this.#width - line.width, this.#bottom + FOOTER_HEIGHT, MUTED)
+    }
+  }
+
+  #drawHead(): void {
+    this.#y = MARGIN
+    this.#document.fontSize(TITLE_SIZE)
+    this.#drawParagraph(titleOf(this.#table), TEXT, TITLE_SIZE * 1.5)
+    this.#document.fontSize(FONT_SIZE)
+    this.#drawParagraph(summaryOf(this.#table), MUTED, LINE_HEIGHT)
+    this.#y += LINE_HEIGHT / 2
+    this.#drawCells(this.#cells(this.#table.columns.map(({ title }) => title)), MUTED)
+  }
+
+  #drawParagraph(text: string, colour: string, lineHeight: number): void {
+    for (const line of this.#lines(text, this.#width)) {
+      this.#drawLine(line, MARGIN, this.#y + lineHeight / 1.4, colour)
+      this.#y += lineHeight
+    }
+  }
+
+  #lines(text: string, width: number): Line[] {
+    return linesOf(this.#typesetter, text, width)
+  }
+
+  #cells(texts: readonly string[]): Line[][] {
+    return texts.map((text, index) => this.#lines(text, this.#columnWidth(index) - 2 * CELL_PADDING))
+  }
+
+  #columnWidth(index: number): number {
+    return (this.#table.columns[index]?.width ?? 0) * this.#width
+  }
+
+  #drawCells(cells: readonly (readonly Line[])[], colour: string): void {
+    let x = MARGIN
+    for (const [index, lines] of cells.entries()) {
+      for (const [row, line] of lines.entries())
+        this.#drawLine(line, x + CELL_PADDING, this.#y + CELL_PADDING + row * LINE_HEIGHT + FONT_SIZE, colour)
+      x += this.#columnWidth(index)
+    }
+    this.#y += heightOf(cells)
+    this.#document
+      .moveTo(MARGIN, this.#y)
+      .lineTo(MARGIN + this.#width, this.#y)
+      .lineWidth(0.5)
+      .strokeColor(RULE)
+      .stroke()
+  }
+
+  /** `y` is the baseline. */
+  #drawLine({ runs }: Line, x: number, y: number, colour: string): void {
+    let left = x
+    this.#document.fillColor(colour)
+    for (const { font, text, width } of runs) {
+      // With an empty list of features, as when it was measured.
+      this.#document.font(font).text(text, left, y, { lineBreak: false, baseline: 'alphabetic', features: [] })
+      left += width
+    }
+  }
+}
+
+const heightOf = (cells: readonly (readonly Line[])[]): number =>
+  Math.max(1, ...cells.map(({ length }) => length)) * LINE_HEIGHT + CELL_PADDING
+
+const titleOf = ({ site, title }: PdfTable): string => [site, title].filter(Boolean).join(' – ')
+
+const summaryOf = (table: PdfTable): string => {
+  const { filter, rows } = table
+  const count = `${rows.length} ${rows.length === 1 ? 'row' : 'rows'}`
+  return `${timeText(table)} · Filter: ${filter || 'none'} · ${count}`
+}
+
+const pageText = (index: number, count: number): string => `Page ${index + 1} of ${count}`
+
+const TIME_FORMAT = {
+  day: 'numeric',
+  month: 'long',
+  year: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  timeZoneName: 'short'
+} as const
+
+/** In the time zone of the settings, or in UTC if there is no such time zone. */
+const timeText = ({ at, timeZone }: PdfTable): string => {
+  try {
+    return new Intl.DateTimeFormat('en-GB', { ...TIME_FORMAT, timeZone }).format(at)
+  } catch {
+    return new Intl.DateTimeFormat('en-GB', { ...TIME_FORMAT, timeZone: 'UTC' }).format(at)
+  }
 }

@@ -1,29 +1,11 @@
+import { assignTransmitter } from '../assignment.js'
 import { bulk, type CrudOptions, changeMany, crud } from '../crud.js'
-import { invalid, unknownReference } from '../errors.js'
-import { csv } from '../export/csv.js'
-import { pdfTable } from '../export/pdf.js'
-import { about, exported, list, rows } from '../queries.js'
-import { changeRecords, freeTransmitters, getRecord } from '../records.js'
+import { invalid } from '../errors.js'
+import { about, list, rows } from '../queries.js'
+import { freeTransmitters, getRecord } from '../records.js'
 import { assets, personnel, type Resource, transmitters } from '../resources.js'
-import { type Call, type Handlers, handler, perMinute, type Run } from '../route.js'
-import { images } from '../uploads.js'
-import type { Fields, World } from '../world.js'
-
-const PHOTOS = { options: { bodyLimit: 2 * 1024 * 1024 }, status: 201 }
-const EXPORTS = perMinute(30)
-
-const CSV_FIELDS = (
-  'id employeeId firstName lastName email phone jobTitle department buildingId floorId transmitterId startDate ' +
-  'isActive isFirstAider isFireWarden notes'
-).split(' ')
-
-const PDF_COLUMNS = [
-  { field: 'name', title: 'Name', width: 28 },
-  { field: 'jobTitle', title: 'Job title', width: 28 },
-  { field: 'department', title: 'Department', width: 24 },
-  { field: 'email', title: 'E-mail', width: 44 },
-  { field: 'transmitterId', title: 'Transmitter', width: 14 }
-]
+import { type Call, type Handlers, handler, type Run } from '../route.js'
+import type { Fields } from '../world.js'
 
 const BEACONS = `SELECT id, name, mac_address, 'transmitter' AS type, battery_level, status
   FROM transmitters WHERE entity_type = 'employee' AND entity_id = $1
@@ -38,23 +20,6 @@ const HISTORY = `SELECT h.at, h.floor_id, h.zone_id, z.name AS zone_name, h.x, h
 const availableTransmitters = {
   ...transmitters,
   from: '(SELECT * FROM transmitters_shown WHERE entity_type IS NULL AND is_active IS NOT FALSE)'
-}
-
-/**
- * Assigns a transmitter to a carrier and unassigns the carrier's previous one. Without an entity type, the transmitter
- * becomes available.
- */
-const assignTransmitter = async (world: World, id: string, entityType: string | null, entityId: string | null) => {
-  const kind = [personnel, assets].find((resource) => resource.entityType === entityType)
-  if (kind !== undefined) {
-    const [exists] = await world.database.rows(`SELECT id FROM ${kind.table} WHERE id = $1`, [entityId])
-    if (exists === undefined) throw unknownReference()
-    await freeTransmitters(world, kind, [entityId ?? ''])
-  }
-  const isFree = entityType === null
-  const state = { status: isFree ? 'available' : 'assigned', assignedAt: isFree ? null : world.now().toISOString() }
-  const [given] = await changeRecords(world, transmitters, [id], { entity_type: entityType, entityId, ...state })
-  if (given === undefined) throw unknownReference()
 }
 
 /** `transmitterId` in the body of a person or an asset assigns a transmitter; null unassigns it. */
@@ -90,19 +55,10 @@ const completed = async ({ body, database }: Call): Promise<Fields> => {
   return { ...(name !== '' && { name }), ...body, ...(known && { departmentId: known.id }) }
 }
 
-const photo = images('photo', personnel)
-const asCsv = exported(personnel, 'personnel.csv', (people) => csv(CSV_FIELDS, people))
-const asPdf = exported(personnel, 'personnel.pdf', (people) => pdfTable('Personnel', PDF_COLUMNS, people))
-
 /** Personnel, assets and their transmitters. */
 export const carrierRoutes: Handlers = {
   ...crud(personnel, { prepare: completed, stored: carrying(personnel) }),
-  'GET /api/personnel/:id/photo': handler('personnel.read', photo.show),
-  'POST /api/personnel/:id/photo': handler('personnel.update', photo.store, PHOTOS),
-  'DELETE /api/personnel/:id/photo': handler('personnel.update', photo.remove),
   'GET /api/personnel/:id/beacons': handler('personnel.read', about(personnel, rows(BEACONS, 'id'))),
-  'GET /api/personnel/export/csv': handler('personnel.export', asCsv, EXPORTS),
-  'GET /api/personnel/export/pdf': handler('personnel.export', asPdf, EXPORTS),
   'POST /api/personnel/batch-delete': handler('personnel.delete', changeMany(personnel, 'delete')),
   'POST /api/personnel/bulk-activate': handler('personnel.update', changeMany(personnel, 'activate')),
   'POST /api/personnel/bulk-deactivate': handler('personnel.update', changeMany(personnel, 'deactivate')),

@@ -26,6 +26,7 @@ export type SendTo<Body> = <Result = unknown>(id: Id, body: Body, options?: Call
 /** Calls with an optional body. */
 export type SendMaybe<Body> = <Result = unknown>(body?: Body, options?: CallOptions) => Promise<Result>
 export type SendToMaybe<Body> = <Result = unknown>(id: Id, body?: Body, options?: CallOptions) => Promise<Result>
+export type Upload = <Result = unknown>(content: Blob | FormData, options?: UploadOptions) => Promise<Result>
 export type UploadTo = <Result = unknown>(id: Id, content: Blob | FormData, options?: UploadOptions) => Promise<Result>
 /** Resolves to the file of the response. */
 export type Download = (options?: CallOptions) => Promise<File>
@@ -40,6 +41,7 @@ export interface Calls {
   sendTo<Schema extends TSchema>(method: Mutation, path: string, schema: Schema): SendTo<Static<Schema>>
   sendMaybe<Schema extends TSchema>(method: Mutation, path: string, schema: Schema): SendMaybe<Static<Schema>>
   sendToMaybe<Schema extends TSchema>(method: Mutation, path: string, schema: Schema): SendToMaybe<Static<Schema>>
+  upload(path: string): Upload
   uploadTo(path: string): UploadTo
   download(path: string): Download
 }
@@ -52,7 +54,7 @@ export interface CallParts {
   readonly upload: (request: UploadRequest) => Promise<unknown>
 }
 
-export const buildCalls = ({ baseUrl, http, csrf, upload }: CallParts): Calls => {
+export const buildCalls = ({ baseUrl, http, csrf, upload: uploadForm }: CallParts): Calls => {
   const url = (path: string, id: Id | undefined, options: CallOptions): string =>
     `${baseUrl}${address(path, id, options.query)}`
 
@@ -77,6 +79,20 @@ export const buildCalls = ({ baseUrl, http, csrf, upload }: CallParts): Calls =>
     )
   }
 
+  const upload = <Result>(
+    path: string,
+    id: Id | undefined,
+    content: Blob | FormData,
+    options: UploadOptions = {}
+  ): Promise<Result> => {
+    const { signal, onProgress, field } = options
+    const request = { url: url(path, id, options), form: formOf(content, field), signal, onProgress }
+    // The caller declares the response type.
+    return csrf.withToken((token) =>
+      uploadForm({ ...request, headers: { accept: 'application/json', 'x-csrf-token': token } })
+    ) as Promise<Result>
+  }
+
   return {
     read: (path) => (options) => read(path, undefined, options),
     readOne: (path) => (id, options) => read(path, id, options),
@@ -88,16 +104,8 @@ export const buildCalls = ({ baseUrl, http, csrf, upload }: CallParts): Calls =>
       send({ method, path, text: maybeText(schema, body) }, undefined, options),
     sendToMaybe: (method, path, schema) => async (id, body, options) =>
       send({ method, path, text: maybeText(schema, body) }, id, options),
-    uploadTo:
-      (path) =>
-      async <Result>(id: Id, content: Blob | FormData, options: UploadOptions = {}) => {
-        const { signal, onProgress, field } = options
-        const request = { url: url(path, id, options), form: formOf(content, field), signal, onProgress }
-        // The caller declares the response type.
-        return csrf.withToken((token) =>
-          upload({ ...request, headers: { accept: 'application/json', 'x-csrf-token': token } })
-        ) as Promise<Result>
-      },
+    upload: (path) => async (content, options) => upload(path, undefined, content, options),
+    uploadTo: (path) => async (id, content, options) => upload(path, id, content, options),
     download:
       (path) =>
       (options = {}) =>

@@ -167,6 +167,8 @@ export const operations = (calls: Calls) => ({
       /** Export personnel as PDF: `GET /api/personnel/export/pdf`. */
       pdf: calls.download('/api/personnel/export/pdf')
     },
+    /** Import personnel from CSV: `POST /api/personnel/import`. */
+    import: calls.upload('/api/personnel/import'),
     /** Delete many people: `POST /api/personnel/batch-delete`. */
     batchDelete: calls.send('POST', '/api/personnel/batch-delete', PersonnelBatchDeleteSchema),
     /** Activate many people: `POST /api/personnel/bulk-activate`. */

@@ -13,6 +13,7 @@ const EXTRA: readonly (readonly [reason: string, domain: string, routes: readonl
     )
   ],
   ['a check of the database only reads', 'health', ['GET /api/health/database']],
+  ['an exported file can be imported again', 'personnel', ['POST /api/personnel/import']],
   ['a login page lists the identity providers', 'auth', ['GET /api/auth/providers']],
   ['liveness and readiness of the gateway', 'health', ['GET /api/health', 'GET /api/health/ready']]
 ]
@@ -85,9 +86,9 @@ t.test('the route tables', async (t) => {
     for (const row of rows) t.match(row.summary, /^[A-Z][^.]+$/, nameOf(row))
   })
 
-  t.test('exactly the specified routes are uploads', async (t) => {
+  t.test('exactly the specified routes and the import are uploads', async (t) => {
     const uploads = rows.filter(({ kind }) => kind === 'upload').map(nameOf)
-    t.same(uploads.toSorted(), specifiedUploads.toSorted())
+    t.same(uploads.toSorted(), [...specifiedUploads, 'POST /api/personnel/import'].toSorted())
   })
 
   t.test('every mutation except uploads has a named schema', async (t) => {

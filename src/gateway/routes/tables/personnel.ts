@@ -21,6 +21,7 @@ export const personnel = defineRoutes({
     get('/api/personnel/:id/beacons', 'List the beacons of a person'),
     download('/api/personnel/export/csv', 'Export personnel as CSV'),
     download('/api/personnel/export/pdf', 'Export personnel as PDF'),
+    upload('/api/personnel/import', 'Import personnel from CSV', UploadFormSchema),
     post('/api/personnel/batch-delete', 'Delete many people', PersonnelBatchDeleteSchema),
     post('/api/personnel/bulk-activate', 'Activate many people', PersonnelBulkSchema),
     post('/api/personnel/bulk-deactivate', 'Deactivate many people', PersonnelBulkSchema)
