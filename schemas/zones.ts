@@ -78,7 +78,11 @@ export const ZoneUpdateSchema = Type.Object(
         name: 'Assembly area B',
         capacity: null,
         isRestricted: false,
-        polygon: [{ x: 0, y: 0 }],
+        polygon: [
+          { x: 0, y: 0 },
+          { x: 8, y: 0 },
+          { x: 8, y: 6 }
+        ],
         center: { x: 6, y: 4 },
         metadata: {}
       }

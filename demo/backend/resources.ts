@@ -98,13 +98,27 @@ export const buildings = resource('/api/buildings', 'building', {
   computed: { floorCount: '(SELECT count(*)::int FROM floors f WHERE f.building_id = buildings.id)' }
 })
 
+/**
+ * SQL: the uploaded plan and its place on the floor, in metres. It is rotated clockwise about the origin of the floor. The
+ * address changes with each upload, so that browsers may cache it.
+ */
+const PLAN_IMAGE = `(SELECT jsonb_build_object(
+    'url', '/api/floors/' || floors.id || '/plan?v=' || (extract(epoch FROM files.updated_at) * 1000)::bigint,
+    'x', -coalesce((floors.origin->>'x')::float, 0) / floors.pixels_per_metre,
+    'y', -coalesce((floors.origin->>'y')::float, 0) / floors.pixels_per_metre,
+    'width', floors.image_width / floors.pixels_per_metre, 'height', floors.image_height / floors.pixels_per_metre,
+    'rotation', -coalesce(floors.rotation, 0))
+  FROM files WHERE files.owner = 'floors/' || floors.id
+    AND floors.image_width > 0 AND floors.image_height > 0 AND floors.pixels_per_metre > 0)`
+
 export const floors = resource('/api/floors', 'floor', {
   more: { origin: 'jsonb', walls: 'jsonb', doors: 'jsonb' },
   partOf: ['buildingId'],
   computed: {
     imageUrl: "'/api/floors/' || floors.id || '/plan'",
     /** The upload time of the plan. */
-    imageAt: "(SELECT updated_at FROM files WHERE files.owner = 'floors/' || floors.id)"
+    imageAt: "(SELECT updated_at FROM files WHERE files.owner = 'floors/' || floors.id)",
+    planImage: PLAN_IMAGE
   }
 })
 

@@ -28,12 +28,29 @@ export const menu = [
   // Not /assets, which holds the files of the build.
   page('/inventory', 'Assets', 'asset', may('assets.read'), () => import('./pages/AssetsPage.vue')),
   page('/emergency', 'Emergency', 'emergency', EMERGENCY, () => import('./pages/EmergencyPage.vue')),
+  page('/floors', 'Floor plans', 'floors', may('floors.update'), () => import('./pages/FloorsPage.vue')),
   page('/zones', 'Zones', 'zone', may('zones.read'), () => import('./pages/ZonesPage.vue')),
   page('/receivers', 'Receivers', 'channels', may('receivers.read'), () => import('./pages/ReceiversPage.vue')),
   page('/transmitters', 'Transmitters', 'tag', may('transmitters.read'), () => import('./pages/TransmittersPage.vue')),
   page('/users', 'Users', 'users', may('admin.users'), () => import('./pages/UsersPage.vue')),
   page('/audit', 'Audit log', 'audit', may('audit.read'), () => import('./pages/AuditPage.vue')),
   page('/settings', 'Settings', 'settings', { auth: true }, () => import('./pages/SettingsPage.vue'))
+]
+
+/** Pages about one record, which lists link to. */
+const detailPages = [
+  {
+    path: '/floors/:floorId',
+    name: 'Floor plan',
+    component: () => import('./pages/FloorPage.vue'),
+    meta: { ...may('floors.update') }
+  },
+  {
+    path: '/zones/:zoneId/area',
+    name: 'Area of a zone',
+    component: () => import('./pages/ZoneAreaPage.vue'),
+    meta: { ...may('zones.update', 'floors.read') }
+  }
 ]
 
 const LOGIN_PAGE = '/login'
@@ -59,6 +76,7 @@ const routes: RouteRecordRaw[] = [
     component: () => import('./pages/BuildingPage.vue'),
     meta: { ...may('floors.read') }
   },
+  ...detailPages,
   { path: '/forbidden', name: 'No permission', component: ErrorPage, props: NO_PERMISSION, meta: { auth: true } },
   { path: '/:rest(.*)*', name: 'Page not found', component: ErrorPage, props: NO_PAGE }
 ]

@@ -1,16 +1,56 @@
+import { imageSize } from 'image-size'
 import { crud } from '../crud.js'
 import { HttpError } from '../errors.js'
 import { about } from '../queries.js'
 import { changeRecords, getRecord, updateRecord } from '../records.js'
 import { floors } from '../resources.js'
-import { type Handlers, handler, idOf, type Run } from '../route.js'
+import { type Call, type Handlers, handler, idOf, type Run } from '../route.js'
 import { distance, type Point } from '../site/geometry.js'
-import { images } from '../uploads.js'
+import { imageIn, images, notAnImage, removeImage, storeImage } from '../uploads.js'
 import type { Fields } from '../world.js'
 
 const PLANS = { options: { bodyLimit: 10 * 1024 * 1024 }, status: 201 }
+/** A small file can contain a huge image, which would exhaust the memory of browsers. */
+const MAX_PIXELS = 64_000_000
+const DEFAULT_PIXELS_PER_METRE = 20
 
 const plan = images('plan', floors)
+
+/** The size as browsers show it. */
+const sizeOf = (bytes: Uint8Array): { readonly width: number; readonly height: number } => {
+  const { width, height, orientation = 1 } = readSize(bytes)
+  if (!(width > 0 && height > 0)) throw notAnImage()
+  // Photos that were taken upright are stored rotated.
+  return orientation >= 5 ? { width: height, height: width } : { width, height }
+}
+
+const readSize = (bytes: Uint8Array) => {
+  try {
+    return imageSize(bytes)
+  } catch {
+    throw notAnImage()
+  }
+}
+
+/** Stores the plan. Until it is calibrated, it fills the floor as far as its proportions allow. */
+const storePlan: Run = async (call) => {
+  const floor = await getRecord(call, floors, idOf(call))
+  const image = await imageIn(call)
+  const { width, height } = sizeOf(image.bytes)
+  if (width * height > MAX_PIXELS)
+    throw new HttpError(413, 'IMAGE_TOO_LARGE', `The image has more than ${MAX_PIXELS / 1_000_000} megapixels.`)
+  await storeImage(call, floors, image)
+  const scale = Math.max(width / Number(floor.width), height / Number(floor.height))
+  const pixelsPerMetre = Number.isFinite(scale) && scale > 0 ? scale : DEFAULT_PIXELS_PER_METRE
+  const placed = { pixelsPerMetre, rotation: 0, origin: { x: 0, y: 0 }, calibration: null, calibratedAt: null }
+  return updateRecord(call, floors, idOf(call), { imageWidth: width, imageHeight: height, ...placed })
+}
+
+/** `imageUrl: null` in the body of a floor removes its plan. */
+const removePlan = async (call: Call, id: string): Promise<void> => {
+  if (call.body.imageUrl !== null || !(await removeImage(call, floors))) return
+  await changeRecords(call, floors, [id], { imageWidth: null, imageHeight: null, calibratedAt: null })
+}
 
 const calibrate: Run = async (call) => {
   const calibration = calibrationOf(call.body)
@@ -24,7 +64,8 @@ const accept: Run = async (call) => {
   const { pixelsPerMetre, rotation = 0, origin = null }: Fields = { ...(calibration as Fields | null), ...call.body }
   if (typeof pixelsPerMetre !== 'number')
     throw new HttpError(409, 'NO_CALIBRATION', 'Calculate a calibration first, or send its scale.')
-  return updateRecord(call, floors, idOf(call), { pixelsPerMetre, rotation, origin, calibration: null })
+  const calibratedAt = call.now().toISOString()
+  return updateRecord(call, floors, idOf(call), { pixelsPerMetre, rotation, origin, calibration: null, calibratedAt })
 }
 
 type ReferencePoint = Readonly<Record<'pixel' | 'metre', Point>>
@@ -36,9 +77,15 @@ const calibrationOf = ({ referencePoints, pixelsPerMetre, rotation, origin }: Fi
   const [first, second] = points
   const metres = first && second ? distance(first.metre, second.metre) : 0
   if (first && second && metres > 0) {
-    const turn = (angleOf(first.pixel, second.pixel) - angleOf(first.metre, second.metre)) * (180 / Math.PI)
+    const angle = angleOf(first.pixel, second.pixel) - angleOf(first.metre, second.metre)
     const scale = distance(first.pixel, second.pixel) / metres
-    const begin = { x: first.pixel.x - first.metre.x * scale, y: first.pixel.y - first.metre.y * scale }
+    const along = { x: scale * Math.cos(angle), y: scale * Math.sin(angle) }
+    const { pixel, metre } = first
+    const begin = {
+      x: pixel.x - metre.x * along.x + metre.y * along.y,
+      y: pixel.y - metre.x * along.y - metre.y * along.x
+    }
+    const turn = angle * (180 / Math.PI)
     return { pixelsPerMetre: scale, rotation: rotation ?? turn, origin: origin ?? begin, points: points.length }
   }
   if (typeof pixelsPerMetre !== 'number')
@@ -54,9 +101,9 @@ const angleOf = (from: Point, to: Point): number => Math.atan2(to.y - from.y, to
 
 /** Floors, their plans and calibrations. */
 export const floorRoutes: Handlers = {
-  ...crud(floors),
+  ...crud(floors, { stored: removePlan }),
   'GET /api/floors/:floorId/plan': handler('floors.read', plan.show),
-  'POST /api/floors/:floorId/upload': handler('floors.update', plan.store, PLANS),
+  'POST /api/floors/:floorId/upload': handler('floors.update', storePlan, PLANS),
   'POST /api/floors/:floorId/calibrate': handler('floors.update', about(floors, calibrate)),
   'POST /api/floors/:floorId/calibrate/accept': handler('floors.update', accept)
 }

@@ -1,8 +1,11 @@
+import { type Corner, centreOf, cornersOf, type FloorSize, polygonError } from '../../../schemas/polygon.js'
 import { bulk, crud } from '../crud.js'
+import { invalid } from '../errors.js'
 import { list, nested, rows } from '../queries.js'
-import { changeRecords } from '../records.js'
-import { buildings, gateways, receivers, zones } from '../resources.js'
-import { type Handlers, handler, type Run, rowsIn } from '../route.js'
+import { changeRecords, getRecords } from '../records.js'
+import { buildings, floors, gateways, receivers, zones } from '../resources.js'
+import { type Call, type Handlers, handler, idOf, type Run, rowsIn } from '../route.js'
+import type { Fields } from '../world.js'
 
 const GATEWAY_HEALTH = `SELECT b.id AS building_id, b.name, ${nested(`SELECT g.id AS "gatewayId", g.name, g.status,
       g.firmware_version AS "firmwareVersion", g.config_version AS "configVersion", g.last_sync_at AS "lastSyncAt",
@@ -21,6 +24,29 @@ const heardReceivers = {
   from: "(SELECT * FROM discovered_receivers WHERE mac_address NOT IN (SELECT coalesce(mac_address, '') FROM receivers))",
   fields: ['buildingId', 'model', 'macAddress', 'rssi'],
   order: 'rssi DESC, mac_address'
+}
+
+/** Validates the area of a zone, also when it moves to another floor. Derives its centre unless the body has one. */
+const withValidArea = async (call: Call): Promise<Fields> => {
+  const { polygon, floorId, ...body } = call.body
+  const [stored] = await getRecords(call, zones, [idOf(call)])
+  const isMoved = floorId !== undefined && floorId !== null && String(floorId) !== String(stored?.floorId)
+  const area = polygon ?? (isMoved ? stored?.polygon : null)
+  if (!Array.isArray(area)) return call.body
+  // The schema of the route declares the corners.
+  const corners = cornersOf(area as readonly (Corner | readonly number[])[])
+  const message = polygonError(corners, await floorSize(call, floorId ?? stored?.floorId))
+  if (message !== null && polygon == null)
+    throw invalid([{ path: '/floorId', message: 'does not fit the area of the zone' }])
+  if (message !== null) throw invalid([{ path: '/polygon', message }])
+  return { center: centreOf(corners), ...body, ...(floorId !== undefined && { floorId }), polygon: corners }
+}
+
+/** Null if the size of the floor is not known. */
+const floorSize = async (call: Call, floorId: unknown): Promise<FloorSize | null> => {
+  const [floor] = await getRecords(call, floors, [String(floorId)])
+  const { width, height } = floor ?? {}
+  return typeof width === 'number' && typeof height === 'number' ? { width, height } : null
 }
 
 const reorder: Run = async (call) => {
@@ -52,7 +78,7 @@ export const siteRoutes: Handlers = {
   'PUT /api/buildings/order': handler('buildings.update', reorder),
   'GET /api/buildings/gateway-health': handler('buildings.read', rows(GATEWAY_HEALTH)),
   'POST /api/gateways/sync-status': handler('gateways.update', storeSyncStatus),
-  ...crud(zones),
+  ...crud(zones, { prepare: withValidArea }),
   'GET /api/zones/emergency': handler('zones.read', list(emergencyZones)),
   ...crud(receivers),
   'POST /api/receivers/bulk': handler('receivers.update', bulk(receivers)),

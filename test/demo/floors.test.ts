@@ -1,0 +1,210 @@
+import { deflateSync } from 'node:zlib'
+import t from 'tap'
+import { form, startTestBackend } from './demo-backend.js'
+
+const backend = await startTestBackend(t)
+const admin = await backend.signIn('admin')
+
+const request = (method: string, path: string, body?: unknown) => backend.request(method, path, admin, body)
+const floorOf = async (id: string) => (await request('GET', `/api/context/floor/${id}`)).json().data.floor
+const uploadPlan = (id: string, file: Buffer) => {
+  const { headers, body } = form(file, 'plan.png')
+  return backend.send(`/api/floors/${id}/upload`, {
+    method: 'POST',
+    headers: { ...headers, authorization: `Bearer ${admin}` },
+    ...(body !== undefined && { body })
+  })
+}
+
+const chunk = (type: string, data: Buffer): Buffer => {
+  const length = Buffer.alloc(4)
+  length.writeUInt32BE(data.length)
+  // The check sum is not verified by the backend.
+  return Buffer.concat([length, Buffer.from(type), data, Buffer.alloc(4)])
+}
+
+/** A PNG file of this size. */
+const png = (width: number, height: number): Buffer => {
+  const header = Buffer.alloc(13)
+  header.writeUInt32BE(width, 0)
+  header.writeUInt32BE(height, 4)
+  header.set([8, 0], 8)
+  const pixels = deflateSync(Buffer.alloc(16))
+  return Buffer.concat([
+    Buffer.from('89504e470d0a1a0a', 'hex'),
+    chunk('IHDR', header),
+    chunk('IDAT', pixels),
+    chunk('IEND', Buffer.alloc(0))
+  ])
+}
+
+/** The beginning of a JPEG file that is shown rotated by 90 degrees. */
+const uprightJpeg = (width: number, height: number): Buffer => {
+  const exif = Buffer.from('45786966000049492a0008000000010012010300010000000600000000000000', 'hex')
+  const frame = Buffer.alloc(17)
+  frame.writeUInt16BE(17, 0)
+  frame[2] = 8
+  frame.writeUInt16BE(height, 3)
+  frame.writeUInt16BE(width, 5)
+  const length = Buffer.alloc(2)
+  length.writeUInt16BE(exif.length + 2)
+  return Buffer.concat([
+    Buffer.from('ffd8ffe1', 'hex'),
+    length,
+    exif,
+    Buffer.from('ffc0', 'hex'),
+    frame,
+    Buffer.alloc(64)
+  ])
+}
+
+t.test('the plan of a floor', async (t) => {
+  t.test('an uploaded plan fits the floor until it is calibrated', async (t) => {
+    t.equal((await floorOf('f-2')).planImage, null)
+    t.equal((await uploadPlan('f-2', png(1200, 800))).status, 201)
+    // The floor is 60 × 25 m: the height limits the scale.
+    const { planImage, imageWidth, imageHeight, pixelsPerMetre } = await floorOf('f-2')
+    t.same([imageWidth, imageHeight, pixelsPerMetre], [1200, 800, 32])
+    t.match(planImage, { x: 0, y: 0, width: 37.5, height: 25, rotation: 0 })
+    t.match(planImage.url, /^\/api\/floors\/f-2\/plan\?v=\d+$/)
+    t.equal((await request('GET', planImage.url)).headers['content-type'], 'image/png')
+  })
+
+  t.test('the list of floors has the plans', async (t) => {
+    const { data } = (await request('GET', '/api/floors?buildingId=1')).json()
+    t.same(
+      data.map(({ id, planImage }: { id: string; planImage: unknown }) => [id, planImage !== null]),
+      [
+        ['f-1', false],
+        ['f-2', true],
+        ['f-3', false]
+      ]
+    )
+  })
+
+  t.test('a calibration by two points places the plan on the floor', async (t) => {
+    const referencePoints = [
+      { pixel: { x: 120, y: 80 }, metre: { x: 0, y: 0 } },
+      { pixel: { x: 1120, y: 80 }, metre: { x: 50, y: 0 } }
+    ]
+    const calibrated = await request('POST', '/api/floors/f-2/calibrate', { referencePoints })
+    t.match(calibrated.json().data, { pixelsPerMetre: 20, rotation: 0, origin: { x: 120, y: 80 } })
+    t.equal((await floorOf('f-2')).pixelsPerMetre, 32, 'the calibration is not accepted yet')
+    await request('POST', '/api/floors/f-2/calibrate/accept', {})
+    const { planImage, calibratedAt } = await floorOf('f-2')
+    t.match(planImage, { x: -6, y: -4, width: 60, height: 40 })
+    t.type(calibratedAt, 'string')
+  })
+
+  t.test('a calibration of a rotated plan maps both points', async (t) => {
+    const referencePoints = [
+      { pixel: { x: 500, y: 300 }, metre: { x: 10, y: 5 } },
+      { pixel: { x: 500, y: 500 }, metre: { x: 20, y: 5 } }
+    ]
+    const { data } = (await request('POST', '/api/floors/f-2/calibrate', { referencePoints, dryRun: true })).json()
+    t.equal(data.pixelsPerMetre, 20)
+    t.equal(Math.round(data.rotation), 90)
+    // Rotated by 90 degrees, the x axis of the floor points down and its y axis to the left.
+    t.same([Math.round(data.origin.x), Math.round(data.origin.y)], [600, 100])
+  })
+
+  t.test('another image needs another calibration', async (t) => {
+    await uploadPlan('f-2', png(600, 250))
+    const { planImage, calibratedAt } = await floorOf('f-2')
+    t.match(planImage, { x: 0, y: 0, width: 60, height: 25 })
+    t.equal(calibratedAt, null)
+  })
+
+  t.test('the size of an upright photo is the shown one', async (t) => {
+    t.equal((await uploadPlan('f-3', uprightJpeg(400, 300))).status, 201)
+    const { imageWidth, imageHeight } = await floorOf('f-3')
+    t.same([imageWidth, imageHeight], [300, 400])
+  })
+
+  t.test('a plan is removed by setting its URL to null', async (t) => {
+    await request('PUT', '/api/floors/f-2', { imageUrl: null })
+    t.equal((await floorOf('f-2')).planImage, null)
+    t.equal((await request('GET', '/api/floors/f-2/plan')).status, 404)
+  })
+
+  const BAD: readonly (readonly [string, Buffer, number, string])[] = [
+    [
+      'an SVG',
+      Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>1</script></svg>'),
+      415,
+      'UNSUPPORTED_MEDIA_TYPE'
+    ],
+    ['a truncated PNG', png(10, 10).subarray(0, 12), 415, 'UNSUPPORTED_MEDIA_TYPE'],
+    ['a JPEG without a frame', Buffer.from('ffd8ffe000104a46', 'hex'), 415, 'UNSUPPORTED_MEDIA_TYPE'],
+    ['a small file with a huge image', png(60_000, 60_000), 413, 'IMAGE_TOO_LARGE'],
+    ['an image without width', png(0, 10), 415, 'UNSUPPORTED_MEDIA_TYPE']
+  ]
+  for (const [title, file, status, code] of BAD) {
+    t.test(`a plan upload rejects ${title}`, async (t) => {
+      const response = await uploadPlan('f-4', file)
+      t.same([response.status, response.json().error.code], [status, code])
+      t.equal((await floorOf('f-4')).planImage, null)
+    })
+  }
+
+  t.test('an operator may not change plans', async (t) => {
+    const operator = await backend.signIn('operator')
+    t.equal((await backend.request('PUT', '/api/floors/f-1', operator, { width: 10 })).status, 403)
+  })
+})
+
+t.test('the area of a zone', async (t) => {
+  const square = (x: number, y: number, side: number) => [
+    { x, y },
+    { x: x + side, y },
+    { x: x + side, y: y + side },
+    { x, y: y + side }
+  ]
+  const zoneAt = (id: string) => request('GET', `/api/zones/${id}`)
+
+  t.test('a changed area is stored with its centre', async (t) => {
+    t.equal((await request('PUT', '/api/zones/3', { polygon: square(1, 1, 4) })).status, 200)
+    t.match((await zoneAt('3')).json().data, { polygon: square(1, 1, 4), center: { x: 3, y: 3 } })
+  })
+
+  const BAD: readonly (readonly [string, unknown, string])[] = [
+    [
+      'crosses itself',
+      [
+        [1, 1],
+        [5, 5],
+        [5, 1],
+        [1, 5]
+      ],
+      'crosses itself'
+    ],
+    ['leaves the floor', square(70, 1, 5), 'must be inside the floor'],
+    [
+      'has two points',
+      [
+        [1, 1],
+        [5, 5]
+      ],
+      'needs at least 3 points'
+    ]
+  ]
+  for (const [title, polygon, message] of BAD) {
+    t.test(`an area that ${title} is rejected`, async (t) => {
+      const { error } = (await request('PUT', '/api/zones/3', { polygon })).json()
+      t.match(error, { code: 'VALIDATION_FAILED', details: [{ path: '/polygon', message }] })
+      t.equal((await request('POST', '/api/zones', { name: 'New', floorId: 'f-1', polygon })).status, 400)
+    })
+  }
+
+  t.test('a zone cannot move to a floor that is too small for its area', async (t) => {
+    await request('PUT', '/api/zones/3', { polygon: square(60, 1, 10) })
+    const { error } = (await request('PUT', '/api/zones/3', { floorId: 'f-4' })).json()
+    t.match(error, { code: 'VALIDATION_FAILED', details: [{ path: '/floorId' }] })
+    t.equal((await request('PUT', '/api/zones/3', { floorId: 'f-1', name: 'Renamed' })).status, 200)
+  })
+
+  t.test('an area can be removed', async (t) => {
+    await request('PUT', '/api/zones/3', { polygon: null })
+    t.equal((await zoneAt('3')).json().data.polygon, null)
+  })
+})
