@@ -72,14 +72,21 @@ const save = async (page: Page, name: string): Promise<void> => {
   print(`docs/images/${name}.png`)
 }
 
-/** The relay collects statistics while the page is open: opened first and saved last, its charts have data. */
-const openAdminPage = async (browser: Browser, url: string, password: string): Promise<Page> => {
+const takeAdminPages = async (browser: Browser, url: string, password: string): Promise<void> => {
   const page = await browser.newPage({ viewport: { width: 1280, height: 960 } })
   await page.goto(url)
   await page.getByLabel('Password').fill(password)
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByText('Live', { exact: true }).waitFor()
-  return page
+  await page.getByRole('img', { name: /^Connections over the last 15 minutes: now \d/ }).waitFor()
+  await save(page, 'admin')
+  await page.goto(`${url}#/channel?name=floor:f-1`)
+  await page
+    .getByRole('button', { name: /position-batch/ })
+    .first()
+    .click()
+  await page.getByRole('searchbox', { name: 'Search in Data of the publication' }).fill('position')
+  await page.getByText(/^1 of \d+$/).waitFor()
+  await save(page, 'admin-channel')
 }
 
 const FLOORS = ['f-1', 'f-2', 'f-3', 'f-4', 'f-1', 'f-2']
@@ -113,10 +120,9 @@ const main = async (args: readonly string[]): Promise<number> => {
     await mkdir(join(ROOT, 'docs/images'), { recursive: true })
     const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
     try {
-      const adminPage = await openAdminPage(browser, adminUrl, adminPassword)
       for (const screenshot of SCREENSHOTS) await take(browser, pageUrl, demoPassword, screenshot)
       await openLivePlans(browser, pageUrl)
-      await save(adminPage, 'admin')
+      await takeAdminPages(browser, adminUrl, adminPassword)
     } finally {
       await browser.close()
     }

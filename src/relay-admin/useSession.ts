@@ -36,9 +36,16 @@ const loadSession = async (isAutomatic = false): Promise<void> => {
   }
 }
 
+/** Tabs share the cookie of the session, so a sign-in in one of them is valid in all. */
+const otherTabs = new BroadcastChannel('relay-admin-session')
+otherTabs.addEventListener('message', () => {
+  if (signedIn.value.state === 'out') void loadSession()
+})
+
 const signIn = async (password: string): Promise<void> => {
   await post('sign-in', { password })
   await loadSession()
+  otherTabs.postMessage('signed in')
 }
 
 const signOut = async (): Promise<void> => {

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { BrowserContext, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
+import { ADMIN_PASSWORD } from '../helper/admin.js'
 import { ADMIN_ENV, openAdminPage } from '../helper/admin-page.js'
 import { startBrowser } from '../helper/browser.js'
 import { eventually } from '../helper/eventually.js'
@@ -78,11 +79,15 @@ t.test("tabs of the operators' page", async (t) => {
     t.equal(streams.size, 1)
   })
 
-  t.test('sign-out in one tab signs all tabs out', async () => {
-    const pages = context.pages()
-    await pages[0]?.getByRole('button', { name: 'Sign out' }).click()
-    for (const page of pages) await page.getByRole('heading', { name: 'Sign in to the relay' }).waitFor()
+  t.test('sign-out and sign-in in one tab apply to all tabs', async (t) => {
+    const [one, ...others] = context.pages()
+    await one?.getByRole('button', { name: 'Sign out' }).click()
+    for (const page of others) await page.getByRole('heading', { name: 'Sign in to the relay' }).waitFor()
     await eventually(() => streams.size === 0)
+    await one?.getByLabel('Password').fill(ADMIN_PASSWORD)
+    await one?.getByRole('button', { name: 'Sign in' }).click()
+    for (const page of others) await page.getByText('Live', { exact: true }).waitFor()
+    t.equal(streams.size, 1)
   })
 
   t.same(pageErrors, [])

@@ -232,6 +232,12 @@ t.test("the operators' page", async (t) => {
       await page.setViewportSize({ width, height: 900 })
       t.equal(await page.evaluate(OVERFLOW), 0, `${width} px`)
     }
+    await page.getByRole('button', { name: 'Close the publication' }).click()
+    await page
+      .getByRole('list', { name: /Latest publications/ })
+      .locator('button')
+      .and(page.locator(':focus'))
+      .press('Enter')
     await page.getByRole('button', { name: 'Raw text' }).click()
     t.ok((await page.locator('pre').innerText()).endsWith('"row 15999","tags":["a",{"b":null}]}]}'))
     t.same(pageErrors, [])

@@ -119,7 +119,7 @@ export class LiveStreams {
       call.reject(503, 'TOO_MANY_STREAMS', 'Too many open pages.')
       return
     }
-    const channels = [...new Set(call.query.getAll('channel'))]
+    const channels = [...new Set(call.query.getAll('channel'))].filter((name) => name !== '')
     if (channels.length > MAX_CHANNELS) {
       call.reject(400, 'BAD_REQUEST', `channel must not be given more than ${MAX_CHANNELS} times`)
       return

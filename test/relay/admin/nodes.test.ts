@@ -42,6 +42,8 @@ t.test('two relays on one Redis', async (t) => {
       t.match(await each.read<Page<ConnectionRow>>('connections?channel=floor:1'), { total: 1 })
       const detail = await each.read<ConnectionDetail>(`connection?client=${connections.rows[0]?.client}`)
       t.match(detail, { user: 'ada', subscriptions: { rows: [{ channel: 'floor:1' }] } })
+      t.match(await each.read('publication?channel=floor:1&offset=1'), { data: JSON.stringify(BATCH), offset: 1 })
+      t.equal((await each.get('publication?channel=floor:1&offset=9')).status, 404)
       t.match(await each.post('publish', { channel: 'floor:1', data: BATCH }), { status: 409, body: /1 client/ })
     }
     const live = await here.live(t)
