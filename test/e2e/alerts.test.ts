@@ -75,6 +75,9 @@ t.test('alerts', async (t) => {
     await row.getByRole('link', { name: receiver.name }).click()
     await page.waitForURL(/\/live\//)
     t.ok(page.url().endsWith(`/live/${receiver.floorId}?receiver=${receiver.id}`), page.url())
+    await page.getByText(`Outlined on the plan: Receiver ${receiver.name} (offline)`).waitFor()
+    await page.getByRole('button', { name: 'Remove outline' }).click()
+    await page.getByText('Outlined on the plan').waitFor({ state: 'detached' })
   })
 
   t.test('an alert of a person links to the person on the live plan', async (t) => {

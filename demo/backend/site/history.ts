@@ -12,11 +12,12 @@ const USUAL = `SELECT f.id AS floor_id, kind, CASE kind
 
 /**
  * People follow a daily cycle: all are present now and a day ago, and one in twelve half a day ago. Two waves per floor let
- * the counts vary.
+ * the counts vary. The last term is irregular, and zero in the sum of the three floors of a building: people change floors.
  */
 const PRESENT = `greatest(1 / 12.0, least(1, 0.55 + 0.65 * cos(extract(epoch FROM $1::timestamptz - at)::float / 43200 * pi()))
     + 0.10 * sin(extract(epoch FROM at)::float / 1900 + ascii(right(floor_id, 1)))
-    + 0.06 * sin(extract(epoch FROM at)::float / 430 + 2 * ascii(right(floor_id, 1))))`
+    + 0.06 * sin(extract(epoch FROM at)::float / 430 + 2 * ascii(right(floor_id, 1)))
+    + 0.2 * sin((extract(epoch FROM at)::float / 300) ^ 2 + ascii(right(floor_id, 1)) * 2 * pi() / 3))`
 
 const OCCUPANCY = `WITH usual AS MATERIALIZED (${USUAL})
   INSERT INTO occupancy_history (floor_id, entity_type, at, carriers)

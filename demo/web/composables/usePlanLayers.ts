@@ -10,8 +10,10 @@ import {
   zonesLayer
 } from '../floor-plan/ground.js'
 import type { Layer, LayerChoice } from '../floor-plan/layer.js'
+import { linkedPlaceLayer } from '../floor-plan/linked-place.js'
 import { countBy, type Marker } from '../floor-plan/marker.js'
 import type { FloorContext } from '../types.js'
+import { useLinkedPlace } from './useLinkedPlace.js'
 import { usePlanImage } from './usePlanImage.js'
 
 interface Sources {
@@ -24,6 +26,7 @@ interface Sources {
 /** The layers of the plan that are switched on, in drawing order. */
 export const usePlanLayers = ({ plan, people, ambient, choice }: Sources) => {
   const image = usePlanImage(plan)
+  const { place } = useLinkedPlace(plan)
   return computed((): readonly Layer[] => {
     if (!plan.value) return []
     const { floor, zones, walls, receivers } = plan.value
@@ -42,7 +45,8 @@ export const usePlanLayers = ({ plan, people, ambient, choice }: Sources) => {
           ]
         : []),
       ...(isOn.receivers ? [receiversLayer(receivers)] : []),
-      ...(isOn.ambient ? [ambientLayer(ambientMarks(ambient.value, receivers))] : [])
+      ...(isOn.ambient ? [ambientLayer(ambientMarks(ambient.value, receivers))] : []),
+      ...(place.value ? [linkedPlaceLayer(place.value)] : [])
     ]
   })
 }

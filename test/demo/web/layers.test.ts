@@ -8,6 +8,7 @@ import {
   zonesLayer
 } from '../../../demo/web/floor-plan/ground.js'
 import { LAYER_IDS, type Layer, layerChoiceOf } from '../../../demo/web/floor-plan/layer.js'
+import { linkedPlaceIn, linkedPlaceLayer } from '../../../demo/web/floor-plan/linked-place.js'
 import { centreOn, fit } from '../../../demo/web/floor-plan/viewport.js'
 import { recordingPen } from './recording-pen.js'
 
@@ -144,4 +145,31 @@ t.test('the choice of layers', async (t) => {
       t.equal(layerChoiceOf(stored).receivers, true)
     })
   }
+})
+
+t.test('the place of a link', async (t) => {
+  const receivers = [
+    { id: 'r-1', name: 'Library 1', status: 'offline', position: { x: 10, y: 5 } },
+    { id: 'r-2', name: null, status: null, position: null }
+  ]
+  const placeOf = (query: { zone?: unknown; receiver?: unknown }) => linkedPlaceIn({ zones, receivers }, query)
+
+  t.test('the place of a link is a zone, a receiver, or none on this floor', async (t) => {
+    t.equal(placeOf({ zone: '2' })?.title, 'Zone Server Room')
+    t.equal(placeOf({ receiver: 'r-1' })?.title, 'Receiver Library 1 (offline)')
+    t.equal(placeOf({ receiver: 'r-2' })?.title, 'Receiver r-2 (unknown)')
+    for (const query of [{}, { zone: '9' }, { zone: ['2'] }, { receiver: 'r-9' }]) t.equal(placeOf(query), null)
+  })
+
+  t.test('a linked zone is outlined, a linked receiver has a circle', async (t) => {
+    const zone = placeOf({ zone: '2' })
+    const receiver = placeOf({ receiver: 'r-1' })
+    const nowhere = placeOf({ receiver: 'r-2' })
+    if (!zone || !receiver || !nowhere) throw new Error('a place is missing')
+    const calls = drawn(linkedPlaceLayer(zone))
+    t.same([calls('moveTo')[0]?.args, calls('lineTo').length], [[416, 16], 3])
+    t.equal(calls('stroke')[0]?.stroke, '--accent')
+    t.same(drawn(linkedPlaceLayer(receiver))('arc')[0]?.args.slice(0, 2), [216, 116])
+    t.same(drawn(linkedPlaceLayer(nowhere))('stroke'), [])
+  })
 })
