@@ -44,7 +44,8 @@ export const drawMarkers = (
     const y = position.y * view.scale + view.y
     if (x < -MAX_NAME || x > panel.width || y < 0 || y > panel.height) continue
     const { picture, width, height } = sprites.name(name)
-    pen.drawImage(picture, x + NAME_GAP, y - height / 2, width, height)
+    // At whole pixels the text is sharp, and the copy needs no interpolation.
+    pen.drawImage(picture, Math.round(x + NAME_GAP), Math.round(y - height / 2), width, height)
   }
 }
 
