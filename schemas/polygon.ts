@@ -104,10 +104,14 @@ export const centreOf = (corners: readonly Corner[]): Corner => {
   return { x: sumOf('x') / (3 * whole), y: sumOf('y') / (3 * whole) }
 }
 
-/** Whether the point is inside; points on an edge may be on either side. */
-export const isInside = (corners: readonly Corner[], { x, y }: Corner): boolean =>
-  edgeAreas(corners).filter(
-    ({ from, to }) => from.y > y !== to.y > y && x < ((to.x - from.x) * (y - from.y)) / (to.y - from.y) + from.x
-  ).length %
-    2 ===
-  1
+/** Whether the point is inside; points on an edge may be on either side. Allocates nothing, because it is called often. */
+export const isInside = (corners: readonly Corner[], { x, y }: Corner): boolean => {
+  let isOdd = false
+  let from = corners.at(-1)
+  for (const to of corners) {
+    if (from && from.y > y !== to.y > y && x < ((to.x - from.x) * (y - from.y)) / (to.y - from.y) + from.x)
+      isOdd = !isOdd
+    from = to
+  }
+  return isOdd
+}

@@ -208,3 +208,26 @@ t.test('the area of a zone', async (t) => {
     t.equal((await zoneAt('3')).json().data.polygon, null)
   })
 })
+
+t.test('a person is in the zone whose area contains the position', async (t) => {
+  const { simulator } = backend.backend
+  await simulator.tick()
+  const readPosition = async () => {
+    const { positions } = (await request('GET', '/api/context/floor/f-5')).json().data
+    return positions.find(({ entityType }: { entityType: string }) => entityType === 'asset')
+  }
+  const { position, zoneId, transmitterId } = await readPosition()
+  const around = [
+    [position.x - 0.5, position.y - 0.5],
+    [position.x + 0.5, position.y - 0.5],
+    [position.x + 0.5, position.y + 0.5],
+    [position.x - 0.5, position.y + 0.5]
+  ]
+  const created = await request('POST', '/api/zones', { name: 'Shelf', floorId: 'f-5', polygon: around })
+  t.equal(created.status, 201)
+  // Zones are read every few seconds.
+  for (let second = 0; second < 3; second += 1) await simulator.tick()
+  const moved = await readPosition()
+  t.same([moved.transmitterId, moved.zoneId], [transmitterId, created.json().data.id])
+  t.not(moved.zoneId, zoneId)
+})

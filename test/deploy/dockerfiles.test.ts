@@ -82,15 +82,16 @@ t.test('packages of an image', async (t) => {
   }
   const manifest = (fields: object): string => JSON.stringify(fields)
 
-  t.test('importsOf finds static, dynamic and re-exported imports of packages', async (t) => {
+  t.test('importsOf finds static, dynamic and re-exported imports of packages, and resolved files', async (t) => {
     const root = tree({
       'dist/a.js':
         "import { a } from 'one'\nimport './b.js'\nexport * from '@scope/two/deep.js'\nconst text = \"from 'none'\"",
-      'dist/b.js': "import 'node:fs'\nimport fs from 'fs'\nawait import('three')"
+      'dist/b.js': "import 'node:fs'\nimport fs from 'fs'\nawait import('three')",
+      'dist/c.js': "import.meta.resolve('@scope/four/file.woff2')\nimport.meta.resolve('./d.js')"
     })
     const { packages, missing } = importsOf(join(root, 'dist'))
 
-    t.same([...packages].toSorted(), ['@scope/two', 'one', 'three'])
+    t.same([...packages].toSorted(), ['@scope/four', '@scope/two', 'one', 'three'])
     t.same(missing, [])
   })
 

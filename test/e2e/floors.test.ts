@@ -25,6 +25,15 @@ const pictureOf = async (page: Page, width: number, height: number): Promise<Buf
   return Buffer.from(url.slice(url.indexOf(',') + 1), 'base64')
 }
 
+/** Whether a canvas of the page has the yellow of the picture. The colours of the plan have less red than that. */
+const showsPicture = (page: Page) =>
+  page.evaluate(`[...document.querySelectorAll('canvas')].some((canvas) => {
+    const pen = Object.assign(document.createElement('canvas'), { width: 32, height: 16 }).getContext('2d')
+    pen.drawImage(canvas, 0, 0, 32, 16)
+    const { data } = pen.getImageData(0, 0, 32, 16)
+    return data.some((red, index) => index % 4 === 0 && data[index + 3] === 255 && red - data[index + 2] > 25)
+  })`) as Promise<boolean>
+
 /** The middle of an element on the screen. */
 const middleOf = async (element: Locator) => {
   const { x, y, width, height } = required(await element.boundingBox())
@@ -40,7 +49,7 @@ const drag = async (page: Page, element: Locator, dx: number, dy: number): Promi
   await page.mouse.up()
 }
 
-t.test('a plan is uploaded, and calibrated by mouse and keyboard', async (t) => {
+t.test('a plan is uploaded, calibrated by mouse and keyboard, and shown on the live plan', async (t) => {
   const { page, pageErrors, findings } = await openDemoPage(t, browser, stack, { as: 'admin' })
   await page.goto('/floors')
   await page.getByRole('cell', { name: 'No image' }).first().waitFor()
@@ -78,6 +87,8 @@ t.test('a plan is uploaded, and calibrated by mouse and keyboard', async (t) => 
     .getByRole('row', { name: /First floor Main House/ })
     .getByText('Calibrated')
     .waitFor()
+  await page.goto('/live/f-2')
+  await eventually(() => showsPicture(page))
   t.same(pageErrors, [])
 })
 

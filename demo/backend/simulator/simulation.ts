@@ -4,6 +4,7 @@ import { contains, distance, toCentimetres } from '../site/geometry.js'
 import { FLOORS, mayEnter, REGIONS, type Region } from '../site/layout.js'
 import { Meetings } from './meetings.js'
 import { type Waypoint, wayBetween } from './ways.js'
+import type { ZoneAt } from './zone-areas.js'
 
 /** The carrier of a transmitter and its home zone. */
 export interface Carrier {
@@ -55,6 +56,7 @@ export class Simulation {
   readonly #residents = new Map<string, Resident>()
   readonly #meetings: Meetings
   #evacuated: ReadonlySet<string> = new Set()
+  #zoneAt: ZoneAt = (position) => regionOf(position)?.zoneId ?? null
 
   constructor(seed: number) {
     this.#random = seededRandom(seed)
@@ -69,6 +71,11 @@ export class Simulation {
       const { transmitterId } = carrier
       if (!this.#residents.has(transmitterId)) this.#residents.set(transmitterId, this.#moveIn(carrier))
     }
+  }
+
+  /** Finds the zones of positions by other areas than those of the layout. */
+  locateBy(zoneAt: ZoneAt): void {
+    this.#zoneAt = zoneAt
   }
 
   /** People in these buildings walk to their muster point and wait there. */
@@ -96,7 +103,7 @@ export class Simulation {
         position: { x: toCentimetres(position.x), y: toCentimetres(position.y) },
         positionMethod: 'trilateration',
         floorId: position.floorId,
-        zoneId: regionOf(position)?.zoneId ?? null,
+        zoneId: this.#zoneAt(position),
         accuracy: toCentimetres(between(this.#random, 0.4, 1.6)),
         timestamp: nowMs
       }

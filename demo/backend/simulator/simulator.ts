@@ -17,6 +17,7 @@ import type { Statements, World } from '../world.js'
 import { ambientDevices } from './ambient.js'
 import { reportReceivers } from './receiver-reports.js'
 import { type Carrier, Simulation } from './simulation.js'
+import { type StoredZone, zoneAreas } from './zone-areas.js'
 
 export interface SimulatorParts extends Pick<World, 'database' | 'now'> {
   readonly seed: number
@@ -119,7 +120,7 @@ export class Simulator {
     this.#countedAtMs = Math.floor(at.getTime() / COUNT_EVERY_MS) * COUNT_EVERY_MS
   }
 
-  /** Reloads carriers, emergencies and receivers, which pages can change. */
+  /** Reloads carriers, zones, emergencies and receivers, which pages can change. */
   async #reload(at: Date): Promise<void> {
     const { publisher } = this.#parts
     await this.#reloadCarriers()
@@ -133,6 +134,7 @@ export class Simulator {
   async #reloadCarriers(): Promise<void> {
     this.#simulation.populate(await this.#parts.database.rows<Carrier>(CARRIERS))
     this.#simulation.evacuate(new Set(await this.#ids(ALARMED_BUILDINGS)))
+    this.#simulation.locateBy(zoneAreas(await this.#parts.database.rows<StoredZone>(ZONES)))
   }
 
   async #ids(sql: string): Promise<string[]> {
@@ -143,6 +145,9 @@ export class Simulator {
 const CARRIERS = `SELECT c.transmitter_id, c.entity_type <> 'asset' AS is_person, c.home_floor_id AS floor_id, e.department_id
   FROM carriers c LEFT JOIN personnel e ON c.entity_type = 'employee' AND e.id = c.entity_id
   WHERE c.is_active ORDER BY c.transmitter_id`
+
+const ZONES = `SELECT id, floor_id, polygon FROM zones
+  WHERE floor_id IS NOT NULL AND jsonb_typeof(polygon) = 'array' AND is_active IS NOT FALSE ORDER BY id`
 
 /** An emergency without a building applies to the whole site. */
 const ALARMED_BUILDINGS = `SELECT DISTINCT b.id FROM buildings b JOIN emergencies e

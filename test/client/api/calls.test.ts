@@ -110,7 +110,8 @@ t.test('an upload', async (t) => {
 
   const uploads: readonly (readonly [string, (api: Api, form: FormData) => Promise<unknown>])[] = [
     ['/api/floors/7/upload', (api, form) => api.floors.upload(7, form)],
-    ['/api/personnel/7/photo', (api, form) => api.personnel.photo.upload(7, form)]
+    ['/api/personnel/7/photo', (api, form) => api.personnel.photo.upload(7, form)],
+    ['/api/personnel/import', (api, form) => api.personnel.import(form)]
   ]
   for (const [path, send] of uploads) {
     t.test(`an upload to ${path} sends a form unchanged`, async (t) => {

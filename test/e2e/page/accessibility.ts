@@ -10,6 +10,7 @@ const PAGES = [
     '/personnel',
     '/inventory',
     '/emergency',
+    '/floors',
     '/zones',
     '/receivers',
     '/transmitters'
