@@ -3,8 +3,7 @@ import t from 'tap'
 import { clientOperations, OPERATIONS_FILE } from '../../../scripts/client-api.js'
 import { routeTables } from '../../../src/gateway/routes/index.js'
 import { operationIds } from '../../../src/gateway/routes/operation-ids.js'
-import { get, type RouteDeclaration, upload } from '../../../src/gateway/routes/tables/declare.js'
-import { UploadFormSchema } from '../../../src/gateway/routes/tables/upload-form.js'
+import { download, get, type RouteDeclaration } from '../../../src/gateway/routes/tables/declare.js'
 import { openPage } from '../../helper/client-page.js'
 import { memberAt } from '../../helper/member-at.js'
 
@@ -37,10 +36,7 @@ t.test('the calls of the client', async (t) => {
   t.test('generating calls fails for an unsupported kind of route', async (t) => {
     const table = (row: RouteDeclaration) => [{ domain: 'a', about: 'A', rows: [row] }]
     await t.rejects(clientOperations(table(get('/api/a/:b/c/:d', 'Two parameters'))), /more than one parameter/)
-    await t.rejects(
-      clientOperations(table(upload('/api/a/b', 'An upload to nothing', UploadFormSchema))),
-      /no call for upload/
-    )
+    await t.rejects(clientOperations(table(download('/api/a/:b', 'A file of one'))), /no call for a file/)
   })
 
   const { api, backend, signIn } = await openPage(t)
