@@ -1,5 +1,4 @@
 import { csv } from '../export/csv.js'
-import { pdfTable } from '../export/pdf.js'
 import { importPersonnel, PERSONNEL_COLUMNS } from '../import/personnel.js'
 import { appliedFilters, exported } from '../queries.js'
 import { personnel } from '../resources.js'
@@ -51,6 +50,8 @@ const wordsOf = (field: string): string =>
     .trim()
 
 const writePdf = async (people: readonly Fields[], call: Call): Promise<Buffer> => {
+  // Loaded when it is needed, because the libraries take as long as the rest of the backend.
+  const { pdfTable } = await import('../export/pdf.js')
   const { organizationName, timezone } = await readSetting(call, 'general')
   return pdfTable({
     site: String(organizationName ?? ''),
