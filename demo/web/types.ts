@@ -168,3 +168,52 @@ export interface AuditRow extends Texts<'userName' | 'account' | 'subject' | 'ip
   readonly action: string
   readonly result: 'done' | 'failed' | 'denied'
 }
+
+/** Milliseconds after the start of the range, x, y, and the zone. */
+export type TrackPoint = readonly [number, number, number, string | null]
+
+/** The path of one transmitter while it was on the floor. */
+export interface Track {
+  readonly transmitterId: string
+  readonly points: readonly TrackPoint[]
+}
+
+export interface FloorTracks {
+  readonly from: string
+  readonly to: string
+  readonly tracks: readonly Track[]
+}
+
+export interface HeatMap extends Counts<'cell' | 'columns' | 'rows'> {
+  /** Person-seconds per cell, row by row. */
+  readonly seconds: readonly number[]
+}
+
+/** A stay in a zone, or on a floor outside of all zones. */
+export interface Visit extends Texts<'floorId' | 'floorName' | 'zoneId' | 'zoneName'>, Counts<'fromMs' | 'toMs'> {}
+
+export interface CarrierDetails
+  extends Texts<
+    | 'badge'
+    | 'entityId'
+    | 'role'
+    | 'department'
+    | 'floorId'
+    | 'floorName'
+    | 'buildingName'
+    | 'zoneId'
+    | 'zoneName'
+    | 'photoUrl'
+    | 'at'
+  > {
+  readonly transmitterId: string
+  readonly entityType: string
+  readonly name: string
+  readonly isFirstAider: boolean | null
+  readonly isFireWarden: boolean | null
+  readonly batteryLevel: number | null
+  /** The start of the stay in the zone, in milliseconds; null if it is before the stored hour. */
+  readonly since: number | null
+  /** The stays of the last hour, newest first. */
+  readonly visits: readonly Visit[]
+}

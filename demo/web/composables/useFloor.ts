@@ -119,6 +119,7 @@ export const useFloor = (floorId: Ref<string | null>) => {
   return {
     context,
     markers,
+    carriers,
     kindOfCarrier,
     ambient,
     now,

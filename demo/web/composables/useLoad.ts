@@ -3,7 +3,7 @@ import { onScopeDispose, ref } from 'vue'
 import { useLoad as useLoadWith } from '../../../src/ui/useLoad.js'
 import type { DataResponse } from '../types.js'
 
-type LoadRequest<Data> = (options: { readonly signal: AbortSignal }) => Promise<DataResponse<Data>>
+export type LoadRequest<Data> = (options: { readonly signal: AbortSignal }) => Promise<DataResponse<Data>>
 
 const RETRY_DELAYS = { minMs: 1000, maxMs: 30_000 }
 

@@ -21,10 +21,12 @@ interface Sources {
   readonly people: Ref<readonly Marker[]>
   readonly ambient: Ref<readonly AmbientEntry[]>
   readonly choice: Ref<LayerChoice>
+  /** Drawn above the zones, below walls and names. */
+  readonly heat: Ref<readonly Layer[]>
 }
 
 /** The layers of the plan that are switched on, in drawing order. */
-export const usePlanLayers = ({ plan, people, ambient, choice }: Sources) => {
+export const usePlanLayers = ({ plan, people, ambient, choice, heat }: Sources) => {
   const image = usePlanImage(plan)
   const { place } = useLinkedPlace(plan)
   return computed((): readonly Layer[] => {
@@ -35,6 +37,7 @@ export const usePlanLayers = ({ plan, people, ambient, choice }: Sources) => {
     return [
       ...(image.value ? [imageLayer(floor, image.value)] : []),
       ...(isOn.zones ? [zonesLayer(zones, isTraced)] : []),
+      ...heat.value,
       wallsLayer(walls, isTraced),
       ...(isOn.zones
         ? [

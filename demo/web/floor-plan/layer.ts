@@ -29,7 +29,9 @@ export const LAYERS = {
   zones: { title: 'Zones', isOn: true },
   receivers: { title: 'Receivers', isOn: true },
   ambient: { title: 'Ambient devices', isOn: true },
-  names: { title: 'Names', isOn: true }
+  names: { title: 'Names', isOn: true },
+  heat: { title: 'Heat map of the last hour', isOn: false },
+  trails: { title: 'Trails', isOn: false }
 } as const
 
 export type LayerId = keyof typeof LAYERS
