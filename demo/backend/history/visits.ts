@@ -13,9 +13,8 @@ export interface Visit extends Omit<Sighting, 'atMs'> {
   readonly toMs: number
 }
 
-const MAX_VISITS = 50
-/** Shorter stays are passages, except the last one. */
-const MIN_STAY_MS = 15_000
+/** Shorter stays are passages, except the last one. This also limits their number. */
+const MIN_STAY_MS = 30_000
 
 /** The stays of one transmitter, newest first. The sightings are in order of time. */
 export const visitsOf = (sightings: readonly Sighting[]): Visit[] => {
@@ -29,5 +28,4 @@ export const visitsOf = (sightings: readonly Sighting[]): Visit[] => {
   return visits
     .filter(({ fromMs, toMs }, index) => index === visits.length - 1 || toMs - fromMs >= MIN_STAY_MS)
     .reverse()
-    .slice(0, MAX_VISITS)
 }

@@ -18,7 +18,7 @@ export const smoothed = ({ columns, rows, seconds }: HeatMap): readonly number[]
     return sum / cells
   })
 
-/** The time that people spent in each cell. The root makes paths visible beside places where people sit. */
+/** The time that people spent in each cell. */
 export const heatMapLayer = (map: HeatMap): Layer => {
   const heat = smoothed(map)
   const max = Math.max(1, ...heat)
@@ -32,7 +32,7 @@ export const heatMapLayer = (map: HeatMap): Layer => {
         if (seconds === 0) continue
         const [column, row] = [index % columns, Math.floor(index / columns)]
         const [x, y] = [edge(column, view.x), edge(row, view.y)]
-        pen.globalAlpha = MIN_ALPHA + (MAX_ALPHA - MIN_ALPHA) * Math.sqrt(seconds / max)
+        pen.globalAlpha = MIN_ALPHA + (MAX_ALPHA - MIN_ALPHA) * (seconds / max)
         // Whole pixels, so that there are no gaps between the cells.
         pen.fillRect(x, y, edge(column + 1, view.x) - x, edge(row + 1, view.y) - y)
       }

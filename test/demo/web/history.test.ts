@@ -88,7 +88,7 @@ t.test('the heat map layer', async (t) => {
     t.same(
       cells.map(({ args, alpha }) => [...args, alpha.toFixed(2)]),
       [
-        [23, 4, 10, 10, '0.54'],
+        [23, 4, 10, 10, '0.45'],
         [33, 4, 10, 10, '0.65']
       ]
     )
