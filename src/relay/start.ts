@@ -23,6 +23,7 @@ import { FILE_ERROR_PREFIX } from './config/file.js'
 import { logReload, reloadConfigFile } from './config/reload.js'
 import { relaySettings } from './config/settings.js'
 import { listen } from './transport/server.js'
+import { warmUp } from './warm-up.js'
 import { PRIMARY_TIMINGS, type PrimaryTimings, runPrimary } from './workers/primary.js'
 import { PrimaryConnection } from './workers/worker.js'
 
@@ -61,6 +62,7 @@ const startFirst = async (
 
 const startSingle = async (environment: Environment, initial: RelayConfig, log: Logger): Promise<void> => {
   let config = initial
+  if (config.warmsUp) await warmUp(log, monotonicMs)
   const tracer = await openRelayTracer(environment, log)
   const { server, internalServer, configure, announceShutdown, close, closeConnections } = await buildRelayApp(config, {
     log,
@@ -124,6 +126,7 @@ const startWorker = async (environment: Environment): Promise<void> => {
   try {
     let config = relayConfig(environment, () => primary.configFile)
     const log = openLog(config).child({ worker: primary.workerNumber })
+    if (config.warmsUp) await warmUp(log, monotonicMs)
     const { server, internalServer, configure, announceShutdown, close, closeConnections } = await buildRelayApp(
       config,
       {

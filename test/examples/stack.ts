@@ -41,6 +41,7 @@ export const startExample = async (
   const relay = await startProgram(t, 'dist/src/relay/main.js', {
     NODE_ENV: 'production',
     RELAY_PORT: `${relayPort}`,
+    RELAY_WARM_UP: 'false',
     ...shared
   })
   const [command = '', ...args] = BACKENDS[backend]()

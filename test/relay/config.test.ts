@@ -37,6 +37,7 @@ const INVALID_FILES: Readonly<Record<string, readonly string[]>> = {
   ],
   RELAY_REDIS_PREFIX: ['{a}', 'a b', 'x'.repeat(65)],
   SHUTDOWN_DELAY_MS: ['-1', '300001', '5s'],
+  RELAY_WARM_UP: ['yes', '1'],
   RELAY_WORKERS: ['0', '257', 'all', '-1', 'Auto', '1.5'],
   TRUST_PROXY: ['true', '1', '*', '10.0.0.0/33', 'proxy.example.com', '0.0.0.0/0', '::/0'],
   METRICS_ALLOW: ['true', '*', 'prometheus.example.com'],
@@ -313,7 +314,8 @@ const DEFAULTS = {
   logLevel: 'info',
   logFile: null,
   shutdownMs: 5_000,
-  shutdownDelayMs: 0
+  shutdownDelayMs: 0,
+  warmsUp: false
 }
 
 t.test('default configuration', async (t) => {
@@ -365,6 +367,7 @@ const EFFECTS: readonly (readonly [
   ['REDIS_URL', 'redis://a:1, redis://b:2', (config) => config.redisUrl, 'redis://a:1, redis://b:2'],
   ['RELAY_REDIS_PREFIX', 'site-7', (config) => config.redisPrefix, 'site-7'],
   ['SHUTDOWN_DELAY_MS', '5000', (config) => config.shutdownDelayMs, 5000],
+  ['RELAY_WARM_UP', 'true', (config) => config.warmsUp, true],
   ['RELAY_WORKERS', '3', (config) => config.workers, 3],
   ['TRUST_PROXY', 'loopback, 10.0.0.0/8', (config) => config.trustedProxies, ['loopback', '10.0.0.0/8']],
   ['METRICS_ALLOW', '10.0.0.7', (config) => config.metricsAllow, ['loopback', '10.0.0.7']],

@@ -27,6 +27,7 @@ const runRelay = async (t: Test, env: Readonly<Record<string, string>> = {}): Pr
     RELAY_PORT: '0',
     REALTIME_HMAC_SECRET: SECRET,
     REALTIME_API_KEY: KEY,
+    RELAY_WARM_UP: 'false',
     ...env
   })
   const [url = ''] = /http:[^"]+/.exec(await program.waitForLine('listening at')) ?? []
@@ -262,7 +263,17 @@ t.test('a second signal during shutdown', async (t) => {
 })
 
 t.test('a relay in production', async (t) => {
-  const { program, url } = await runRelay(t)
+  const { program, url } = await runRelay(t, { RELAY_WARM_UP: 'true', LOG_LEVEL: 'debug' })
+
+  t.test('the warm-up connects clients before the start, which leave no trace in metrics and channels', async (t) => {
+    const { clients } = JSON.parse(await program.waitForLine('warm-up finished'))
+    t.ok(clients > 0, `${clients} clients`)
+    const { body } = await send(url, '/metrics')
+    t.match(body, /^centrifugo_node_num_clients 0$/m)
+    t.notMatch(body, /^centrifugo_client_connections_accepted\{.* [1-9]/m)
+    t.notMatch(body, /floor/)
+    t.ok(program.stdout.indexOf('warm-up finished') < program.stdout.indexOf('listening at'))
+  })
 
   t.test('/health and /metrics respond to loopback requests, /metrics not to proxied ones', async (t) => {
     const client = await connected(t, url)

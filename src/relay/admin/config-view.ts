@@ -141,5 +141,6 @@ export const configView = (config: RelayConfig) => ({
   logLevel: config.logLevel,
   logFile: config.logFile,
   shutdownMs: config.shutdownMs,
-  shutdownDelayMs: config.shutdownDelayMs
+  shutdownDelayMs: config.shutdownDelayMs,
+  warmsUp: config.warmsUp
 })

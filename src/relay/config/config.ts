@@ -82,6 +82,7 @@ export interface RelayConfig {
   readonly logFile: string | null
   readonly shutdownMs: number
   readonly shutdownDelayMs: number
+  readonly warmsUp: boolean
 }
 
 /** The settings of the listen addresses, for error messages. */
@@ -211,7 +212,8 @@ class ConfigReader {
       logLevel: this.#choose('LOG_LEVEL', file.log?.level === 'none' ? 'silent' : file.log?.level),
       logFile: file.log?.file ?? null,
       shutdownMs: durationMs(file.shutdown?.timeout ?? DEFAULT_SHUTDOWN),
-      shutdownDelayMs: this.#values.SHUTDOWN_DELAY_MS
+      shutdownDelayMs: this.#values.SHUTDOWN_DELAY_MS,
+      warmsUp: this.#values.RELAY_WARM_UP ?? this.#isProduction
     })
   }
 

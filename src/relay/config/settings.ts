@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { integer, list, oneOf, redisUrl, secret, shutdownDelay, text } from '../../shared/setting-kinds.js'
+import { flag, integer, list, oneOf, redisUrl, secret, shutdownDelay, text } from '../../shared/setting-kinds.js'
 
 const MAX_WORKERS = 256
 const workers = integer(1, MAX_WORKERS, {
@@ -63,6 +63,11 @@ export const relaySettings = {
   },
   TRUST_PROXY: list('address-range', { about: 'proxies whose X-Forwarded-For header is trusted' }),
   METRICS_ALLOW: list('address-range', { about: 'addresses that may read /metrics in addition to loopback' }),
+  RELAY_WARM_UP: flag({
+    about:
+      'connect clients to a second relay in the process before the start, so that the first real clients cost less; default: true in production',
+    fallback: null
+  }),
   SHUTDOWN_DELAY_MS: shutdownDelay,
   LOG_LEVEL: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
     about: 'minimum level of log lines',
