@@ -41,6 +41,7 @@ const SCREENSHOTS: readonly Screenshot[] = [
   { name: 'live-plan', path: '/live/f-1', prepare: somebodySelected },
   { name: 'live-plan-dark', path: '/live/f-4', options: DARK, prepare: somebodySelected },
   { name: 'dashboard', path: '/dashboard' },
+  { name: 'alerts', path: '/alerts' },
   { name: 'personnel', path: '/personnel', options: DARK },
   { name: 'live-plan-phone', path: '/live/f-2', options: PHONE, prepare: updated },
   // Last, because the drill empties the building.

@@ -43,6 +43,8 @@ export class AlertMonitor {
 
   start(): void {
     this.#timer = setInterval(() => {
+      // A slow database delays the next check instead of queueing checks.
+      if (this.#running !== null) return
       this.check().catch((error: unknown) => this.#parts.log.error({ err: error }, 'alert check failed'))
     }, CHECK_EVERY_MS)
   }
@@ -54,7 +56,12 @@ export class AlertMonitor {
 
   /** Checks now, after a check that is running. */
   check(): Promise<void> {
-    const check = (this.#running ?? Promise.resolve()).catch(() => undefined).then(() => this.#update())
+    const check = (this.#running ?? Promise.resolve())
+      .catch(() => undefined)
+      .then(() => this.#update())
+      .finally(() => {
+        if (this.#running === check) this.#running = null
+      })
     this.#running = check
     return check
   }

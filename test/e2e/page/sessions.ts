@@ -29,7 +29,7 @@ const SITE_PAGES = [
   ...['Live plan', 'Dashboard', 'Alerts', 'Personnel', 'Assets', 'Emergency', 'Zones', 'Receivers', 'Transmitters']
 ]
 const MENUS: readonly (readonly [Role, readonly string[], readonly string[]])[] = [
-  ['admin', [...SITE_PAGES, 'Users', 'Audit log', 'Settings'], []],
+  ['admin', [...SITE_PAGES.toSpliced(6, 0, 'Floor plans'), 'Users', 'Audit log', 'Settings'], []],
   ['operator', [...SITE_PAGES, 'Settings'], ['/users', '/audit']],
   ['viewer', [...SITE_PAGES, 'Settings'], ['/users', '/audit']]
 ]
@@ -171,7 +171,7 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
         await menu.getByRole('link').first().waitFor()
         t.same(
           // Without the number of open alerts.
-          (await menu.getByRole('link').allInnerTexts()).map((text) => text.replace(/\d+ open/, '').trim()),
+          (await menu.getByRole('link').allInnerTexts()).map((text) => text.replace(/\d+\s+open/, '').trim()),
           entries
         )
         for (const path of closed) {
