@@ -85,7 +85,7 @@ const takeAdminPages = async (browser: Browser, url: string, password: string): 
     .getByRole('button', { name: /position-batch/ })
     .first()
     .click()
-  await page.getByRole('searchbox', { name: 'Search in Data of the publication' }).fill('position')
+  await page.getByRole('searchbox', { name: 'Search in Data of the publication' }).fill('accuracy')
   await page.getByText(/^1 of \d+$/).waitFor()
   await save(page, 'admin-channel')
 }

@@ -113,7 +113,7 @@ const SMALL = 100
 export const initiallyCollapsed = (nodes: readonly JsonNode[]): ReadonlySet<number> => {
   const collapsed = new Set<number>()
   if (nodes.length > SMALL)
-    for (const [index, node] of nodes.entries()) if (node.depth > 0 && canCollapse(node)) collapsed.add(index)
+    for (const [index, node] of nodes.entries()) if (node.depth > 1 && canCollapse(node)) collapsed.add(index)
   return collapsed
 }
 

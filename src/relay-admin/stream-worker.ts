@@ -42,7 +42,9 @@ const receive = (event: LiveEvent): void => {
     if (event.name !== 'publication' || event.data.channel === channel) port.postMessage(message)
 }
 
-/** The relay and proxies limit the length of a URL. The tabs that were changed first get no publications then. */
+/** The limit of the relay. Beyond it, the tabs that were changed first receive no publications. */
+const MAX_CHANNELS = 50
+/** The same for the length of a URL, which the relay and proxies limit. */
 const MAX_ADDRESS_LENGTH = 6000
 
 const streamAddress = (channels: readonly string[]): string => {
@@ -67,7 +69,7 @@ const update = (): void => {
     if (tabs.size === 0) return
     const channels = new Set(tabs.values())
     channels.delete('')
-    stream.selectChannels([...channels])
+    stream.selectChannels([...channels].slice(-MAX_CHANNELS))
     if (!stream.isOpen) stream.open()
   }, UPDATE_DELAY_MS)
 }
@@ -99,7 +101,7 @@ const handle = (port: MessagePort, message: TabMessage): void => {
     })
   } else if (message.kind === 'close') remove(port)
   else {
-    tabs.delete(port)
+    if (tabs.get(port) !== message.channel) tabs.delete(port)
     tabs.set(port, message.channel)
     update()
     if (message.kind === 'open') sendCurrent(port)

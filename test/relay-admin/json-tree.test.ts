@@ -90,10 +90,10 @@ t.test('the nodes of a JSON tree', async (t) => {
     t.equal(rowOfNode(visible, 3), -1)
   })
 
-  t.test('long documents are collapsed below the first level', async (t) => {
+  t.test('long documents are collapsed below the second level', async (t) => {
     t.equal(initiallyCollapsed(nodes).size, 0)
     const long = treeOf(JSON.stringify({ rows: Array.from({ length: 200 }, (_, id) => ({ id })) }))
-    t.same(visibleNodes(long, initiallyCollapsed(long)), [0, 1])
+    t.equal(visibleNodes(long, initiallyCollapsed(long)).length, 202)
   })
 
   t.test('search finds keys and values in any letter case', async (t) => {
