@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core'
 import type { Test } from 'tap'
+import { eventually } from '../../helper/eventually.js'
 import { type PageTests, PLAN } from './page-tests.js'
 
 /** The floors of received positions, in order of arrival. */
@@ -99,7 +100,8 @@ export const livePlan = async (t: Test, { stack, open }: PageTests): Promise<voi
       const { page, pageErrors } = await open(t, { as: 'viewer', viewport: { width: 390, height: 844 } })
       await page.goto('/live/f-1')
       const entry = page.getByRole('region', { name: 'People and assets' }).getByRole('button').last()
-      await entry.scrollIntoViewIfNeeded()
+      // The list is built anew when the first positions arrive.
+      await eventually(() => entry.scrollIntoViewIfNeeded().then(() => true))
       const [name = ''] = (await entry.innerText()).split('\n')
       await entry.click()
       const label = page.getByRole('region', { name: 'Plan', exact: true }).getByText(name)
