@@ -211,7 +211,7 @@ t.test('a mutation', async (t) => {
 
   t.test('an upload accepts a form with a file', async (t) => {
     const uploads = mutations.filter((mutation) => rowOf(mutation).kind === 'upload')
-    t.equal(uploads.length, 2)
+    t.equal(uploads.length, 3)
     for (const { operation } of uploads) {
       t.match(operation.requestBody, {
         required: true,
