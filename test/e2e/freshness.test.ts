@@ -87,9 +87,9 @@ t.test('the live plan', async (t) => {
     const nowMs = Date.now()
     for (let index = 0; index < 40; index += 1)
       await publish('f-5', entry(`M${index}`, 1 + index, nowMs - 60_000 + 1500 * index, 'f-5'))
-    // The page's clock stands still while the page loads.
-    await page.clock.install({ time: nowMs })
-    await page.clock.pauseAt(nowMs + 1)
+    // The page's clock stands still while the page loads. It is installed running, so it starts earlier.
+    await page.clock.install({ time: nowMs - 60_000 })
+    await page.clock.pauseAt(nowMs)
     await page.goto('/live/f-5')
     await page.getByText('40 on this floor').waitFor()
     await page.clock.runFor(900)
