@@ -34,7 +34,7 @@ interface Package {
 const CLIENT_DEPENDENCIES = ['centrifuge', '@sinclair/typebox']
 const CLIENT_ONLY = 'centrifuge'
 
-/** Of the demo backend. `npm install --omit=optional` leaves them out. */
+/** The dependencies of the demo backend only. `npm install --omit=optional` leaves them out. */
 const DEMO_DEPENDENCIES = [
   '@electric-sql/pglite',
   '@fontsource-variable/noto-sans',

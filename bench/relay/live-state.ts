@@ -100,7 +100,7 @@ const readSnapshots = async (server: RunningServer, channel: string): Promise<Sn
 interface FanOut {
   readonly channel: string
   readonly subscribers: number
-  /** Of the subscribe requests. */
+  /** The field `data` of the subscribe requests. */
   readonly data: object
   readonly seconds: number
 }

@@ -10,7 +10,7 @@ import type { BackendMetrics } from './proxy/backend-pool.js'
 /** How a request ended. */
 export interface RequestOutcome {
   readonly status: number
-  /** By the client, which disconnected, or by the backend, which failed in the middle of its response. */
+  /** The client disconnected, or the backend failed in the middle of its response. */
   readonly cutShort: boolean
   readonly ms: number
 }

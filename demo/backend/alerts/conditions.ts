@@ -1,6 +1,6 @@
 import { isSettingOn, numberSetting } from '../settings.js'
 
-/** What an alert is about, with the condition that raises it. */
+/** A kind of alert and the condition that raises it. */
 interface Condition {
   readonly kind: string
   /** The flag of the alert settings that switches it off. */

@@ -30,7 +30,7 @@ interface PersonRow {
   readonly stored: Fields | null
 }
 
-/** What the rows of the file refer to. */
+/** The records that rows of the file can refer to. */
 interface Site {
   readonly departments: ReadonlyMap<string, string>
   readonly buildings: ReadonlySet<string>
