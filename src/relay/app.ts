@@ -276,7 +276,10 @@ const systemTimer = (task: () => void, ms: number): (() => void) => {
 /** Names a new stream of a channel. */
 export const newEpoch = (): string => randomBytes(4).toString('hex')
 
-/** ioredis is loaded only if it is used: it costs memory, and it slows down all string methods (see text-scan.ts). */
+/**
+ * ioredis is loaded only if it is used: it costs memory, and it derives a class from `String`, after which V8 looks up every
+ * method of a string at run time.
+ */
 const buildEngine = async (
   { engine, redisUrl, redisPrefix, presenceTtlMs }: RelayConfig,
   dependencies: EngineDependencies & Clocks

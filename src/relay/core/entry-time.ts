@@ -1,7 +1,7 @@
 // The times of entries (`entry_time`). A number is Unix milliseconds, a string is an ISO 8601 date and time; everything else
 // is no time.
 
-import { charCode } from './text-scan.js'
+import { parseString, sliceText } from './json.js'
 
 /** Result for a value that is not a time. Every comparison with it is false. */
 export const NO_TIME = Number.NaN
@@ -15,8 +15,8 @@ const ISO_8601 =
 
 /** Milliseconds since 1970, with fractions; `NO_TIME` for a text that is not ISO 8601. */
 export const parseIsoTime = (text: string): number => {
-  const common = parseCommonForm(text, 0, text.length)
-  return common ?? parseAnyForm(text)
+  const json = Buffer.from(text)
+  return parseCommonForm(json, 0, json.length) ?? parseAnyForm(text)
 }
 
 const parseAnyForm = (text: string): number => {
@@ -33,34 +33,34 @@ const parseAnyForm = (text: string): number => {
 }
 
 /**
- * `2026-11-16T08:55:36Z`, also with a fraction, from `start` to `end` of a text; null for any other form. Ten times as fast
+ * `2026-11-16T08:55:36Z`, also with a fraction, from `start` to `end`; null for any other form. Ten times as fast
  * as the regular expression.
  */
-const parseCommonForm = (text: string, start: number, end: number): number | null => {
+const parseCommonForm = (json: Buffer, start: number, end: number): number | null => {
   const length = end - start
-  if (length < 20 || length > 27 || charCode(text, end - 1) !== 0x5a || charCode(text, start + 10) !== 0x54) return null
-  if (charCode(text, start + 4) !== 0x2d || charCode(text, start + 7) !== 0x2d) return null
-  if (charCode(text, start + 13) !== 0x3a || charCode(text, start + 16) !== 0x3a) return null
-  const year = digits(text, start, start + 4)
-  const month = digits(text, start + 5, start + 7)
-  const day = digits(text, start + 8, start + 10)
-  const hour = digits(text, start + 11, start + 13)
-  const minute = digits(text, start + 14, start + 16)
-  const second = digits(text, start + 17, start + 19)
+  if (length < 20 || length > 27 || json[end - 1] !== 0x5a || json[start + 10] !== 0x54) return null
+  if (json[start + 4] !== 0x2d || json[start + 7] !== 0x2d) return null
+  if (json[start + 13] !== 0x3a || json[start + 16] !== 0x3a) return null
+  const year = digits(json, start, start + 4)
+  const month = digits(json, start + 5, start + 7)
+  const day = digits(json, start + 8, start + 10)
+  const hour = digits(json, start + 11, start + 13)
+  const minute = digits(json, start + 14, start + 16)
+  const second = digits(json, start + 17, start + 19)
   let fraction = 0
   if (length > 20) {
-    if (length === 21 || charCode(text, start + 19) !== 0x2e) return null
-    fraction = (digits(text, start + 20, end - 1) / 10 ** (length - 21)) * 1000
+    if (length === 21 || json[start + 19] !== 0x2e) return null
+    fraction = (digits(json, start + 20, end - 1) / 10 ** (length - 21)) * 1000
   }
   const ms = dayMs(year, month, day) + timeOfDayMs(hour, minute, second) + fraction
   return Number.isNaN(ms) ? null : ms
 }
 
-/** The number in a part of the text; `NO_TIME` if it contains anything but digits. */
-const digits = (text: string, start: number, end: number): number => {
+/** The number from `start` to `end`; `NO_TIME` if it contains anything but digits. */
+const digits = (json: Buffer, start: number, end: number): number => {
   let value = 0
   for (let index = start; index < end; index++) {
-    const digit = charCode(text, index) - 0x30
+    const digit = (json[index] ?? 0) - 0x30
     if (digit < 0 || digit > 9) return NO_TIME
     value = value * 10 + digit
   }
@@ -90,21 +90,14 @@ const timeOfDayMs = (hour: number, minute: number, second: number): number => {
   return isValid ? (hour * 60 + minute) * MINUTE_MS + second * 1000 : NO_TIME
 }
 
-/** The time in a string or number of a JSON text, from `start` to `end`; `NO_TIME` for every other value. */
-export const timeOf = (text: string, start: number, end: number): number => {
-  const first = charCode(text, start)
-  if (first === 0x22) return parseCommonForm(text, start + 1, end - 1) ?? timeOfString(text.slice(start, end))
+/** The time in a string or number, from `start` to `end` of a JSON text; `NO_TIME` for every other value. */
+export const timeOf = (json: Buffer, start: number, end: number): number => {
+  const first = json[start] ?? 0
+  if (first === 0x22) return parseCommonForm(json, start + 1, end - 1) ?? timeOfString(sliceText(json, start, end))
   const isNumber = first === 0x2d || (first >= 0x30 && first <= 0x39)
-  const number = isNumber ? Number(text.slice(start, end)) : NO_TIME
+  const number = isNumber ? Number(sliceText(json, start, end)) : NO_TIME
   return Number.isFinite(number) ? number : NO_TIME
 }
 
-const timeOfString = (json: string): number => {
-  if (!json.includes('\\')) return parseAnyForm(json.slice(1, -1))
-  try {
-    return parseIsoTime(String(JSON.parse(json)))
-  } catch {
-    // Another client of Redis can publish text that is not JSON.
-    return NO_TIME
-  }
-}
+const timeOfString = (json: string): number =>
+  json.includes('\\') ? parseIsoTime(parseString(json) ?? '') : parseAnyForm(json.slice(1, -1))

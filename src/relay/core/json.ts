@@ -4,8 +4,6 @@
  * texts.
  */
 
-import { charCode } from './text-scan.js'
-
 const [QUOTE, COMMA, COLON, BACKSLASH] = [0x22, 0x2c, 0x3a, 0x5c] as const
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d] as const
 const [MINUS, PLUS, POINT, ZERO, SMALL_E, CAPITAL_E, SMALL_U] = [0x2d, 0x2b, 0x2e, 0x30, 0x65, 0x45, 0x75] as const
@@ -32,6 +30,12 @@ export const isListAt = (json: Buffer, index: number): boolean => json[index] ==
 
 /** Validates the value that starts at `index`. Returns the index after it, or `INVALID`. */
 export const skipValue = (json: Buffer, index: number): number => {
+  const first = json[index]
+  if (first === QUOTE) return skipString(json, index)
+  return first === OPEN_OBJECT || first === OPEN_LIST ? skipContainer(json, index) : skipScalar(json, index)
+}
+
+const skipContainer = (json: Buffer, index: number): number => {
   // Opening bytes of the enclosing containers. A stack instead of recursion: deep nesting must not overflow the call stack.
   const open: number[] = []
   let next = index
@@ -70,7 +74,7 @@ export const skipValue = (json: Buffer, index: number): number => {
 const closing = (opening: number): number => (opening === OPEN_OBJECT ? CLOSE_OBJECT : CLOSE_LIST)
 
 /** Validates a member name and its colon. Returns the index of the member's value. */
-const skipName = (json: Buffer, index: number): number => {
+export const skipName = (json: Buffer, index: number): number => {
   if (json[index] !== QUOTE) return INVALID
   const end = skipString(json, index)
   if (end === INVALID) return INVALID
@@ -233,15 +237,16 @@ export const onOneLine = (json: string): string =>
 export const MAX_CONTAINERS = 50_000
 
 /** Whether parsing would create more than `MAX_CONTAINERS` objects and lists. Short texts are not scanned. */
-export const hasTooManyContainers = (json: string): boolean => {
-  if (json.length <= 2 * MAX_CONTAINERS) return false
+export const hasTooManyContainers = (text: string): boolean => {
+  if (text.length <= 2 * MAX_CONTAINERS) return false
+  const json = Buffer.from(text)
   let containers = 0
   let isInString = false
   for (let index = 0; index < json.length; index++) {
-    const character = charCode(json, index)
-    if (character === QUOTE) isInString = !isInString
-    else if (character === BACKSLASH) index += 1
-    else if (!isInString && (character === OPEN_LIST || character === OPEN_OBJECT)) containers += 1
+    const byte = json[index]
+    if (byte === QUOTE) isInString = !isInString
+    else if (byte === BACKSLASH) index += 1
+    else if (!isInString && (byte === OPEN_LIST || byte === OPEN_OBJECT)) containers += 1
   }
   return containers > MAX_CONTAINERS
 }

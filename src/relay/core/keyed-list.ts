@@ -1,5 +1,5 @@
 import { NO_TIME, timeOf } from './entry-time.js'
-import { charCode } from './text-scan.js'
+import { INVALID, isListAt, isObjectAt, parseString, skipName, skipValue, skipWhitespace, sliceText } from './json.js'
 
 /** A parsed `conflate` option: the list inside a publication and the key of its entries. */
 export interface ConflatePath {
@@ -78,14 +78,13 @@ export const conflator = (conflate: string, entryTime: string | null = null): Co
   if (path === null) throw new TypeError(`not a path to a list and the key of its entries: ${conflate}`)
   const timePath = entryTime === null ? null : parseEntryTimePath(entryTime)
   if (entryTime !== null && timePath === null) throw new TypeError(`not a path to the time of an entry: ${entryTime}`)
-  const list = path.list.map((name) => new MemberName(name))
-  const entryReader = new EntryReader(path.key, timePath)
+  const reader = new ListReader(path, timePath)
   let lastText: string | null = null
   let lastList: KeyedList | null = null
   return {
     read: (text) => {
       if (text !== lastText) {
-        lastList = readKeyedList(text, list, entryReader)
+        lastList = reader.read(text)
         lastText = text
       }
       return lastList
@@ -93,128 +92,88 @@ export const conflator = (conflate: string, entryTime: string | null = null): Co
   }
 }
 
-// The text was validated when it was published, so the scanner below only has to find the ends of values. It works on the
-// text instead of bytes and copies nothing: 10,000 entries take 8 ms, and 60 ms with the validating scanner of json.ts. Text
-// that is not JSON, which another client of Redis could publish, has no shape or is cut into entries at random.
+/** A publication as text and as bytes: bytes are scanned faster, and a slice of the text copies nothing. */
+class Source {
+  readonly json: Buffer
+  readonly #text: string
+  readonly #isAscii: boolean
 
-const [QUOTE, COMMA, COLON, BACKSLASH] = [0x22, 0x2c, 0x3a, 0x5c] as const
-const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d] as const
-const SPACE = 0x20
+  constructor(text: string) {
+    this.json = Buffer.from(text)
+    this.#text = text
+    this.#isAscii = this.json.length === text.length
+  }
+
+  slice(start: number, end: number): string {
+    return this.#isAscii ? this.#text.slice(start, end) : sliceText(this.json, start, end)
+  }
+}
+
+const [QUOTE, COMMA, BACKSLASH] = [0x22, 0x2c, 0x5c] as const
+const [CLOSE_LIST, CLOSE_OBJECT] = [0x5d, 0x7d] as const
 
 const NOT_FOUND = -1
 /** More than one member has the name: parsers disagree on which of them counts. */
 const REPEATED = -2
 
-const skipSpace = (text: string, index: number): number => {
-  let next = index
-  while (charCode(text, next) <= SPACE) next += 1
-  return next
-}
-
-/** Index after the string that starts at `index`. */
-const skipString = (text: string, index: number): number => {
-  const { length } = text
-  for (let next = index + 1; next < length; next++) {
-    const code = charCode(text, next)
-    if (code === QUOTE) return next + 1
-    if (code === BACKSLASH) next += 1
-  }
-  return length
-}
-
-/** Index after the value that starts at `index`. */
-const skipValue = (text: string, index: number): number => {
-  const { length } = text
-  const first = charCode(text, index)
-  if (first === QUOTE) return skipString(text, index)
-  let next = index
-  if (first !== OPEN_OBJECT && first !== OPEN_LIST) {
-    for (; next < length; next++) {
-      const code = charCode(text, next)
-      if (code === COMMA || code === CLOSE_OBJECT || code === CLOSE_LIST || code <= SPACE) break
-    }
-    return next
-  }
-  let depth = 0
-  while (next < length) {
-    const code = charCode(text, next)
-    if (code === QUOTE) {
-      next = skipString(text, next)
-      continue
-    }
-    next += 1
-    if (code === OPEN_OBJECT || code === OPEN_LIST) depth += 1
-    else if ((code === CLOSE_OBJECT || code === CLOSE_LIST) && --depth === 0) return next
-  }
-  return length
-}
-
-/** A member name, compared with names in a text. */
+/** A member name, compared with names in a publication. */
 class MemberName {
   readonly #name: string
   /** With quotes, as it is usually spelled. */
-  readonly #json: string
-  readonly #first: number
+  readonly #json: Buffer
 
   constructor(name: string) {
     this.#name = name
-    this.#json = `"${name}"`
-    this.#first = charCode(name, 0)
+    this.#json = Buffer.from(`"${name}"`)
   }
 
-  /** Whether the string from `start` to `end` is this name. Comparing the first character rules out most names. */
-  matches(text: string, start: number, end: number): boolean {
-    const first = charCode(text, start + 1)
-    if (first === this.#first && end - start === this.#json.length && text.startsWith(this.#json, start)) return true
-    return first === BACKSLASH || first === this.#first ? this.#matchesEscaped(text.slice(start, end)) : false
+  /** Whether the string at `index` is this name. */
+  matches(json: Buffer, index: number): boolean {
+    const expected = this.#json
+    for (let each = 1; each < expected.length; each++) {
+      const byte = json[index + each]
+      if (byte === BACKSLASH) return this.#matchesEscaped(json, index)
+      if (byte !== expected[each]) return false
+    }
+    return true
   }
 
-  #matchesEscaped(json: string): boolean {
-    return json.includes('\\') && stringOf(json) === this.#name
-  }
-}
-
-/** The value of a string; null if it is not valid JSON. */
-const stringOf = (json: string): string | null => {
-  try {
-    return String(JSON.parse(json))
-  } catch {
-    return null
+  #matchesEscaped(json: Buffer, index: number): boolean {
+    return parseString(sliceText(json, index, skipValue(json, index))) === this.#name
   }
 }
 
 /** Start of the value of a member of the object at `index`; negative if there is none, or more than one. */
-const findMember = (text: string, index: number, name: MemberName): number => {
+const findMember = (json: Buffer, index: number, name: MemberName): number => {
   const found = [NOT_FOUND]
-  return findMembers(text, index, [name], found) === NOT_FOUND ? NOT_FOUND : (found[0] ?? NOT_FOUND)
+  return findMembers(json, index, [name], found) === INVALID ? NOT_FOUND : (found[0] ?? NOT_FOUND)
 }
 
-/** Writes the start of the value of each member to `found`. Returns the index after the object, `NOT_FOUND` for no object. */
-const findMembers = (text: string, index: number, names: readonly MemberName[], found: number[]): number => {
+/** Writes the start of the value of each member to `found`. Returns the index after the object, `INVALID` for no object. */
+const findMembers = (json: Buffer, index: number, names: readonly MemberName[], found: number[]): number => {
   found.fill(NOT_FOUND)
-  if (charCode(text, index) !== OPEN_OBJECT) return NOT_FOUND
-  let next = skipSpace(text, index + 1)
-  while (charCode(text, next) === QUOTE) {
-    const nameEnd = skipString(text, next)
-    const colon = skipSpace(text, nameEnd)
-    if (charCode(text, colon) !== COLON) return NOT_FOUND
-    const start = skipSpace(text, colon + 1)
+  if (!isObjectAt(json, index)) return INVALID
+  let next = skipWhitespace(json, index + 1)
+  while (json[next] === QUOTE) {
+    const start = skipName(json, next)
+    const end = start === INVALID ? INVALID : skipValue(json, start)
+    if (end === INVALID) return INVALID
     for (let each = 0; each < names.length; each++) {
-      if (names[each]?.matches(text, next, nameEnd)) found[each] = found[each] === NOT_FOUND ? start : REPEATED
+      if (names[each]?.matches(json, next)) found[each] = found[each] === NOT_FOUND ? start : REPEATED
     }
-    next = skipSpace(text, skipValue(text, start))
-    if (charCode(text, next) !== COMMA) break
-    next = skipSpace(text, next + 1)
+    next = skipWhitespace(json, end)
+    if (json[next] !== COMMA) break
+    next = skipWhitespace(json, next + 1)
   }
-  return charCode(text, next) === CLOSE_OBJECT ? next + 1 : NOT_FOUND
+  return json[next] === CLOSE_OBJECT ? next + 1 : INVALID
 }
 
 /** Start of the value that the names lead to from the value at `index`; negative if there is none. */
-const findPath = (text: string, index: number, names: readonly MemberName[]): number => {
+const findPath = (json: Buffer, index: number, names: readonly MemberName[]): number => {
   let found = index
   for (const name of names) {
     if (found < 0) return found
-    found = findMember(text, found, name)
+    found = findMember(json, found, name)
   }
   return found
 }
@@ -224,11 +183,7 @@ const MAX_NUMBER_LENGTH = 15
 
 /** A string or number in normalised form, so that equal values have equal text; null for everything else. */
 const keyOf = (json: string): string | null => {
-  if (charCode(json, 0) === QUOTE) {
-    if (!json.includes('\\')) return json
-    const text = stringOf(json)
-    return text === null ? null : JSON.stringify(text)
-  }
+  if (json.startsWith('"')) return json.includes('\\') ? JSON.stringify(parseString(json)) : json
   if (!/^[-\d]/.test(json)) return null
   return json.length > MAX_NUMBER_LENGTH ? json : String(Number(json))
 }
@@ -250,37 +205,78 @@ class EntryReader {
   }
 
   /** Null for an entry without a key. */
-  read(text: string, start: number, isAscii: boolean): Entry | null {
-    const end = findMembers(text, start, this.#names, this.#found)
-    if (end === NOT_FOUND) return null
+  read(source: Source, start: number): Entry | null {
+    const { json } = source
+    const end = findMembers(json, start, this.#names, this.#found)
+    if (end === INVALID) return null
     const [keyIndex = NOT_FOUND, timeIndex = NOT_FOUND] = this.#found
-    const keyStart = findPath(text, keyIndex, this.#keyRest)
-    const key = keyStart < 0 ? null : keyOf(text.slice(keyStart, skipValue(text, keyStart)))
+    const keyStart = findPath(json, keyIndex, this.#keyRest)
+    const key = keyStart < 0 ? null : keyOf(source.slice(keyStart, skipValue(json, keyStart)))
     if (key === null) return null
-    const timeStart = findPath(text, timeIndex, this.#timeRest)
-    const time = timeStart < 0 ? NO_TIME : timeOf(text, timeStart, skipValue(text, timeStart))
-    const entry = text.slice(start, end)
-    return { key, text: entry, bytes: isAscii ? entry.length : Buffer.byteLength(entry), time }
+    const timeStart = findPath(json, timeIndex, this.#timeRest)
+    const time = timeStart < 0 ? NO_TIME : timeOf(json, timeStart, skipValue(json, timeStart))
+    return { key, text: source.slice(start, end), bytes: end - start, time }
   }
 }
 
-/** Null if there is no such list, or if an entry has no key. */
-const readKeyedList = (text: string, list: readonly MemberName[], reader: EntryReader): KeyedList | null => {
-  const start = findPath(text, skipSpace(text, 0), list)
-  if (start < 0 || charCode(text, start) !== OPEN_LIST) return null
-  const bytes = Buffer.byteLength(text)
-  const isAscii = bytes === text.length
-  const entries: Entry[] = []
-  let next = skipSpace(text, start + 1)
-  while (charCode(text, next) !== CLOSE_LIST) {
-    const entry = reader.read(text, next, isAscii)
-    if (entry === null) return null
-    entries.push(entry)
-    next = skipSpace(text, next + entry.text.length)
-    if (charCode(text, next) === COMMA) next = skipSpace(text, next + 1)
-    else if (charCode(text, next) !== CLOSE_LIST) return null
+/** Reads a publication in one pass. */
+class ListReader {
+  readonly #path: readonly MemberName[]
+  readonly #entryReader: EntryReader
+  #list: KeyedList | null = null
+
+  constructor({ list, key }: ConflatePath, timePath: readonly string[] | null) {
+    this.#path = list.map((name) => new MemberName(name))
+    this.#entryReader = new EntryReader(key, timePath)
   }
-  const prefix = text.slice(0, start + 1)
-  const suffix = text.slice(next)
-  return { prefix, suffix, outerBytes: Buffer.byteLength(prefix) + Buffer.byteLength(suffix), entries }
+
+  /** Null if there is no such list, or if an entry has no key. */
+  read(text: string): KeyedList | null {
+    const source = new Source(text)
+    this.#list = null
+    const end = this.#readValue(source, skipWhitespace(source.json, 0), 0)
+    return end === INVALID ? null : this.#list
+  }
+
+  /** Reads the value that the first `depth` names lead to. Returns the index after it, or `INVALID`. */
+  #readValue(source: Source, index: number, depth: number): number {
+    const name = this.#path[depth]
+    if (name === undefined) return this.#readList(source, index)
+    const { json } = source
+    if (!isObjectAt(json, index)) return INVALID
+    let isFound = false
+    let next = skipWhitespace(json, index + 1)
+    while (json[next] === QUOTE) {
+      const isNext = name.matches(json, next)
+      if (isNext && isFound) return INVALID
+      isFound ||= isNext
+      const start = skipName(json, next)
+      if (start === INVALID) return INVALID
+      const end = isNext ? this.#readValue(source, start, depth + 1) : skipValue(json, start)
+      if (end === INVALID) return INVALID
+      next = skipWhitespace(json, end)
+      if (json[next] !== COMMA) break
+      next = skipWhitespace(json, next + 1)
+    }
+    return isFound && json[next] === CLOSE_OBJECT ? next + 1 : INVALID
+  }
+
+  #readList(source: Source, index: number): number {
+    const { json } = source
+    if (!isListAt(json, index)) return INVALID
+    const entries: Entry[] = []
+    let next = skipWhitespace(json, index + 1)
+    while (json[next] !== CLOSE_LIST) {
+      const entry = this.#entryReader.read(source, next)
+      if (entry === null) return INVALID
+      entries.push(entry)
+      next = skipWhitespace(json, next + entry.bytes)
+      if (json[next] === COMMA) next = skipWhitespace(json, next + 1)
+      else if (json[next] !== CLOSE_LIST) return INVALID
+    }
+    const prefix = source.slice(0, index + 1)
+    const suffix = source.slice(next, json.length)
+    this.#list = { prefix, suffix, outerBytes: index + 1 + json.length - next, entries }
+    return next + 1
+  }
 }

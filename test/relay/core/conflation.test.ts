@@ -322,8 +322,8 @@ t.test('with entry_time a number that JavaScript cannot represent is no time', a
   t.equal(winner('{"data":[{"id":1,"at":1e999,"n":1}]}', entryAt(5, 2)), 2)
 })
 
-t.test('with entry_time a string that is not valid JSON is no time', async (t) => {
-  t.same(conflator('[].id', 'at').read('[{"id":1,"at":"\\x"}]')?.entries[0]?.time, Number.NaN)
+t.test('a publication that is not valid JSON is not merged', async (t) => {
+  t.equal(conflator('[].id', 'at').read('[{"id":1,"at":"\\x"}]'), null)
 })
 
 t.test('with entry_time a repeated member is no time', async (t) => {
