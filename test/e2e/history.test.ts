@@ -22,8 +22,9 @@ const timeOf = async (page: Page): Promise<number> => {
 const secondsBetween = (start: number, end: number): number => (end - start + 86_400) % 86_400
 
 /** The number of pixels of a canvas for which the condition on red, green, blue and alpha holds. */
-const pixelsOf = (page: Page, canvas: string, condition: string) =>
-  page.evaluate(`{
+const pixelsOf = async (page: Page, canvas: string, condition: string): Promise<number> => {
+  await page.locator(canvas).first().waitFor({ state: 'attached' })
+  return page.evaluate<number>(`{
     const { width, height } = document.querySelector('${canvas}')
     const copy = Object.assign(document.createElement('canvas'), { width, height }).getContext('2d')
     copy.drawImage(document.querySelector('${canvas}'), 0, 0)
@@ -34,7 +35,8 @@ const pixelsOf = (page: Page, canvas: string, condition: string) =>
       if (${condition}) count += 1
     }
     count
-  }`) as Promise<number>
+  }`)
+}
 
 t.test('the last hour of a floor can be played with the keyboard', async (t) => {
   const { page, pageErrors, findings } = await openDemoPage(t, browser, stack, { as: 'viewer' })
