@@ -3,13 +3,23 @@ import { parseArgs } from 'node:util'
 import { runCommand, UsageError } from '../scripts/lib/command.js'
 import { gatewaySuite } from './gateway/suite.js'
 import { liveStateSuite } from './relay/live-state.js'
+import { soakSuite } from './relay/soak.js'
 import { stormSuite } from './relay/storm.js'
 import { relaySuite } from './relay/suite.js'
 
 const USAGE =
-  'Usage: npm run bench [-- [gateway|relay|live-state|storm] [--rounds <n>] [--requests <n>] [--seconds <n>] [--connections <n>]]'
+  'Usage: npm run bench [-- [gateway|relay|live-state|storm|soak] [--rounds <n>] [--requests <n>] [--seconds <n>] [--connections <n>] [--minutes <n>]]'
 
-const SUITES = { gateway: gatewaySuite, relay: relaySuite, 'live-state': liveStateSuite, storm: stormSuite } as const
+const SUITES = {
+  gateway: gatewaySuite,
+  relay: relaySuite,
+  'live-state': liveStateSuite,
+  storm: stormSuite,
+  soak: soakSuite
+} as const
+
+/** Suites that run only if they are named, because they take long. */
+const ON_REQUEST: ReadonlySet<string> = new Set(['soak'])
 
 const main = async (args: readonly string[]): Promise<number> => {
   const { values, positionals } = parseArgs({
@@ -18,7 +28,8 @@ const main = async (args: readonly string[]): Promise<number> => {
       rounds: { type: 'string' },
       requests: { type: 'string' },
       seconds: { type: 'string' },
-      connections: { type: 'string' }
+      connections: { type: 'string' },
+      minutes: { type: 'string' }
     },
     allowPositionals: true
   })
@@ -33,10 +44,11 @@ const main = async (args: readonly string[]): Promise<number> => {
     rounds: numberOf('rounds'),
     requests: numberOf('requests'),
     seconds: numberOf('seconds'),
-    connections: numberOf('connections')
+    connections: numberOf('connections'),
+    minutes: numberOf('minutes')
   }
   for (const [name, suite] of Object.entries(SUITES))
-    if (positionals.length === 0 || positionals.includes(name)) console.log(await suite(options))
+    if (positionals.length === 0 ? !ON_REQUEST.has(name) : positionals.includes(name)) console.log(await suite(options))
   return 0
 }
 

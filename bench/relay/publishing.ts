@@ -33,12 +33,15 @@ export class Publishing {
     return new Publishing(requests, sockets, onResponse)
   }
 
-  /** Publishes to the next channel over the next connection. */
-  send(): void {
-    // There is at least one channel, so the index is in range.
-    const request = this.#requests[this.#sent % this.#requests.length] as Buffer
+  /** Publishes over the next connection, to the next channel unless a request is passed. */
+  send(request = this.#nextRequest()): void {
     for (const ofPort of this.#sockets) ofPort[this.#sent % ofPort.length]?.write(request)
     this.#sent += 1
+  }
+
+  #nextRequest(): Buffer {
+    // There is at least one channel, so the index is in range.
+    return this.#requests[this.#sent % this.#requests.length] as Buffer
   }
 
   close(): void {

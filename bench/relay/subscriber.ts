@@ -8,36 +8,58 @@ const BUFFER = Buffer.allocUnsafe(512 * 1024)
 /** Longer messages are publications. */
 const SHORT = 64
 
+export interface SubscriberCallbacks {
+  subscribed(): void
+  /** `message` is null unless the client reads publications. */
+  publication(message: string | null): void
+  failed(error: unknown): void
+}
+
+export interface ReadingOptions {
+  /** Whether publications are passed to the callback, which costs the load generator more CPU time. */
+  readonly readsPublications?: boolean
+  /** A slow reader: the client reads no faster than this. */
+  readonly bytesPerSecond?: number
+}
+
+/** Pause of a slow reader between two reads. */
+const SLOW_READ_MS = 100
+
 /** One subscribed client on a bare socket. */
 export class Subscriber {
   readonly #socket: Socket
   readonly #dialect: Dialect
+  readonly #readsPublications: boolean
   #reader: FrameReader | null = null
   #upgrade = ''
   #subscribed: (() => void) | null = null
 
-  /** `done.publication` is called for each publication, without its content. */
   constructor(
     port: number,
     dialect: Dialect,
     subscribe: Subscribe,
-    done: { subscribed: () => void; publication: () => void; failed: (error: unknown) => void }
+    done: SubscriberCallbacks,
+    { readsPublications = false, bytesPerSecond }: ReadingOptions = {}
   ) {
     this.#dialect = dialect
-    this.#subscribed = done.subscribed
+    this.#readsPublications = readsPublications
+    this.#subscribed = () => done.subscribed()
+    const isSlow = bytesPerSecond !== undefined
+    const buffer = isSlow ? Buffer.alloc((bytesPerSecond * SLOW_READ_MS) / 1000) : BUFFER
     this.#socket = connect({
       port,
       host: '127.0.0.1',
       noDelay: true,
       onread: {
-        buffer: BUFFER,
+        buffer,
         callback: (count) => {
           try {
-            this.#read(BUFFER, count, subscribe, done.publication)
+            this.#read(buffer, count, subscribe, done)
           } catch (error) {
             done.failed(error)
           }
-          return true
+          if (isSlow) setTimeout(() => this.#socket.resume(), SLOW_READ_MS)
+          return !isSlow
         }
       }
     })
@@ -46,7 +68,7 @@ export class Subscriber {
         `GET ${dialect.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n`
       )
     })
-    this.#socket.once('error', done.failed)
+    this.#socket.once('error', (error) => done.failed(error))
     this.#socket.once('close', () => done.failed(new Error('a connection ended')))
   }
 
@@ -55,7 +77,7 @@ export class Subscriber {
     this.#socket.destroy()
   }
 
-  #read(buffer: Buffer, count: number, subscribe: Subscribe, onPublication: () => void): void {
+  #read(buffer: Buffer, count: number, subscribe: Subscribe, done: SubscriberCallbacks): void {
     if (this.#reader !== null) {
       this.#reader.read(buffer, count)
       return
@@ -67,26 +89,32 @@ export class Subscriber {
 
     const rest = Buffer.from(this.#upgrade.slice(end + 4), 'latin1')
     this.#upgrade = ''
-    this.#reader = this.#startReading(subscribe, onPublication)
+    this.#reader = this.#startReading(subscribe, done)
     const greeting = this.#dialect.greeting(subscribe)
     if (greeting !== null) this.#send(greeting)
     this.#reader.read(rest, rest.length)
   }
 
-  #startReading(subscribe: Subscribe, onPublication: () => void): FrameReader {
+  #startReading(subscribe: Subscribe, done: SubscriberCallbacks): FrameReader {
     const { ping, pong, reply } = this.#dialect
     const reader = new FrameReader(Number.POSITIVE_INFINITY, (_length, payload) => {
       if (payload === null) {
-        onPublication()
+        done.publication(null)
         return
       }
       const message = payload.toString('latin1')
-      if (message === ping) this.#send(pong)
-      if (message === ping || this.#subscribed === null) return
+      if (message === ping) {
+        this.#send(pong)
+        return
+      }
+      if (this.#subscribed === null) {
+        if (payload.length > SHORT) done.publication(message)
+        return
+      }
       const response = reply(message, subscribe)
       if (typeof response === 'string') this.#send(response)
       if (response !== true) return
-      reader.maxPayload = SHORT
+      if (!this.#readsPublications) reader.maxPayload = SHORT
       const subscribed = this.#subscribed
       this.#subscribed = null
       subscribed()

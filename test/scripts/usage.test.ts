@@ -34,7 +34,8 @@ const WRONG: readonly (readonly [script: string, ...args: string[]])[] = [
   ['test/containers/main.ts', 'gatway'],
   ['test/soak/main.ts', '--seed', 'x'],
   ['bench/main.ts', 'gatway'],
-  ['bench/main.ts', '--rounds', 'x']
+  ['bench/main.ts', '--rounds', 'x'],
+  ['bench/main.ts', 'soak', '--minutes', '0']
 ]
 
 for (const [script, ...args] of WRONG) {
