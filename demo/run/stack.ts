@@ -71,7 +71,7 @@ export const stackOf = (env: Env, { root, oidc = false }: StackOptions): Stack =
       {
         name: 'relay',
         entry: join(root, 'dist/src/relay/main.js'),
-        nodeFlags: ['--gc-memory-reducer-start-delay-ms=600000'],
+        nodeFlags: ['--gc-memory-reducer-start-delay-ms=600000', '--max-semi-space-size=16'],
         port: relayPort,
         portVariable: 'RELAY_PORT',
         healthPath: '/health',

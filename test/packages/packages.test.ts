@@ -201,7 +201,7 @@ t.test('both servers start from the package and stop with 0', async (t) => {
     [
       'relay',
       { RELAY_PORT: '0', REALTIME_HMAC_SECRET: secret, REALTIME_API_KEY: secret },
-      ['--gc-memory-reducer-start-delay-ms=600000']
+      ['--gc-memory-reducer-start-delay-ms=600000', '--max-semi-space-size=16']
     ],
     ['relay', { RELAY_PORT: '0', REALTIME_HMAC_SECRET: secret, REALTIME_API_KEY: secret, RELAY_WORKERS: '2' }, []]
   ] as const) {

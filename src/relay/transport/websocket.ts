@@ -182,7 +182,7 @@ const upgradeWith = (admission: ClientAdmission, options: () => MessageOptions, 
     socket.once('close', release)
     // The option may have changed with a reload. Existing connections keep their limit.
     const current = options()
-    if (!isDeepStrictEqual(current, server.options)) server = createServer(current)
+    if (!isSame(current, server.options)) server = createServer(current)
     const { headers } = request
     // The Python SDK up to 0.6.0 sends this header with an empty value, which `ws` would reject with 400.
     if (headers['sec-websocket-protocol']?.trim() === '') delete headers['sec-websocket-protocol']
@@ -206,6 +206,10 @@ const upgradeWith = (admission: ClientAdmission, options: () => MessageOptions, 
     return null
   }
 }
+
+const isSame = (one: MessageOptions, other: MessageOptions): boolean =>
+  one.messageSizeLimit === other.messageSizeLimit &&
+  (one.compression === other.compression || isDeepStrictEqual(one.compression, other.compression))
 
 const PROTOBUF_SUBPROTOCOL = 'centrifuge-protobuf'
 const SUBPROTOCOLS: ReadonlySet<string> = new Set(['centrifuge-json', PROTOBUF_SUBPROTOCOL])
