@@ -240,6 +240,64 @@ t.test('Helm', { skip: hasHelm(machine) ? false : 'Helm is not installed' }, asy
     t.match(manifestOf(all, 'NetworkPolicy', 'gatehouse-gateway').spec.egress.at(-1), { ports: [{ port: 443 }] })
   })
 
+  t.test('network policies permit connections to every configured address', async (t) => {
+    const openPorts = (program: string, ...args: string[]): unknown[] => {
+      const rules: { to?: unknown; ports: { port: number }[] }[] = manifestOf(
+        render(...args),
+        'NetworkPolicy',
+        `gatehouse-${program}`
+      ).spec.egress
+      return rules.slice(1).flatMap(({ to, ports }) => (to === undefined ? ports.map(({ port }) => port) : []))
+    }
+    for (const program of PROGRAMS) {
+      t.same(openPorts(program), [], 'nothing but DNS, backend and Redis')
+      const collector = `${program}.settings.OTEL_EXPORTER_OTLP_ENDPOINT`
+      t.same(openPorts(program, '--set', `${collector}=http://collector.tracing:4318`), [4318])
+      t.same(openPorts(program, '--set', `${collector}=https://traces.example.com/otlp`), [443])
+      t.same(
+        openPorts(program, '--set', `${program}.settings.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://c/v1/traces`),
+        [80]
+      )
+    }
+    const oidc = 'gateway.oidc.clientId=gatehouse,gateway.oidc.issuer'
+    t.same(openPorts('gateway', '--set', `${oidc}=https://login.example.com:8443/realms/a`), [8443])
+    const keys = 'relay.config.client.token.jwks_public_endpoint=https://login.example.com/keys'
+    t.same(openPorts('relay', '--set', keys), [443])
+  })
+
+  t.test('network policies permit connections to Redis Sentinel', async (t) => {
+    for (const program of PROGRAMS) {
+      const { egress } = manifestOf(render(), 'NetworkPolicy', `gatehouse-${program}`).spec
+      t.match(egress.at(-1), {
+        to: [{ podSelector: { matchLabels: { 'app.kubernetes.io/name': 'redis' } } }],
+        ports: [{ port: 6379 }, { port: 26379 }]
+      })
+    }
+  })
+
+  t.test('a longer SHUTDOWN_DELAY_MS extends the time that Kubernetes waits for a pod', async (t) => {
+    const graceSeconds = (program: string, delayMs: string): number =>
+      manifestOf(
+        render('--set', `${program}.settings.SHUTDOWN_DELAY_MS=${delayMs}`),
+        'Deployment',
+        `gatehouse-${program}`
+      ).spec.template.spec.terminationGracePeriodSeconds
+    t.equal(graceSeconds('gateway', '20000'), 45)
+    t.equal(graceSeconds('relay', '20000'), 60)
+    t.equal(graceSeconds('relay', 'null'), 40, 'without a delay')
+  })
+
+  t.test('settings of a values file keep their text', async (t) => {
+    const file = join(t.testdir(), 'values.yaml')
+    writeFileSync(file, 'gateway: { settings: { BODY_LIMIT: 10485760, COOKIE_SECURE: true, LOG_LEVEL: warn } }\n')
+    t.match(settingsOf(render('--values', file), 'gateway'), {
+      BODY_LIMIT: '10485760',
+      COOKIE_SECURE: 'true',
+      LOG_LEVEL: 'warn',
+      SHUTDOWN_DELAY_MS: '5000'
+    })
+  })
+
   t.test('gateway.web copies the files of an image into WEB_ROOT', async (t) => {
     const all = render('--set', 'gateway.web.image=page:1.0.0,gateway.web.path=/dist')
     t.match(settingsOf(all, 'gateway'), { WEB_ROOT: '/web' })

@@ -13,10 +13,11 @@
 {{ $image.prefix }}gatehouse-{{ index . 1 }}:{{ $image.tag | default (index . 0).Chart.AppVersion }}
 {{- end }}
 
-{{- /* Settings as the data of a ConfigMap, whose values are strings. */ -}}
+{{- /* Settings as the data of a ConfigMap, whose values are strings. Helm reads the numbers of a values file as floats. */ -}}
 {{- define "gatehouse.settings" -}}
 {{- range $name, $value := . }}
-{{ $name }}: {{ $value | toString | quote }}
+{{- $isWhole := and (kindIs "float64" $value) (eq (float64 $value) (floor $value)) }}
+{{ $name }}: {{ ternary (printf "%.0f" (float64 $value)) (toString $value) $isWhole | quote }}
 {{- end }}
 {{- end }}
 
@@ -36,6 +37,29 @@
 {{- define "gatehouse.relaySettings" -}}
 {{- $settings := dict "RELAY_ALLOWED_ORIGINS" (printf "https://%s" .Values.hosts.app) "RELAY_CONFIG" "/etc/gatehouse/relay.json" }}
 {{- include "gatehouse.settings" (merge (dict) .Values.relay.settings $settings) }}
+{{- end }}
+
+{{- /* Whole seconds of SHUTDOWN_DELAY_MS. Argument: the settings of a program. */ -}}
+{{- define "gatehouse.shutdownDelay" -}}
+{{ div (int .SHUTDOWN_DELAY_MS) 1000 }}
+{{- end }}
+
+{{- /* Egress rules for the ports of URLs, to any address. Argument: URLs by their comment; empty ones need no rule. */ -}}
+{{- define "gatehouse.egressTo" -}}
+{{- range $comment, $address := . }}
+{{- with $address }}
+{{- $url := urlParse . }}
+{{- $port := regexFind ":[0-9]+$" $url.host | trimPrefix ":" | default (ternary "443" "80" (eq $url.scheme "https")) }}
+# {{ $comment }}
+- ports:
+    - port: {{ $port }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* The address of the OpenTelemetry collector, or nothing. Argument: the settings of a program. */ -}}
+{{- define "gatehouse.collector" -}}
+{{ coalesce .OTEL_EXPORTER_OTLP_TRACES_ENDPOINT .OTEL_EXPORTER_OTLP_ENDPOINT | default "" }}
 {{- end }}
 
 {{- /* The paths of the relay that browsers use. */ -}}
