@@ -10,16 +10,17 @@ import { hasHelm, prepareCrds, prepareHelm, prepareKubernetesSchemas } from './l
 import { installNode } from './lib/node-version.js'
 import { PYTHON_SDK_VERSIONS, preparePythonSdk } from './lib/python-sdk.js'
 import { ROOT } from './lib/root.js'
-import { java, maven, missingServices, prepareServices, services, thisMachine } from './lib/services.js'
+import { java, maven, missingServices, prepareServices, redis, services, thisMachine, valkey } from './lib/services.js'
 import { readTap, type TestTotals } from './lib/tap-results.js'
 import { testReport } from './lib/test-report.js'
 
-const USAGE = `Usage: npm test [-- [--node <version>] [--kubernetes] [<test file or folder> ...]]
+const USAGE = `Usage: npm test [-- [--node <version>] [--valkey] [--kubernetes] [<test file or folder> ...]]
        npm run coverage [-- [<test file or folder> ...]]
 
 Without files: type check, lint, build, services, all tests. With files: build, services, these tests.
 
   --node <version>  run on Node.js 20, 22, 24 or 26, installed from the npm package "node" into node_modules/.cache
+  --valkey          use Valkey in place of Redis
   --kubernetes      build Helm from source if it is not on the PATH, so that the tests of the chart run
   --coverage        print a coverage table after the tests`
 
@@ -57,18 +58,23 @@ const main = async (args: readonly string[], processEnv: NodeJS.ProcessEnv): Pro
     options: {
       node: { type: 'string' },
       coverage: { type: 'boolean', default: false },
+      valkey: { type: 'boolean', default: false },
       kubernetes: { type: 'boolean', default: false }
     },
     allowPositionals: true
   })
   const files = positionals.flatMap(testFiles)
-  const env = values.node === undefined ? processEnv : withPath(installNode(values.node, processEnv, print), processEnv)
+  const env = {
+    ...(values.node === undefined ? processEnv : withPath(installNode(values.node, processEnv, print), processEnv)),
+    ...(values.valkey && { REDIS_URL: '', REDIS_PROGRAM: 'valkey-server' })
+  }
 
   const isPartial = files.length > 0 || values.coverage
   await npmRunAll(isPartial ? ['build'] : ['typecheck', 'lint', 'build'], env)
   print('== services')
   const machine = thisMachine(env)
-  await prepareServices(services, machine, print)
+  const required = values.valkey ? services.map((service) => (service === redis ? valkey : service)) : services
+  await prepareServices(required, machine, print)
   for (const version of PYTHON_SDK_VERSIONS)
     print(`Python SDK ${version}: ${await preparePythonSdk(version, machine, print)}`)
   if (values.kubernetes || hasHelm(machine)) {

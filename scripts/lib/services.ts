@@ -40,8 +40,18 @@ export const chromium: Service = {
 export const java: Service = { name: 'Java', programs: ['javac'], aptPackage: 'default-jdk-headless', isOptional: true }
 export const maven: Service = { name: 'Maven', programs: ['mvn'], aptPackage: 'maven', isOptional: true }
 
+export const redis: Service = {
+  name: 'Redis',
+  variable: 'REDIS_URL',
+  programs: ['redis-server', 'valkey-server'],
+  aptPackage: 'redis-server'
+}
+
+/** In place of Redis with `npm test -- --valkey`. In Debian since 13, and in the backports of 12. */
+export const valkey: Service = { name: 'Valkey', programs: ['valkey-server'], aptPackage: 'valkey-server' }
+
 export const services: readonly Service[] = [
-  { name: 'Redis', variable: 'REDIS_URL', programs: ['redis-server', 'valkey-server'], aptPackage: 'redis-server' },
+  redis,
   postgresql,
   chromium,
   { name: 'Poppler', programs: ['pdftotext'], aptPackage: 'poppler-utils' },

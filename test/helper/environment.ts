@@ -4,6 +4,8 @@ export const environment = {
   all: process.env,
   path: process.env.PATH ?? '',
   redisUrl: process.env.REDIS_URL || undefined,
+  /** `npm test -- --valkey` sets it. */
+  redisProgram: process.env.REDIS_PROGRAM || undefined,
   databaseUrl: process.env.DATABASE_URL || undefined,
   /** How long instances are restarted in turn; `npm run test:restarts` sets it. Otherwise each one is restarted once. */
   restartSeconds: Number(process.env.RESTART_SECONDS ?? 0),

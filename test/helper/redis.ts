@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { programOnPath } from '../../scripts/lib/program-on-path.js'
+import { redis } from '../../scripts/lib/services.js'
 import { type Child, startChild, type Teardown } from './child.js'
 import { environment } from './environment.js'
 import { LOOPBACK, onFreePort } from './free-port.js'
@@ -28,23 +29,19 @@ export interface TestRedis {
 export interface TestRedisOptions {
   /** Further arguments of redis-server, such as `['--requirepass', 'secret']`. */
   readonly args?: readonly string[]
-  /** By default the first of `REDIS_PROGRAMS` that is installed. */
-  readonly program?: string
 }
 
-export const REDIS_PROGRAMS = ['redis-server', 'valkey-server'] as const
+const PROGRAMS = environment.redisProgram === undefined ? redis.programs : [environment.redisProgram]
 
-/** The path of `redis-server`, or of `valkey-server` on a machine that has only Valkey. */
+/** The path of `redis-server`; of `valkey-server` with `npm test -- --valkey` or on a machine that has only Valkey. */
 export const redisProgram = (): string => {
-  const [program] = REDIS_PROGRAMS.flatMap((name) => programOnPath(name, environment.path) ?? [])
-  if (program === undefined) throw new Error(`this test needs ${REDIS_PROGRAMS.join(' or ')}, which is not on the PATH`)
+  const [program] = PROGRAMS.flatMap((name) => programOnPath(name, environment.path) ?? [])
+  if (program === undefined) throw new Error(`this test needs ${PROGRAMS.join(' or ')}, which is not on the PATH`)
   return program
 }
 
-export const startRedis = async (
-  t: Teardown,
-  { args = [], program = redisProgram() }: TestRedisOptions = {}
-): Promise<TestRedis> => {
+export const startRedis = async (t: Teardown, { args = [] }: TestRedisOptions = {}): Promise<TestRedis> => {
+  const program = redisProgram()
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-redis-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))
 
@@ -57,11 +54,11 @@ export const startRedis = async (
   }
 
   const { port, started } = await onFreePort(start)
-  let redis = started
+  let server = started
 
   const kill = async (): Promise<void> => {
-    redis.signal('SIGKILL')
-    await redis.exited
+    server.signal('SIGKILL')
+    await server.exited
   }
 
   return {
@@ -73,15 +70,15 @@ export const startRedis = async (
       const socket = connect(port, LOOPBACK)
       socket.on('error', () => undefined)
       socket.write('SHUTDOWN SAVE\r\n')
-      await redis.exited
+      await server.exited
       socket.destroy()
     },
     async restart() {
       await kill()
-      redis = await start(port)
+      server = await start(port)
     },
-    pause: () => redis.signal('SIGSTOP'),
-    resume: () => redis.signal('SIGCONT')
+    pause: () => server.signal('SIGSTOP'),
+    resume: () => server.signal('SIGCONT')
   }
 }
 

@@ -5,18 +5,12 @@ import {
   type Machine,
   postgresql,
   prepareServices,
+  redis,
   type Service,
   ServicesMissing,
   services,
   thisMachine
 } from '../../scripts/lib/services.js'
-
-const redis: Service = {
-  name: 'Redis',
-  variable: 'REDIS_URL',
-  programs: ['redis-server', 'valkey-server'],
-  aptPackage: 'redis-server'
-}
 
 /** A machine with these programs and nothing else. */
 const machine = (has: string[], more: Partial<Machine> = {}): Machine => ({
