@@ -16,6 +16,8 @@ import { idleClient, subscribe } from './subscribers.js'
 const PING_S = 3
 const CONNECTIONS_PER_ADDRESS = 4
 const OPERATORS_PASSWORD = 'a-password-for-operators'
+/** Several, because a relay is selected by the address of the client. */
+export const FURTHER_ADDRESSES = ['127.0.0.31', '127.0.0.32', '127.0.0.33', '127.0.0.34', '127.0.0.35', '127.0.0.36']
 const METRICS_SPELLINGS = ['/metrics', '/metrics?x=1', '/%6detrics', '/./metrics', '//metrics']
 
 export interface Traits {
@@ -228,6 +230,18 @@ export const proxySuite = async (
     await received.until((publications) => publications.length === 2)
     t.same(received.data, ['before', 'after'])
     if (keepsSockets) t.equal(sockets.length, 1, 'on the same connection')
+  })
+
+  t.test('requests, publishers and clients reach the remaining instances while others are down', async (t) => {
+    const dead = `127.0.0.1:${await freePort()}`
+    await proxy.reload({ ...upstreams, gateways: [dead, gateway.address], relays: [dead, relay.address] })
+    backend.respond = (_request, response) => response.end('{}')
+
+    for (const from of FURTHER_ADDRESSES) {
+      t.equal((await external.send(APP, '/api/zones', { from, headers: browserHeaders() })).status, 200, from)
+      await subscribe(t, external, 'websocket', 'floor:7', from)
+    }
+    t.equal((await external.publish('floor:7', 1)).status, 200)
   })
 
   t.test('the proxy logs neither queries nor credentials when an upstream is down', async (t) => {

@@ -74,7 +74,11 @@ const PAGES: Readonly<Record<string, (t: Test) => Promise<Execution>>> = {
     folder: t.testdir({ 'openapi.yaml': blockWith('docs/how-to/custom-routes.md', 'yaml') }),
     variables: { GATEWAY_PORT: '0', BACKEND_URL: 'http://127.0.0.1:1', AUDIT_LOG_FILE: 'audit.jsonl' }
   }),
-  'docs/how-to/deploy.md': async (t) => ({ ...machine(t), isRepeated: true }),
+  'docs/how-to/deploy.md': async (t) => {
+    const { replacements, ...others } = machine(t)
+    const programs: Replacement = ['/usr/local/sbin/', `${t.testdirName}/usr/local/sbin/`]
+    return { ...others, replacements: [...replacements, programs], isRepeated: true }
+  },
   'docs/how-to/incidents.md': async (t) => {
     const [gatewayPort, relayPort] = [String(await freePort()), String(await freePort())]
     const redis = await startRedis(t)
@@ -143,7 +147,7 @@ const PAGES: Readonly<Record<string, (t: Test) => Promise<Execution>>> = {
 }
 
 /** A folder in place of the root of a Debian machine. */
-const machine = (t: Test): Execution => {
+const machine = (t: Test): Required<Pick<Execution, 'variables' | 'replacements'>> => {
   const root = t.testdir()
   for (const folder of ['etc/systemd/system', 'etc/nginx/conf.d', 'etc/caddy', 'usr/local/sbin'])
     mkdirSync(join(root, folder), { recursive: true })
@@ -152,7 +156,6 @@ const machine = (t: Test): Execution => {
     variables: { GATEHOUSE_ROOT: join(root, 'opt/gatehouse') },
     replacements: [
       ['/etc/', `${root}/etc/`],
-      ['/usr/local/sbin/', `${root}/usr/local/sbin/`],
       // Installed and built already.
       ['npm ci && npm run release', `[ -e '${root}/release' ] || npx tsx scripts/release.ts --out '${root}/release'`],
       ['dist/release/', `${root}/release/`]
@@ -188,6 +191,11 @@ for (const [page, prepare] of Object.entries(PAGES)) {
     const { replacements = [], isRepeated = false } = execution
     const blocks = commandBlocks(read(page)).filter(isExecuted)
     t.ok(blocks.length > 0)
+    for (const [from] of replacements)
+      t.ok(
+        blocks.some(({ commands }) => commands.includes(from)),
+        `${page} has a block with ${from}`
+      )
     const shell = shellFor(t, execution)
     await execution.before?.(shell)
     for (const { commands, isServer } of blocks) {
