@@ -6,24 +6,28 @@ import { useLoad } from './useLoad.js'
 import { useRealtime } from './useRealtime.js'
 import { useSession } from './useSession.js'
 
-/** Replaced with every change of an alert. Shared by the menu, the alerts and the dashboard. */
-const counts = shallowRef<readonly AlertCount[]>([])
-const open = computed(() => counts.value.reduce((sum, count) => sum + count.open, 0))
+/** A change that the relay could not deliver is shown after this time. */
+const REFRESH_MS = 30_000
+
+/** Replaced with every change of an alert. Shared by the menu, the alerts and the dashboard. Undefined before it has loaded. */
+const counts = shallowRef<readonly AlertCount[]>()
+const open = computed(() => counts.value?.reduce((sum, count) => sum + count.open, 0))
 
 /** The numbers of alerts. `load` requests them after a change by this page. */
-export const useAlertCounts = () => {
-  const { data, load } = useLoad((options) =>
-    call<DataResponse<readonly AlertCount[]>>('GET', '/api/alerts/summary', options)
+export const useAlertCounts = (everyMs?: number) => {
+  const { data, load } = useLoad(
+    (options) => call<DataResponse<readonly AlertCount[]>>('GET', '/api/alerts/summary', options),
+    everyMs
   )
   watch(data, (loaded) => {
-    counts.value = loaded ?? []
+    counts.value = loaded ?? counts.value
   })
   return { counts, open, load }
 }
 
 /** Keeps the numbers up to date while the component is mounted. */
 export const useAlertUpdates = () => {
-  const loaded = useAlertCounts()
+  const loaded = useAlertCounts(REFRESH_MS)
   if (!useSession().may('alerts.read')) return loaded
   void loaded.load()
   const realtime = useRealtime()

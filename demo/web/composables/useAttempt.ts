@@ -6,8 +6,9 @@ export const useAttempt = () => {
   const error = shallowRef<ApiError | null>(null)
   const isBusy = ref(false)
 
-  /** Resolves to true on success. */
+  /** Resolves to true on success. Does nothing while it is running: the button is not disabled, so that it keeps the focus. */
   const attempt = async (work: () => Promise<unknown>): Promise<boolean> => {
+    if (isBusy.value) return false
     isBusy.value = true
     error.value = null
     try {

@@ -6,6 +6,8 @@ import type { DataResponse } from '../types.js'
 export type LoadRequest<Data> = (options: { readonly signal: AbortSignal }) => Promise<DataResponse<Data>>
 
 const RETRY_DELAYS = { minMs: 1000, maxMs: 30_000 }
+/** A connection that broke without notice, such as that of a sleeping laptop, does not end by itself. */
+const RESPONSE_WITHIN_MS = 30_000
 
 /**
  * Requests data from the backend whenever `load` is called, and with `everyMs` again after each response while the page is
@@ -22,15 +24,17 @@ export const useLoad = <Data>(request: LoadRequest<Data>, everyMs?: number) => {
   const isPaused = (): boolean => everyMs !== undefined && document.hidden
 
   const { load: loadOnce, ...loaded } = useLoadWith(async (signal) => {
+    const deadline = AbortSignal.timeout(RESPONSE_WITHIN_MS)
     try {
-      const { data } = await request({ signal })
+      const { data } = await request({ signal: AbortSignal.any([signal, deadline]) })
       if (!signal.aborted) {
         failures = 0
         isRetrying.value = false
         loadIn(everyMs)
       }
       return data
-    } catch (error) {
+    } catch (cause) {
+      const error = deadline.aborted ? noResponse(cause) : cause
       if (!signal.aborted) {
         failures += 1
         isRetrying.value = error instanceof ApiError && error.retryable
@@ -48,7 +52,8 @@ export const useLoad = <Data>(request: LoadRequest<Data>, everyMs?: number) => {
   return { ...loaded, isRetrying, load }
 }
 
-export type Load = Pick<ReturnType<typeof useLoad>, 'error' | 'isRetrying' | 'load'>
+/** The part of a request that `LoadState` shows. */
+export type Load = Pick<ReturnType<typeof useLoad>, 'data' | 'error' | 'isLoading' | 'isRetrying' | 'load'>
 
 /** Requests data at once, and with `everyMs` repeatedly. */
 export const useLoaded = <Data>(request: LoadRequest<Data>, everyMs?: number) => {
@@ -56,6 +61,9 @@ export const useLoaded = <Data>(request: LoadRequest<Data>, everyMs?: number) =>
   void loaded.load()
   return loaded
 }
+
+const noResponse = (cause: unknown): ApiError =>
+  new ApiError({ code: 'NETWORK_FAILED', message: 'The service does not respond.', cause })
 
 export const messageOf = (error: unknown): string => {
   if (error instanceof ApiError) return error.message

@@ -22,7 +22,7 @@ export const useLoadWhile = <Data>(
   )
   return {
     data: computed(() => current.value?.data.value ?? null),
-    /** For `LoadError`. */
+    /** For `LoadState`. */
     loads: computed(() => (current.value ? [current.value] : []))
   }
 }
