@@ -4,6 +4,7 @@ import { ADMIN_PASSWORD } from '../helper/admin.js'
 import { ADMIN_ENV, check, figure, openAdminPage } from '../helper/admin-page.js'
 import { startBrowser } from '../helper/browser.js'
 import { eventually } from '../helper/eventually.js'
+import { checkLayouts } from '../helper/layouts.js'
 import { collect, connectClient, event, officialClient, startRelay, subscribeTo } from '../helper/relay.js'
 import { API_KEY, HMAC_SECRET, relayToken } from '../helper/relay-rules.js'
 import { openWindow } from '../helper/window.js'
@@ -360,34 +361,29 @@ t.test("the operators' page", async (t) => {
     t.same(pageErrors, [])
   })
 
-  for (const colorScheme of ['light', 'dark'] as const) {
-    t.test(`all views are accessible in the ${colorScheme} theme`, async (t) => {
-      const { page, pageErrors, findings } = await openAdminPage(t, browser, relay, { colorScheme })
-      for (const view of VIEWS) {
-        await page.goto(`/admin#/${view}`)
-        await page.getByRole('heading', { level: 1 }).waitFor()
-        await page.getByText('Live', { exact: true }).waitFor()
-        t.same(await findings(), [], view)
-      }
-      await page.getByRole('button', { name: 'Sign out' }).click()
-      await page.getByRole('heading', { name: 'Sign in to the relay' }).waitFor()
-      t.same(await findings(), [], 'sign-in')
-      t.same(pageErrors, [])
-    })
-  }
-
-  t.test('all views fit the width of a phone', async (t) => {
-    const opened = await openAdminPage(t, browser, relay, PHONE)
-    const { page, pageErrors, findings } = opened
+  t.test('all views fit four widths and are accessible in both themes', async (t) => {
+    await subscribedClient(t, 'hal', 'checked:a')
+    await relay.publish('checked:a', { type: 'position-batch', data: [] })
+    const opened = await openAdminPage(t, browser, relay, { viewport: { width: 1440, height: 900 } })
+    const { page, pageErrors } = opened
     for (const view of VIEWS) {
       await page.goto(`/admin#/${view}`)
       await page.getByRole('heading', { level: 1 }).waitFor()
       await page.getByText('Live', { exact: true }).waitFor()
-      t.equal(await page.evaluate(OVERFLOW), 0, view)
+      await checkLayouts(t, opened, view)
     }
-    await page.getByRole('link', { name: 'Checks' }).tap()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'Sign in to the relay' }).waitFor()
+    await checkLayouts(t, opened, 'sign-in')
+    t.same(pageErrors, [])
+  })
+
+  t.test('the menu of a phone leads to the views', async (t) => {
+    const opened = await openAdminPage(t, browser, relay, PHONE)
+    const { page, pageErrors } = opened
+    await page.goto('/admin')
+    await page.getByRole('navigation').getByRole('link', { name: 'Checks' }).tap()
     await check(opened, 'engine', 'green').waitFor()
-    t.same(await findings(), [])
     t.same(pageErrors, [])
   })
 

@@ -16,6 +16,8 @@ export interface DemoStack {
   readonly url: string
   /** Kills a program. Resolves when it has ended. */
   kill(name: Program['name']): Promise<void>
+  /** Sends a signal to a program, such as SIGSTOP to make it hang and SIGCONT to continue it. */
+  signal(name: Program['name'], signal: NodeJS.Signals): void
   /** Starts a program again on the same port. */
   start(name: Program['name']): Promise<void>
   /** Calls the publish API of the relay. */
@@ -65,6 +67,7 @@ export const startDemoStack = async (
   return {
     url: pageUrl,
     start,
+    signal: (name, signal) => running.get(name)?.signal(signal),
     kill: async (name) => {
       const child = running.get(name)
       child?.signal('SIGKILL')

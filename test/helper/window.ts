@@ -9,7 +9,7 @@ export interface BrowserWindow {
   readonly page: Page
   /** Console errors, uncaught errors and CSP violations. */
   readonly pageErrors: string[]
-  /** Serious accessibility violations that axe finds, one line each; of these rules or of all. */
+  /** Accessibility violations that axe finds, one line each; of these rules or of all. */
   findings(rules?: readonly string[]): Promise<readonly string[]>
 }
 
@@ -54,18 +54,18 @@ export const openWindow = async (
     page,
     pageErrors,
     findings: async (rules) => {
-      await page.evaluate(AXE)
-      const options = JSON.stringify({ resultTypes: ['violations'], ...(rules && { runOnly: rules }) })
+      if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(AXE)
+      const options = JSON.stringify({
+        resultTypes: ['violations'],
+        ...(rules ? { runOnly: rules } : { rules: { 'target-size': { enabled: true } } })
+      })
       const { violations } = await page.evaluate<{ violations: readonly Violation[] }>(`axe.run(${options})`)
-      return violations
-        .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-        .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
+      return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
     }
   }
 }
 
 interface Violation {
   readonly id: string
-  readonly impact: string
   readonly nodes: readonly { readonly html: string }[]
 }

@@ -1,13 +1,9 @@
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { startBrowser } from '../helper/browser.js'
-import { openDemoPage } from '../helper/demo-page.js'
-import { startDemoStack } from '../helper/demo-stack.js'
-import { eventually } from '../helper/eventually.js'
-import { PLAN } from './page/page-tests.js'
-
-t.setTimeout(600_000)
-const [stack, browser] = await Promise.all([startDemoStack(t), startBrowser(t)])
+import { openDemoPage } from '../../helper/demo-page.js'
+import { eventually } from '../../helper/eventually.js'
+import { PLAN } from '../page/page-tests.js'
+import { browser, stack } from './stack.js'
 
 const playbackOf = (page: Page) => page.getByRole('region', { name: 'Playback of the last hour' })
 const listOf = (page: Page) => page.getByRole('region', { name: 'People and assets' })

@@ -1,16 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import type { Locator, Page } from 'playwright-core'
 import t from 'tap'
-import { startBrowser } from '../helper/browser.js'
-import { openDemoPage } from '../helper/demo-page.js'
-import { startDemoStack } from '../helper/demo-stack.js'
-import { eventually } from '../helper/eventually.js'
-import { required } from '../helper/required.js'
-import { CLIENT_ERRORS } from './page/page-tests.js'
-
-// Floor plans, areas of zones, and the import of personnel.
-t.setTimeout(600_000)
-const [stack, browser] = await Promise.all([startDemoStack(t, { DEMO_SIMULATOR: 'off' }), startBrowser(t)])
+import { openDemoPage } from '../../helper/demo-page.js'
+import { eventually } from '../../helper/eventually.js'
+import { required } from '../../helper/required.js'
+import { CLIENT_ERRORS } from '../page/page-tests.js'
+import { browser, stack } from './stack.js'
 
 /** A picture of this size, drawn by the browser. */
 const pictureOf = async (page: Page, width: number, height: number): Promise<Buffer> => {

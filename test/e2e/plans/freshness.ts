@@ -1,17 +1,12 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import type { PositionEntry } from '../../schemas/realtime.js'
-import { startBrowser } from '../helper/browser.js'
-import { openDemoPage } from '../helper/demo-page.js'
-import { startDemoStack } from '../helper/demo-stack.js'
-import { eventually } from '../helper/eventually.js'
-import { PLAN } from './page/page-tests.js'
-import { opacityAt } from './page/plan-panel.js'
-
-// The simulator is off: the tests publish all positions.
-t.setTimeout(600_000)
-const [stack, browser] = await Promise.all([startDemoStack(t, { DEMO_SIMULATOR: 'off' }), startBrowser(t)])
+import type { PositionEntry } from '../../../schemas/realtime.js'
+import { openDemoPage } from '../../helper/demo-page.js'
+import { eventually } from '../../helper/eventually.js'
+import { PLAN } from '../page/page-tests.js'
+import { opacityAt } from '../page/plan-panel.js'
+import { browser, stack } from './stack.js'
 
 const OUTAGE = /Failed to load resource|WebSocket/
 
@@ -83,18 +78,18 @@ t.test('the live plan', async (t) => {
 
   t.test('a floor whose transmitters publish once a minute shows all of them within one second', async (t) => {
     // Wide enough for markers that are one metre apart.
-    const options = { as: 'viewer', reducedMotion: 'reduce', viewport: { width: 1800, height: 900 } } as const
+    const options = { as: 'viewer', reducedMotion: 'reduce', viewport: { width: 2000, height: 900 } } as const
     const { page, pageErrors } = await openDemoPage(t, browser, stack, options)
     const nowMs = Date.now()
     for (let index = 0; index < 40; index += 1)
-      await publish('f-5', entry(`M${index}`, 1 + index, nowMs - 60_000 + 1500 * index, 'f-5'))
+      await publish('f-9', entry(`M${index}`, 1 + index, nowMs - 60_000 + 1500 * index, 'f-9'))
     // The page's clock stands still while the page loads. It is installed running, so it starts earlier.
     await page.clock.install({ time: nowMs - 60_000 })
     await page.clock.pauseAt(nowMs)
-    await page.goto('/live/f-5')
+    await page.goto('/live/f-9')
     await page.getByText('40 on this floor').waitFor()
     const opacities = (): Promise<readonly number[]> =>
-      Promise.all([1, 20, 40].map((x) => opacityAt(page, 'f-5', x, 5)))
+      Promise.all([1, 20, 40].map((x) => opacityAt(page, 'f-9', x, 5)))
     // In steps, because the browser does other work between two frames, such as measuring the panel.
     for (let elapsed = 0; elapsed < 900 && (await opacities()).some((opacity) => opacity < 255); elapsed += 20) {
       await page.clock.runFor(20)
@@ -106,15 +101,15 @@ t.test('the live plan', async (t) => {
   })
 
   t.test('a late entry moves no marker back', async (t) => {
-    const { page, pageErrors } = await openPlan(t, 'f-2')
-    await publishUntilLive(page, 'f-2', ['A'])
+    const { page, pageErrors } = await openPlan(t, 'f-4')
+    await publishUntilLive(page, 'f-4', ['A'])
     await listed(page, 'A').waitFor()
-    await eventually(async () => (await opacityAt(page, 'f-2', 10, 5)) === 255)
-    await publish('f-2', entry('A', 40, (await pageTime(page)) - 30_000, 'f-2'))
-    await publish('f-2', entry('B', 20, await pageTime(page), 'f-2'))
-    await eventually(async () => (await opacityAt(page, 'f-2', 20, 5)) === 255)
+    await eventually(async () => (await opacityAt(page, 'f-4', 10, 5)) === 255)
+    await publish('f-4', entry('A', 40, (await pageTime(page)) - 30_000, 'f-4'))
+    await publish('f-4', entry('B', 20, await pageTime(page), 'f-4'))
+    await eventually(async () => (await opacityAt(page, 'f-4', 20, 5)) === 255)
 
-    t.same([await opacityAt(page, 'f-2', 10, 5), await opacityAt(page, 'f-2', 40, 5)], [255, 0])
+    t.same([await opacityAt(page, 'f-4', 10, 5), await opacityAt(page, 'f-4', 40, 5)], [255, 0])
     t.same(pageErrors, [])
   })
 
@@ -153,10 +148,46 @@ t.test('the live plan', async (t) => {
     t.same(pageErrors, [])
   })
 
+  t.test('the live plan is stale while the relay hangs, and recovers without a click', async (t) => {
+    const { page, pageErrors } = await openPlan(t, 'f-1', OUTAGE)
+    await publishUntilLive(page, 'f-1', ['A'])
+    stack.signal('relay', 'SIGSTOP')
+    t.teardown(() => stack.signal('relay', 'SIGCONT'))
+    await eventually(async () => {
+      await page.clock.fastForward(2000)
+      return (await page.getByText('Stale', { exact: true }).count()) === 1
+    })
+    await page.getByRole('alert').getByText('No new positions').waitFor()
+    // Without pings from the relay, the client connects again.
+    await eventually(async () => {
+      await page.clock.fastForward(10_000)
+      return (await page.getByText(/^(Connecting|Offline)$/).count()) === 1
+    })
+    stack.signal('relay', 'SIGCONT')
+    await eventually(async () => {
+      await page.clock.fastForward(5000)
+      return (await page.getByText(/^(Waiting|Stale|Live)$/).count()) === 1
+    })
+    await publishUntilLive(page, 'f-1', ['A'])
+    await page.getByRole('alert').waitFor({ state: 'detached' })
+
+    t.same(pageErrors, [])
+  })
+
   t.test('a page that is reloaded during an outage of the backend recovers without a click', async (t) => {
     const { page, pageErrors } = await openPlan(t, 'f-1', OUTAGE)
     await page.locator(PLAN).waitFor()
+    // A list, which is not reloaded by itself, reports the outage too.
+    const list = await openDemoPage(t, browser, stack, { as: 'operator', expected: OUTAGE })
+    await list.page.clock.install()
+    await list.page.goto('/personnel')
+    await list.page.getByRole('row').nth(1).waitFor()
+    const outage = list.page.getByRole('alert').getByText('What you see may be outdated.')
     await stack.kill('backend')
+    await eventually(async () => {
+      await list.page.clock.fastForward(5000)
+      return outage.isVisible()
+    })
     await page.reload()
     await page.getByRole('alert').getByText('Trying again').waitFor()
     t.equal(await page.locator(PLAN).count(), 0)
@@ -167,7 +198,48 @@ t.test('the live plan', async (t) => {
     })
     await publishUntilLive(page, 'f-1', ['A'])
     await page.getByRole('alert').waitFor({ state: 'detached' })
+    await eventually(async () => {
+      await list.page.clock.fastForward(30_000)
+      return !(await outage.isVisible())
+    })
 
+    t.same([...pageErrors, ...list.pageErrors], [])
+  })
+
+  t.test('the dashboard and the muster report a lost network and recover without a click', async (t) => {
+    const { page, context, pageErrors } = await openDemoPage(t, browser, stack, { as: 'operator', expected: OUTAGE })
+    await page.clock.install()
+    for (const path of ['/dashboard', '/emergency']) {
+      await page.goto(path)
+      await page.getByText('Loading …').first().waitFor({ state: 'detached' })
+      const alert = page
+        .getByRole('alert')
+        .getByText('The service cannot be reached. Check the connection. Trying again')
+      await context.setOffline(true)
+      await eventually(async () => {
+        await page.clock.fastForward(5000)
+        return alert.isVisible()
+      })
+      await context.setOffline(false)
+      await eventually(async () => {
+        await page.clock.fastForward(30_000)
+        return !(await alert.isVisible())
+      })
+    }
+    t.same(pageErrors, [])
+  })
+
+  t.test('a list says that it is loading while the network is slow', async (t) => {
+    const { page, pageErrors } = await openDemoPage(t, browser, stack, { as: 'operator' })
+    const held = new Promise<() => void>((resolve) =>
+      page.route('**/api/zones?*', (route) => resolve(() => void route.continue()))
+    )
+    await page.goto('/zones')
+    const release = await held
+    await page.getByRole('status').getByText('Loading …').waitFor()
+    release()
+    await page.getByRole('row').nth(1).waitFor()
+    await page.getByText('Loading …').waitFor({ state: 'detached' })
     t.same(pageErrors, [])
   })
 

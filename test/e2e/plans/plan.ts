@@ -1,17 +1,19 @@
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { NAMES_FROM } from '../../demo/web/floor-plan/arrangement.js'
-import { type Bounds, centreOn, toFloor, toPanel, type View, zoomLimits } from '../../demo/web/floor-plan/viewport.js'
-import { startBrowser } from '../helper/browser.js'
-import { type DemoPageOptions, openDemoPage } from '../helper/demo-page.js'
-import { startDemoStack } from '../helper/demo-stack.js'
-import { eventually } from '../helper/eventually.js'
-import { PLAN } from './page/page-tests.js'
-import { boundsOf, opacityAt, viewOf } from './page/plan-panel.js'
-
-// The simulator is off: the tests publish all positions.
-t.setTimeout(600_000)
-const [stack, browser] = await Promise.all([startDemoStack(t, { DEMO_SIMULATOR: 'off' }), startBrowser(t)])
+import { NAMES_FROM } from '../../../demo/web/floor-plan/arrangement.js'
+import {
+  type Bounds,
+  centreOn,
+  toFloor,
+  toPanel,
+  type View,
+  zoomLimits
+} from '../../../demo/web/floor-plan/viewport.js'
+import { type DemoPageOptions, openDemoPage } from '../../helper/demo-page.js'
+import { eventually } from '../../helper/eventually.js'
+import { PLAN } from '../page/page-tests.js'
+import { boundsOf, opacityAt, viewOf } from '../page/plan-panel.js'
+import { browser, stack } from './stack.js'
 
 type Positions = Readonly<Record<string, readonly [number, number]>>
 

@@ -1,12 +1,8 @@
 import type { Locator } from 'playwright-core'
 import t from 'tap'
-import { startBrowser } from '../helper/browser.js'
-import { openDemoPage } from '../helper/demo-page.js'
-import { startDemoStack } from '../helper/demo-stack.js'
-import { eventually } from '../helper/eventually.js'
-
-t.setTimeout(300_000)
-const [stack, browser] = await Promise.all([startDemoStack(t), startBrowser(t)])
+import { openDemoPage } from '../../helper/demo-page.js'
+import { eventually } from '../../helper/eventually.js'
+import { browser, stack } from './stack.js'
 
 t.test('the dashboard', async (t) => {
   const { page, pageErrors, findings } = await openDemoPage(t, browser, stack, { as: 'operator', colorScheme: 'light' })

@@ -1,0 +1,101 @@
+import type { Locator, Page } from 'playwright-core'
+import type { Test } from 'tap'
+import { CLIENT_ERRORS, type PageTests } from './page-tests.js'
+
+/** Resolves when the element has the focus. */
+const hasFocus = (page: Page, element: Locator): Promise<void> => element.and(page.locator(':focus')).waitFor()
+
+const press = async (page: Page, element: Locator, key = 'Enter'): Promise<void> => {
+  await element.focus()
+  await page.keyboard.press(key)
+}
+
+export const keyboard = async (t: Test, { open }: PageTests): Promise<void> => {
+  await t.test('the keyboard', async (t) => {
+    t.test('a record is added and deleted with the keyboard, and the focus stays on the page', async (t) => {
+      const { page, pageErrors } = await open(t, { as: 'operator' })
+      await page.goto('/inventory')
+      const add = page.getByRole('button', { name: 'Add asset' })
+      await press(page, add)
+      await hasFocus(page, page.getByRole('dialog').getByLabel('Name'))
+      await page.keyboard.type('Keyboard cart')
+      await page.keyboard.press('Enter')
+      await page.getByText('Keyboard cart was added').waitFor()
+      await hasFocus(page, add)
+
+      await page.getByLabel('Search by name').focus()
+      await page.keyboard.type('keyboard cart')
+      await press(page, page.getByRole('button', { name: 'Delete Keyboard cart' }))
+      await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).focus()
+      await page.keyboard.press('Tab')
+      await page.keyboard.press('Enter')
+      await page.getByText('Nothing found').waitFor()
+      await hasFocus(page, page.getByRole('region', { name: 'Assets' }))
+      t.same(pageErrors, [])
+    })
+
+    t.test('the focus stays on a form whose input is rejected', async (t) => {
+      const { page, pageErrors } = await open(t, { as: 'viewer', expected: CLIENT_ERRORS })
+      await page.goto('/settings')
+      await page.getByLabel('Current password').fill('not the password')
+      await page.getByLabel('New password').fill('another-password')
+      await page.getByLabel('Repeat password').fill('another-password')
+      const submit = page.getByRole('button', { name: 'Change password' })
+      await press(page, submit)
+      await page.getByRole('alert').getByText('The current password is wrong.').waitFor()
+      await hasFocus(page, submit)
+      t.same(pageErrors, [])
+    })
+
+    t.test('the last page of a list keeps the focus on its button', async (t) => {
+      const { page, pageErrors } = await open(t, { as: 'viewer' })
+      await page.goto('/zones?page=3')
+      const next = page.getByRole('button', { name: 'Next' })
+      await page.getByText(/^41–60 of \d+$/).waitFor()
+      await press(page, next)
+      await page.getByText(/^61–\d+ of \d+$/).waitFor()
+      t.ok(await next.isDisabled())
+      await hasFocus(page, next)
+      t.same(pageErrors, [])
+    })
+
+    t.test('the zoom buttons of the plan keep the focus at their limits', async (t) => {
+      const { page, pageErrors } = await open(t, { as: 'viewer' })
+      await page.goto('/live/f-1')
+      const [fit, zoomIn] = [page.getByRole('button', { name: 'Fit' }), page.getByRole('button', { name: 'Zoom in' })]
+      await press(page, zoomIn)
+      await press(page, fit)
+      t.ok(await fit.isDisabled())
+      await hasFocus(page, fit)
+      t.same(pageErrors, [])
+    })
+
+    t.test('people are marked safe one after the other with the keyboard', async (t) => {
+      const { page, pageErrors } = await open(t, { as: 'operator' })
+      await page.goto('/emergency')
+      await press(page, page.getByRole('button', { name: 'Raise an alarm' }))
+      await hasFocus(page, page.getByRole('dialog').getByLabel('Type'))
+      await press(page, page.getByRole('dialog').getByRole('button', { name: 'Start drill' }))
+      // The button that opened the form is gone.
+      await hasFocus(page, page.getByRole('heading', { level: 1, name: 'Emergency' }))
+
+      const missing = page.getByRole('list', { name: 'Missing' }).getByRole('button')
+      const nameOf = async (button: Locator): Promise<string> =>
+        (await button.getAttribute('aria-label'))?.replace(/^Mark (.*) safe$/, '$1') ?? ''
+      await missing.first().focus()
+      for (let count = 0; count < 2; count += 1) {
+        const name = await nameOf(page.locator(':focus'))
+        await page.keyboard.press('Enter')
+        await page.getByText(`${name} was marked safe`).waitFor()
+        await hasFocus(page, missing.and(page.locator(`:not([aria-label="Mark ${name} safe"])`)))
+      }
+
+      await press(page, page.getByRole('button', { name: 'End emergency' }))
+      await page.getByRole('dialog').getByRole('button', { name: 'End now' }).focus()
+      await page.keyboard.press('Enter')
+      await page.getByRole('button', { name: 'Raise an alarm' }).waitFor()
+      await hasFocus(page, page.getByRole('heading', { level: 1, name: 'Emergency' }))
+      t.same(pageErrors, [])
+    })
+  })
+}

@@ -1,0 +1,47 @@
+import type { Test } from 'tap'
+import { eventually } from './eventually.js'
+import type { BrowserWindow } from './window.js'
+
+/** A phone, a tablet, a laptop and a large screen. */
+const SIZES = [
+  { width: 390, height: 844 },
+  { width: 768, height: 1024 },
+  { width: 1440, height: 900 },
+  { width: 2560, height: 1300 }
+] as const
+const SCHEMES = ['light', 'dark'] as const
+/** axe runs at these widths: the layout of phones differs most from the others. */
+const AXE_WIDTHS: readonly number[] = [390, 1440]
+
+/** By how many pixels the content is wider than the page. Not `innerWidth`, which grows with the content on a phone. */
+const OVERFLOW = `new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => {
+  const { scrollWidth, clientWidth } = document.documentElement
+  resolve(scrollWidth - clientWidth)
+})))`
+const SETTLES_WITHIN_MS = 20_000
+
+/**
+ * Checks the page that is shown at all widths in both themes: it does not scroll sideways, and axe has no findings. Restores
+ * the window.
+ */
+export const checkLayouts = async (t: Test, { page, findings }: BrowserWindow, title: string): Promise<void> => {
+  const before = page.viewportSize()
+  const isTooWide = async (): Promise<boolean> => (await page.evaluate<number>(OVERFLOW)) > 0
+  for (const size of SIZES) {
+    await page.setViewportSize(size)
+    for (const colorScheme of SCHEMES) {
+      await page.emulateMedia({ colorScheme })
+      const label = `${title}, ${size.width} px, ${colorScheme}`
+      // Charts and plans are drawn again some frames after the window was resized.
+      const fits = await eventually(async () => !(await isTooWide()), { deadlineMs: SETTLES_WITHIN_MS }).catch(
+        () => false
+      )
+      t.ok(fits, `${label}: the page does not scroll sideways`)
+      // The dark theme differs in colours only.
+      const rules = colorScheme === 'dark' ? ['color-contrast'] : undefined
+      if (AXE_WIDTHS.includes(size.width)) t.same(await findings(rules), [], label)
+    }
+  }
+  await page.emulateMedia({ colorScheme: null })
+  if (before) await page.setViewportSize(before)
+}
