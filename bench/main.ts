@@ -1,40 +1,45 @@
-/** `npm run bench`: CPU time of gateway and relay beside other servers. Only the figures of one run can be compared. */
+/** `npm run bench`: CPU time, memory and latency of gateway and relay beside other servers. */
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { runCommand, UsageError } from '../scripts/lib/command.js'
-import { gatewaySuite } from './gateway/suite.js'
-import { liveStateSuite } from './relay/live-state.js'
-import { soakSuite } from './relay/soak.js'
-import { stormSuite } from './relay/storm.js'
-import { relaySuite } from './relay/suite.js'
+import { print, runCommand, UsageError } from '../scripts/lib/command.js'
+import { installNode } from '../scripts/lib/node-version.js'
+import { machineReport } from './harness/machine.js'
+import type { Block, Suite, SuiteResult } from './harness/suite.js'
+import { capacityTable, writePage } from './page.js'
+import { SUITES } from './suites.js'
 
-const USAGE =
-  'Usage: npm run bench [-- [gateway|relay|live-state|storm|soak] [--rounds <n>] [--requests <n>] [--seconds <n>] [--connections <n>] [--minutes <n>]]'
+const ON_REQUEST = Object.keys(SUITES).filter((name) => SUITES[name]?.isOnRequest)
 
-const SUITES = {
-  gateway: gatewaySuite,
-  relay: relaySuite,
-  'live-state': liveStateSuite,
-  storm: stormSuite,
-  soak: soakSuite
+const USAGE = `Usage: npm run bench [-- [<suite> ...] [options]]
+
+Suites: ${Object.keys(SUITES).join(', ')}; all but ${ON_REQUEST.join(', ')} by default. Only the figures of one run can be compared.
+
+  --quick            short readings: about two minutes for all suites
+  --rounds <n>       readings of each server
+  --seconds <n>      duration of a reading
+  --requests <n>     requests of a reading of the gateway
+  --connections <n>  connections of the reading of memory
+  --minutes <n>      duration of soak
+  --node <version>   run on Node.js 20, 22, 24 or 26, installed from the npm package "node" into node_modules/.cache
+  --docs             write the tables and charts into docs/reference/benchmarks.md and docs/images`
+
+const OPTIONS = {
+  quick: { type: 'boolean', default: false },
+  rounds: { type: 'string' },
+  seconds: { type: 'string' },
+  requests: { type: 'string' },
+  connections: { type: 'string' },
+  minutes: { type: 'string' },
+  node: { type: 'string' },
+  docs: { type: 'boolean', default: false }
 } as const
 
-/** Suites that run only if they are named, because they take long. */
-const ON_REQUEST: ReadonlySet<string> = new Set(['soak'])
-
 const main = async (args: readonly string[]): Promise<number> => {
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    options: {
-      rounds: { type: 'string' },
-      requests: { type: 'string' },
-      seconds: { type: 'string' },
-      connections: { type: 'string' },
-      minutes: { type: 'string' }
-    },
-    allowPositionals: true
-  })
-  for (const name of positionals) if (!Object.hasOwn(SUITES, name)) throw new UsageError(`there is no suite ${name}`)
-  const numberOf = (name: keyof typeof values): number | undefined => {
+  const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true })
+  const suites =
+    positionals.length === 0 ? Object.values(SUITES).filter((each) => !each.isOnRequest) : positionals.map(suiteOf)
+  const numberOf = (name: 'rounds' | 'seconds' | 'requests' | 'connections' | 'minutes'): number | undefined => {
     const text = values[name]
     if (text === undefined) return undefined
     if (!(Number(text) > 0)) throw new UsageError(`--${name} must be a number above 0, not ${text}`)
@@ -42,14 +47,60 @@ const main = async (args: readonly string[]): Promise<number> => {
   }
   const options = {
     rounds: numberOf('rounds'),
-    requests: numberOf('requests'),
     seconds: numberOf('seconds'),
+    requests: numberOf('requests'),
     connections: numberOf('connections'),
-    minutes: numberOf('minutes')
+    minutes: numberOf('minutes'),
+    isQuick: values.quick
   }
-  for (const [name, suite] of Object.entries(SUITES))
-    if (positionals.length === 0 ? !ON_REQUEST.has(name) : positionals.includes(name)) console.log(await suite(options))
+  if (values.node !== undefined) return runOn(values.node, args)
+
+  const results: SuiteResult[] = []
+  const machine = { name: 'machine', markdown: machineReport() }
+  print(machine.markdown)
+  for (const suite of suites) {
+    const result = await suite.run(options)
+    for (const { name, markdown } of result.blocks) print(`\n## ${name}\n\n${markdown}`)
+    results.push(result)
+  }
+  const overview = overviewOf(results)
+  for (const { name, markdown } of overview) print(`\n## ${name}\n\n${markdown}`)
+  if (values.docs) {
+    const command = `npm run bench${args.length === 0 ? '' : ` -- ${args.filter((each) => each !== '--docs').join(' ')}`}`
+    const source = `Measured by \`${command.trim()}\` on Node.js ${process.version}.`
+    const blocks = [...overview, ...results.flatMap((result) => result.blocks)].map(({ name, markdown }) => ({
+      name,
+      markdown: `${source}\n\n${markdown}`
+    }))
+    writePage(
+      [machine, ...blocks],
+      results.flatMap(({ charts = [] }) => charts)
+    )
+  }
   return 0
+}
+
+const suiteOf = (name: string): Suite => {
+  const suite = Object.hasOwn(SUITES, name) ? SUITES[name] : undefined
+  if (suite === undefined) throw new UsageError(`there is no suite ${name}`)
+  return suite
+}
+
+/** The table needs the readings of the gateway and of the relay. */
+const overviewOf = (results: readonly SuiteResult[]): Block[] => {
+  const capacities = results.flatMap((result) => result.capacities ?? [])
+  const isComplete = results.filter((result) => result.capacities !== undefined).length > 1
+  return isComplete ? [{ name: 'overview', markdown: capacityTable(capacities) }] : []
+}
+
+/** Runs this script with another version of Node.js, which then also starts the servers. */
+const runOn = (version: string, args: readonly string[]): number => {
+  const node = join(installNode(version, process.env, print), 'node')
+  const index = args.findIndex((each) => each.startsWith('--node'))
+  const rest = args.toSpliced(index, args[index]?.includes('=') ? 1 : 2)
+  // The first argument of the process is the path of this script.
+  const { status } = spawnSync(node, [process.argv[1] as string, ...rest], { stdio: 'inherit' })
+  return status ?? 1
 }
 
 await runCommand(USAGE, main)

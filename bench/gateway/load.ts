@@ -1,29 +1,41 @@
+import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
-import { percentile } from '../harness/statistics.js'
+import { pace } from '../harness/pace.js'
+import { type Latency, latencyPercentiles } from '../harness/statistics.js'
 
-// Repeats one request over keep-alive connections, the next one after each response. It parses only as much HTTP as it
-// needs to find the end of a response, so that it needs less CPU time than the server.
+// Repeats one request over keep-alive connections. It parses only as much HTTP as it needs to find the end of a response, so
+// that it needs less CPU time than the server.
 
-interface Order {
+export interface Order {
   readonly port: number
   readonly connections: number
   readonly requests: number
   readonly bytes: string
+  /** Requests are sent at this rate; without it, each connection sends the next request after a response. */
+  readonly perSecond?: number | undefined
 }
 
-const run = ({ port, connections, requests, bytes }: Order): Promise<string> =>
-  new Promise((resolve, reject) => {
-    const request = Buffer.from(bytes, 'latin1')
-    const times: number[] = []
-    const sockets: Socket[] = []
-    let sent = 0
-    let errors = 0
+export interface LoadResult extends Latency {
+  readonly errors: number
+  /** Responses per second. */
+  readonly rate: number
+}
 
-    const next = (socket: Socket): void => {
-      if (sent >= requests) return
-      sent += 1
-      const start = performance.now()
+const run = async ({ port, connections, requests, bytes, perSecond }: Order): Promise<LoadResult> => {
+  const request = Buffer.from(bytes, 'latin1')
+  const sockets = Array.from({ length: connections }, () => connect({ port, host: '127.0.0.1', noDelay: true }))
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')))
+  const idle = [...sockets]
+  /** Intended times of the requests that wait for a connection. */
+  const waiting: number[] = []
+  const latencies: number[] = []
+  let sent = 0
+  let errors = 0
+  const began = performance.now()
+
+  await new Promise<void>((resolve, reject) => {
+    const send = (socket: Socket, intendedAt: number): void => {
       let left = -1
       socket.on('data', function read(chunk: Buffer) {
         if (left === -1) {
@@ -32,29 +44,35 @@ const run = ({ port, connections, requests, bytes }: Order): Promise<string> =>
         } else left -= chunk.length
         if (left > 0) return
         socket.off('data', read)
-        times.push(performance.now() - start)
-        if (times.length === requests) finish()
-        else next(socket)
+        latencies.push(performance.now() - intendedAt)
+        if (latencies.length === requests) resolve()
+        else responded(socket)
       })
       socket.write(request)
     }
-
-    const finish = (): void => {
-      for (const socket of sockets) socket.destroy()
-      const seconds = (performance.now() - began) / 1000
-      resolve(
-        JSON.stringify({ errors, rate: requests / seconds, p50: percentile(times, 0.5), p99: percentile(times, 0.99) })
-      )
+    const responded = (socket: Socket): void => {
+      const next = waiting.shift()
+      if (next !== undefined) send(socket, next)
+      else if (perSecond === undefined && sent < requests) {
+        sent += 1
+        send(socket, performance.now())
+      } else idle.push(socket)
     }
-
-    const began = performance.now()
-    for (let index = 0; index < connections; index++) {
-      const socket = connect({ port, host: '127.0.0.1', noDelay: true })
-      socket.once('connect', () => next(socket))
-      socket.once('error', reject)
-      sockets.push(socket)
+    for (const socket of sockets) socket.once('error', reject)
+    if (perSecond === undefined) {
+      for (const socket of idle.splice(0)) responded(socket)
+      return
     }
+    pace({ perSecond, calls: requests }, (intendedAt) => {
+      const socket = idle.pop()
+      if (socket === undefined) waiting.push(intendedAt)
+      else send(socket, intendedAt)
+    })
   })
+  for (const socket of sockets) socket.destroy()
+  const seconds = (performance.now() - began) / 1000
+  return { errors, rate: requests / seconds, ...latencyPercentiles(latencies) }
+}
 
 const OK = Buffer.from('200')
 const headEnd = (chunk: Buffer): number => chunk.indexOf('\r\n\r\n') + 4
@@ -70,5 +88,5 @@ const bodyLength = (chunk: Buffer): number => {
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
-  process.stdout.write(`result ${await run(JSON.parse(line))}\n`)
+  process.stdout.write(`result ${JSON.stringify(await run(JSON.parse(line)))}\n`)
 }

@@ -2,10 +2,12 @@ import { setTimeout } from 'node:timers/promises'
 import { cpuMicroseconds, residentMebibytes } from '../harness/cpu.js'
 import { type BenchProcess, flagsOf, SERVER_CORE, startProcess } from '../harness/process.js'
 import { median } from '../harness/statistics.js'
-import { table } from '../harness/table.js'
+import type { Block } from '../harness/suite.js'
+import { grouped, roundsText, table } from '../harness/table.js'
 import { closeAll, Load, openOrder } from '../relay/load-process.js'
 import { positionBatch } from '../relay/position-batch.js'
-import { KEY, RELAY, type RunningServer, startServer } from '../relay/servers.js'
+import { KEY, type RunningServer } from '../relay/running-server.js'
+import { RELAY, startServer } from '../relay/servers.js'
 
 const SUBSCRIBERS = 300
 const PER_SECOND = 20
@@ -30,7 +32,7 @@ export interface RelayHopOptions {
 }
 
 /** Measures deliveries to subscribers that connect to the relay, and to subscribers that connect through a gateway, in turns. */
-export const relayHopSuite = async ({ rounds, seconds }: RelayHopOptions): Promise<string> => {
+export const relayHopBlock = async ({ rounds, seconds }: RelayHopOptions): Promise<Block> => {
   const load = new Load()
   const relay = await startServer(RELAY, SERVER_CORE, { TRUST_PROXY: 'loopback' })
   const gateway = startGateway(relay)
@@ -108,7 +110,7 @@ const measure = async (load: Load, { relay, gateway, clientPorts }: Setup, secon
   return reading
 }
 
-const report = (readings: ReadonlyMap<string, readonly Reading[]>, memory: number, rounds: number): string => {
+const report = (readings: ReadonlyMap<string, readonly Reading[]>, memory: number, rounds: number): Block => {
   const rows = [...readings].map(([setup, list]) => {
     const of = (pick: (reading: Reading) => number): string => median(list.map(pick)).toFixed(1)
     return [
@@ -119,10 +121,11 @@ const report = (readings: ReadonlyMap<string, readonly Reading[]>, memory: numbe
       of(({ p99 }) => p99)
     ]
   })
-  return [
-    '## Gateway in front of the relay (RELAY_UPSTREAM)\n',
-    `Medians of ${rounds} rounds: 2.5 KB to ${SUBSCRIBERS} subscribers of one channel, ${PER_SECOND} publishes/s.\n`,
-    table(['subscribers', 'relay, CPU µs/delivery', 'gateway, CPU µs/delivery', 'p50 ms', 'p99 ms'], rows),
-    `\nMemory of the gateway: ${memory.toFixed(0)} KiB per idle connection, at ${IDLE_CLIENTS}.`
-  ].join('\n')
+  return {
+    name: 'relay behind the gateway',
+    markdown: [
+      `Medians of ${roundsText(rounds)}: 2.5 KB to ${SUBSCRIBERS} subscribers of one channel, ${PER_SECOND} publishes/s. Memory of the gateway: ${memory.toFixed(0)} KiB per idle connection, at ${grouped(IDLE_CLIENTS)}.`,
+      table(['subscribers', 'relay, CPU µs/delivery', 'gateway, CPU µs/delivery', 'p50 ms', 'p99 ms'], rows)
+    ].join('\n\n')
+  }
 }

@@ -24,16 +24,24 @@ export interface BenchProcess {
 export const flagsOf = (program: 'gateway' | 'relay'): readonly string[] =>
   packageFile.scripts[`start:${program}`].split(' ').filter((word) => word.startsWith('--'))
 
+/** Starts a script with the Node.js of the benchmark. */
 export const startProcess = (
   core: string,
   entry: URL,
   env: Readonly<Record<string, string>> = {},
   flags: readonly string[] = []
+): BenchProcess =>
+  startProgram(core, [process.execPath, ...flags, fileURLToPath(entry)], { NODE_ENV: 'production', ...env })
+
+export const startProgram = (
+  core: string,
+  command: readonly string[],
+  env: Readonly<Record<string, string>> = {}
 ): BenchProcess => {
   // A file, because reading from a pipe would cost CPU time during the measurement.
   const output = join(mkdtempSync(join(tmpdir(), 'gatehouse-bench-')), 'output')
-  const child = spawn('taskset', ['-c', core, process.execPath, ...flags, fileURLToPath(entry)], {
-    env: { PATH: process.env.PATH, NODE_ENV: 'production', ...env },
+  const child = spawn('taskset', ['-c', core, ...command], {
+    env: { PATH: process.env.PATH, ...env },
     stdio: ['pipe', openSync(output, 'w'), 'inherit']
   })
   // taskset executes the program, so this is the program's id.

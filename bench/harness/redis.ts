@@ -1,10 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from './port.js'
 import { LOAD_CORE } from './process.js'
 
 export interface BenchRedis {
@@ -42,12 +41,3 @@ const isServing = (redis: ChildProcess): Promise<boolean> =>
     redis.once('exit', () => resolve(false))
     redis.once('error', () => resolve(false))
   })
-
-const freePort = async (): Promise<number> => {
-  const server = createServer()
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  // The server listens on a TCP port, so its address is not a path.
-  const { port } = server.address() as AddressInfo
-  await once(server.close(), 'close')
-  return port
-}

@@ -5,9 +5,17 @@ export const median = (values: readonly number[]): number => {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? upper) + upper) / 2
 }
 
-export const percentile = (values: readonly number[], share: number): number => {
+export interface Latency {
+  readonly p50: number
+  readonly p99: number
+  readonly p999: number
+}
+
+export const latencyPercentiles = (values: readonly number[]): Latency => {
   const sorted = values.toSorted((left, right) => left - right)
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+  const at = (share: number): number =>
+    sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+  return { p50: at(0.5), p99: at(0.99), p999: at(0.999) }
 }
 
 /** Compares readings of the same round, which other programs on the machine disturb equally. */

@@ -14,13 +14,18 @@ export interface Goal {
   readonly unit: string
 }
 
+/** Missed goals are bold. */
 export const goalTable = (goals: readonly Goal[]): string =>
   table(
-    ['goal', 'measured', 'at most', ''],
-    goals.map(({ what, measured, atMost, unit }) => [
-      what,
-      `${measured.toFixed(2)}${unit}`,
-      `${atMost.toFixed(2)}${unit}`,
-      measured <= atMost ? 'met' : 'NOT met'
-    ])
+    ['ratio', 'measured', 'goal: at most'],
+    goals.map(({ what, measured, atMost, unit }) => {
+      const text = `${measured.toFixed(2)}${unit}`
+      return [what, measured <= atMost ? text : `**${text}**`, `${atMost.toFixed(2)}${unit}`]
+    })
   )
+
+/** A number with thousands separators. */
+export const grouped = (value: number): string => Math.round(value).toLocaleString('en-US')
+
+/** Such as "9 rounds" or "1 round". */
+export const roundsText = (rounds: number): string => `${rounds} ${rounds === 1 ? 'round' : 'rounds'}`

@@ -36,9 +36,11 @@ const centrifugo: Dialect = {
     const recover = since === undefined ? '' : `,"recover":true,"epoch":"${since.epoch}","offset":${since.offset}`
     return `{"connect":{"token":"${token}","name":"js"},"id":1}\n{"subscribe":{"channel":"${channel}","flag":1${recover}},"id":2}`
   },
-  reply: (message) => {
+  reply: (message, { since }) => {
     if (message.includes('"error"')) throw new Error(`rejected: ${message}`)
-    return message.includes('"id":2,"subscribe":') ? true : null
+    if (!message.includes('"id":2,"subscribe":')) return null
+    if (since !== undefined && !message.includes('"recovered":true')) throw new Error(`not recovered: ${message}`)
+    return true
   },
   ping: '{}',
   pong: '{}'

@@ -10,6 +10,10 @@ export const clientFrame = (text: string, isBinary: boolean): Buffer => {
   return frame
 }
 
+/** A server's frame of less than 126 bytes. */
+export const serverFrame = (text: string, isBinary: boolean): Buffer =>
+  Buffer.from(`${isBinary ? '\x82' : '\x81'}${String.fromCharCode(text.length)}${text}`, 'latin1')
+
 /** Length of a server's frame header, from its second byte. */
 const headLength = (second: number): number => ((second & 127) === 126 ? 4 : (second & 127) === 127 ? 10 : 2)
 

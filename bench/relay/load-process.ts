@@ -3,7 +3,7 @@ import { cpuMicroseconds } from '../harness/cpu.js'
 import { type BenchProcess, LOAD_CORE, startProcess } from '../harness/process.js'
 import type { LoadResult, OpenOrder, Order } from './load.js'
 import type { Reading } from './report.js'
-import { type RunningServer, SECRET } from './servers.js'
+import { type RunningServer, SECRET } from './running-server.js'
 
 /** The process of the load generator. */
 export class Load {
@@ -45,12 +45,13 @@ export const measure = async (
   const before = cpuOfAll()
   const result = await load.run(order)
   const cpu = cpuOfAll() - before
-  const { seconds, share, p50, p99 } = result
+  const { seconds, share, p50, p99, p999 } = result
   return {
     value: cpu / result[per],
     rate: result[per] / seconds,
     p50,
     p99,
+    p999,
     serverShare: cpu / 1e6 / seconds,
     loadShare: share
   }

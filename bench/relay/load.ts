@@ -1,6 +1,8 @@
 import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { secretKey, signJwt } from '../../src/shared/jwt.js'
-import { percentile } from '../harness/statistics.js'
+import { pace } from '../harness/pace.js'
+import { latencyPercentiles } from '../harness/statistics.js'
 import { DIALECTS, type DialectName, type Since } from './dialect.js'
 import { Publishing, publishRequest } from './publishing.js'
 import { Subscriber } from './subscriber.js'
@@ -20,6 +22,10 @@ export interface OpenOrder {
   readonly atOnce?: number | undefined
   /** The clients recover the publications after this position. */
   readonly since?: Since | undefined
+  /** The ports expect TLS. */
+  readonly isEncrypted?: boolean | undefined
+  /** One of so many clients of a single channel parses what it receives, the others count bytes. All parse by default. */
+  readonly parseEvery?: number | undefined
 }
 
 export interface PublishOrder {
@@ -45,13 +51,18 @@ export interface LoadResult {
   readonly seconds: number
   /** CPU utilisation of the load generator, from 0 to 1. */
   readonly share: number
+  /** Milliseconds from the intended time of a publication to its deliveries. */
   readonly p50: number
   readonly p99: number
+  readonly p999: number
 }
+
+const NO_LATENCY = { p50: 0, p99: 0, p999: 0 }
 
 const channelName = (index: number): string => `floor:${index}`
 
 let subscribers: Subscriber[] = []
+let parseEvery = 1
 let onPublication: (client: number) => void = () => undefined
 let fail: (error: unknown) => void = () => undefined
 
@@ -74,8 +85,11 @@ const open = ({
   clients,
   channels,
   atOnce = AT_ONCE,
-  since
+  since,
+  isEncrypted = false,
+  parseEvery: every = 1
 }: OpenOrder): Promise<LoadResult> => {
+  parseEvery = every
   const key = secretKey(secret)
   const tokens = Array.from({ length: clients }, (_, index) =>
     signJwt({ sub: `user-${index}` }, key, { lifetimeSeconds: 3600 })
@@ -98,12 +112,13 @@ const open = ({
               {
                 subscribed: () => {
                   ready += 1
-                  if (ready === clients) resolve({ count: clients, deliveries: 0, p50: 0, p99: 0 })
+                  if (ready === clients) resolve({ count: clients, deliveries: 0, ...NO_LATENCY })
                   else next()
                 },
                 publication: () => onPublication(index),
                 failed: (error) => fail(error)
-              }
+              },
+              { isEncrypted, countsBytes: index % parseEvery !== 0 }
             )
           )
         }
@@ -115,18 +130,20 @@ const open = ({
 const close = async (): Promise<LoadResult> => {
   for (const subscriber of subscribers) subscriber.end()
   subscribers = []
-  return { count: 0, deliveries: 0, seconds: 0, share: 0, p50: 0, p99: 0 }
+  return { count: 0, deliveries: 0, seconds: 0, share: 0, ...NO_LATENCY }
 }
 
 /** Under full load only one of these deliveries is timed, because reading the clock is expensive. */
 const SAMPLE_EVERY = 31
 
 /** Maximum wait for late deliveries. */
-const DRAIN_MS = 20_000
+const DRAIN_MS = 60_000
+const COUNT_INTERVAL_MS = 50
 
 const publish = async (order: PublishOrder): Promise<LoadResult> => {
   const { ports, channels, seconds, inFlight, perSecond } = order
-  const perPublication = subscribers.length / channels
+  const perPublication = subscribers.filter(({ countsBytes }) => !countsBytes).length / channels
+  for (const subscriber of subscribers) subscriber.bytes = 0
   const requests = Array.from({ length: channels }, (_, index) =>
     publishRequest(order.key, channelName(index), order.data)
   )
@@ -144,14 +161,14 @@ const publish = async (order: PublishOrder): Promise<LoadResult> => {
     responses += 1
     step()
   })
-  const send = (): void => {
-    sentAt.push(performance.now())
+  const send = (intendedAt: number): void => {
+    sentAt.push(intendedAt)
     publishing.send()
   }
   const step = (): void => {
     // A publication is in flight until its response and all of its deliveries have arrived.
     const done = Math.min(Math.floor(responses / ports.length), Math.floor(deliveries / perPublication))
-    if (sending && inFlight !== undefined) while (sentAt.length - done < inFlight) send()
+    if (sending && inFlight !== undefined) while (sentAt.length - done < inFlight) send(performance.now())
     const isConfirmed = responses === sentAt.length * ports.length
     if (!sending && isConfirmed && deliveries === sentAt.length * perPublication) finish()
   }
@@ -172,10 +189,10 @@ const publish = async (order: PublishOrder): Promise<LoadResult> => {
     () =>
       new Promise((resolve, reject) => {
         fail = reject
-        finish = () => resolve({ count: sentAt.length, deliveries, p50: 0, p99: 0 })
-        const pace = perSecond === undefined ? undefined : setInterval(send, 1000 / perSecond)
+        finish = () => resolve({ count: sentAt.length, deliveries: deliveries * parseEvery, ...NO_LATENCY })
+        const stopPacing = perSecond === undefined ? () => undefined : pace({ perSecond }, send)
         setTimeout(() => {
-          clearInterval(pace)
+          stopPacing()
           sending = false
           setTimeout(
             () => reject(new Error(`${deliveries} deliveries of ${sentAt.length} publications`)),
@@ -188,7 +205,18 @@ const publish = async (order: PublishOrder): Promise<LoadResult> => {
   )
   publishing.close()
   onPublication = () => undefined
-  return { ...result, p50: percentile(latencies, 0.5), p99: percentile(latencies, 0.99) }
+  await countedAll(sentAt.length * order.data.length)
+  return { ...result, ...latencyPercentiles(latencies) }
+}
+
+/** Waits until the clients that only count have received so many bytes. */
+const countedAll = async (bytes: number): Promise<void> => {
+  const counting = subscribers.filter(({ countsBytes }) => countsBytes)
+  const deadline = performance.now() + DRAIN_MS
+  while (counting.some((subscriber) => subscriber.bytes < bytes)) {
+    if (performance.now() > deadline) throw new Error(`a client received less than ${bytes} bytes`)
+    await sleep(COUNT_INTERVAL_MS)
+  }
 }
 
 const run = (order: Order): Promise<LoadResult> =>

@@ -1,16 +1,17 @@
-export const FAN_OUT_SATURATED = 'fan-out, saturated'
-export const FAN_OUT_FIXED = 'fan-out, 20 publishes/s'
-export const MANY_CHANNELS_SATURATED = '100 channels of 10, saturated'
-export const MANY_CHANNELS_FIXED = '100 channels of 10, 500 publishes/s'
-export const CONNECT = 'connect + auth + subscribe'
-export const MEMORY = 'memory per idle subscribed connection'
+export const FAN_OUT_SATURATED = 'per delivery: 2.5 KB to 1,000 clients, saturated'
+export const FAN_OUT_FIXED = 'per delivery: the same, 20 publishes/s'
+export const MANY_CHANNELS_SATURATED = 'per publish: 100 channels of 10 clients, saturated'
+export const MANY_CHANNELS_FIXED = 'per publish: the same, 500 publishes/s'
+export const CONNECT = 'per client: connect, authenticate, subscribe'
 
-/** The unit of each scenario's value. */
-export const UNITS: Readonly<Record<string, string>> = {
-  [FAN_OUT_SATURATED]: 'CPU µs/delivery',
-  [FAN_OUT_FIXED]: 'CPU µs/delivery',
-  [MANY_CHANNELS_SATURATED]: 'CPU µs/publish',
-  [MANY_CHANNELS_FIXED]: 'CPU µs/publish',
-  [CONNECT]: 'CPU µs/client',
-  [MEMORY]: 'KiB'
-}
+/** The scenarios that measure CPU time, in the order of the report. */
+export const CPU_SCENARIOS = [
+  FAN_OUT_SATURATED,
+  FAN_OUT_FIXED,
+  MANY_CHANNELS_SATURATED,
+  MANY_CHANNELS_FIXED,
+  CONNECT
+] as const
+
+/** KiB of memory per idle connection. */
+export const MEMORY = 'KiB per idle connection'

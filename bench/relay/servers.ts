@@ -2,19 +2,20 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { flagsOf, SERVER_CORE, startProcess } from '../harness/process.js'
+import { centrifugoProgram, packageVersion } from '../harness/programs.js'
+import { startCentrifugo } from './centrifugo.js'
 import type { DialectName } from './dialect.js'
-
-export const SECRET = '0123456789abcdef'.repeat(4)
-export const KEY = 'fedcba9876543210'.repeat(4)
+import { KEY, NAMESPACE, type RunningServer, SECRET } from './running-server.js'
 
 export const RELAY = 'relay'
 export const RELAY_PROTOBUF = 'relay, protobuf'
-export const SEND_LOOP = 'ws.send loop'
-export const COALESCING = 'ws, coalescing, no features'
-export const NET_LOOP = 'plain net writes'
+export const CENTRIFUGO = 'Centrifugo'
+export const SEND_LOOP = '`ws.send` loop'
+export const COALESCING = 'coalescing `ws`, no features'
+export const NET_LOOP = 'plain `net` writes'
 export const SOCKET_IO = 'socket.io'
 
-const ENTRIES = {
+const SCRIPTS = {
   [RELAY]: ['../../src/relay/main.js', 'centrifugo'],
   [RELAY_PROTOBUF]: ['../../src/relay/main.js', 'centrifugoProtobuf'],
   [SEND_LOOP]: ['../peers/ws-send-loop.js', 'centrifugo'],
@@ -23,11 +24,17 @@ const ENTRIES = {
   [SOCKET_IO]: ['../peers/socket-io.js', 'socketIo']
 } as const satisfies Record<string, readonly [entry: string, dialect: DialectName]>
 
-export type ServerName = keyof typeof ENTRIES
-// `Object.keys` widens the keys to string.
-export const SERVER_NAMES = Object.keys(ENTRIES) as ServerName[]
+export type ServerName = keyof typeof SCRIPTS | typeof CENTRIFUGO
 
-// All features that cost CPU time, except conflation, because the benchmark counts deliveries.
+const NAMES = [RELAY, RELAY_PROTOBUF, CENTRIFUGO, SEND_LOOP, COALESCING, NET_LOOP, SOCKET_IO] as const
+
+/** The relay and the installed peers. */
+export const installedServers = (): ServerName[] =>
+  NAMES.filter((name) => {
+    if (name === CENTRIFUGO) return centrifugoProgram() !== undefined
+    return name !== SOCKET_IO || packageVersion('socket.io') !== undefined
+  })
+
 const RELAY_CONFIG = {
   client: {
     connection_limit: 50_000,
@@ -36,37 +43,20 @@ const RELAY_CONFIG = {
     connection_rate_limit: 50_000,
     commands_per_second: 256
   },
-  channel: {
-    namespaces: [
-      {
-        name: 'floor',
-        allow_subscribe_for_client: true,
-        history_size: 100,
-        history_ttl: '60s',
-        force_recovery: true,
-        force_positioning: true
-      }
-    ]
-  }
+  channel: { namespaces: [NAMESPACE] }
 }
 
-export interface RunningServer {
-  readonly pids: readonly number[]
-  /** Clients and publications are distributed over these ports. */
-  readonly ports: readonly number[]
-  readonly dialect: DialectName
-  stop(): Promise<void>
-}
-
+/** Starts a new process; `env` has settings of the relay. */
 export const startServer = async (
   name: ServerName,
   core: string = SERVER_CORE,
   env: Readonly<Record<string, string>> = {}
 ): Promise<RunningServer> => {
+  if (name === CENTRIFUGO) return startCentrifugo(core)
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-relay-'))
   const config = join(folder, 'relay.json')
   writeFileSync(config, JSON.stringify(RELAY_CONFIG))
-  const [entry, dialect] = ENTRIES[name]
+  const [entry, dialect] = SCRIPTS[name]
   const settings = {
     REALTIME_HMAC_SECRET: SECRET,
     REALTIME_API_KEY: KEY,
@@ -87,13 +77,3 @@ export const startServer = async (
     }
   }
 }
-
-/** Independent servers, each with a part of the clients. */
-export const sideBySide = (servers: readonly [RunningServer, ...RunningServer[]]): RunningServer => ({
-  pids: servers.flatMap(({ pids }) => pids),
-  ports: servers.flatMap(({ ports }) => ports),
-  dialect: servers[0].dialect,
-  async stop() {
-    await Promise.all(servers.map((server) => server.stop()))
-  }
-})

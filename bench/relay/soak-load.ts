@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline'
 import { secretKey, signJwt } from '../../src/shared/jwt.js'
-import { percentile } from '../harness/statistics.js'
+import { latencyPercentiles } from '../harness/statistics.js'
 import { DIALECTS } from './dialect.js'
 import { positionBatch } from './position-batch.js'
 import { Publishing, publishRequest } from './publishing.js'
@@ -84,9 +84,7 @@ class SoakLoad {
   figures(): SoakFigures {
     const latencies = this.#latencies
     const figures = {
-      p50: percentile(latencies, 0.5),
-      p99: percentile(latencies, 0.99),
-      p999: percentile(latencies, 0.999),
+      ...latencyPercentiles(latencies),
       deliveries: this.#deliveries,
       replaced: this.#replaced,
       failures: this.#failures

@@ -3,14 +3,11 @@ import { cpuMicroseconds, residentMebibytes } from '../harness/cpu.js'
 import { connectionsAllowed } from '../harness/open-files.js'
 import { LOAD_CORE, startProcess } from '../harness/process.js'
 import { median } from '../harness/statistics.js'
-import { goalTable, table } from '../harness/table.js'
-import { KEY, RELAY, type RunningServer, SECRET, startServer } from './servers.js'
+import type { Block, Suite, SuiteOptions, SuiteResult } from '../harness/suite.js'
+import { goalTable, grouped, table } from '../harness/table.js'
+import { KEY, type RunningServer, SECRET } from './running-server.js'
+import { RELAY, startServer } from './servers.js'
 import type { SoakFigures, SoakOrder } from './soak-load.js'
-
-export interface SoakOptions {
-  readonly minutes?: number | undefined
-  readonly connections?: number | undefined
-}
 
 const CHANNELS = 100
 const RATE = 1
@@ -39,7 +36,7 @@ interface SoakRow extends SoakFigures {
 }
 
 /** A long run under steady load, with slow readers and clients that are replaced. Memory and delays must not grow. */
-export const soakSuite = async ({ minutes = 30, connections = 10_000 }: SoakOptions): Promise<string> => {
+const run = async ({ minutes = 30, connections = 10_000 }: SuiteOptions): Promise<SuiteResult> => {
   const clients = Math.min(connections, connectionsAllowed())
   const server = await startServer(RELAY)
   const load = startProcess(LOAD_CORE, new URL('./soak-load.js', import.meta.url))
@@ -72,11 +69,13 @@ export const soakSuite = async ({ minutes = 30, connections = 10_000 }: SoakOpti
       closedBefore = row.slowClosed
       process.stderr.write(`${cellsOf(rows.at(-1)).join('  ')}\n`)
     }
-    return soakReport(rows, minutes, clients)
+    return { blocks: [soakBlock(rows, minutes, clients)] }
   } finally {
     await Promise.all([load.stop(), server.stop()])
   }
 }
+
+export const soakSuite: Suite = { blocks: ['soak'], run, isOnRequest: true }
 
 const readRow = async (
   server: RunningServer,
@@ -146,35 +145,36 @@ const cellsOf = (row: SoakRow | undefined): string[] =>
         row.failures.toFixed(0)
       ]
 
-const soakReport = (rows: readonly SoakRow[], minutes: number, clients: number): string => {
+const soakBlock = (rows: readonly SoakRow[], minutes: number, clients: number): Block => {
   const third = Math.floor(rows.length / 3)
   const growth = (pick: (row: SoakRow) => number): number =>
     median(rows.slice(-third).map(pick)) / median(rows.slice(0, third).map(pick))
   const goal = (what: string, atMost: number, pick: (row: SoakRow) => number) => ({
-    what: `${what}, last third : first third`,
+    what: `${what}, last third to first third`,
     measured: growth(pick),
     atMost,
     unit: ''
   })
-  return [
-    '## Soak\n',
-    `${minutes} minutes with ${clients} clients on ${CHANNELS} channels, each with ${RATE} publication of 2.5 KB per second; ${SLOW_SHARE * 100} % of the`,
-    `clients read 64 KB/s of 250 KB/s, and ${CHURN_PER_MINUTE * 100} % of the others are replaced every minute.\n`,
-    `${table(
-      HEAD,
-      rows.map((row) => cellsOf(row))
-    )}\n`,
-    goalTable([
-      goal('resident memory', 1.1, ({ rssMebibytes }) => rssMebibytes),
-      goal('event-loop delay, p99', 1.5, ({ loopP99Ms }) => loopP99Ms),
-      goal('latency, p50', 1.5, ({ p50 }) => p50),
-      goal('latency, p99', 1.5, ({ p99 }) => p99),
-      {
-        what: 'connections that ended without a reason',
-        measured: rows.reduce((sum, { failures }) => sum + failures, 0),
-        atMost: 0,
-        unit: ''
-      }
-    ])
-  ].join('\n')
+  return {
+    name: 'soak',
+    markdown: [
+      `${minutes} minutes with ${grouped(clients)} clients on ${CHANNELS} channels, each with ${RATE} publication of 2.5 KB per second; ${SLOW_SHARE * 100} % of the clients read 64 KB/s of 250 KB/s, and ${CHURN_PER_MINUTE * 100} % of the others are replaced every minute.`,
+      table(
+        HEAD,
+        rows.map((row) => cellsOf(row))
+      ),
+      goalTable([
+        goal('resident memory', 1.1, ({ rssMebibytes }) => rssMebibytes),
+        goal('event-loop delay, p99', 1.5, ({ loopP99Ms }) => loopP99Ms),
+        goal('latency, p50', 1.5, ({ p50 }) => p50),
+        goal('latency, p99', 1.5, ({ p99 }) => p99),
+        {
+          what: 'connections that ended without a reason',
+          measured: rows.reduce((sum, { failures }) => sum + failures, 0),
+          atMost: 0,
+          unit: ''
+        }
+      ])
+    ].join('\n\n')
+  }
 }

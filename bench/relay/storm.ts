@@ -1,128 +1,197 @@
-import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
-import { WebSocket } from 'ws'
-import { secretKey, signJwt } from '../../src/shared/jwt.js'
-import { peakMebibytes, residentMebibytes } from '../harness/cpu.js'
+import { cpuMicroseconds, peakMebibytes, residentMebibytes } from '../harness/cpu.js'
+import { hasTlsProxy, startTlsProxy } from '../harness/nginx.js'
+import { SERVER_CORE } from '../harness/process.js'
+import { startBenchRedis } from '../harness/redis.js'
 import { median, medianRatio } from '../harness/statistics.js'
-import { goalTable, table } from '../harness/table.js'
+import type { Suite, SuiteOptions, SuiteResult } from '../harness/suite.js'
+import { type Goal, goalTable, grouped, roundsText, table } from '../harness/table.js'
 import type { Since } from './dialect.js'
 import { closeAll, Load, measure, openOrder } from './load-process.js'
 import { positionBatch } from './position-batch.js'
-import { KEY, RELAY, type RunningServer, SECRET, SEND_LOOP, type ServerName, startServer } from './servers.js'
+import { KEY, type RunningServer } from './running-server.js'
+import { CENTRIFUGO, installedServers, RELAY, SEND_LOOP, type ServerName, startServer } from './servers.js'
 
-export interface StormOptions {
-  readonly rounds?: number | undefined
-}
-
-const SIZES = [2000, 8000] as const
-const RECOVERING = 5000
 const RECOVERED = 20
 const AT_ONCE = 100
-const SETTLE_MS = 5000
+/** As in an installation behind nginx: the relay reads the client's address from X-Forwarded-For. */
+const BEHIND_PROXY = { TRUST_PROXY: 'loopback' }
+
+/** How much is measured. */
+interface Extent {
+  readonly rounds: number
+  readonly sizes: readonly number[]
+  readonly recovering: number
+  /** Clients that connect through TLS. */
+  readonly encrypted: number
+  /** Time between the last connect and the reading of memory. */
+  readonly settleMs: number
+}
+
+const FULL: Extent = { rounds: 5, sizes: [2000, 8000], recovering: 5000, encrypted: 2000, settleMs: 5000 }
+const QUICK: Extent = { rounds: 1, sizes: [1000], recovering: 1000, encrypted: 500, settleMs: 500 }
+
+/** All clients connect, authenticate and subscribe to one channel of a server that has just started. */
+interface Storm {
+  readonly title: string
+  readonly server: ServerName
+  readonly clients: number
+  readonly env?: Readonly<Record<string, string>>
+  readonly recovers?: boolean
+  readonly isEncrypted?: boolean
+}
 
 interface StormReading {
-  /** CPU microseconds per client. */
+  /** CPU microseconds per client, of the server and of nginx. */
   readonly cpu: number
-  /** Peak of resident memory, of the value after the storm. */
+  readonly nginxCpu: number
+  /** Peak of resident memory, to the value after the storm. */
   readonly peak: number
 }
 
-/** All clients connect, authenticate and subscribe to one channel of a process that has just started. */
-const readStorm = async (load: Load, name: ServerName, clients: number, recovers: boolean): Promise<StormReading> => {
-  const server = await startServer(name)
+const readStorm = async (load: Load, storm: Storm, settleMs: number): Promise<StormReading> => {
+  const server = await startServer(storm.server, SERVER_CORE, storm.env)
+  const proxy = storm.isEncrypted ? await startTlsProxy(server.ports[0] ?? 0) : null
   const [pid = 0] = server.pids
   try {
-    const since = recovers ? await publishHistory(server) : undefined
-    const { value } = await measure(load, server, { ...openOrder(server, clients, 1), atOnce: AT_ONCE, since }, 'count')
-    await setTimeout(SETTLE_MS)
-    const reading = { cpu: value, peak: peakMebibytes(pid) / residentMebibytes(pid) }
+    const since = storm.recovers ? await publishHistory(server) : undefined
+    const order = {
+      ...openOrder(server, storm.clients, 1),
+      ...(proxy !== null && { ports: [proxy.port], isEncrypted: true }),
+      atOnce: AT_ONCE,
+      since
+    }
+    const before = proxy === null ? 0 : cpuMicroseconds(proxy.pid)
+    const { value } = await measure(load, server, order, 'count')
+    const nginxCpu = proxy === null ? 0 : (cpuMicroseconds(proxy.pid) - before) / storm.clients
+    await setTimeout(settleMs)
+    const reading = { cpu: value, nginxCpu, peak: peakMebibytes(pid) / residentMebibytes(pid) }
     await closeAll(load)
     return reading
   } finally {
+    await proxy?.stop()
     await server.stop()
   }
 }
 
+const publish = async ({ ports: [port] }: RunningServer): Promise<Since> => {
+  const response = await fetch(`http://127.0.0.1:${port}/api/publish`, {
+    method: 'POST',
+    headers: { 'x-api-key': KEY },
+    body: `{"channel":"floor:0","data":${positionBatch()}}`
+  })
+  const { result } = JSON.parse(await response.text())
+  return { epoch: result.epoch, offset: result.offset }
+}
+
 /** Publishes what the clients recover. Returns the position before it. */
-const publishHistory = async ({ ports: [port] }: RunningServer): Promise<Since> => {
-  for (let count = 0; count <= RECOVERED; count++) {
-    const response = await fetch(`http://127.0.0.1:${port}/api/publish`, {
-      method: 'POST',
-      headers: { 'x-api-key': KEY },
-      body: `{"channel":"floor:0","data":${positionBatch()}}`
-    })
-    await response.text()
+const publishHistory = async (server: RunningServer): Promise<Since> => {
+  const since = await publish(server)
+  for (let count = 0; count < RECOVERED; count++) await publish(server)
+  return since
+}
+
+const COMPARED: ReadonlySet<ServerName> = new Set([RELAY, SEND_LOOP, CENTRIFUGO])
+
+const first = (clients: number): string => `first ${grouped(clients)} clients`
+
+/** The storms of a round, in the order of the report. */
+const stormsOf = ({ sizes, recovering, encrypted }: Extent, redisUrl: string | undefined): Storm[] => {
+  const servers = installedServers().filter((name) => COMPARED.has(name))
+  const ofServers = (clients: number, title: string, options: Partial<Storm> = {}): Storm[] =>
+    servers.map((server) => ({ title: `${title}, ${server}`, server, clients, ...options }))
+  const ofEngine = (engine: string, env: Readonly<Record<string, string>>): Storm[] => {
+    const storm = { server: RELAY, clients: recovering, env } as const
+    const title = `${first(recovering)}, relay, ${engine}`
+    return [
+      { ...storm, title },
+      { ...storm, title: recoveryTitle(title), recovers: true }
+    ]
   }
-  const socket = new WebSocket(`ws://127.0.0.1:${port}/connection/websocket`)
-  await once(socket, 'open')
-  const token = signJwt({ sub: 'probe' }, secretKey(SECRET), { lifetimeSeconds: 60 })
-  socket.send(`{"id":1,"connect":{"token":"${token}"}}\n{"id":2,"subscribe":{"channel":"floor:0"}}`)
-  for (;;) {
-    const [message] = await once(socket, 'message')
-    const [, epoch] = /"epoch":"([^"]+)"/.exec(String(message)) ?? []
-    if (epoch === undefined) continue
-    socket.terminate()
-    return { epoch, offset: 1 }
+  return [
+    ...sizes.flatMap((size) => ofServers(size, first(size))),
+    ...ofEngine(MEMORY_ENGINE, {}),
+    ...(redisUrl === undefined ? [] : ofEngine(REDIS_ENGINE, { RELAY_ENGINE: 'redis', REDIS_URL: redisUrl })),
+    ...(hasTlsProxy()
+      ? ofServers(encrypted, `${first(encrypted)} through nginx with TLS`, { isEncrypted: true, env: BEHIND_PROXY })
+      : [])
+  ]
+}
+
+const MEMORY_ENGINE = 'memory engine'
+const REDIS_ENGINE = 'Redis engine'
+const recoveryTitle = (title: string): string => `${title}, each recovers ${RECOVERED} publications`
+
+/** The cost of all clients returning at once after a restart. The servers take turns, each time with a new process. */
+const run = async ({ isQuick, ...options }: SuiteOptions): Promise<SuiteResult> => {
+  const defaults = isQuick ? QUICK : FULL
+  const extent = { ...defaults, rounds: options.rounds ?? defaults.rounds }
+  const load = new Load()
+  const redis = await startBenchRedis()
+  const storms = stormsOf(extent, redis?.url)
+  const readings = new Map<string, StormReading[]>(storms.map(({ title }) => [title, []]))
+  try {
+    for (let round = 0; round < extent.rounds; round++) {
+      for (const storm of storms) readings.get(storm.title)?.push(await readStorm(load, storm, extent.settleMs))
+    }
+  } finally {
+    await Promise.all([load.stop(), redis?.stop()])
+  }
+  const notMeasured = [
+    ...(redis === null ? ['with Redis, because there is no redis-server on the PATH'] : []),
+    ...(hasTlsProxy() ? [] : ['through TLS, because nginx or openssl is not on the PATH'])
+  ]
+  return {
+    blocks: [
+      {
+        name: 'storm',
+        markdown: [
+          `Medians of ${roundsText(extent.rounds)}, each with new processes; ${AT_ONCE} clients connect at the same time.`,
+          ...notMeasured.map((what) => `Not measured: ${what}.`),
+          stormTable(readings),
+          goalTable(goals(extent, readings))
+        ].join('\n\n')
+      }
+    ]
   }
 }
 
-/** The cost of all clients returning at once after a restart. The servers take turns, each time with a new process. */
-export const stormSuite = async ({ rounds = 5 }: StormOptions): Promise<string> => {
-  const load = new Load()
-  const ours = new Map<number, StormReading[]>(SIZES.map((size) => [size, []]))
-  const peer = new Map<number, StormReading[]>(SIZES.map((size) => [size, []]))
-  const recovering: StormReading[] = []
-  const fresh: StormReading[] = []
-  try {
-    for (let round = 0; round < rounds; round++) {
-      for (const size of SIZES) {
-        ours.get(size)?.push(await readStorm(load, RELAY, size, false))
-        peer.get(size)?.push(await readStorm(load, SEND_LOOP, size, false))
-      }
-      recovering.push(await readStorm(load, RELAY, RECOVERING, true))
-      fresh.push(await readStorm(load, RELAY, RECOVERING, false))
-    }
-  } finally {
-    await load.stop()
+export const stormSuite: Suite = { blocks: ['storm'], run }
+
+type StormReadings = ReadonlyMap<string, readonly StormReading[]>
+
+const stormTable = (readings: StormReadings): string =>
+  table(
+    ['connect, authenticate, subscribe', 'CPU µs/client', 'of nginx', 'peak memory to settled'],
+    [...readings].map(([title, list]) => {
+      const nginx = median(list.map(({ nginxCpu }) => nginxCpu))
+      return [
+        title,
+        median(list.map(({ cpu }) => cpu)).toFixed(0),
+        nginx === 0 ? '–' : nginx.toFixed(0),
+        median(list.map(({ peak }) => peak)).toFixed(2)
+      ]
+    })
+  )
+
+const goals = ({ sizes, recovering, encrypted }: Extent, readings: StormReadings): Goal[] => {
+  const cpus = (title: string): readonly number[] => (readings.get(title) ?? []).map(({ cpu }) => cpu)
+  const goal = (what: string, ours: string, theirs: string, atMost: number): Goal[] =>
+    readings.has(ours) && readings.has(theirs)
+      ? [{ what, measured: medianRatio(cpus(ours), cpus(theirs)), atMost, unit: '' }]
+      : []
+  const toServer = (title: string, peer: ServerName): Goal[] =>
+    goal(`${title}, to ${peer}`, `${title}, ${RELAY}`, `${title}, ${peer}`, 1)
+  const ofEngine = (engine: string): Goal[] => {
+    const title = `${first(recovering)}, relay, ${engine}`
+    return goal(`recovery, ${engine}, to the storm without`, recoveryTitle(title), title, 1.3)
   }
-  const cpus = (readings: readonly StormReading[] = []): number[] => readings.map(({ cpu }) => cpu)
-  const peaks = (readings: readonly StormReading[] = []): number[] => readings.map(({ peak }) => peak)
-  const row = (what: string, readings: readonly StormReading[] = []): string[] => [
-    what,
-    median(cpus(readings)).toFixed(0),
-    median(peaks(readings)).toFixed(2)
-  ]
-  const rows = [
-    ...SIZES.flatMap((size) => [
-      row(`first ${size} clients, relay`, ours.get(size)),
-      row(`first ${size} clients, ${SEND_LOOP} with token check`, peer.get(size))
-    ]),
-    row(`first ${RECOVERING} clients, relay`, fresh),
-    row(`the same, each recovers ${RECOVERED} publications`, recovering)
-  ]
+  const peaks = sizes.map((size) => median((readings.get(`${first(size)}, ${RELAY}`) ?? []).map(({ peak }) => peak)))
   return [
-    '## Connect storm\n',
-    `Medians of ${rounds} rounds, each with new processes; ${AT_ONCE} clients connect at the same time.\n`,
-    `${table(['connect + token + subscribe', 'CPU µs/client', 'peak RSS of settled'], rows)}\n`,
-    goalTable([
-      ...SIZES.map((size) => ({
-        what: `first ${size} clients, CPU of ${SEND_LOOP}`,
-        measured: medianRatio(cpus(ours.get(size)), cpus(peer.get(size))),
-        atMost: 1,
-        unit: ''
-      })),
-      {
-        what: 'peak memory of the value after the storm',
-        measured: Math.max(...SIZES.map((size) => median(peaks(ours.get(size))))),
-        atMost: 1.5,
-        unit: ''
-      },
-      {
-        what: 'recovery, CPU of a storm without',
-        measured: medianRatio(cpus(recovering), cpus(fresh)),
-        atMost: 1.3,
-        unit: ''
-      }
-    ])
-  ].join('\n')
+    ...sizes.flatMap((size) => [...toServer(first(size), SEND_LOOP), ...toServer(first(size), CENTRIFUGO)]),
+    { what: 'peak memory to the value after the storm', measured: Math.max(...peaks), atMost: 1.5, unit: '' },
+    ...ofEngine(MEMORY_ENGINE),
+    ...ofEngine(REDIS_ENGINE),
+    ...toServer(`${first(encrypted)} through nginx with TLS`, SEND_LOOP)
+  ]
 }

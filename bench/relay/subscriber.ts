@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import type { Dialect, Subscribe } from './dialect.js'
-import { clientFrame, FrameReader } from './frames.js'
+import { clientFrame, FrameReader, serverFrame } from './frames.js'
 
 /** Shared by all sockets, because each read is processed before the next one. */
 const BUFFER = Buffer.allocUnsafe(512 * 1024)
@@ -20,6 +21,10 @@ export interface ReadingOptions {
   readonly readsPublications?: boolean
   /** A slow reader: the client reads no faster than this. */
   readonly bytesPerSecond?: number
+  /** The client only counts the bytes of publications, which costs the load generator least. */
+  readonly countsBytes?: boolean
+  /** The port expects TLS; its certificate is self-signed. */
+  readonly isEncrypted?: boolean
 }
 
 /** Pause of a slow reader between two reads. */
@@ -30,6 +35,10 @@ export class Subscriber {
   readonly #socket: Socket
   readonly #dialect: Dialect
   readonly #readsPublications: boolean
+  readonly #pingFrame: Buffer
+  readonly countsBytes: boolean
+  /** Bytes received since the client subscribed, if it counts them. */
+  bytes = 0
   #reader: FrameReader | null = null
   #upgrade = ''
   #subscribed: (() => void) | null = null
@@ -39,20 +48,22 @@ export class Subscriber {
     dialect: Dialect,
     subscribe: Subscribe,
     done: SubscriberCallbacks,
-    { readsPublications = false, bytesPerSecond }: ReadingOptions = {}
+    { readsPublications = false, bytesPerSecond, countsBytes = false, isEncrypted = false }: ReadingOptions = {}
   ) {
     this.#dialect = dialect
+    this.#pingFrame = serverFrame(dialect.ping, dialect.isBinary)
+    this.countsBytes = countsBytes
     this.#readsPublications = readsPublications
     this.#subscribed = () => done.subscribed()
     const isSlow = bytesPerSecond !== undefined
     const buffer = isSlow ? Buffer.alloc((bytesPerSecond * SLOW_READ_MS) / 1000) : BUFFER
-    this.#socket = connect({
+    const options = {
       port,
       host: '127.0.0.1',
       noDelay: true,
       onread: {
         buffer,
-        callback: (count) => {
+        callback: (count: number): boolean => {
           try {
             this.#read(buffer, count, subscribe, done)
           } catch (error) {
@@ -62,8 +73,9 @@ export class Subscriber {
           return !isSlow
         }
       }
-    })
-    this.#socket.once('connect', () => {
+    }
+    this.#socket = isEncrypted ? connectTls({ ...options, rejectUnauthorized: false }) : connect(options)
+    this.#socket.once(isEncrypted ? 'secureConnect' : 'connect', () => {
       this.#socket.write(
         `GET ${dialect.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n`
       )
@@ -78,6 +90,10 @@ export class Subscriber {
   }
 
   #read(buffer: Buffer, count: number, subscribe: Subscribe, done: SubscriberCallbacks): void {
+    if (this.countsBytes && this.#subscribed === null) {
+      this.#count(buffer, count)
+      return
+    }
     if (this.#reader !== null) {
       this.#reader.read(buffer, count)
       return
@@ -93,6 +109,14 @@ export class Subscriber {
     const greeting = this.#dialect.greeting(subscribe)
     if (greeting !== null) this.#send(greeting)
     this.#reader.read(rest, rest.length)
+  }
+
+  /** Replies only to a ping at the end of the bytes. The server closes the connection of a missed one after the reading. */
+  #count(buffer: Buffer, count: number): void {
+    this.bytes += count
+    const start = count - this.#pingFrame.length
+    if (start >= 0 && buffer.compare(this.#pingFrame, 0, this.#pingFrame.length, start, count) === 0)
+      this.#send(this.#dialect.pong)
   }
 
   #startReading(subscribe: Subscribe, done: SubscriberCallbacks): FrameReader {

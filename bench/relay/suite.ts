@@ -1,10 +1,12 @@
-import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { residentMebibytes } from '../harness/cpu.js'
+import { connectionsAllowed } from '../harness/open-files.js'
+import type { Suite, SuiteOptions, SuiteResult } from '../harness/suite.js'
 import { closeAll, Load, measure, openOrder } from './load-process.js'
 import { positionBatch } from './position-batch.js'
-import { redisSuite } from './redis.js'
-import { type Reading, Readings, report } from './report.js'
+import { redisBlock } from './redis.js'
+import { protobufBlock, type Reading, Readings, relayBlock, relayCapacities } from './report.js'
+import { KEY, type RunningServer } from './running-server.js'
 import {
   CONNECT,
   FAN_OUT_FIXED,
@@ -13,42 +15,71 @@ import {
   MANY_CHANNELS_SATURATED,
   MEMORY
 } from './scenarios.js'
-import { KEY, type RunningServer, SERVER_NAMES, type ServerName, startServer } from './servers.js'
-import { workersSuite } from './workers.js'
-
-export interface RelaySuiteOptions {
-  readonly rounds?: number | undefined
-  /** Duration of each reading. */
-  readonly seconds?: number | undefined
-  /** Connections for the reading of memory. */
-  readonly connections?: number | undefined
-}
+import { installedServers, type ServerName, startServer } from './servers.js'
+import { workersBlock } from './workers.js'
 
 const SUBSCRIBERS = 1000
 const MANY_CHANNELS = 100
 const DATA = positionBatch()
 
-/** Each round restarts all servers and takes a minute. */
-const MEMORY_ROUNDS = 3
+/** How much is measured. */
+interface Extent {
+  readonly rounds: number
+  readonly seconds: number
+  readonly connections: number
+  /** Connects of all subscribers before the first round, until V8 has optimised the code. */
+  readonly warmUps: number
+  readonly warmUpSeconds: number
+  /** Each round restarts all servers. */
+  readonly memoryRounds: number
+  /** Time between the last connect and the reading of memory. */
+  readonly idleMs: number
+}
+
+const FULL: Extent = {
+  rounds: 9,
+  seconds: 1,
+  connections: 10_000,
+  warmUps: 5,
+  warmUpSeconds: 5,
+  memoryRounds: 3,
+  idleMs: 3000
+}
+const QUICK: Extent = {
+  rounds: 1,
+  seconds: 0.3,
+  connections: 1500,
+  warmUps: 1,
+  warmUpSeconds: 0.3,
+  memoryRounds: 1,
+  idleMs: 500
+}
+
+const extentOf = ({ isQuick, rounds, seconds, connections }: SuiteOptions): Extent => {
+  const extent = isQuick ? QUICK : FULL
+  return {
+    ...extent,
+    rounds: rounds ?? extent.rounds,
+    seconds: seconds ?? extent.seconds,
+    connections: connections ?? extent.connections,
+    memoryRounds: Math.min(rounds ?? extent.rounds, extent.memoryRounds)
+  }
+}
 
 /** Measures CPU time per unit of work. The servers take turns, so that other programs disturb them equally. */
-export const relaySuite = async ({
-  rounds = 9,
-  seconds = 1,
-  connections = 10_000
-}: RelaySuiteOptions): Promise<string> => {
+const run = async (options: SuiteOptions): Promise<SuiteResult> => {
+  const extent = extentOf(options)
+  const { rounds, seconds, connections, memoryRounds } = extent
   const load = new Load()
   const servers = new Map<ServerName, RunningServer>()
-  const readings = new Readings()
+  const names = installedServers()
+  const readings = new Readings(names)
   try {
-    for (const name of SERVER_NAMES) servers.set(name, await startServer(name))
-    for (const server of servers.values()) await warmUp(load, server)
-    for (let round = -1; round < rounds; round++) {
+    for (const name of names) servers.set(name, await startServer(name))
+    for (const server of servers.values()) await warmUp(load, server, extent)
+    for (let round = 0; round < rounds; round++) {
       for (const [name, server] of servers) {
-        // The first round only warms up.
-        const note = (scenario: string, reading: Reading): void => {
-          if (round >= 0) readings.add(scenario, name, reading)
-        }
+        const note: Note = (scenario, reading) => readings.add(scenario, name, reading)
         await oneChannel(load, server, seconds, note)
         await manyChannels(load, server, seconds, note)
       }
@@ -56,29 +87,34 @@ export const relaySuite = async ({
     for (const server of servers.values()) await server.stop()
     servers.clear()
 
-    const clients = Math.min(connections, openFilesAllowed() - SPARE_FILES)
-    for (let round = 0; round < Math.min(rounds, MEMORY_ROUNDS); round++) {
-      for (const name of SERVER_NAMES) readings.add(MEMORY, name, await memory(load, name, clients))
+    const clients = Math.min(connections, connectionsAllowed())
+    for (let round = 0; round < memoryRounds; round++) {
+      for (const name of names) readings.add(MEMORY, name, await memory(load, name, clients, extent.idleMs))
     }
-    const facts = { rounds, seconds, subscribers: SUBSCRIBERS, channels: MANY_CHANNELS, clients, connections }
     await load.stop()
-    const scaled = [await workersSuite({ rounds, seconds }), await redisSuite({ rounds, seconds })]
-    return [report(readings, facts), ...scaled].join('\n\n')
+    return {
+      blocks: [
+        relayBlock(readings, { rounds, seconds, memoryRounds, clients, connections }),
+        protobufBlock(readings),
+        await workersBlock({ rounds, seconds }),
+        await redisBlock({ rounds, seconds })
+      ],
+      capacities: relayCapacities(readings)
+    }
   } finally {
     await Promise.all([load.stop(), ...[...servers.values()].map((server) => server.stop())])
   }
 }
 
-const WARM_UPS = 5
-const WARM_UP_SECONDS = 5
+export const relaySuite: Suite = { blocks: ['relay', 'protobuf', 'workers', 'redis'], run }
 
-/** Runs until V8 has optimised the code, which takes some thousand calls. */
-const warmUp = async (load: Load, server: RunningServer): Promise<void> => {
-  for (let time = 0; time < WARM_UPS; time++) {
+const warmUp = async (load: Load, server: RunningServer, { warmUps, warmUpSeconds }: Extent): Promise<void> => {
+  for (let time = 0; time < warmUps; time++) {
     await load.run(openOrder(server, SUBSCRIBERS, 1))
     await closeAll(load)
   }
-  await manyChannels(load, server, WARM_UP_SECONDS, () => undefined)
+  await oneChannel(load, server, warmUpSeconds / 5, () => undefined)
+  await manyChannels(load, server, warmUpSeconds, () => undefined)
 }
 
 type Note = (scenario: string, reading: Reading) => void
@@ -116,10 +152,9 @@ const manyChannels = async (load: Load, server: RunningServer, seconds: number, 
 }
 
 const WARM_CLIENTS = 500
-const IDLE_MS = 3000
 
 /** Starts a new process, connects and disconnects some clients as warm-up, then measures with all clients idle. */
-const memory = async (load: Load, name: ServerName, clients: number): Promise<Reading> => {
+const memory = async (load: Load, name: ServerName, clients: number, idleMs: number): Promise<Reading> => {
   const server = await startServer(name)
   try {
     await load.run(openOrder(server, WARM_CLIENTS, 1))
@@ -127,19 +162,11 @@ const memory = async (load: Load, name: ServerName, clients: number): Promise<Re
     const [pid = 0] = server.pids
     const before = residentMebibytes(pid)
     const { seconds, share } = await load.run(openOrder(server, clients, 1))
-    await setTimeout(IDLE_MS)
+    await setTimeout(idleMs)
     const value = ((residentMebibytes(pid) - before) * 1024) / clients
     await closeAll(load)
-    return { value, rate: clients / seconds, p50: 0, p99: 0, serverShare: 0, loadShare: share }
+    return { value, rate: clients / seconds, p50: 0, p99: 0, p999: 0, serverShare: 0, loadShare: share }
   } finally {
     await server.stop()
   }
-}
-
-const SPARE_FILES = 200
-
-/** Node.js raises its limit to the hard limit, which `ulimit -Hn` or `prlimit` changes. */
-const openFilesAllowed = (): number => {
-  const [, hard = '0'] = /Max open files\s+\S+\s+(\S+)/.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
-  return hard === 'unlimited' ? Number.POSITIVE_INFINITY : Number(hard)
 }

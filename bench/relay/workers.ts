@@ -1,10 +1,12 @@
 import { availableParallelism } from 'node:os'
 import { median, medianRatio } from '../harness/statistics.js'
-import { goalTable, table } from '../harness/table.js'
+import type { Block } from '../harness/suite.js'
+import { goalTable, roundsText, table } from '../harness/table.js'
 import { closeAll, Load, measure, openOrder } from './load-process.js'
 import { positionBatch } from './position-batch.js'
 import type { Reading } from './report.js'
-import { KEY, RELAY, type RunningServer, sideBySide, startServer } from './servers.js'
+import { KEY, type RunningServer, sideBySide } from './running-server.js'
+import { RELAY, startServer } from './servers.js'
 
 export interface WorkersOptions {
   readonly rounds: number
@@ -44,7 +46,7 @@ const paceOf = (scenario: string, setup: string): { inFlight: number } | { perSe
 const PUBLISH = { kind: 'publish', key: KEY, data: positionBatch(), channels: 1, connections: 8 } as const
 
 /** Compares one process with two workers and with two independent relays, which take turns. */
-export const workersSuite = async ({ rounds, seconds }: WorkersOptions): Promise<string> => {
+export const workersBlock = async ({ rounds, seconds }: WorkersOptions): Promise<Block> => {
   const load = new Load(LOAD_CORES)
   const servers = new Map<string, RunningServer>()
   const readings = new Map<string, Reading[]>()
@@ -71,12 +73,12 @@ export const workersSuite = async ({ rounds, seconds }: WorkersOptions): Promise
 
 const keyOf = (scenario: string, setup: string): string => `${scenario} | ${setup}`
 
-const workersReport = (readings: ReadonlyMap<string, readonly Reading[]>, rounds: number): string => {
+const workersReport = (readings: ReadonlyMap<string, readonly Reading[]>, rounds: number): Block => {
   const all = (scenario: string, setup: string, pick: (reading: Reading) => number): number[] =>
     (readings.get(keyOf(scenario, setup)) ?? []).map(pick)
   const tables = SCENARIOS.map((scenario) =>
     table(
-      [scenario, 'CPU µs/delivery', 'per second', 'p50 ms', 'p99 ms', 'server/load %'],
+      [scenario, 'CPU µs/delivery', 'deliveries/s', 'server/load %'],
       SETUPS.map((setup) => {
         const of = (pick: (reading: Reading) => number): number => median(all(scenario, setup, pick))
         const shares = [of(({ serverShare }) => serverShare), of(({ loadShare }) => loadShare)]
@@ -84,8 +86,6 @@ const workersReport = (readings: ReadonlyMap<string, readonly Reading[]>, rounds
           setup,
           of(({ value }) => value).toFixed(2),
           of(({ rate }) => rate).toFixed(0),
-          of(({ p50 }) => p50).toFixed(1),
-          of(({ p99 }) => p99).toFixed(1),
           shares.map((share) => (share * 100).toFixed(0)).join('/')
         ]
       })
@@ -95,21 +95,22 @@ const workersReport = (readings: ReadonlyMap<string, readonly Reading[]>, rounds
     medianRatio(all(scenario, TOGETHER, pick), all(scenario, to, pick))
   const goals = SCENARIOS.flatMap((scenario) =>
     [ALONE, APART].map((to) => ({
-      what: `${scenario}: CPU time per delivery, ${TOGETHER} : ${to}`,
+      what: `${scenario}: CPU time per delivery, ${TOGETHER} to ${to}`,
       measured: ratio(scenario, to, ({ value }) => value),
       atMost: 1.1,
       unit: ''
     }))
   )
   const faster = ratio(SATURATED, ALONE, ({ rate }) => rate)
-  return [
-    '## Relay with workers\n',
-    `Medians of ${rounds} rounds, ${SUBSCRIBERS} subscribers of one channel. ${
-      HAS_CORES
-        ? `The relay has two cores: ${WORKERS} workers deliver ${faster.toFixed(2)} times what one process does (goal: 1.70).`
-        : 'The load shares one of the two cores: only CPU time can be compared.'
-    }\n`,
-    ...tables.map((each) => `${each}\n`),
-    goalTable(goals)
-  ].join('\n')
+  const cores = HAS_CORES
+    ? `The relay has two cores: ${WORKERS} workers deliver ${faster.toFixed(2)} times what one process does (goal: 1.70).`
+    : 'The load shares one of the two cores: only CPU time can be compared.'
+  return {
+    name: 'workers',
+    markdown: [
+      `Medians of ${roundsText(rounds)}, ${SUBSCRIBERS} subscribers of one channel. ${cores}`,
+      ...tables,
+      goalTable(goals)
+    ].join('\n\n')
+  }
 }

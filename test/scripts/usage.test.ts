@@ -35,7 +35,9 @@ const WRONG: readonly (readonly [script: string, ...args: string[]])[] = [
   ['test/soak/main.ts', '--seed', 'x'],
   ['bench/main.ts', 'gatway'],
   ['bench/main.ts', '--rounds', 'x'],
-  ['bench/main.ts', 'soak', '--minutes', '0']
+  ['bench/main.ts', 'soak', '--minutes', '0'],
+  ['bench/main.ts', '--quik'],
+  ['bench/main.ts', '--quick', '--node', '18']
 ]
 
 for (const [script, ...args] of WRONG) {

@@ -1,0 +1,17 @@
+import { gatewaySuite } from './gateway/suite.js'
+import type { Suite } from './harness/suite.js'
+import { latencySuite } from './latency.js'
+import { liveStateSuite } from './relay/live-state.js'
+import { soakSuite } from './relay/soak.js'
+import { stormSuite } from './relay/storm.js'
+import { relaySuite } from './relay/suite.js'
+
+/** The suites of `npm run bench`, in the order of the report. */
+export const SUITES: Readonly<Record<string, Suite>> = {
+  gateway: gatewaySuite,
+  relay: relaySuite,
+  latency: latencySuite,
+  storm: stormSuite,
+  'live-state': liveStateSuite,
+  soak: soakSuite
+}
