@@ -404,5 +404,12 @@ t.test("the operators' page", async (t) => {
     await page.getByRole('dialog').waitFor()
     await page.keyboard.press('Escape')
     await disconnect.and(page.locator(':focus')).waitFor()
+
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'This connection' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByText('No matching connections.').waitFor()
+    // The button of the closed connection is gone.
+    await page.getByRole('region', { name: 'Connections' }).and(page.locator(':focus')).waitFor()
   })
 })
