@@ -21,6 +21,7 @@ Suites: ${Object.keys(SUITES).join(', ')}; all but ${ON_REQUEST.join(', ')} by d
   --requests <n>     requests of a reading of the gateway
   --connections <n>  connections of the reading of memory
   --minutes <n>      duration of soak
+  --machine <file>   capacity writes the costs of this machine into the file
   --node <version>   run on Node.js 20, 22, 24 or 26, installed from the npm package "node" into node_modules/.cache
   --docs             write the tables and charts into docs/reference/benchmarks.md and docs/images`
 
@@ -31,6 +32,7 @@ const OPTIONS = {
   requests: { type: 'string' },
   connections: { type: 'string' },
   minutes: { type: 'string' },
+  machine: { type: 'string' },
   node: { type: 'string' },
   docs: { type: 'boolean', default: false }
 } as const
@@ -51,6 +53,7 @@ const main = async (args: readonly string[]): Promise<number> => {
     requests: numberOf('requests'),
     connections: numberOf('connections'),
     minutes: numberOf('minutes'),
+    machineFile: values.machine,
     isQuick: values.quick
   }
   if (values.node !== undefined) return runOn(values.node, args)

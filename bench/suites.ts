@@ -1,6 +1,7 @@
 import { gatewaySuite } from './gateway/suite.js'
 import type { Suite } from './harness/suite.js'
 import { latencySuite } from './latency.js'
+import { capacitySuite } from './relay/capacity.js'
 import { liveStateSuite } from './relay/live-state.js'
 import { soakSuite } from './relay/soak.js'
 import { stormSuite } from './relay/storm.js'
@@ -13,5 +14,6 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   latency: latencySuite,
   storm: stormSuite,
   'live-state': liveStateSuite,
+  capacity: capacitySuite,
   soak: soakSuite
 }

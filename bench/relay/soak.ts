@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout } from 'node:timers/promises'
 import { cpuMicroseconds, residentMebibytes } from '../harness/cpu.js'
 import { connectionsAllowed } from '../harness/open-files.js'
@@ -29,6 +30,8 @@ interface SoakRow extends SoakFigures {
   /** The relay's metric: the time between two calls of a timer of 50 ms. */
   readonly loopP50Ms: number
   readonly loopP99Ms: number
+  /** The same of this process, which is idle: above 51 ms, other programs use the machine. */
+  readonly idleP99Ms: number
   /** Busy cores. */
   readonly cpu: number
   /** Connections of slow readers that the relay closed. */
@@ -77,6 +80,9 @@ const run = async ({ minutes = 30, connections = 10_000 }: SuiteOptions): Promis
 
 export const soakSuite: Suite = { blocks: ['soak'], run, isOnRequest: true }
 
+/** As in the relay's metrics. */
+const LOOP_RESOLUTION_MS = 50
+
 const readRow = async (
   server: RunningServer,
   durationMs: number,
@@ -86,11 +92,14 @@ const readRow = async (
   const startedAt = performance.now()
   const cpuBefore = cpuMicroseconds(pid)
   const samples: number[] = []
+  const idle = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS })
+  idle.enable()
   while (performance.now() - startedAt < durationMs) {
     await setTimeout(Math.min(SAMPLE_MS, durationMs))
     samples.push(residentMebibytes(pid))
   }
   const elapsedMs = performance.now() - startedAt
+  idle.disable()
   const metric = await readMetrics(server)
   return {
     ...(await figures()),
@@ -99,6 +108,7 @@ const readRow = async (
     heapMebibytes: metric('nodejs_heap_size_used_bytes') / 2 ** 20,
     loopP50Ms: metric('nodejs_eventloop_lag_p50_seconds') * 1000,
     loopP99Ms: metric('nodejs_eventloop_lag_p99_seconds') * 1000,
+    idleP99Ms: idle.percentile(99) / 1e6,
     cpu: (cpuMicroseconds(pid) - cpuBefore) / 1000 / elapsedMs,
     slowClosed: metric(SLOW_DISCONNECTS)
   }
@@ -116,6 +126,7 @@ const HEAD = [
   'heap MiB',
   'loop delay p50 ms',
   'p99',
+  'idle process p99',
   'latency p50 ms',
   'p99',
   'p99.9',
@@ -135,6 +146,7 @@ const cellsOf = (row: SoakRow | undefined): string[] =>
         row.heapMebibytes.toFixed(0),
         row.loopP50Ms.toFixed(1),
         row.loopP99Ms.toFixed(1),
+        row.idleP99Ms.toFixed(1),
         row.p50.toFixed(1),
         row.p99.toFixed(1),
         row.p999.toFixed(1),

@@ -97,7 +97,8 @@ const workersReport = (readings: ReadonlyMap<string, readonly Reading[]>, rounds
     [ALONE, APART].map((to) => ({
       what: `${scenario}: CPU time per delivery, ${TOGETHER} to ${to}`,
       measured: ratio(scenario, to, ({ value }) => value),
-      atMost: 1.1,
+      // Two processes find fewer publications per turn of the event loop, so they write less of them together.
+      atMost: scenario === SATURATED && to === ALONE ? 1.25 : 1.1,
       unit: ''
     }))
   )

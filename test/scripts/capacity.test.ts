@@ -1,20 +1,30 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
-import { demandFrom, USAGE } from '../../scripts/lib/capacity/arguments.js'
-import type { Costs } from '../../scripts/lib/capacity/costs.js'
+import { parseCapacityArguments, USAGE } from '../../scripts/lib/capacity/arguments.js'
+import { type Costs, MEASURED } from '../../scripts/lib/capacity/costs.js'
+import { fitCpuCosts } from '../../scripts/lib/capacity/fit.js'
+import { readMachineFile, writeMachineFile } from '../../scripts/lib/capacity/machine-file.js'
 import { DEFAULT_DEMAND, HEADROOM, planFor, spreadOf } from '../../scripts/lib/capacity/plan.js'
+import { type CpuCosts, type RelayLoad, relayCores } from '../../scripts/lib/capacity/relay-cpu.js'
+import { relayMebibytes } from '../../scripts/lib/capacity/relay-memory.js'
 import { SCALING_PAGE, withCurrentPlans } from '../../scripts/lib/capacity/scaling-page.js'
 
 const COSTS: Costs = {
-  deliveryMicros: 10,
   publishMicros: 100,
+  wakeMicros: 200,
+  pauseMs: 2,
+  deliveryMicros: 10,
+  byteNanos: 1,
+  connectionMicros: 1,
   receiveMicros: 50,
   redisPublishMicros: 20,
   redisPushMicros: 5,
   connectMicros: 200,
+  idleMib: 100,
+  workMib: 50,
   connectionKib: 10,
-  kernelKib: 10,
-  idleMib: 100
+  kernelKib: 10
 }
 
 t.test('planFor', async (t) => {
@@ -26,16 +36,17 @@ t.test('planFor', async (t) => {
 
   t.test('planFor leaves half of every core unused', async (t) => {
     for (const connections of [1000, 30_000, 400_000, 5_000_000]) {
-      const { coresUsed, processes } = planFor({ ...DEFAULT_DEMAND, connections, floors: connections / 20 }, COSTS)
-      t.ok(coresUsed <= processes * HEADROOM, `${coresUsed} of ${processes}`)
+      const plan = planFor({ ...DEFAULT_DEMAND, connections, floors: connections / 20 }, COSTS)
+      const { coresUsed, coresAfterFailure, processes } = plan
+      t.ok(coresUsed < coresAfterFailure && coresAfterFailure <= processes * HEADROOM, `${coresUsed} of ${processes}`)
     }
   })
 
   t.test('planFor uses no more processes than needed', async (t) => {
     const demand = { ...DEFAULT_DEMAND, connections: 10_000_000, floors: 500_000, cores: 32, memoryGib: 1000 }
     for (const isSorted of [true, false]) {
-      const { coresUsed, processes } = planFor({ ...demand, isSorted, networkGbit: 1000 }, COSTS)
-      t.ok(processes <= Math.ceil(coresUsed / HEADROOM) + 1, `${coresUsed} of ${processes}`)
+      const { coresAfterFailure, processes } = planFor({ ...demand, isSorted, networkGbit: 1000 }, COSTS)
+      t.ok(processes <= Math.ceil(coresAfterFailure / HEADROOM) + 1, `${coresAfterFailure} of ${processes}`)
     }
   })
 
@@ -78,15 +89,121 @@ t.test('spreadOf is the number of processes that have clients of a floor', async
   t.ok(spreadOf(twenty, 100_000) <= 20)
 })
 
-t.test('demandFrom', async (t) => {
-  t.test('demandFrom accepts both argument forms and uses defaults for the others', async (t) => {
-    t.same(demandFrom(['--connections', '7', '--rate=0.5', '--sorted']), {
-      ...DEFAULT_DEMAND,
-      connections: 7,
-      rate: 0.5,
-      isSorted: true
+const LOAD: RelayLoad = {
+  connections: 1000,
+  publishesPerSecond: 20,
+  receivedPerSecond: 0,
+  deliveriesPerSecond: 20_000,
+  payloadBytes: 2500
+}
+
+t.test('relayCores', async (t) => {
+  t.test('relayCores adds publish calls, wake-ups, writes, bytes and pings', async (t) => {
+    const wakes = (20 * 50) / (50 + COSTS.pauseMs)
+    const micros = 20 * 100 + wakes * 200 + 20_000 * (10 + 2.5) + 1000
+    t.ok(Math.abs(relayCores(LOAD, COSTS) - micros / 1e6) < 1e-9)
+  })
+
+  t.test('relayCores has no wake-ups without publications', async (t) => {
+    t.equal(relayCores({ ...LOAD, publishesPerSecond: 0, deliveriesPerSecond: 0 }, COSTS), 0.001)
+  })
+
+  t.test('relayCores adds wake-ups, but no publish calls, for received publications', async (t) => {
+    const received = { ...LOAD, publishesPerSecond: 0, receivedPerSecond: 20 }
+    t.ok(Math.abs(relayCores(LOAD, COSTS) - relayCores(received, COSTS) - (20 * 100) / 1e6) < 1e-9)
+  })
+
+  t.test('a publish call costs less at a higher rate', async (t) => {
+    const perCall = (publishesPerSecond: number): number =>
+      relayCores({ ...LOAD, connections: 0, publishesPerSecond, deliveriesPerSecond: 0 }, COSTS) / publishesPerSecond
+    t.ok(perCall(10) > perCall(100) && perCall(100) > perCall(1000))
+  })
+})
+
+t.test('relayMebibytes adds the process, its connections and its history', async (t) => {
+  t.equal(relayMebibytes({ connections: 1024, historyBytes: 3 * 2 ** 20 }, COSTS), 100 + 50 + 10 + 3)
+})
+
+const loadOf = (connections: number, rate: number, payloadBytes = 2500): RelayLoad => ({
+  ...LOAD,
+  connections,
+  publishesPerSecond: rate,
+  deliveriesPerSecond: connections * rate,
+  payloadBytes
+})
+
+const CALIBRATION = [
+  ...[20, 100, 300, 1000].map((rate) => loadOf(1, rate)),
+  loadOf(5000, 0),
+  loadOf(300, 20),
+  loadOf(300, 20, 20_000)
+]
+
+t.test('fitCpuCosts', async (t) => {
+  const costs: CpuCosts = {
+    publishMicros: 60,
+    wakeMicros: 300,
+    pauseMs: 0.1 * 1.33 ** 10,
+    deliveryMicros: 8,
+    byteNanos: 0.4,
+    connectionMicros: 1.5
+  }
+
+  t.test('fitCpuCosts finds the costs behind exact readings', async (t) => {
+    const fitted = fitCpuCosts(CALIBRATION.map((load) => ({ load, cores: relayCores(load, costs) })))
+    for (const name of Object.keys(costs) as (keyof CpuCosts)[])
+      t.ok(Math.abs(fitted[name] / costs[name] - 1) < 0.001, `${name}: ${fitted[name]}`)
+  })
+
+  t.test('fitCpuCosts predicts other loads from readings that are up to 5 % off', async (t) => {
+    const readings = CALIBRATION.map((load, index) => ({
+      load,
+      cores: relayCores(load, costs) * (1 + ((index % 3) - 1) * 0.05)
+    }))
+    const fitted = fitCpuCosts(readings)
+    t.ok(Math.abs(relayCores(LOAD, fitted) / relayCores(LOAD, costs) - 1) < 0.1)
+  })
+
+  t.test('fitCpuCosts returns no negative costs', async (t) => {
+    const cheaper = CALIBRATION.map((load) => ({
+      load,
+      cores: relayCores(load, costs) / (load.payloadBytes > 2500 ? 4 : 1)
+    }))
+    for (const cost of Object.values(fitCpuCosts(cheaper))) t.ok(cost >= 0)
+  })
+})
+
+t.test('readMachineFile', async (t) => {
+  const fileWith = (text: string): string => {
+    const file = join(t.testdir(), 'machine.json')
+    writeFileSync(file, text)
+    return file
+  }
+
+  t.test('readMachineFile reads the costs of writeMachineFile and uses defaults for the others', async (t) => {
+    const file = join(t.testdir(), 'machine.json')
+    writeMachineFile(file, { deliveryMicros: 12.3456, wakeMicros: 100 })
+    t.same(readMachineFile(file), { ...MEASURED, deliveryMicros: 12.3, wakeMicros: 100 })
+  })
+
+  for (const text of ['', '[]', 'null', '{"deliveryMicros":"9"}', '{"deliveryMicros":-1}', '{"toString":1}']) {
+    t.test(`readMachineFile rejects ${text === '' ? 'an empty file' : text}`, async (t) => {
+      t.throws(() => readMachineFile(fileWith(text)), { message: /machine\.json/ })
     })
-    t.same(demandFrom([]), DEFAULT_DEMAND)
+  }
+
+  t.test('readMachineFile rejects a missing file', async (t) => {
+    t.throws(() => readMachineFile(join(t.testdir(), 'missing.json')), { message: /missing\.json cannot be read/ })
+  })
+})
+
+t.test('parseCapacityArguments', async (t) => {
+  t.test('parseCapacityArguments accepts both argument forms and uses defaults for the others', async (t) => {
+    t.same(parseCapacityArguments(['--connections', '7', '--rate=0.5', '--sorted', '--machine', 'm.json']), {
+      demand: { ...DEFAULT_DEMAND, connections: 7, rate: 0.5, isSorted: true },
+      machineFile: 'm.json'
+    })
+    t.same(parseCapacityArguments([]), { demand: DEFAULT_DEMAND, machineFile: null })
     t.match(USAGE, '--connections')
   })
 
@@ -99,13 +216,15 @@ t.test('demandFrom', async (t) => {
     ['--rate', 'Infinity'],
     ['--rate', 'NaN'],
     ['--cores', '1e9'],
+    ['--history', '-1'],
+    ['--machine'],
     ['--constructor', '1'],
     ['connections', '1'],
     ['--', '1'],
     ['--unknown']
   ]) {
-    t.test(`demandFrom rejects ${wrong.join(' ')}`, async (t) => {
-      t.throws(() => demandFrom(wrong))
+    t.test(`parseCapacityArguments rejects ${wrong.join(' ')}`, async (t) => {
+      t.throws(() => parseCapacityArguments(wrong))
     })
   }
 })

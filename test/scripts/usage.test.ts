@@ -22,6 +22,7 @@ const WRONG: readonly (readonly [script: string, ...args: string[]])[] = [
   ['scripts/test.ts', 'test/no-such.test.ts'],
   ['scripts/start.ts', '--no-biuld'],
   ['scripts/capacity.ts', '--connections', 'many'],
+  ['scripts/capacity.ts', '--machine'],
   ['scripts/sbom.ts', 'x'],
   ['scripts/docs.ts', 'x'],
   ['scripts/manifests.ts', 'x'],

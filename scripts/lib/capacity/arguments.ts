@@ -15,6 +15,7 @@ const OPTIONS: Readonly<Record<string, Option>> = {
   floors: { name: 'floors', description: 'channels that are published to', max: 1e9 },
   rate: { name: 'rate', description: 'position batches per floor and second', max: 10_000 },
   payload: { name: 'payloadBytes', description: 'bytes of a batch', max: 16 * 2 ** 20 },
+  history: { name: 'history', description: 'batches in the history of a floor', max: 1e6 },
   cores: { name: 'cores', description: 'cores of one machine', max: 1024 },
   memory: { name: 'memoryGib', description: 'GiB of one machine', max: 100_000 },
   network: { name: 'networkGbit', description: 'Gbit/s of one machine', max: 10_000 },
@@ -31,22 +32,31 @@ export const USAGE = [
   ...Object.entries(OPTIONS).map(
     ([flag, { name, description }]) => `  --${flag.padEnd(12)} ${description} (default ${DEFAULT_DEMAND[name]})`
   ),
-  `  --${'sorted'.padEnd(12)} the load balancer sends all clients of a floor to one relay process`
+  `  --${'sorted'.padEnd(12)} the load balancer sends all clients of a floor to one relay process`,
+  `  --${'machine'.padEnd(12)} file with the costs of another machine, written by \`npm run bench -- capacity --machine <file>\``
 ].join('\n')
 
-export const demandFrom = (args: readonly string[]): Demand => {
+export interface CapacityArguments {
+  readonly demand: Demand
+  /** Null for the costs of the machine that the documentation describes. */
+  readonly machineFile: string | null
+}
+
+export const parseCapacityArguments = (args: readonly string[]): CapacityArguments => {
   const { values } = parseArgs({
     args: [...args],
     options: {
       ...Object.fromEntries(Object.keys(OPTIONS).map((flag) => [flag, { type: 'string' as const }])),
-      sorted: { type: 'boolean', default: false }
+      sorted: { type: 'boolean', default: false },
+      machine: { type: 'string' }
     }
   })
   const numbers = Object.entries(OPTIONS).flatMap(([flag, { name, max }]) => {
     const text = new Map<string, unknown>(Object.entries(values)).get(flag)
     return typeof text === 'string' ? [[name, numberOf(flag, text, max)]] : []
   })
-  return { ...DEFAULT_DEMAND, ...Object.fromEntries(numbers), isSorted: values.sorted }
+  const demand = { ...DEFAULT_DEMAND, ...Object.fromEntries(numbers), isSorted: values.sorted }
+  return { demand, machineFile: values.machine ?? null }
 }
 
 const numberOf = (flag: string, text: string, max: number): number => {

@@ -1,4 +1,6 @@
 import type { Costs } from './costs.js'
+import { relayCores } from './relay-cpu.js'
+import { relayMebibytes } from './relay-memory.js'
 
 // Sums over the measured costs. docs/how-to/scale.md explains each of them.
 
@@ -9,6 +11,8 @@ export interface Demand {
   /** Position batches per floor and second. */
   readonly rate: number
   readonly payloadBytes: number
+  /** Publications in the history of a floor. */
+  readonly history: number
   /** Cores of one machine; each runs one relay process. */
   readonly cores: number
   readonly memoryGib: number
@@ -24,6 +28,7 @@ export const DEFAULT_DEMAND: Demand = {
   floors: 500,
   rate: 1,
   payloadBytes: 2500,
+  history: 60,
   cores: 4,
   memoryGib: 8,
   networkGbit: 10,
@@ -40,8 +45,14 @@ export interface Plan {
   readonly machines: number
   /** The resource that determines the number of machines. */
   readonly limit: Limit
+  /** In steady state. */
   readonly coresUsed: number
+  /** While the clients of a failed machine connect again. */
+  readonly coresAfterFailure: number
+  /** Without the history. */
   readonly memoryGib: number
+  /** In the process, in the primary or in Redis. */
+  readonly historyGib: number
   readonly outGbit: number
   /** 0 where one machine is enough. */
   readonly redisShards: number
@@ -56,7 +67,6 @@ export const HEADROOM = 0.5
 /** WebSocket frame, TLS record, TCP and IP headers of one delivery. */
 export const OVERHEAD_BYTES = 120
 
-const GIB = 2 ** 30
 const GBIT = 1e9 / 8
 const MAX_ROUNDS = 50
 
@@ -66,9 +76,11 @@ export const planFor = (demand: Demand, costs: Costs): Plan => {
   const deliveriesPerSecond = connections * rate
   const processes = processesFor(demand, costs)
   const onCpu = Math.ceil(processes / cores)
+  // The history of several machines is in Redis.
+  const memory = memoryNeed(demand, costs, processes) + (onCpu === 1 ? historyGib(demand) : 0)
   const machinesFor: readonly (readonly [Limit, number])[] = [
     ['CPU', onCpu],
-    ['memory', Math.ceil(memoryNeed(demand, costs, processes) / (HEADROOM * demand.memoryGib))],
+    ['memory', Math.ceil(memory / (HEADROOM * demand.memoryGib))],
     ['network', Math.ceil(outGbit(demand) / (HEADROOM * demand.networkGbit))],
     // One machine may fail.
     ['one machine to spare', connections > 10_000 ? 2 : 1]
@@ -85,8 +97,10 @@ export const planFor = (demand: Demand, costs: Costs): Plan => {
     processes: running,
     machines,
     limit,
-    coresUsed: coreNeed(demand, costs, running),
+    coresUsed: steadyCores(demand, costs, running),
+    coresAfterFailure: coreNeed(demand, costs, running),
     memoryGib: memoryNeed(demand, costs, running),
+    historyGib: historyGib(demand),
     outGbit: outGbit(demand),
     redisShards: needsRedis ? redisShards(publishesPerSecond, spread, demand, costs) : 0,
     redisOutGbit: needsRedis ? (publishesPerSecond * spread * demand.payloadBytes) / GBIT : 0
@@ -114,22 +128,35 @@ export const spreadOf = ({ connections, floors, isSorted }: Demand, processes: n
 }
 
 /** In cores that are fully busy. */
-const coreNeed = (demand: Demand, costs: Costs, processes: number): number => {
-  const { connections, floors, rate, returnSeconds } = demand
+const steadyCores = (demand: Demand, costs: Costs, processes: number): number => {
+  const { connections, floors, rate, payloadBytes } = demand
   const publishes = floors * rate
+  // Redis or the primary sends each publication to all processes with subscribers, also to the one that was called.
   const received = processes === 1 ? 0 : publishes * spreadOf(demand, processes)
-  // The clients of a failed machine reconnect to the others.
-  const returning = processes === 1 ? connections : (connections / processes) * Math.min(demand.cores, processes)
-  const micros =
-    connections * rate * costs.deliveryMicros +
-    publishes * costs.publishMicros +
-    received * costs.receiveMicros +
-    (returning / returnSeconds) * costs.connectMicros
-  return micros / 1e6
+  const perProcess = {
+    connections: connections / processes,
+    publishesPerSecond: publishes / processes,
+    receivedPerSecond: received / processes,
+    deliveriesPerSecond: (connections * rate) / processes,
+    payloadBytes
+  }
+  return processes * relayCores(perProcess, costs) + (received * costs.receiveMicros) / 1e6
 }
 
-const memoryNeed = ({ connections }: Demand, costs: Costs, processes: number): number =>
-  (connections * (costs.connectionKib + costs.kernelKib) * 1024 + processes * costs.idleMib * 2 ** 20) / GIB
+/** With the clients of a failed machine, which connect to the others. */
+const coreNeed = (demand: Demand, costs: Costs, processes: number): number => {
+  const { connections, cores, returnSeconds } = demand
+  const returning = processes === 1 ? connections : (connections / processes) * Math.min(cores, processes)
+  return steadyCores(demand, costs, processes) + ((returning / returnSeconds) * costs.connectMicros) / 1e6
+}
+
+/** Without the history, which is in the process, in the primary or in Redis. */
+const memoryNeed = ({ connections }: Demand, costs: Costs, processes: number): number => {
+  const perProcess = relayMebibytes({ connections: connections / processes, historyBytes: 0 }, costs)
+  return (processes * perProcess + (connections * costs.kernelKib) / 1024) / 1024
+}
+
+const historyGib = ({ floors, history, payloadBytes }: Demand): number => (floors * history * payloadBytes) / 2 ** 30
 
 const outGbit = ({ connections, rate, payloadBytes }: Demand): number =>
   (connections * rate * (payloadBytes + OVERHEAD_BYTES)) / GBIT

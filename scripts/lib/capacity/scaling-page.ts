@@ -27,15 +27,20 @@ export const withCurrentPlans = (page: string): string =>
   withTable(withTable(page, 'costs', costTable(MEASURED)), 'plans', planTable(EXAMPLES))
 
 const COST_TEXTS: Readonly<Record<keyof Costs, string>> = {
+  publishMicros: '`p`: a publish call that follows another one at once | µs of a relay core',
+  wakeMicros: '`w`: a publish call after a long pause, in addition | µs of a relay core',
+  pauseMs: '`h`: the pause after which half of `w` is spent | ms',
   deliveryMicros: '`d`: a delivery with a write of its own | µs of a relay core',
-  publishMicros: '`p`: a publish call | µs of a relay core',
+  byteNanos: '`b`: a byte of a delivery | ns of a relay core',
+  connectionMicros: '`n`: a connection for a second: pings | µs of a relay core',
   receiveMicros: '`r`: a publication from Redis, per relay process that has subscribers | µs of a relay core',
   redisPublishMicros: '`s`: the script call of a publish | µs of a Redis core',
   redisPushMicros: '`t`: a publication from Redis to one relay process | µs of a Redis core',
   connectMicros: '`c`: connect, token, subscribe | µs of a relay core',
-  connectionKib: '`m`: an idle subscribed connection | KiB of the process',
-  kernelKib: '`k`: its buffers in the kernel | KiB',
-  idleMib: '`i`: a relay process without clients | MiB'
+  idleMib: '`i`: a relay process without clients | MiB',
+  workMib: '`g`: the same while it publishes, in addition | MiB',
+  connectionKib: '`m`: a subscribed connection | KiB of the process',
+  kernelKib: '`k`: its buffers in the kernel | KiB'
 }
 
 const costTable = (costs: Costs): string =>
