@@ -36,6 +36,13 @@ export const chromium: Service = {
   aptPackage: 'chromium'
 }
 
+export const firefox: Service = {
+  name: 'Firefox',
+  variable: 'FIREFOX_PATH',
+  programs: ['firefox-esr', 'firefox'],
+  aptPackage: 'firefox-esr'
+}
+
 /** `java` alone is in the packages without a compiler too, which the test of the Java SDK needs. */
 export const java: Service = { name: 'Java', programs: ['javac'], aptPackage: 'default-jdk-headless', isOptional: true }
 export const maven: Service = { name: 'Maven', programs: ['mvn'], aptPackage: 'maven', isOptional: true }
@@ -54,6 +61,7 @@ export const services: readonly Service[] = [
   redis,
   postgresql,
   chromium,
+  firefox,
   { name: 'Poppler', programs: ['pdftotext'], aptPackage: 'poppler-utils' },
   { name: 'Python', programs: ['python3'], aptPackage: 'python3-venv' },
   java,

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { imageSize } from 'image-size'
 import t from 'tap'
 import { csv } from '../../demo/backend/export/csv.js'
 import { type PdfTable, pdfTable } from '../../demo/backend/export/pdf.js'
@@ -156,6 +157,20 @@ t.test('the exports and uploads of the backend', async (t) => {
 
     await backend.request('DELETE', '/api/buildings/1', admin)
     t.equal((await get('/api/floors/f-1/plan')).status, 404, 'the image is deleted with the building of the floor')
+  })
+
+  t.test('a new demo has small photos of most people', async (t) => {
+    const { data } = (await get('/api/personnel?limit=20')).json()
+    const addresses = data.flatMap(({ photoUrl }: { photoUrl: string | null }) => photoUrl ?? [])
+    t.ok(addresses.length > 10 && addresses.length < 20, `${addresses.length} of 20`)
+    const photos: Buffer[] = []
+    for (const address of addresses) {
+      const response = await fetch(`${backend.url}${address}`, { headers: { authorization: `Bearer ${admin}` } })
+      photos.push(Buffer.from(await response.arrayBuffer()))
+    }
+    for (const photo of photos) t.match(imageSize(photo), { type: 'png', width: 88, height: 88 })
+    const size = photos.reduce((sum, photo) => sum + photo.length, 0)
+    t.ok(size < 50_000, `${size} bytes for a page of the list`)
   })
 
   t.test('a photo is returned unchanged and deleted with the person', async (t) => {

@@ -4,6 +4,7 @@ import { openDemoPage } from '../helper/demo-page.js'
 import { startDemoStack } from '../helper/demo-stack.js'
 import { accessibility } from './page/accessibility.js'
 import { alarm } from './page/alarm.js'
+import { inFirefox } from './page/firefox.js'
 import { keyboard } from './page/keyboard.js'
 import { livePlan } from './page/live-plan.js'
 import { loading } from './page/loading.js'
@@ -17,5 +18,5 @@ t.setTimeout(600_000)
 const [stack, browser] = await Promise.all([startDemoStack(t), startBrowser(t)])
 const tests: PageTests = { stack, open: (t, options) => openDemoPage(t, browser, stack, options) }
 
-for (const suite of [loading, sessions, livePlan, records, alarm, keyboard, otherOrigin, accessibility])
+for (const suite of [loading, sessions, livePlan, records, alarm, keyboard, otherOrigin, accessibility, inFirefox])
   await suite(t, tests)

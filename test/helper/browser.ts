@@ -1,20 +1,42 @@
 import { type Browser, chromium } from 'playwright-core'
-import { programOnPath } from '../../scripts/lib/program-on-path.js'
-import { chromium as service } from '../../scripts/lib/services.js'
+import { launch, type Page } from 'puppeteer-core'
+import {
+  chromium as chromiumService,
+  firefox as firefoxService,
+  programOf,
+  type Service,
+  thisMachine
+} from '../../scripts/lib/services.js'
 import type { Teardown } from './child.js'
 import { environment } from './environment.js'
 
 /** A generous limit for one step on a busy machine. */
 export const PATIENCE_MS = 120_000
 
+const installed = (service: Service): string => {
+  const found = programOf(service, thisMachine(environment.all))
+  if (found !== undefined) return found
+  throw new Error(`no ${service.name}: set ${service.variable}, or put ${service.programs[0]} on the PATH`)
+}
+
 /** Starts a Chromium for one test. */
 export const startBrowser = async (t: Teardown): Promise<Browser> => {
-  const installed = service.programs.map((program) => programOnPath(program, environment.path))
-  const executablePath = environment.chromiumPath ?? installed.find((program) => program !== undefined)
-  if (executablePath === undefined) throw new Error('no Chromium: set CHROMIUM_PATH, or put chromium on the PATH')
+  const executablePath = environment.chromiumPath ?? installed(chromiumService)
   // Tests run as root in containers, where Chromium's own sandbox cannot be set up. Without a GPU, emulating one costs more
   // than drawing in software.
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] })
   t.teardown(() => browser.close())
   return browser
+}
+
+/**
+ * Opens a page in a Firefox for one test. Puppeteer drives it by WebDriver BiDi, because Playwright needs a Firefox of its own.
+ */
+export const openFirefox = async (t: Teardown): Promise<Page> => {
+  const executablePath = environment.firefoxPath ?? installed(firefoxService)
+  const browser = await launch({ browser: 'firefox', executablePath, defaultViewport: { width: 1280, height: 760 } })
+  t.teardown(() => browser.close())
+  const page = await browser.newPage()
+  page.setDefaultTimeout(PATIENCE_MS)
+  return page
 }

@@ -9,5 +9,6 @@ export const environment = {
   databaseUrl: process.env.DATABASE_URL || undefined,
   /** How long instances are restarted in turn; `npm run test:restarts` sets it. Otherwise each one is restarted once. */
   restartSeconds: Number(process.env.RESTART_SECONDS ?? 0),
-  chromiumPath: process.env.CHROMIUM_PATH || undefined
+  chromiumPath: process.env.CHROMIUM_PATH || undefined,
+  firefoxPath: process.env.FIREFOX_PATH || undefined
 } as const

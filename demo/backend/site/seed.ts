@@ -17,8 +17,10 @@ import {
   LAST_NAMES,
   ZONE_KINDS
 } from './names.js'
+import { portrait } from './portraits.js'
 
 const DAY_MS = 24 * 60 * 60_000
+const PEOPLE = 160
 
 /** Rows by table. Rows without an id are numbered from 1. */
 type Rows = Readonly<Record<string, readonly Fields[]>>
@@ -43,7 +45,24 @@ export const seedSite = async (world: World, seed: number): Promise<void> => {
     const numbered = rows[resource.table]?.map((row, index) => ({ id: index + 1, ...common, ...row }))
     await insertRecords(world, resource, numbered ?? [])
   }
+  await storePhotos(world)
   await seedHistory(world)
+}
+
+/** Drawing all of them would delay every start. */
+const PORTRAITS = 40
+
+/** Five of six people have a photo. */
+const storePhotos = async ({ database, now }: World): Promise<void> => {
+  const drawn = many(PORTRAITS, (number) => portrait(number).toString('base64'))
+  const ids = many(PEOPLE, String).filter((id) => Number(id) % 6 !== 0)
+  const pictures = ids.map((id) => drawn[Number(id) % PORTRAITS] ?? '')
+  await database.rows(
+    `INSERT INTO files (owner, media_type, name, bytes, updated_at)
+     SELECT 'personnel/' || id, 'image/png', 'portrait.png', decode(picture, 'base64'), $3
+     FROM unnest($1::text[], $2::text[]) AS sent (id, picture)`,
+    [ids, pictures, now()]
+  )
 }
 
 /** Creates rows numbered from 1. */
@@ -142,13 +161,13 @@ const carriers = (random: Random, ago: Ago): Rows => {
   const dayAgo = (least: number, most: number): string => ago(integerBetween(random, least, most)).slice(0, 10)
   const carrying = [
     ...many(30, () => ({ status: 'available' })),
-    ...many(160, (entityId) => ({ entity_type: 'employee', entityId })),
+    ...many(PEOPLE, (entityId) => ({ entity_type: 'employee', entityId })),
     ...many(30, () => ({ entity_type: 'visitor', ...fullName() })),
     ...many(20, () => ({ entity_type: 'contractor', ...fullName() })),
     ...many(60, (entityId) => ({ entity_type: 'asset', entityId, model: 'TX-30' }))
   ]
   return {
-    personnel: many(160, (number) => {
+    personnel: many(PEOPLE, (number) => {
       const { firstName, lastName } = fullName()
       return {
         firstName,

@@ -1,7 +1,14 @@
+import type { Locator, Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { pngOf } from '../../helper/demo-page.js'
 import { eventually } from '../../helper/eventually.js'
 import { CLIENT_ERRORS, type PageTests } from './page-tests.js'
+
+/** The rows of people without a photo. */
+const withoutPhoto = (page: Page): Locator =>
+  page
+    .getByRole('row')
+    .filter({ has: page.getByRole('button', { name: /^Edit / }), hasNot: page.locator('img.avatar') })
 
 export const records = async (t: Test, { open }: PageTests): Promise<void> => {
   await t.test('personnel', async (t) => {
@@ -133,10 +140,11 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
     t.test('a photo upload shows its progress', async (t) => {
       const { page, pageErrors } = await open(t, { as: 'operator' })
       await page.goto('/personnel')
-      await page
-        .getByRole('button', { name: /^Edit / })
+      const edit = withoutPhoto(page)
         .first()
-        .click()
+        .getByRole('button', { name: /^Edit / })
+      const name = (await edit.getAttribute('aria-label'))?.slice('Edit '.length) ?? ''
+      await edit.click()
       const dialog = page.getByRole('dialog')
       const network = await page.context().newCDPSession(page)
       const slow = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 400_000 }
@@ -154,7 +162,7 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       await dialog.locator('img.avatar').waitFor()
       await network.send('Network.emulateNetworkConditions', { ...slow, uploadThroughput: -1 })
       // The list shows the photo too; its requests after the removal get 404.
-      const inList = page.locator('td img.avatar').first()
+      const inList = page.getByRole('row').filter({ hasText: name }).locator('img.avatar').first()
       // The tests are compiled without the types of the DOM.
       await inList.evaluate((image: unknown) => (image as { decode(): Promise<void> }).decode())
 
@@ -166,9 +174,9 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
     t.test('a rejected photo is reported with the reason', async (t) => {
       const { page, pageErrors } = await open(t, { as: 'operator', expected: CLIENT_ERRORS })
       await page.goto('/personnel')
-      await page
-        .getByRole('button', { name: /^Edit / })
+      await withoutPhoto(page)
         .last()
+        .getByRole('button', { name: /^Edit / })
         .click()
       const file = { name: 'me.png', mimeType: 'image/png', buffer: Buffer.from('no picture at all') }
       await page.getByRole('dialog').getByLabel('Add photo').setInputFiles(file)
