@@ -20,26 +20,63 @@ interface Screenshot {
   readonly prepare?: (page: Page) => Promise<void>
 }
 
-const DESKTOP: BrowserContextOptions = { viewport: { width: 1280, height: 760 } }
+const DESKTOP: BrowserContextOptions = { viewport: { width: 1440, height: 860 } }
 const DARK: BrowserContextOptions = { colorScheme: 'dark' }
 const PHONE: BrowserContextOptions = { viewport: { width: 390, height: 800 }, isMobile: true, hasTouch: true }
 
 const updated = (page: Page): Promise<void> => page.getByText('Last update: just now').waitFor()
 
-const somebodySelected = async (page: Page): Promise<void> => {
+/** Selects an employee with a photo. */
+const personSelected = async (page: Page): Promise<void> => {
   await updated(page)
-  await page.getByRole('region', { name: 'People and assets' }).getByRole('button').nth(1).click()
+  const entries = page.getByRole('region', { name: 'People and assets' }).getByRole('button')
+  const photo = page.locator('.details img.avatar')
+  for (const entry of await entries.all()) {
+    await entry.click()
+    await page.locator('.details dl').waitFor()
+    if ((await photo.count()) > 0) break
+  }
+  // Scripts are compiled without the types of the DOM.
+  await photo.evaluate((image: unknown) => (image as { decode(): Promise<void> }).decode())
+  await page.mouse.move(0, 0)
+}
+
+/** From a zoom level on, names are beside the markers. */
+const personZoomed = async (page: Page): Promise<void> => {
+  await personSelected(page)
+  for (let press = 0; press < 2; press += 1) await page.getByRole('button', { name: 'Zoom in' }).click()
+  // The plan moves to the selected marker.
+  await page.waitForTimeout(2000)
+}
+
+const PLAYED_MS = 4000
+const heatMapPlayed = async (page: Page): Promise<void> => {
+  await updated(page)
+  const heat = page.waitForResponse('**/api/positions/heat/**')
+  await page.getByRole('checkbox', { name: 'Heat map of the last hour' }).check()
+  await heat
+  await page.getByRole('button', { name: 'Play back the last hour' }).click()
+  await page.getByLabel('Speed').selectOption('30')
+  await page.waitForTimeout(PLAYED_MS)
+}
+
+const peopleCounted = async (page: Page): Promise<void> => {
+  await page.getByText(/^[1-9]\d* people on 3 floors$/).waitFor()
+  await page.getByRole('main').locator('svg text').first().waitFor()
 }
 
 const drillStarted = async (page: Page): Promise<void> => {
   await page.getByRole('button', { name: 'Raise an alarm' }).click()
+  await page.getByRole('dialog').getByLabel('Building').selectOption({ label: 'Main House' })
   await page.getByRole('button', { name: 'Start drill' }).click()
   await page.getByText(/^[3-9]\d of \d+ safe$/).waitFor({ timeout: 120_000 })
 }
 
 const SCREENSHOTS: readonly Screenshot[] = [
-  { name: 'live-plan', path: '/live/f-1', prepare: somebodySelected },
-  { name: 'live-plan-dark', path: '/live/f-4', options: DARK, prepare: somebodySelected },
+  { name: 'live-plan', path: '/live/f-4', prepare: personSelected },
+  { name: 'live-plan-dark', path: '/live/f-7', options: DARK, prepare: personZoomed },
+  { name: 'building', path: '/live/building/2', prepare: peopleCounted },
+  { name: 'playback', path: '/live/f-2', prepare: heatMapPlayed },
   { name: 'dashboard', path: '/dashboard' },
   { name: 'alerts', path: '/alerts' },
   { name: 'personnel', path: '/personnel', options: DARK },

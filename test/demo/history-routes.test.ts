@@ -116,11 +116,11 @@ t.test('a range', async (t) => {
 
 t.test('the details of a carrier', async (t) => {
   t.test('the details of an employee have the current zone, its start and the zones of the last hour', async (t) => {
-    const { data } = (await backend.request('GET', '/api/personnel/12', viewer)).json()
+    const { data } = (await backend.request('GET', '/api/personnel/10', viewer)).json()
     const carrier = await dataOf(`/api/positions/carrier/${data.transmitterId}`)
     t.match(carrier, {
       entityType: 'employee',
-      entityId: '12',
+      entityId: '10',
       name: data.name,
       role: data.jobTitle,
       department: data.department,
