@@ -1,8 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { availableParallelism, cpus, release, totalmem, type } from 'node:os'
+import { cpus, release, totalmem, type } from 'node:os'
 import packageFile from '../../package.json' with { type: 'json' }
 import { centrifugoProgram, centrifugoVersion, findProgram, packageVersion, programVersion } from './programs.js'
-import { table } from './table.js'
 
 /** The npm packages that the gateway and the relay are compared with. */
 const PEER_PACKAGES = ['ws', 'socket.io', '@fastify/http-proxy', 'undici', 'express', 'http-proxy-middleware'] as const
@@ -35,7 +34,8 @@ export const machineReport = (): string => {
   const governor = textOf(GOVERNOR)
   const rows = [
     ['CPU', `${cpus()[0]?.model.trim() ?? 'unknown'}, ${process.arch}`],
-    ['cores', String(availableParallelism())],
+    // Not `availableParallelism`, because the benchmark itself is bound to one core.
+    ['cores', String(cpus().length)],
     ['governor', governor === '' ? 'not readable' : governor],
     ['memory', `${(totalmem() / 1024 ** 3).toFixed(1)} GiB`],
     ['system', `${systemName()}, ${type()} ${release()}`],
@@ -44,5 +44,5 @@ export const machineReport = (): string => {
     ['peers', installed.join(', ')],
     ['not installed', missing.length === 0 ? 'none' : missing.join(', ')]
   ]
-  return table(['machine', ''], rows)
+  return rows.map(([name, value]) => `- ${name}: ${value}`).join('\n')
 }

@@ -49,7 +49,7 @@ const QUICK: Extent = {
   rounds: 1,
   seconds: 0.3,
   connections: 1500,
-  warmUps: 1,
+  warmUps: 0,
   warmUpSeconds: 0.3,
   memoryRounds: 1,
   idleMs: 500

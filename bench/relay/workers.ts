@@ -1,4 +1,4 @@
-import { availableParallelism } from 'node:os'
+import { cpus } from 'node:os'
 import { median, medianRatio } from '../harness/statistics.js'
 import type { Block } from '../harness/suite.js'
 import { goalTable, roundsText, table } from '../harness/table.js'
@@ -20,9 +20,10 @@ const WORKERS = 2
  * With three cores, the rates of one process and of two workers are compared. With two, the load generator shares a core
  * with the relay, and only the CPU time per delivery can be compared.
  */
-const HAS_CORES = availableParallelism() > WORKERS
+const CORES = cpus().length
+const HAS_CORES = CORES > WORKERS
 const SERVER_CORES = '0,1'
-const LOAD_CORES = HAS_CORES ? `2-${availableParallelism() - 1}` : '1'
+const LOAD_CORES = HAS_CORES ? `2-${CORES - 1}` : '1'
 
 const SATURATED = 'fan-out, 8 in flight for each process'
 const FIXED = 'fan-out, 50 publishes/s'

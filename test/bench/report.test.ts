@@ -16,11 +16,20 @@ t.test('docs/reference/benchmarks.md has a part for every block of every suite',
     t.doesNotThrow(() => withBlocks(page, [{ name, markdown: '' }]), name)
 })
 
+t.test('docs/reference/benchmarks.md has the tables of the suites that always run', async (t) => {
+  const page = readFileSync(BENCHMARKS_PAGE, 'utf8')
+  const suites = Object.values(SUITES).filter(({ isOnRequest }) => !isOnRequest)
+  for (const name of ['overview', ...suites.flatMap(({ blocks }) => blocks)]) {
+    const part = page.slice(page.indexOf(`<!-- bench: ${name} -->`), page.indexOf(`<!-- end of bench: ${name} -->`))
+    t.match(part, /^\|-+/m, name)
+  }
+})
+
 t.test('the machine report names the version of Node.js and the missing peers', async (t) => {
   const report = machineReport()
   t.match(report, process.version)
   t.match(report, /socket\.io \d/)
-  t.match(report, /\| not installed +\| .*Centrifugo \(CENTRIFUGO_BIN\)/)
+  t.match(report, /^- not installed: .*Centrifugo \(CENTRIFUGO_BIN\)$/m)
 })
 
 t.test('the first table merges the readings of gateway and relay', async (t) => {
