@@ -1,6 +1,6 @@
-import { unknownReference } from './errors.js'
+import { HttpError, unknownReference } from './errors.js'
 import { changeRecords, freeTransmitters } from './records.js'
-import { assets, personnel, transmitters } from './resources.js'
+import { assets, personnel, type Resource, transmitters } from './resources.js'
 import type { World } from './world.js'
 
 /**
@@ -23,4 +23,24 @@ export const assignTransmitter = async (
   const state = { status: isFree ? 'available' : 'assigned', assignedAt: isFree ? null : world.now().toISOString() }
   const [given] = await changeRecords(world, transmitters, [id], { entity_type: entityType, entityId, ...state })
   if (given === undefined) throw unknownReference()
+}
+
+/** Throws if somebody or something else carries the transmitter, for example since the form was opened. */
+export const mustBeFree = async (
+  world: World,
+  id: string,
+  { entityType }: Resource,
+  entityId: string
+): Promise<void> => {
+  // Locked, so that two concurrent requests cannot both find it free.
+  const sql = 'SELECT entity_type, entity_id FROM transmitters WHERE id = $1 FOR UPDATE'
+  const [carried] = await world.database.rows<{ entity_type: string | null; entityId: string | null }>(sql, [id])
+  if (!carried?.entity_type || (carried.entity_type === entityType && carried.entityId === entityId)) return
+  const details = [{ path: '/transmitterId', message: 'is carried by someone or something else' }]
+  throw new HttpError(
+    409,
+    'TRANSMITTER_TAKEN',
+    'The transmitter has been assigned meanwhile. Choose another one.',
+    details
+  )
 }

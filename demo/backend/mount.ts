@@ -14,6 +14,9 @@ import type { Fields } from './world.js'
 // Routes that the gateway handles itself.
 const GATEWAYS_OWN = /^GET \/api\/(auth\/(csrf-token|providers)|health(\/ready|\/database)?)$/
 
+/** Permissions to change what live plans show: names, zones, receivers and floors. */
+const SHOWN_ON_PLANS = /^(assets|buildings|departments|floors|personnel|receivers|transmitters|zones)\./
+
 /**
  * Registers the handlers. Throws for a gateway declaration without a handler, and for a mutation that is not declared and
  * therefore has no schema.
@@ -59,6 +62,9 @@ const routeHandler = (
     const result = await (changes && may !== 'public'
       ? backend.database.transaction((database) => change({ ...call, database }))
       : run(call))
+    // Without details, because every signed-in user receives this channel; pages load what they may read.
+    const type = SHOWN_ON_PLANS.test(may) ? 'site-changed' : may.startsWith('emergency.') ? 'emergency-changed' : null
+    if (changes && type !== null) backend.publisher.publish('global:all', { type })
     if (isCustomReply(result)) return result(reply)
     return reply.code(status).send({ success: true, data: result ?? null })
   }

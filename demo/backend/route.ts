@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify'
 import type { HttpMethod } from '../../src/gateway/routes/tables/declare.js'
+import type { Publisher } from '../../src/shared/publisher.js'
 import type { Caller, May } from './auth/permissions.js'
 import type { Tokens } from './auth/tokens.js'
 import type { Database, Fields, World } from './world.js'
@@ -8,6 +9,7 @@ import type { Database, Fields, World } from './world.js'
 export interface Backend extends World {
   readonly database: Database
   readonly tokens: Tokens
+  readonly publisher: Pick<Publisher, 'publish'>
   readonly relayUrl: string
   /** The secret that the gateway sends with the exchange; null if none is configured. */
   readonly exchangeSecret: string | null

@@ -43,7 +43,7 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => 
   await alerts.check()
 
   const tokens = createTokens(tokenSecret, relay.secret, now)
-  const backend = { ...world, tokens, relayUrl: relay.clientUrl, exchangeSecret: config.exchangeSecret }
+  const backend = { ...world, tokens, publisher, relayUrl: relay.clientUrl, exchangeSecret: config.exchangeSecret }
   const app = await buildDemoBackend(backend, log, config.trustedProxies)
   app.addHook('onClose', async () => {
     await alerts.stop()

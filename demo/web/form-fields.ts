@@ -29,6 +29,8 @@ export interface Form {
   readonly specs?: readonly (string | FieldSpec)[]
   readonly stored?: Values
   readonly save: (body: Values) => Promise<unknown>
+  /** Of a stored record, `save` gets the changed fields only, so that changes by others meanwhile are kept. */
+  readonly hasChangesOnly?: boolean
   /** The label of the submit button. */
   readonly action: string | ((entered: Values) => string)
   readonly isDanger?: boolean
@@ -39,8 +41,8 @@ export interface Form {
 /** A form in a dialog. */
 export interface Task extends Form {
   readonly title: string
-  /** The message after success. */
-  readonly done: (body: Values) => string
+  /** The message after success. The result is that of `save`. */
+  readonly done: (body: Values, result: unknown) => string
 }
 
 const LONG_TEXT = 500
@@ -69,6 +71,12 @@ export const bodyOf = (schema: TObject, fields: readonly FormField[], entered: V
       const value = cleaned(kind, entered[name])
       return [name, value === '' && mayBeNull(schema.properties[name]) ? null : value]
     })
+  )
+
+/** The fields of a body that differ from another one. */
+export const changesIn = (body: Values, before: Values): Values =>
+  Object.fromEntries(
+    Object.entries(body).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]))
   )
 
 /** Trims text except passwords, and splits lists. */

@@ -34,7 +34,8 @@ export const counted = (count: number, noun: string, plural = `${noun}s`): strin
 export const initials = (name: string): string => {
   const parts = name.trim().split(/\s+/)
   const letters = parts.length > 1 ? [parts[0], parts.at(-1)] : parts
-  return letters.map((part) => part?.[0]?.toUpperCase() ?? '').join('')
+  // A character such as an emoji has several code units.
+  return letters.map((part) => [...(part ?? '')][0]?.toUpperCase() ?? '').join('')
 }
 
 export const bytesText = (bytes: number): string => {

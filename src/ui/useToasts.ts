@@ -6,6 +6,8 @@ export interface Toast {
 }
 
 const SHOWN_MS = 5000
+/** Older ones disappear earlier. */
+const MAX_SHOWN = 4
 const toasts = ref<readonly Toast[]>([])
 let lastId = 0
 
@@ -14,7 +16,7 @@ export const useToasts = () => ({
   toasts,
   showToast: (text: string): void => {
     const id = ++lastId
-    toasts.value = [...toasts.value, { id, text }]
+    toasts.value = [...toasts.value, { id, text }].slice(-MAX_SHOWN)
     setTimeout(() => {
       toasts.value = toasts.value.filter((toast) => toast.id !== id)
     }, SHOWN_MS)

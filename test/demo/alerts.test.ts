@@ -101,6 +101,17 @@ t.test('a battery', async (t) => {
     await change('PUT', '/api/battery/thresholds', { low: 20 })
   })
 
+  t.test('thresholds that are not in their order are rejected', async (t) => {
+    const store = (body: object) => test.request('PUT', '/api/battery/thresholds', admin, body)
+    for (const [body, path] of [
+      [{ warning: 10 }, '/warning'],
+      [{ critical: 30 }, '/low'],
+      [{ critical: 50, low: null }, '/warning']
+    ] as const)
+      t.match((await store(body)).json().error, { code: 'VALIDATION_FAILED', details: [{ path }] })
+    t.match(await get('/api/battery/thresholds'), { critical: 10, low: 20, warning: 40 })
+  })
+
   t.test('a transmitter without a carrier is no alert', async (t) => {
     const [free] = await get('/api/transmitters/unassigned?limit=1')
     await change('PATCH', `/api/transmitters/${free.id}`, { batteryLevel: 1 })

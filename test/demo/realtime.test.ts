@@ -220,6 +220,14 @@ t.test('an emergency', async (t) => {
     t.equal(ended.muster.safe, ended.muster.total, 'the counts at its end are stored')
   })
 
+  t.test('an ended emergency cannot be ended again, and nobody can be marked safe', async (t) => {
+    for (const body of [{ status: 'resolved', resolution: 'Another one.' }, { markSafe: ['AC233F000001'] }]) {
+      const response = await backend.request('PUT', `/api/emergency/${id}`, admin, body)
+      t.same([response.status, response.json().error.code], [409, 'EMERGENCY_ENDED'])
+    }
+    t.equal((await backend.request('GET', `/api/emergency/${id}`, admin)).json().data.resolution, 'A drill.')
+  })
+
   t.test('an error report cannot add an event to an emergency', async (t) => {
     const report = { message: 'All is well.', emergencyId: id, kind: 'resolved' }
     t.equal((await backend.request('POST', '/api/proxy/error-log', admin, report)).status, 201)
@@ -253,4 +261,33 @@ t.test('a carrier that changes floors is published once more on the floor that i
   }
   t.ok(left.length > 0)
   t.same(left.toSorted(), entered.toSorted())
+})
+
+t.test('a change of what plans show is published to all pages without details', async (t) => {
+  const changes = async (method: string, path: string, body?: object) => {
+    backend.publications.length = 0
+    const { status } = await backend.request(method, path, admin, body)
+    return [status, backend.publications.map(({ channel, data }) => [channel, data])]
+  }
+  const published = [['global:all', { type: 'site-changed' }]]
+  t.same(await changes('PUT', '/api/personnel/3', { jobTitle: 'Librarian' }), [200, published])
+  t.same(await changes('PUT', '/api/zones/1', { capacity: 'many' }), [400, []], 'not after a rejected change')
+  t.same(await changes('PATCH', '/api/mgmt/settings/general', { organizationName: 'X' }), [200, []])
+  t.same(await changes('GET', '/api/personnel/3'), [200, []])
+  t.same(await changes('POST', '/api/emergency/trigger', { isDrill: true }), [
+    201,
+    [['global:all', { type: 'emergency-changed' }]]
+  ])
+})
+
+t.test('nobody is located on a floor that was deleted', async (t) => {
+  const isLocated = async (): Promise<boolean[]> => {
+    const published = await seconds(backend, 4)
+    const { data } = (await backend.request('GET', '/api/transmitters?currentFloorId=f-9', admin)).json()
+    return [published.some(({ channel }) => channel === 'floor:f-9'), data.length > 0]
+  }
+  t.same(await isLocated(), [true, true])
+  t.equal((await backend.request('DELETE', '/api/floors/f-9', admin)).status, 200)
+  await seconds(backend, 3)
+  t.same(await isLocated(), [false, false])
 })

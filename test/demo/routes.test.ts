@@ -27,6 +27,8 @@ const EXPECTED_ERRORS: Readonly<Record<string, string>> = {
   'POST /api/auth/backend-login': 'INVALID_CREDENTIALS',
   'GET /api/phone-beacon/:token': 'NOT_FOUND',
   'POST /api/phone-beacon/complete-enrollment': 'NOT_FOUND',
+  // The emergency of the initial data has ended.
+  'PUT /api/emergency/:id': 'EMERGENCY_ENDED',
   // The uploaded file is an image.
   'POST /api/personnel/import': 'UNREADABLE_FILE',
   'PUT /api/mgmt/beacons': 'IDS_REQUIRED',
@@ -134,6 +136,31 @@ t.test('a person needs a name, a first name or a last name', async (t) => {
   const { error } = (await create({ name: '', firstName: null, email: 'ann@example.com' })).json()
   t.match(error, { code: 'VALIDATION_FAILED', details: [{ path: '/firstName' }] })
   t.equal((await create({ lastName: 'Example' })).json().data.name, 'Example')
+})
+
+t.test('a new first name keeps the stored last name', async (t) => {
+  const token = await backend.signIn('operator')
+  const { id } = (await backend.request('POST', '/api/personnel', token, { firstName: 'Ann', lastName: 'Lee' })).json()
+    .data
+  const change = async (body: object) => (await backend.request('PUT', `/api/personnel/${id}`, token, body)).json()
+  t.equal((await change({ firstName: 'Anna' })).data.name, 'Anna Lee')
+  t.equal((await change({ jobTitle: 'Librarian' })).data.name, 'Anna Lee')
+  t.equal((await change({ lastName: null })).data.name, 'Anna')
+  t.match((await change({ firstName: '' })).error, { code: 'VALIDATION_FAILED', details: [{ path: '/firstName' }] })
+})
+
+t.test('a transmitter that somebody else carries is not taken away by a form', async (t) => {
+  const token = await backend.signIn('operator')
+  const { data } = (await backend.request('GET', '/api/transmitters/unassigned?limit=1', token)).json()
+  const transmitterId = data[0].id
+  const create = (path: string, name: string) => backend.request('POST', path, token, { name, transmitterId })
+  const [first, second] = await Promise.all([create('/api/personnel', 'One'), create('/api/assets', 'Two')])
+  const [given, refused] = first.status === 201 ? [first, second] : [second, first]
+  t.same([given.status, refused.status], [201, 409])
+  t.match(refused.json().error, { code: 'TRANSMITTER_TAKEN', details: [{ path: '/transmitterId' }] })
+  const path = given === first ? '/api/personnel' : '/api/assets'
+  const kept = await backend.request('PUT', `${path}/${given.json().data.id}`, token, { transmitterId })
+  t.equal(kept.json().data.transmitterId, transmitterId, 'its carrier may be saved again')
 })
 
 t.test('a list', async (t) => {

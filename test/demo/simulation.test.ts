@@ -239,3 +239,18 @@ t.test('adding and removing carriers does not affect the others', async (t) => {
   simulation.populate(people.slice(1, 2))
   t.same(ids(), ['t-1'])
 })
+
+t.test('a transmitter that is handed over from an asset to a person starts to walk where it was', async (t) => {
+  const simulation = new Simulation(1)
+  const carrier = { transmitterId: 't-1', isPerson: false, floorId: 'f-1', departmentId: null }
+  simulation.populate([carrier])
+  const [before] = simulation.positions(0)
+  simulation.populate([{ ...carrier, isPerson: true }])
+  const [after] = simulation.positions(0)
+  t.same(after?.position, before?.position)
+  const moved = Array.from({ length: 120 }, (_, second) => {
+    simulation.advance(1000)
+    return simulation.positions(second)[0]?.position
+  })
+  t.ok(moved.some((position) => position && position.x !== before?.position.x))
+})

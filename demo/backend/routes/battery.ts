@@ -1,6 +1,7 @@
+import { invalid } from '../errors.js'
 import { about, list, oneRow, rows } from '../queries.js'
 import { transmitters } from '../resources.js'
-import { type Handlers, handler } from '../route.js'
+import { type Handlers, handler, type Run } from '../route.js'
 import { changeSetting, readSetting } from '../settings.js'
 import type { World } from '../world.js'
 
@@ -21,6 +22,20 @@ const readings = { from: 'battery_readings', fields: ['deviceId', 'at'], order: 
 
 const thresholds = (world: World) => readSetting(world, 'battery')
 
+const ORDER = ['critical', 'low', 'warning']
+
+/** Stores the thresholds. Each must be at least as high as the more urgent ones; those that are not set do not count. */
+const storeThresholds: Run = async (call) => {
+  const merged = { ...(await thresholds(call)), ...call.body }
+  const set = ORDER.filter((name) => typeof merged[name] === 'number')
+  for (const [index, name] of set.entries()) {
+    const before = set[index - 1]
+    if (before !== undefined && Number(merged[name]) < Number(merged[before]))
+      throw invalid([{ path: `/${name}`, message: `must not be below the ${before} level` }])
+  }
+  return changeSetting(call, 'battery', call.body)
+}
+
 export const batteryRoutes: Handlers = {
   'GET /api/battery/stats': handler('battery.read', async (call) => {
     const [stats] = await call.database.rows(STATS)
@@ -28,7 +43,7 @@ export const batteryRoutes: Handlers = {
   }),
   'GET /api/battery/alerts': handler('battery.read', rows(ALERTS)),
   'GET /api/battery/thresholds': handler('battery.read', thresholds),
-  'PUT /api/battery/thresholds': handler('battery.update', (call) => changeSetting(call, 'battery', call.body)),
+  'PUT /api/battery/thresholds': handler('battery.update', storeThresholds),
   'GET /api/battery/device/:deviceId': handler(
     'battery.read',
     oneRow(transmitters.noun, `SELECT ${DEVICE} FROM transmitters_shown WHERE id = $1`, 'deviceId')

@@ -1,10 +1,10 @@
-import { assignTransmitter } from '../assignment.js'
+import { assignTransmitter, mustBeFree } from '../assignment.js'
 import { bulk, type CrudOptions, changeMany, crud } from '../crud.js'
 import { invalid } from '../errors.js'
 import { about, list, rows } from '../queries.js'
-import { freeTransmitters, getRecord } from '../records.js'
+import { freeTransmitters, getRecord, getRecords } from '../records.js'
 import { assets, personnel, type Resource, transmitters } from '../resources.js'
-import { type Call, type Handlers, handler, type Run } from '../route.js'
+import { type Call, type Handlers, handler, idOf, type Run } from '../route.js'
 import type { Fields } from '../world.js'
 
 const BEACONS = `SELECT id, name, mac_address, 'transmitter' AS type, battery_level, status
@@ -22,13 +22,15 @@ const availableTransmitters = {
   from: '(SELECT * FROM transmitters_shown WHERE entity_type IS NULL AND is_active IS NOT FALSE)'
 }
 
-/** `transmitterId` in the body of a person or an asset assigns a transmitter; null unassigns it. */
+/** `transmitterId` in the body of a person or an asset assigns a free transmitter; null unassigns it. */
 const carrying =
   (resource: Resource): Required<CrudOptions>['stored'] =>
   async (call, id) => {
     const { transmitterId } = call.body
     if (transmitterId === null) await freeTransmitters(call, resource, [id])
-    else if (transmitterId !== undefined) await assignTransmitter(call, String(transmitterId), resource.entityType, id)
+    if (transmitterId == null) return
+    await mustBeFree(call, String(transmitterId), resource, id)
+    await assignTransmitter(call, String(transmitterId), resource.entityType, id)
   }
 
 const assign: Run = async (call) => {
@@ -43,16 +45,29 @@ const assign: Run = async (call) => {
   return getRecord(call, transmitters, String(transmitterId))
 }
 
-/** Derives the full name from first and last name, and the department id from its name. */
-const completed = async ({ body, database }: Call): Promise<Fields> => {
-  const { firstName, lastName, department, departmentId } = body
+/** The full name after a change of the first or last name; the other one is stored. Null if neither is sent. */
+const newName = async (call: Call): Promise<string | null> => {
+  const { body } = call
+  if (body.firstName === undefined && body.lastName === undefined) return null
+  const [stored = {}] = await getRecords(call, personnel, [idOf(call)])
+  const { firstName, lastName } = { ...stored, ...body }
   const name = [firstName, lastName].filter((part) => typeof part === 'string' && part !== '').join(' ')
-  if (name === '' && body.name === '') throw invalid([{ path: '/firstName', message: 'or a last name is needed' }])
+  const isRemoved = name === '' && (stored.firstName || stored.lastName) && !body.name
+  return isRemoved ? '' : name || null
+}
+
+/** Derives the full name from first and last name, and the department id from its name. */
+const completed = async (call: Call): Promise<Fields> => {
+  const { body, database } = call
+  const { department, departmentId } = body
+  const name = await newName(call)
+  if (name === '' || (name === null && body.name === ''))
+    throw invalid([{ path: '/firstName', message: 'or a last name is needed' }])
   const [known] =
     typeof department === 'string' && departmentId === undefined
       ? await database.rows('SELECT id FROM departments WHERE lower(name) = lower($1)', [department])
       : []
-  return { ...(name !== '' && { name }), ...body, ...(known && { departmentId: known.id }) }
+  return { ...(name !== null && { name }), ...body, ...(known && { departmentId: known.id }) }
 }
 
 /** Personnel, assets and their transmitters. */

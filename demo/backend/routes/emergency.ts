@@ -1,9 +1,10 @@
 import { audit } from '../audit.js'
 import { crud } from '../crud.js'
+import { HttpError } from '../errors.js'
 import { list, textOf } from '../queries.js'
-import { changeRecords, createRecord, getRecord } from '../records.js'
+import { changeRecords, createRecord, getRecord, getRecords } from '../records.js'
 import { emergencies, emergencyContacts } from '../resources.js'
-import { type Call, callerOf, type Handlers, handler, type Run } from '../route.js'
+import { type Call, callerOf, type Handlers, handler, idOf, type Run } from '../route.js'
 import type { Fields, World } from '../world.js'
 
 /** The audit log entries of emergencies. The action is checked, because error reports of pages may contain any details. */
@@ -115,10 +116,20 @@ const storeOutcome = async (call: Call, id: string): Promise<void> => {
   await changeRecords(call, emergencies, [id], { muster: summary })
 }
 
+/** Another user may have ended the emergency meanwhile. Its outcome must not change afterwards. */
+const mustBeOpen = async (call: Call): Promise<void> => {
+  const { status, markSafe, unmarkSafe } = call.body
+  const [stored] = await getRecords(call, emergencies, [idOf(call)])
+  if (stored?.status !== 'resolved' || (status !== 'resolved' && !markSafe && !unmarkSafe)) return
+  throw new HttpError(409, 'EMERGENCY_ENDED', 'The emergency has already ended.')
+}
+
 /** The status is `reported`, or `active` if triggered, and later `resolved`. */
 export const emergencyRoutes: Handlers = {
   ...crud(emergencies, {
-    prepare: ({ body, request, now }) => {
+    prepare: async (call) => {
+      const { body, request, now } = call
+      await mustBeOpen(call)
       const { markSafe: _markSafe, unmarkSafe: _unmarkSafe, ...fields } = body
       if (request.method === 'POST') return { status: 'reported', ...fields }
       return fields.status === 'resolved' ? { resolvedAt: now().toISOString(), ...fields } : fields

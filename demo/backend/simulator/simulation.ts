@@ -63,13 +63,18 @@ export class Simulation {
     this.#meetings = new Meetings(seededRandom(seed + 1))
   }
 
-  /** Adds new carriers, removes missing ones and keeps the others unchanged. */
+  /** Adds new carriers and removes missing ones. A transmitter that is handed over stays where it is. */
   populate(carriers: readonly Carrier[]): void {
     const wanted = new Set(carriers.map(({ transmitterId }) => transmitterId))
     for (const id of this.#residents.keys()) if (!wanted.has(id)) this.#residents.delete(id)
     for (const carrier of carriers) {
-      const { transmitterId } = carrier
-      if (!this.#residents.has(transmitterId)) this.#residents.set(transmitterId, this.#moveIn(carrier))
+      const { transmitterId, isPerson, departmentId } = carrier
+      const known = this.#residents.get(transmitterId)
+      if (known?.isPerson === isPerson && known.departmentId === departmentId) continue
+      this.#residents.set(transmitterId, {
+        ...this.#moveIn(carrier),
+        ...(known && { position: known.position, lastHeard: known.lastHeard })
+      })
     }
   }
 

@@ -38,6 +38,8 @@ export class Simulator {
   /** The floor of every transmitter in the previous step. */
   readonly #floorOf = new Map<string, string>()
   readonly #recorder = new PathRecorder()
+  /** The stored floors. On a deleted one there are no receivers, so nobody is located there. */
+  #floors: ReadonlySet<string> = new Set()
   #countedAtMs = 0
   #ticks = 0
   #timer: NodeJS.Timeout | undefined
@@ -73,7 +75,7 @@ export class Simulator {
     if (this.#ticks % RELOAD_EVERY_TICKS === 0) await this.#reload(at)
     this.#simulation.advance(TICK_MS)
 
-    const positions = this.#simulation.positions(at.getTime())
+    const positions = this.#located(this.#simulation.positions(at.getTime()))
     const floors = new Map<string, PositionEntry[]>()
     for (const position of positions) {
       const [id, floorId] = [String(position.transmitterId), String(position.floorId)]
@@ -83,7 +85,7 @@ export class Simulator {
       this.#floorOf.set(id, floorId)
     }
     for (const [floorId, data] of floors) publisher.publish(`floor:${floorId}`, { type: 'position-batch', data })
-    await storePositions(database, [...positions, ...this.#simulation.silent()])
+    await storePositions(database, [...positions, ...this.#located(this.#simulation.silent())])
     if (this.#ticks % REPORT_EVERY_TICKS === 0) await reportReceivers(database, this.#receiverRandom, at)
     await storePoints(database, this.#recorder.add(positions, at.getTime()))
     if (at.getTime() - this.#countedAtMs >= COUNT_EVERY_MS) await this.#count(at)
@@ -103,7 +105,7 @@ export class Simulator {
     const counted: CountedCarrier[] = []
     for (let atMs = Math.max(endMs - lengthMs, storedMs + TICK_MS); atMs < endMs; atMs += TICK_MS) {
       this.#simulation.advance(TICK_MS)
-      const positions = this.#simulation.positions(atMs)
+      const positions = this.#located(this.#simulation.positions(atMs))
       points.push(...this.#recorder.add(positions, atMs))
       if (atMs % COUNT_EVERY_MS >= TICK_MS) continue
       const countedMs = atMs - (atMs % COUNT_EVERY_MS)
@@ -120,7 +122,11 @@ export class Simulator {
     this.#countedAtMs = Math.floor(at.getTime() / COUNT_EVERY_MS) * COUNT_EVERY_MS
   }
 
-  /** Reloads carriers, zones, emergencies and receivers, which pages can change. */
+  #located(positions: readonly PositionEntry[]): PositionEntry[] {
+    return positions.filter(({ floorId }) => this.#floors.has(String(floorId)))
+  }
+
+  /** Reloads carriers, floors, zones, emergencies and receivers, which pages can change. */
   async #reload(at: Date): Promise<void> {
     const { publisher } = this.#parts
     await this.#reloadCarriers()
@@ -133,6 +139,7 @@ export class Simulator {
 
   async #reloadCarriers(): Promise<void> {
     this.#simulation.populate(await this.#parts.database.rows<Carrier>(CARRIERS))
+    this.#floors = new Set(await this.#ids('SELECT id FROM floors'))
     this.#simulation.evacuate(new Set(await this.#ids(ALARMED_BUILDINGS)))
     this.#simulation.locateBy(zoneAreas(await this.#parts.database.rows<StoredZone>(ZONES)))
   }

@@ -9,6 +9,9 @@ const BEEP_SECONDS = 0.35
 export const isSoundOn = ref(localStorage.getItem(STORAGE_KEY) === 'on')
 watch(isSoundOn, (isOn) => localStorage.setItem(STORAGE_KEY, isOn ? 'on' : 'off'))
 
+/** The browser allows no sound before the user has interacted with the page, for example after a reload. */
+export const isSoundBlocked = ref(false)
+
 const beep = (audio: AudioContext): void => {
   for (const [index, frequency] of FREQUENCIES.entries()) {
     const tone = audio.createOscillator()
@@ -30,6 +33,7 @@ export const useAlarmSound = (isActive: Ref<boolean>): void => {
     clearInterval(timer)
     void audio?.close()
     audio = null
+    isSoundBlocked.value = false
   }
   watch(
     [isActive, isSoundOn],
@@ -38,11 +42,13 @@ export const useAlarmSound = (isActive: Ref<boolean>): void => {
       if (!active || !isOn) return
       const opened = new AudioContext()
       audio = opened
-      // Browsers allow sound only after the user has interacted with the page; until then the context is suspended.
       const play = (): void => {
+        // The context is suspended while the browser allows no sound.
+        isSoundBlocked.value = opened.state === 'suspended'
         if (opened.state === 'running') beep(opened)
         else void opened.resume()
       }
+      opened.onstatechange = () => audio === opened && play()
       play()
       timer = setInterval(play, BEEP_EVERY_MS)
     },

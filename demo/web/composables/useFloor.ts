@@ -12,6 +12,10 @@ import { useRealtime } from './useRealtime.js'
 const SILENT_AFTER_MS = 90_000
 const AMBIENT_AGE_MS = 60_000
 const NAMES_EVERY_MS = 60_000
+/** All pages receive a change at the same time; their requests are spread over this time. */
+const SPREAD_MS = 1000
+/** A tag that was taken from its carrier reports no more, and its marker disappears after this time. */
+const RETURNED_AFTER_MS = 10_000
 const stillness = matchMedia('(prefers-reduced-motion: reduce)')
 
 /** One floor: its plan and the moving markers on it. Subscribes to this floor's channel only, while it is shown. */
@@ -41,6 +45,15 @@ export const useFloor = (floorId: Ref<string | null>) => {
     void context.load()
   }
 
+  let changeTimer: ReturnType<typeof setTimeout> | undefined
+  /** After a change of names, zones, receivers or the floor by any user. Changes in quick succession cause one request. */
+  const loadChanges = (): void => {
+    changeTimer ??= setTimeout(() => {
+      changeTimer = undefined
+      if (floorId.value !== null) void context.load()
+    }, Math.random() * SPREAD_MS)
+  }
+
   const applyPositions = (entries: readonly PositionEntry[]): void => {
     const atMs = performance.now()
     for (const { transmitterId, position, floorId: entryFloor } of entries) {
@@ -66,9 +79,11 @@ export const useFloor = (floorId: Ref<string | null>) => {
       const id = String(entry.transmitterId)
       const position = movement.positionOf(id)
       if (position === undefined) return []
-      const { name = id } = carriers.value.get(id) ?? {}
-      const zoneId = entry.zoneId == null ? null : String(entry.zoneId)
+      const carrier = carriers.value.get(id)
       const ageMs = Math.max(now.value - atMs, 0)
+      if (!carrier && ageMs > RETURNED_AFTER_MS && freshness.value === 'live') return []
+      const name = carrier?.name ?? id
+      const zoneId = entry.zoneId == null ? null : String(entry.zoneId)
       const isStale = freshness.value === 'stale' || ageMs > SILENT_AFTER_MS
       return [{ id, name, kind: kindOfCarrier(id), position, zoneId, ageMs, isStale }]
     })
@@ -103,6 +118,7 @@ export const useFloor = (floorId: Ref<string | null>) => {
     realtime.on('removed', ({ entry }) => movement.remove(String(entry.transmitterId))),
     realtime.on('position-batch', (batch) => batch.floorId === floorId.value && applyPositions(batch.data)),
     realtime.on('gap', () => floorId.value !== null && void context.load()),
+    realtime.on('publication', ({ data }) => data.type === 'site-changed' && loadChanges()),
     realtime.on('ambient-batch', ({ data }) => {
       const atMs = Date.now()
       for (const entry of data) heard.set(String(entry.deviceId), { entry, atMs })
@@ -113,6 +129,7 @@ export const useFloor = (floorId: Ref<string | null>) => {
   useRealtime()
   onScopeDispose(() => {
     for (const stopListening of listeners) stopListening()
+    clearTimeout(changeTimer)
     realtime.showFloor(null)
   })
 

@@ -1,6 +1,6 @@
 import { computed, type Ref } from 'vue'
 import type { Sprite, Sprites } from '../floor-plan/draw-markers.js'
-import { APPEARANCES, MARKER_KINDS, type MarkerKind } from '../floor-plan/marker.js'
+import { APPEARANCES, MARKER_KINDS, type MarkerKind, markerLabel } from '../floor-plan/marker.js'
 import type { Size } from '../floor-plan/plan.js'
 import type { Colour } from './usePalette.js'
 
@@ -41,7 +41,7 @@ export const spritesOf = (colour: Colour, ratio: number): Sprites => {
     cluster: (size) => cached(clusters, size, () => renderCluster(size, ratio, colour)),
     name: (text) => {
       if (names.size > MAX_NAMES) names.clear()
-      return cached(names, text, () => renderName(text))
+      return cached(names, text, () => renderName(markerLabel(text)))
     }
   }
 }

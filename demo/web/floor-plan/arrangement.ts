@@ -1,4 +1,4 @@
-import { isPerson, type Marker } from './marker.js'
+import { isPerson, type Marker, markerLabel } from './marker.js'
 import { distance, type Placed, type Point } from './plan.js'
 
 /** Markers that overlap are drawn as one symbol with their number. */
@@ -112,7 +112,7 @@ const withRoomForName = (markers: readonly Marker[], scale: number): Marker[] =>
     cover({ by, left: by.position.x * scale - SYMBOL / 2, right: by.position.x * scale + SYMBOL / 2 })
   const hasRoom = (by: Marker): boolean => {
     const left = by.position.x * scale + SYMBOL / 2
-    const name = { by, left, right: left + by.name.length * LETTER_WIDTH }
+    const name = { by, left, right: left + markerLabel(by.name).length * LETTER_WIDTH }
     if (!isFree(name)) return false
     cover(name)
     return true

@@ -19,7 +19,7 @@ export interface Sprites {
 const DIMMED = 0.35
 /** Pixels from the centre of a marker to its name. */
 const NAME_GAP = 9
-/** Longer than any name: a marker to the left of the panel may have a visible name. */
+/** Longer than any label: a marker to the left of the panel may have a visible name. */
 const MAX_NAME = 300
 
 /** Draws the markers at their current positions; those outside the panel are skipped. Allocates nothing for a marker. */

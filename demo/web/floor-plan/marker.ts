@@ -35,6 +35,14 @@ export const kindOf = (entityType: string | null | undefined, isFirstAider = fal
   return entityType === 'asset' || entityType === 'visitor' || entityType === 'contractor' ? entityType : 'employee'
 }
 
+const MAX_LETTERS = 28
+
+/** The name beside a marker. Long names are shortened, so that they do not cover the plan. */
+export const markerLabel = (name: string): string => {
+  const letters = [...name]
+  return letters.length > MAX_LETTERS ? `${letters.slice(0, MAX_LETTERS - 1).join('')}…` : name
+}
+
 export const isPerson = (kind: MarkerKind): boolean => kind !== 'asset'
 
 export const countBy = <Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): ReadonlyMap<Key, number> => {

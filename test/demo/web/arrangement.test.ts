@@ -6,7 +6,7 @@ import {
   clustersOf,
   NAMES_FROM
 } from '../../../demo/web/floor-plan/arrangement.js'
-import { countBy, kindOf, type Marker } from '../../../demo/web/floor-plan/marker.js'
+import { countBy, kindOf, type Marker, markerLabel } from '../../../demo/web/floor-plan/marker.js'
 
 const marker = (id: string, x: number, y: number): Marker => ({
   id,
@@ -92,6 +92,11 @@ t.test('names', async (t) => {
   t.test('names can be switched off', async (t) => t.same(namedAt(NAMES_FROM, false), []))
 
   t.test('a name covers no other marker', async (t) => t.same(namedAt(NAMES_FROM), ['c', 'f']))
+
+  t.test('a long name is shortened without splitting a character', async (t) => {
+    t.equal(markerLabel('Ada Example'), 'Ada Example')
+    t.equal(markerLabel('😀'.repeat(200)), `${'😀'.repeat(27)}…`)
+  })
 
   t.test('a name covers no other name', async (t) => {
     const near = [marker('a', 10, 5), marker('b', 8, 5), marker('c', 10, 9)]

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
-import { bodyOf, enteredAtFirst, fieldsOf, labelOf } from '../../../demo/web/form-fields.js'
+import { bodyOf, changesIn, enteredAtFirst, fieldsOf, labelOf } from '../../../demo/web/form-fields.js'
 import { flag, integer, label, maybe, text, texts } from '../../../schemas/field-kinds.js'
 import { id } from '../../../schemas/ids.js'
 
@@ -87,5 +87,11 @@ t.test('the values of a form', async (t) => {
       floorId: null,
       password: ' x'
     })
+  })
+
+  t.test('the changes of a body are the fields with other values, also lists and emptied ones', async (t) => {
+    const before = { name: 'Lobby', tags: ['a'], capacity: 5, notes: null }
+    t.same(changesIn({ ...before, tags: ['a', 'b'], capacity: null }, before), { tags: ['a', 'b'], capacity: null })
+    t.same(changesIn({ ...before, tags: ['a'] }, before), {})
   })
 })

@@ -55,6 +55,7 @@ t.test('formatting', async (t) => {
     t.equal(initials('ada van Example'), 'AE')
     t.equal(initials('Ada'), 'A')
     t.equal(initials(' '), '')
+    t.equal(initials('😀 Ωmega'), '😀Ω')
   })
 
   t.test('sizes and percentages are formatted', async (t) => {
