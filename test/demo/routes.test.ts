@@ -146,6 +146,8 @@ t.test('a new first name keeps the stored last name', async (t) => {
   t.equal((await change({ firstName: 'Anna' })).data.name, 'Anna Lee')
   t.equal((await change({ jobTitle: 'Librarian' })).data.name, 'Anna Lee')
   t.equal((await change({ lastName: null })).data.name, 'Anna')
+  const { error } = await change({ lastName: 'x'.repeat(197) })
+  t.match(error, { details: [{ path: '/lastName', message: /at most 200 characters/ }] })
   t.match((await change({ firstName: '' })).error, { code: 'VALIDATION_FAILED', details: [{ path: '/firstName' }] })
 })
 

@@ -36,6 +36,7 @@ export const readCsv = (bytes: Uint8Array): CsvTable => {
 }
 
 const textOf = (bytes: Uint8Array): string => {
+  if (bytes.includes(0)) throw unreadable('The file is not UTF-8 text. Save it as "CSV UTF-8".')
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {

@@ -15,6 +15,10 @@ export const PERSONNEL_COLUMNS: readonly string[] = (
   'startDate endDate isActive isFirstAider isFireWarden notes'
 ).split(' ')
 
+/** As in the schema of a person: a longer name could be exported, but not be imported again. */
+export const MAX_FULL_NAME = 200
+export const FULL_NAME_TOO_LONG = `is too long: the whole name has at most ${MAX_FULL_NAME} characters`
+
 const MAX_ERRORS = 50
 /** Ids are parts of paths. */
 const ID = /^[\w-]{1,128}$/
@@ -45,14 +49,11 @@ interface Site {
  */
 export const importPersonnel = async (call: Call, file: Uint8Array) => {
   const table = readCsv(file)
+  // With a wrong header, the errors of the rows would only distract.
+  mustBeEmpty(columnErrors(table))
   const rows = await personRows(call, table)
   const site = await readSite(call)
-  const errors = [
-    ...columnErrors(table),
-    ...rows.flatMap((row) => rowErrors(row, site)),
-    ...duplicateErrors(rows, site)
-  ]
-  if (errors.length > 0) throw rejected(errors)
+  mustBeEmpty([...rows.flatMap((row) => rowErrors(row, site)), ...duplicateErrors(rows, site)])
 
   const created = rows.filter(({ stored }) => stored === null).map((row) => ({ ...row, id: row.id ?? call.newId() }))
   await insertRecords(
@@ -80,9 +81,10 @@ export const importPersonnel = async (call: Call, file: Uint8Array) => {
   return { created: created.length, changed: changed.length, unchanged: rows.length - created.length - changed.length }
 }
 
-const rejected = (errors: readonly FieldError[]): HttpError => {
+const mustBeEmpty = (errors: readonly FieldError[]): void => {
+  if (errors.length === 0) return
   const count = errors.length === 1 ? 'One error' : `${errors.length} errors`
-  return new HttpError(422, 'IMPORT_REJECTED', `Nothing was imported. ${count}.`, errors.slice(0, MAX_ERRORS))
+  throw new HttpError(422, 'IMPORT_REJECTED', `Nothing was imported. ${count}.`, errors.slice(0, MAX_ERRORS))
 }
 
 /** Errors have the path `/<line>/<column>`. */
@@ -152,6 +154,7 @@ const rowErrors = (row: PersonRow, site: Site): FieldError[] => {
   }
   if (id !== null && !ID.test(id)) errors.push(errorAt(line, 'id', 'may have letters, digits, - and _ only'))
   if (nameOf(row) === '') errors.push(errorAt(line, 'name', 'is required, or a first or last name'))
+  if (nameOf(row).length > MAX_FULL_NAME) errors.push(errorAt(line, 'lastName', FULL_NAME_TOO_LONG))
   unknown('department', (name) => site.departments.has(name.toLowerCase()))
   unknown('buildingId', (building) => site.buildings.has(building))
   unknown('floorId', (floor) => site.floors.has(floor))

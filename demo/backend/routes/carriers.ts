@@ -1,6 +1,7 @@
 import { assignTransmitter, mustBeFree } from '../assignment.js'
 import { bulk, type CrudOptions, changeMany, crud } from '../crud.js'
 import { invalid } from '../errors.js'
+import { FULL_NAME_TOO_LONG, MAX_FULL_NAME } from '../import/personnel.js'
 import { about, list, rows } from '../queries.js'
 import { freeTransmitters, getRecord, getRecords } from '../records.js'
 import { assets, personnel, type Resource, transmitters } from '../resources.js'
@@ -63,6 +64,8 @@ const completed = async (call: Call): Promise<Fields> => {
   const name = await newName(call)
   if (name === '' || (name === null && body.name === ''))
     throw invalid([{ path: '/firstName', message: 'or a last name is needed' }])
+  if (name !== null && name.length > MAX_FULL_NAME)
+    throw invalid([{ path: '/lastName', message: FULL_NAME_TOO_LONG }])
   const [known] =
     typeof department === 'string' && departmentId === undefined
       ? await database.rows('SELECT id FROM departments WHERE lower(name) = lower($1)', [department])
