@@ -26,11 +26,7 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
   const empty = Object.fromEntries(Object.keys(resource.columns).map((field) => [field, null]))
 
   const read: Run = (call) => getRecord(call, resource, idOf(call))
-  const readChanged = async (call: Call, id: string): Promise<Fields> => {
-    const row = await getRecord(call, resource, id)
-    call.subjects.push(labelOf(resource, row))
-    return row
-  }
+  const readChanged = (call: Call, id: string): Promise<Fields> => changedRecord(call, resource, id)
   const create: Run = async (call) => {
     const id = await createRecord(call, resource, await prepare(call))
     await stored?.(call, id)
@@ -62,6 +58,13 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
     [`DELETE ${onePath}`]: handler(may('delete'), remove)
   }
   return Object.fromEntries(Object.entries(all).filter(([key]) => key.startsWith('GET ') || declared.has(key)))
+}
+
+/** The row after a change, which the audit log names. */
+export const changedRecord = async (call: Call, resource: Resource, id: string): Promise<Fields> => {
+  const row = await getRecord(call, resource, id)
+  call.subjects.push(labelOf(resource, row))
+  return row
 }
 
 /** A row as people call it: "person Ada Example". */

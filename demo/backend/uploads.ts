@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { changedRecord } from './crud.js'
 import { HttpError, notFound } from './errors.js'
 import { getRecord, putRow } from './records.js'
 import type { Resource } from './resources.js'
@@ -68,9 +69,10 @@ export const images = (noun: string, resource: Resource): Readonly<Record<'show'
   store: async (call) => {
     await getRecord(call, resource, idOf(call))
     await storeImage(call, resource, await imageIn(call))
-    return getRecord(call, resource, idOf(call))
+    return changedRecord(call, resource, idOf(call))
   },
   remove: async (call) => {
     if (!(await removeImage(call, resource))) throw notFound(noun)
+    await changedRecord(call, resource, idOf(call))
   }
 })

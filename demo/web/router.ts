@@ -126,5 +126,7 @@ router.onError((_error, to) => {
 session.onChange(({ isSignedIn }) => {
   const { path, fullPath } = router.currentRoute.value
   if (isSignedIn || sessionEnd.value === 'left' || path === LOGIN_PAGE) return
+  // Also after a rejected request; the sign-in page says so.
+  sessionEnd.value = 'over'
   void router.push({ path: LOGIN_PAGE, query: { returnTo: fullPath } })
 })

@@ -58,6 +58,7 @@ t.test('reading a CSV file', async (t) => {
     ['text after a quotation mark', 'a,b\n1,2\n"3"x,4\n', /quotation marks of line 3/],
     ['too many cells', 'a,b\n1,2,3\n', /Line 2 has 3 cells, the header line has 2/],
     ['another encoding', Buffer.from('name\nM\xfcller\n', 'latin1'), /UTF-8/],
+    ['binary data', Buffer.from('name\na\u0000b\n'), /UTF-8/],
     ['too many rows', `a\n${'1\n'.repeat(5001)}`, /more than 5000 rows/]
   ]
   for (const [title, text, message] of broken) {

@@ -33,6 +33,7 @@ const storeThresholds: Run = async (call) => {
     if (before !== undefined && Number(merged[name]) < Number(merged[before]))
       throw invalid([{ path: `/${name}`, message: `must not be below the ${before} level` }])
   }
+  call.subjects.push('battery thresholds')
   return changeSetting(call, 'battery', call.body)
 }
 

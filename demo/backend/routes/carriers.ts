@@ -1,9 +1,9 @@
 import { assignTransmitter, mustBeFree } from '../assignment.js'
-import { bulk, type CrudOptions, changeMany, crud } from '../crud.js'
+import { bulk, type CrudOptions, changedRecord, changeMany, crud } from '../crud.js'
 import { invalid } from '../errors.js'
 import { FULL_NAME_TOO_LONG, MAX_FULL_NAME } from '../import/personnel.js'
 import { about, list, rows } from '../queries.js'
-import { freeTransmitters, getRecord, getRecords } from '../records.js'
+import { freeTransmitters, getRecords } from '../records.js'
 import { assets, personnel, type Resource, transmitters } from '../resources.js'
 import { type Call, type Handlers, handler, idOf, type Run } from '../route.js'
 import type { Fields } from '../world.js'
@@ -43,7 +43,7 @@ const assign: Run = async (call) => {
   const becomesAvailable = typeof kind !== 'string' || entityId === null
   const to = carrier === null || becomesAvailable ? null : String(carrier)
   await assignTransmitter(call, String(transmitterId), becomesAvailable ? null : kind, to)
-  return getRecord(call, transmitters, String(transmitterId))
+  return changedRecord(call, transmitters, String(transmitterId))
 }
 
 /** The full name after a change of the first or last name; the other one is stored. Null if neither is sent. */
@@ -64,8 +64,7 @@ const completed = async (call: Call): Promise<Fields> => {
   const name = await newName(call)
   if (name === '' || (name === null && body.name === ''))
     throw invalid([{ path: '/firstName', message: 'or a last name is needed' }])
-  if (name !== null && name.length > MAX_FULL_NAME)
-    throw invalid([{ path: '/lastName', message: FULL_NAME_TOO_LONG }])
+  if (name !== null && name.length > MAX_FULL_NAME) throw invalid([{ path: '/lastName', message: FULL_NAME_TOO_LONG }])
   const [known] =
     typeof department === 'string' && departmentId === undefined
       ? await database.rows('SELECT id FROM departments WHERE lower(name) = lower($1)', [department])

@@ -1,5 +1,5 @@
 import { audit } from '../audit.js'
-import { crud } from '../crud.js'
+import { changedRecord, crud } from '../crud.js'
 import { HttpError } from '../errors.js'
 import { list, textOf } from '../queries.js'
 import { changeRecords, createRecord, getRecord, getRecords } from '../records.js'
@@ -40,7 +40,8 @@ const KINDS = ['employee', 'visitor', 'contractor']
 const logEvent = async (call: Call, emergencyId: string, kind: string): Promise<Fields> => {
   const emergency = await getRecord(call, emergencies, emergencyId)
   const { title, message } = emergency
-  await audit(call, `emergency.${kind}`, 'done', { emergencyId, kind, title, message })
+  const subject = `emergency ${title ?? emergencyId}`
+  await audit(call, `emergency.${kind}`, 'done', { emergencyId, kind, title, message, subject })
   return emergency
 }
 
@@ -48,7 +49,9 @@ const trigger: Run = async (call) => {
   // An alarm must not fail because of missing fields.
   const defaults = { type: 'evacuation', severity: 'critical', title: 'Emergency', isDrill: false }
   const started = { status: 'active', startedAt: call.now().toISOString() }
-  return logEvent(call, await createRecord(call, emergencies, { ...defaults, ...call.body, ...started }), 'triggered')
+  const id = await createRecord(call, emergencies, { ...defaults, ...call.body, ...started })
+  await logEvent(call, id, 'triggered')
+  return changedRecord(call, emergencies, id)
 }
 
 /** The newest active emergency, or null. */

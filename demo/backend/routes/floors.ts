@@ -1,5 +1,5 @@
 import { imageSize } from 'image-size'
-import { crud } from '../crud.js'
+import { changedRecord, crud } from '../crud.js'
 import { HttpError } from '../errors.js'
 import { about } from '../queries.js'
 import { changeRecords, getRecord, updateRecord } from '../records.js'
@@ -43,7 +43,8 @@ const storePlan: Run = async (call) => {
   const scale = Math.max(width / Number(floor.width), height / Number(floor.height))
   const pixelsPerMetre = Number.isFinite(scale) && scale > 0 ? scale : DEFAULT_PIXELS_PER_METRE
   const placed = { pixelsPerMetre, rotation: 0, origin: { x: 0, y: 0 }, calibration: null, calibratedAt: null }
-  return updateRecord(call, floors, idOf(call), { imageWidth: width, imageHeight: height, ...placed })
+  await updateRecord(call, floors, idOf(call), { imageWidth: width, imageHeight: height, ...placed })
+  return changedRecord(call, floors, idOf(call))
 }
 
 /** `imageUrl: null` in the body of a floor removes its plan. */
@@ -65,7 +66,8 @@ const accept: Run = async (call) => {
   if (typeof pixelsPerMetre !== 'number')
     throw new HttpError(409, 'NO_CALIBRATION', 'Calculate a calibration first, or send its scale.')
   const calibratedAt = call.now().toISOString()
-  return updateRecord(call, floors, idOf(call), { pixelsPerMetre, rotation, origin, calibration: null, calibratedAt })
+  await updateRecord(call, floors, idOf(call), { pixelsPerMetre, rotation, origin, calibration: null, calibratedAt })
+  return changedRecord(call, floors, idOf(call))
 }
 
 type ReferencePoint = Readonly<Record<'pixel' | 'metre', Point>>

@@ -23,6 +23,7 @@ const settingsRoutes = (path: string, group: string | null): Handlers => {
   const change: Run = async (call) => {
     const { body, request } = call
     for (const name of groups) {
+      if (group !== null || body[name] !== undefined) call.subjects.push(`${name} settings`)
       // The schema of the route declares the groups as objects.
       const sent = group === null ? (body[name] as Fields | undefined) : body
       if (request.method === 'DELETE') await writeSetting(call, name)
