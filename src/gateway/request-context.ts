@@ -42,7 +42,9 @@ export const requestContext = fp(
     app.addHook('onRequest', (request, _reply, done) => {
       request.clientAddress = clientAddress(request)
       const traceId = request.span?.traceId ?? traceIdOf(request.headers.traceparent)
-      if (traceId !== null) request.log = request.log.child({ traceId })
+      // A child of the server's logger: one of the request's own logger would have a prototype of its own, which V8 cannot
+      // optimise (40 µs per request).
+      if (traceId !== null) request.log = app.log.child({ requestId: request.id, traceId })
       done()
     })
   },
