@@ -199,7 +199,7 @@ t.test('the live plan', async (t) => {
     await publishUntilLive(page, 'f-1', ['A'])
     await page.getByRole('alert').waitFor({ state: 'detached' })
     await eventually(async () => {
-      await list.page.clock.fastForward(30_000)
+      await list.page.clock.fastForward(5000)
       return !(await outage.isVisible())
     })
 
@@ -222,7 +222,7 @@ t.test('the live plan', async (t) => {
       })
       await context.setOffline(false)
       await eventually(async () => {
-        await page.clock.fastForward(30_000)
+        await page.clock.fastForward(5000)
         return !(await alert.isVisible())
       })
     }
