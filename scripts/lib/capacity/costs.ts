@@ -15,8 +15,8 @@ export interface Costs extends CpuCosts, MemoryCosts {
 }
 
 /**
- * CPU time of the relay: `npm run bench -- capacity` on one core of a shared x86-64 machine with Node.js 24, all features on,
- * rounded. The costs of Redis, connecting and a connection are from `npm run bench -- relay`. The other memory is estimated.
+ * CPU time and memory of the relay: `npm run bench -- capacity` on one core of a shared x86-64 machine with Node.js 24, all
+ * features on, rounded. The costs of Redis and of connecting are from `npm run bench -- relay`. `kernelKib` is an estimate.
  * `npm run capacity -- --machine <file>` uses measurements of another machine.
  */
 export const MEASURED: Costs = {
@@ -30,8 +30,8 @@ export const MEASURED: Costs = {
   redisPublishMicros: 34,
   redisPushMicros: 5,
   connectMicros: 240,
-  idleMib: 90,
-  workMib: 20,
-  connectionKib: 7,
+  idleMib: 114,
+  workMib: 15,
+  connectionKib: 8,
   kernelKib: 8
 }
