@@ -26,7 +26,8 @@ export const listStateOf = (
     const value = query[name]
     return typeof value === 'string' ? value : ''
   }
-  const offset = (Number(textOf('page')) - 1) * limit
+  const page = Number(textOf('page'))
+  const offset = Number.isInteger(page) ? (page - 1) * limit : 0
   return {
     search: textOf('search'),
     filters: Object.fromEntries(filterNames.map((name) => [name, textOf(name)])),
