@@ -54,6 +54,7 @@ export class RedisEngine implements Broker, History {
   /** Makes the epochs of this node different from those of all other nodes. */
   readonly #epochPrefix = randomBytes(6).toString('base64url')
   #epochCount = 0
+  readonly #readsOfTurn = new Map<string, Promise<RetainedPage>>()
 
   constructor(router: ShardRouter, nowMs: () => number) {
     this.#router = router
@@ -144,7 +145,21 @@ export class RedisEngine implements Broker, History {
     await this.#router.publish(channel, encodeJoinOrLeave(kind, info))
   }
 
-  async read(channel: string, range: HistoryRange, options: HistoryOptions): Promise<RetainedPage> {
+  /**
+   * Equal reads of one event loop turn share a script call: after a restart, thousands of clients recover the same
+   * publications. The call leaves at the end of the turn, so its result contains everything delivered before.
+   */
+  read(channel: string, range: HistoryRange, options: HistoryOptions): Promise<RetainedPage> {
+    const key = JSON.stringify([channel, range, options.historyMetaTtlMs, options.historyTtlMs])
+    const shared = this.#readsOfTurn.get(key)
+    if (shared !== undefined) return shared
+    if (this.#readsOfTurn.size === 0) setImmediate(() => this.#readsOfTurn.clear())
+    const read = this.#readNow(channel, range, options)
+    this.#readsOfTurn.set(key, read)
+    return read
+  }
+
+  async #readNow(channel: string, range: HistoryRange, options: HistoryOptions): Promise<RetainedPage> {
     const topic = this.#router.keys.channel(channel)
     const { historyMetaTtlMs, historyTtlMs } = options
     const unusedTtlMs = Math.min(historyMetaTtlMs, UNUSED_POSITION_TTL_MS)
