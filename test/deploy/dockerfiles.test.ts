@@ -44,7 +44,7 @@ for (const [name, portVariable] of Object.entries(PORTS)) {
 
     t.test(`${name} runs its program as an unprivileged user without a shell`, async (t) => {
       t.same(textsOf(last, 'USER'), ['10001:10001'])
-      t.match(textsOf(last, 'ENTRYPOINT'), [/^\["node", (?:"--[\w=-]+", )?"dist\/[a-z/]+\/main\.js"\]$/])
+      t.match(textsOf(last, 'ENTRYPOINT'), [/^\["node", (?:"--[\w=-]+", )*"dist\/[a-z/]+\/main\.js"\]$/])
       t.same(textsOf(last, 'STOPSIGNAL'), ['SIGTERM'])
     })
 

@@ -46,7 +46,8 @@ export const useAlarmSound = (isActive: Ref<boolean>): void => {
         // The context is suspended while the browser allows no sound.
         isSoundBlocked.value = opened.state === 'suspended'
         if (opened.state === 'running') beep(opened)
-        else void opened.resume()
+        // Rejected if the context is closed before the browser allows sound.
+        else opened.resume().catch(() => undefined)
       }
       opened.onstatechange = () => audio === opened && play()
       play()
