@@ -34,11 +34,13 @@ const SUITE = join(COMPILED, 'scripts/lib/run-suite.js')
 /** Started first, because a long file that starts last would run alone. */
 const LONGEST = [
   'e2e/page.test.ts',
+  'packages/packages.test.ts',
+  'e2e/plans.test.ts',
   'gateway/main.test.ts',
   'gateway/health/database.test.ts',
   'relay/engine/redis-sentinel.test.ts',
   'e2e/admin.test.ts',
-  'packages/packages.test.ts',
+  'e2e/monitoring.test.ts',
   'docs/tutorial.test.ts',
   'tracing.test.ts'
 ]

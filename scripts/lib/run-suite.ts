@@ -7,8 +7,8 @@ import { dirname } from 'node:path'
 import { t } from 'tap'
 import { savedOutputOf } from './test-report.js'
 
-/** One more than there are cores on a small machine: most tests wait for processes and sockets part of their time. */
-const JOBS = 3
+/** Twice the cores of a small machine: most tests wait for processes and sockets part of their time. */
+const JOBS = 4
 /** For a whole file on a busy machine; a test that hangs is found all the same. */
 const TIMEOUT_S = 300
 

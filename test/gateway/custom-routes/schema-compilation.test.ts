@@ -81,6 +81,18 @@ t.test('every schema that is accepted can be compiled', async (t) => {
   t.ok(accepted > 100, `${accepted} schemas were accepted`)
 })
 
+t.test('an exclusive bound is a boolean or a number in OpenAPI 3.0, and a number in later versions', async (t) => {
+  const folder = t.testdir({})
+  for (const bound of ['Minimum', 'Maximum']) {
+    const withFlag = { [bound.toLowerCase()]: 5, [`exclusive${bound}`]: true }
+    const withNumber = { [`exclusive${bound}`]: 5 }
+    t.same(errorsOf(folder, withFlag, true), { reported: [], compiled: [] })
+    t.same(errorsOf(folder, withNumber, true), { reported: [], compiled: [] })
+    t.match(errorsOf(folder, withFlag, false).reported, [/must be a number/])
+    t.same(errorsOf(folder, withNumber, false), { reported: [], compiled: [] })
+  }
+})
+
 t.test('a schema that does not compile is reported with its location', async (t) => {
   const file = join(t.testdir({}), 'openapi.json')
   writeFileSync(file, '{"paths":{"/x":{"type":"string"}}}')

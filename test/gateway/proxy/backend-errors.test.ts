@@ -249,7 +249,7 @@ forBothRouteKinds(t, 'a backend that is slow', async (t, routeKind) => {
       }
       response.end()
     })
-    const { send } = await startGateway(t, { env: { BACKEND_URL: url, BACKEND_TIMEOUT_MS: '1000' } })
+    const { send } = await startGateway(t, { env: { BACKEND_URL: url, BACKEND_TIMEOUT_MS: '2500' } })
 
     t.equal((await send(routeKind.path)).body, 'x'.repeat(30))
   })

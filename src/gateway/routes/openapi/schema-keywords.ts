@@ -33,7 +33,7 @@ type Rule = readonly [isValid: (value: unknown) => boolean, rule: string]
 
 const COUNT: Rule = [isCount, 'must be a whole number that is not negative']
 const NUMBER: Rule = [isNumber, 'must be a number']
-const NUMBER_OR_FLAG: Rule = [(value) => isNumber(value) || typeof value === 'boolean', 'must be a number']
+const NUMBER_OR_FLAG: Rule = [(value) => isNumber(value) || typeof value === 'boolean', 'must be true or false']
 const TEXTS: Rule = [isTexts, 'must be a list of texts']
 
 /**
@@ -59,7 +59,14 @@ export const VALUE_KEYWORDS: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ['minimum', NUMBER],
   ['maximum', NUMBER],
   ['multipleOf', [(value) => isNumber(value) && Number(value) > 0, 'must be a number above 0']],
-  ['exclusiveMinimum', NUMBER_OR_FLAG],
-  ['exclusiveMaximum', NUMBER_OR_FLAG],
+  ['exclusiveMinimum', NUMBER],
+  ['exclusiveMaximum', NUMBER],
   ['dependentRequired', [(value) => isObject(value) && Object.values(value).every(isTexts), 'must be lists of texts']]
+])
+
+/** The same for OpenAPI 3.0, which has the booleans of JSON Schema draft 4. Many documents have the later numbers, too. */
+export const VALUE_KEYWORDS_30: ReadonlyMap<string, Rule> = new Map<string, Rule>([
+  ...VALUE_KEYWORDS,
+  ['exclusiveMinimum', NUMBER_OR_FLAG],
+  ['exclusiveMaximum', NUMBER_OR_FLAG]
 ])

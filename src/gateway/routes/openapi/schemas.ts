@@ -1,7 +1,7 @@
 import { isObject } from '../../../shared/is-object.js'
 import { toRegExp } from './budget.js'
 import { childOf, DocumentError, type Documents, type JsonObject, type Located } from './documents.js'
-import { LIST_KEYWORDS, MAP_KEYWORDS, SCHEMA_KEYWORDS, VALUE_KEYWORDS } from './schema-keywords.js'
+import { LIST_KEYWORDS, MAP_KEYWORDS, SCHEMA_KEYWORDS, VALUE_KEYWORDS, VALUE_KEYWORDS_30 } from './schema-keywords.js'
 
 const MAX_DEPTH = 200
 
@@ -109,9 +109,10 @@ export class RequestSchemas {
 
   #keywords(located: Located, schema: JsonObject, depth: number): unknown {
     const result: Record<string, unknown> = {}
+    const rules = this.#isVersion30 ? VALUE_KEYWORDS_30 : VALUE_KEYWORDS
     for (const [name, value] of Object.entries(schema)) {
       const child = childOf(located, name)
-      const rule = VALUE_KEYWORDS.get(name)
+      const rule = rules.get(name)
       if (name.startsWith('unevaluated')) this.usesRef = true
       if (SCHEMA_KEYWORDS.has(name)) result[name] = this.#convert(child, depth + 1)
       else if (LIST_KEYWORDS.has(name)) result[this.#listKeyword(name, schema)] = this.#convertList(child, depth)
