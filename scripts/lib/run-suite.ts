@@ -10,7 +10,7 @@ import { savedOutputOf } from './test-report.js'
 /** Twice the cores of a small machine: most tests wait for processes and sockets part of their time. */
 const JOBS = 4
 /** For a whole file on a busy machine; a test that hangs is found all the same. */
-const TIMEOUT_S = 300
+const TIMEOUT_S = 600
 
 t.jobs = JOBS
 t.setTimeout(0)

@@ -89,7 +89,7 @@ t.test('the live plan', async (t) => {
     await page.goto('/live/f-9')
     // Not stopped: a request that fails on a loaded machine is repeated after a while.
     await eventually(async () => {
-      await page.clock.runFor(20)
+      await page.clock.runFor(5)
       return page.getByText('40 on this floor').isVisible()
     })
     const opacities = (): Promise<readonly number[]> =>
