@@ -14,8 +14,6 @@ const AMBIENT_AGE_MS = 60_000
 const NAMES_EVERY_MS = 60_000
 /** All pages receive a change at the same time; their requests are spread over this time. */
 const SPREAD_MS = 1000
-/** A tag that was taken from its carrier reports no more, and its marker disappears after this time. */
-const RETURNED_AFTER_MS = 10_000
 const stillness = matchMedia('(prefers-reduced-motion: reduce)')
 
 /** One floor: its plan and the moving markers on it. Subscribes to this floor's channel only, while it is shown. */
@@ -67,8 +65,11 @@ export const useFloor = (floorId: Ref<string | null>) => {
   }
 
   /** The positions at load time; batches then update them. */
-  watch(context.data, (loaded) => {
+  watch(context.data, (loaded, previous) => {
     if (loaded === null || loaded.floor.id !== floorId.value) return
+    // A tag that was taken from its carrier may never report again.
+    for (const { transmitterId } of previous?.carriers ?? [])
+      if (!carriers.value.has(transmitterId)) movement.remove(transmitterId)
     applyPositions(realtime.store.add(loaded.positions.map((entry) => ({ ...entry, positionMethod: 'stored' }))))
   })
 
@@ -81,7 +82,6 @@ export const useFloor = (floorId: Ref<string | null>) => {
       if (position === undefined) return []
       const carrier = carriers.value.get(id)
       const ageMs = Math.max(now.value - atMs, 0)
-      if (!carrier && ageMs > RETURNED_AFTER_MS && freshness.value === 'live') return []
       const name = carrier?.name ?? id
       const zoneId = entry.zoneId == null ? null : String(entry.zoneId)
       const isStale = freshness.value === 'stale' || ageMs > SILENT_AFTER_MS
