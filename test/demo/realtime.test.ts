@@ -214,6 +214,8 @@ t.test('an emergency', async (t) => {
     t.equal((await backend.request('GET', '/api/emergency/active', admin)).json().data, null)
     const { data } = (await backend.request('GET', `/api/emergency/events?emergencyId=${id}`, admin)).json()
     t.same(data.map(({ kind }: { kind: string }) => kind).toSorted(), ['resolved', 'triggered'])
+    const logged = await backend.request('GET', '/api/audit/logs?action=emergency.resolved', admin)
+    t.equal(logged.json().data[0].subject, 'drill Drill', 'without a title')
     const past = await backend.request('GET', '/api/emergency?status=resolved&sort=startedAt&order=desc', admin)
     const [ended] = past.json().data
     t.match(ended, { id, muster: { missing: 0 } })
@@ -223,7 +225,8 @@ t.test('an emergency', async (t) => {
   t.test('an ended emergency cannot be ended again, and nobody can be marked safe', async (t) => {
     for (const body of [{ status: 'resolved', resolution: 'Another one.' }, { markSafe: ['AC233F000001'] }]) {
       const response = await backend.request('PUT', `/api/emergency/${id}`, admin, body)
-      t.same([response.status, response.json().error.code], [409, 'EMERGENCY_ENDED'])
+      const { code, message } = response.json().error
+      t.same([response.status, code, message], [409, 'EMERGENCY_ENDED', 'The drill has already ended.'])
     }
     t.equal((await backend.request('GET', `/api/emergency/${id}`, admin)).json().data.resolution, 'A drill.')
   })

@@ -20,11 +20,15 @@ export const alarm = async (t: Test, { open }: PageTests): Promise<void> => {
         .getByText(/^[1-9]\d* of \d+ safe$/)
         .waitFor({ timeout: 90_000 })
 
-      await page.getByRole('button', { name: 'End emergency' }).click()
-      await page.getByRole('dialog').getByRole('button', { name: 'End now' }).click()
+      t.equal(await page.getByRole('button', { name: 'End emergency' }).count(), 0)
+      await page.getByRole('button', { name: 'End drill' }).click()
+      const end = page.getByRole('dialog', { name: 'End drill' })
+      await end.getByText('Everyone is notified that the drill is over.').waitFor()
+      await end.getByRole('button', { name: 'End now' }).click()
+      await page.getByText('Drill ended').waitFor()
       await page.getByRole('button', { name: 'Raise an alarm' }).waitFor()
       await page
-        .getByRole('region', { name: 'Past emergencies' })
+        .getByRole('region', { name: 'Past emergencies and drills' })
         .getByRole('cell', { name: 'Workshop' })
         .first()
         .waitFor()

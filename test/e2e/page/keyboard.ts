@@ -90,7 +90,7 @@ export const keyboard = async (t: Test, { open }: PageTests): Promise<void> => {
         await hasFocus(page, missing.and(page.locator(`:not([aria-label="Mark ${name} safe"])`)))
       }
 
-      await press(page, page.getByRole('button', { name: 'End emergency' }))
+      await press(page, page.getByRole('button', { name: 'End drill' }))
       await page.getByRole('dialog').getByRole('button', { name: 'End now' }).focus()
       await page.keyboard.press('Enter')
       await page.getByRole('button', { name: 'Raise an alarm' }).waitFor()
