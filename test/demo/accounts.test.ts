@@ -68,7 +68,11 @@ t.test('the session timeout setting', async (t) => {
   const credentials = { email: 'viewer@example.com', password: PASSWORD }
   const lifetime = async (more = {}): Promise<number> =>
     (await backend.request('POST', '/api/auth/login', null, { ...credentials, ...more })).json().data.expiresIn
+  const shown = async (): Promise<number> =>
+    (await backend.request('GET', '/api/mgmt/settings/general', admin)).json().data.sessionTimeoutMinutes
   t.teardown(() => set(null))
+
+  t.test('the default of the timeout is shown until it is set', async (t) => t.equal(await shown(), 480))
 
   t.test('the timeout applies to all new sessions, including remembered ones', async (t) => {
     await set(30)
@@ -112,6 +116,7 @@ t.test('the session timeout setting', async (t) => {
   t.test('an empty timeout restores the default', async (t) => {
     await set(null)
     t.same([await lifetime(), await lifetime({ rememberMe: true })], [8 * 60 * 60, 7 * 24 * 60 * 60])
+    t.equal(await shown(), 480)
   })
 })
 

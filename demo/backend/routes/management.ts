@@ -1,3 +1,4 @@
+import { sessionLifetimeSeconds } from '../auth/tokens.js'
 import { crud } from '../crud.js'
 import { together } from '../queries.js'
 import { beacons, departments, zoneTypes } from '../resources.js'
@@ -9,8 +10,13 @@ const GROUPS = ['ble', 'alerts', 'general']
 
 const reading =
   (name: string): Run =>
-  (call) =>
-    readSetting(call, name)
+  async (call) => {
+    const stored = await readSetting(call, name)
+    // Until it is set, the session timeout is the default.
+    return name === 'general'
+      ? { ...stored, sessionTimeoutMinutes: (await sessionLifetimeSeconds(call, false)) / 60 }
+      : stored
+  }
 
 /**
  * The routes of one settings group, or of all groups with a body by group name. PUT replaces a group, POST and PATCH change
