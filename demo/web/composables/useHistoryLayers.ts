@@ -5,7 +5,7 @@ import type { Marker } from '../floor-plan/marker.js'
 import { trailLayer } from '../floor-plan/trail-layer.js'
 import { trailsOf } from '../history/playback.js'
 import { call } from '../services.js'
-import type { DataResponse, FloorTracks, HeatMap } from '../types.js'
+import type { DataResponse, FloorContext, FloorTracks, HeatMap } from '../types.js'
 import { useLoadWhile } from './useLoadWhile.js'
 import type { usePlayback } from './usePlayback.js'
 
@@ -15,6 +15,8 @@ const TRAIL_MINUTES = 10
 
 interface HistoryLayerOptions {
   readonly floorId: Ref<string | null>
+  /** Null until it has loaded. */
+  readonly plan: Ref<FloorContext | null>
   readonly choice: Ref<LayerChoice>
   readonly playback: ReturnType<typeof usePlayback>
   /** The markers that are shown, at which the trails end. */
@@ -23,7 +25,7 @@ interface HistoryLayerOptions {
 }
 
 /** The heat map and the trails, which are requested while they are switched on. */
-export const useHistoryLayers = ({ floorId, choice, playback, markers, selected }: HistoryLayerOptions) => {
+export const useHistoryLayers = ({ floorId, plan, choice, playback, markers, selected }: HistoryLayerOptions) => {
   const heat = useLoadWhile(
     () => (choice.value.heat ? floorId.value : null),
     (id, options) => call<DataResponse<HeatMap>>('GET', `/api/positions/heat/${encodeURIComponent(id)}`, options),
@@ -45,7 +47,7 @@ export const useHistoryLayers = ({ floorId, choice, playback, markers, selected 
   return {
     loads: computed(() => [...heat.loads.value, ...recent.loads.value]),
     /** Empty while it is off or has not loaded. */
-    heatLayers: computed(() => (heat.data.value ? [heatMapLayer(heat.data.value)] : [])),
+    heatLayers: computed(() => (heat.data.value && plan.value ? [heatMapLayer(heat.data.value, plan.value)] : [])),
     trailLayers: computed(() => (choice.value.trails ? [trailLayer(trails.value, markers.value, selected.value)] : []))
   }
 }

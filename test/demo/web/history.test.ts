@@ -77,6 +77,7 @@ const drawn = (layer: Layer) => {
 
 t.test('the heat map layer', async (t) => {
   const map: HeatMap = { cell: 1, columns: 4, rows: 1, seconds: [0, 0, 0, 90] }
+  const open = { walls: [], zones: [] }
 
   t.test('the heat map layer smooths the counts', async (t) => {
     t.same(smoothed(map), [0, 0, 30, 45])
@@ -84,7 +85,7 @@ t.test('the heat map layer', async (t) => {
   })
 
   t.test('the heat map layer draws cells with people, the fullest one in the strongest colour', async (t) => {
-    const cells = drawn(heatMapLayer(map))('fillRect')
+    const cells = drawn(heatMapLayer(map, open))('fillRect')
     t.same(
       cells.map(({ args, alpha }) => [...args, alpha.toFixed(2)]),
       [
@@ -92,7 +93,33 @@ t.test('the heat map layer', async (t) => {
         [33, 4, 10, 10, '0.65']
       ]
     )
-    t.same(drawn(heatMapLayer({ ...map, seconds: [0, 0, 0, 0] }))('fillRect'), [])
+    t.same(drawn(heatMapLayer({ ...map, seconds: [0, 0, 0, 0] }, open))('fillRect'), [])
+  })
+
+  t.test('the heat map layer leaves out cells outside of the outer walls, except in zones', async (t) => {
+    const full = { ...map, seconds: [9, 9, 9, 9] }
+    const columnsOf = (zones: Parameters<typeof heatMapLayer>[1]['zones']) =>
+      drawn(
+        heatMapLayer(full, {
+          walls: [
+            [0, 0, 2, 0],
+            [2, 0, 2, 1]
+          ],
+          zones
+        })
+      )('fillRect').map(({ args }) => args[0])
+    t.same(columnsOf([]), [3, 13])
+    const terrace = {
+      id: '1',
+      name: 'Terrace',
+      polygon: [
+        [3, 0],
+        [4, 0],
+        [4, 1],
+        [3, 1]
+      ]
+    }
+    t.same(columnsOf([terrace]), [3, 13, 33])
   })
 })
 
