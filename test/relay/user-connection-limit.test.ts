@@ -1,5 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
+import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
+import { CONTROL, RedisKeys } from '../../src/relay/engine/redis/keys.js'
+import { nodeMessageJson } from '../../src/relay/engine/redis/node-messages.js'
 import { eventually } from '../helper/eventually.js'
 import { openClient } from '../helper/raw-client.js'
 import { startRedis } from '../helper/redis.js'
@@ -9,6 +12,7 @@ import { startWorkers } from '../helper/relay-workers.js'
 
 const LIMIT = 3
 const FILE = { client: { user_connection_limit: LIMIT } }
+const PREFIX = 'test'
 const REJECTED = '3504 connection limit'
 
 /** `connected`, or why it was closed. */
@@ -27,8 +31,10 @@ const connectMany = async (t: Test, urls: readonly string[]) => {
   }
 }
 
+const onRedis = (url: string) => ({ RELAY_ENGINE: 'redis', REDIS_URL: url, RELAY_REDIS_PREFIX: PREFIX })
+
 const twoRelays = async (t: Test, url: string): Promise<readonly [EdgeRelay, EdgeRelay]> => {
-  const start = () => startRelay(t, FILE, { RELAY_ENGINE: 'redis', REDIS_URL: url })
+  const start = () => startRelay(t, FILE, onRedis(url))
   return [await start(), await start()]
 }
 
@@ -73,16 +79,40 @@ t.test('user_connection_limit applies to all relays on one Redis together', asyn
 
 t.test('connections of a crashed relay are not counted', async (t) => {
   const redis = await startRedis(t)
-  const [one, dying] = await twoRelays(t, redis.url)
+  const one = await startRelay(t, FILE, onRedis(redis.url))
+  const dying = await startWorkers(t, 1, FILE, onRedis(redis.url))
   await connectMany(t, Array(LIMIT).fill(dying.url))
   t.equal((await connect(t, one.url)).outcome, REJECTED)
-  // Simulates a crash: the node neither leaves the cluster nor removes its connections from the count.
-  dying.relay.cluster.close = async () => undefined
-  for (const client of dying.relay.clients) client.isUserCounted = false
-  await dying.running.close()
+  dying.program.signal('SIGKILL')
+  await dying.program.exited
   const { connected } = await connectMany(t, Array(2 * LIMIT).fill(one.url))
 
   t.equal(connected.length, LIMIT)
+})
+
+t.test('connections of a relay that is too busy to respond are counted', async (t) => {
+  const redis = await startRedis(t)
+  const [one, busy] = await twoRelays(t, redis.url)
+  await connectMany(t, Array(LIMIT).fill(busy.url))
+  one.relay.cluster.surveyNode = async () => null
+
+  t.equal((await connect(t, one.url)).outcome, REJECTED)
+})
+
+t.test('connections of a relay whose heartbeats were lost are counted', async (t) => {
+  const redis = await startRedis(t)
+  const [one, other] = await twoRelays(t, redis.url)
+  await connectMany(t, Array(LIMIT).fill(other.url))
+  const raw = new Redis(redis.url)
+  t.teardown(() => raw.disconnect())
+  // Ends the lease at the first relay, but not in Redis.
+  const left = nodeMessageJson({ kind: 'leave', node: other.relay.node })
+  await eventually(async () => {
+    await raw.publish(new RedisKeys(PREFIX).control(CONTROL.allNodesTopic), left)
+    return one.relay.cluster.size === 1
+  })
+
+  t.equal((await connect(t, one.url)).outcome, REJECTED)
 })
 
 t.test('each relay counts its own connections while Redis is down, and all of them afterwards', async (t) => {

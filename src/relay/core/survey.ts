@@ -72,6 +72,8 @@ export interface Cluster {
   apply<C extends ClusterCommand>(command: C, params: SurveyParams<C>): Promise<ClusterCommandResult<C>>
   /** Surveys one node; null if there is no such node or it does not respond. */
   surveyNode<Q extends SurveyName>(node: string, survey: Q, params: SurveyParams<Q>): Promise<SurveyResult<Q> | null>
+  /** Whether the node has joined and not left. Such a node may still be too busy to respond to a survey. */
+  hasNode(node: string): Promise<boolean>
   close(): Promise<void>
 }
 

@@ -56,7 +56,10 @@ const replaceStale = async (
   return isCounted
 }
 
-/** Connections that their node does not have, or whose node does not respond. */
+/** The surveys without a response take longer than the lease of a dead node. */
+const MAX_SURVEYS = 5
+
+/** Connections that their node does not have, or whose node has left. Those of a node that is too busy to respond are not stale. */
 const staleConnections = async (
   cluster: RelayContext['cluster'],
   connections: readonly UserConnection[]
@@ -64,8 +67,13 @@ const staleConnections = async (
   const nodes = [...new Set(connections.map(({ node }) => node))]
   const stale = nodes.map(async (node) => {
     const ofNode = connections.filter((each) => each.node === node)
-    const clients = await cluster.surveyNode(node, 'userClients', ofNode[0]?.user ?? '')
-    return ofNode.filter(({ client }) => !clients?.includes(client))
+    const user = ofNode[0]?.user ?? ''
+    for (let surveys = 0; await cluster.hasNode(node); surveys++) {
+      if (surveys === MAX_SURVEYS) return []
+      const clients = await cluster.surveyNode(node, 'userClients', user)
+      if (clients !== null) return ofNode.filter(({ client }) => !clients.includes(client))
+    }
+    return ofNode
   })
   return (await Promise.all(stale)).flat()
 }

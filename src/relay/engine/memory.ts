@@ -325,6 +325,10 @@ export class SingleNodeCluster implements Cluster {
     return node === this.#node && this.#handlers !== null ? this.#handlers.handle(survey, params) : null
   }
 
+  async hasNode(node: string): Promise<boolean> {
+    return node === this.#node
+  }
+
   async close(): Promise<void> {}
 }
 

@@ -22,6 +22,7 @@ export const measuredCluster = (
     survey: (survey, params) => measure(survey, () => cluster.survey(survey, params)),
     apply: (command, params) => measure(command, () => cluster.apply(command, params)),
     surveyNode: (node, survey, params) => cluster.surveyNode(node, survey, params),
+    hasNode: (node) => cluster.hasNode(node),
     close: () => cluster.close()
   }
 }

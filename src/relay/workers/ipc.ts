@@ -26,6 +26,7 @@ const MESSAGE_KINDS = [
   'survey',
   'applyCommand',
   'surveyNode',
+  'hasNode',
   'acquireConnection',
   'countConnection',
   'releaseConnection',

@@ -61,6 +61,10 @@ export class PrimarySurvey {
         const worker = this.#workers.get(node)
         const result = worker === undefined ? null : await this.#survey(worker, survey, params)
         return (out) => out.textOrNull(result)
+      },
+      hasNode: (fields) => {
+        const isJoined = this.#workers.has(fields.text())
+        return (out) => void out.byte(isJoined ? 1 : 0)
       }
     })
   }
@@ -182,6 +186,14 @@ export class WorkerCluster implements Cluster {
     } catch {
       return null
     }
+  }
+
+  hasNode(node: string): Promise<boolean> {
+    return this.#primary.request(
+      'hasNode',
+      (out) => out.text(node),
+      (fields) => fields.byte() === 1
+    )
   }
 
   async close(): Promise<void> {}

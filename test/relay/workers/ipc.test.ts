@@ -113,6 +113,7 @@ t.test('an IPC channel', async (t) => {
     t.same(await cluster.survey('emulate', params), [{ node: 'here', result: true }])
     t.equal(await cluster.surveyNode('silent', 'emulate', params), null)
     t.equal(await cluster.surveyNode('nowhere', 'emulate', params), null)
+    t.same(await Promise.all(['here', 'silent', 'nowhere'].map((node) => cluster.hasNode(node))), [true, true, false])
     t.equal(cluster.size, 2)
     await t.rejects(
       ipc.request(

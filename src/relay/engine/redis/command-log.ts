@@ -100,6 +100,13 @@ export class CommandLog {
     }
   }
 
+  /** Whether a control shard has a lease of the node. Nodes that read the log remove expired leases. */
+  async hasLease(node: string): Promise<boolean> {
+    const key = this.#router.keys.control(CONTROL.nodes)
+    const scores = await Promise.all(this.shards.map(({ commands }) => commands.send('zscore', [key, node])))
+    return scores.some((score) => score !== null)
+  }
+
   /** Ends the lease of this node, so that no command waits for it. */
   async leave(): Promise<void> {
     const key = this.#router.keys.control(CONTROL.nodes)

@@ -138,6 +138,10 @@ export class NodeCommands {
     }
   }
 
+  hasLease(node: string): Promise<boolean> {
+    return this.#commandLog.hasLease(node)
+  }
+
   /** Ends the lease of this node. */
   async leave(): Promise<void> {
     await this.#commandLog.leave()

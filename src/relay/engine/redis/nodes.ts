@@ -125,6 +125,13 @@ export class RedisNodeCluster implements Cluster {
     return (results.get(node) ?? null) as SurveyResult<Q> | null
   }
 
+  /** Reads the lease from Redis: this node may not have received the first heartbeat of the other one yet. */
+  async hasNode(node: string): Promise<boolean> {
+    const isLeased = await this.#commands.hasLease(node)
+    if (isLeased && !this.#leases.nodes.includes(node)) this.#leases.renew(node)
+    return isLeased
+  }
+
   async close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer)
     if (this.#node === '') return
