@@ -1,4 +1,4 @@
-import type { CallOptions } from 'gatehouse-client'
+import type { CallOptions, Download } from 'gatehouse-client'
 import type { Ref } from 'vue'
 import type { RouteLocationRaw } from 'vue-router'
 import type { IconName } from '../../src/ui/icons.js'
@@ -88,8 +88,8 @@ export interface Records<Row> {
   /** The label of the search field. */
   readonly search?: string
   readonly filters?: () => readonly Filter[]
-  /** Export files by name. The browser downloads them itself. */
-  readonly downloads?: Readonly<Record<string, string>>
+  /** Export files by name. */
+  readonly exports?: Readonly<Record<string, Download>>
   /** Requires the permission to update. */
   readonly fileImport?: FileImport
   /** The form; without a row for a new record. */

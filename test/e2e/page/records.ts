@@ -192,14 +192,26 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
     t.test('personnel can be exported', async (t) => {
       const { page, pageErrors } = await open(t, { as: 'operator' })
       await page.goto('/personnel')
-      for (const [ipc, name] of [
+      for (const [format, name] of [
         ['CSV', 'personnel.csv'],
         ['PDF', 'personnel.pdf']
       ] as const) {
         const download = page.waitForEvent('download')
-        await page.getByRole('link', { name: ipc }).click()
+        await page.getByRole('button', { name: format }).click()
         t.equal((await download).suggestedFilename(), name)
       }
+      t.same(pageErrors, [])
+    })
+
+    t.test('a failed export is reported and saves no file', async (t) => {
+      const expected = /Failed to load resource: the server responded with a status of 504/
+      const { page, pageErrors } = await open(t, { as: 'operator', expected })
+      await page.goto('/personnel')
+      const failure = { code: 'BACKEND_TIMEOUT', error: 'The service behind this page took too long to answer.' }
+      await page.route('**/api/personnel/export/csv*', (route) => route.fulfill({ status: 504, json: failure }))
+      page.on('download', () => t.fail('a file was saved'))
+      await page.getByRole('button', { name: 'CSV' }).click()
+      await page.getByText(`Not exported. ${failure.error}`).waitFor()
       t.same(pageErrors, [])
     })
   })

@@ -52,9 +52,7 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
     })
 
     t.test('an expired session leads to the login page with a message', async (t) => {
-      // The page may still be connecting when the session ends.
-      const expected = /WebSocket is closed before the connection is established/
-      const { page, pageErrors } = await open(t, { as: 'viewer', expected })
+      const { page, pageErrors } = await open(t, { as: 'viewer' })
       await page.clock.install()
       await page.goto('/settings')
       await page.getByRole('heading', { name: 'Settings' }).waitFor()

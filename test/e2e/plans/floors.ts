@@ -193,7 +193,7 @@ t.test('personnel are exported, changed in the file and imported again', async (
   const { page, pageErrors, findings } = await openDemoPage(t, browser, stack, { as: 'admin', expected: CLIENT_ERRORS })
   await page.goto('/personnel')
   const downloaded = page.waitForEvent('download')
-  await page.getByRole('link', { name: 'CSV' }).click()
+  await page.getByRole('button', { name: 'CSV' }).click()
   const file = await readFile(required(await (await downloaded).path()), 'utf8')
   await page.getByRole('button', { name: 'Import' }).click()
   const dialog = page.getByRole('dialog')
