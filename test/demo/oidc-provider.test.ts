@@ -11,7 +11,7 @@ t.test('the identity provider of the demo', async (t) => {
       DEMO_OIDC_CLIENT_ID: 'demo',
       DEMO_OIDC_APP_URL: 'http://127.0.0.1:4321'
     })
-    const line = await child.waitForLine('identity provider at ', 60_000)
+    const line = await child.waitForLine('identity provider at ')
     const issuer = line.slice(line.indexOf('http'))
 
     const discovered = JSON.parse((await send(issuer, '/.well-known/openid-configuration')).body)

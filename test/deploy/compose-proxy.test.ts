@@ -26,9 +26,8 @@ const startProxy = async () => {
     RELAY_UPSTREAM: host(upstreams.relay),
     INGEST_UPSTREAM: host(upstreams.ingest)
   })
-  await caddy.waitForLine('serving initial configuration', 60_000)
-  for (const name of Object.values(HOSTS))
-    await caddy.waitForLine(new RegExp(`certificate obtained.*"${name}"`), 60_000)
+  await caddy.waitForLine('serving initial configuration')
+  for (const name of Object.values(HOSTS)) await caddy.waitForLine(new RegExp(`certificate obtained.*"${name}"`))
   const ca = readFileSync(join(folder, 'caddy/pki/authorities/local/root.crt'), 'utf8')
 
   /** Sends a request through the proxy. Returns the upstream that received it, if any. */

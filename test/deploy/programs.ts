@@ -30,7 +30,7 @@ const run = async (t: Test, name: 'gateway' | 'relay', env: Env): Promise<Runnin
     ...shippedEnvironment(`deploy/systemd/${name}.env`),
     ...env
   })
-  const [, address = ''] = /http:\/\/([\d.:]+)/.exec(await program.waitForLine('listening at', 60_000)) ?? []
+  const [, address = ''] = /http:\/\/([\d.:]+)/.exec(await program.waitForLine('listening at')) ?? []
   return { program, address, url: `http://${address}` }
 }
 

@@ -150,7 +150,7 @@ export const startCaddy: StartProxy = async (t, upstreams) => {
     ])
   await writeFile(config, caddyfile(upstreams))
   const caddy = await startTool(t, 'caddy', ['run', '--config', config], env)
-  await caddy.waitForLine('serving initial configuration', 60_000)
+  await caddy.waitForLine('serving initial configuration')
 
   return {
     port,

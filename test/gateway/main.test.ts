@@ -433,7 +433,7 @@ t.test('SIGHUP', async (t) => {
     await secret.writeFile(API_SECRET)
     await secret.close()
 
-    await program.waitForLine('listening at', 60_000)
+    await program.waitForLine('listening at')
     program.signal('SIGTERM')
     t.same(await program.exited, { code: 0, signal: null })
   })

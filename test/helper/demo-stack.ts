@@ -28,7 +28,7 @@ export interface DemoStack {
 const API_KEY = 'c0de'.repeat(16)
 
 const READY = /listening|identity provider at/
-const READY_WITHIN_MS = 60_000
+const READY_WITHIN_MS = 180_000
 
 export const startDemoStack = async (
   t: Teardown,

@@ -64,7 +64,7 @@ const startWorkersOf = async (
     REALTIME_API_KEY: API_KEY,
     ...env
   })
-  const [url = ''] = /http:[^"]+/.exec(await program.waitForLine('listening at', 60_000)) ?? []
+  const [url = ''] = /http:[^"]+/.exec(await program.waitForLine('listening at')) ?? []
   const api: RelayOfWorkers['api'] = async (method, request) => {
     const response = await send(url, `/api/${method}`, {
       method: 'POST',

@@ -206,8 +206,8 @@ t.test('SIGHUP during start-up', async (t) => {
         await pipe.writeFile(JSON.stringify({ channel: { namespaces: [{ name: 'old' }] } }))
         await pipe.close()
 
-        const [url = ''] = /http:[^"]+/.exec(await program.waitForLine('listening at', 60_000)) ?? []
-        await program.waitForLine('config reloaded', 60_000)
+        const [url = ''] = /http:[^"]+/.exec(await program.waitForLine('listening at')) ?? []
+        await program.waitForLine('config reloaded')
         t.match(await publish(url, 'new:1'), { result: {} })
         t.match(await publish(url, 'old:1'), { error: { code: 102 } })
       }
@@ -232,7 +232,7 @@ t.test('SIGHUP during start-up', async (t) => {
       return signalled.size >= 3 || program.stdout.includes('listening at')
     })
 
-    await program.waitForLine('listening at', 60_000)
+    await program.waitForLine('listening at')
   })
 })
 

@@ -52,7 +52,7 @@ t.test(`${CLIENTS} clients receive ${PUBLICATIONS} publications while relays and
       REALTIME_HMAC_SECRET: HMAC_SECRET,
       REALTIME_API_KEY: API_KEY
     })
-    await program.waitForLine('listening at', 60_000)
+    await program.waitForLine('listening at')
     return program
   }
   const relays = await Promise.all(ports.map((port) => startRelay(t, port)))
