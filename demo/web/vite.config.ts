@@ -1,10 +1,12 @@
 import { fileURLToPath } from 'node:url'
 import vue from '@vitejs/plugin-vue'
-import { defineConfig } from 'vite'
+import { defineConfig, loadEnv } from 'vite'
 import { compressedCopies } from '../compressed-copies.js'
 
+const { GATEWAY_PORT = '3000' } = loadEnv('development', process.cwd(), 'GATEWAY_PORT')
+
 // The gateway compares Origin with Host, so Host must stay the address of the development server.
-const toGateway = { target: 'http://localhost:3000', changeOrigin: false }
+const toGateway = { target: `http://localhost:${GATEWAY_PORT}`, changeOrigin: false }
 
 const client = fileURLToPath(new URL('../../src/client', import.meta.url))
 
@@ -22,6 +24,7 @@ export default defineConfig({
     emptyOutDir: true,
     target: 'es2022'
   },
-  // For development with `npx vite demo/web`: other requests go to the running gateway.
-  server: { port: 5173, proxy: { '/api': toGateway, '/auth/oidc': toGateway } }
+  // For development with `npx vite demo/web`: other requests go to the running gateway. The relay of the
+  // demo accepts this port only.
+  server: { port: 5173, strictPort: true, proxy: { '/api': toGateway, '/auth/oidc': toGateway } }
 })

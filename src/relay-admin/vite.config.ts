@@ -1,8 +1,10 @@
 import { fileURLToPath } from 'node:url'
 import vue from '@vitejs/plugin-vue'
-import { defineConfig } from 'vite'
+import { defineConfig, loadEnv } from 'vite'
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
+
+const { RELAY_PORT = '8100' } = loadEnv('development', process.cwd(), 'RELAY_PORT')
 
 export default defineConfig({
   root: here('.'),
@@ -16,5 +18,5 @@ export default defineConfig({
     assetsInlineLimit: 0
   },
   // `npx vite src/relay-admin` serves the page with hot reload; API requests go to a running relay.
-  server: { port: 5174, proxy: { '/admin/api': 'http://localhost:8100' } }
+  server: { port: 5174, proxy: { '/admin/api': `http://localhost:${RELAY_PORT}` } }
 })
