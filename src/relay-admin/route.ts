@@ -8,13 +8,20 @@ export interface Route {
   readonly query: Readonly<Record<string, string>>
 }
 
-/** Unknown views become the overview. */
+/** The views of one channel or connection, with the field that selects it and the list of all. */
+const DETAIL_VIEWS: Readonly<Partial<Record<View, { readonly field: string; readonly list: View }>>> = {
+  channel: { field: 'name', list: 'channels' },
+  connection: { field: 'client', list: 'connections' }
+}
+
+/** Unknown views become the overview, and details without a selection the list. */
 export const parseRoute = (hash: string): Route => {
   const [path = '', search = ''] = hash.replace(/^#\/?/, '').split(/\?(.*)/s)
   const view = VIEWS.find((known) => known === path)
-  return view === undefined
-    ? { view: 'overview', query: {} }
-    : { view, query: Object.fromEntries(new URLSearchParams(search)) }
+  if (view === undefined) return { view: 'overview', query: {} }
+  const query = Object.fromEntries(new URLSearchParams(search))
+  const detail = DETAIL_VIEWS[view]
+  return detail !== undefined && !query[detail.field] ? { view: detail.list, query: {} } : { view, query }
 }
 
 export const hashOf = (view: View, query: Readonly<Record<string, string | number>> = {}): string => {

@@ -1,26 +1,43 @@
-import { watch } from 'vue'
+import { shallowRef, watch } from 'vue'
 import { useLoad } from '../ui/useLoad.js'
-import { type GetOptions, get, messageOf } from './api.js'
+import { type GetOptions, get, messageOf, RequestError } from './api.js'
 import { useLive } from './useLive.js'
 
 const REFRESH_MS = 5000
 
-/** Loads a resource at once, whenever `load` is called, and regularly while the live stream delivers samples. */
+/** A response that the same request would get again. */
+const isRejection = (cause: unknown): cause is RequestError =>
+  cause instanceof RequestError && cause.status >= 400 && cause.status < 500
+
+/**
+ * Loads a resource at once, whenever `load` is called, and regularly while the live stream delivers samples, until the relay
+ * rejects the request.
+ */
 export const useApi = <Result>(path: string, query: () => NonNullable<GetOptions['query']> = () => ({})) => {
   const { sample } = useLive()
   let loadedAtMs = Date.now()
   let isAutomatic = false
-  const { data, error, isLoading, load } = useLoad((signal) => {
-    loadedAtMs = Date.now()
-    return get<Result>(path, { query: query(), signal, isAutomatic })
-  }, messageOf)
+  const rejection = shallowRef<RequestError | null>(null)
+  const { data, error, isLoading, load } = useLoad(
+    async (signal) => {
+      loadedAtMs = Date.now()
+      const result = await get<Result>(path, { query: query(), signal, isAutomatic })
+      rejection.value = null
+      return result
+    },
+    (cause) => {
+      rejection.value = isRejection(cause) ? cause : null
+      return messageOf(cause)
+    }
+  )
 
   watch(sample, () => {
-    if (document.hidden || isLoading.value || Date.now() - loadedAtMs < REFRESH_MS) return
+    if (rejection.value !== null || document.hidden || isLoading.value) return
+    if (Date.now() - loadedAtMs < REFRESH_MS) return
     isAutomatic = true
     void load()
     isAutomatic = false
   })
   void load()
-  return { data, error, isLoading, load }
+  return { data, error, rejection, isLoading, load }
 }

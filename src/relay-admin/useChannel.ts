@@ -16,7 +16,7 @@ const withKey = (publication: LivePublication): KeyedPublication => ({ ...public
 
 /** The details of a channel and its publications, newest first, updated live. */
 export const useChannel = (name: string) => {
-  const { data, error } = useApi<ChannelDetail>('channel', () => ({ name }))
+  const { data, error, rejection } = useApi<ChannelDetail>('channel', () => ({ name }))
   const publications = shallowRef<readonly KeyedPublication[]>([])
   let pending: KeyedPublication[] = []
 
@@ -47,5 +47,5 @@ export const useChannel = (name: string) => {
     publications.value = [...publications.value, ...earlier].slice(0, MAX_PUBLICATIONS)
   })
 
-  return { detail: data, error, publications }
+  return { detail: data, error, rejection, publications }
 }

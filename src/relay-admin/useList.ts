@@ -1,6 +1,7 @@
 import { computed, ref, watch } from 'vue'
 import type { Page } from '../relay/admin/contract.js'
-import { isOrder, nextOrder, type Order } from '../ui/order.js'
+import { nextOrder, type Order } from '../ui/order.js'
+import { listStateOf } from './list-query.js'
 import type { View } from './route.js'
 import { useApi } from './useApi.js'
 import { useRoute } from './useRoute.js'
@@ -11,6 +12,8 @@ const DEBOUNCE_MS = 200
 export interface ListOptions<Data, Row, Sort extends string> {
   /** The view, which is also the path of the request. */
   readonly view: View
+  /** The columns that the relay sorts by. */
+  readonly sorts: readonly Sort[]
   readonly initial: { readonly sort: Sort; readonly order: Order }
   /** Further fields of the query, which do not change. Empty ones are left out. */
   readonly query?: Readonly<Record<string, string>>
@@ -19,13 +22,13 @@ export interface ListOptions<Data, Row, Sort extends string> {
 
 /** A list that the relay searches, sorts and pages. Its state is in the URL, so that it survives a reload. */
 export const useList = <Data, Row, Sort extends string>(options: ListOptions<Data, Row, Sort>) => {
-  const { view, initial, query: fixed = {}, pageOf } = options
+  const { view, sorts, initial, query: fixed = {}, pageOf } = options
   const { route, replaceQuery } = useRoute()
-  const { query: saved } = route.value
-  const search = ref(saved.search ?? '')
-  const sort = ref<string>(saved.sort ?? initial.sort)
-  const order = ref<Order>(isOrder(saved.order) ? saved.order : initial.order)
-  const offset = ref(Math.max(Number(saved.page) || 0, 0) * SIZE)
+  const saved = listStateOf(route.value.query, sorts, initial)
+  const search = ref(saved.search)
+  const sort = ref<string>(saved.sort)
+  const order = ref<Order>(saved.order)
+  const offset = ref(saved.page * SIZE)
 
   const query = computed(() => ({
     ...Object.fromEntries(Object.entries(fixed).filter(([, value]) => value !== '')),
@@ -34,7 +37,7 @@ export const useList = <Data, Row, Sort extends string>(options: ListOptions<Dat
     order: order.value,
     page: Math.floor(offset.value / SIZE)
   }))
-  const { data, error, isLoading, load } = useApi<Data>(view, () => ({ ...query.value, size: SIZE }))
+  const { data, error, rejection, isLoading, load } = useApi<Data>(view, () => ({ ...query.value, size: SIZE }))
   const page = computed(() => (data.value === null ? null : pageOf(data.value)))
 
   watch([search, sort, order], () => {
@@ -65,6 +68,7 @@ export const useList = <Data, Row, Sort extends string>(options: ListOptions<Dat
       sort.value = by
     },
     error,
+    rejection,
     isLoading,
     load
   }

@@ -12,6 +12,16 @@ t.test('the fragment of a view', async (t) => {
     t.test(`"${hash}" is the overview`, async (t) => t.same(parseRoute(hash), { view: 'overview', query: {} }))
   }
 
+  for (const [hash, view] of [
+    ['#/channel', 'channels'],
+    ['#/channel?name=', 'channels'],
+    ['#/connection?client=&search=a', 'connections']
+  ]) {
+    t.test(`"${hash}" is the list, because nothing is selected`, async (t) =>
+      t.same(parseRoute(hash ?? ''), { view, query: {} })
+    )
+  }
+
   t.test('empty query values are omitted', async (t) => {
     t.equal(hashOf('channels', { search: '', page: 0 }), '#/channels?page=0')
     t.equal(hashOf('config'), '#/config')

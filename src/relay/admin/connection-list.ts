@@ -102,8 +102,12 @@ export const SUBSCRIPTION_SORTING: Sorting<SubscriptionRow, SubscriptionSort> = 
   key: ({ channel }) => channel
 }
 
-/** Null if no node has the connection. */
-export const findConnection = async (cluster: Cluster, query: ConnectionQuery): Promise<ConnectionDetail | null> => {
+/** Null if no node has the connection, undefined if a node that did not respond may have it. */
+export const findConnection = async (
+  cluster: Cluster,
+  query: ConnectionQuery
+): Promise<ConnectionDetail | null | undefined> => {
   const results = await cluster.survey('adminConnection', query)
-  return results.find(({ result }) => result !== null)?.result ?? null
+  const found = results.find(({ result }) => result !== null)?.result
+  return found ?? (results.length < cluster.size ? undefined : null)
 }

@@ -1,4 +1,4 @@
-// The API between the operators' page and the relay. Types only, so that the page can import them.
+// The API between the operators' page and the relay. Imports nothing, so that the page can import it.
 //
 //   POST /admin/api/sign-in      SignIn          204 and the session cookie; 401; 429 with Retry-After
 //   POST /admin/api/sign-out                     204
@@ -125,7 +125,8 @@ export interface RateCount {
   readonly subscribers: number
 }
 
-export type ChannelSort = 'name' | 'subscribers' | 'publishesPerSecond' | 'lastPublish' | 'historyLength'
+export const CHANNEL_SORTS = ['name', 'subscribers', 'publishesPerSecond', 'lastPublish', 'historyLength'] as const
+export type ChannelSort = (typeof CHANNEL_SORTS)[number]
 
 export interface ChannelDetail extends ChannelRow {
   readonly namespace: string
@@ -163,7 +164,16 @@ export interface ConnectionRow {
   readonly isBehind: boolean
 }
 
-export type ConnectionSort = 'user' | 'address' | 'clientName' | 'since' | 'transport' | 'channels' | 'queuedBytes'
+export const CONNECTION_SORTS = [
+  'user',
+  'address',
+  'clientName',
+  'since',
+  'transport',
+  'channels',
+  'queuedBytes'
+] as const
+export type ConnectionSort = (typeof CONNECTION_SORTS)[number]
 
 /** The subscription of a connection to one channel. */
 export interface SubscriptionRow {
@@ -179,7 +189,8 @@ export interface SubscriptionRow {
   readonly rate: number | null
 }
 
-export type SubscriptionSort = 'channel'
+export const SUBSCRIPTION_SORTS = ['channel'] as const
+export type SubscriptionSort = (typeof SUBSCRIPTION_SORTS)[number]
 
 export interface ConnectionDetail extends ConnectionRow {
   readonly protocol: 'json' | 'protobuf'

@@ -134,6 +134,7 @@ const sendConnection =
     else {
       const connection = await findConnection(cluster, { ...query, client })
       if (connection === null) call.reject(404, 'NOT_CONNECTED', 'The connection is closed.')
+      else if (connection === undefined) call.reject(503, 'NODES_AWAY', 'Not all nodes respond.')
       else call.json(connection)
     }
   }
