@@ -4,6 +4,7 @@ const STORAGE_KEY = 'gatehouse-alarm-sound'
 const BEEP_EVERY_MS = 4000
 const FREQUENCIES = [880, 660]
 const BEEP_SECONDS = 0.35
+const INTERACTIONS = ['click', 'keydown'] as const
 
 /** Whether this browser plays a sound during an emergency. */
 export const isSoundOn = ref(localStorage.getItem(STORAGE_KEY) === 'on')
@@ -29,6 +30,8 @@ const beep = (audio: AudioContext): void => {
 export const useAlarmSound = (isActive: Ref<boolean>): void => {
   let audio: AudioContext | null = null
   let timer: ReturnType<typeof setInterval> | undefined
+  // A context that was not allowed to start continues after the next interaction.
+  const resume = (): unknown => audio?.state === 'suspended' && audio.resume().catch(() => undefined)
   const stop = (): void => {
     clearInterval(timer)
     void audio?.close()
@@ -46,8 +49,6 @@ export const useAlarmSound = (isActive: Ref<boolean>): void => {
         // The context is suspended while the browser allows no sound.
         isSoundBlocked.value = opened.state === 'suspended'
         if (opened.state === 'running') beep(opened)
-        // Rejected if the context is closed before the browser allows sound.
-        else opened.resume().catch(() => undefined)
       }
       opened.onstatechange = () => audio === opened && play()
       play()
@@ -55,5 +56,9 @@ export const useAlarmSound = (isActive: Ref<boolean>): void => {
     },
     { immediate: true }
   )
-  onScopeDispose(stop)
+  for (const event of INTERACTIONS) addEventListener(event, resume)
+  onScopeDispose(() => {
+    for (const event of INTERACTIONS) removeEventListener(event, resume)
+    stop()
+  })
 }

@@ -19,18 +19,49 @@ export const keyboard = async (t: Test, { open }: PageTests): Promise<void> => {
       await press(page, add)
       await hasFocus(page, page.getByRole('dialog').getByLabel('Name'))
       await page.keyboard.type('Keyboard cart')
-      await page.keyboard.press('Enter')
+      await press(page, page.getByRole('dialog').getByLabel('Transmitter'), 'ArrowDown')
+      const transmitterId = await page.getByRole('dialog').getByLabel('Transmitter').inputValue()
+      t.not(transmitterId, '')
+      await press(page, page.getByRole('dialog').getByRole('button', { name: 'Create' }))
       await page.getByText('Keyboard cart was added').waitFor()
       await hasFocus(page, add)
 
       await page.getByLabel('Search by name').focus()
       await page.keyboard.type('keyboard cart')
+      await page.getByRole('cell', { name: transmitterId }).waitFor()
       await press(page, page.getByRole('button', { name: 'Delete Keyboard cart' }))
       await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).focus()
       await page.keyboard.press('Tab')
       await page.keyboard.press('Enter')
       await page.getByText('Nothing found').waitFor()
       await hasFocus(page, page.getByRole('region', { name: 'Assets' }))
+      t.same(pageErrors, [])
+    })
+
+    t.test('a CSV file is imported with the keyboard', async (t) => {
+      const { page, pageErrors } = await open(t, { as: 'operator', expected: CLIENT_ERRORS })
+      await page.goto('/personnel')
+      const button = page.getByRole('button', { name: 'Import' })
+      await press(page, button)
+      const dialog = page.getByRole('dialog')
+      const choose = async (content: string): Promise<void> => {
+        const chosen = page.waitForEvent('filechooser')
+        await press(page, dialog.getByLabel('CSV file'), 'Space')
+        await (await chosen).setFiles({ name: 'people.csv', mimeType: 'text/csv', buffer: Buffer.from(content) })
+      }
+      await hasFocus(page, dialog.getByLabel('CSV file'))
+      await choose('firstName,email\nIda,not an address\n')
+      await press(page, dialog.getByRole('button', { name: 'Import' }))
+      await dialog.getByRole('alert').getByRole('cell', { name: 'email' }).waitFor()
+      await choose('firstName,lastName\nIda,Imported\n')
+      await press(page, dialog.getByRole('button', { name: 'Import' }))
+      await page.getByText('1 row added, 0 changed, 0 unchanged').waitFor()
+      await hasFocus(page, button)
+
+      await page.goto('/personnel?search=imported')
+      await press(page, page.getByRole('button', { name: 'Delete Ida Imported' }))
+      await press(page, dialog.getByRole('button', { name: 'Delete' }))
+      await page.getByText('Nothing found').waitFor()
       t.same(pageErrors, [])
     })
 
@@ -89,6 +120,22 @@ export const keyboard = async (t: Test, { open }: PageTests): Promise<void> => {
         await page.getByText(`${name} was marked safe`).waitFor()
         await hasFocus(page, missing.and(page.locator(`:not([aria-label="Mark ${name} safe"])`)))
       }
+
+      await page.getByLabel('Search the muster').fill('nobody has this name')
+      // A headless browser has no print dialog. The browser sends this event before it opens.
+      await page.evaluate("print = () => dispatchEvent(new Event('beforeprint'))")
+      await press(page, page.getByRole('button', { name: 'Print roll call' }))
+      await page.emulateMedia({ media: 'print' })
+      await page.getByText('Roll call (drill)').waitFor()
+      await page.getByText(`Printed ${new Date().getDate()} `).waitFor()
+      for (const hidden of [
+        page.getByLabel('Sound'),
+        page.getByRole('navigation'),
+        page.getByLabel('Search the muster')
+      ])
+        t.notOk(await hidden.isVisible())
+      await page.getByRole('list', { name: 'Missing' }).getByRole('listitem').nth(1).waitFor()
+      await page.emulateMedia({ media: null })
 
       await press(page, page.getByRole('button', { name: 'End drill' }))
       await page.getByRole('dialog').getByRole('button', { name: 'End now' }).focus()
