@@ -1,9 +1,10 @@
-import { backoffMs, DEFAULT_GUARD_OPTIONS, type Layout, type PageMeta } from 'gatehouse-client'
+import { type AuthUser, backoffMs, DEFAULT_GUARD_OPTIONS, type Layout, type PageMeta } from 'gatehouse-client'
 import { installGuards } from 'gatehouse-client/vue-router'
 import { nextTick, shallowRef } from 'vue'
 import { createRouter, createWebHistory, type RouteComponent, type RouteRecordRaw } from 'vue-router'
 import type { IconName } from '../../src/ui/icons.js'
 import { useToasts } from '../../src/ui/useToasts.js'
+import { discardUnsavedChanges, hasUnsavedChanges, mayLosePage } from './composables/useUnsavedChanges.js'
 import ErrorPage from './pages/ErrorPage.vue'
 import { session, sessionEnd } from './services.js'
 
@@ -88,6 +89,8 @@ export const router = createRouter({
   scrollBehavior: (to, from, saved) => saved ?? (to.name === LIVE_PLAN && from.name === LIVE_PLAN ? false : { top: 0 })
 })
 
+router.beforeEach((to, from) => to.path === from.path || mayLosePage())
+
 // Before the other guards: a user who must change the password has no other permission.
 router.beforeEach(({ path, fullPath }) => {
   const mustChoose = session.refresh().permissions?.includes('password.change') === true
@@ -122,11 +125,33 @@ router.onError((_error, to) => {
   setTimeout(() => void router.replace(to.fullPath).catch(() => undefined), backoffMs(failures))
 })
 
-// The session has expired, or another tab has signed out.
-session.onChange(({ isSignedIn }) => {
-  const { path, fullPath } = router.currentRoute.value
-  if (isSignedIn || sessionEnd.value === 'left' || path === LOGIN_PAGE) return
+const openLoginPage = (): unknown =>
+  router.push({ path: LOGIN_PAGE, query: { returnTo: router.currentRoute.value.fullPath } })
+
+/** The user whose session has ended while a form has unsaved input. The page stays, and asks for the password in a dialog. */
+export const waitingUser = shallowRef<AuthUser | null>(null)
+export const discardInput = (): void => {
+  discardUnsavedChanges()
+  waitingUser.value = null
+  openLoginPage()
+}
+
+let lastUser = session.state.user
+session.onChange(({ isSignedIn, user }) => {
+  if (isSignedIn) {
+    const isOther = waitingUser.value !== null && waitingUser.value.userId !== user?.userId
+    lastUser = user
+    waitingUser.value = null
+    if (!isOther) return
+    // The input belongs to somebody else.
+    discardUnsavedChanges()
+    location.reload()
+    return
+  }
+  // The session has expired, or another tab has signed out.
+  if (sessionEnd.value === 'left' || router.currentRoute.value.path === LOGIN_PAGE) return
   // Also after a rejected request; the sign-in page says so.
   sessionEnd.value = 'over'
-  void router.push({ path: LOGIN_PAGE, query: { returnTo: fullPath } })
+  if (hasUnsavedChanges() && lastUser?.email) waitingUser.value = lastUser
+  else openLoginPage()
 })

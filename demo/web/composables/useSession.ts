@@ -1,9 +1,10 @@
 import type { PageMeta } from 'gatehouse-client'
-import { computed, shallowRef } from 'vue'
+import { computed, shallowRef, watch } from 'vue'
 import { useToasts } from '../../../src/ui/useToasts.js'
 import { router } from '../router.js'
 import { api, session, sessionEnd, signOut } from '../services.js'
 import { messageOf } from './useLoad.js'
+import { mayLosePage } from './useUnsavedChanges.js'
 
 const state = shallowRef(session.state)
 session.onChange((changed) => {
@@ -16,11 +17,14 @@ const { showToast } = useToasts()
 const permissions = computed(() => new Set(state.value.permissions))
 const may = (permission: string): boolean => permissions.value.has(permission)
 
+const isSignedIn = computed(() => state.value.isSignedIn)
+
 /** The current user and permissions, for display. The backend enforces permissions. */
 export const useSession = () => ({
   user: computed(() => state.value.user),
   name: computed(() => state.value.user?.displayName ?? state.value.user?.email ?? 'Unknown user'),
-  isSignedIn: computed(() => state.value.isSignedIn),
+  isSignedIn,
+  onSignedOut: (listener: () => void) => watch(isSignedIn, (isIn) => isIn || listener()),
   sessionEnd,
   may,
   maySee: ({ permissions: all = [], permissionsAny: any = [] }: PageMeta): boolean =>
@@ -31,6 +35,7 @@ export const useSession = () => ({
   },
   /** If the gateway rejects the logout, the session continues. */
   leave: async (): Promise<void> => {
+    if (!mayLosePage()) return
     sessionEnd.value = 'left'
     try {
       const isLeaving = await signOut()

@@ -1,13 +1,31 @@
-import { onScopeDispose, type Ref } from 'vue'
-import { onBeforeRouteLeave } from 'vue-router'
+import { onScopeDispose, type Ref, watch } from 'vue'
 
-/** Asks before the page is left while there are unsaved changes. */
-export const useUnsavedChanges = (hasChanges: Ref<boolean>): void => {
-  onBeforeRouteLeave(() => !hasChanges.value || window.confirm('Leave the page? Unsaved changes are lost.'))
-  // The browser shows its own text.
-  const confirmUnload = (event: BeforeUnloadEvent): void => {
-    if (hasChanges.value) event.preventDefault()
-  }
-  addEventListener('beforeunload', confirmUnload)
-  onScopeDispose(() => removeEventListener('beforeunload', confirmUnload))
+/** The forms of the page with input that is not saved. */
+const changed = new Set<symbol>()
+
+export const hasUnsavedChanges = (): boolean => changed.size > 0
+
+/** The user does not want the input any more, so that nothing asks about it again. */
+export const discardUnsavedChanges = (): void => changed.clear()
+
+/** Asks before unsaved changes are lost. Returns whether the page may be left. */
+export const mayLosePage = (): boolean => {
+  if (hasUnsavedChanges() && !window.confirm('Leave the page? Unsaved changes are lost.')) return false
+  discardUnsavedChanges()
+  return true
 }
+
+/** The page asks before it is left while a form has changes, and keeps the form if the session ends. */
+export const useUnsavedChanges = (hasChanges: Ref<boolean>): void => {
+  const form = Symbol('form')
+  watch(hasChanges, (isChanged) => void (isChanged ? changed.add(form) : changed.delete(form)), {
+    immediate: true,
+    flush: 'sync'
+  })
+  onScopeDispose(() => changed.delete(form))
+}
+
+// The browser shows its own text.
+addEventListener('beforeunload', (event) => {
+  if (hasUnsavedChanges()) event.preventDefault()
+})

@@ -80,6 +80,68 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
       t.same(pageErrors, [])
     })
 
+    t.test('a form keeps its input while its user signs in again', async (t) => {
+      const { page, pageErrors, findings } = await open(t, { as: 'admin', expected: CLIENT_ERRORS })
+      const endSession = () =>
+        page.context().addCookies([{ name: 'auth_token', value: 'a.b.c', url: stack.url, httpOnly: true }])
+      await page.goto('/users')
+      await page.getByRole('button', { name: 'Add user' }).click()
+      const form = page.getByRole('dialog', { name: 'Add user' })
+      await form.getByLabel('E-mail address').fill('kept@example.com')
+      await form.getByLabel('Initial password').fill('an-initial-password')
+      await endSession()
+      await form.getByRole('button', { name: 'Create' }).click()
+
+      const dialog = page.getByRole('dialog', { name: 'Sign in to continue' })
+      await dialog.getByText('Your input on this page is kept').waitFor()
+      t.same(await findings(), [])
+      for (let count = 0; count < 3; count += 1) await page.keyboard.press('Escape')
+      await dialog.getByLabel('Password').and(page.locator(':focus')).waitFor()
+      await page.keyboard.type('wrong')
+      await page.keyboard.press('Enter')
+      await dialog.getByRole('alert').getByText('the password is wrong').waitFor()
+      await page.keyboard.type(DEMO_PASSWORD)
+      await page.keyboard.press('Enter')
+      await dialog.waitFor({ state: 'detached' })
+
+      t.match(page.url(), '/users')
+      t.equal(await form.getByLabel('E-mail address').inputValue(), 'kept@example.com')
+      t.equal(await form.getByLabel('Initial password').inputValue(), '', 'a password is not kept')
+      await form.getByLabel('Initial password').fill('an-initial-password')
+      await form.getByRole('button', { name: 'Create' }).click()
+      await page.getByText('kept@example.com was added').waitFor()
+
+      await page.getByRole('button', { name: 'Delete kept@example.com' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+      await page.getByText('kept@example.com was deleted').waitFor()
+      await page.getByRole('button', { name: 'Edit viewer@example.com' }).click()
+      await page.getByRole('dialog').getByLabel('Name', { exact: true }).fill('Never saved')
+      await endSession()
+      await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+      await dialog.getByRole('button', { name: 'Discard the input and leave' }).click()
+      await page.waitForURL('**/login?returnTo=/users')
+      t.same(pageErrors, [])
+    })
+
+    t.test('the input of a form is discarded when another user signs in', async (t) => {
+      const expected = /status of 401|WebSocket is closed before/
+      const { page, pageErrors } = await open(t, { as: 'admin', expected })
+      await page.goto('/settings')
+      await page.getByLabel('Organization name').fill('Never saved')
+      const otherTab = await page.context().newPage()
+      await otherTab.goto('/dashboard')
+      await otherTab.getByRole('button', { name: 'Sign out' }).click()
+      const dialog = page.getByRole('dialog', { name: 'Sign in to continue' })
+      await dialog.waitFor()
+      const data = { email: 'viewer@example.com', password: DEMO_PASSWORD }
+      t.ok((await page.context().request.post('/api/auth/login', { data })).ok())
+      // As when the user returns to this tab.
+      await page.evaluate("dispatchEvent(new Event('focus'))")
+      await page.getByText('Signed in as Vic Viewer').waitFor()
+      t.equal(await page.getByLabel('Organization name').count(), 0)
+      t.same(pageErrors, [])
+    })
+
     t.test('a wrong password is reported, and after five attempts the waiting time', async (t) => {
       const { page, pageErrors } = await open(t, { expected: CLIENT_ERRORS })
       await page.goto('/login')
