@@ -3,8 +3,11 @@ import { join } from 'node:path'
 import t from 'tap'
 import packageFile from '../../package.json' with { type: 'json' }
 import { ROOT } from '../../scripts/lib/root.js'
+import { VERSION } from '../../src/client/version.js'
 
 t.test('the package', async (t) => {
+  t.test('the client library reports the version of the package', async (t) => t.equal(VERSION, packageFile.version))
+
   for (const [name, paths] of Object.entries(packageFile.exports)) {
     // One file of a folder is enough.
     const [types = '', code = ''] = [paths.types, paths.default].map((path) => path.replace('*', 'zones'))

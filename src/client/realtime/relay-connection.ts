@@ -1,4 +1,5 @@
 import { Centrifuge, type Options } from 'centrifuge'
+import { VERSION } from '../version.js'
 import type { Negotiation } from './negotiation.js'
 
 export type ConnectionState =
@@ -24,6 +25,9 @@ export interface ConnectionHandlers {
 /** The client's own code for an unsubscribe call. */
 const UNSUBSCRIBE_CALLED = 0
 
+/** Name and version of the client on the operators' page and in the metrics of the relay. */
+const IDENTITY: Partial<Options> = { name: 'gatehouse-client', version: VERSION }
+
 /** For a closed connection. */
 const NO_HANDLERS: ConnectionHandlers = {
   state: () => undefined,
@@ -46,7 +50,7 @@ export class RelayConnection {
     options: Partial<Options>
   ) {
     this.#handlers = handlers
-    this.#client = new Centrifuge(url, { ...options, token, getToken: renewToken })
+    this.#client = new Centrifuge(url, { ...IDENTITY, ...options, token, getToken: renewToken })
     this.#client.on('connected', () => this.#handlers.state('online'))
     this.#client.on('connecting', () => this.#handlers.state('connecting'))
     // An attempt failed: report it, although the next attempt has started.

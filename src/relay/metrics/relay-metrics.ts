@@ -28,8 +28,18 @@ export interface Totals {
   readonly bytesSent: number
 }
 
-/** Names of the official clients. Clients can send any name, so all others share one label value. */
-const CLIENT_NAMES: ReadonlySet<string> = new Set(['js', 'go', 'dart', 'swift', 'java', 'python', 'csharp', 'flutter'])
+/** Known clients. Clients can send any name, so all others share one label value. */
+const CLIENT_NAMES: ReadonlySet<string> = new Set([
+  'gatehouse-client',
+  'js',
+  'go',
+  'dart',
+  'swift',
+  'java',
+  'python',
+  'csharp',
+  'flutter'
+])
 const clientName = (name: string): string => (name === '' ? 'unnamed' : CLIENT_NAMES.has(name) ? name : 'unregistered')
 const clientVersion = (version: string): string => (version === '' ? 'unversioned' : 'unregistered')
 

@@ -4,6 +4,7 @@ import { WebSocket } from 'ws'
 import type { PositionEntry } from '../../../schemas/realtime.js'
 import { createApi } from '../../../src/client/api/api.js'
 import { Realtime, type RealtimeEvents, type RealtimeOptions } from '../../../src/client/realtime/realtime.js'
+import { VERSION } from '../../../src/client/version.js'
 import { buildRelayApp, type RunningRelay } from '../../../src/relay/app.js'
 import { createLogger } from '../../../src/shared/logger.js'
 import { eventually } from '../../helper/eventually.js'
@@ -94,6 +95,16 @@ t.test('realtime', async (t) => {
     t.same(states, ['connecting', 'online'])
     t.equal(server.requestCount, 1)
     t.ok(realtime.lastUpdateMs)
+  })
+
+  t.test('the client reports its name and version to the relay', async (t) => {
+    const { realtime, relay } = await setUp(t)
+    realtime.start()
+    await online(realtime)
+    t.same(
+      [...relay.clients].map(({ name, version }) => ({ name, version })),
+      [{ name: 'gatehouse-client', version: VERSION }]
+    )
   })
 
   t.test('the client receives a watched floor and stores the positions', async (t) => {
