@@ -1,6 +1,6 @@
 /**
- * `npm run screenshots`: writes the screenshots of the demo and of the relay's admin page in docs/images. Builds, runs the
- * demo on separate ports, and needs a Chromium from CHROMIUM_PATH or the PATH.
+ * `npm run screenshots`: writes the screenshots of the demo and of the operators' page in docs/images, all or the named
+ * ones. Builds, runs the demo on separate ports, and needs a Chromium from CHROMIUM_PATH or the PATH.
  */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -85,18 +85,26 @@ const SCREENSHOTS: readonly Screenshot[] = [
   { name: 'emergency', path: '/emergency', prepare: drillStarted }
 ]
 
-/** One sign-in for all pages, because of the login limit. */
-let session: Cookie[] = []
+/** The operators' page. Both are taken together. */
+const ADMIN_NAMES = ['admin', 'admin-channel'] as const
+const NAMES: readonly string[] = [...SCREENSHOTS.map(({ name }) => name), ...ADMIN_NAMES]
 
-const take = async (browser: Browser, url: string, password: string, screenshot: Screenshot): Promise<void> => {
+type Session = readonly Cookie[]
+
+/** One sign-in for all pages, because of the login limit. */
+const signIn = async (browser: Browser, url: string, password: string): Promise<Session> => {
+  const context = await browser.newContext({ baseURL: url })
+  await context.request.post('/api/auth/login', { data: { email: 'admin@example.com', password } })
+  const cookies = await context.cookies()
+  await context.close()
+  return cookies
+}
+
+const take = async (browser: Browser, url: string, session: Session, screenshot: Screenshot): Promise<void> => {
   const { name, path, options, prepare } = screenshot
   const context = await browser.newContext({ baseURL: url, ...DESKTOP, ...options })
   await context.addCookies(session)
   const page = await context.newPage()
-  if (session.length === 0) {
-    await context.request.post('/api/auth/login', { data: { email: 'admin@example.com', password } })
-    session = await context.cookies()
-  }
   await page.goto(path)
   await page.getByRole('heading', { level: 1 }).waitFor()
   await page.waitForLoadState('networkidle')
@@ -131,7 +139,7 @@ const FLOORS = ['f-1', 'f-2', 'f-3', 'f-4', 'f-1', 'f-2']
 const PAUSE_MS = 40_000
 
 /** Opens one live plan after the other, so that the admin charts have a history. */
-const openLivePlans = async (browser: Browser, url: string): Promise<void> => {
+const openLivePlans = async (browser: Browser, url: string, session: Session): Promise<void> => {
   for (const floor of FLOORS) {
     const context = await browser.newContext({ baseURL: url, reducedMotion: 'reduce' })
     await context.addCookies(session)
@@ -142,7 +150,10 @@ const openLivePlans = async (browser: Browser, url: string): Promise<void> => {
 }
 
 const main = async (args: readonly string[]): Promise<number> => {
-  parseArgs({ args: [...args], options: {} })
+  const { positionals } = parseArgs({ args: [...args], options: {}, allowPositionals: true })
+  const unknown = positionals.filter((name) => !NAMES.includes(name))
+  if (unknown.length > 0) throw new UserError(`No screenshot ${unknown.join(', ')}; there are ${NAMES.join(', ')}`)
+  const isWanted = (name: string): boolean => positionals.length === 0 || positionals.includes(name)
   const env: NodeJS.ProcessEnv = {
     GATEWAY_PORT: '13000',
     RELAY_PORT: '18100',
@@ -158,9 +169,13 @@ const main = async (args: readonly string[]): Promise<number> => {
     await mkdir(join(ROOT, 'docs/images'), { recursive: true })
     const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
     try {
-      for (const screenshot of SCREENSHOTS) await take(browser, pageUrl, demoPassword, screenshot)
-      await openLivePlans(browser, pageUrl)
-      await takeAdminPages(browser, adminUrl, adminPassword)
+      const session = await signIn(browser, pageUrl, demoPassword)
+      for (const screenshot of SCREENSHOTS.filter(({ name }) => isWanted(name)))
+        await take(browser, pageUrl, session, screenshot)
+      if (ADMIN_NAMES.some(isWanted)) {
+        await openLivePlans(browser, pageUrl, session)
+        await takeAdminPages(browser, adminUrl, adminPassword)
+      }
     } finally {
       await browser.close()
     }
@@ -170,4 +185,7 @@ const main = async (args: readonly string[]): Promise<number> => {
   return 0
 }
 
-await runCommand('Usage: npm run screenshots', main)
+await runCommand(
+  `Usage: npm run screenshots [-- <name> …]\n\nNames: ${NAMES.join(', ')}. Both pages of the operators are taken together.`,
+  main
+)
