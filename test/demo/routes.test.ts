@@ -165,6 +165,23 @@ t.test('a transmitter that somebody else carries is not taken away by a form', a
   t.equal(kept.json().data.transmitterId, transmitterId, 'its carrier may be saved again')
 })
 
+t.test('a person with a new transmitter gives the previous one back', async (t) => {
+  const token = await backend.signIn('admin')
+  const { data: person } = (await backend.request('POST', '/api/personnel', token, { name: 'Three' })).json()
+  const carrier = { entity_type: 'employee', entityId: person.id }
+  const create = (name: string) => backend.request('POST', '/api/transmitters', token, { name, ...carrier })
+  const carriedBy = async () =>
+    (await backend.request('GET', `/api/personnel/${person.id}/beacons`, token))
+      .json()
+      .data.map(({ id }: { id: string }) => id)
+  const { data: first } = (await create('First badge')).json()
+  t.same(await carriedBy(), [first.id])
+  const { data: second } = (await create('Second badge')).json()
+  t.same(await carriedBy(), [second.id])
+  await backend.request('PATCH', `/api/transmitters/${first.id}`, token, carrier)
+  t.same(await carriedBy(), [first.id])
+})
+
 t.test('a list', async (t) => {
   const token = await backend.signIn('operator')
   const list = async (query: string) => (await backend.request('GET', `/api/transmitters${query}`, token)).json()

@@ -3,7 +3,7 @@ import { bulk, type CrudOptions, changedRecord, changeMany, crud } from '../crud
 import { invalid } from '../errors.js'
 import { FULL_NAME_TOO_LONG, MAX_FULL_NAME } from '../import/personnel.js'
 import { about, list, rows } from '../queries.js'
-import { freeTransmitters, getRecords } from '../records.js'
+import { freeTransmitters, getRecord, getRecords } from '../records.js'
 import { assets, personnel, type Resource, transmitters } from '../resources.js'
 import { type Call, type Handlers, handler, idOf, type Run } from '../route.js'
 import type { Fields } from '../world.js'
@@ -33,6 +33,14 @@ const carrying =
     await mustBeFree(call, String(transmitterId), resource, id)
     await assignTransmitter(call, String(transmitterId), resource.entityType, id)
   }
+
+/** The carrier in the body of a transmitter gives its previous transmitter back, so that it is not counted twice. */
+const carried: Required<CrudOptions>['stored'] = async (call, id) => {
+  if (call.body.entity_type === undefined && call.body.entityId === undefined) return
+  const { entity_type, entityId } = await getRecord(call, transmitters, id)
+  if (typeof entity_type === 'string' && typeof entityId === 'string')
+    await assignTransmitter(call, id, entity_type, entityId)
+}
 
 const assign: Run = async (call) => {
   const { transmitterId, entity_type, entityId, personnelId, assetId } = call.body
@@ -81,7 +89,7 @@ export const carrierRoutes: Handlers = {
   'POST /api/personnel/bulk-deactivate': handler('personnel.update', changeMany(personnel, 'deactivate')),
   ...crud(assets, { stored: carrying(assets) }),
   'GET /api/assets/:id/history': handler('assets.read', about(assets, rows(HISTORY, 'id'))),
-  ...crud(transmitters, { putReplaces: true }),
+  ...crud(transmitters, { putReplaces: true, stored: carried }),
   'GET /api/transmitters/unassigned': handler('transmitters.read', list(availableTransmitters)),
   'POST /api/transmitters/assign': handler('transmitters.update', assign),
   'POST /api/transmitters/bulk': handler('transmitters.update', bulk(transmitters))
