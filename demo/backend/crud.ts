@@ -67,10 +67,13 @@ export const changedRecord = async (call: Call, resource: Resource, id: string):
   return row
 }
 
+/** A drill is stored as an emergency, but must not be called one. */
+export const nounOf = ({ noun }: Resource, { isDrill }: Fields): string => (isDrill === true ? 'drill' : noun)
+
 /** A row as people call it: "person Ada Example". */
-const labelOf = ({ noun }: Resource, row: Fields): string => {
+export const labelOf = (resource: Resource, row: Fields): string => {
   const name = [row.displayName, row.name, row.title, row.email].find((text) => typeof text === 'string' && text !== '')
-  return `${noun} ${name ?? row.id}`
+  return `${nounOf(resource, row)} ${name ?? row.id}`
 }
 
 const isPermission = (text: string): text is `${string}.${string}` => text.includes('.')

@@ -214,8 +214,10 @@ t.test('an emergency', async (t) => {
     t.equal((await backend.request('GET', '/api/emergency/active', admin)).json().data, null)
     const { data } = (await backend.request('GET', `/api/emergency/events?emergencyId=${id}`, admin)).json()
     t.same(data.map(({ kind }: { kind: string }) => kind).toSorted(), ['resolved', 'triggered'])
-    const logged = await backend.request('GET', '/api/audit/logs?action=emergency.resolved', admin)
-    t.equal(logged.json().data[0].subject, 'drill Drill', 'without a title')
+    for (const action of ['emergency.resolved', 'emergency.update']) {
+      const logged = await backend.request('GET', `/api/audit/logs?action=${action}`, admin)
+      t.match(logged.json().data[0].subject, /drill Evacuation$/, 'the title is the type')
+    }
     const past = await backend.request('GET', '/api/emergency?status=resolved&sort=startedAt&order=desc', admin)
     const [ended] = past.json().data
     t.match(ended, { id, muster: { missing: 0 } })

@@ -1,5 +1,5 @@
 import { audit } from '../audit.js'
-import { changedRecord, crud } from '../crud.js'
+import { changedRecord, crud, labelOf, nounOf } from '../crud.js'
 import { HttpError } from '../errors.js'
 import { list, textOf } from '../queries.js'
 import { changeRecords, createRecord, getRecord, getRecords } from '../records.js'
@@ -36,13 +36,11 @@ const MUSTER = `SELECT c.transmitter_id, c.entity_type AS kind, c.entity_id AS p
 const STATUSES = ['safe', 'missing', 'unknown']
 const KINDS = ['employee', 'visitor', 'contractor']
 
-const nounOf = ({ isDrill }: Fields): string => (isDrill === true ? 'drill' : 'emergency')
-
 /** Writes an audit log entry. Returns the current emergency. */
 const logEvent = async (call: Call, emergencyId: string, kind: string): Promise<Fields> => {
   const emergency = await getRecord(call, emergencies, emergencyId)
-  const { title, message, type } = emergency
-  const subject = `${nounOf(emergency)} ${title ?? type ?? emergencyId}`
+  const { title, message } = emergency
+  const subject = labelOf(emergencies, emergency)
   await audit(call, `emergency.${kind}`, 'done', { emergencyId, kind, title, message, subject })
   return emergency
 }
@@ -50,9 +48,10 @@ const logEvent = async (call: Call, emergencyId: string, kind: string): Promise<
 const trigger: Run = async (call) => {
   // An alarm must not fail because of missing fields.
   const defaults = { type: 'evacuation', severity: 'critical', isDrill: false }
-  const title = call.body.isDrill === true ? 'Drill' : 'Emergency'
+  const type = String(call.body.type || defaults.type)
+  const title = call.body.title || `${type[0]?.toUpperCase()}${type.slice(1)}`
   const started = { status: 'active', startedAt: call.now().toISOString() }
-  const id = await createRecord(call, emergencies, { title, ...defaults, ...call.body, ...started })
+  const id = await createRecord(call, emergencies, { ...defaults, ...call.body, title, ...started })
   await logEvent(call, id, 'triggered')
   return changedRecord(call, emergencies, id)
 }
@@ -127,7 +126,7 @@ const mustBeOpen = async (call: Call): Promise<void> => {
   const { status, markSafe, unmarkSafe } = call.body
   const [stored] = await getRecords(call, emergencies, [idOf(call)])
   if (stored?.status !== 'resolved' || (status !== 'resolved' && !markSafe && !unmarkSafe)) return
-  throw new HttpError(409, 'EMERGENCY_ENDED', `The ${nounOf(stored)} has already ended.`)
+  throw new HttpError(409, 'EMERGENCY_ENDED', `The ${nounOf(emergencies, stored)} has already ended.`)
 }
 
 /** The status is `reported`, or `active` if triggered, and later `resolved`. */
