@@ -11,7 +11,7 @@ import { eventually } from '../../helper/eventually.js'
 import { connectedClient } from '../../helper/raw-client.js'
 import { redisUrl } from '../../helper/redis.js'
 import { startRelay } from '../../helper/relay.js'
-import { startWorkers } from '../../helper/relay-workers.js'
+import { freeze, startWorkers } from '../../helper/relay-workers.js'
 
 const ON = { RELAY_ADMIN_PASSWORD: ADMIN_PASSWORD, TRUST_PROXY: 'loopback' }
 const BATCH = { type: 'position-batch', data: [] }
@@ -80,6 +80,16 @@ t.test('two relays on one Redis', async (t) => {
       const history = await later.history(t)
       return history.some(({ time, nodes }) => time < startedAt && nodes.length === 2)
     })
+  })
+
+  t.test('a connection is reported as closed only if all relays respond', async (t) => {
+    const status = async (): Promise<number> => (await here.get('connection?client=unknown')).status
+    const third = await startWorkers(t, 1, {}, env)
+    await eventually(() => one.relay.cluster.size === 3)
+    const resume = freeze(t, third.program.pid)
+    await eventually(async () => (await status()) === 503)
+    resume()
+    await eventually(async () => (await status()) === 404)
   })
 
   t.test('sign-in attempts are counted over all relays', async (t) => {
