@@ -8,6 +8,9 @@ import { closeOnSignal } from '../../src/shared/shutdown.js'
 import { type DemoConfig, demoConfig } from './config.js'
 import { startDemoBackend } from './start.js'
 
+/** Longer than the default: at start the embedded database stores the last hour, which blocks the event loop for seconds. */
+const PUBLISH_TIMEOUT_MS = 10_000
+
 // In node_modules next to PGlite, so that a new installation discards it.
 const EMPTY_DATABASE_FILE = fileURLToPath(
   new URL('../../../.cache/empty-database.tar', import.meta.resolve('@electric-sql/pglite'))
@@ -15,7 +18,7 @@ const EMPTY_DATABASE_FILE = fileURLToPath(
 
 const start = async (config: DemoConfig): Promise<void> => {
   const log = createLogger({ name: 'backend', level: config.logLevel })
-  const publisher = createPublisher({ ...config.publish, log })
+  const publisher = createPublisher({ ...config.publish, log, timeoutMs: PUBLISH_TIMEOUT_MS })
   const world = { now: () => new Date(), newId: randomUUID }
   const backend = await startDemoBackend(config, { ...world, log, publisher, emptyDatabaseFile: EMPTY_DATABASE_FILE })
   const close = async (): Promise<void> => {

@@ -92,8 +92,8 @@ t.test('the page of two relays on one Redis', async (t) => {
     await page.getByRole('button', { name, exact: true }).click()
     await connections.getByText('2', { exact: true }).waitFor()
     await page.goto('/admin#/connections')
-    await page.getByRole('cell', { name: 'user-0', exact: true }).waitFor()
-    await page.getByRole('cell', { name: 'user-1', exact: true }).waitFor()
+    await page.getByRole('link', { name: 'user-0', exact: true }).waitFor()
+    await page.getByRole('link', { name: 'user-1', exact: true }).waitFor()
     await page.getByRole('cell', { name, exact: true }).waitFor()
   })
 
