@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util'
 import { type Browser, type BrowserContextOptions, type Cookie, chromium, type Page } from 'playwright-core'
 import { RunningProgram } from '../demo/run/running-program.js'
 import { stackOf } from '../demo/run/stack.js'
-import { print, runCommand, UserError } from './lib/command.js'
+import { print, runCommand, UsageError, UserError } from './lib/command.js'
 import { ROOT } from './lib/root.js'
 import { programOf, chromium as service, thisMachine } from './lib/services.js'
 
@@ -152,7 +152,7 @@ const openLivePlans = async (browser: Browser, url: string, session: Session): P
 const main = async (args: readonly string[]): Promise<number> => {
   const { positionals } = parseArgs({ args: [...args], options: {}, allowPositionals: true })
   const unknown = positionals.filter((name) => !NAMES.includes(name))
-  if (unknown.length > 0) throw new UserError(`No screenshot ${unknown.join(', ')}; there are ${NAMES.join(', ')}`)
+  if (unknown.length > 0) throw new UsageError(`there is no screenshot ${unknown.join(', ')}`)
   const isWanted = (name: string): boolean => positionals.length === 0 || positionals.includes(name)
   const env: NodeJS.ProcessEnv = {
     GATEWAY_PORT: '13000',

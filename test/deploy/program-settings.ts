@@ -5,9 +5,11 @@ const SETTINGS = { gateway: gatewaySettings, relay: relaySettings } as const
 export const PROGRAMS = ['gateway', 'relay'] as const
 export type Program = (typeof PROGRAMS)[number]
 
+const NODE_VARIABLES: readonly string[] = ['NODE_COMPILE_CACHE']
+
 /** Every setting also exists as `<name>_FILE`. */
 export const isSetting = (program: Program, name: string): boolean =>
-  name in SETTINGS[program] || name.replace(/_FILE$/, '') in SETTINGS[program]
+  NODE_VARIABLES.includes(name) || name in SETTINGS[program] || name.replace(/_FILE$/, '') in SETTINGS[program]
 
 /** The settings without which the programs do not start in production. */
 const REQUIRED = {
