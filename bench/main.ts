@@ -69,8 +69,9 @@ const main = async (args: readonly string[]): Promise<number> => {
   const overview = overviewOf(results)
   for (const { name, markdown } of overview) print(`\n## ${name}\n\n${markdown}`)
   if (values.docs) {
-    const command = `npm run bench${args.length === 0 ? '' : ` -- ${args.filter((each) => each !== '--docs').join(' ')}`}`
-    const source = `Measured by \`${command.trim()}\` on Node.js ${process.version}.`
+    const rest = args.filter((each) => each !== '--docs')
+    const command = ['npm run bench', ...(rest.length === 0 ? [] : ['--', ...rest])].join(' ')
+    const source = `Measured by \`${command}\` on Node.js ${process.version}.`
     const blocks = [...overview, ...results.flatMap((result) => result.blocks)].map(({ name, markdown }) => ({
       name,
       markdown: `${source}\n\n${markdown}`
