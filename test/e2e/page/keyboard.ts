@@ -19,8 +19,11 @@ export const keyboard = async (t: Test, { open }: PageTests): Promise<void> => {
       await press(page, add)
       await hasFocus(page, page.getByRole('dialog').getByLabel('Name'))
       await page.keyboard.type('Keyboard cart')
-      await press(page, page.getByRole('dialog').getByLabel('Transmitter'), 'ArrowDown')
-      const transmitterId = await page.getByRole('dialog').getByLabel('Transmitter').inputValue()
+      const transmitter = page.getByRole('dialog').getByLabel('Transmitter')
+      // The first option is "None"; the others are loaded with the list.
+      await transmitter.locator('option').nth(1).waitFor({ state: 'attached' })
+      await press(page, transmitter, 'ArrowDown')
+      const transmitterId = await transmitter.inputValue()
       t.not(transmitterId, '')
       await press(page, page.getByRole('dialog').getByRole('button', { name: 'Create' }))
       await page.getByText('Keyboard cart was added').waitFor()
