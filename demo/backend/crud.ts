@@ -10,8 +10,8 @@ import type { Fields } from './world.js'
 export interface CrudOptions {
   /** Converts a body to the stored row. */
   readonly prepare?: (call: Call) => Fields | Promise<Fields>
-  /** Runs after a row was created or changed. */
-  readonly stored?: (call: Call, id: string) => Promise<void>
+  /** Runs after a row was created or changed with the sent fields. */
+  readonly stored?: (call: Call, id: string, sent: Fields) => Promise<void>
   /** Runs after rows were deleted. */
   readonly removed?: (call: Call, ids: readonly string[]) => Promise<void>
   /** A PUT clears the fields that it does not contain. */
@@ -29,14 +29,14 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
   const readChanged = (call: Call, id: string): Promise<Fields> => changedRecord(call, resource, id)
   const create: Run = async (call) => {
     const id = await createRecord(call, resource, await prepare(call))
-    await stored?.(call, id)
+    await stored?.(call, id, call.body)
     return readChanged(call, id)
   }
   const change =
     (replaced: Fields): Run =>
     async (call) => {
       await updateRecord(call, resource, idOf(call), { ...replaced, ...(await prepare(call)) })
-      await stored?.(call, idOf(call))
+      await stored?.(call, idOf(call), call.body)
       return readChanged(call, idOf(call))
     }
   const remove: Run = async (call) => {
@@ -49,7 +49,7 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
   const all: Readonly<Record<string, Handler>> = {
     [`GET ${path}`]: handler(may('read'), list(resource)),
     [`POST ${path}`]: handler(may('create'), create, { status: 201 }),
-    [`PUT ${path}`]: handler(may('update'), changeMany(resource, 'update')),
+    [`PUT ${path}`]: handler(may('update'), changeMany(resource, 'update', stored)),
     [`DELETE ${path}`]: handler(may('delete'), changeMany(resource, 'delete')),
     [`GET ${onePath}`]: handler(may('read'), read),
     [`POST ${onePath}`]: handler(may('update'), change({})),
@@ -84,7 +84,13 @@ type Action = keyof typeof FIXED_CHANGES
 const isAction = (name: string): name is Action => Object.hasOwn(FIXED_CHANGES, name)
 
 /** Applies an action to the `ids` in the body. Returns the number of rows and the unknown ids. */
-const changeAll = async (call: Call, resource: Resource, action: Action, changes: Fields) => {
+const changeAll = async (
+  call: Call,
+  resource: Resource,
+  action: Action,
+  changes: Fields,
+  stored: CrudOptions['stored']
+) => {
   const ids = idsIn(call.body)
   const rows = await getRecords(call, resource, ids)
   call.subjects.push(...rows.map((row) => labelOf(resource, row)))
@@ -92,21 +98,22 @@ const changeAll = async (call: Call, resource: Resource, action: Action, changes
     action === 'delete'
       ? await removeRecords(call, resource, ids)
       : await changeRecords(call, resource, ids, { ...changes, ...FIXED_CHANGES[action] })
+  if (action !== 'delete') for (const id of done) await stored?.(call, id, changes)
   return { affected: done.length, missing: ids.filter((id) => !done.includes(id)) }
 }
 
 export const changeMany =
-  (resource: Resource, action: Action): Run =>
+  (resource: Resource, action: Action, stored?: CrudOptions['stored']): Run =>
   (call) => {
     const { ids: _ids, ...changes } = call.body
     if (idsIn(call.body).length === 0)
       throw new HttpError(400, 'IDS_REQUIRED', 'The field ids is required: { "ids": [ … ] }.')
-    return changeAll(call, resource, action, action === 'update' ? changes : {})
+    return changeAll(call, resource, action, action === 'update' ? changes : {}, stored)
   }
 
 /** Bulk body: a list of rows under the table's name, or ids and an action for all of them. */
 export const bulk =
-  (resource: Resource): Run =>
+  (resource: Resource, stored?: CrudOptions['stored']): Run =>
   async (call) => {
     const { [resource.table]: sent, changes } = call.body
     const action = String(call.body.action ?? 'update')
@@ -114,9 +121,11 @@ export const bulk =
     const ids: string[] = []
     for (const { id, ...fields } of rowsIn(sent)) {
       const [known] = id == null ? [] : await changeRecords(call, resource, [String(id)], fields)
-      ids.push(known ?? (await createRecord(call, resource, fields)))
+      const row = known ?? (await createRecord(call, resource, fields))
+      await stored?.(call, row, fields)
+      ids.push(row)
     }
-    const rows = await getRecords(call, resource, ids)
     // The schema of the route declares `changes` as an object.
-    return { rows, ...(await changeAll(call, resource, action, changes as Fields)) }
+    const counts = await changeAll(call, resource, action, (changes ?? {}) as Fields, stored)
+    return { rows: await getRecords(call, resource, ids), ...counts }
   }

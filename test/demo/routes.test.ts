@@ -180,6 +180,15 @@ t.test('a person with a new transmitter gives the previous one back', async (t) 
   t.same(await carriedBy(), [second.id])
   await backend.request('PATCH', `/api/transmitters/${first.id}`, token, carrier)
   t.same(await carriedBy(), [first.id])
+
+  const bulk = (body: object) => backend.request('POST', '/api/transmitters/bulk', token, body)
+  t.equal((await bulk({ transmitters: [{ id: second.id, ...carrier }] })).status, 200)
+  t.same(await carriedBy(), [second.id], 'after a bulk request with rows')
+  t.equal((await bulk({ ids: [first.id], changes: carrier })).status, 200)
+  t.same(await carriedBy(), [first.id], 'after a bulk request with ids')
+  t.equal((await bulk({ transmitters: [{ name: 'Third badge', entity_type: 'employee', entityId: '0' }] })).status, 409)
+  t.equal((await bulk({ ids: [first.id] })).status, 200, 'without changes')
+  t.same(await carriedBy(), [first.id])
 })
 
 t.test('a list', async (t) => {

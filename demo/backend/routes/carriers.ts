@@ -26,17 +26,16 @@ const availableTransmitters = {
 /** `transmitterId` in the body of a person or an asset assigns a free transmitter; null unassigns it. */
 const carrying =
   (resource: Resource): Required<CrudOptions>['stored'] =>
-  async (call, id) => {
-    const { transmitterId } = call.body
+  async (call, id, { transmitterId }) => {
     if (transmitterId === null) await freeTransmitters(call, resource, [id])
     if (transmitterId == null) return
     await mustBeFree(call, String(transmitterId), resource, id)
     await assignTransmitter(call, String(transmitterId), resource.entityType, id)
   }
 
-/** The carrier in the body of a transmitter gives its previous transmitter back, so that it is not counted twice. */
-const carried: Required<CrudOptions>['stored'] = async (call, id) => {
-  if (call.body.entity_type === undefined && call.body.entityId === undefined) return
+/** The carrier that is sent with a transmitter gives its previous transmitter back, so that it is not counted twice. */
+const carried: Required<CrudOptions>['stored'] = async (call, id, sent) => {
+  if (sent.entity_type === undefined && sent.entityId === undefined) return
   const { entity_type, entityId } = await getRecord(call, transmitters, id)
   if (typeof entity_type === 'string' && typeof entityId === 'string')
     await assignTransmitter(call, id, entity_type, entityId)
@@ -92,5 +91,5 @@ export const carrierRoutes: Handlers = {
   ...crud(transmitters, { putReplaces: true, stored: carried }),
   'GET /api/transmitters/unassigned': handler('transmitters.read', list(availableTransmitters)),
   'POST /api/transmitters/assign': handler('transmitters.update', assign),
-  'POST /api/transmitters/bulk': handler('transmitters.update', bulk(transmitters))
+  'POST /api/transmitters/bulk': handler('transmitters.update', bulk(transmitters, carried))
 }
