@@ -93,7 +93,10 @@ t.test('a router with guards', async (t) => {
       }
     })
     page.signIn(null)
+    const errors: unknown[] = []
+    page.router.onError((error) => void errors.push(error))
     await t.rejects(page.router.push('/people'), { message: 'no network' })
+    t.match(errors, [{ message: 'no network' }])
     t.equal(await goTo(page, '/plan'), '/plan')
   })
 

@@ -41,6 +41,7 @@ export interface TestGatewayOptions {
 export const startGateway = async (t: Teardown, options: TestGatewayOptions = {}): Promise<TestGateway> => {
   const backend = options.backend ?? (await startBackend(t))
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-gateway-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
   const auditFile = join(folder, 'audit.jsonl')
   const config = gatewayConfig({
     NODE_ENV: 'production',
@@ -76,7 +77,6 @@ export const startGateway = async (t: Teardown, options: TestGatewayOptions = {}
   t.teardown(async () => {
     gateway.app.server.closeAllConnections()
     await gateway.app.close()
-    await rm(folder, { recursive: true, force: true })
   })
 
   const url = urlOf(gateway.app.server)
