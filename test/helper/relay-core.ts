@@ -23,7 +23,12 @@ export const START_MS = 1_893_456_000_000
 
 export type Message = Readonly<Record<string, unknown>>
 
-const plainText: Framing = { name: 'test', codec: jsonCodec, frame: (message) => Buffer.from(message) }
+const plainText: Framing = {
+  name: 'test',
+  codec: jsonCodec,
+  frame: (message) => Buffer.from(message),
+  frameParts: (message) => message
+}
 
 /** A client connection without a network. It stores what is sent, and the test controls how much it accepts. */
 export class FakeSink implements ClientTransport {
@@ -44,6 +49,8 @@ export class FakeSink implements ClientTransport {
   isStuck = false
   isPaused = false
   readonly #waiters: (() => void)[] = []
+  /** What was written since `cork`. */
+  #corked: Buffer[] | null = null
 
   constructor(isEmulated = false, framing = plainText) {
     this.isEmulated = isEmulated
@@ -51,9 +58,23 @@ export class FakeSink implements ClientTransport {
   }
 
   write(bytes: Buffer): void {
+    if (this.#corked !== null) {
+      this.#corked.push(bytes)
+      return
+    }
     this.writes.push(bytes.toString())
     this.frames.push(bytes)
     if (this.isStuck) this.writableLength += bytes.length
+  }
+
+  cork(): void {
+    this.#corked = []
+  }
+
+  uncork(): void {
+    const written = this.#corked ?? []
+    this.#corked = null
+    this.write(Buffer.concat(written))
   }
 
   onceDrained(then: () => void): void {

@@ -162,7 +162,7 @@ interface Start {
   readonly page: HistoryPage
   /** Null without a recovery. */
   readonly recovered: SentRecovery | null
-  readonly snapshot: SentPublication | null
+  readonly snapshot: readonly SentPublication[] | null
 }
 
 const readStart = async (
@@ -271,12 +271,15 @@ const recover = (
   if (since === null) return null
   const recovery = fromCache ? recoverFromCache(since, page) : recoverFromStream(since, page)
   if (recovery === null) return null
-  const publications = recovery.publications.filter((publication) => passes(filter, publication))
+  const publications =
+    filter === null ? recovery.publications : recovery.publications.filter((publication) => passes(filter, publication))
   // Publications that were filtered out do not advance the client's position.
   const offset = filter === null ? recovery.offset : page.offset
   if (publications.length === 0) return { offset, publications: [] }
-  const patches = delta ? context.patches : null
-  const sized = sizedPublications({ channel, epoch: page.epoch, publications, patches }, codec, replySpace.bytesLeft)
+  const list = { channel, epoch: page.epoch, publications, patches: delta ? context.patches : null }
+  const { bytesLeft } = replySpace
+  const sized =
+    filter === null ? context.recoveredLists.sized(list, codec, bytesLeft) : sizedPublications(list, codec, bytesLeft)
   if (sized === null) return null
   replySpace.use(sized.bytes)
   return { offset, publications: sized.publications }
@@ -288,14 +291,14 @@ const subscribeReply = (
   { recoverable, positioned, delta }: SubscriptionOptions,
   page: HistoryPage,
   recovered: SentRecovery | null,
-  snapshot: SentPublication | null
+  snapshot: readonly SentPublication[] | null
 ): SubscribeReply => ({
   ttl: expiresAt > 0 ? ttlSeconds(expiresAt, context.nowMs()) : 0,
   recoverable,
   positioned,
   // A recovering client starts at its own position, and advances with each recovered publication.
   position: positioned ? { epoch: page.epoch, offset: recovered?.offset ?? page.offset } : NO_POSITION,
-  publications: recovered?.publications ?? (snapshot === null ? [] : [snapshot]),
+  publications: recovered?.publications ?? snapshot ?? [],
   recovered: recovered !== null,
   wasRecovering: recover !== null,
   data,

@@ -1,6 +1,16 @@
 import { ClientDeadlines } from './client-deadlines.js'
 import { type Moment, NEVER } from './clocks.js'
-import { type Codec, type Encoded, type Push, payloadBytes, type RepliedMethod, type Replies } from './codec.js'
+import {
+  type Codec,
+  type EncodedReply,
+  isInParts,
+  type MessageParts,
+  type Push,
+  payloadBytes,
+  type RepliedMethod,
+  type Replies,
+  replyBytes
+} from './codec.js'
 import {
   DISCONNECT_INSUFFICIENT_STATE,
   DISCONNECT_INTERNAL_ERROR,
@@ -18,7 +28,7 @@ import { clientInfoText } from './json-codec.js'
 import { Outbox, type OutboxOwner } from './outbox.js'
 import type { Method } from './protocol.js'
 import { removeSubscription, type Subscriber, type Subscription } from './subscription.js'
-import type { ClientTransport } from './transport.js'
+import type { ClientTransport, Framing } from './transport.js'
 import { uncountConnection } from './user-connection-limit.js'
 
 /** `rejected`: the connect command failed, and nothing else is processed until the connection is closed as stale. */
@@ -70,7 +80,7 @@ export class Client implements Subscriber, OutboxOwner {
 
   readonly #frames: FrameHandler
   #subscriptions: Map<string, Subscription> | null = null
-  #heldReplies: Encoded[] | null = null
+  #heldReplies: EncodedReply[] | null = null
   #heldBytes = 0
   #isReadingPaused = false
 
@@ -176,8 +186,8 @@ export class Client implements Subscriber, OutboxOwner {
     this.#sendReply(traffic, this.codec.errorReply(id, error))
   }
 
-  #sendReply(traffic: Traffic, reply: Encoded, isExempt = false): void {
-    const bytes = payloadBytes(reply)
+  #sendReply(traffic: Traffic, reply: EncodedReply, isExempt = false): void {
+    const bytes = replyBytes(reply)
     count(traffic, bytes)
     if (this.#heldReplies === null) {
       this.#write(reply, isExempt)
@@ -357,11 +367,16 @@ export class Client implements Subscriber, OutboxOwner {
     }
   }
 
-  #write(message: Encoded, isExempt = false): void {
-    const frame = this.transport.framing.frame(message)
+  #write(message: EncodedReply, isExempt = false): void {
+    const frame = framed(message, this.transport.framing)
     if (isExempt) this.outbox.sendExempt(frame)
-    else this.outbox.send(frame)
+    else this.outbox.sendParts(frame)
   }
+}
+
+const framed = (message: EncodedReply, framing: Framing): MessageParts => {
+  if (!isInParts(message)) return [framing.frame(message)]
+  return framing.frameParts?.(message) ?? [framing.frame(Buffer.concat(message))]
 }
 
 const NO_SUBSCRIPTIONS: ReadonlyMap<string, Subscription> = new Map()

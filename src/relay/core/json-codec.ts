@@ -2,13 +2,16 @@ import { isObject } from '../../shared/is-object.js'
 import {
   type Codec,
   type ConnectReply,
-  type Encoded,
+  type EncodedReply,
   type HistoryReply,
+  isInParts,
+  type MessageParts,
   PONG,
   type PresenceReply,
   type PresenceStatsReply,
   type PublicationEncoder,
   type Push,
+  partsOf,
   type RawCommand,
   type RefreshReply,
   type RepliedMethod,
@@ -82,19 +85,47 @@ const subscriptionsText = (subs: ReadonlyMap<string, SubscribeReply>): string =>
   `{${[...subs].map(([channel, reply]) => `${quote(channel)}:${subscribeText(reply)}`).join(',')}}`
 
 const subscribeText = (reply: SubscribeReply): string => {
-  const { ttl, recoverable, positioned, position, publications, recovered, wasRecovering, data, delta } = reply
-  return objectText(
+  const { publications } = reply
+  return publications.length === 0
+    ? objectText(subscribeFields(reply))
+    : `{"publications":[${publicationListBytes(publications)}]${subscribeFields(reply)}}`
+}
+
+/** Without the publications. */
+const subscribeFields = (reply: SubscribeReply): string => {
+  const { ttl, recoverable, positioned, position, recovered, wasRecovering, data, delta } = reply
+  return (
     expiryFields(ttl) +
-      fieldIf(recoverable, 'recoverable') +
-      fieldIf(positioned, 'positioned') +
-      positionFields(position) +
-      (publications.length > 0 ? `,"publications":[${publications.map(sentPublicationText).join(',')}]` : '') +
-      fieldIf(recovered, 'recovered') +
-      fieldIf(wasRecovering, 'was_recovering') +
-      (data === null ? '' : `,"data":${data}`) +
-      fieldIf(delta, 'delta')
+    fieldIf(recoverable, 'recoverable') +
+    fieldIf(positioned, 'positioned') +
+    positionFields(position) +
+    fieldIf(recovered, 'recovered') +
+    fieldIf(wasRecovering, 'was_recovering') +
+    (data === null ? '' : `,"data":${data}`) +
+    fieldIf(delta, 'delta')
   )
 }
+
+/** Encoded lists. Many clients receive the same list after a restart, and converting text to bytes takes most of the time. */
+const publicationLists = new WeakMap<readonly SentPublication[], Buffer>()
+
+const publicationListBytes = (publications: readonly SentPublication[]): Buffer => {
+  const known = publicationLists.get(publications)
+  if (known !== undefined) return known
+  const bytes = Buffer.from(publications.map(sentPublicationText).join(','))
+  publicationLists.set(publications, bytes)
+  return bytes
+}
+
+/** The same as `subscribeText`, in parts if it contains publications. */
+const subscribeResult = (reply: SubscribeReply): Result => {
+  const { publications } = reply
+  return publications.length === 0
+    ? subscribeText(reply)
+    : [LIST_START, publicationListBytes(publications), Buffer.from(`]${subscribeFields(reply)}}`)]
+}
+
+const LIST_START = Buffer.from('{"publications":[')
 
 /** Fewer fields than the reply to a subscribe command. */
 const subscribePushText = ({ recoverable, positioned, position, data }: SubscribeReply): string =>
@@ -132,9 +163,12 @@ const subRefreshText = ({ ttl }: SubRefreshReply): string => objectText(expiryFi
 
 const emptyText = (): string => '{}'
 
-const RESULT_TEXTS: { readonly [M in RepliedMethod]: (result: Replies[M]) => string } = {
+/** JSON text, or its bytes in parts. */
+type Result = string | MessageParts
+
+const RESULTS: { readonly [M in RepliedMethod]: (result: Replies[M]) => Result } = {
   connect: connectText,
-  subscribe: subscribeText,
+  subscribe: subscribeResult,
   unsubscribe: emptyText,
   publish: emptyText,
   presence: presenceText,
@@ -143,6 +177,12 @@ const RESULT_TEXTS: { readonly [M in RepliedMethod]: (result: Replies[M]) => str
   refresh: refreshText,
   sub_refresh: subRefreshText
 }
+
+const OBJECT_END = Buffer.from('}')
+
+/** `prefix` is the text before the result, from the opening brace on. */
+const replyWith = (prefix: string, result: Result): EncodedReply =>
+  typeof result === 'string' ? `${prefix}${result}}` : [Buffer.from(prefix), ...result, OBJECT_END]
 
 const errorText = ({ code, message, temporary }: ReplyError): string =>
   `{"code":${code},"message":${quote(message)}${temporary ? ',"temporary":true' : ''}}`
@@ -187,6 +227,13 @@ const publicationEncoder =
   (publication, epoch, data, isDelta) =>
     `${prefix}${publicationText(publication, epoch, data, isDelta)}${suffix}`
 
+const LINE_END = Buffer.from('\n')
+
+const joinLines = (replies: readonly EncodedReply[]): EncodedReply =>
+  replies.some(isInParts)
+    ? replies.flatMap((reply, index) => (index === 0 ? partsOf(reply) : [LINE_END, ...partsOf(reply)]))
+    : replies.join('\n')
+
 /** One command, reply or push per line. */
 export const jsonCodec: Codec = {
   name: 'json',
@@ -204,19 +251,19 @@ export const jsonCodec: Codec = {
     const data = fieldText(fieldText(command.toString(), 'publish') ?? PING, 'data')
     return data === null ? null : onOneLine(data)
   },
-  reply: (id, method, result) => `{"id":${id},"${method}":${RESULT_TEXTS[method](result)}}`,
+  reply: (id, method, result) => replyWith(`{"id":${id},"${method}":`, RESULTS[method](result)),
   errorReply: (id, error) => `{"id":${id},"error":${errorText(error)}}`,
   push: (push) => `{"push":${pushText(push)}}`,
   publicationEncoder: (channel) => publicationEncoder(`{"push":{"channel":${quote(channel)},"pub":`, '}}'),
   // The protocol sends all data of a subscriber with deltas as JSON strings, full publications included.
   deltaData: (data) => (typeof data === 'string' ? quote(data) : data),
-  join: (messages: readonly Encoded[]) => messages.join('\n')
+  join: joinLines
 }
 
 /** For clients that only receive: everything is a push, also the result of connecting, and nothing marks it as one. */
 export const unidirectionalJsonCodec: Codec = {
   ...jsonCodec,
-  reply: (_id, method, result) => `{"${method}":${RESULT_TEXTS[method](result)}}`,
+  reply: (_id, method, result) => replyWith(`{"${method}":`, RESULTS[method](result)),
   push: pushText,
   publicationEncoder: (channel) => publicationEncoder(`{"channel":${quote(channel)},"pub":`, '}')
 }

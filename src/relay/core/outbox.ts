@@ -1,3 +1,4 @@
+import { type MessageParts, replyBytes } from './codec.js'
 import type { ByteStream, Transport } from './transport.js'
 
 /** The client that an outbox belongs to. */
@@ -55,12 +56,29 @@ export class Outbox {
     if (stream.writableLength > 0) this.#fallBehind()
   }
 
-  /** Sends a frame that may be larger than the limit: it does not count while it waits. */
-  sendExempt(bytes: Buffer): void {
-    if (this.isBehind) this.#exemptBytes += bytes.length
-    this.send(bytes)
+  /** Sends the parts of one frame. */
+  sendParts(parts: MessageParts): void {
+    const [first] = parts
+    if (this.#isClosed || first === undefined) return
+    // A frame that has to wait is kept whole: the transport may send a frame of its own between two writes.
+    if (this.isBehind || parts.length === 1) {
+      this.send(parts.length === 1 ? first : Buffer.concat(parts))
+      return
+    }
+    const stream = this.#stream
+    stream.cork()
+    for (const part of parts) stream.write(part)
+    stream.uncork()
+    if (stream.writableLength > 0) this.#fallBehind()
+  }
+
+  /** Sends the parts of a frame that may be larger than the limit: it does not count while it waits. */
+  sendExempt(parts: MessageParts): void {
+    const bytes = replyBytes(parts)
+    if (this.isBehind) this.#exemptBytes += bytes
+    this.sendParts(parts)
     // The network did not accept all of it.
-    if (this.isBehind && this.#exemptBytes === 0) this.#exemptBytes = bytes.length
+    if (this.isBehind && this.#exemptBytes === 0) this.#exemptBytes = bytes
   }
 
   get unsentBytes(): number {

@@ -95,6 +95,53 @@ export const sizedPublications = (
   return { publications: sent, bytes }
 }
 
+/** Maximum size of the lists in the cache. */
+const MAX_CACHED_BYTES = 16 * 1024 * 1024
+/** Overhead of a list in the cache. */
+const ENTRY_BYTES = 200
+
+/**
+ * Lists of recent recoveries. After a restart many clients recover the same publications of a channel: they share one list,
+ * which the codec encodes once. The least recently used lists are evicted first.
+ */
+export class RecoveredLists {
+  readonly #maxBytes: number
+  /** Least recently used first. */
+  readonly #lists = new Map<string, SizedPublications>()
+  #bytes = 0
+
+  constructor(maxBytes = MAX_CACHED_BYTES) {
+    this.#maxBytes = maxBytes
+  }
+
+  /** `sizedPublications` for consecutive publications, at least one. */
+  sized(list: RecoveredList, codec: Codec, maxBytes: number): SizedPublications | null {
+    const { channel, epoch, publications, patches } = list
+    const first = publications[0]?.offset
+    const last = publications[publications.length - 1]?.offset
+    const key = `${codec.name} ${patches !== null} ${first} ${last} ${epoch} ${channel}`
+    const known = this.#lists.get(key)
+    if (known !== undefined) {
+      this.#lists.delete(key)
+      this.#lists.set(key, known)
+      return known.bytes > maxBytes ? null : known
+    }
+    const sized = sizedPublications(list, codec, maxBytes)
+    if (sized !== null) this.#add(key, sized)
+    return sized
+  }
+
+  #add(key: string, sized: SizedPublications): void {
+    this.#lists.set(key, sized)
+    this.#bytes += ENTRY_BYTES + sized.bytes
+    for (const [oldest, { bytes }] of this.#lists) {
+      if (this.#bytes <= this.#maxBytes) return
+      this.#lists.delete(oldest)
+      this.#bytes -= ENTRY_BYTES + bytes
+    }
+  }
+}
+
 /** As many publications as fit into a history reply; the client can continue from the last one. Null if not even the first fits. */
 export const fittingPublications = (page: HistoryPage, maxBytes: number): readonly Publication[] | null => {
   const { publications } = page

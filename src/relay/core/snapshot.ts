@@ -1,6 +1,6 @@
 import type { Codec, SentPublication } from './codec.js'
 import { listText, replaces } from './conflation.js'
-import type { Payload, Position, Publication, RetainedPage } from './engine-interfaces.js'
+import type { Position, Publication, RetainedPage } from './engine-interfaces.js'
 import type { Conflator, KeyedList } from './keyed-list.js'
 import { passes, type TagFilter } from './tag-filter.js'
 import { TimeSlice } from './time-slice.js'
@@ -108,33 +108,28 @@ export class MergedHistory {
   }
 }
 
-/** A publication with the newest entry of every key in the history. Its data is encoded once for all subscribers. */
+/** A publication with the newest entry of every key in the history. Subscribers share what they receive: it is encoded once. */
 export class Snapshot {
   readonly #newest: Publication
   readonly #text: string
-  readonly #payloads = new Map<Codec, Payload>()
-  readonly #deltaPayloads = new Map<Codec, Payload>()
+  readonly #lists = new Map<string, readonly SentPublication[]>()
 
   constructor(newest: Publication, text: string) {
     this.#newest = newest
     this.#text = text
   }
 
-  /** `offset` is the client's position, 0 for a client without one. */
-  toSend(codec: Codec, takesDelta: boolean, { epoch, offset }: Position): SentPublication {
+  /** The list of publications for a reply. `offset` is the client's position, 0 for a client without one. */
+  toSend(codec: Codec, takesDelta: boolean, { epoch, offset }: Position): readonly SentPublication[] {
+    const key = `${codec.name} ${takesDelta} ${offset > 0}`
+    const known = this.#lists.get(key)
+    if (known?.[0]?.publication.offset === offset) return known
     const { info, tags, time, version } = this.#newest
     const publication: Publication = { data: this.#text, offset, info, tags, time, delta: false, version }
-    return { publication, epoch, data: this.#payload(codec, takesDelta), isDelta: false }
-  }
-
-  #payload(codec: Codec, takesDelta: boolean): Payload {
-    const cache = takesDelta ? this.#deltaPayloads : this.#payloads
-    const known = cache.get(codec)
-    if (known !== undefined) return known
-    const plain = codec.allowsBinary ? Buffer.from(this.#text) : this.#text
-    const payload = takesDelta ? codec.deltaData(plain) : plain
-    cache.set(codec, payload)
-    return payload
+    const data = takesDelta ? codec.deltaData(this.#text) : this.#text
+    const list = [{ publication, epoch, data, isDelta: false }]
+    this.#lists.set(key, list)
+    return list
   }
 }
 

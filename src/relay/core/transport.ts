@@ -1,4 +1,4 @@
-import type { Codec, Encoded } from './codec.js'
+import type { Codec, Encoded, MessageParts } from './codec.js'
 import type { Disconnect } from './codes.js'
 
 /**
@@ -10,12 +10,17 @@ export interface Framing {
   readonly name: string
   readonly codec: Codec
   frame(message: Encoded): Buffer
+  /** Adds the framing without copying the message. Absent if the framing changes the message. */
+  frameParts?(message: MessageParts): MessageParts
 }
 
 /** Destination of encoded bytes; a TCP socket is one. */
 export interface ByteStream {
   /** Writes complete frames. Must not throw; a closed connection is reported to the client instead. */
   write(bytes: Buffer): unknown
+  /** What is written until `uncork` is sent together. */
+  cork(): void
+  uncork(): void
   /** Bytes that were written but not yet accepted by the network. */
   readonly writableLength: number
 }

@@ -3,14 +3,15 @@ import { isObject } from '../../shared/is-object.js'
 import {
   type Codec,
   type ConnectReply,
-  type Encoded,
   PONG,
   type Push,
+  partsOf,
   type RawCommand,
   type RepliedMethod,
   type Replies,
   type SentPublication,
-  type SubscribeReply
+  type SubscribeReply,
+  toBuffer
 } from '../core/codec.js'
 import type { Payload, Publication } from '../core/engine-interfaces.js'
 import { LazyJsonObject } from '../core/json.js'
@@ -35,8 +36,6 @@ const encode = (reply: Fields): Buffer => {
   const bytes = ReplyType.encodeDelimited(reply).finish()
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes)
 }
-
-const bytesOf = (payload: Payload): Buffer => (typeof payload === 'string' ? Buffer.from(payload) : payload)
 
 /** Client info is stored as JSON text. Its two payloads are copied as they are. */
 const clientInfoFields = (text: string): Fields => {
@@ -65,7 +64,7 @@ const publicationFields = (
   data: Payload,
   isDelta: boolean
 ): Fields => ({
-  data: bytesOf(data),
+  data: toBuffer(data),
   info: info === null ? null : clientInfoFields(info),
   offset,
   tags: tags === null ? null : tagFields(tags),
@@ -77,6 +76,17 @@ const publicationFields = (
 
 const sentPublicationFields = ({ publication, epoch, data, isDelta }: SentPublication): Fields =>
   publicationFields(publication, epoch, data, isDelta)
+
+/** The fields of lists that were sent, with their data as bytes. Many clients receive the same list after a restart. */
+const publicationLists = new WeakMap<readonly SentPublication[], readonly Fields[]>()
+
+const publicationListFields = (publications: readonly SentPublication[]): readonly Fields[] => {
+  const known = publicationLists.get(publications)
+  if (known !== undefined) return known
+  const fields = publications.map(sentPublicationFields)
+  publicationLists.set(publications, fields)
+  return fields
+}
 
 const mapFields = <Value>(map: ReadonlyMap<string, Value>, fieldsOf: (value: Value) => Fields): Fields =>
   Object.fromEntries([...map].map(([key, value]) => [key, fieldsOf(value)]))
@@ -100,11 +110,11 @@ const subscribeFields = (reply: SubscribeReply): Fields => ({
   ttl: reply.ttl,
   recoverable: reply.recoverable,
   epoch: reply.position.epoch,
-  publications: reply.publications.map(sentPublicationFields),
+  publications: publicationListFields(reply.publications),
   recovered: reply.recovered,
   offset: reply.position.offset,
   positioned: reply.positioned,
-  data: reply.data === null ? null : bytesOf(reply.data),
+  data: reply.data === null ? null : toBuffer(reply.data),
   was_recovering: reply.wasRecovering,
   delta: reply.delta
 })
@@ -115,7 +125,7 @@ const subscribePushFields = ({ recoverable, positioned, position, data }: Subscr
   positioned,
   epoch: position.epoch,
   offset: position.offset,
-  data: data === null ? null : bytesOf(data)
+  data: data === null ? null : toBuffer(data)
 })
 
 const NO_FIELDS: Fields = {}
@@ -236,8 +246,6 @@ export const decodeEmulation = (body: Buffer): EmulationRequest | null => {
   return { node, session, data: Buffer.isBuffer(data) ? data : EMPTY }
 }
 
-const toBuffer = (message: Encoded): Buffer => (typeof message === 'string' ? Buffer.from(message) : message)
-
 /** Messages with their length in front. An empty message is a ping or a pong. */
 export const protobufCodec: Codec = {
   name: 'protobuf',
@@ -257,5 +265,5 @@ export const protobufCodec: Codec = {
   publicationEncoder: (channel) => (publication, epoch, data, isDelta) =>
     encode({ push: { channel, pub: publicationFields(publication, epoch, data, isDelta) } }),
   deltaData: (data) => data,
-  join: (messages) => Buffer.concat(messages.map(toBuffer))
+  join: (replies) => replies.flatMap(partsOf)
 }

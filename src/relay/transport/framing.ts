@@ -1,5 +1,5 @@
 import { constants, deflateRawSync } from 'node:zlib'
-import { type Codec, type Encoded, payloadBytes } from '../core/codec.js'
+import { type Codec, type Encoded, type MessageParts, payloadBytes, replyBytes } from '../core/codec.js'
 import { jsonCodec, unidirectionalJsonCodec } from '../core/json-codec.js'
 import type { CompressionOptions } from '../core/options.js'
 import type { Framing } from '../core/transport.js'
@@ -11,11 +11,11 @@ const BINARY_FRAME = 0x82
 const LENGTH_16 = 126
 const LENGTH_64 = 127
 
-/** A complete unmasked WebSocket frame in one buffer, which can be written to any number of sockets. */
-const webSocketFrame = (message: Encoded, firstByte: number): Buffer => {
-  const length = payloadBytes(message)
-  const header = length < LENGTH_16 ? 2 : length < 0x10000 ? 4 : 10
-  const frame = Buffer.allocUnsafe(header + length)
+const headerBytes = (length: number): number => (length < LENGTH_16 ? 2 : length < 0x10000 ? 4 : 10)
+
+/** Writes the header of an unmasked frame to the beginning of `frame`. */
+const writeHeader = (frame: Buffer, firstByte: number, length: number): void => {
+  const header = headerBytes(length)
   frame[0] = firstByte
   if (header === 2) frame[1] = length
   else if (header === 4) {
@@ -26,15 +26,31 @@ const webSocketFrame = (message: Encoded, firstByte: number): Buffer => {
     frame.writeUInt32BE(0, 2)
     frame.writeUInt32BE(length, 6)
   }
+}
+
+/** A complete unmasked WebSocket frame in one buffer, which can be written to any number of sockets. */
+const webSocketFrame = (message: Encoded, firstByte: number): Buffer => {
+  const length = payloadBytes(message)
+  const header = headerBytes(length)
+  const frame = Buffer.allocUnsafe(header + length)
+  writeHeader(frame, firstByte, length)
   if (typeof message === 'string') frame.write(message, header, 'utf8')
   else frame.set(message, header)
   return frame
 }
 
+const webSocketFrameParts = (message: MessageParts, firstByte: number): MessageParts => {
+  const length = replyBytes(message)
+  const header = Buffer.allocUnsafe(headerBytes(length))
+  writeHeader(header, firstByte, length)
+  return [header, ...message]
+}
+
 const webSocketFraming = (name: string, codec: Codec, firstByte: number): Framing => ({
   name,
   codec,
-  frame: (message) => webSocketFrame(message, firstByte)
+  frame: (message) => webSocketFrame(message, firstByte),
+  frameParts: (message) => webSocketFrameParts(message, firstByte)
 })
 
 export const webSocketTextFraming = webSocketFraming('websocket json', jsonCodec, TEXT_FRAME)
@@ -82,11 +98,14 @@ export const compressedFramings = (options: CompressionOptions): WebSocketFramin
   unidirectional: compressedFraming(unidirectionalWebSocketFraming, TEXT_FRAME, options)
 })
 
+const LINE_END = Buffer.from('\n')
+
 /** One line per message, for HTTP streaming. */
 const lines = (name: string, codec: Codec): Framing => ({
   name,
   codec,
-  frame: (message) => Buffer.from(`${message}\n`)
+  frame: (message) => Buffer.from(`${message}\n`),
+  frameParts: (message) => [...message, LINE_END]
 })
 
 export const lineFraming = lines('http_stream json', jsonCodec)
@@ -96,7 +115,8 @@ export const unidirectionalLineFraming = lines('uni_http_stream', unidirectional
 export const byteStreamFraming: Framing = {
   name: 'http_stream protobuf',
   codec: protobufCodec,
-  frame: (message) => Buffer.from(message)
+  frame: (message) => Buffer.from(message),
+  frameParts: (message) => message
 }
 
 const serverSentEvents = (name: string, codec: Codec): Framing => ({

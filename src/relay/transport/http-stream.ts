@@ -70,6 +70,14 @@ class HttpStreamTransport implements ClientTransport, ByteStream {
     })
   }
 
+  cork(): void {
+    this.#response.cork()
+  }
+
+  uncork(): void {
+    this.#response.uncork()
+  }
+
   onceDrained(callback: () => void): void {
     this.#drainCallbacks.push(callback)
   }

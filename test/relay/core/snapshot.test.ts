@@ -387,7 +387,7 @@ t.test('a merged history equals the retained publications merged from the beginn
           const list = read(String(data))
           if (list !== null) expected.add(list)
         }
-        const found = merged.snapshot()?.toSend(jsonCodec, false, { epoch: 'e', offset }).data ?? ''
+        const found = merged.snapshot()?.toSend(jsonCodec, false, { epoch: 'e', offset })[0]?.data ?? ''
         if (found !== expected.toJson()) return false
       }
       return true

@@ -8,6 +8,7 @@ import { nextData } from '../../helper/exact-http.js'
 import { send } from '../../helper/http.js'
 import { connectedClient, openClient } from '../../helper/raw-client.js'
 import { type EdgeRelay, startRelay } from '../../helper/relay.js'
+import { withNamespace } from '../../helper/relay-core.js'
 import { relayToken } from '../../helper/relay-rules.js'
 
 /** Verifies that the relay still serves another client. */
@@ -295,6 +296,38 @@ t.test('publications, pongs and the close frame arrive as complete frames', asyn
 
   for (const data of messages) t.match(await client.next(), { push: { pub: { data } } })
   t.equal(await client.closed, '3503 force disconnect')
+  t.ok(pongs > 0)
+})
+
+t.test('recovered publications and pongs arrive as complete frames', async (t) => {
+  const recovering = { allow_subscribe_for_client: true, history_size: 10, history_ttl: '60s', force_recovery: true }
+  const edge = await startRelay(t, withNamespace(recovering))
+  const messages = Array.from({ length: 10 }, (_, index) => `${index} ${'ä'.repeat(20_000)}`)
+  for (const message of messages) await edge.publish('chat:1', message)
+  const client = await connectedClient(t, edge.url)
+  let pongs = 0
+  client.ws.on('pong', () => {
+    pongs += 1
+  })
+  client.ws.pause()
+  const ids = [2, 4, 6, 8, 10, 12, 14, 16]
+  for (const id of ids) {
+    client.ws.ping()
+    client.send({ id, subscribe: { channel: 'chat:1', recover: true, offset: 0, epoch: '' } })
+    client.ws.ping()
+    client.send({ id: id + 1, unsubscribe: { channel: 'chat:1' } })
+  }
+  client.ws.resume()
+
+  for (const id of ids) {
+    const { id: replied, subscribe } = await client.next()
+    t.equal(replied, id)
+    t.same(
+      subscribe?.publications?.map(({ data }) => data),
+      messages
+    )
+    t.match(await client.next(), { id: id + 1, unsubscribe: {} })
+  }
   t.ok(pongs > 0)
 })
 
