@@ -138,12 +138,16 @@ export const event = <T = Record<string, unknown>>(
   name: string,
   matches: (value: T) => boolean = () => true
 ): Promise<T> =>
-  new Promise((resolve) =>
+  new Promise((resolve) => {
     // The two classes declare overloads for each event name, which a variable name matches none of.
-    (from as { on: (name: string, then: (value: T) => void) => void }).on(name, (value) => {
-      if (matches(value)) resolve(value)
-    })
-  )
+    const emitter = from as Record<'on' | 'off', (name: string, listener: (value: T) => void) => void>
+    const listener = (value: T): void => {
+      if (!matches(value)) return
+      emitter.off(name, listener)
+      resolve(value)
+    }
+    emitter.on(name, listener)
+  })
 
 /** Connects a client, and returns it. */
 export const connectClient = async (client: Centrifuge): Promise<Centrifuge> => {
