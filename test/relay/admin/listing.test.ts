@@ -139,7 +139,11 @@ t.test('channel details', async (t) => {
       await client.request({ id: 2, subscribe: { channel: 'limited:1', data } })
     }
 
-    await eventually(async () => (await detail('limited:1')).limited.length === 2)
+    // Live delivery starts after the reply.
+    await eventually(async () => {
+      const { limited } = await detail('limited:1')
+      return limited.reduce((count, { subscribers }) => count + subscribers, 0) === 3
+    })
     t.match(await detail('limited:1'), {
       subscribers: 4,
       limited: [
