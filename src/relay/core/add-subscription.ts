@@ -279,7 +279,7 @@ const recover = (
   const list = { channel, epoch: page.epoch, publications, patches: delta ? context.patches : null }
   const { bytesLeft } = replySpace
   const sized =
-    filter === null ? context.recoveredLists.sized(list, codec, bytesLeft) : sizedPublications(list, codec, bytesLeft)
+    filter === null ? context.recoveryCache.find(list, codec, bytesLeft) : sizedPublications(list, codec, bytesLeft)
   if (sized === null) return null
   replySpace.use(sized.bytes)
   return { offset, publications: sized.publications }

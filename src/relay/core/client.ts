@@ -2,14 +2,12 @@ import { ClientDeadlines } from './client-deadlines.js'
 import { type Moment, NEVER } from './clocks.js'
 import {
   type Codec,
-  type EncodedReply,
-  isInParts,
+  type EncodedMessage,
   type MessageParts,
   type Push,
   payloadBytes,
   type RepliedMethod,
-  type Replies,
-  replyBytes
+  type Replies
 } from './codec.js'
 import {
   DISCONNECT_INSUFFICIENT_STATE,
@@ -25,6 +23,7 @@ import {
 import type { RelayContext } from './context.js'
 import { count, type FrameType, type Traffic } from './core-metrics.js'
 import { clientInfoText } from './json-codec.js'
+import { encodedBytes, isInParts } from './message-parts.js'
 import { Outbox, type OutboxOwner } from './outbox.js'
 import type { Method } from './protocol.js'
 import { removeSubscription, type Subscriber, type Subscription } from './subscription.js'
@@ -80,7 +79,7 @@ export class Client implements Subscriber, OutboxOwner {
 
   readonly #frames: FrameHandler
   #subscriptions: Map<string, Subscription> | null = null
-  #heldReplies: EncodedReply[] | null = null
+  #heldReplies: EncodedMessage[] | null = null
   #heldBytes = 0
   #isReadingPaused = false
 
@@ -186,8 +185,8 @@ export class Client implements Subscriber, OutboxOwner {
     this.#sendReply(traffic, this.codec.errorReply(id, error))
   }
 
-  #sendReply(traffic: Traffic, reply: EncodedReply, isExempt = false): void {
-    const bytes = replyBytes(reply)
+  #sendReply(traffic: Traffic, reply: EncodedMessage, isExempt = false): void {
+    const bytes = encodedBytes(reply)
     count(traffic, bytes)
     if (this.#heldReplies === null) {
       this.#write(reply, isExempt)
@@ -367,14 +366,14 @@ export class Client implements Subscriber, OutboxOwner {
     }
   }
 
-  #write(message: EncodedReply, isExempt = false): void {
+  #write(message: EncodedMessage, isExempt = false): void {
     const frame = framed(message, this.transport.framing)
     if (isExempt) this.outbox.sendExempt(frame)
     else this.outbox.sendParts(frame)
   }
 }
 
-const framed = (message: EncodedReply, framing: Framing): MessageParts => {
+const framed = (message: EncodedMessage, framing: Framing): MessageParts => {
   if (!isInParts(message)) return [framing.frame(message)]
   return framing.frameParts?.(message) ?? [framing.frame(Buffer.concat(message))]
 }

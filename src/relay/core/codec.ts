@@ -11,16 +11,10 @@ export const PONG: RawCommand = {}
 /** A serialised message: JSON text, or protobuf bytes with their length in front. */
 export type Encoded = string | Buffer
 
-export const toBuffer = (message: Encoded): Buffer => (typeof message === 'string' ? Buffer.from(message) : message)
-
 /** A message in parts that follow each other. Other clients may receive some of the same buffers. */
 export type MessageParts = readonly Buffer[]
 
-export type EncodedReply = Encoded | MessageParts
-
-export const isInParts = (reply: EncodedReply): reply is MessageParts => Array.isArray(reply)
-
-export const partsOf = (reply: EncodedReply): MessageParts => (isInParts(reply) ? reply : [toBuffer(reply)])
+export type EncodedMessage = Encoded | MessageParts
 
 /** A publication as it is sent to a client. */
 export interface SentPublication {
@@ -132,14 +126,14 @@ export interface Codec {
   decode(command: Encoded): RawCommand | null
   /** The data of a publish command, unchanged; null if it is missing. */
   publishData(command: Encoded, request: unknown): Payload | null
-  reply<M extends RepliedMethod>(id: number, method: M, result: Replies[M]): EncodedReply
+  reply<M extends RepliedMethod>(id: number, method: M, result: Replies[M]): EncodedMessage
   errorReply(id: number, error: ReplyError): Encoded
   push(push: Push): Encoded
   publicationEncoder(channel: string): PublicationEncoder
   /** The form in which data and patches are sent to a subscriber with deltas. */
   deltaData(data: Payload): Payload
-  /** Joins replies into one message that is sent in a single frame. */
-  join(replies: readonly EncodedReply[]): EncodedReply
+  /** Joins messages into one that is sent in a single frame. */
+  join(messages: readonly EncodedMessage[]): EncodedMessage
 }
 
 /** Everything in a publication except its payloads: field names, numbers, epoch. */
@@ -155,6 +149,3 @@ export const maxPublicationBytes = (data: Payload, { info, tags }: Publication):
 
 export const payloadBytes = (payload: Payload | Encoded): number =>
   typeof payload === 'string' ? Buffer.byteLength(payload) : payload.length
-
-export const replyBytes = (reply: EncodedReply): number =>
-  isInParts(reply) ? reply.reduce((bytes, part) => bytes + part.length, 0) : payloadBytes(reply)

@@ -8,7 +8,7 @@ import type { Hub } from './hub.js'
 import type { Conflator } from './keyed-list.js'
 import type { ChannelRules, ClientOptions } from './options.js'
 import type { PublishActivity } from './publish-activity.js'
-import type { RecoveredLists } from './recovery.js'
+import type { RecoveryCache } from './recovery.js'
 import type { ConnectionRegistry } from './registry.js'
 import type { Cluster } from './survey.js'
 import type { TurnQueue } from './time-slice.js'
@@ -80,7 +80,8 @@ export interface RelayContext extends RelayDependencies {
   /** Clients whose commands used up their time slice and continue in the next turn. */
   readonly interrupted: TurnQueue
   readonly patches: DeltaPatches
-  readonly recoveredLists: RecoveredLists
+  /** Lists of publications that several clients recover. */
+  readonly recoveryCache: RecoveryCache
   /** Unique id of this node. */
   readonly node: string
   /** Replaced when the configuration is reloaded. */

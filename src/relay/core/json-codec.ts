@@ -2,16 +2,14 @@ import { isObject } from '../../shared/is-object.js'
 import {
   type Codec,
   type ConnectReply,
-  type EncodedReply,
+  type EncodedMessage,
   type HistoryReply,
-  isInParts,
   type MessageParts,
   PONG,
   type PresenceReply,
   type PresenceStatsReply,
   type PublicationEncoder,
   type Push,
-  partsOf,
   type RawCommand,
   type RefreshReply,
   type RepliedMethod,
@@ -23,6 +21,7 @@ import {
 import type { ReplyError } from './codes.js'
 import type { Payload, Position, Publication } from './engine-interfaces.js'
 import { fieldText, onOneLine } from './json.js'
+import { encodedOnce, isInParts, isSharedList, partsOf } from './message-parts.js'
 
 // Replies and pushes as JSON text. Templates instead of JSON.stringify, because data, info and tags are inserted as the
 // text that the publisher sent.
@@ -86,12 +85,14 @@ const subscriptionsText = (subs: ReadonlyMap<string, SubscribeReply>): string =>
 
 const subscribeText = (reply: SubscribeReply): string => {
   const { publications } = reply
-  return publications.length === 0
-    ? objectText(subscribeFields(reply))
-    : `{"publications":[${publicationListBytes(publications)}]${subscribeFields(reply)}}`
+  const list = publications.length > 0 ? `,"publications":[${publicationListText(publications)}]` : ''
+  return objectText(list + subscribeFields(reply))
 }
 
-/** Without the publications. */
+const publicationListText = (publications: readonly SentPublication[]): string =>
+  publications.map(sentPublicationText).join(',')
+
+/** All fields except the publications. */
 const subscribeFields = (reply: SubscribeReply): string => {
   const { ttl, recoverable, positioned, position, recovered, wasRecovering, data, delta } = reply
   return (
@@ -106,26 +107,16 @@ const subscribeFields = (reply: SubscribeReply): string => {
   )
 }
 
-/** Encoded lists. Many clients receive the same list after a restart, and converting text to bytes takes most of the time. */
-const publicationLists = new WeakMap<readonly SentPublication[], Buffer>()
-
-const publicationListBytes = (publications: readonly SentPublication[]): Buffer => {
-  const known = publicationLists.get(publications)
-  if (known !== undefined) return known
-  const bytes = Buffer.from(publications.map(sentPublicationText).join(','))
-  publicationLists.set(publications, bytes)
-  return bytes
-}
-
-/** The same as `subscribeText`, in parts if it contains publications. */
-const subscribeResult = (reply: SubscribeReply): Result => {
-  const { publications } = reply
-  return publications.length === 0
-    ? subscribeText(reply)
-    : [LIST_START, publicationListBytes(publications), Buffer.from(`]${subscribeFields(reply)}}`)]
-}
+const publicationListBytes = encodedOnce((publications) => Buffer.from(publicationListText(publications)))
 
 const LIST_START = Buffer.from('{"publications":[')
+
+/** The bytes of `subscribeText`, in parts. */
+const subscribeParts = (reply: SubscribeReply): MessageParts => [
+  LIST_START,
+  publicationListBytes(reply.publications),
+  Buffer.from(`]${subscribeFields(reply)}}`)
+]
 
 /** Fewer fields than the reply to a subscribe command. */
 const subscribePushText = ({ recoverable, positioned, position, data }: SubscribeReply): string =>
@@ -163,12 +154,10 @@ const subRefreshText = ({ ttl }: SubRefreshReply): string => objectText(expiryFi
 
 const emptyText = (): string => '{}'
 
-/** JSON text, or its bytes in parts. */
-type Result = string | MessageParts
-
-const RESULTS: { readonly [M in RepliedMethod]: (result: Replies[M]) => Result } = {
+/** Each returns JSON text, or its bytes in parts. */
+const RESULT_ENCODERS: { readonly [M in RepliedMethod]: (result: Replies[M]) => string | MessageParts } = {
   connect: connectText,
-  subscribe: subscribeResult,
+  subscribe: (reply) => (isSharedList(reply.publications) ? subscribeParts(reply) : subscribeText(reply)),
   unsubscribe: emptyText,
   publish: emptyText,
   presence: presenceText,
@@ -180,8 +169,8 @@ const RESULTS: { readonly [M in RepliedMethod]: (result: Replies[M]) => Result }
 
 const OBJECT_END = Buffer.from('}')
 
-/** `prefix` is the text before the result, from the opening brace on. */
-const replyWith = (prefix: string, result: Result): EncodedReply =>
+/** A reply from the text before its result, and the result. */
+const replyWith = (prefix: string, result: string | MessageParts): EncodedMessage =>
   typeof result === 'string' ? `${prefix}${result}}` : [Buffer.from(prefix), ...result, OBJECT_END]
 
 const errorText = ({ code, message, temporary }: ReplyError): string =>
@@ -229,10 +218,12 @@ const publicationEncoder =
 
 const LINE_END = Buffer.from('\n')
 
-const joinLines = (replies: readonly EncodedReply[]): EncodedReply =>
-  replies.some(isInParts)
-    ? replies.flatMap((reply, index) => (index === 0 ? partsOf(reply) : [LINE_END, ...partsOf(reply)]))
-    : replies.join('\n')
+/** Joined replies are copied, because many small parts take longer to write. */
+const joinLines = (messages: readonly EncodedMessage[]): EncodedMessage => {
+  if (!messages.some(isInParts)) return messages.join('\n')
+  const lines = messages.flatMap((message, index) => [...(index === 0 ? [] : [LINE_END]), ...partsOf(message)])
+  return [Buffer.concat(lines)]
+}
 
 /** One command, reply or push per line. */
 export const jsonCodec: Codec = {
@@ -251,7 +242,7 @@ export const jsonCodec: Codec = {
     const data = fieldText(fieldText(command.toString(), 'publish') ?? PING, 'data')
     return data === null ? null : onOneLine(data)
   },
-  reply: (id, method, result) => replyWith(`{"id":${id},"${method}":`, RESULTS[method](result)),
+  reply: (id, method, result) => replyWith(`{"id":${id},"${method}":`, RESULT_ENCODERS[method](result)),
   errorReply: (id, error) => `{"id":${id},"error":${errorText(error)}}`,
   push: (push) => `{"push":${pushText(push)}}`,
   publicationEncoder: (channel) => publicationEncoder(`{"push":{"channel":${quote(channel)},"pub":`, '}}'),
@@ -263,7 +254,7 @@ export const jsonCodec: Codec = {
 /** For clients that only receive: everything is a push, also the result of connecting, and nothing marks it as one. */
 export const unidirectionalJsonCodec: Codec = {
   ...jsonCodec,
-  reply: (_id, method, result) => replyWith(`{"${method}":`, RESULTS[method](result)),
+  reply: (_id, method, result) => replyWith(`{"${method}":`, RESULT_ENCODERS[method](result)),
   push: pushText,
   publicationEncoder: (channel) => publicationEncoder(`{"channel":${quote(channel)},"pub":`, '}')
 }

@@ -1,4 +1,5 @@
-import { type MessageParts, replyBytes } from './codec.js'
+import type { MessageParts } from './codec.js'
+import { encodedBytes } from './message-parts.js'
 import type { ByteStream, Transport } from './transport.js'
 
 /** The client that an outbox belongs to. */
@@ -60,7 +61,7 @@ export class Outbox {
   sendParts(parts: MessageParts): void {
     const [first] = parts
     if (this.#isClosed || first === undefined) return
-    // A frame that has to wait is kept whole: the transport may send a frame of its own between two writes.
+    // A frame that has to wait is queued whole, because the transport may send frames of its own meanwhile.
     if (this.isBehind || parts.length === 1) {
       this.send(parts.length === 1 ? first : Buffer.concat(parts))
       return
@@ -74,7 +75,7 @@ export class Outbox {
 
   /** Sends the parts of a frame that may be larger than the limit: it does not count while it waits. */
   sendExempt(parts: MessageParts): void {
-    const bytes = replyBytes(parts)
+    const bytes = encodedBytes(parts)
     if (this.isBehind) this.#exemptBytes += bytes
     this.sendParts(parts)
     // The network did not accept all of it.

@@ -3,6 +3,7 @@ import { ERROR_BAD_REQUEST, ERROR_UNRECOVERABLE_POSITION, type ReplyError } from
 import type { RelayContext } from './context.js'
 import type { DeltaPatches } from './delta.js'
 import type { HistoryPage, Position, Publication } from './engine-interfaces.js'
+import { isSharedList } from './message-parts.js'
 import type { ChannelOptions } from './options.js'
 import type { HistoryCommand } from './protocol.js'
 
@@ -95,16 +96,14 @@ export const sizedPublications = (
   return { publications: sent, bytes }
 }
 
-/** Maximum size of the lists in the cache. */
+/** Maximum size of the cache. */
 const MAX_CACHED_BYTES = 16 * 1024 * 1024
-/** Overhead of a list in the cache. */
-const ENTRY_BYTES = 200
 
 /**
- * Lists of recent recoveries. After a restart many clients recover the same publications of a channel: they share one list,
- * which the codec encodes once. The least recently used lists are evicted first.
+ * Publications of recent recoveries. After a restart many clients recover the same publications of a channel: they receive
+ * the same list, which the codec encodes once. The least recently used lists are evicted first.
  */
-export class RecoveredLists {
+export class RecoveryCache {
   readonly #maxBytes: number
   /** Least recently used first. */
   readonly #lists = new Map<string, SizedPublications>()
@@ -114,8 +113,8 @@ export class RecoveredLists {
     this.#maxBytes = maxBytes
   }
 
-  /** `sizedPublications` for consecutive publications, at least one. */
-  sized(list: RecoveredList, codec: Codec, maxBytes: number): SizedPublications | null {
+  /** The same as `sizedPublications`, for consecutive publications. */
+  find(list: RecoveredList, codec: Codec, maxBytes: number): SizedPublications | null {
     const { channel, epoch, publications, patches } = list
     const first = publications[0]?.offset
     const last = publications[publications.length - 1]?.offset
@@ -127,20 +126,23 @@ export class RecoveredLists {
       return known.bytes > maxBytes ? null : known
     }
     const sized = sizedPublications(list, codec, maxBytes)
-    if (sized !== null) this.#add(key, sized)
+    if (sized !== null && isSharedList(sized.publications)) this.#add(key, sized)
     return sized
   }
 
   #add(key: string, sized: SizedPublications): void {
     this.#lists.set(key, sized)
-    this.#bytes += ENTRY_BYTES + sized.bytes
-    for (const [oldest, { bytes }] of this.#lists) {
+    this.#bytes += cachedBytes(sized)
+    for (const [oldest, evicted] of this.#lists) {
       if (this.#bytes <= this.#maxBytes) return
       this.#lists.delete(oldest)
-      this.#bytes -= ENTRY_BYTES + bytes
+      this.#bytes -= cachedBytes(evicted)
     }
   }
 }
+
+/** The publications and their encoded form. */
+const cachedBytes = ({ bytes }: SizedPublications): number => 2 * bytes
 
 /** As many publications as fit into a history reply; the client can continue from the last one. Null if not even the first fits. */
 export const fittingPublications = (page: HistoryPage, maxBytes: number): readonly Publication[] | null => {

@@ -22,7 +22,7 @@ import { PacedClose } from './paced-close.js'
 import type { HistoryCommand } from './protocol.js'
 import { cachedSchemaCheck, publishToChannel, type SchemaCheck } from './publish.js'
 import { PublishActivity } from './publish-activity.js'
-import { RecoveredLists, readHistory } from './recovery.js'
+import { RecoveryCache, readHistory } from './recovery.js'
 import { ConnectionRegistry } from './registry.js'
 import { removeIfUnused } from './subscription.js'
 import {
@@ -91,7 +91,7 @@ export class Relay {
       channelRules: channels,
       hub: new Hub(dependencies, patches),
       patches,
-      recoveredLists: new RecoveredLists(),
+      recoveryCache: new RecoveryCache(),
       interrupted: new TurnQueue(dependencies.atEndOfTurn, dependencies.monotonicMs),
       activity: new PublishActivity(),
       clients: new ConnectionRegistry<Client>(),

@@ -16,9 +16,12 @@ export interface Framing {
 
 /** Destination of encoded bytes; a TCP socket is one. */
 export interface ByteStream {
-  /** Writes complete frames. Must not throw; a closed connection is reported to the client instead. */
+  /**
+   * Writes complete frames, or all parts of a frame in one go: the transport may send frames of its own afterwards. Must not
+   * throw; a closed connection is reported to the client instead.
+   */
   write(bytes: Buffer): unknown
-  /** What is written until `uncork` is sent together. */
+  /** What is written until `uncork` is sent with one system call if possible. */
   cork(): void
   uncork(): void
   /** Bytes that were written but not yet accepted by the network. */

@@ -3,28 +3,29 @@ import { isObject } from '../../shared/is-object.js'
 import {
   type Codec,
   type ConnectReply,
+  type MessageParts,
   PONG,
   type Push,
-  partsOf,
   type RawCommand,
   type RepliedMethod,
   type Replies,
   type SentPublication,
-  type SubscribeReply,
-  toBuffer
+  type SubscribeReply
 } from '../core/codec.js'
 import type { Payload, Publication } from '../core/engine-interfaces.js'
 import { LazyJsonObject } from '../core/json.js'
+import { encodedOnce, isSharedList, partsOf, toBuffer } from '../core/message-parts.js'
 import { descriptor } from './descriptor.js'
 
 // The messages are described in protocol.proto. protobufjs compiles an encoder and a decoder for each of them; a field with
 // its default value is not written.
 
-const { Reader, Root, Type } = protobuf
+const { Reader, Root, Type, Writer } = protobuf
 
 const root = Root.fromJSON(descriptor)
 const CommandType = root.lookupType('Command')
 const ReplyType = root.lookupType('Reply')
+const SubscribeResultType = root.lookupType('SubscribeResult')
 const EmulationType = root.lookupType('EmulationRequest')
 
 /** A message as protobufjs expects it: fields by name, payloads as bytes. */
@@ -77,17 +78,6 @@ const publicationFields = (
 const sentPublicationFields = ({ publication, epoch, data, isDelta }: SentPublication): Fields =>
   publicationFields(publication, epoch, data, isDelta)
 
-/** The fields of lists that were sent, with their data as bytes. Many clients receive the same list after a restart. */
-const publicationLists = new WeakMap<readonly SentPublication[], readonly Fields[]>()
-
-const publicationListFields = (publications: readonly SentPublication[]): readonly Fields[] => {
-  const known = publicationLists.get(publications)
-  if (known !== undefined) return known
-  const fields = publications.map(sentPublicationFields)
-  publicationLists.set(publications, fields)
-  return fields
-}
-
 const mapFields = <Value>(map: ReadonlyMap<string, Value>, fieldsOf: (value: Value) => Fields): Fields =>
   Object.fromEntries([...map].map(([key, value]) => [key, fieldsOf(value)]))
 
@@ -110,7 +100,7 @@ const subscribeFields = (reply: SubscribeReply): Fields => ({
   ttl: reply.ttl,
   recoverable: reply.recoverable,
   epoch: reply.position.epoch,
-  publications: publicationListFields(reply.publications),
+  publications: reply.publications.map(sentPublicationFields),
   recovered: reply.recovered,
   offset: reply.position.offset,
   positioned: reply.positioned,
@@ -145,6 +135,31 @@ const RESULT_FIELDS: { readonly [M in RepliedMethod]: (result: Replies[M]) => Fi
   }),
   refresh: ({ client, ttl }) => ({ client, expires: ttl > 0, ttl }),
   sub_refresh: ({ ttl }) => ({ expires: ttl > 0, ttl })
+}
+
+/** A subscribe result with publications only. */
+const publicationListBytes = encodedOnce((publications) =>
+  SubscribeResultType.encode({ publications: publications.map(sentPublicationFields) }).finish()
+)
+
+/** The number of the field, and the wire type of messages. */
+const SUBSCRIBE_TAG = (descriptor.nested.Reply.fields.subscribe.id << 3) | 2
+
+/** A reply with the bytes of the list at its end: the fields of a message may have any order. */
+const subscribeParts = (id: number, reply: SubscribeReply): MessageParts => {
+  const list = publicationListBytes(reply.publications)
+  const fields = SubscribeResultType.encode(subscribeFields({ ...reply, publications: [] })).finish()
+  const resultLength = fields.length + list.length
+  const start = ReplyType.encode({ id }).uint32(SUBSCRIBE_TAG).uint32(resultLength).finish()
+  const length = Writer.create()
+    .uint32(start.length + resultLength)
+    .finish()
+  return [Buffer.concat([length, start, fields]), list]
+}
+
+/** Each returns null if nothing of the reply is worth sharing. */
+const PARTS_ENCODERS: { readonly [M in RepliedMethod]?: (id: number, result: Replies[M]) => MessageParts | null } = {
+  subscribe: (id, reply) => (isSharedList(reply.publications) ? subscribeParts(id, reply) : null)
 }
 
 const pushFields = (push: Push): Fields => {
@@ -259,11 +274,12 @@ export const protobufCodec: Codec = {
     // Copied, because a stored publication would otherwise keep the whole frame in memory.
     return Buffer.isBuffer(data) && data.length > 0 ? Buffer.from(data) : null
   },
-  reply: (id, method, result) => encode({ id, [method]: RESULT_FIELDS[method](result) }),
+  reply: (id, method, result) =>
+    PARTS_ENCODERS[method]?.(id, result) ?? encode({ id, [method]: RESULT_FIELDS[method](result) }),
   errorReply: (id, { code, message, temporary }) => encode({ id, error: { code, message, temporary } }),
   push: (push) => encode({ push: pushFields(push) }),
   publicationEncoder: (channel) => (publication, epoch, data, isDelta) =>
     encode({ push: { channel, pub: publicationFields(publication, epoch, data, isDelta) } }),
   deltaData: (data) => data,
-  join: (replies) => replies.flatMap(partsOf)
+  join: (messages) => Buffer.concat(messages.flatMap(partsOf))
 }

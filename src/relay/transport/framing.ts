@@ -1,6 +1,7 @@
 import { constants, deflateRawSync } from 'node:zlib'
-import { type Codec, type Encoded, type MessageParts, payloadBytes, replyBytes } from '../core/codec.js'
+import { type Codec, type Encoded, type MessageParts, payloadBytes } from '../core/codec.js'
 import { jsonCodec, unidirectionalJsonCodec } from '../core/json-codec.js'
+import { encodedBytes } from '../core/message-parts.js'
 import type { CompressionOptions } from '../core/options.js'
 import type { Framing } from '../core/transport.js'
 import { protobufCodec } from '../protobuf/protobuf-codec.js'
@@ -40,7 +41,7 @@ const webSocketFrame = (message: Encoded, firstByte: number): Buffer => {
 }
 
 const webSocketFrameParts = (message: MessageParts, firstByte: number): MessageParts => {
-  const length = replyBytes(message)
+  const length = encodedBytes(message)
   const header = Buffer.allocUnsafe(headerBytes(length))
   writeHeader(header, firstByte, length)
   return [header, ...message]

@@ -70,12 +70,13 @@ class HttpStreamTransport implements ClientTransport, ByteStream {
     })
   }
 
+  // The socket, because `ServerResponse` writes each part by itself when it is uncorked.
   cork(): void {
-    this.#response.cork()
+    this.#response.socket?.cork()
   }
 
   uncork(): void {
-    this.#response.uncork()
+    this.#response.socket?.uncork()
   }
 
   onceDrained(callback: () => void): void {

@@ -26,7 +26,8 @@ const PING_FRAME = Buffer.from([0x89, 0])
 /**
  * Sends to a WebSocket client. Encoded frames are written to the upgraded socket directly, one buffer for all receivers:
  * `ws.send` builds a header per receiver, which costs about 20 % more CPU time per delivery. `ws` writes only complete frames
- * (pongs, close) to the same socket, so frames are never interleaved; a test in hostile.test.ts verifies that.
+ * (pongs, close) to the same socket, and the parts of a frame are written without a pause between them, so frames are never
+ * interleaved; two tests in hostile.test.ts verify that.
  */
 class WebSocketTransport implements ClientTransport {
   readonly framing: Framing

@@ -17,7 +17,7 @@ const config = (websocket: object = {}) => ({
 const LONG = 'position '.repeat(500)
 
 /** A connected and subscribed client, with all bytes that its socket has received. */
-const connect = async (t: Test, url: string, options: ClientOptions = {}) => {
+const connect = async (t: Test, url: string, options: ClientOptions = {}, request: object = {}) => {
   const ws = new WebSocket(`${url.replace('http', 'ws')}/connection/websocket`, options)
   t.teardown(() => ws.terminate())
   ws.on('error', () => undefined)
@@ -30,10 +30,11 @@ const connect = async (t: Test, url: string, options: ClientOptions = {}) => {
   const { socket }: IncomingMessage = (await upgraded)[0]
   const start = socket.bytesRead
   ws.send(JSON.stringify({ id: 1, connect: { token: relayToken({ sub: '42' }) } }))
-  ws.send(JSON.stringify({ id: 2, subscribe: { channel: 'floor:1' } }))
+  ws.send(JSON.stringify({ id: 2, subscribe: { channel: 'floor:1', ...request } }))
   await eventually(() => messages.length === 2)
   return {
     ws,
+    subscribed: () => messages[1]?.subscribe,
     received: () => messages.slice(2).map(({ push }) => push?.pub?.data),
     bytes: () => socket.bytesRead - start,
     socket
@@ -81,6 +82,20 @@ for (const [codec, create] of [
     )
   })
 }
+
+t.test('recovered publications are compressed', async (t) => {
+  const recovering = { name: 'floor', allow_subscribe_for_client: true, history_size: 10, history_ttl: '60s' }
+  const namespaces = [{ ...recovering, force_recovery: true }]
+  const relay = await startRelay(t, { ...config(), channel: { namespaces } })
+  for (const data of [LONG, 'short', LONG]) await relay.publish('floor:1', data)
+  const client = await connect(t, relay.url, {}, { recover: true, offset: 0, epoch: '' })
+
+  t.same(
+    client.subscribed()?.publications?.map(({ data }) => data),
+    [LONG, 'short', LONG]
+  )
+  t.ok(client.bytes() < 1000, `${client.bytes()} bytes`)
+})
 
 t.test('compression is off by default', async (t) => {
   const { url } = await startRelay(t, { channel: NAMESPACES })
