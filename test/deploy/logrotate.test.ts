@@ -23,9 +23,9 @@ t.test(`${FILE} rotates the audit log, and no record is lost`, async (t) => {
   t.match(text, `kill -HUP ${program.pid}`)
   writeFileSync(config, text, { mode: 0o644 })
 
-  const records = (file: string) => readFileSync(file, 'utf8').trim().split('\n')
   await deny('/api/audit/before')
-  await eventually(() => records(audit).length === 1)
+  // The gateway creates the file at start. logrotate does not rotate an empty one.
+  await eventually(() => readFileSync(audit, 'utf8').includes('/api/audit/before'))
   await runTool(t, 'logrotate', ['--force', '--state', join(folder, 'state'), config])
   // The gateway opens the new file when it receives the signal.
   await eventually(() => readdirSync(folder).includes('audit.jsonl'))
@@ -34,6 +34,6 @@ t.test(`${FILE} rotates the audit log, and no record is lost`, async (t) => {
 
   const rotated = readdirSync(folder).filter((name) => name.startsWith('audit.jsonl-'))
   t.equal(rotated.length, 1)
-  t.match(records(join(folder, rotated[0] ?? '')).join(), '/api/audit/before')
+  t.match(readFileSync(join(folder, rotated[0] ?? 'missing'), 'utf8'), '/api/audit/before')
   t.notMatch(readFileSync(audit, 'utf8'), '/api/audit/before')
 })
