@@ -1,5 +1,5 @@
 import { createSecretKey } from 'node:crypto'
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ZoneCreateSchema } from '../../schemas/zones.js'
@@ -49,6 +49,9 @@ export const startServers = async (
   names = Object.keys(SCRIPTS) as ServerName[]
 ): Promise<Map<ServerName, RunningServer>> => {
   const servers = new Map<ServerName, RunningServer>()
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'))
+  const openApiFile = join(folder, 'openapi.json')
+  writeFileSync(openApiFile, JSON.stringify(openApiDocument()))
   for (const name of names.filter(isInstalled)) {
     const file = SCRIPTS[name]
     const env = {
@@ -56,18 +59,20 @@ export const startServers = async (
       API_SECRET,
       GATEWAY_PORT: '0',
       AUDIT_LOG_FILE: '/dev/null',
-      ...(name === OPENAPI && { GATEWAY_ROUTES: openApiFile() })
+      ...(name === OPENAPI && { GATEWAY_ROUTES: openApiFile })
     }
     const flags = file === 'gatehouse' ? flagsOf('gateway') : []
     const process = startProcess(SERVER_CORE, new URL(`./servers/${file}.js`, import.meta.url), env, flags)
     const [, port] = await process.line(/listening at http:\/\/[^:]+:(\d+)/)
     servers.set(name, { process, port: Number(port) })
   }
+  // The gateway reads the file only at start.
+  rmSync(folder, { recursive: true })
   return servers
 }
 
 /** The two requests of the benchmark as an OpenAPI document, with the fields of the built-in routes. */
-const openApiFile = (): string => {
+const openApiDocument = () => {
   const id = { name: 'id', in: 'path', required: true, schema: { type: 'string', minLength: 1 } }
   const expand = { name: 'expand', in: 'query', schema: { type: 'string', maxLength: 100 } }
   const schema = JSON.parse(JSON.stringify(ZoneCreateSchema))
@@ -75,9 +80,7 @@ const openApiFile = (): string => {
     '/api/zones/{id}': { get: { parameters: [id, expand] } },
     '/api/zones': { post: { requestBody: { required: true, content: { 'application/json': { schema } } } } }
   }
-  const file = join(mkdtempSync(join(tmpdir(), 'gatehouse-bench-')), 'openapi.json')
-  writeFileSync(file, JSON.stringify({ openapi: '3.1.0', paths }))
-  return file
+  return { openapi: '3.1.0', paths }
 }
 
 /** A request of a signed-in browser. */
