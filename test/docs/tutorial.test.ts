@@ -43,6 +43,7 @@ t.test('the commands of the tutorial work in an empty folder', async (t) => {
   const shell = new DocumentedShell(t, folder, {
     PATH: environment.path,
     HOME: environment.all.HOME ?? folder,
+    ...environment.network,
     npm_config_prefer_offline: 'true',
     npm_config_audit: 'false'
   })

@@ -1,8 +1,14 @@
+/** The variables with which npm reaches the registry of this machine. */
+const NETWORK = /^(?:https?_proxy|no_proxy|node_extra_ca_certs|npm_config_(?:registry|cafile))$/i
+
 /** The environment of the test run. No other file under test/ reads it. */
 export const environment = {
   /** For programs with their own variables, such as pip. */
   all: process.env,
   path: process.env.PATH ?? '',
+  network: Object.fromEntries(
+    Object.entries(process.env).flatMap(([name, value = '']) => (NETWORK.test(name) ? [[name, value]] : []))
+  ),
   redisUrl: process.env.REDIS_URL || undefined,
   /** `npm test -- --valkey` sets it. */
   redisProgram: process.env.REDIS_PROGRAM || undefined,
