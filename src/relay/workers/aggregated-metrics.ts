@@ -8,6 +8,8 @@ import { withTimeout } from './worker-cluster.js'
 /** Aggregators of prom-client's process metrics that differ from its defaults. */
 const AGGREGATORS: Readonly<Record<string, string>> = {
   process_start_time_seconds: 'min',
+  // The limit applies to each process, so the process that is closest to it counts.
+  process_open_fds: 'max',
   process_max_fds: 'min'
 }
 const aggregatorOf = ({ name, aggregator }: MetricJson): string =>

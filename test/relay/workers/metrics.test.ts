@@ -28,7 +28,9 @@ const workerMetrics = (clients: number, sent: number): readonly MetricJson[] => 
     { value: sent / 2, labels: {}, metricName: 'took_seconds_sum' }
   ]),
   gauge('nodejs_eventloop_lag_p99_seconds', clients / 100, 'average'),
-  gauge('process_start_time_seconds', 1000 + clients, 'omit')
+  gauge('process_start_time_seconds', 1000 + clients, 'omit'),
+  gauge('process_open_fds', 20 + clients),
+  gauge('process_max_fds', 1024 * clients)
 ]
 
 const sampleValue = (text: string, sample: string): number | undefined => {
@@ -50,6 +52,8 @@ const cases: [sample: string, value: number, rule: string][] = [
   ['centrifugo_node_num_nodes', 2, 'the number of nodes is the maximum'],
   ['nodejs_eventloop_lag_p99_seconds', 0.04, 'the event loop lag is the maximum'],
   ['process_start_time_seconds', 1003, 'the start time is the earliest'],
+  ['process_open_fds', 24, 'open file descriptors are those of the process with the most'],
+  ['process_max_fds', 3072, 'the limit of file descriptors is the lowest'],
   ['relay_worker_clients{worker="1"}', 3, 'some metrics are exported per process'],
   ['relay_worker_messages_sent_total{worker="2"}', 21, 'metrics per process are summed over their labels']
 ]
