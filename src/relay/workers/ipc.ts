@@ -186,11 +186,10 @@ export class IpcChannel {
     const id = frame.uint32()
     if (kind === 'reply' || kind === 'error') {
       const request = this.#pending.get(id)
-      // Read first: if the frame is malformed, the request stays pending and is rejected when the channel closes.
-      const error = kind === 'error' ? new Error(frame.text()) : null
+      if (kind === 'reply') request?.resolve(frame)
+      else request?.reject(new Error(frame.text()))
+      // Last: a request whose reply cannot be read stays pending and is rejected when the channel closes.
       this.#pending.delete(id)
-      if (error === null) request?.resolve(frame)
-      else request?.reject(error)
       return
     }
     if (id !== NO_REPLY) {

@@ -1,9 +1,10 @@
 import { once } from 'node:events'
+import { duplexPair } from 'node:stream'
 import t from 'tap'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
 import { SurveyHandlers } from '../../../src/relay/core/survey.js'
 import { type FrameReader, FrameSplitter, FrameWriter } from '../../../src/relay/workers/frames.js'
-import { IpcClosed } from '../../../src/relay/workers/ipc.js'
+import { IpcChannel, IpcClosed, NO_FIELDS } from '../../../src/relay/workers/ipc.js'
 import { WorkerCluster } from '../../../src/relay/workers/worker-cluster.js'
 import { WorkerEngine } from '../../../src/relay/workers/worker-engine.js'
 import { startPrimary } from '../../helper/primary-process.js'
@@ -62,6 +63,20 @@ t.test('frames', async (t) => {
     splitter.receive(out.take())
     t.throws(() => splitter.receive(Buffer.alloc(16, 0xff)), RangeError)
   })
+})
+
+t.test('a request is rejected, and its channel closed, if the reply cannot be read', async (t) => {
+  const [here, there] = duplexPair()
+  const malformed: unknown[] = []
+  const ipc = new IpcChannel(here, (error) => malformed.push(error))
+  const other = new IpcChannel(there, (error) => t.fail(String(error)))
+  other.onRequest({ readMetrics: () => NO_FIELDS })
+  await t.rejects(
+    ipc.request('readMetrics', NO_FIELDS, (fields) => fields.text()),
+    IpcClosed
+  )
+  t.match(malformed, [RangeError])
+  await ipc.closed
 })
 
 t.test('an IPC channel', async (t) => {
