@@ -1,3 +1,4 @@
+import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { MemoryLoginCounter } from '../../src/gateway/login-counter.js'
 import { RedisLoginCounter } from '../../src/gateway/login-counter-redis.js'
@@ -101,6 +102,37 @@ t.test('a gateway that starts without Redis uses it once it is available', async
     return lines.some((line) => line.includes('Redis available'))
   })
   t.notMatch(lines.join(), /hunter2/)
+})
+
+t.test('revocations reach the other gateways after an outage of Redis', async (t) => {
+  const redis = await startRedis(t)
+  const [one, two] = [await openStore(t, redis.url), await openStore(t, redis.url)]
+  const [before, during] = [{ kind: 'subject', value: 'ada' } as const, { kind: 'id', value: 'one' } as const]
+  await one.revoke(before)
+  await redis.kill()
+  await t.rejects(one.revoke(during))
+  t.equal(one.hasRevocation(during), true, 'revoked on this gateway at once')
+
+  await redis.restart()
+  await eventually(() => two.hasRevocation(during))
+  // The restarted server was empty.
+  const later = await openStore(t, redis.url)
+  t.same(
+    [before, during].map((selector) => later.hasRevocation(selector)),
+    [true, true]
+  )
+})
+
+t.test('a revocation that Redis rejected is published when Redis accepts writes again', async (t) => {
+  const redis = await startRedis(t)
+  const client = new Redis(redis.url)
+  t.teardown(() => client.disconnect())
+  const [one, two] = [await openStore(t, redis.url), await openStore(t, redis.url)]
+  await client.config('SET', 'maxmemory', '1')
+  const selector = { kind: 'id', value: 'one' } as const
+  await t.rejects(one.revoke(selector), /EXECABORT/)
+  await client.config('SET', 'maxmemory', '0')
+  await eventually(() => two.hasRevocation(selector))
 })
 
 t.test('gateways with Sentinel', async (t) => {

@@ -162,7 +162,7 @@ const refreshSession = async (
   if (result === 'ended')
     await store
       .revoke({ kind: 'id', value: session.id })
-      .catch((error) => log.warn({ requestId, err: error }, 'session revocation not published'))
+      .catch((error) => log.warn({ requestId, err: error }, 'session revocation not published yet'))
   return result
 }
 

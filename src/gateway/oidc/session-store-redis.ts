@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { RedisConnection, type RedisConnectionOptions } from '../redis-connection.js'
+import { type RedisClient, RedisConnection, type RedisConnectionOptions } from '../redis-connection.js'
 import type { ProviderTokens } from './provider-client.js'
 import { MAX_SESSION_SECONDS, type ProviderSession } from './provider-session.js'
 import type { Sealer } from './sealer.js'
@@ -19,7 +19,13 @@ import {
 const REVOCATION_TTL_MS = MAX_SESSION_SECONDS * 1000
 const RELOAD_RETRY_MS = 1_000
 
-/** Distributes revocations: published to running gateways, and stored for those that start or reconnect later. */
+/** Revocations in one transaction, so that none blocks Redis for long. */
+const BATCH_SIZE = 500
+
+/**
+ * Distributes revocations: published to running gateways, and stored for those that start or reconnect later. Each gateway
+ * restores what Redis does not have, because it was unavailable or has lost its data.
+ */
 class RedisRevocations {
   readonly #connection: RedisConnection
   readonly #revocations: Revocations
@@ -40,10 +46,10 @@ class RedisRevocations {
       message: (text) => this.#add(text),
       // Loaded after subscribing, so that no revocation is missed in between.
       subscribed: () => {
-        if (connection.isUp) void this.#load()
+        if (connection.isUp) void this.#synchronise()
       }
     })
-    connection.onUp(() => void this.#load())
+    connection.onUp(() => void this.#synchronise())
   }
 
   /** Resolves when the stored revocations are loaded, or when Redis is known to be unavailable. */
@@ -53,24 +59,21 @@ class RedisRevocations {
     })
     await this.#connection.ready()
     if (!this.#connection.isUp) return
-    void this.#load()
+    void this.#synchronise()
     await loaded
   }
 
-  /** Stores and publishes a revocation, then deletes the key. Rejects if Redis is unavailable. */
+  /**
+   * Stores and publishes a revocation that this gateway already has, then deletes the key. Rejects if Redis is unavailable;
+   * the revocation is then published when it is available again.
+   */
   async publish(revocation: Revocation, keyToDelete: string | null): Promise<void> {
-    const text = JSON.stringify(revocation)
-    const results = await this.#connection.send((redis) =>
-      redis
-        .multi()
-        .zadd(this.#listKey, revocation.at, text)
-        .zremrangebyscore(this.#listKey, 0, revocation.at - REVOCATION_TTL_MS)
-        .pexpire(this.#listKey, REVOCATION_TTL_MS)
-        .publish(this.#channel, text)
-        .exec()
-    )
-    const failed = results?.find(([error]) => error !== null)
-    if (failed !== undefined) throw failed[0]
+    try {
+      await this.#connection.send((redis) => this.#store(redis, [revocation]))
+    } catch (error) {
+      this.#synchroniseLater()
+      throw error
+    }
     // Not in the transaction: in a Redis Cluster the key is on another server.
     if (keyToDelete !== null) await this.#connection.send((redis) => redis.del(keyToDelete))
   }
@@ -79,14 +82,47 @@ class RedisRevocations {
     if (this.#timer !== null) clearTimeout(this.#timer)
   }
 
-  async #load(): Promise<void> {
+  async #store(redis: RedisClient, revocations: readonly Revocation[]): Promise<void> {
+    const entries = revocations.map((revocation) => ({ at: revocation.at, text: JSON.stringify(revocation) }))
+    const transaction = redis
+      .multi()
+      .zadd(this.#listKey, ...entries.flatMap(({ at, text }) => [at, text]))
+      .zremrangebyscore(this.#listKey, 0, this.#now() - REVOCATION_TTL_MS)
+      .pexpire(this.#listKey, REVOCATION_TTL_MS)
+    for (const { text } of entries) transaction.publish(this.#channel, text)
+    const failed = (await transaction.exec())?.find(([error]) => error !== null)
+    if (failed !== undefined) throw failed[0]
+  }
+
+  /** Loads the stored revocations, then stores and publishes those that Redis does not have. */
+  async #synchronise(): Promise<void> {
     const since = this.#now() - REVOCATION_TTL_MS
-    const texts = await this.#connection.run((redis) => redis.zrangebyscore(this.#listKey, since, '+inf'), null)
-    for (const text of texts ?? []) this.#add(text)
+    const stored = await this.#connection.run((redis) => redis.zrangebyscore(this.#listKey, since, '+inf'), null)
+    for (const text of stored ?? []) this.#add(text)
     this.#onLoaded()
-    // A missed revocation admits a revoked session. After a lost connection the `ready` event reloads anyway.
-    if (texts === null && this.#connection.isUp)
-      this.#timer = setTimeout(() => void this.#load(), RELOAD_RETRY_MS).unref()
+    if (stored === null || !(await this.#storeMissing(new Set(stored), since))) this.#synchroniseLater()
+  }
+
+  /** Whether Redis has all revocations now. */
+  async #storeMissing(stored: ReadonlySet<string>, since: number): Promise<boolean> {
+    const missing = [...this.#revocations.all()].filter(
+      (revocation) => revocation.at > since && !stored.has(JSON.stringify(revocation))
+    )
+    for (let start = 0; start < missing.length; start += BATCH_SIZE) {
+      const batch = missing.slice(start, start + BATCH_SIZE)
+      const result = await this.#connection.run((redis) => this.#store(redis, batch), null)
+      if (result === null) return false
+    }
+    return true
+  }
+
+  /** For a failure that Redis may recover from. After a lost connection, `onUp` synchronises. */
+  #synchroniseLater(): void {
+    if (!this.#connection.isUp) return
+    this.#timer ??= setTimeout(() => {
+      this.#timer = null
+      void this.#synchronise()
+    }, RELOAD_RETRY_MS).unref()
   }
 
   /** Ignores malformed entries: they may come from another version or another program. */

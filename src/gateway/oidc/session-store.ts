@@ -8,7 +8,10 @@ export interface SessionStore {
   saveTokens(sessionId: string, tokens: ProviderTokens): Promise<void>
   loadTokens(sessionId: string): Promise<ProviderTokens | null>
 
-  /** Revokes sessions. Rejects if other gateways could not be notified; on this gateway the sessions are revoked anyway. */
+  /**
+   * Revokes sessions on this gateway at once. Rejects if the other gateways could not be notified yet; the store repeats
+   * that until it succeeds.
+   */
   revoke(selector: SessionSelector): Promise<void>
   /** Synchronous and local, because it runs for every request with a provider session. */
   isRevoked(session: ProviderSession): boolean
@@ -80,6 +83,10 @@ export class Revocations {
 
   has(selector: SessionSelector): boolean {
     return this.#times.has(revocationKey(selector))
+  }
+
+  *all(): Iterable<Revocation> {
+    for (const [key, at] of this.#times) yield { key, at }
   }
 
   #removeExpired(): void {

@@ -39,7 +39,7 @@ const endSession = async (
   const tokens = await store.loadTokens(session.id)
   await store
     .revoke({ kind: 'id', value: session.id })
-    .catch((error) => log.warn({ requestId: request.id, err: error }, 'session revocation not published'))
+    .catch((error) => log.warn({ requestId: request.id, err: error }, 'session revocation not published yet'))
   return tokens?.idToken ?? null
 }
 
