@@ -150,7 +150,7 @@ export const buildRelayApp = async (
     dispatcher,
     config: () => config.api,
     isDraining: () => admission.isClosed,
-    keyRejected: (reason, request) => rejections.key(reason, admission.addressOf(request)),
+    keyRejected: (reason, request) => rejections.apiKey(reason, admission.addressOf(request)),
     failed: (error, traceId) => {
       metrics.unexpectedError('api')
       log.error({ err: error, source: 'api', ...(traceId !== null && { traceId }) }, 'request failed')

@@ -3,7 +3,7 @@ import { compactVerify } from 'jose'
 import { checkTimes, type DecodedJwt, decodeJwt, secretKey, signedClaims, verifyWithAnyKey } from '../shared/jwt.js'
 import { ExpiredToken, InvalidToken } from '../shared/token-errors.js'
 import { ecdsaAlgorithm, type TokenKeys } from './config/token-options.js'
-import type { CheckedToken, Claims, TokenCheck } from './core/tokens.js'
+import type { CheckedToken, Claims, TokenCheck, TokenRejected } from './core/tokens.js'
 import { type KeyLookup, KeysUnavailable, RemoteKeySet, type RemoteKeySetDependencies } from './jwks.js'
 
 // Stands in for a missing `exp`. Whether a token may have no expiry is decided together with its other claims.
@@ -11,8 +11,6 @@ const FAR_FUTURE_SECONDS = 9e10
 
 const RSA_ALGORITHMS = ['RS256', 'RS384', 'RS512']
 const JWKS_ALGORITHMS = [...RSA_ALGORITHMS, 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
-
-type Rejected = (reason: string) => void
 
 /** Builds token checks. Sets of remote keys are kept when the configuration is reloaded. */
 export class TokenChecks {
@@ -62,7 +60,7 @@ const tryDecode = (token: string): DecodedJwt | null => {
 const hmacCheck = ({ hmacSecret, previousHmacSecret, previousValidUntilMs }: TokenKeys) => {
   const current = hmacSecret === null ? [] : [secretKey(hmacSecret)]
   const all = previousHmacSecret === null ? current : [...current, secretKey(previousHmacSecret)]
-  return (token: string, nowMs: number, rejected: Rejected): CheckedToken => {
+  return (token: string, nowMs: number, rejected: TokenRejected): CheckedToken => {
     try {
       return withinTimes(verifyWithAny(token, nowMs < previousValidUntilMs ? all : current), nowMs)
     } catch (error) {
@@ -99,7 +97,7 @@ const checkWithPublicKeys = async (
   { header, claims }: DecodedJwt,
   keys: PublicKeys,
   nowMs: number,
-  rejected: Rejected
+  rejected: TokenRejected
 ): Promise<CheckedToken> => {
   try {
     await verifySignature(token, header, keys)
@@ -140,7 +138,7 @@ const withinTimes = (claims: Claims, nowMs: number): Claims => {
   return claims
 }
 
-const failure = (error: unknown, rejected: Rejected): 'expired' | 'invalid' | 'unavailable' => {
+const failure = (error: unknown, rejected: TokenRejected): 'expired' | 'invalid' | 'unavailable' => {
   if (error instanceof KeysUnavailable) {
     rejected('keys-unavailable')
     return 'unavailable'

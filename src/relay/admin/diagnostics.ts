@@ -2,7 +2,7 @@ import type { ExpectedTraffic } from '../config/expected-traffic.js'
 import { type SilentChannels, silentChannels } from '../core/channel-silence.js'
 import { wallTimeOf } from '../core/clocks.js'
 import type { OpenChannel, Relay } from '../core/relay.js'
-import type { RecentCount, RecentRejectionKind, Rejections } from '../transport/rejections.js'
+import type { RecentCount, Rejections } from '../transport/rejections.js'
 import type { Check, CheckState } from './contract.js'
 
 const MINUTE_MS = 60_000
@@ -11,7 +11,8 @@ const HOUR_MS = 60 * MINUTE_MS
 /** Limits the list of a check. */
 const MAX_SILENT_CHANNELS = 20
 
-type RecentRejections = Readonly<Record<RecentRejectionKind, readonly RecentCount[]>>
+/** `key` is the kind `api_key`. Nodes of other versions send and expect this name. */
+type RecentRejections = Readonly<Record<'origin' | 'token' | 'key' | 'upgrade', readonly RecentCount[]>>
 
 /** The observations of one node behind the checks. Times are milliseconds since 1970. */
 export interface Diagnostics {
@@ -57,7 +58,7 @@ export const nodeDiagnostics = ({
     rejections: {
       origin: rejections.recent('origin'),
       token: rejections.recent('token'),
-      key: rejections.recent('key'),
+      key: rejections.recent('api_key'),
       upgrade: rejections.recent('upgrade')
     },
     silentChannels: silentChannels(
@@ -257,7 +258,7 @@ const latest = (times: readonly (number | null)[]): number | null => {
   return known.length === 0 ? null : Math.max(...known)
 }
 
-const mergeRejections = (nodes: readonly Diagnostics[], kind: RecentRejectionKind): readonly RecentCount[] => {
+const mergeRejections = (nodes: readonly Diagnostics[], kind: keyof RecentRejections): readonly RecentCount[] => {
   const byLabel = new Map<string, RecentCount>()
   for (const { label, count, lastAt } of nodes.flatMap(({ rejections }) => rejections[kind])) {
     // Earlier versions send another name for the field.

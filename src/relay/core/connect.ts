@@ -17,7 +17,13 @@ import {
   ReplyError
 } from './codes.js'
 import { type ConnectCommand, parseConnect, parseRefresh } from './protocol.js'
-import { type ConnectionClaims, connectionClaims, NO_OVERRIDE, type ServerSubscription } from './tokens.js'
+import {
+  type ConnectionClaims,
+  connectionClaims,
+  NO_OVERRIDE,
+  type ServerSubscription,
+  type TokenRejected
+} from './tokens.js'
 import { countConnection } from './user-connection-limit.js'
 
 /** Null: the command succeeded and its reply was written. */
@@ -88,8 +94,8 @@ const identify = async (client: Client, token: string): Promise<ConnectionClaims
 
 /** Reports rejected tokens of this client. */
 export const tokenRejection =
-  ({ context, transport }: Client) =>
-  (reason: string): void =>
+  ({ context, transport }: Client): TokenRejected =>
+  (reason) =>
     context.tokenRejected(reason, transport.address)
 
 /** The channels of a token as one text, to compare with those of a later token. */

@@ -12,7 +12,7 @@ import type { RecoveryCache } from './recovery.js'
 import type { ConnectionRegistry } from './registry.js'
 import type { Cluster } from './survey.js'
 import type { TurnQueue } from './time-slice.js'
-import type { TokenCheck } from './tokens.js'
+import type { TokenCheck, TokenRejectionReason } from './tokens.js'
 import type { UserConnections } from './user-connection-limit.js'
 
 export interface ProcessStats {
@@ -41,8 +41,8 @@ export interface RelayDependencies extends Clocks {
   readonly userConnections: UserConnections
   readonly checkToken: TokenCheck
   readonly checkSubscriptionToken: TokenCheck
-  /** Called for each rejected token, with a short reason and the address of the client. */
-  readonly tokenRejected: (reason: string, address: string) => void
+  /** Called for each rejected token, with the address of the client. */
+  readonly tokenRejected: (reason: TokenRejectionReason, address: string) => void
   /** Returns a number from 0 to below 1. */
   readonly random: () => number
   /** Returns an unguessable id. */

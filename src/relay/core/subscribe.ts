@@ -22,7 +22,7 @@ import { type Outcome, tokenRejection } from './connect.js'
 import { channelOf, parseRefresh, parseSubscribe, type SubscribeCommand } from './protocol.js'
 import { type Rate, rateFor } from './rate-class.js'
 import { parseTagFilter, type TagFilter } from './tag-filter.js'
-import { NO_OVERRIDE, type SubscriptionClaims, subscriptionClaims } from './tokens.js'
+import { NO_OVERRIDE, type SubscriptionClaims, subscriptionClaims, type TokenRejectionReason } from './tokens.js'
 
 /** Values of the `type` field. */
 const TYPE_STREAM = 0
@@ -147,10 +147,20 @@ const checkSubscriptionToken = async (
     rejected('bad-claims')
     return ERROR_PERMISSION_DENIED
   }
-  const isForClient = claims.user === client.user && (claims.client === '' || claims.client === client.id)
-  if (isForClient && claims.channel === channel) return claims
-  rejected(isForClient ? 'other-channel' : 'other-user')
+  const mismatch = subscriptionMismatch(client, channel, claims)
+  if (mismatch === null) return claims
+  rejected(mismatch)
   return DISCONNECT_INVALID_TOKEN
+}
+
+const subscriptionMismatch = (
+  { user, id }: Client,
+  channel: string,
+  claims: SubscriptionClaims
+): TokenRejectionReason | null => {
+  if (claims.user !== user) return 'other-user'
+  if (claims.client !== '' && claims.client !== id) return 'other-client'
+  return claims.channel === channel ? null : 'other-channel'
 }
 
 /** Succeeds even if the client is not subscribed, because clients reconnect after an error. */

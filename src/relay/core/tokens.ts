@@ -1,4 +1,5 @@
 import { isObject } from '../../shared/is-object.js'
+import type { RefusalReason } from '../../shared/token-errors.js'
 import type { MaybePromise } from './engine-interfaces.js'
 import { jsonFromBytes } from './json.js'
 
@@ -9,12 +10,22 @@ export type Claims = Readonly<Record<string, unknown>>
 /** `unavailable`: the keys could not be loaded, so the token cannot be checked now. The client may try again. */
 export type CheckedToken = Claims | 'expired' | 'invalid' | 'unavailable'
 
-/** Verifies signature and times. `rejected` is called with a short reason if there are no claims. */
-export type TokenCheck = (
-  token: string,
-  nowMs: number,
-  rejected: (reason: string) => void
-) => MaybePromise<CheckedToken>
+/** Reasons of rejected tokens, for logs and metrics: those of the token check, and those of the core. */
+export type TokenRejectionReason =
+  | RefusalReason
+  | 'expired'
+  | 'keys-unavailable'
+  | 'missing'
+  | 'bad-claims'
+  | 'no-user'
+  | 'other-user'
+  | 'other-client'
+  | 'other-channel'
+
+export type TokenRejected = (reason: TokenRejectionReason) => void
+
+/** Verifies signature and times. `rejected` is called if there are no claims. */
+export type TokenCheck = (token: string, nowMs: number, rejected: TokenRejected) => MaybePromise<CheckedToken>
 
 /** A subscription that is made by a token or the API. */
 export interface ServerSubscription {

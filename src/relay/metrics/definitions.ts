@@ -67,7 +67,7 @@ export const defineMetrics = (registry: Registry) => ({
   connectionLimit: counter(
     registry,
     'centrifugo_node_client_connection_limit',
-    'Connections rejected by the connection limit.'
+    'Connections rejected by a limit: total, rate or address.'
   ),
   connectionsAccepted: new Values(
     registry,
@@ -236,7 +236,7 @@ export const defineMetrics = (registry: Registry) => ({
   deliveryProbes: new Durations(
     registry,
     'gatehouse_delivery_probe_seconds',
-    'Time from publish to delivery of a successful delivery probe, of the slowest server.',
+    'Time from publish to delivery of a successful delivery probe, of the slowest Redis server.',
     [],
     BOUNDS
   ),

@@ -1,10 +1,10 @@
 import { AggregatorRegistry, Gauge, Registry } from 'prom-client'
 import { collectProcessMetrics } from '../../shared/process-metrics.js'
 import type { RelayConfig } from '../config/config.js'
-import type { Action, CoreMetrics, Traffic as FrameTraffic, MessageType } from '../core/core-metrics.js'
+import type { Action, CoreMetrics, MessageType, Traffic } from '../core/core-metrics.js'
 import { RATES } from '../core/rate-class.js'
 import type { RelayStats } from '../core/relay.js'
-import type { RejectionKind } from '../transport/rejections.js'
+import type { RejectionReasons } from '../transport/rejections.js'
 import { defineMetrics } from './definitions.js'
 import { type MetricJson, parseMetrics } from './metric-json.js'
 import { withSummaries } from './summaries.js'
@@ -51,19 +51,28 @@ const ACCEPT_PROTOCOL = 'h1'
 const SLOW_CODE = 3008
 
 /** Reasons that a misconfiguration causes. Other reasons are exported after their first occurrence. */
-const REJECTIONS: Readonly<Record<RejectionKind, readonly string[]>> = {
+const REJECTIONS: { readonly [Kind in keyof RejectionReasons]: readonly RejectionReasons[Kind][] } = {
   origin: ['not-allowed'],
-  token: ['missing', 'expired', 'bad-signature', 'malformed', 'bad-claims', 'no-user', 'no-secret', 'not-yet-valid'],
+  token: [
+    'missing',
+    'expired',
+    'bad-signature',
+    'bad-algorithm',
+    'malformed',
+    'bad-claims',
+    'no-user',
+    'not-yet-valid'
+  ],
   api_key: ['missing', 'wrong']
 }
 
 const ERROR_SOURCES = ['api', 'http', 'admin', 'connection', 'delivery', 'background'] as const
 
-/** `engine`: the engine reports that it is not ready, although every server delivers. */
+/** `engine`: the engine reports that it is not ready, although every Redis server delivers. */
 const PROBE_STEPS = ['subscribe', 'publish', 'delivery', 'engine'] as const
 export type ProbeStep = (typeof PROBE_STEPS)[number]
 
-const REFUSED_REASONS = ['origin', 'limit', 'rate', 'address'] as const
+const REFUSED_REASONS = ['origin', 'limit', 'rate', 'address', 'shutdown'] as const
 
 /** The text format of Prometheus. */
 export const metricsText = (metrics: readonly MetricJson[]): Promise<string> =>
@@ -188,7 +197,7 @@ export class RelayMetrics implements CoreMetrics {
   }
 
   /** The values to add to. Callers that write to many clients keep them. */
-  sent(transport: string, frameType: string, namespace: string): FrameTraffic {
+  sent(transport: string, frameType: string, namespace: string): Traffic {
     return this.#metrics.sent.of(transport, frameType, namespace)
   }
 
@@ -209,8 +218,7 @@ export class RelayMetrics implements CoreMetrics {
     this.#metrics.apiErrors.of('http', method, String(code)).value += 1
   }
 
-  /** `reason` is a constant, never text of the client. */
-  rejected(kind: RejectionKind, reason: string): void {
+  rejected<Kind extends keyof RejectionReasons>(kind: Kind, reason: RejectionReasons[Kind]): void {
     this.#metrics.rejections.of(kind, reason).value += 1
   }
 
@@ -244,7 +252,7 @@ export class RelayMetrics implements CoreMetrics {
 
   connectionRefused(reason: (typeof REFUSED_REASONS)[number]): void {
     this.#metrics.refused.of(reason).value += 1
-    if (reason !== 'origin') this.#metrics.connectionLimit.inc()
+    if (reason !== 'origin' && reason !== 'shutdown') this.#metrics.connectionLimit.inc()
   }
 
   /** Totals since the start of the process. */

@@ -64,7 +64,7 @@ export const clientAddressReader = (trustedProxies: readonly string[]): ClientAd
 }
 
 export interface AdmissionMetrics {
-  connectionRefused(reason: 'origin' | LimitReached): void
+  connectionRefused(reason: 'origin' | RejectedBy): void
 }
 
 /** An admitted connection; `release` must be called when it closes. */
@@ -73,7 +73,10 @@ export interface Admitted {
   release(): void
 }
 
-const LIMIT_STATUSES: Readonly<Record<LimitReached, number>> = { limit: 503, rate: 503, address: 429 }
+/** Why a connection of an allowed origin is rejected. */
+type RejectedBy = LimitReached | 'shutdown'
+
+const STATUSES: Readonly<Record<RejectedBy, number>> = { limit: 503, rate: 503, address: 429, shutdown: 503 }
 
 /** Admits connections of all transports: checks the origin and the connection limits. */
 export class ClientAdmission {
@@ -125,18 +128,18 @@ export class ClientAdmission {
   async admit(request: IncomingMessage): Promise<number | Admitted> {
     if (!this.allowsOrigin(request)) return 403
     const address = this.#addressOf(request)
-    if (this.#isClosed) return this.#reject('limit')
+    if (this.#isClosed) return this.#reject('shutdown')
     const limit = await this.#counter.acquire(address, this.#limits)
     if (limit !== null) return this.#reject(limit)
     if (!this.#isClosed) return { address, release: () => this.#counter.release(address) }
     // The relay started to shut down meanwhile.
     this.#counter.release(address)
-    return this.#reject('limit')
+    return this.#reject('shutdown')
   }
 
-  #reject(limit: LimitReached): number {
-    this.#metrics.connectionRefused(limit)
-    return LIMIT_STATUSES[limit]
+  #reject(reason: RejectedBy): number {
+    this.#metrics.connectionRefused(reason)
+    return STATUSES[reason]
   }
 }
 

@@ -1,15 +1,23 @@
 import type { IncomingMessage } from 'node:http'
 import type { Log } from '../../shared/log.js'
 import { type Clocks, wallTimeOf } from '../core/clocks.js'
+import type { TokenRejectionReason } from '../core/tokens.js'
 
-export type RejectionKind = 'origin' | 'token' | 'api_key'
+/** The reasons of each kind of rejection; labels of `relay_rejections_total`. */
+export interface RejectionReasons {
+  readonly origin: 'not-allowed'
+  readonly token: TokenRejectionReason
+  readonly api_key: 'missing' | 'wrong'
+}
+
+type RejectionKind = keyof RejectionReasons
 
 export interface RejectionMetrics {
-  rejected(kind: RejectionKind, reason: string): void
+  rejected<Kind extends RejectionKind>(kind: Kind, reason: RejectionReasons[Kind]): void
 }
 
 /** The kinds of rejections that the diagnostics of the operators' page show. */
-export type RecentRejectionKind = 'origin' | 'token' | 'key' | 'upgrade'
+type RecentRejectionKind = RejectionKind | 'upgrade'
 
 const MAX_ORIGIN_LENGTH = 200
 const RECENT_MS = 10 * 60 * 1000
@@ -24,7 +32,7 @@ export class Rejections {
     const counts = (): RecentCounts => new RecentCounts(clocks, RECENT_MS)
     this.#metrics = metrics
     this.#log = log
-    this.#recent = { origin: counts(), token: counts(), key: counts(), upgrade: counts() }
+    this.#recent = { origin: counts(), token: counts(), api_key: counts(), upgrade: counts() }
   }
 
   origin({ headers }: IncomingMessage, address: string): void {
@@ -38,13 +46,13 @@ export class Rejections {
     )
   }
 
-  token(reason: string, address: string): void {
+  token(reason: TokenRejectionReason, address: string): void {
     this.#recent.token.add(reason)
     this.#report('token', reason, { ip: address }, 'rejected token')
   }
 
-  key(reason: 'missing' | 'wrong', address: string): void {
-    this.#recent.key.add(address)
+  apiKey(reason: RejectionReasons['api_key'], address: string): void {
+    this.#recent.api_key.add(address)
     this.#report('api_key', reason, { ip: address }, 'rejected API key')
   }
 
@@ -58,7 +66,12 @@ export class Rejections {
     return this.#recent[kind].list()
   }
 
-  #report(kind: RejectionKind, reason: string, facts: object, message: string): void {
+  #report<Kind extends RejectionKind>(
+    kind: Kind,
+    reason: RejectionReasons[Kind],
+    facts: object,
+    message: string
+  ): void {
     this.#metrics.rejected(kind, reason)
     this.#log.warn(`${kind} ${reason}`, { reason, ...facts }, message)
   }

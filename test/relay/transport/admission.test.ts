@@ -1,12 +1,15 @@
 import { once } from 'node:events'
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import type { ClientOptions } from 'ws'
-import { originCheck } from '../../../src/relay/transport/admission.js'
+import { ClientAdmission, LocalConnectionCounter, originCheck } from '../../../src/relay/transport/admission.js'
+import { RateLimitedLog, Rejections } from '../../../src/relay/transport/rejections.js'
 import { eventually } from '../../helper/eventually.js'
 import { send } from '../../helper/http.js'
 import { openClient, RawClient } from '../../helper/raw-client.js'
 import { startRelay } from '../../helper/relay.js'
-import { relayToken } from '../../helper/relay-rules.js'
+import { configOf, relayToken } from '../../helper/relay-rules.js'
 import { required } from '../../helper/required.js'
 
 t.test('allowed origins', async (t) => {
@@ -43,6 +46,24 @@ t.test('allowed origins', async (t) => {
       t.equal(originCheck(allowed)(origin, HOST), isAllowed)
     })
   }
+})
+
+t.test('connections rejected during shutdown are not counted as rejected by a limit', async (t) => {
+  const counter = new LocalConnectionCounter(() => 0)
+  const reasons: string[] = []
+  const rejections = new Rejections({ rejected: () => undefined }, new RateLimitedLog({ warn: () => undefined }), {
+    nowMs: () => 0,
+    monotonicMs: () => 0
+  })
+  const metrics = { connectionRefused: (reason: string) => void reasons.push(reason) }
+  const admission = new ClientAdmission(configOf(), counter, metrics, rejections)
+  const request = new IncomingMessage(new Socket())
+
+  const before = admission.admit(request)
+  admission.close()
+  t.equal(await before, 503, 'shutdown began while the connection was being counted')
+  t.equal(await admission.admit(request), 503)
+  t.same(reasons, ['shutdown', 'shutdown'])
 })
 
 /** The status of an upgrade: 101 if it succeeds. */

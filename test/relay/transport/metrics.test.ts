@@ -270,10 +270,12 @@ const COUNTS: readonly (readonly [title: string, record: RecordEvent, samples: R
       metrics.connectionRefused('origin')
       metrics.connectionRefused('limit')
       metrics.connectionRefused('address')
+      metrics.connectionRefused('shutdown')
     },
     {
       'relay_connections_refused_total{reason="origin"}': 1,
       'relay_connections_refused_total{reason="limit"}': 1,
+      'relay_connections_refused_total{reason="shutdown"}': 1,
       centrifugo_node_client_connection_limit: 2
     }
   ]
@@ -432,7 +434,7 @@ t.test('frames are counted by type and namespace', async (t) => {
 
 t.test('rejection counters start at zero', async (t) => {
   const text = await create().text()
-  for (const reason of ['origin', 'limit', 'rate', 'address']) {
+  for (const reason of ['origin', 'limit', 'rate', 'address', 'shutdown']) {
     t.match(text, `relay_connections_refused_total{reason="${reason}"} 0\n`)
   }
 })

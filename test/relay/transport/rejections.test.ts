@@ -80,12 +80,13 @@ t.test('a rejected token is logged with its reason, never with its text, and cou
   t.notMatch(JSON.stringify(lines), 'AAAAAAAA')
 })
 
-t.test('a subscription token of another user or channel is logged and counted', async (t) => {
+t.test('a subscription token of another user, client or channel is logged and counted', async (t) => {
   const { lines, log } = recordedLog()
   const edge = await startRelay(t, undefined, {}, { log })
   for (const claims of [
     { sub: '42', channel: 'floor:8' },
-    { sub: '43', channel: 'floor:7' }
+    { sub: '43', channel: 'floor:7' },
+    { sub: '42', channel: 'floor:7', client: 'another-client' }
   ]) {
     const client = await connectedClient(t, edge.url, '42')
     client.ws.send(JSON.stringify({ id: 2, subscribe: { channel: 'floor:7', token: relayToken(claims) } }))
@@ -94,9 +95,9 @@ t.test('a subscription token of another user or channel is logged and counted', 
 
   t.same(
     rejectionLines(lines).map(({ reason }) => reason),
-    ['other-channel', 'other-user']
+    ['other-channel', 'other-user', 'other-client']
   )
-  t.same(await counted(edge), { 'token other-channel': 1, 'token other-user': 1 })
+  t.same(await counted(edge), { 'token other-channel': 1, 'token other-user': 1, 'token other-client': 1 })
 })
 
 t.test('a rejected API key is logged with the address, never with the key, and counted', async (t) => {
