@@ -1,27 +1,14 @@
 // Access rules by canonical path.
 
-export type Access =
-  /** Never checked. */
-  | 'public'
-  /** A verified token on every method. */
-  | 'strict'
-  /** A verified token of an admin on every method. */
-  | 'admin'
-  /** A verified token on mutations; the backend decides about reads. */
-  | 'mutations'
-
 /** `public`: no token. `user`: a verified token. `admin`: the token of an admin. On every method. */
 export const ACCESS_LEVELS = ['public', 'user', 'admin'] as const
 /** The access level of a route, which takes precedence over that of its path. */
 export type AccessLevel = (typeof ACCESS_LEVELS)[number]
 
-export const ACCESS_OF_LEVEL: Readonly<Record<AccessLevel, Access>> = {
-  public: 'public',
-  user: 'strict',
-  admin: 'admin'
-}
+/** `mutations`: a verified token on mutations; the backend decides about reads. */
+export type Access = AccessLevel | 'mutations'
 
-/** Path prefixes by the access that they need. Complete segments count: `/api/admin` does not contain `/api/administrators`. */
+/** Path prefixes by the access that they need; `strict` is the level `user`, named like its setting. Complete segments count: `/api/admin` does not contain `/api/administrators`. */
 export interface AccessPaths {
   readonly public: readonly string[]
   readonly strict: readonly string[]
@@ -50,7 +37,7 @@ export class AccessRules {
   constructor(paths: AccessPaths = DEFAULT_ACCESS_PATHS) {
     const entries = (prefixes: readonly string[], access: Access) => prefixes.map((prefix) => [prefix, access] as const)
     const prefixes = new Map([
-      ...entries(paths.strict, 'strict'),
+      ...entries(paths.strict, 'user'),
       ...entries(paths.admin, 'admin'),
       ...entries([...paths.public, ...ALWAYS_PUBLIC_PATHS], 'public')
     ])

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { type Environment, readSettings, SettingsError, type SettingValues } from '../shared/env.js'
-
 import { type SecretForm, weaknesses } from '../shared/secret-strength.js'
 import {
   byteSize,
@@ -25,14 +24,17 @@ const MIB = 1024 * KIB
 const loginField = (name: keyof typeof DEFAULT_LOGIN_FIELDS, about: string) =>
   text('field-path', { about: `where the backend's login response has ${about}`, fallback: DEFAULT_LOGIN_FIELDS[name] })
 
-/** Every setting of the gateway. `npm run docs` writes the tables of docs/reference/configuration.md from this list. */
+/**
+ * Every setting of the gateway. A new setting also needs its field in `configOf`, a line in `.env.example`, a topic in
+ * `scripts/lib/settings-docs.ts`, and `npm run docs`. docs/how-to/extend.md lists all steps.
+ */
 export const gatewaySettings = {
   NODE_ENV: oneOf(['development', 'production', 'test'], {
     about: 'production enables CSRF checks, the login limit, API authentication, HSTS and the strict CSP',
     fallback: 'development'
   }),
   GATEWAY_HOST: text('text', {
-    about: 'listen address; of a host name, its first address, IPv4 before IPv6',
+    about: 'listen address; if a host name has several addresses, the first is used, IPv4 before IPv6',
     fallback: '127.0.0.1'
   }),
   GATEWAY_ALLOW_DEVELOPMENT: flag({
@@ -69,7 +71,7 @@ export const gatewaySettings = {
   }),
   GATEWAY_PUBLIC_PATHS: list(
     'api-path',
-    { about: 'path prefixes that need no token, in addition to /api/auth and /api/health' },
+    { about: 'path prefixes that need no token, in addition to /api/auth, /api/health and /api/dev-login' },
     DEFAULT_ACCESS_PATHS.public
   ),
   GATEWAY_STRICT_PATHS: list(
@@ -125,7 +127,7 @@ export const gatewaySettings = {
   LOGIN_EXPIRES_IN_FIELD: loginField('expiresIn', 'the lifetime in seconds, if the token has no expiry'),
   REDIS_URL: redisUrl({
     about:
-      'shares login counts and the state of identity-provider sessions between gateways; one server, servers of a Redis Cluster, or Redis Sentinel; of several independent servers the first is used',
+      'shares login counts and the state of identity-provider sessions between gateways; one server, servers of a Redis Cluster, or Redis Sentinel; only the first of several independent servers is used',
     fallback: null
   }),
   DATABASE_URL: text('postgres-url', { about: 'PostgreSQL, for /api/health/database only', fallback: null }),
@@ -186,7 +188,7 @@ export const gatewaySettings = {
   }),
   WEB_ROOT: text('web-folder', { about: 'folder of a built single-page app that is served under /', fallback: null }),
   LOGIN_BODY_TOKEN: oneOf(['keep', 'omit'], {
-    about: 'omit: remove data.token from login responses, for pages that do not need it',
+    about: 'omit: remove the token (LOGIN_TOKEN_FIELD) from login responses, for pages that do not need it',
     fallback: 'keep'
   }),
   API_DOCS: flag({ about: 'serve /api/docs; default: only outside production', fallback: null }),
@@ -239,9 +241,7 @@ const productionErrors = (values: Values, known: readonly string[]): string[] =>
   const errors: string[] = []
   if (values.BACKEND_URL === null && !hasError('BACKEND_URL', known))
     errors.push('BACKEND_URL is required in production')
-  if (values.API_SECRET === null) {
-    if (!hasError('API_SECRET', known)) errors.push('API_SECRET is required in production')
-  }
+  if (values.API_SECRET === null && !hasError('API_SECRET', known)) errors.push('API_SECRET is required in production')
   for (const name of ['API_SECRET', 'API_SECRET_PREVIOUS', 'EXCHANGE_SECRET'] as const) {
     const secret = values[name]
     if (secret !== null) errors.push(...weaknesses(name, secret, SECRET_FORM))

@@ -5,14 +5,14 @@ import type { FieldError } from '../../schemas/field-errors.js'
 const ERRORS = {
   MALFORMED_REQUEST: [400, 'The request is not valid HTTP.'],
   AMBIGUOUS_PATH: [400, 'The path of this request could be read in more than one way. Use its plain spelling.'],
-  MALFORMED_BODY: [400, 'The body is not the JSON that it claims to be.'],
+  MALFORMED_BODY: [400, 'The body is not valid JSON.'],
   VALIDATION_FAILED: [400, 'Some fields are missing or wrong.'],
   UNAUTHENTICATED: [401, 'Sign in to do this.'],
   TOKEN_EXPIRED: [401, 'Your session has ended. Sign in again.'],
   FORBIDDEN: [403, 'Your account may not do this.'],
   CSRF_MISMATCH: [403, 'This request does not carry a valid CSRF token. Reload the page and try again.'],
   ORIGIN_REFUSED: [403, 'Changes cannot be made from another site.'],
-  NOT_FOUND: [404, 'There is nothing here.'],
+  NOT_FOUND: [404, 'This address does not exist.'],
   METHOD_NOT_ALLOWED: [405, 'This path does not take this method.'],
   REQUEST_TIMEOUT: [408, 'The request did not arrive in time.'],
   BODY_TOO_LARGE: [413, 'The body is too large.'],
@@ -24,9 +24,9 @@ const ERRORS = {
   INTERNAL: [500, 'Something went wrong on our side.'],
   BACKEND_UNREACHABLE: [502, 'The service behind this page cannot be reached at the moment.'],
   RELAY_UNREACHABLE: [502, 'The realtime service cannot be reached at the moment.'],
-  OVERLOADED: [503, 'Too much is going on at the moment. Try again in a second.'],
-  BACKEND_TIMEOUT: [504, 'The service behind this page took too long to answer.'],
-  RELAY_TIMEOUT: [504, 'The realtime service took too long to answer.']
+  OVERLOADED: [503, 'The service is busy. Try again in a second.'],
+  BACKEND_TIMEOUT: [504, 'The service behind this page did not respond in time.'],
+  RELAY_TIMEOUT: [504, 'The realtime service did not respond in time.']
 } as const satisfies Record<string, readonly [status: number, message: string]>
 
 export type GatewayErrorCode = keyof typeof ERRORS

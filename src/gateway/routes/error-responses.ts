@@ -1,12 +1,5 @@
 import { ErrorBodySchema } from '../../../schemas/error-body.js'
-import {
-  ACCESS_OF_LEVEL,
-  type Access,
-  type AccessRules,
-  isLoginAttempt,
-  MUTATING_METHODS,
-  needsCsrfToken
-} from '../access.js'
+import { type Access, type AccessRules, isLoginAttempt, MUTATING_METHODS, needsCsrfToken } from '../access.js'
 import { errorBody, GATEWAY_ERROR_CODES, GatewayError, type GatewayErrorCode } from '../errors.js'
 import type { RouteDeclaration } from './tables/declare.js'
 
@@ -23,8 +16,7 @@ const isMutation = ({ method }: RouteDeclaration): boolean => MUTATING_METHODS.h
 const takesJson = ({ body }: RouteDeclaration): boolean => body !== null
 const takesBody = (row: RouteDeclaration): boolean => takesJson(row) || row.kind === 'upload'
 const hasParameter = ({ path }: RouteDeclaration): boolean => path.includes('/:')
-const accessOf = ({ access, path }: RouteDeclaration, rules: AccessRules): Access =>
-  access === undefined ? rules.accessOf(path) : ACCESS_OF_LEVEL[access]
+const accessOf = ({ access, path }: RouteDeclaration, rules: AccessRules): Access => access ?? rules.accessOf(path)
 
 const isForAdmins = (row: RouteDeclaration, rules: AccessRules): boolean => accessOf(row, rules) === 'admin'
 const needsBackend = (row: RouteDeclaration): boolean => row.kind !== 'local' || row.documentation.needsBackend

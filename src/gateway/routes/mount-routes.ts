@@ -1,13 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
-import {
-  ACCESS_OF_LEVEL,
-  type Access,
-  type AccessLevel,
-  type AccessRules,
-  READING_METHODS,
-  SERVED_METHODS
-} from '../access.js'
+import { type AccessLevel, type AccessRules, READING_METHODS, SERVED_METHODS } from '../access.js'
 import { GatewayError } from '../errors.js'
 import { limitedBody } from '../proxy/body-limit.js'
 import type { Forward } from '../proxy/forward.js'
@@ -38,8 +31,8 @@ export const rejectedRoute = (
 }
 
 /** The part of a route's config that the auth step reads. */
-export const accessConfig = (level: AccessLevel | null | undefined): { access?: Access } =>
-  level == null ? {} : { access: ACCESS_OF_LEVEL[level] }
+export const accessConfig = (level: AccessLevel | null | undefined): { access?: AccessLevel } =>
+  level == null ? {} : { access: level }
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -207,7 +207,7 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       const expected = /Failed to load resource: the server responded with a status of 504/
       const { page, pageErrors } = await open(t, { as: 'operator', expected })
       await page.goto('/personnel')
-      const failure = { code: 'BACKEND_TIMEOUT', error: 'The service behind this page took too long to answer.' }
+      const failure = { code: 'BACKEND_TIMEOUT', error: 'The service behind this page did not respond in time.' }
       await page.route('**/api/personnel/export/csv*', (route) => route.fulfill({ status: 504, json: failure }))
       page.on('download', () => t.fail('a file was saved'))
       await page.getByRole('button', { name: 'CSV' }).click()
