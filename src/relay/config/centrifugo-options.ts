@@ -89,7 +89,7 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
   'websocket.write_buffer_size': 'remove it; Node.js manages its buffers',
   'websocket.use_write_buffer_pool': 'remove it; Node.js manages its buffers',
   'websocket.write_timeout': 'use client.queue_max_size, which limits slow clients',
-  'websocket.compression_prepared_message_cache_size': 'remove it; a message is compressed once per connection',
+  'websocket.compression_prepared_message_cache_size': 'remove it; a message is compressed once for all its receivers',
   'sse.handler_prefix': 'use /connection/sse, or rewrite the path at the reverse proxy',
   'sse.max_request_body_size': 'remove it; the limit is 64 KiB',
   'http_stream.handler_prefix': 'use /connection/http_stream, or rewrite the path at the reverse proxy',
@@ -111,7 +111,7 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
   webtransport: 'use websocket',
   init: 'remove it; clients connect to /connection/websocket',
 
-  'admin.secret': 'remove it; the relay generates the key of operator sessions at start',
+  'admin.secret': 'remove it; the key of operator sessions is derived from the password and the API key',
   'admin.insecure': 'use admin.password',
   'admin.handler_prefix': 'use /admin, or rewrite the path at the reverse proxy',
   'admin.web_path': 'remove it; the page is part of the relay',

@@ -67,8 +67,7 @@ export const USER_ID_CLAIM_PATTERN = '^[a-zA-Z_]+$'
 
 const SCHEMA_NAMES = Object.keys(schemas)
 
-// A new option of a namespace also needs a field in `../core/options.ts`, its conversion in `channel-options.ts`, and a row in
-// test/relay/reload-options.test.ts. docs/how-to/extend.md lists all steps.
+// docs/how-to/extend.md lists the further steps that a new option of a namespace needs.
 const channelOptions = {
   presence: flag('Keep a list of the subscribed clients.'),
   join_leave: flag('Generate join and leave events.'),

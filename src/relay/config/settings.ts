@@ -7,7 +7,10 @@ const workers = integer(1, MAX_WORKERS, {
   fallback: 1
 })
 
-/** Every setting of the relay. `npm run docs` writes the tables of docs/reference/configuration.md from this list. */
+/**
+ * Every setting of the relay. A new setting also needs its field in `config.ts`, a line in `.env.example`, a topic in
+ * `scripts/lib/settings-docs.ts`, and `npm run docs`. docs/how-to/extend.md lists all steps.
+ */
 export const relaySettings = {
   NODE_ENV: oneOf(['development', 'production', 'test'], {
     about: 'production requires strong secrets and rejects the insecure options of the configuration file',
