@@ -9,8 +9,8 @@ import { savedOutputOf } from './test-report.js'
 
 /** Twice the cores of a small machine: most tests wait for processes and sockets part of their time. */
 const JOBS = 4
-/** For a whole file on a busy machine; a test that hangs is found all the same. */
-const TIMEOUT_S = 600
+/** For a whole file. The longest takes five minutes on a quiet machine, and ten at a load average of 20 on two cores. */
+const TIMEOUT_S = 1200
 
 t.jobs = JOBS
 t.setTimeout(0)
