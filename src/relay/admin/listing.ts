@@ -1,6 +1,6 @@
 import type { Cluster, SurveyResult } from '../core/survey.js'
 import type { Page } from './contract.js'
-import { SnapshotCache } from './snapshots.js'
+import { ListCache } from './list-cache.js'
 
 // Lists may have 100,000 rows. They are sorted, merged and sent between nodes in steps of a few milliseconds, so that
 // clients are served in between.
@@ -38,13 +38,13 @@ export const searchTest = (search: string): ((text: string) => boolean) => {
   return lower === '' ? () => true : (text) => text.toLowerCase().includes(lower)
 }
 
-const MAX_LISTING_SNAPSHOTS = 8
+const MAX_CLUSTER_LISTS = 8
 
 /** Pages of a list of all nodes. */
 export class Listing<Row, Sort extends string> {
   readonly sorting: Sorting<Row, Sort>
   readonly #collect: (filter: ListFilter) => Promise<readonly Row[]>
-  readonly #snapshots: SnapshotCache<readonly Row[]>
+  readonly #lists: ListCache<readonly Row[]>
 
   constructor(
     collect: (filter: ListFilter) => Promise<readonly Row[]>,
@@ -53,7 +53,7 @@ export class Listing<Row, Sort extends string> {
   ) {
     this.sorting = sorting
     this.#collect = collect
-    this.#snapshots = new SnapshotCache(monotonicMs, MAX_LISTING_SNAPSHOTS)
+    this.#lists = new ListCache(monotonicMs, MAX_CLUSTER_LISTS)
   }
 
   async page({ search, channel, sort, ...range }: PageQuery<Sort>): Promise<Page<Row>> {
@@ -61,13 +61,13 @@ export class Listing<Row, Sort extends string> {
   }
 
   close(): void {
-    this.#snapshots.clear()
+    this.#lists.clear()
   }
 
   #sorted(filter: ListFilter, sort: Sort): Promise<readonly Row[]> {
     const { search, channel } = filter
-    return this.#snapshots.get(JSON.stringify([search, channel, sort]), async () => {
-      const rows = await this.#snapshots.get(JSON.stringify([search, channel]), () => this.#collect(filter)).value
+    return this.#lists.get(JSON.stringify([search, channel, sort]), async () => {
+      const rows = await this.#lists.get(JSON.stringify([search, channel]), () => this.#collect(filter)).value
       const { columns, key } = this.sorting
       return sortInSteps(rows, (left, right) => columns[sort](left, right) || byText(key(left), key(right)))
     }).value
@@ -103,7 +103,7 @@ export const rowsOfAllNodes = async <Survey extends ListSurvey>(
       const rows: RowOf<Survey>[] = [...first.rows]
       for (let hasMore: boolean = first.hasMore; hasMore; ) {
         const next = await cluster.surveyNode(node, survey, { ...filter, snapshot: first.snapshot, from: rows.length })
-        // The node has left or has dropped the snapshot. An incomplete list is better than an error.
+        // The node has left or has dropped the list. An incomplete list is better than an error.
         if (next === null || next.rows.length === 0) break
         // TypeScript does not relate the rows of the same generic survey to each other.
         for (const row of next.rows) rows.push(row as RowOf<Survey>)
@@ -116,7 +116,7 @@ export const rowsOfAllNodes = async <Survey extends ListSurvey>(
 
 /** Requests a part of the rows of one node. */
 export interface ChunkRequest extends ListFilter {
-  /** The snapshot to continue; null for a new one. */
+  /** The id of the list to continue; null for a new one. */
   readonly snapshot: number | null
   readonly from: number
 }
@@ -128,30 +128,29 @@ export interface RowChunk<Row> {
 }
 
 const CHUNK_ROWS = 5000
-const MAX_NODE_SNAPSHOTS = 4
+const MAX_NODE_LISTS = 4
 
 /** The rows of this node, sent in chunks. */
 export class NodeRows<Row> {
   readonly #collect: (filter: ListFilter) => Promise<readonly Row[]>
-  readonly #snapshots: SnapshotCache<readonly Row[]>
+  readonly #lists: ListCache<readonly Row[]>
 
   constructor(collect: (filter: ListFilter) => Promise<readonly Row[]>, monotonicMs: () => number) {
     this.#collect = collect
-    this.#snapshots = new SnapshotCache(monotonicMs, MAX_NODE_SNAPSHOTS)
+    this.#lists = new ListCache(monotonicMs, MAX_NODE_LISTS)
   }
 
   /** Earlier versions do not send `channel`. */
   async chunk({ search, channel = '', snapshot: id, from }: ChunkRequest): Promise<RowChunk<Row>> {
     const collect = (): Promise<readonly Row[]> => this.#collect({ search, channel })
-    const snapshot =
-      id === null ? this.#snapshots.get(JSON.stringify([search, channel]), collect) : this.#snapshots.find(id)
+    const snapshot = id === null ? this.#lists.get(JSON.stringify([search, channel]), collect) : this.#lists.find(id)
     const rows = (await snapshot?.value) ?? []
     const chunk = from === 0 && rows.length <= CHUNK_ROWS ? rows : rows.slice(from, from + CHUNK_ROWS)
     return { snapshot: snapshot?.id ?? 0, rows: chunk, hasMore: from + chunk.length < rows.length }
   }
 
   close(): void {
-    this.#snapshots.clear()
+    this.#lists.clear()
   }
 }
 
