@@ -13,13 +13,16 @@ const textOf = (file: string): string => (existsSync(file) ? readFileSync(file, 
 
 const systemName = (): string => /^PRETTY_NAME="?([^"\n]+)/m.exec(textOf(OS_RELEASE))?.[1] ?? type()
 
+/** Major and minor version: the rest names the build of one distributor or cloud. */
+const kernelVersion = (): string => /^\d+\.\d+/.exec(release())?.[0] ?? release()
+
 const gatehouseVersion = (): string => {
   const commit = programVersion('git', ['describe', '--always', '--dirty'], /^(\S+)/)
   return commit === undefined ? packageFile.version : `${packageFile.version}, commit ${commit}`
 }
 
 /** Name and version of everything that is compared; the version is undefined if it is not installed. */
-export const peerVersions = (): readonly (readonly [name: string, version: string | undefined])[] => [
+const peerVersions = (): readonly (readonly [name: string, version: string | undefined])[] => [
   ...PEER_PACKAGES.map((name) => [name, packageVersion(name)] as const),
   ['Redis', programVersion(findProgram('redis-server'), ['--version'], /v=(\S+)/)],
   ['nginx', programVersion(findProgram('nginx'), ['-v'], /nginx\/(\S+)/)],
@@ -38,7 +41,7 @@ export const machineReport = (): string => {
     ['cores', String(cpus().length)],
     ['governor', governor === '' ? 'not readable' : governor],
     ['memory', `${(totalmem() / 1024 ** 3).toFixed(1)} GiB`],
-    ['system', `${systemName()}, ${type()} ${release()}`],
+    ['system', `${systemName()}, ${type()} ${kernelVersion()}`],
     ['Node.js', process.version],
     ['Gatehouse', gatehouseVersion()],
     ['peers', installed.join(', ')],

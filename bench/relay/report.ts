@@ -120,7 +120,7 @@ const disturbance = (readings: Readings): string => {
   )
   const least = Math.min(...shares)
   return least >= FULL
-    ? 'Server or load generator had a core of its own.'
+    ? 'At full load the server or the load generator used at least 90 % of its core.'
     : `Disturbed: at full load neither core was busy for more than ${(least * 100).toFixed(0)} % of the time, because other programs ran. Repeat it on a quiet machine.`
 }
 

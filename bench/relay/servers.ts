@@ -12,8 +12,8 @@ export const RELAY_PROTOBUF = 'relay, protobuf'
 export const CENTRIFUGO = 'Centrifugo'
 export const SEND_LOOP = '`ws.send` loop'
 export const COALESCING = 'coalescing `ws`, no features'
-export const NET_LOOP = 'plain `net` writes'
-export const SOCKET_IO = 'socket.io'
+const NET_LOOP = 'plain `net` writes'
+const SOCKET_IO = 'socket.io'
 
 const SCRIPTS = {
   [RELAY]: ['../../src/relay/main.js', 'centrifugo'],

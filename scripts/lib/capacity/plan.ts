@@ -65,7 +65,7 @@ export type Limit = 'CPU' | 'memory' | 'network' | 'one machine to spare'
 export const HEADROOM = 0.5
 
 /** WebSocket frame, TLS record, TCP and IP headers of one delivery. */
-export const OVERHEAD_BYTES = 120
+const OVERHEAD_BYTES = 120
 
 const GBIT = 1e9 / 8
 const MAX_ROUNDS = 50
