@@ -78,7 +78,7 @@ export const appliedFilters = (query: Fields, listed: Listed): (readonly [string
 }
 
 /** Rows filtered, searched, paged and sorted by the path and query parameters. */
-export const listRows = async ({ database, params, query }: Call, listed: Listed, all?: { readonly limit: number }) => {
+const listRows = async ({ database, params, query }: Call, listed: Listed, all?: { readonly limit: number }) => {
   const { from, fields, search = [], order } = listed
   const { sort, direction, ...page } = pageOf(query)
   const values: Value[] = []

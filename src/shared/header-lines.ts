@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http'
 
 /** Clients and proxies send about 30. */
-export const MAX_HEADER_LINES = 100
+const MAX_HEADER_LINES = 100
 
 /**
  * By default Node drops the header lines after the first 1,000 or 2,000 without an error. An attacker could then hide

@@ -30,7 +30,7 @@ const NOTHING = Buffer.alloc(0)
  * The buffered log destination. Writing never blocks and never throws: with a full disk or a blocked reader, only log
  * lines are lost. When writing works again, `recovered` is called with the number of dropped lines.
  */
-export class LogOutput {
+class LogOutput {
   recovered: (dropped: number) => void = () => undefined
   readonly #sink: LogSink
   /** The remainder of a failed write. It is written first, because it may begin inside a line. */

@@ -1,7 +1,6 @@
 import type { Client } from '../../src/relay/core/client.js'
 import type { Disconnect } from '../../src/relay/core/codes.js'
 import type { RelayDependencies } from '../../src/relay/core/context.js'
-import { NO_METRICS } from '../../src/relay/core/core-metrics.js'
 import { DeltaPatches } from '../../src/relay/core/delta.js'
 import type { Delivery, Publication } from '../../src/relay/core/engine-interfaces.js'
 import { jsonCodec } from '../../src/relay/core/json-codec.js'
@@ -16,6 +15,7 @@ import {
   SingleNodeCluster
 } from '../../src/relay/engine/memory.js'
 import { TokenChecks } from '../../src/relay/token-check.js'
+import { NO_METRICS } from './no-metrics.js'
 import { type ConfigFile, configOf, relayToken } from './relay-rules.js'
 import type { ServerMessage } from './server-message.js'
 

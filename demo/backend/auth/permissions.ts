@@ -55,7 +55,7 @@ export type May = 'public' | 'authenticated' | `${string}.${string}`
 /** Checks access before the body is read. Throws if it is denied. */
 export type Check = (caller: Caller | null) => void
 
-export const passwordChangeRequired = (): HttpError =>
+const passwordChangeRequired = (): HttpError =>
   new HttpError(403, 'PASSWORD_CHANGE_REQUIRED', 'Choose a new password first.')
 
 const mustBeReady = (caller: Caller | null): Caller => {
@@ -64,7 +64,7 @@ const mustBeReady = (caller: Caller | null): Caller => {
   return caller
 }
 
-export const requirePermission = (resource: string, action: string): Check => {
+const requirePermission = (resource: string, action: string): Check => {
   const permission = `${resource}.${action}`
   // A permission that no role has is a typing error.
   if (!ALL.includes(permission)) throw new RangeError(`there is no permission ${permission}`)

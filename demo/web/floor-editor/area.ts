@@ -5,7 +5,7 @@ import type { Corner, FloorSize } from '../../../schemas/polygon.js'
 /** Corners are placed on a grid, in metres. */
 export const GRID = 0.1
 
-export const onGrid = (metres: number): number => Math.round(metres / GRID) / Math.round(1 / GRID)
+const onGrid = (metres: number): number => Math.round(metres / GRID) / Math.round(1 / GRID)
 
 /** The nearest point of the grid that is on the floor. */
 export const onFloor = ({ x, y }: Corner, { width, height }: FloorSize): Corner => ({

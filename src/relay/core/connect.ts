@@ -99,7 +99,7 @@ export const tokenRejection =
     context.tokenRejected(reason, transport.address)
 
 /** The channels of a token as one text, to compare with those of a later token. */
-export const channelSet = ({ subscriptions }: ConnectionClaims): string | null =>
+const channelSet = ({ subscriptions }: ConnectionClaims): string | null =>
   subscriptions.size === 0 ? null : JSON.stringify([...subscriptions.keys()].sort())
 
 const withPersonalChannel = (

@@ -72,29 +72,3 @@ export const count = ({ messages, bytes }: Traffic, size: number): void => {
   messages.value += 1
   bytes.value += size
 }
-
-const noop = (): void => undefined
-
-export const NO_METRICS: CoreMetrics = {
-  clientConnected: noop,
-  clientClosed: noop,
-  disconnected: noop,
-  subscribed: noop,
-  unsubscribed: noop,
-  serverUnsubscribed: noop,
-  command: noop,
-  replied: noop,
-  replyError: noop,
-  recovered: noop,
-  pongReceived: noop,
-  published: noop,
-  suppressed: noop,
-  messageSent: noop,
-  delivered: noop,
-  conflated: noop,
-  publicationAge: noop,
-  filteredOut: noop,
-  engineAction: noop,
-  unexpectedError: noop,
-  sent: () => ({ messages: { value: 0 }, bytes: { value: 0 } })
-}

@@ -12,7 +12,7 @@ import type { Framing } from './transport.js'
 const JOIN_BYTES = 256 * 1024
 
 /** Concatenates frames into as few buffers as `JOIN_BYTES` allows. */
-export const joinFrames = (frames: readonly Buffer[]): readonly Buffer[] => {
+const joinFrames = (frames: readonly Buffer[]): readonly Buffer[] => {
   if (frames.length < 2) return frames
   const chunks: Buffer[] = []
   let start = 0

@@ -41,7 +41,7 @@ export const clientInfoText = (user: string, client: string, connectionInfo: str
   }}`
 
 /** `data` is a separate parameter because subscribers with deltas receive a patch instead. */
-export const publicationText = (publication: Publication, epoch: string, data: Payload, isDelta: boolean): string => {
+const publicationText = (publication: Publication, epoch: string, data: Payload, isDelta: boolean): string => {
   const { info, tags, offset, version } = publication
   let text = `{${dataField(data)}`
   if (info !== null) text += `,"info":${info}`

@@ -6,7 +6,7 @@ const MAX_CHANNELS = 200_000
 const WINDOW_MS = 10_000
 
 /** Time and rate of the publications to one channel through this node. All times are monotonic. */
-export class ChannelActivity {
+class ChannelActivity {
   lastAt = 0
   /** Number of publications in the history that were published through this node. */
   #stored = 0

@@ -44,7 +44,7 @@ const isSameHost = (origin: string, host: string | undefined): boolean => {
 /** The client's address: the peer of the socket, or the address that a trusted proxy forwards. */
 export type ClientAddress = (request: IncomingMessage) => string
 
-export const clientAddressReader = (trustedProxies: readonly string[]): ClientAddress => {
+const clientAddressReader = (trustedProxies: readonly string[]): ClientAddress => {
   const trusted = new AddressSet(trustedProxies)
   return (request) => {
     const peer = normalAddress(request.socket.remoteAddress ?? '') ?? ''

@@ -54,9 +54,9 @@ const webSocketFraming = (name: string, codec: Codec, firstByte: number): Framin
   frameParts: (message) => webSocketFrameParts(message, firstByte)
 })
 
-export const webSocketTextFraming = webSocketFraming('websocket json', jsonCodec, TEXT_FRAME)
+const webSocketTextFraming = webSocketFraming('websocket json', jsonCodec, TEXT_FRAME)
 export const webSocketBinaryFraming = webSocketFraming('websocket protobuf', protobufCodec, BINARY_FRAME)
-export const unidirectionalWebSocketFraming = webSocketFraming('uni_websocket', unidirectionalJsonCodec, TEXT_FRAME)
+const unidirectionalWebSocketFraming = webSocketFraming('uni_websocket', unidirectionalJsonCodec, TEXT_FRAME)
 
 /** RSV1: the message is compressed (RFC 7692). */
 const COMPRESSED = 0x40

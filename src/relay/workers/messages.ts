@@ -13,7 +13,7 @@ import type { FrameReader, FrameWriter } from './frames.js'
 
 // Encoding and decoding of the core's types in IPC frames.
 
-export const writePosition = (out: FrameWriter, { epoch, offset }: Position): void => {
+const writePosition = (out: FrameWriter, { epoch, offset }: Position): void => {
   out.text(epoch).number(offset)
 }
 

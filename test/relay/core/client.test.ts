@@ -1,5 +1,5 @@
 import t from 'tap'
-import { NO_METRICS } from '../../../src/relay/core/core-metrics.js'
+import { NO_METRICS } from '../../helper/no-metrics.js'
 import { coreRelay, withNamespace } from '../../helper/relay-core.js'
 
 t.test('a connection', async (t) => {

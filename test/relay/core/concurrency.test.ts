@@ -1,7 +1,8 @@
 import t from 'tap'
 import type { RelayDependencies } from '../../../src/relay/core/context.js'
-import { NO_METRICS, type Traffic } from '../../../src/relay/core/core-metrics.js'
+import type { Traffic } from '../../../src/relay/core/core-metrics.js'
 import { MemoryPresence } from '../../../src/relay/engine/memory.js'
+import { NO_METRICS } from '../../helper/no-metrics.js'
 import { coreRelay, settled, withNamespace } from '../../helper/relay-core.js'
 
 const CHAT = { presence: true, allow_presence_for_client: true, allow_subscribe_for_client: true }

@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import type { Disconnect } from '../../../src/relay/core/codes.js'
-import { NO_METRICS } from '../../../src/relay/core/core-metrics.js'
 import type { Publication, RetainedPage } from '../../../src/relay/core/engine-interfaces.js'
 import { EngineError } from '../../../src/relay/core/engine-interfaces.js'
+import { NO_METRICS } from '../../helper/no-metrics.js'
 import { coreRelay, FakeSink, type Message } from '../../helper/relay-core.js'
 
 const CLOSED = '3004 internal server error'
