@@ -20,8 +20,8 @@ interface Target {
 }
 
 /**
- * Publishes to many channels in time slices. Outcomes are in the order of the channels; a channel that fails does not affect
- * the others.
+ * The API's `broadcast` (one publication to many channels), not the fan-out, which is in `group.ts`. Publishes in time slices.
+ * Outcomes are in the order of the channels; a channel that fails does not affect the others.
  */
 export const broadcast = async (
   context: RelayContext,

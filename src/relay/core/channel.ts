@@ -38,6 +38,8 @@ export class Channel {
   silentSince = 0
   /** Time of the last position check. */
   checkedAt = 0
+  /** Whether a position check has been started and not finished. */
+  isCheckingPosition = false
   readonly #metrics: CoreMetrics
   readonly #monotonicMs: () => number
   #conflator: Conflator | null
@@ -275,9 +277,6 @@ export class Channel {
     this.#checkedGaps = this.#possibleGaps
     this.#offset = UNKNOWN
   }
-
-  /** Whether a check has been started and not finished. */
-  isCheckingPosition = false
 
   startPositionCheck(): PositionCheck {
     this.isCheckingPosition = true

@@ -3,7 +3,7 @@ import type { ChannelOptions, ChannelRules, HistoryOptions } from './options.js'
 
 /** Properties of a channel that follow from its name. */
 export interface ResolvedChannel {
-  /** '' for the default namespace. */
+  /** '' for a channel without a namespace. */
   readonly namespace: string
   readonly options: ChannelOptions
   /** Requires a subscription token. */
@@ -63,7 +63,7 @@ export const isUserListed = (channel: string, user: string, { userBoundary, user
   )
 }
 
-export const namesUsers = (channel: string, { userBoundary }: ChannelRules): boolean =>
+const namesUsers = (channel: string, { userBoundary }: ChannelRules): boolean =>
   userBoundary !== '' && channel.includes(userBoundary)
 
 /** Name of the user's personal channel. */

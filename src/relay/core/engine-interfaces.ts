@@ -78,7 +78,11 @@ export interface Broker {
   unsubscribe(channel: string): Promise<void>
   /** Whether deliveries of a subscribed channel are active; false while the connection that carries them is down. */
   isDelivering(channel: string): boolean
-  /** Position of the publication or of the earlier one with the same key; `NO_POSITION` without history. */
+  /**
+   * Position of the publication or of the earlier one with the same key; `NO_POSITION` without history. The memory engine
+   * publishes synchronously, and everything from publish to delivery continues without a promise if it can (`after`), because
+   * that costs less.
+   */
   publish(channel: string, publication: NewPublication, options: HistoryOptions): MaybePromise<Published>
   /**
    * Publishes to many channels, with one outcome per channel in the same order. Remote engines implement it, so that the
@@ -131,10 +135,7 @@ export class EngineError extends Error {
   override readonly name: string = 'EngineError'
 }
 
-/**
- * The result of a publish call. The memory engine publishes synchronously, and everything from publish to delivery continues
- * without a promise if it can (`after`), because that costs less. All other operations are asynchronous.
- */
+/** A value, or a promise of it. */
 export type MaybePromise<T> = T | Promise<T>
 
 export const after = <T, R>(value: MaybePromise<T>, next: (value: T) => R | Promise<R>): MaybePromise<R> =>

@@ -148,8 +148,8 @@ const MAX_READS = 3
 
 /**
  * The merged history of a channel. It is merged for the first subscriber and updated with every delivery. Each subscriber
- * reads the end of the stream anyway, and with it the offset of the oldest retained publication: what has left the history,
- * for whatever reason and through whichever node, is dropped then.
+ * reads the end of the stream anyway, and with it the offset of the oldest retained publication. Older publications are
+ * dropped then: they have expired, or a node has removed them.
  */
 export class ChannelSnapshot {
   readonly #conflator: Conflator

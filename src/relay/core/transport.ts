@@ -21,7 +21,7 @@ export interface ByteStream {
    * throw; a closed connection is reported to the client instead.
    */
   write(bytes: Buffer): unknown
-  /** What is written until `uncork` is sent with one system call if possible. */
+  /** Buffers writes; `uncork` sends them, with one system call if possible. */
   cork(): void
   uncork(): void
   /** Bytes that were written but not yet accepted by the network. */

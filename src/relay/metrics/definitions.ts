@@ -39,7 +39,7 @@ export const defineMetrics = (registry: Registry) => ({
   broadcastDurations: new Durations(
     registry,
     'centrifugo_node_broadcast_duration_seconds',
-    'Time to write one message to all subscribers of this node.',
+    'Time to write all publications of one event loop turn to the subscribers of this node, for each publication; 0 for joins and leaves.',
     ['type', 'channel_namespace'],
     BROADCAST_BOUNDS
   ),
@@ -271,6 +271,6 @@ export const defineMetrics = (registry: Registry) => ({
   engineMalformed: counter(
     registry,
     'relay_engine_strange_messages_total',
-    'Malformed messages received from the engine.'
+    "Malformed messages on the relay's Redis channels."
   )
 })

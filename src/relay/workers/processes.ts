@@ -219,7 +219,7 @@ export class WorkerProcesses {
   }
 }
 
-/** Completes the last line of a process that was killed in the middle of a write. */
+/** Forwards complete lines of a worker's log; a last line without an end is completed when the process exits. */
 const forwardLines = (stdout: Readable | null, output: (lines: string) => void): void => {
   let incomplete = ''
   stdout?.setEncoding('utf8').on('data', (text: string) => {

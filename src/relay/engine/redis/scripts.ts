@@ -15,10 +15,10 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `
 
-// The position of a channel is a hash: e (epoch), o (offset), r (generation), v (version), w (epoch of the
-// version). A server that was restarted from an older file, or a replica that took over, may have lost the latest publications
-// and would assign their offsets again. Each such loss begins a generation. A position of
-// another generation begins a new epoch, so that clients learn that they cannot recover.
+// The position of a channel is a hash: e (epoch), o (offset), r (generation), v (version), w (epoch of the version). A server
+// that was restarted from an older file, or a replica that took over, may have lost the latest publications and would assign
+// their offsets again. The nodes then begin a new generation for the server. The next use of a position of an older generation
+// begins a new epoch, so that clients do not recover with offsets that were assigned twice.
 //
 // The ledger of a server is a hash: r (the run_id that the nodes have confirmed), g (generation), s:<node> (number of the node's
 // last write), t:<node> (time of its last heartbeat), v:<node> (the run_id that the node has confirmed). A Redis Cluster has no
