@@ -25,7 +25,8 @@ export const addBackChannelLogout = (app: FastifyInstance, options: BackChannelL
   const revokeSessions = async (token: string, requestId: string): Promise<void> => {
     const { sessions, subject, tokenId } = await verify(token)
     if (store.hasRevocation(tokenId)) throw new InvalidLogoutToken('used before')
-    for (const selector of sessions) await store.revoke(selector)
+    // At the same time, so that all sessions end here even if the other gateways cannot be notified.
+    await Promise.all(sessions.map((selector) => store.revoke(selector)))
     // Last, so that the provider can repeat the request if the other gateways could not be notified.
     await store.revoke(tokenId)
     log.info({ requestId, subject }, 'session ended by the provider')

@@ -13,7 +13,7 @@ export interface ProviderSession extends Identity {
 }
 
 /** A session without requests expires after this time. */
-export const MAX_IDLE_SECONDS = 2 * 60 * 60
+const MAX_IDLE_SECONDS = 2 * 60 * 60
 
 /** Every session expires after this time, and the user signs in at the provider again. */
 export const MAX_SESSION_SECONDS = 24 * 60 * 60

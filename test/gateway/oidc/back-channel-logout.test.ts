@@ -4,8 +4,9 @@ import { createServer } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import t from 'tap'
 import { urlOf } from '../../helper/address.js'
+import { eventually } from '../../helper/eventually.js'
 import { send } from '../../helper/http.js'
-import { redisUrl } from '../../helper/redis.js'
+import { redisUrl, startRedis } from '../../helper/redis.js'
 import {
   APP,
   APP_HOST,
@@ -190,5 +191,24 @@ t.test('logout token', async (t) => {
     t.equal((await postToken(token)).code, 'VALIDATION_FAILED')
     await again.request(`${APP}/api/zones`)
     t.ok(again.cookie(APP_HOST, 'auth_token'))
+  })
+
+  t.test('a logout token ends the sessions at once while Redis is unavailable, and is accepted again', async (t) => {
+    const redis = await startRedis(t)
+    const gateway = await startOidcGateway(t, { issuer: provider.url, env: { REDIS_URL: redis.url } })
+    provider.idToken = signed
+    const browser = browserOf(gateway)
+    await signIn(browser, 'ada')
+    await redis.kill()
+    // It selects the session 'laptop', and those whose id is not known.
+    const token = await signed(recipe({ sid: 'laptop' }))
+    const body = new URLSearchParams({ logout_token: token }).toString()
+    const post = () => gateway.send(PATH, { method: 'POST', headers: FORM, body })
+    t.equal((await post()).code, 'INTERNAL')
+    await browser.request(`${APP}/api/zones`)
+    t.equal(browser.cookie(APP_HOST, 'auth_token'), undefined)
+
+    await redis.restart()
+    await eventually(async () => (await post()).status === 200)
   })
 })
