@@ -57,6 +57,13 @@ export class OfficialSubscriber implements Subscriber {
           super(address)
           keep(this)
         }
+
+        // Unlike browsers, `ws` emits messages after `close`. After a subscribe timeout the client would ignore the late reply
+        // and accept the publications that follow it.
+        override close(code?: number, reason?: string): void {
+          this.onmessage = null
+          super.close(code, reason)
+        }
       },
       fetch: observedFetch,
       readableStream: ReadableStream,
