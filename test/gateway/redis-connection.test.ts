@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { MemoryLoginCounter } from '../../src/gateway/login-counter.js'
@@ -31,9 +32,14 @@ const openCounter = async (t: Test, url: string, lines?: string[]): Promise<Redi
   return counter
 }
 
-const openStore = async (t: Test, url: string): Promise<RedisSessionStore> => {
+const openStore = async (
+  t: Test,
+  url: string,
+  overrides: { readonly checkIntervalMs?: number } = {}
+): Promise<RedisSessionStore> => {
   const store = new RedisSessionStore({
     ...options(url),
+    ...overrides,
     realm: 'test',
     local: new MemorySessionStore(now, now),
     sealer: new Sealer({ secrets: ['a-secret-for-tests'], purpose: 'test', now, maxCharacters: 10_000 }),
@@ -42,6 +48,12 @@ const openStore = async (t: Test, url: string): Promise<RedisSessionStore> => {
   t.teardown(() => store.close())
   await store.ready()
   return store
+}
+
+const clientOf = (t: Test, url: string): Redis => {
+  const client = new Redis(url)
+  t.teardown(() => client.disconnect())
+  return client
 }
 
 /** Two gateways share login counts, tokens, work and revocations. */
@@ -125,14 +137,43 @@ t.test('revocations reach the other gateways after an outage of Redis', async (t
 
 t.test('a revocation that Redis rejected is published when Redis accepts writes again', async (t) => {
   const redis = await startRedis(t)
-  const client = new Redis(redis.url)
-  t.teardown(() => client.disconnect())
+  const client = clientOf(t, redis.url)
   const [one, two] = [await openStore(t, redis.url), await openStore(t, redis.url)]
+  await one.saveTokens('one', TOKENS)
   await client.config('SET', 'maxmemory', '1')
   const selector = { kind: 'id', value: 'one' } as const
-  await t.rejects(one.revoke(selector), /EXECABORT/)
+  await t.rejects(one.revoke(selector), /OOM/)
   await client.config('SET', 'maxmemory', '0')
   await eventually(() => two.hasRevocation(selector))
+  await eventually(async () => (await two.loadTokens('one')) === null, { label: 'its tokens are deleted too' })
+})
+
+t.test('a gateway tries again with pauses while Redis is read-only', async (t) => {
+  const redis = await startRedis(t)
+  const client = clientOf(t, redis.url)
+  const [one, two] = [await openStore(t, redis.url), await openStore(t, redis.url)]
+  // A replica whose master is not available.
+  await client.replicaof('127.0.0.1', '1')
+  const selector = { kind: 'id', value: 'one' } as const
+  await t.rejects(one.revoke(selector), /READONLY/)
+  const reads = async (): Promise<number> =>
+    Number(/cmdstat_zrangebyscore:calls=(\d+)/.exec(await client.info('commandstats'))?.[1] ?? 0)
+  const before = await reads()
+  await setTimeout(3_000)
+  // Without pauses, every reconnect would be followed by the next one: 30 times.
+  t.ok((await reads()) - before <= 12, 'few reads of the list')
+  await client.replicaof('NO', 'ONE')
+  await eventually(() => two.hasRevocation(selector))
+})
+
+t.test('a gateway restores revocations that Redis lost without a lost connection', async (t) => {
+  const redis = await startRedis(t)
+  const client = clientOf(t, redis.url)
+  const store = await openStore(t, redis.url, { checkIntervalMs: 20 })
+  const selector = { kind: 'id', value: 'one' } as const
+  await store.revoke(selector)
+  await client.flushall()
+  await eventually(async () => (await openStore(t, redis.url)).hasRevocation(selector))
 })
 
 t.test('gateways with Sentinel', async (t) => {

@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto'
-import { type RedisClient, RedisConnection, type RedisConnectionOptions } from '../redis-connection.js'
+import { RedisConnection, type RedisConnectionOptions } from '../redis-connection.js'
 import type { ProviderTokens } from './provider-client.js'
 import { MAX_SESSION_SECONDS, type ProviderSession } from './provider-session.js'
+import { RedisRevocations } from './redis-revocations.js'
 import type { Sealer } from './sealer.js'
 import {
   type MemorySessionStore,
   RESULT_REUSE_MS,
-  type Revocation,
-  type Revocations,
   revocationKey,
   type SessionSelector,
   type SessionStore
@@ -15,130 +14,6 @@ import {
 
 // The session state that several gateways share through Redis. During a rolling update, gateways of different versions use
 // the same keys, channels and values.
-
-const REVOCATION_TTL_MS = MAX_SESSION_SECONDS * 1000
-const RELOAD_RETRY_MS = 1_000
-
-/** Revocations in one transaction, so that none blocks Redis for long. */
-const BATCH_SIZE = 500
-
-/**
- * Distributes revocations: published to running gateways, and stored for those that start or reconnect later. Each gateway
- * restores what Redis does not have, because it was unavailable or has lost its data.
- */
-class RedisRevocations {
-  readonly #connection: RedisConnection
-  readonly #revocations: Revocations
-  readonly #now: () => number
-  readonly #listKey: string
-  readonly #channel: string
-  #onLoaded: () => void = () => undefined
-  #timer: NodeJS.Timeout | null = null
-
-  constructor(connection: RedisConnection, prefix: string, revocations: Revocations, now: () => number) {
-    this.#connection = connection
-    this.#revocations = revocations
-    this.#now = now
-    this.#listKey = `${prefix}ended`
-    this.#channel = `${prefix}ends`
-    void connection.subscribe({
-      channel: this.#channel,
-      message: (text) => this.#add(text),
-      // Loaded after subscribing, so that no revocation is missed in between.
-      subscribed: () => {
-        if (connection.isUp) void this.#synchronise()
-      }
-    })
-    connection.onUp(() => void this.#synchronise())
-  }
-
-  /** Resolves when the stored revocations are loaded, or when Redis is known to be unavailable. */
-  async ready(): Promise<void> {
-    const loaded = new Promise<void>((resolve) => {
-      this.#onLoaded = resolve
-    })
-    await this.#connection.ready()
-    if (!this.#connection.isUp) return
-    void this.#synchronise()
-    await loaded
-  }
-
-  /**
-   * Stores and publishes a revocation that this gateway already has, then deletes the key. Rejects if Redis is unavailable;
-   * the revocation is then published when it is available again.
-   */
-  async publish(revocation: Revocation, keyToDelete: string | null): Promise<void> {
-    try {
-      await this.#connection.send((redis) => this.#store(redis, [revocation]))
-    } catch (error) {
-      this.#synchroniseLater()
-      throw error
-    }
-    // Not in the transaction: in a Redis Cluster the key is on another server.
-    if (keyToDelete !== null) await this.#connection.send((redis) => redis.del(keyToDelete))
-  }
-
-  close(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer)
-  }
-
-  async #store(redis: RedisClient, revocations: readonly Revocation[]): Promise<void> {
-    const entries = revocations.map((revocation) => ({ at: revocation.at, text: JSON.stringify(revocation) }))
-    const transaction = redis
-      .multi()
-      .zadd(this.#listKey, ...entries.flatMap(({ at, text }) => [at, text]))
-      .zremrangebyscore(this.#listKey, 0, this.#now() - REVOCATION_TTL_MS)
-      .pexpire(this.#listKey, REVOCATION_TTL_MS)
-    for (const { text } of entries) transaction.publish(this.#channel, text)
-    const failed = (await transaction.exec())?.find(([error]) => error !== null)
-    if (failed !== undefined) throw failed[0]
-  }
-
-  /** Loads the stored revocations, then stores and publishes those that Redis does not have. */
-  async #synchronise(): Promise<void> {
-    const since = this.#now() - REVOCATION_TTL_MS
-    const stored = await this.#connection.run((redis) => redis.zrangebyscore(this.#listKey, since, '+inf'), null)
-    for (const text of stored ?? []) this.#add(text)
-    this.#onLoaded()
-    if (stored === null || !(await this.#storeMissing(new Set(stored), since))) this.#synchroniseLater()
-  }
-
-  /** Whether Redis has all revocations now. */
-  async #storeMissing(stored: ReadonlySet<string>, since: number): Promise<boolean> {
-    const missing = [...this.#revocations.all()].filter(
-      (revocation) => revocation.at > since && !stored.has(JSON.stringify(revocation))
-    )
-    for (let start = 0; start < missing.length; start += BATCH_SIZE) {
-      const batch = missing.slice(start, start + BATCH_SIZE)
-      const result = await this.#connection.run((redis) => this.#store(redis, batch), null)
-      if (result === null) return false
-    }
-    return true
-  }
-
-  /** For a failure that Redis may recover from. After a lost connection, `onUp` synchronises. */
-  #synchroniseLater(): void {
-    if (!this.#connection.isUp) return
-    this.#timer ??= setTimeout(() => {
-      this.#timer = null
-      void this.#synchronise()
-    }, RELOAD_RETRY_MS).unref()
-  }
-
-  /** Ignores malformed entries: they may come from another version or another program. */
-  #add(text: string): void {
-    const { key, at } = parseRevocation(text)
-    if (typeof key === 'string' && typeof at === 'number') this.#revocations.add({ key, at })
-  }
-}
-
-const parseRevocation = (text: string): Partial<Record<keyof Revocation, unknown>> => {
-  try {
-    return JSON.parse(text) ?? {}
-  } catch {
-    return {}
-  }
-}
 
 /**
  * Exceeds the longest possible work, which is four provider responses and one backend response of 5 s each. A gateway that
@@ -200,6 +75,8 @@ export interface RedisSessionStoreOptions extends Pick<RedisConnectionOptions, '
   /** Encrypts tokens and results in Redis. */
   readonly sealer: Sealer
   readonly now: () => number
+  /** How often losses of Redis are looked for. Tests set a shorter interval. */
+  readonly checkIntervalMs?: number
 }
 
 /** Session store of several gateways. While Redis is unavailable, each gateway uses its own memory store. */
@@ -212,7 +89,7 @@ export class RedisSessionStore implements SessionStore {
   readonly #now: () => number
   readonly #prefix: string
 
-  constructor({ realm, local, sealer, now, ...connection }: RedisSessionStoreOptions) {
+  constructor({ realm, local, sealer, now, checkIntervalMs, ...connection }: RedisSessionStoreOptions) {
     this.#local = local
     this.#sealer = sealer
     this.#now = now
@@ -224,7 +101,13 @@ export class RedisSessionStore implements SessionStore {
         up: 'Redis available, provider sessions shared by all instances'
       }
     })
-    this.#revocations = new RedisRevocations(this.#connection, this.#prefix, local.revocations, now)
+    this.#revocations = new RedisRevocations({
+      connection: this.#connection,
+      prefix: this.#prefix,
+      revocations: local.revocations,
+      now,
+      checkIntervalMs
+    })
     this.#locks = new RedisLocks(this.#connection, this.#prefix, sealer)
   }
 

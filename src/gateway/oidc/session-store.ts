@@ -10,7 +10,7 @@ export interface SessionStore {
 
   /**
    * Revokes sessions on this gateway at once. Rejects if the other gateways could not be notified yet; the store repeats
-   * that until it succeeds.
+   * that while this gateway runs.
    */
   revoke(selector: SessionSelector): Promise<void>
   /** Synchronous and local, because it runs for every request with a provider session. */
@@ -50,23 +50,18 @@ export const revocationKey = ({ kind, value }: SessionSelector): string =>
 const MAX_REVOCATIONS = 100_000
 
 /**
- * Revoked sessions whose cookies have not expired yet: a concurrent response may set a cookie again that another response
- * has cleared. Entries are kept for the maximum lifetime of such a cookie.
+ * Revoked sessions whose cookies may not have expired yet: a concurrent response may set a cookie again that another response
+ * has cleared. The oldest entries are removed when there are too many.
  */
 export class Revocations {
   // In insertion order, which is approximately the order of expiry.
   readonly #times = new Map<string, number>()
-  readonly #now: () => number
-
-  constructor(now: () => number) {
-    this.#now = now
-  }
 
   add({ key, at }: Revocation): void {
-    this.#removeExpired()
-    const latest = Math.max(this.#times.get(key) ?? 0, at)
+    if (at <= (this.#times.get(key) ?? -1)) return
+    if (this.#times.size >= MAX_REVOCATIONS) this.#removeOldest()
     this.#times.delete(key)
-    this.#times.set(key, latest)
+    this.#times.set(key, at)
   }
 
   includes({ id, providerSession, subject, startedAt }: ProviderSession): boolean {
@@ -85,15 +80,15 @@ export class Revocations {
     return this.#times.has(revocationKey(selector))
   }
 
-  *all(): Iterable<Revocation> {
-    for (const [key, at] of this.#times) yield { key, at }
+  since(time: number): Revocation[] {
+    const revocations: Revocation[] = []
+    for (const [key, at] of this.#times) if (at >= time) revocations.push({ key, at })
+    return revocations
   }
 
-  #removeExpired(): void {
-    for (const [key, at] of this.#times) {
-      if (this.#times.size < MAX_REVOCATIONS && at > this.#now() - MAX_SESSION_SECONDS * 1000) return
-      this.#times.delete(key)
-    }
+  /** Some at once: a Map is slow to iterate from a start at which entries were deleted. */
+  #removeOldest(): void {
+    for (const key of [...this.#times.keys()].slice(0, MAX_REVOCATIONS / 100)) this.#times.delete(key)
   }
 }
 
@@ -112,7 +107,7 @@ interface Flight {
 
 /** Session store of a single gateway. It is bounded, and empty after a restart: sessions then keep their last claims. */
 export class MemorySessionStore implements SessionStore {
-  readonly revocations: Revocations
+  readonly revocations = new Revocations()
   readonly #now: () => number
   readonly #monotonicMs: () => number
   readonly #tokens = new Map<string, { readonly tokens: ProviderTokens; readonly expiresAt: number }>()
@@ -122,7 +117,6 @@ export class MemorySessionStore implements SessionStore {
   constructor(now: () => number, monotonicMs: () => number) {
     this.#now = now
     this.#monotonicMs = monotonicMs
-    this.revocations = new Revocations(now)
   }
 
   async saveTokens(sessionId: string, tokens: ProviderTokens): Promise<void> {
