@@ -10,7 +10,6 @@ import {
 } from 'centrifuge'
 import { Centrifuge as ProtobufCentrifuge } from 'centrifuge/build/protobuf'
 import type { Test } from 'tap'
-import { WebSocket } from 'ws'
 import { ROOT } from '../../scripts/lib/root.js'
 import { buildRelayApp, type RelayAppDependencies, type RunningRelay } from '../../src/relay/app.js'
 import type { Relay } from '../../src/relay/core/relay.js'
@@ -18,6 +17,7 @@ import { createLogger } from '../../src/shared/logger.js'
 import { portOf } from './address.js'
 import { EventSource } from './event-source.js'
 import { type HttpResponse, type Message, send } from './http.js'
+import { MutedOnCloseWebSocket } from './muted-on-close-websocket.js'
 import { API_KEY, type ConfigFile, configOf, relayToken } from './relay-rules.js'
 
 export interface EdgeRelay {
@@ -108,7 +108,7 @@ export const officialClient = (
   const endpoint =
     transport === 'websocket' ? `ws://127.0.0.1:${port}/connection/websocket` : `${http}/connection/${transport}`
   const client = new Client([{ transport, endpoint }], {
-    websocket: WebSocket,
+    websocket: MutedOnCloseWebSocket,
     fetch,
     readableStream: ReadableStream,
     eventsource: EventSource,

@@ -1,6 +1,7 @@
 import { Centrifuge, type Subscription } from 'centrifuge'
 import { WebSocket } from 'ws'
 import { EventSource } from '../helper/event-source.js'
+import { MutedOnCloseWebSocket } from '../helper/muted-on-close-websocket.js'
 import { relayToken } from '../helper/relay-rules.js'
 import type { SoakChannel } from './channels.js'
 import { Journal } from './journal.js'
@@ -52,17 +53,10 @@ export class OfficialSubscriber implements Subscriber {
     }
     this.#client = new Centrifuge([{ transport, endpoint }], {
       // The client constructs its socket itself; this keeps the socket so that a fault can break or pause it.
-      websocket: class extends WebSocket {
+      websocket: class extends MutedOnCloseWebSocket {
         constructor(address: string) {
           super(address)
           keep(this)
-        }
-
-        // Unlike browsers, `ws` emits messages after `close`. After a subscribe timeout the client would ignore the late reply
-        // and accept the publications that follow it.
-        override close(code?: number, reason?: string): void {
-          this.onmessage = null
-          super.close(code, reason)
         }
       },
       fetch: observedFetch,

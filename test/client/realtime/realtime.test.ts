@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
-import { WebSocket } from 'ws'
 import type { PositionEntry } from '../../../schemas/realtime.js'
 import { createApi } from '../../../src/client/api/api.js'
 import { Realtime, type RealtimeEvents, type RealtimeOptions } from '../../../src/client/realtime/realtime.js'
@@ -11,12 +10,13 @@ import { eventually } from '../../helper/eventually.js'
 import { FakeClock } from '../../helper/fake-clock.js'
 import { LOOPBACK, onFreePort } from '../../helper/free-port.js'
 import { send } from '../../helper/http.js'
+import { MutedOnCloseWebSocket } from '../../helper/muted-on-close-websocket.js'
 import { type NegotiateServer, negotiation, startNegotiateServer } from '../../helper/negotiate-server.js'
 import { startRelay } from '../../helper/relay.js'
 import { API_KEY, configOf, relayToken } from '../../helper/relay-rules.js'
 
 /** As in a browser, every message is a separate task. */
-class BrowserWebSocket extends WebSocket {
+class BrowserWebSocket extends MutedOnCloseWebSocket {
   constructor(url: string, protocols: string | string[]) {
     super(url, protocols, { allowSynchronousEvents: false })
   }
