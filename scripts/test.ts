@@ -1,7 +1,7 @@
 /** `npm test`: type check, lint and build, then services and tests. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { print, runCommand, UsageError, UserError } from './lib/command.js'
@@ -12,6 +12,7 @@ import { PYTHON_SDK_VERSIONS, preparePythonSdk } from './lib/python-sdk.js'
 import { ROOT } from './lib/root.js'
 import { java, maven, missingServices, prepareServices, redis, services, thisMachine, valkey } from './lib/services.js'
 import { readTap, type TestTotals } from './lib/tap-results.js'
+import { costReport, minutes, savedCosts, TEST_RESULTS } from './lib/test-cost.js'
 import { testReport } from './lib/test-report.js'
 
 const USAGE = `Usage: npm test [-- [--node <version>] [--valkey] [--kubernetes] [<test file or folder> ...]]
@@ -93,9 +94,20 @@ const main = async (args: readonly string[], processEnv: NodeJS.ProcessEnv): Pro
   if (missingServices([java, maven], machine).length === 0) print(`Java SDK: ${prepareJavaSdk(machine)}`)
 
   print('== tests')
-  if (!isPartial) return runTests('node', [SUITE, ...compiledTests()], env)
+  if (!isPartial) return runSuite(env)
   const coverage = values.coverage ? COVERAGE_ARGUMENTS : []
   return runTests(TAP, [...coverage, ...files, '--reporter=tap'], env)
+}
+
+/** Runs all compiled test files and reports their cost. Resolves with the exit code. */
+const runSuite = async (env: NodeJS.ProcessEnv): Promise<number> => {
+  const files = compiledTests()
+  rmSync(TEST_RESULTS, { recursive: true, force: true })
+  const startedAt = performance.now()
+  return runTests('node', [SUITE, ...files], env, () => {
+    print(`The tests took ${minutes((performance.now() - startedAt) / 1000)}.`)
+    for (const line of costReport(savedCosts(files), sourceName)) print(line)
+  })
 }
 
 const testFiles = (path: string): string[] => {
@@ -148,8 +160,13 @@ const npmRun = async (script: string, env: NodeJS.ProcessEnv): Promise<boolean> 
   return code === 0
 }
 
-/** Runs a command that prints TAP. Resolves with the exit code. */
-const runTests = async (command: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> => {
+/** Runs a command that prints TAP, and prints the totals last. Resolves with the exit code. */
+const runTests = async (
+  command: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  reportCost: () => void = () => {}
+): Promise<number> => {
   const tests = spawn(command, args, {
     cwd: ROOT,
     env,
@@ -170,6 +187,7 @@ const runTests = async (command: string, args: readonly string[], env: NodeJS.Pr
     print(`the tests ended with ${code ?? signal}`)
     totals.failed++
   }
+  reportCost()
   print(summary(totals))
   return totals.failed > 0 ? 1 : 0
 }

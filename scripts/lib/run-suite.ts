@@ -7,6 +7,8 @@ import { dirname } from 'node:path'
 import { t } from 'tap'
 import { savedOutputOf } from './test-report.js'
 
+const CPU_TIME = new URL('./cpu-time.js', import.meta.url).href
+
 /** Twice the cores of a small machine: most tests wait for processes and sockets part of their time. */
 const JOBS = 4
 /** For a whole file. The longest takes five minutes on a quiet machine, and ten at a load average of 20 on two cores. */
@@ -22,6 +24,6 @@ t.on('spawn', (file) => {
 const env = { ...process.env, TAP_TIMEOUT: String(TIMEOUT_S) }
 for (const file of process.argv.slice(2)) {
   // tap adds its hooks to NODE_OPTIONS of the processes that it starts.
-  const command = ['-u', 'NODE_OPTIONS', process.execPath, '--enable-source-maps', file]
+  const command = ['-u', 'NODE_OPTIONS', process.execPath, '--enable-source-maps', `--import=${CPU_TIME}`, file]
   void t.spawn('env', command, { name: file, env, buffered: true, timeout: TIMEOUT_S * 1000 })
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { stringify } from 'yaml'
 import type { TestListener } from './tap-results.js'
+import { TEST_RESULTS } from './test-cost.js'
 
 /** Fields of tap's diagnostics that do not help to find the error. */
 const HIDDEN = new Set(['args', 'command', 'compare', 'cwd', 'externalID', 'jobId', 'stdio', 'tapCaught', 'test'])
@@ -8,7 +9,7 @@ const HIDDEN = new Set(['args', 'command', 'compare', 'cwd', 'externalID', 'jobI
 const LAST_LINES = 40
 
 /** Where a test file's TAP is stored, for files that time out. */
-export const savedOutputOf = (file: string): string => `.tap/test-results/${file}.tap`
+export const savedOutputOf = (file: string): string => `${TEST_RESULTS}/${file}.tap`
 
 /** Prints one line per test file, and the diagnostics of each failure as soon as it happens. */
 export const testReport = (print: (line: string) => void, nameOf = (file: string): string => file): TestListener => {
