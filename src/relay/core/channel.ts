@@ -1,5 +1,6 @@
 import { ChannelGroups, type GroupsDependencies } from './channel-groups.js'
 import type { ResolvedChannel } from './channels.js'
+import type { SentPublication } from './codec.js'
 import { UNSUBSCRIBE_INSUFFICIENT_STATE } from './codes.js'
 import { type CoreMetrics, count } from './core-metrics.js'
 import type { Broker, History, JoinOrLeave, Position, Publication } from './engine-interfaces.js'
@@ -196,6 +197,8 @@ export class Channel {
       } else if (position.epoch === this.#epoch && position.offset > this.#offset) {
         subscription.aheadOffset = position.offset
         this.#ahead.push(subscription)
+        // All of them are without an offset: the client's position is beyond everything that this node has delivered.
+        for (const publication of missed) this.#sendToAhead(subscription, publication)
         return
       }
     }
@@ -234,8 +237,8 @@ export class Channel {
     for (const { buffered } of this.#pending) buffered?.push(publication)
     this.#groups.deliver(publication, epoch)
     if (this.#ahead.length === 0) return
-    if (publication.offset === 0) this.#sendToAhead(publication)
-    else this.#joinAheadUpTo(publication.offset)
+    if (publication.offset > 0) this.#joinAheadUpTo(publication.offset)
+    else for (const subscription of this.#ahead) this.#sendToAhead(subscription, publication)
   }
 
   pushJoinOrLeave(kind: JoinOrLeave, info: string): void {
@@ -332,16 +335,17 @@ export class Channel {
     for (const subscription of reached) this.#groups.add(subscription, [], this.#epoch)
   }
 
-  /** A publication without an offset is not part of the stream, so subscriptions that are ahead receive it too. */
-  #sendToAhead(publication: Publication): void {
-    for (const subscription of this.#ahead) {
-      const { outbox, takesDelta, filter } = subscription
-      if (!passes(filter, publication)) continue
-      const frame = this.#groups.fullFrame(subscription, publication)
-      count(this.#metrics.sent(outbox.transport.name, 'push_publication', this.namespace), frame.length)
-      outbox.send(frame)
-      // The client would apply the next delta to this publication, which is not its base.
-      if (takesDelta) subscription.needsFull = true
-    }
+  /** A publication without an offset is not part of the stream, so a subscription that is ahead receives it too. */
+  #sendToAhead(subscription: Subscription, publication: Publication): void {
+    const { outbox, takesDelta, filter } = subscription
+    if (!passes(filter, publication)) return
+    const { framing, name: transport } = outbox.transport
+    const data = takesDelta ? framing.codec.deltaData(publication.data) : publication.data
+    const pub: SentPublication = { publication, epoch: this.#epoch, data, isDelta: false }
+    const frame = framing.frame(framing.codec.push({ kind: 'pub', channel: this.name, pub }))
+    count(this.#metrics.sent(transport, 'push_publication', this.namespace), frame.length)
+    outbox.send(frame)
+    // The client would apply the next delta to this publication, which is not its base.
+    if (takesDelta) subscription.needsFull = true
   }
 }
