@@ -1,5 +1,5 @@
 import { addSubscription, ReplySpace } from './add-subscription.js'
-import { globTest, resolveChannel } from './channels.js'
+import { resolveChannel } from './channels.js'
 import type { Client } from './client.js'
 import {
   DISCONNECT_CONNECTION_EXPIRED,
@@ -11,6 +11,7 @@ import {
 import { extendExpiry } from './connect.js'
 import type { RelayContext } from './context.js'
 import type { Position } from './engine-interfaces.js'
+import { globTest } from './glob.js'
 import { TimeSlice } from './time-slice.js'
 import type { ServerSubscription } from './tokens.js'
 
@@ -303,7 +304,7 @@ const channelPage = async (
   { hub, monotonicMs }: RelayContext,
   { pattern, after }: ChannelPageParams
 ): Promise<ChannelPage> => {
-  const matches = pattern === '' ? () => true : globTest(pattern)
+  const matches = pattern === '' ? () => true : (globTest(pattern) ?? (() => false))
   const slice = new TimeSlice(monotonicMs)
   const channels: [name: string, clients: number][] = []
   for (const { sequence, name, size } of hub.channels.values()) {

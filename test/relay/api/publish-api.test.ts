@@ -117,6 +117,7 @@ t.test('API calls', async (t) => {
     ['history_remove', { channel: 'plain:1' }, { error: { code: 108 } }],
     ['channels', {}, { result: { channels: {} } }],
     ['channels', { pattern: 7 }, { error: { code: 107 } }],
+    ['channels', { pattern: 'a[' }, { error: { code: 107, message: /pattern must be a glob/ } }],
     [
       'info',
       {},
@@ -345,6 +346,9 @@ t.test('the history and channels methods', async (t) => {
     })
     t.same(Object.keys(JSON.parse((await api('channels', { pattern: 'k*:?' })).body).result.channels), ['kept:1'])
     t.same(JSON.parse((await api('channels', { pattern: '**x*' })).body).result.channels, {})
+    t.same(Object.keys(JSON.parse((await api('channels', { pattern: '{x,kept}:[!2]' })).body).result.channels), [
+      'kept:1'
+    ])
     t.match(JSON.parse((await api('presence', { channel: 'kept:1' })).body).result.presence, {})
     t.match(JSON.parse((await api('info', {})).body).result.nodes, [
       { num_clients: 1, num_users: 1, num_subs: 2, num_channels: 2 }
