@@ -25,7 +25,6 @@ export interface SubscribeRequest extends ServerSubscription {
   readonly channel: string
   readonly resolved: ResolvedChannel
   readonly isServerSide: boolean
-  readonly hasToken: boolean
   /** Milliseconds since 1970; 0 for never. */
   readonly expiresAt: number
   readonly recover: Position | null
@@ -135,7 +134,6 @@ export const addSubscription = async (
   subscription.wantsJoinLeave = options.pushJoinLeave
   subscription.info = request.info
   subscription.expiry = expiryAt(request.expiresAt, context)
-  subscription.hasToken = request.hasToken
   channel.addPending(subscription)
   client.addSubscription(subscription)
   try {

@@ -84,12 +84,14 @@ const isAllowed = (forClient: boolean, forSubscriber: boolean, forAnonymous: boo
   return forClient || (forSubscriber && caller.isSubscribed)
 }
 
+/** Whether the client may subscribe without a subscription token. */
 export const maySubscribe = (
   channel: string,
-  options: ChannelOptions,
+  { options, isPrivate }: ResolvedChannel,
   caller: Caller,
   rules: ChannelRules
 ): boolean => {
+  if (isPrivate && !caller.insecure) return false
   if (options.allowUserLimitedChannels && namesUsers(channel, rules)) {
     return caller.insecure || isUserListed(channel, caller.user, rules)
   }

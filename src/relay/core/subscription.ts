@@ -39,8 +39,6 @@ export class Subscription {
   filter: TagFilter | null = null
   /** Deliveries per second; null for all. */
   rate: Rate | null = null
-  /** Made with a subscription token, which can be refreshed. */
-  hasToken = false
   /** `chan_info` as JSON text. */
   info: string | null = null
   /** Expiry of the subscription token. */

@@ -243,7 +243,6 @@ const subscribeLocal = async (
         ...subscription,
         resolved,
         isServerSide: true,
-        hasToken: false,
         expiresAt: subscription.expiresAt * 1000,
         positioned: false,
         recoverable: false,

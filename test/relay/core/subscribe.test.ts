@@ -242,13 +242,17 @@ t.test('a subscription token', async (t) => {
     t.equal(client.closed, '3006 subscription expired')
   })
 
-  t.test('sub_refresh needs a subscription that was made with a token', async (t) => {
-    const { connected, token } = coreRelay()
+  t.test('sub_refresh gives a subscription without a token the expiry of its token', async (t) => {
+    const { connected, token, advance } = coreRelay(withNamespace({ allow_subscribe_for_client: true }, NO_PINGS))
     const client = await connected('42')
-    await client.send({ id: 2, subscribe: { channel: 'floor:7' } })
-    await client.send({ id: 3, sub_refresh: { channel: 'floor:7', token: token({ sub: '42', channel: 'floor:7' }) } })
+    await client.send({ id: 2, subscribe: { channel: 'chat:1' } })
+    const refresh = { channel: 'chat:1', token: token({ sub: '42', channel: 'chat:1' }, 60) }
 
-    t.equal(client.closed, '3501 bad request')
+    t.same(await client.send({ id: 3, sub_refresh: refresh }), [{ id: 3, sub_refresh: { expires: true, ttl: 60 } }])
+    await advance(84_000)
+    t.same(client.received(), [])
+    await advance(1000)
+    t.match(client.received(), [{ push: { channel: 'chat:1', unsubscribe: { code: 2501 } } }])
   })
 })
 
