@@ -225,7 +225,10 @@ const unsubscribeLocal = (context: RelayContext, { target, channel }: Unsubscrib
   return null
 }
 
-/** Subscribes all matching connections or none: clients are notified after all subscriptions have succeeded. */
+/**
+ * Subscribes all matching connections, or none if the engine fails: clients are notified after all subscriptions have succeeded.
+ * If a connection cannot have the channel, the others are subscribed and the error is returned, on whichever nodes they are.
+ */
 const subscribeLocal = async (
   context: RelayContext,
   { target, subscription }: SubscribeParams
@@ -275,6 +278,12 @@ const subscribeLocal = async (
     })
   }
   if (failed !== undefined) throw failed.reason
+  return rejectionIn(outcomes)
+}
+
+const rejectionIn = (outcomes: readonly PromiseSettledResult<unknown>[]): ReplyError | null => {
+  for (const outcome of outcomes)
+    if (outcome.status === 'fulfilled' && outcome.value instanceof ReplyError) return outcome.value
   return null
 }
 

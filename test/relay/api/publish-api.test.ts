@@ -10,7 +10,14 @@ const FILE = {
   channel: {
     without_namespace: {},
     namespaces: [
-      { name: 'kept', allow_subscribe_for_client: true, ...WITH_HISTORY, presence: true, force_recovery: true },
+      {
+        name: 'kept',
+        allow_subscribe_for_client: true,
+        publication_data_format: 'json',
+        ...WITH_HISTORY,
+        presence: true,
+        force_recovery: true
+      },
       { name: 'plain', allow_subscribe_for_client: true },
       { name: 'typed', schema: 'PositionBatch' }
     ]
@@ -67,6 +74,9 @@ t.test('API calls', async (t) => {
     ['publish', {}, { error: { code: 107, message: 'bad request: channel is missing' } }],
     ['publish', { channel: '' }, { error: { code: 107, message: 'bad request: channel is missing' } }],
     ['publish', { channel: 7, data: 1 }, { error: { code: 107, message: 'bad request: channel must be text' } }],
+    ['publish', { channel: 'plain:1', b64data: 'e30x' }, { result: {} }],
+    ['publish', { channel: 'plain:1', b64data: '', data: 1 }, { result: {} }],
+    ['publish', { channel: 'plain:1', b64data: '' }, { error: { code: 107, message: 'bad request: data is missing' } }],
     ['publish', { channel: 'kept:1' }, { error: { code: 107, message: 'bad request: data is missing' } }],
     [
       'publish',
