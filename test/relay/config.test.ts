@@ -213,7 +213,7 @@ const CLOSED = {
   allowTagsFilter: false,
   allowUserLimitedChannels: false,
   channelRegex: null,
-  publicationDataFormat: 'json',
+  publicationDataFormat: 'any',
   conflate: null,
   entryTime: null,
   snapshot: false,
@@ -224,6 +224,7 @@ const CLOSED = {
 const LISTENERS = {
   ...CLOSED,
   allowSubscribeForClient: true,
+  publicationDataFormat: 'json',
   historySize: 100,
   historyTtlMs: 60_000,
   forceRecovery: true,

@@ -43,8 +43,8 @@ for (const transport of PROTOBUF_TRANSPORTS) {
     t.same(receivedProtobuf.data.map(decode), receivedJson.data)
   })
 
-  t.test(`the protobuf client over ${transport} receives error 107 for data that is not JSON`, async (t) => {
-    const { port } = await startRelay(t, NAMESPACES)
+  t.test(`the protobuf client over ${transport} receives error 107 if data must be JSON and is not`, async (t) => {
+    const { port } = await startRelay(t, { channel: { ...NAMESPACES.channel, publication_data_format: 'json' } })
     const client = await connectClient(officialProtobufClient(t, { port }, transport))
     const subscription = await subscribeTo(client, 'chat:1')
     for (const data of [[], [0xff, 0xfe], Buffer.from('{"a":'), Buffer.from('1 2'), [0x22, 0xff, 0x22]])

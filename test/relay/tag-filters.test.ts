@@ -106,6 +106,17 @@ t.test('subscribers whose filters differ receive their own publications, and lea
   await eventually(() => relay.relay.openChannels.size === 0)
 })
 
+t.test('the first publication to a filtered subscriber has the epoch of the stream', async (t) => {
+  const relay = await startRelay(t, CONFIG)
+  const client = await connectedClient(t, relay.url)
+  const { subscribe } = await client.request({ id: 2, subscribe: { channel: 'floor:1', tf: CELL } })
+  await publish(relay, 'a', { cell: '12' })
+
+  t.same(await client.next(), {
+    push: { channel: 'floor:1', pub: { data: 'a', offset: 1, tags: { cell: '12' }, epoch: subscribe?.epoch } }
+  })
+})
+
 for (const [title, subscribe] of [
   ['an invalid tag filter', { channel: 'floor:1', tf: { key: 'cell', cmp: 'near', val: '1' } }],
   ['a tag filter on a namespace that does not allow it', { channel: 'closed:1', tf: CELL }],

@@ -9,6 +9,7 @@ import {
 } from '../core/codes.js'
 import type { NewPublication, Position } from '../core/engine-interfaces.js'
 import { after, EngineError, type MaybePromise } from '../core/engine-interfaces.js'
+import { globTest } from '../core/glob.js'
 import {
   historyLength,
   historyText,
@@ -216,6 +217,7 @@ const channels: ApiMethod = async (relay, request, budget) => {
   if (pattern.length > MAX_PATTERN_LENGTH) {
     throw new InvalidField('pattern', `must not be longer than ${MAX_PATTERN_LENGTH} characters`)
   }
+  if (globTest(pattern) === null) throw new InvalidField('pattern', 'must be a glob with closed brackets and braces')
   if (budget.isExhausted) return RESPONSE_TOO_LARGE
   const texts = await joinInSlices(
     await relay.channels(pattern, budget.slices),

@@ -77,7 +77,8 @@ export class ApiRequest {
   /** The JSON text of a field, or the bytes of its base64 form `b64<field>`, which wins. Null if both are missing. */
   payload(field: string): Payload | null {
     const encoded = this.text(`b64${field}`)
-    return encoded === '' ? this.json(field) : Buffer.from(encoded, 'base64')
+    if (encoded !== '') return Buffer.from(encoded, 'base64')
+    return this.json(field) ?? (this.value(`b64${field}`) === '' ? Buffer.alloc(0) : null)
   }
 
   /** The JSON text of a field, or of its base64 form `b64<field>`, which wins. Null if both are missing. */

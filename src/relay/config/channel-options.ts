@@ -87,7 +87,7 @@ const channelOptions = (
     allowTagsFilter: file.allow_tags_filter ?? false,
     allowUserLimitedChannels: file.allow_user_limited_channels ?? false,
     channelRegex: parseRegex(file.channel_regex, report),
-    publicationDataFormat: file.publication_data_format ?? defaults.publication_data_format ?? 'json',
+    publicationDataFormat: file.publication_data_format ?? defaults.publication_data_format ?? 'any',
     conflate: file.conflate ?? null,
     entryTime: file.entry_time ?? null,
     snapshot: file.snapshot ?? false,
@@ -147,6 +147,7 @@ const builtIn = (file: FileChannelOptions): ChannelOptions =>
 /** Clients may only subscribe. Publications that are missed during a short disconnect are recovered. */
 const SUBSCRIBE_ONLY: FileChannelOptions = {
   allow_subscribe_for_client: true,
+  publication_data_format: 'json',
   history_size: 100,
   history_ttl: '60s',
   force_recovery: true,

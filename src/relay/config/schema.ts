@@ -127,7 +127,7 @@ const channelOptions = {
   ),
   publication_data_format: oneOf(
     ['json', 'json_object', 'binary'],
-    'Data of publications: any JSON value, a JSON object, or any bytes, which only protobuf clients receive. Default: channel.publication_data_format.'
+    'Data of publications: any JSON value, a JSON object, or any bytes (also none), which only protobuf clients receive. Default: channel.publication_data_format.'
   ),
   schema: oneOf(SCHEMA_NAMES, 'Gatehouse only: publications must match this schema.')
 } as const satisfies Record<string, TSchema>
@@ -199,8 +199,7 @@ const channel = {
   ),
   publication_data_format: oneOf(
     ['json', 'json_object', 'binary'],
-    'Default for namespaces without their own publication_data_format.',
-    'json'
+    'Default for namespaces without their own publication_data_format. Without both, data is a JSON value or other bytes (but not none), and JSON clients that would receive other bytes are closed with 3506.'
   ),
   history_meta_ttl: duration('Default for namespaces without their own history_meta_ttl.', '720h'),
   max_length: count('Maximum length of a channel name, in bytes.', 1, 65_535, 255),

@@ -2,8 +2,9 @@ import type { Channel } from './channel.js'
 import { type Caller, hasHistory, maySeeHistory, maySeePresence, type ResolvedChannel } from './channels.js'
 import type { Client } from './client.js'
 import { expiryAt, NEVER, ttlSeconds } from './clocks.js'
-import type { SentPublication, SubscribeReply } from './codec.js'
+import { canCarry, type SentPublication, type SubscribeReply } from './codec.js'
 import {
+  DISCONNECT_INAPPROPRIATE_PROTOCOL,
   DISCONNECT_INSUFFICIENT_STATE,
   type Disconnect,
   ERROR_BINARY_CHANNEL,
@@ -16,7 +17,7 @@ import { EngineError, type HistoryPage, NO_POSITION, type Position } from './eng
 import type { ChannelOptions } from './options.js'
 import type { Rate } from './rate-class.js'
 import { publicationsAfter, recoverFromCache, recoverFromStream, sizedPublications, withNewest } from './recovery.js'
-import { Subscription } from './subscription.js'
+import { pushInFull, Subscription } from './subscription.js'
 import { passes, type TagFilter } from './tag-filter.js'
 import { NO_OVERRIDE, type ServerSubscription } from './tokens.js'
 
@@ -25,7 +26,6 @@ export interface SubscribeRequest extends ServerSubscription {
   readonly channel: string
   readonly resolved: ResolvedChannel
   readonly isServerSide: boolean
-  readonly hasToken: boolean
   /** Milliseconds since 1970; 0 for never. */
   readonly expiresAt: number
   readonly recover: Position | null
@@ -135,7 +135,6 @@ export const addSubscription = async (
   subscription.wantsJoinLeave = options.pushJoinLeave
   subscription.info = request.info
   subscription.expiry = expiryAt(request.expiresAt, context)
-  subscription.hasToken = request.hasToken
   channel.addPending(subscription)
   client.addSubscription(subscription)
   try {
@@ -227,9 +226,10 @@ const finish = (
       return ERROR_UNRECOVERABLE_POSITION
     }
   }
-  if (!isComplete) {
+  const isReadable = recovered?.publications.every(({ publication }) => canCarry(client.codec, publication)) ?? true
+  if (!isComplete || !isReadable) {
     undo()
-    return DISCONNECT_INSUFFICIENT_STATE
+    return isComplete ? DISCONNECT_INAPPROPRIATE_PROTOCOL : DISCONNECT_INSUFFICIENT_STATE
   }
   return {
     reply: subscribeReply(client, request, options, page, recovered, snapshot),
@@ -325,7 +325,7 @@ const activate = (
 
 /** Sends the buffered publications and starts live delivery. */
 const goLive = (client: Client, subscription: Subscription, page: HistoryPage, receivedLast: boolean): void => {
-  const { channel, takesDelta, isPositioned, pendingUnsubscribe } = subscription
+  const { channel, isPositioned, pendingUnsubscribe } = subscription
   if (client.subscriptions.get(channel.name) !== subscription) return
   if (client.context.hub.hasPending) client.flushPending()
   const buffered = subscription.buffered ?? []
@@ -344,11 +344,7 @@ const goLive = (client: Client, subscription: Subscription, page: HistoryPage, r
   }
   const passing = missed.filter((publication) => passes(subscription.filter, publication))
   const isLimited = subscription.rate !== null
-  for (const publication of isLimited ? [] : passing) {
-    const data = takesDelta ? client.codec.deltaData(publication.data) : publication.data
-    const pub: SentPublication = { publication, epoch: page.epoch, data, isDelta: false }
-    client.push({ kind: 'pub', channel: channel.name, pub }, channel.namespace)
-  }
+  for (const publication of isLimited ? [] : passing) pushInFull(subscription, publication, page.epoch)
   const offset = missed.reduce((highest, each) => Math.max(highest, each.offset), page.offset)
   const position: Position = { epoch: page.epoch, offset }
   if (isPositioned && channel.hasPassed(position)) {

@@ -120,11 +120,6 @@ export class ChannelGroups {
     if (this.#rates.size > 0) this.#deliverLimited(publication, epoch)
   }
 
-  /** A complete frame for one subscriber. */
-  fullFrame(subscription: Subscription, publication: Publication): Buffer {
-    return this.#groupOf(subscription).fullFrame(publication)
-  }
-
   #advanceDelta(publication: Publication, epoch: string): void {
     if (this.#plain.some((group) => group.takesDelta && group.subscriptions.length > 0))
       this.#delta.advance(publication, epoch)
@@ -139,7 +134,7 @@ export class ChannelGroups {
     for (const group of this.#filtered.values()) {
       const { filter, framing, subscriptions } = group
       if (filter?.matches(tags)) {
-        const frame = frames.get(framing) ?? group.fullFrame(publication)
+        const frame = frames.get(framing) ?? group.fullFrame(publication, epoch)
         frames.set(framing, frame)
         if (group.enqueue(publication, epoch, frame)) flushQueue.add(group)
       } else metrics.filteredOut(this.#namespace, subscriptions.length)

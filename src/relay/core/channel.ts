@@ -1,13 +1,13 @@
 import { ChannelGroups, type GroupsDependencies } from './channel-groups.js'
 import type { ResolvedChannel } from './channels.js'
-import { UNSUBSCRIBE_INSUFFICIENT_STATE } from './codes.js'
+import { DISCONNECT_INAPPROPRIATE_PROTOCOL, UNSUBSCRIBE_INSUFFICIENT_STATE } from './codes.js'
 import { type CoreMetrics, count } from './core-metrics.js'
 import type { Broker, History, JoinOrLeave, Position, Publication } from './engine-interfaces.js'
-import type { Conflator } from './keyed-list.js'
+import { type Conflator, newestTime } from './keyed-list.js'
 import type { ChannelOptions } from './options.js'
 import type { Rate } from './rate-class.js'
 import { ChannelSnapshot, filteredSnapshot, type PositionedSnapshot, type ReadHistory } from './snapshot.js'
-import type { Subscription } from './subscription.js'
+import { pushInFull, type Subscription } from './subscription.js'
 import { passes, type TagFilter } from './tag-filter.js'
 import type { Framing } from './transport.js'
 
@@ -86,7 +86,8 @@ export class Channel {
     const { conflate, entryTime, snapshot } = this.options
     const isConflateSame = options.conflate === conflate && options.entryTime === entryTime
     this.options = options
-    if (options.publicationDataFormat === 'binary') this.#endWithoutBinary()
+    // Clients that cannot receive binary data resubscribe, and are refused.
+    if (options.publicationDataFormat === 'binary') for (const each of this.#jsonOnly) this.#restart(each)
     if (!isConflateSame) this.#conflator = conflator
     if (!isConflateSame || options.snapshot !== snapshot) this.#snapshot = this.#newSnapshot()
     if (!isConflateSame) this.#groups.configure(conflator)
@@ -107,13 +108,21 @@ export class Channel {
       : filteredSnapshot(this.#conflator, filter, read, this.#monotonicMs)
   }
 
-  /** Clients that cannot receive binary data resubscribe, and are refused. */
-  #endWithoutBinary(): void {
-    for (const subscription of this.subscriptions()) {
-      const { subscriber, outbox } = subscription
-      if (!outbox.transport.framing.codec.allowsBinary)
-        subscriber.closeOnError(() => subscriber.endSubscription(subscription, UNSUBSCRIBE_INSUFFICIENT_STATE))
-    }
+  /** Subscriptions of clients that can receive JSON only. */
+  get #jsonOnly(): readonly Subscription[] {
+    return this.subscriptions().filter(({ outbox }) => !outbox.transport.framing.codec.allowsBinary)
+  }
+
+  /** The client subscribes again. */
+  #restart(subscription: Subscription): void {
+    const { subscriber } = subscription
+    subscriber.closeOnError(() => subscriber.endSubscription(subscription, UNSUBSCRIBE_INSUFFICIENT_STATE))
+  }
+
+  /** A JSON message cannot contain other bytes, and a client that does not receive them would have a gap. */
+  #closeJsonClients(publication: Publication): void {
+    for (const { subscriber, filter } of this.#jsonOnly)
+      if (passes(filter, publication)) subscriber.close(DISCONNECT_INAPPROPRIATE_PROTOCOL)
   }
 
   /** Epoch of the delivered stream; '' before the first delivery. */
@@ -196,6 +205,8 @@ export class Channel {
       } else if (position.epoch === this.#epoch && position.offset > this.#offset) {
         subscription.aheadOffset = position.offset
         this.#ahead.push(subscription)
+        // All of them are without an offset: the client's position is beyond everything that this node has delivered.
+        for (const publication of missed) this.#sendToAhead(subscription, publication)
         return
       }
     }
@@ -220,22 +231,20 @@ export class Channel {
 
   /** Time of the newest entry, in milliseconds since 1970; null if the publication has no entry with a time. */
   newestEntryTime({ data }: Publication): number | null {
-    const list = typeof data === 'string' ? this.#conflator?.read(data) : null
-    let newest: number | null = null
-    // A comparison with `NO_TIME` is false.
-    for (const { time } of list?.entries ?? []) if (time > (newest ?? Number.NEGATIVE_INFINITY)) newest = time
-    return newest
+    return typeof data === 'string' ? newestTime(this.#conflator?.read(data) ?? null) : null
   }
 
   deliver(publication: Publication, epoch: string): void {
     if (publication.offset > 0 && !this.#advanceTo(publication.offset, epoch)) return
+    if (typeof publication.data !== 'string' && this.options.publicationDataFormat !== 'binary')
+      this.#closeJsonClients(publication)
     this.#snapshot?.deliver(publication, epoch, this.options.historySize)
     if (this.#observers !== null) for (const observer of this.#observers) observer(publication)
     for (const { buffered } of this.#pending) buffered?.push(publication)
     this.#groups.deliver(publication, epoch)
     if (this.#ahead.length === 0) return
-    if (publication.offset === 0) this.#sendToAhead(publication)
-    else this.#joinAheadUpTo(publication.offset)
+    if (publication.offset > 0) this.#joinAheadUpTo(publication.offset)
+    else for (const subscription of this.#ahead) this.#sendToAhead(subscription, publication)
   }
 
   pushJoinOrLeave(kind: JoinOrLeave, info: string): void {
@@ -318,10 +327,7 @@ export class Channel {
   /** After a gap or a long lag: clients with a position resubscribe and recover; the others continue without what they missed. */
   endPositioned(): void {
     for (const subscription of this.subscriptions()) {
-      if (subscription.isPositioned && subscription.buffered === null) {
-        const { subscriber } = subscription
-        subscriber.closeOnError(() => subscriber.endSubscription(subscription, UNSUBSCRIBE_INSUFFICIENT_STATE))
-      }
+      if (subscription.isPositioned && subscription.buffered === null) this.#restart(subscription)
     }
   }
 
@@ -332,16 +338,11 @@ export class Channel {
     for (const subscription of reached) this.#groups.add(subscription, [], this.#epoch)
   }
 
-  /** A publication without an offset is not part of the stream, so subscriptions that are ahead receive it too. */
-  #sendToAhead(publication: Publication): void {
-    for (const subscription of this.#ahead) {
-      const { outbox, takesDelta, filter } = subscription
-      if (!passes(filter, publication)) continue
-      const frame = this.#groups.fullFrame(subscription, publication)
-      count(this.#metrics.sent(outbox.transport.name, 'push_publication', this.namespace), frame.length)
-      outbox.send(frame)
-      // The client would apply the next delta to this publication, which is not its base.
-      if (takesDelta) subscription.needsFull = true
-    }
+  /** A publication without an offset is not part of the stream, so a subscription that is ahead receives it too. */
+  #sendToAhead(subscription: Subscription, publication: Publication): void {
+    if (!passes(subscription.filter, publication)) return
+    pushInFull(subscription, publication, this.#epoch)
+    // The client would apply the next delta to this publication, which is not its base.
+    if (subscription.takesDelta) subscription.needsFull = true
   }
 }

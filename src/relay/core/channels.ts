@@ -84,12 +84,14 @@ const isAllowed = (forClient: boolean, forSubscriber: boolean, forAnonymous: boo
   return forClient || (forSubscriber && caller.isSubscribed)
 }
 
+/** Whether the client may subscribe without a subscription token. */
 export const maySubscribe = (
   channel: string,
-  options: ChannelOptions,
+  { options, isPrivate }: ResolvedChannel,
   caller: Caller,
   rules: ChannelRules
 ): boolean => {
+  if (isPrivate && !caller.insecure) return false
   if (options.allowUserLimitedChannels && namesUsers(channel, rules)) {
     return caller.insecure || isUserListed(channel, caller.user, rules)
   }
@@ -112,32 +114,3 @@ export const maySeeHistory = (options: ChannelOptions, caller: Caller): boolean 
 
 export const hasHistory = ({ historySize, historyTtlMs }: HistoryOptions): boolean =>
   historySize > 0 && historyTtlMs > 0
-
-/** Matches `*` with any text and `?` with any single character. */
-export const globTest = (pattern: string): ((name: string) => boolean) => {
-  // Repeated stars are equivalent to one and would slow down every match.
-  const glob = pattern.replace(/\*+/g, '*')
-  // Not a regular expression: its backtracking takes exponential time for patterns with many stars.
-  return (name) => {
-    let globIndex = 0
-    let nameIndex = 0
-    // The last star, and the end of the text that it matches so far.
-    let star = -1
-    let starEnd = 0
-    while (nameIndex < name.length) {
-      const expected = glob[globIndex]
-      if (expected !== '*' && (expected === '?' || expected === name[nameIndex])) {
-        globIndex++
-        nameIndex++
-      } else if (expected === '*') {
-        star = globIndex++
-        starEnd = nameIndex
-      } else if (star !== -1) {
-        globIndex = star + 1
-        nameIndex = ++starEnd
-      } else return false
-    }
-    if (glob[globIndex] === '*') globIndex++
-    return globIndex === glob.length
-  }
-}

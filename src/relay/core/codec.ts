@@ -114,7 +114,7 @@ export type PublicationEncoder = (publication: Publication, epoch: string, data:
 /** Serialises the messages of one connection. */
 export interface Codec {
   readonly name: 'json' | 'protobuf'
-  /** Whether data of binary namespaces can be sent. */
+  /** Whether data that is not JSON can be sent. */
   readonly allowsBinary: boolean
   /** The ping of the server. */
   readonly ping: Encoded
@@ -135,6 +135,10 @@ export interface Codec {
   /** Joins messages into one that is sent in a single frame. */
   join(messages: readonly EncodedMessage[]): EncodedMessage
 }
+
+/** Whether the codec can carry the data of the publication. */
+export const canCarry = ({ allowsBinary }: Codec, { data }: Publication): boolean =>
+  allowsBinary || typeof data === 'string'
 
 /** Everything in a publication except its payloads: field names, numbers, epoch. */
 const PUBLICATION_OVERHEAD_BYTES = 160

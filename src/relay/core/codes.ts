@@ -31,6 +31,8 @@ export const ERROR_NOT_AVAILABLE = new ReplyError(108, 'not available')
 /** For JSON clients on a channel whose namespace has the `publication_data_format` "binary". */
 export const ERROR_BINARY_CHANNEL = ERROR_NOT_AVAILABLE.with('the channel has binary data, which needs protobuf')
 export const ERROR_TOKEN_EXPIRED = new ReplyError(109, 'token expired')
+/** The token is valid, but what it permits has expired already. */
+export const ERROR_EXPIRED = new ReplyError(110, 'expired')
 export const ERROR_UNRECOVERABLE_POSITION = new ReplyError(112, 'unrecoverable position')
 
 const HTTP_STATUSES: Readonly<Record<number, number>> = {

@@ -68,7 +68,8 @@ export class CommandQueue implements FrameHandler {
 
   handle(frame: string | Buffer): void {
     const client = this.#client
-    if (client.isClosed) return
+    // After a failed connect, everything is ignored until the client closes the connection or it is closed as stale.
+    if (client.isClosed || client.state === 'rejected') return
     try {
       // A pong is processed at once, because it shows that the client is alive.
       if (client.codec.isPongFrame(frame)) this.#runPong(frame.length)
@@ -139,7 +140,6 @@ export class CommandQueue implements FrameHandler {
         break
       }
       this.#next += 1
-      this.#skipRestIfRejected()
     }
     if (this.#isFull) this.#waitsFor ??= 'commands'
     this.#lastRanAt = context.monotonicMs()
@@ -161,8 +161,11 @@ export class CommandQueue implements FrameHandler {
   }
 
   /** Commands after a failed connect are not processed. */
-  #skipRestIfRejected(): void {
-    if (this.#client.state === 'rejected') this.#next = this.#commands.length
+  #discardQueue(): void {
+    this.#next = this.#commands.length
+    this.#queue = null
+    this.#queuedLength = 0
+    this.#client.resumeReading()
   }
 
   async #resumeAfter(running: Running, pending: Promise<Outcome>): Promise<void> {
@@ -177,7 +180,6 @@ export class CommandQueue implements FrameHandler {
         return
       }
       this.#waitsFor = null
-      this.#skipRestIfRejected()
       this.#continueSlice()
       this.#run()
     } catch (error) {
@@ -302,7 +304,10 @@ export class CommandQueue implements FrameHandler {
     else if (outcome !== null && !client.isClosed) {
       metrics.replyError(method, namespace, outcome.code)
       client.replyError(running, outcome)
-      if (method === 'connect') client.reject()
+      if (method === 'connect') {
+        client.reject()
+        this.#discardQueue()
+      }
     }
     metrics.replied(method, namespace, (monotonicMs() - startedAt) / 1000)
   }

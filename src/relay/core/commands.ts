@@ -10,8 +10,9 @@ import {
   resolveChannel
 } from './channels.js'
 import type { Client, RunningCommand } from './client.js'
-import { EMPTY_REPLY, type Encoded } from './codec.js'
+import { canCarry, EMPTY_REPLY, type Encoded } from './codec.js'
 import {
+  DISCONNECT_INAPPROPRIATE_PROTOCOL,
   DISCONNECT_MALFORMED,
   DISCONNECT_UNAVAILABLE,
   ERROR_BAD_REQUEST,
@@ -36,13 +37,17 @@ export type CommandHandler = (
   encoded: Encoded
 ) => MaybePromise<Outcome>
 
+const NO_DATA = Buffer.alloc(0)
+
 /** Not an async function: with the memory engine the reply is written without waiting for a promise. */
 const publish: CommandHandler = (client, request, command, encoded) => {
   const channel = channelOf(request)
   if (channel === null) return DISCONNECT_MALFORMED
   const resolved = resolve(client, channel)
   if (resolved instanceof ReplyError) return resolved
-  const data = client.codec.publishData(encoded, request)
+  // In protobuf, empty data and no data are the same.
+  const isEmptyAllowed = resolved.options.publicationDataFormat === 'binary'
+  const data = client.codec.publishData(encoded, request) ?? (isEmptyAllowed ? NO_DATA : null)
   if (data === null) return ERROR_BAD_REQUEST
   if (!mayPublish(resolved.options, callerOn(client, channel))) return ERROR_PERMISSION_DENIED
 
@@ -93,6 +98,7 @@ const history: CommandHandler = async (client, request, command) => {
   if (page instanceof ReplyError) return page
   const publications = fittingPublications(page, client.replyBytesLeft)
   if (publications === null) return ERROR_LIMIT_EXCEEDED
+  if (!publications.every((each) => canCarry(client.codec, each))) return DISCONNECT_INAPPROPRIATE_PROTOCOL
   client.reply(command, 'history', { publications, epoch: page.epoch, offset: page.offset })
   return null
 }

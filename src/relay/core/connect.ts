@@ -1,5 +1,5 @@
 import { addSubscription, ReplySpace, type SubscribeRequest, type SubscribeResult } from './add-subscription.js'
-import { personalChannel, resolveChannel } from './channels.js'
+import { type Caller, channelNameError, isTooLong, maySubscribe, personalChannel, resolveChannel } from './channels.js'
 import type { Client, RunningCommand } from './client.js'
 import { expiryAt, ttlSeconds } from './clocks.js'
 import type { ConnectReply, RefreshReply, SubscribeReply } from './codec.js'
@@ -12,6 +12,7 @@ import {
   DISCONNECT_MALFORMED,
   DISCONNECT_NOT_PERMITTED,
   Disconnect,
+  ERROR_EXPIRED,
   ERROR_INTERNAL,
   ERROR_TOKEN_EXPIRED,
   ReplyError
@@ -20,6 +21,7 @@ import { type ConnectCommand, parseConnect, parseRefresh } from './protocol.js'
 import {
   type ConnectionClaims,
   connectionClaims,
+  hasEnded,
   NO_OVERRIDE,
   type ServerSubscription,
   type TokenRejected
@@ -41,7 +43,8 @@ export const connect = async (client: Client, request: unknown, command: Running
   if (claims instanceof Disconnect || claims instanceof ReplyError) return claims
   if (client.isClosed) return null
 
-  const channels = withPersonalChannel(client, claims)
+  const channels = serverChannels(client, claims, parsed)
+  if (channels instanceof Disconnect) return channels
   const { channelLimit } = context.clientOptions
   if (channelLimit > 0 && channels.size > channelLimit) return DISCONNECT_CHANNEL_LIMIT
 
@@ -87,6 +90,10 @@ const identify = async (client: Client, token: string): Promise<ConnectionClaims
     rejected('bad-claims')
     return DISCONNECT_INVALID_TOKEN
   }
+  if (hasEnded(checked, nowMs())) {
+    rejected('expired')
+    return ERROR_EXPIRED
+  }
   if (claims.user !== '' || clientOptions.insecure || !clientOptions.disallowAnonymousConnectionTokens) return claims
   rejected('no-user')
   return DISCONNECT_NOT_PERMITTED
@@ -102,23 +109,39 @@ export const tokenRejection =
 const channelSet = ({ subscriptions }: ConnectionClaims): string | null =>
   subscriptions.size === 0 ? null : JSON.stringify([...subscriptions.keys()].sort())
 
-const withPersonalChannel = (
+/**
+ * The channels of the token, the personal channel, and those channels of the connect command that the client may subscribe to
+ * without a subscription token. The others are skipped.
+ */
+const serverChannels = (
   { context: { clientOptions, channelRules } }: Client,
-  { user, subscriptions }: ConnectionClaims
-): ReadonlyMap<string, ServerSubscription> => {
-  if (!clientOptions.userSubscribeToPersonal || user === '') return subscriptions
-  const personal = personalChannel(user, clientOptions.personalChannelNamespace, channelRules)
-  return new Map([[personal, PLAIN_SUBSCRIPTION], ...subscriptions])
+  { user, subscriptions }: ConnectionClaims,
+  { subs }: ConnectCommand
+): ReadonlyMap<string, ServerSubscription> | Disconnect => {
+  const { insecure, userSubscribeToPersonal, personalChannelNamespace } = clientOptions
+  const channels = new Map<string, ServerSubscription>()
+  if (userSubscribeToPersonal && user !== '')
+    channels.set(personalChannel(user, personalChannelNamespace, channelRules), PLAIN_SUBSCRIPTION)
+  for (const [channel, subscription] of subscriptions) channels.set(channel, subscription)
+  const caller: Caller = { user, insecure, isSubscribed: false }
+  for (const channel of subs.keys()) {
+    if (channels.has(channel) || channel === '' || isTooLong(channel, channelRules)) continue
+    const resolved = resolveChannel(channel, channelRules)
+    if (resolved instanceof ReplyError) return DISCONNECT_MALFORMED
+    const isValid = channelNameError(channel, resolved, channelRules) === null
+    if (isValid && maySubscribe(channel, resolved, caller, channelRules)) channels.set(channel, PLAIN_SUBSCRIPTION)
+  }
+  return channels
 }
 
 /**
- * Subscribes the client to all channels of its token. If one of them fails, the client is rejected or closed, which removes
+ * Makes the server-side subscriptions. If one of them fails, the client is rejected or closed, which removes
  * the others.
  */
 const subscribeAll = async (
   client: Client,
   channels: ReadonlyMap<string, ServerSubscription>,
-  { positions }: ConnectCommand
+  { subs }: ConnectCommand
 ): Promise<ReadonlyMap<string, SubscribeResult> | ReplyError | Disconnect> => {
   const results = new Map<string, SubscribeResult>()
   if (channels.size === 0) return results
@@ -128,18 +151,18 @@ const subscribeAll = async (
   for (const [channel, subscription] of channels) {
     const resolved = resolveChannel(channel, client.context.channelRules)
     if (resolved instanceof ReplyError) return resolved
+    const { recover = null, delta = false } = subs.get(channel) ?? {}
     requests.push({
       ...subscription,
       channel,
       resolved,
       isServerSide: true,
-      hasToken: false,
       expiresAt: 0,
-      recover: positions.get(channel) ?? null,
+      recover,
       positioned: false,
       recoverable: false,
       joinLeave: false,
-      delta: false,
+      delta,
       filter: null,
       rate: null,
       failsUnrecovered: false,
@@ -196,6 +219,10 @@ export const refresh = async (client: Client, request: unknown, command: Running
   if (claims === null || claims.user !== client.user) {
     rejected(claims === null ? 'bad-claims' : 'other-user')
     return DISCONNECT_INVALID_TOKEN
+  }
+  if (hasEnded(checked, nowMs())) {
+    rejected('expired')
+    return ERROR_EXPIRED
   }
   // The client gets the new channels when it reconnects.
   if (channelSet(claims) !== client.tokenChannels) return DISCONNECT_INSUFFICIENT_STATE

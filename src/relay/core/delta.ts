@@ -121,9 +121,10 @@ export class DeltaPatches {
 
 const lengthOf = (patch: Payload | null): number => ENTRY_LENGTH + (patch?.length ?? 0)
 
-/** Null if the patch is not shorter than the target. A patch of text is text, because it never splits a character. */
+/** Null if the patch is not shorter than the target. A patch between texts is text, because it never splits a character. */
 const createPatch = (base: Publication, target: Publication): Payload | null => {
   const { data } = target
+  if (typeof base.data !== typeof data) return null
   const bytes = Buffer.from(data)
   const patch = Buffer.from(createDelta(Buffer.from(base.data), bytes))
   if (patch.length >= bytes.length) return null

@@ -1,6 +1,6 @@
 import type { HistoryOptions } from './options.js'
 
-/** The data of a publication: JSON text on one line, exactly as the publisher sent it, or bytes of a binary namespace. */
+/** The data of a publication: JSON text on one line, exactly as the publisher sent it, or bytes, which only protobuf clients receive. */
 export type Payload = string | Buffer
 
 /** A message on a channel. */

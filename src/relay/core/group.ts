@@ -121,13 +121,13 @@ export class Group {
     const patch = this.takesDelta ? (this.#options.delta?.patch ?? null) : null
     // Publications without history have no epoch.
     if (epoch !== '') this.#epoch = epoch
-    this.#frames.push(encoded ?? this.#frame(publication, patch ?? publication.data, patch !== null))
+    this.#frames.push(encoded ?? this.#frame(publication, this.#epoch, patch ?? publication.data, patch !== null))
     return this.#publications.push(publication) === 1
   }
 
   /** Encodes a publication in full, not as a delta. */
-  fullFrame(publication: Publication): Buffer {
-    return this.#frame(publication, publication.data, false)
+  fullFrame(publication: Publication, epoch = this.#epoch): Buffer {
+    return this.#frame(publication, epoch, publication.data, false)
   }
 
   /** Sends the publications since the last flush to every subscriber. */
@@ -207,10 +207,10 @@ export class Group {
     return first === undefined ? [] : joinFrames([this.fullFrame(first), ...frames.slice(1)])
   }
 
-  #frame(publication: Publication, data: Payload, isDelta: boolean): Buffer {
+  #frame(publication: Publication, epoch: string, data: Payload, isDelta: boolean): Buffer {
     const { framing } = this
     const sent = this.takesDelta ? framing.codec.deltaData(data) : data
-    return framing.frame(this.#encode(publication, this.#epoch, sent, isDelta))
+    return framing.frame(this.#encode(publication, epoch, sent, isDelta))
   }
 }
 

@@ -43,6 +43,14 @@ export interface KeyedList {
   readonly entries: readonly Entry[]
 }
 
+/** Null if no entry has a time. */
+export const newestTime = (list: KeyedList | null): number | null => {
+  let newest: number | null = null
+  // A comparison with `NO_TIME` is false.
+  for (const { time } of list?.entries ?? []) if (time > (newest ?? Number.NEGATIVE_INFINITY)) newest = time
+  return newest
+}
+
 /** Reads publications that contain a list of keyed entries. */
 export interface Conflator {
   /** Null for a publication that does not have the configured shape. The last result is reused for the same text. */

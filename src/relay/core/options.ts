@@ -47,8 +47,11 @@ export interface ChannelOptions {
   readonly allowTagsFilter: boolean
   /** Pattern for the name after the namespace; without one, names must be printable ASCII. */
   readonly channelRegex: RegExp | null
-  /** `json`: any JSON value; `json_object`: a JSON object; `binary`: any bytes, for protobuf clients only. */
-  readonly publicationDataFormat: 'json' | 'json_object' | 'binary'
+  /**
+   * `json`: any JSON value; `json_object`: a JSON object; `binary`: any bytes, also none, for protobuf clients only; `any`: a JSON
+   * value or other bytes, but not none.
+   */
+  readonly publicationDataFormat: 'any' | 'json' | 'json_object' | 'binary'
   /** Path to the list in a publication and the key of its entries, such as `data[].id`. */
   readonly conflate: string | null
   /** Path from such an entry to its time: an entry never replaces a newer one. Null: the later publication wins. */

@@ -36,37 +36,37 @@ export interface ConnectCommand {
   readonly token: string
   readonly name: string
   readonly version: string
-  /** Positions to recover from, by channel, for server-side subscriptions. */
-  readonly positions: ReadonlyMap<string, Position>
+  /** Channels that the client wants to receive from the start, and its positions on channels of its token. */
+  readonly subs: ReadonlyMap<string, SubscribeCommand>
 }
 
 const MAX_NAME_LENGTH = 16
 const MAX_VERSION_LENGTH = 64
-const NO_POSITIONS: ReadonlyMap<string, Position> = new Map()
+const NO_SUBS: ReadonlyMap<string, SubscribeCommand> = new Map()
 
 export const parseConnect = (request: unknown): ConnectCommand | null => {
   if (!isObject(request)) return null
   const { token, name, version, subs } = request
   if (!isOptionalString(token) || !isOptionalString(name) || !isOptionalString(version)) return null
-  const positions = subs === undefined || subs === null ? NO_POSITIONS : recoverPositions(subs)
-  if (positions === null) return null
+  const parsedSubs = subs === undefined || subs === null ? NO_SUBS : parseSubs(subs)
+  if (parsedSubs === null) return null
   return {
     token: token ?? '',
     name: (name ?? '').slice(0, MAX_NAME_LENGTH),
     version: (version ?? '').slice(0, MAX_VERSION_LENGTH),
-    positions
+    subs: parsedSubs
   }
 }
 
-const recoverPositions = (subs: unknown): ReadonlyMap<string, Position> | null => {
+const parseSubs = (subs: unknown): ReadonlyMap<string, SubscribeCommand> | null => {
   if (!isObject(subs)) return null
-  const positions = new Map<string, Position>()
+  const parsed = new Map<string, SubscribeCommand>()
   for (const [channel, value] of Object.entries(subs)) {
     const request = subscribeFields(value)
     if (request === null) return null
-    if (request.recover !== null) positions.set(channel, request.recover)
+    parsed.set(channel, request)
   }
-  return positions
+  return parsed
 }
 
 export interface SubscribeCommand {

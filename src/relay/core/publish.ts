@@ -59,6 +59,7 @@ export const publishToChannel = (
   })
 }
 
+const ERROR_DATA_MISSING = ERROR_BAD_REQUEST.with('data is missing')
 const ERROR_DATA_NOT_JSON = ERROR_BAD_REQUEST.with('data must be JSON')
 const ERROR_DATA_NOT_OBJECT = ERROR_BAD_REQUEST.with('data must be a JSON object')
 
@@ -70,8 +71,9 @@ export const inDataFormat = (
   const { data } = publication
   if (publicationDataFormat === 'binary')
     return typeof data === 'string' ? { ...publication, data: Buffer.from(data) } : publication
+  if (data.length === 0) return ERROR_DATA_MISSING
   const text = jsonTextOf(data)
-  if (text === null) return ERROR_DATA_NOT_JSON
+  if (text === null) return publicationDataFormat === 'any' ? publication : ERROR_DATA_NOT_JSON
   if (publicationDataFormat === 'json_object' && !text.trimStart().startsWith('{')) return ERROR_DATA_NOT_OBJECT
   return text === data ? publication : { ...publication, data: text }
 }

@@ -163,5 +163,9 @@ export const readHistory = async (
 ): Promise<HistoryPage | ReplyError> => {
   if (reverse && since !== null && since.offset === 0) return ERROR_BAD_REQUEST
   const page = await history.read(channel, { since, limit, reverse }, options)
-  return since !== null && since.epoch !== '' && since.epoch !== page.epoch ? ERROR_UNRECOVERABLE_POSITION : page
+  if (since === null) return page
+  if (since.epoch !== '' && since.epoch !== page.epoch) return ERROR_UNRECOVERABLE_POSITION
+  // Reading backwards starts at the publication before the position, which does not exist here.
+  const isBeyondEnd = reverse && since.offset > page.offset + 1
+  return isBeyondEnd ? { ...page, publications: [] } : page
 }

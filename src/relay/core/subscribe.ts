@@ -1,6 +1,13 @@
 import { isObject } from '../../shared/is-object.js'
 import { addSubscription, ReplySpace } from './add-subscription.js'
-import { channelNameError, isTooLong, maySubscribe, type ResolvedChannel, resolveChannel } from './channels.js'
+import {
+  type Caller,
+  channelNameError,
+  isTooLong,
+  maySubscribe,
+  type ResolvedChannel,
+  resolveChannel
+} from './channels.js'
 import type { Client, RunningCommand } from './client.js'
 import { expiryAt, ttlSeconds } from './clocks.js'
 import { EMPTY_REPLY } from './codec.js'
@@ -11,6 +18,7 @@ import {
   Disconnect,
   ERROR_ALREADY_SUBSCRIBED,
   ERROR_BAD_REQUEST,
+  ERROR_EXPIRED,
   ERROR_INTERNAL,
   ERROR_LIMIT_EXCEEDED,
   ERROR_NOT_AVAILABLE,
@@ -22,7 +30,13 @@ import { type Outcome, tokenRejection } from './connect.js'
 import { channelOf, parseRefresh, parseSubscribe, type SubscribeCommand } from './protocol.js'
 import { type Rate, rateFor } from './rate-class.js'
 import { parseTagFilter, type TagFilter } from './tag-filter.js'
-import { NO_OVERRIDE, type SubscriptionClaims, subscriptionClaims, type TokenRejectionReason } from './tokens.js'
+import {
+  hasEnded,
+  NO_OVERRIDE,
+  type SubscriptionClaims,
+  subscriptionClaims,
+  type TokenRejectionReason
+} from './tokens.js'
 
 /** Values of the `type` field. */
 const TYPE_STREAM = 0
@@ -44,13 +58,14 @@ export const subscribe = async (client: Client, request: unknown, command: Runni
   // The API or another command may have subscribed the client while its token was being verified.
   const conflict = checkSubscriptions(client, channel)
   if (conflict !== null) return conflict
-  if (claims === null && !maySubscribeWithoutToken(client, channel, resolved)) return ERROR_PERMISSION_DENIED
+  const { context, user } = client
+  const caller: Caller = { user, insecure: context.clientOptions.insecure, isSubscribed: false }
+  if (claims === null && !maySubscribe(channel, resolved, caller, context.channelRules)) return ERROR_PERMISSION_DENIED
 
   const outcome = await addSubscription(client, {
     channel,
     resolved,
     isServerSide: false,
-    hasToken: claims !== null,
     expiresAt: claims === null ? 0 : claims.expiresAt * 1000,
     info: claims === null ? null : claims.info,
     data: replyData(claims === null ? null : claims.data, rate),
@@ -123,13 +138,6 @@ const replyData = (data: string | null, rate: Rate | null): string | null => {
   return isObject(value) ? JSON.stringify({ ...value, max_rate: rate }) : data
 }
 
-const maySubscribeWithoutToken = ({ context, user }: Client, channel: string, resolved: ResolvedChannel): boolean => {
-  const { clientOptions, channelRules } = context
-  const { insecure } = clientOptions
-  if (resolved.isPrivate && !insecure) return false
-  return maySubscribe(channel, resolved.options, { user, insecure, isSubscribed: false }, channelRules)
-}
-
 /** A valid token grants the subscription regardless of the namespace's permissions. */
 const checkSubscriptionToken = async (
   client: Client,
@@ -148,9 +156,13 @@ const checkSubscriptionToken = async (
     return ERROR_PERMISSION_DENIED
   }
   const mismatch = subscriptionMismatch(client, channel, claims)
-  if (mismatch === null) return claims
-  rejected(mismatch)
-  return DISCONNECT_INVALID_TOKEN
+  if (mismatch !== null) {
+    rejected(mismatch)
+    return DISCONNECT_INVALID_TOKEN
+  }
+  if (!hasEnded(checked, context.nowMs())) return claims
+  rejected('expired')
+  return ERROR_EXPIRED
 }
 
 const subscriptionMismatch = (
@@ -176,6 +188,7 @@ export const unsubscribe = (client: Client, request: unknown, command: RunningCo
   return null
 }
 
+/** Only the token decides about the new expiry. The subscription may have been made without one. */
 export const refreshSubscription = async (
   client: Client,
   request: unknown,
@@ -185,12 +198,13 @@ export const refreshSubscription = async (
   if (parsed === null || parsed.channel === '') return DISCONNECT_MALFORMED
   const subscription = client.subscriptions.get(parsed.channel)
   if (subscription === undefined) return ERROR_PERMISSION_DENIED
+  // The backend refreshes the subscriptions that it has made.
+  if (subscription.isServerSide) return DISCONNECT_MALFORMED
   if (parsed.token === '') return ERROR_BAD_REQUEST
-  if (!subscription.hasToken) return DISCONNECT_MALFORMED
   const claims = await checkSubscriptionToken(client, parsed.channel, parsed.token)
   // The subscription may have ended while the token was being verified.
   if (client.isClosed || client.subscriptions.get(parsed.channel) !== subscription) return ERROR_PERMISSION_DENIED
-  if (claims === ERROR_INTERNAL) return claims
+  if (claims === ERROR_INTERNAL || claims === ERROR_EXPIRED) return claims
   if (claims === ERROR_TOKEN_EXPIRED) return DISCONNECT_SUBSCRIPTION_EXPIRED
   if (claims instanceof ReplyError) return DISCONNECT_INVALID_TOKEN
   if (claims instanceof Disconnect) return claims

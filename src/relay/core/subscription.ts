@@ -2,7 +2,8 @@ import type { Backlog } from './backlog.js'
 import type { Channel } from './channel.js'
 import type { Client } from './client.js'
 import { type Moment, NEVER } from './clocks.js'
-import type { Unsubscribe } from './codes.js'
+import type { Push, SentPublication } from './codec.js'
+import type { Disconnect, Unsubscribe } from './codes.js'
 import { type RelayContext, runInBackground } from './context.js'
 import type { Publication } from './engine-interfaces.js'
 import type { Group } from './group.js'
@@ -15,6 +16,8 @@ export interface Subscriber {
   readonly outbox: Outbox
   readonly id: string
   readonly user: string
+  push(push: Push, namespace: string): void
+  close(reason: Disconnect): void
   /** Ends a subscription on the server side. */
   endSubscription(subscription: Subscription, unsubscribe: Unsubscribe): void
   /** Runs work on behalf of this client. An unexpected error closes this client only. */
@@ -39,8 +42,6 @@ export class Subscription {
   filter: TagFilter | null = null
   /** Deliveries per second; null for all. */
   rate: Rate | null = null
-  /** Made with a subscription token, which can be refreshed. */
-  hasToken = false
   /** `chan_info` as JSON text. */
   info: string | null = null
   /** Expiry of the subscription token. */
@@ -70,6 +71,18 @@ export class Subscription {
     this.outbox = subscriber.outbox
     this.isServerSide = isServerSide
   }
+}
+
+/** Sends one publication to one subscriber, outside its group and not as a delta. */
+export const pushInFull = (
+  { channel, subscriber, outbox, takesDelta }: Subscription,
+  publication: Publication,
+  epoch: string
+): void => {
+  const { codec } = outbox.transport.framing
+  const data = takesDelta ? codec.deltaData(publication.data) : publication.data
+  const pub: SentPublication = { publication, epoch, data, isDelta: false }
+  subscriber.push({ kind: 'pub', channel: channel.name, pub }, channel.namespace)
 }
 
 /** Removes a subscription from its channel, and its presence from the engine. */

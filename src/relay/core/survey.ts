@@ -1,5 +1,5 @@
 import { addSubscription, ReplySpace } from './add-subscription.js'
-import { globTest, resolveChannel } from './channels.js'
+import { resolveChannel } from './channels.js'
 import type { Client } from './client.js'
 import {
   DISCONNECT_CONNECTION_EXPIRED,
@@ -11,6 +11,7 @@ import {
 import { extendExpiry } from './connect.js'
 import type { RelayContext } from './context.js'
 import type { Position } from './engine-interfaces.js'
+import { globTest } from './glob.js'
 import { TimeSlice } from './time-slice.js'
 import type { ServerSubscription } from './tokens.js'
 
@@ -224,7 +225,10 @@ const unsubscribeLocal = (context: RelayContext, { target, channel }: Unsubscrib
   return null
 }
 
-/** Subscribes all matching connections or none: clients are notified after all subscriptions have succeeded. */
+/**
+ * Subscribes all matching connections, or none if the engine fails: clients are notified after all subscriptions have succeeded.
+ * If a connection cannot have the channel, the others are subscribed and the error is returned, on whichever nodes they are.
+ */
 const subscribeLocal = async (
   context: RelayContext,
   { target, subscription }: SubscribeParams
@@ -242,7 +246,6 @@ const subscribeLocal = async (
         ...subscription,
         resolved,
         isServerSide: true,
-        hasToken: false,
         expiresAt: subscription.expiresAt * 1000,
         positioned: false,
         recoverable: false,
@@ -275,6 +278,12 @@ const subscribeLocal = async (
     })
   }
   if (failed !== undefined) throw failed.reason
+  return rejectionIn(outcomes)
+}
+
+const rejectionIn = (outcomes: readonly PromiseSettledResult<unknown>[]): ReplyError | null => {
+  for (const outcome of outcomes)
+    if (outcome.status === 'fulfilled' && outcome.value instanceof ReplyError) return outcome.value
   return null
 }
 
@@ -303,7 +312,7 @@ const channelPage = async (
   { hub, monotonicMs }: RelayContext,
   { pattern, after }: ChannelPageParams
 ): Promise<ChannelPage> => {
-  const matches = pattern === '' ? () => true : globTest(pattern)
+  const matches = pattern === '' ? () => true : (globTest(pattern) ?? (() => false))
   const slice = new TimeSlice(monotonicMs)
   const channels: [name: string, clients: number][] = []
   for (const { sequence, name, size } of hub.channels.values()) {

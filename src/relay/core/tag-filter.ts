@@ -86,15 +86,21 @@ const parseComparison = (
   if (typeof key !== 'string' || key === '' || typeof cmp !== 'string' || typeof val !== 'string') return null
   if (!Array.isArray(vals) || !vals.every((each): each is string => typeof each === 'string')) return null
   budget.values -= vals.length
-  if (budget.values < 0) return null
+  if (budget.values < 0 || !hasItsOperands(cmp, val, vals)) return null
   const test = comparison(cmp, val, vals)
   if (test === null) return null
-  const isList = cmp === 'in' || cmp === 'nin'
   return {
     // A tag that the publication does not have is undefined.
     test: (tags) => test(Object.hasOwn(tags, key) && typeof tags[key] === 'string' ? tags[key] : undefined),
-    canonical: isList ? [cmp, key, ...vals] : [cmp, key, val]
+    canonical: [cmp, key, val, ...vals]
   }
+}
+
+/** Lists are compared with `vals`, the existence of a tag with nothing, and everything else with `val`. */
+const hasItsOperands = (cmp: string, val: string, vals: readonly string[]): boolean => {
+  const takesList = cmp === 'in' || cmp === 'nin'
+  const takesValue = !takesList && cmp !== 'ex' && cmp !== 'nex'
+  return (val !== '') === takesValue && vals.length > 0 === takesList
 }
 
 type ValueTest = (tag: string | undefined) => boolean
@@ -108,7 +114,7 @@ const comparison = (cmp: string, val: string, vals: readonly string[]): ValueTes
     case 'in':
     case 'nin': {
       const set = new Set<string | undefined>(vals)
-      return vals.length === 0 ? null : cmp === 'in' ? (tag) => set.has(tag) : (tag) => !set.has(tag)
+      return cmp === 'in' ? (tag) => set.has(tag) : (tag) => !set.has(tag)
     }
     case 'ex':
       return (tag) => tag !== undefined
@@ -134,10 +140,11 @@ const NUMBER_COMPARISONS: Readonly<Record<string, (left: number, right: number) 
 
 const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/
 
-/** A tag that is not a number does not match. */
+/** A tag that is not a number does not match, and nothing matches a value that is not a number. */
 const numberComparison = (cmp: string, val: string): ValueTest | null => {
-  if (!Object.hasOwn(NUMBER_COMPARISONS, cmp) || !DECIMAL.test(val)) return null
-  const compare = NUMBER_COMPARISONS[cmp]
+  const compare = Object.hasOwn(NUMBER_COMPARISONS, cmp) ? NUMBER_COMPARISONS[cmp] : undefined
+  if (compare === undefined) return null
+  if (!DECIMAL.test(val)) return () => false
   const right = Number(val)
-  return compare === undefined ? null : (tag) => tag !== undefined && DECIMAL.test(tag) && compare(Number(tag), right)
+  return (tag) => tag !== undefined && DECIMAL.test(tag) && compare(Number(tag), right)
 }

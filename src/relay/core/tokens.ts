@@ -125,6 +125,10 @@ const expiry = ({ exp = 0, expire_at: expireAt }: Claims): number | null => {
   return Math.max(at, 0)
 }
 
+/** Whether the `expire_at` of a valid token is in the past. */
+export const hasEnded = ({ expire_at: expireAt }: Claims, nowMs: number): boolean =>
+  typeof expireAt === 'number' && expireAt > 0 && expireAt * 1000 <= nowMs
+
 const serverSubscriptions = ({ channels, subs }: Claims): ReadonlyMap<string, ServerSubscription> | null => {
   if (isObject(subs)) {
     const subscriptions = new Map<string, ServerSubscription>()

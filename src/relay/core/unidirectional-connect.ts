@@ -8,6 +8,7 @@ import {
   DISCONNECT_NOT_PERMITTED,
   Disconnect,
   ERROR_BINARY_CHANNEL,
+  ERROR_EXPIRED,
   ERROR_PERMISSION_DENIED,
   ERROR_TOKEN_EXPIRED,
   type ReplyError
@@ -70,6 +71,6 @@ const disconnectFor = (error: ReplyError): Disconnect => {
   // Clients do not reconnect after this code; trying again would not help.
   if (error === ERROR_BINARY_CHANNEL) return DISCONNECT_INAPPROPRIATE_PROTOCOL
   const { code } = error
-  if (code === ERROR_TOKEN_EXPIRED.code) return DISCONNECT_CONNECTION_EXPIRED
+  if (code === ERROR_TOKEN_EXPIRED.code || code === ERROR_EXPIRED.code) return DISCONNECT_CONNECTION_EXPIRED
   return code === ERROR_PERMISSION_DENIED.code ? DISCONNECT_NOT_PERMITTED : DISCONNECT_INTERNAL_ERROR
 }

@@ -255,7 +255,8 @@ const listen = (ws: ClosingWebSocket, client: Client): void => {
     ws.on('message', (data: Buffer) => client.handleFrame(data))
   } else {
     ws.on('message', (data: RawData, isBinary: boolean) => {
-      if (isBinary && !mayBeJson(data)) client.close(DISCONNECT_INAPPROPRIATE_PROTOCOL)
+      // A client whose connect failed ignores every frame.
+      if (isBinary && client.state !== 'rejected' && !mayBeJson(data)) client.close(DISCONNECT_INAPPROPRIATE_PROTOCOL)
       else client.handleFrame(data.toString())
     })
   }

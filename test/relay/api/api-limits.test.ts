@@ -3,7 +3,6 @@ import t, { type Test } from 'tap'
 import { ApiDispatcher } from '../../../src/relay/api/dispatcher.js'
 import { publishApi } from '../../../src/relay/api/publish-api.js'
 import { schemaError } from '../../../src/relay/api/request.js'
-import { globTest } from '../../../src/relay/core/channels.js'
 import type { NewPublication, PublishTarget } from '../../../src/relay/core/engine-interfaces.js'
 import { send } from '../../helper/http.js'
 import { type EdgeRelay, startRelay } from '../../helper/relay.js'
@@ -86,17 +85,6 @@ t.test('a pattern that is longer than a channel name is rejected', async (t) => 
   t.match(JSON.parse((await api('channels', { pattern: '*'.repeat(1_000_000) })).body), {
     error: { code: 107, message: 'bad request: pattern must not be longer than 1024 characters' }
   })
-})
-
-t.test('several consecutive stars in a pattern match like one star', (t) => {
-  for (const pattern of ['*', '**', 'floor:**7', '**:**', 'a**b', '***?']) {
-    const [several, one] = [globTest(pattern), globTest(pattern.replace(/\*+/g, '*'))]
-    for (const name of ['', 'a', 'ab', 'axb', 'floor:7', 'floor:17', 'floor:8', 'plain']) {
-      t.equal(several(name), one(name), `${pattern} and ${name}`)
-    }
-  }
-  t.ok(globTest(`${'*'.repeat(1_000_000)}7`)('floor:7'))
-  t.end()
 })
 
 t.test('channels lists all channels of a node with more than one page of them', async (t) => {

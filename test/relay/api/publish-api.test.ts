@@ -10,7 +10,14 @@ const FILE = {
   channel: {
     without_namespace: {},
     namespaces: [
-      { name: 'kept', allow_subscribe_for_client: true, ...WITH_HISTORY, presence: true, force_recovery: true },
+      {
+        name: 'kept',
+        allow_subscribe_for_client: true,
+        publication_data_format: 'json',
+        ...WITH_HISTORY,
+        presence: true,
+        force_recovery: true
+      },
       { name: 'plain', allow_subscribe_for_client: true },
       { name: 'typed', schema: 'PositionBatch' }
     ]
@@ -67,6 +74,9 @@ t.test('API calls', async (t) => {
     ['publish', {}, { error: { code: 107, message: 'bad request: channel is missing' } }],
     ['publish', { channel: '' }, { error: { code: 107, message: 'bad request: channel is missing' } }],
     ['publish', { channel: 7, data: 1 }, { error: { code: 107, message: 'bad request: channel must be text' } }],
+    ['publish', { channel: 'plain:1', b64data: 'e30x' }, { result: {} }],
+    ['publish', { channel: 'plain:1', b64data: '', data: 1 }, { result: {} }],
+    ['publish', { channel: 'plain:1', b64data: '' }, { error: { code: 107, message: 'bad request: data is missing' } }],
     ['publish', { channel: 'kept:1' }, { error: { code: 107, message: 'bad request: data is missing' } }],
     [
       'publish',
@@ -117,6 +127,7 @@ t.test('API calls', async (t) => {
     ['history_remove', { channel: 'plain:1' }, { error: { code: 108 } }],
     ['channels', {}, { result: { channels: {} } }],
     ['channels', { pattern: 7 }, { error: { code: 107 } }],
+    ['channels', { pattern: 'a[' }, { error: { code: 107, message: /pattern must be a glob/ } }],
     [
       'info',
       {},
@@ -345,6 +356,9 @@ t.test('the history and channels methods', async (t) => {
     })
     t.same(Object.keys(JSON.parse((await api('channels', { pattern: 'k*:?' })).body).result.channels), ['kept:1'])
     t.same(JSON.parse((await api('channels', { pattern: '**x*' })).body).result.channels, {})
+    t.same(Object.keys(JSON.parse((await api('channels', { pattern: '{x,kept}:[!2]' })).body).result.channels), [
+      'kept:1'
+    ])
     t.match(JSON.parse((await api('presence', { channel: 'kept:1' })).body).result.presence, {})
     t.match(JSON.parse((await api('info', {})).body).result.nodes, [
       { num_clients: 1, num_users: 1, num_subs: 2, num_channels: 2 }

@@ -21,7 +21,7 @@ t.test('connect', async (t) => {
     ])
   })
 
-  t.test('an expired token is answered with an error, and the rest of the frame is ignored', async (t) => {
+  t.test('an expired token is answered with an error, and everything after it is ignored', async (t) => {
     const { client, token, clock } = coreRelay()
     const old = token({ sub: '42' }, 10)
     clock.nowMs += 10_000
@@ -30,9 +30,8 @@ t.test('connect', async (t) => {
     t.same(await connecting.send({ id: 1, connect: { token: old } }, { id: 2, subscribe: { channel: 'floor:7' } }), [
       { id: 1, error: { code: 109, message: 'token expired' } }
     ])
+    t.same(await connecting.send({ id: 3, connect: { token: token({ sub: '42' }) } }), [])
     t.equal(connecting.closed, null)
-    await connecting.send({ id: 3, subscribe: { channel: 'floor:7' } })
-    t.equal(connecting.closed, '3501 bad request')
   })
 
   t.test('a token that is not valid yet is treated as expired', async (t) => {
@@ -390,10 +389,9 @@ t.test('commands', async (t) => {
         [{ id: 1, error: { code: 100, temporary: true } }]
       )
       t.equal(connecting.sink.writes.length, 1)
-      t.equal(connecting.closed, null, 'the client may connect again')
       t.equal(relay.stats().subscriptions, 0)
-      await connecting.send({ id: 4, subscribe: { channel: 'floor:7' } })
-      t.equal(connecting.closed, '3501 bad request', 'on another connection')
+      t.same(await connecting.send({ id: 4, subscribe: { channel: 'floor:7' } }), [])
+      t.equal(connecting.closed, null, 'the client may connect again, on another connection')
     })
   }
 })

@@ -133,7 +133,13 @@ t.test('client.concurrency', async (t) => {
     const connect = { id: 1, connect: { token: relay.token({ sub: '42' }, 1) } }
     relay.clock.nowMs += 100_000
 
-    t.match(await client.send(connect, { id: 2, subscribe: { channel: 'chat:a' } }), [{ id: 1, error: { code: 109 } }])
+    const replies = client.send(connect, { id: 2, subscribe: { channel: 'chat:a' } })
+    // These arrive while the token is being verified.
+    for (const frame of ['{"id":3,"subscribe":{"channel":"chat:b"}}', 'no JSON']) client.client.handleFrame(frame)
+
+    t.match(await replies, [{ id: 1, error: { code: 109 } }])
+    t.same(await client.send({ id: 4, subscribe: { channel: 'chat:c' } }), [])
+    t.equal(client.closed, null)
   })
 
   t.test('commands with large replies run one at a time', async (t) => {

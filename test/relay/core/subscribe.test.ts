@@ -1,8 +1,9 @@
 import t from 'tap'
-import type { RetainedPage } from '../../../src/relay/core/engine-interfaces.js'
+import type { Publication, RetainedPage } from '../../../src/relay/core/engine-interfaces.js'
 import { EngineError } from '../../../src/relay/core/engine-interfaces.js'
+import type { Framing } from '../../../src/relay/core/transport.js'
 import { MemoryPresence } from '../../../src/relay/engine/memory.js'
-import { coreRelay, FakeSink, type Message, settled, withNamespace } from '../../helper/relay-core.js'
+import { coreRelay, FakeSink, type Message, publicationAt, settled, withNamespace } from '../../helper/relay-core.js'
 import type { ServerMessage } from '../../helper/server-message.js'
 
 const WITH_HISTORY = { allow_subscribe_for_client: true, history_size: 10, history_ttl: '60s', force_recovery: true }
@@ -241,13 +242,17 @@ t.test('a subscription token', async (t) => {
     t.equal(client.closed, '3006 subscription expired')
   })
 
-  t.test('sub_refresh needs a subscription that was made with a token', async (t) => {
-    const { connected, token } = coreRelay()
+  t.test('sub_refresh gives a subscription without a token the expiry of its token', async (t) => {
+    const { connected, token, advance } = coreRelay(withNamespace({ allow_subscribe_for_client: true }, NO_PINGS))
     const client = await connected('42')
-    await client.send({ id: 2, subscribe: { channel: 'floor:7' } })
-    await client.send({ id: 3, sub_refresh: { channel: 'floor:7', token: token({ sub: '42', channel: 'floor:7' }) } })
+    await client.send({ id: 2, subscribe: { channel: 'chat:1' } })
+    const refresh = { channel: 'chat:1', token: token({ sub: '42', channel: 'chat:1' }, 60) }
 
-    t.equal(client.closed, '3501 bad request')
+    t.same(await client.send({ id: 3, sub_refresh: refresh }), [{ id: 3, sub_refresh: { expires: true, ttl: 60 } }])
+    await advance(84_000)
+    t.same(client.received(), [])
+    await advance(1000)
+    t.match(client.received(), [{ push: { channel: 'chat:1', unsubscribe: { code: 2501 } } }])
   })
 })
 
@@ -478,6 +483,66 @@ t.test('a slow history', async (t) => {
       { push: { pub: { data: 'later' } } },
       { push: { pub: { offset: 6 } } }
     ])
+  })
+
+  /** The first client is at the offset 4 of `chat:1`. The next ones read the offset 5, which this node has not delivered yet. */
+  const aheadRelay = async (options: Message) => {
+    const position = { offset: 4 }
+    const later: (() => void)[] = []
+    const relay = coreRelay(withNamespace({ ...WITH_HISTORY, ...options }), {
+      history: { read: async () => page(position.offset), remove: async () => undefined },
+      delayPushAfterReply: (task) => void later.push(task)
+    })
+    const goLive = (): void => {
+      for (const task of later.splice(0)) task()
+    }
+    const first = await relay.connected('1')
+    await first.send({ id: 2, subscribe: { channel: 'chat:1' } })
+    goLive()
+    position.offset = 5
+    const deliver = (publication: Partial<Publication>): void =>
+      relay.delivery.publication('chat:1', { ...publicationAt(0), ...publication }, 'e')
+    return { ...relay, first, deliver, goLive }
+  }
+
+  t.test('a limited subscription ahead of this node receives what was buffered without history', async (t) => {
+    const { connected, deliver, goLive } = await aheadRelay({ conflate: 'data[].id', allow_max_rate: true })
+    const limited = await connected('2')
+    await limited.send({ id: 2, subscribe: { channel: 'chat:1', data: { max_rate: 1 } } })
+    deliver({ data: '"buffered"' })
+    goLive()
+    deliver({ data: '"live"' })
+
+    t.same(
+      limited.received().map(({ push }) => push?.pub?.data),
+      ['buffered', 'live']
+    )
+  })
+
+  t.test('nothing is encoded for a filtered subscription that ended while it was ahead of this node', async (t) => {
+    const { client, token, first, deliver, goLive } = await aheadRelay({ allow_tags_filter: true })
+    let frames = 0
+    const { framing } = first.sink
+    const frame: Framing['frame'] = (message) => {
+      frames++
+      return framing.frame(message)
+    }
+    const ahead = client(new FakeSink(false, { ...framing, name: 'counted', frame }))
+    const tf = { key: 'cell', cmp: 'eq', val: '1' }
+    await ahead.send(
+      { id: 1, connect: { token: token({ sub: '2' }) } },
+      { id: 2, subscribe: { channel: 'chat:1', tf } }
+    )
+    goLive()
+    const tags = '{"cell":"1"}'
+    deliver({ data: '"live"', tags })
+    t.match(ahead.received().at(-1), { push: { pub: { data: 'live' } } })
+    await ahead.send({ id: 3, unsubscribe: { channel: 'chat:1' } })
+    frames = 0
+    deliver({ ...publicationAt(5), tags })
+
+    t.match(first.received().at(-1), { push: { pub: { offset: 5 } } })
+    t.equal(frames, 0)
   })
 
   t.test('a new epoch while the history is read ends the subscription with 2500', async (t) => {

@@ -4,7 +4,6 @@ import { parseTagFilter } from '../../../src/relay/core/tag-filter.js'
 const MATCHES: readonly (readonly [filter: object, tags: Record<string, string>, expected: boolean])[] = [
   [{ key: 'a', cmp: 'eq', val: '1' }, { a: '1' }, true],
   [{ key: 'a', cmp: 'eq', val: '1' }, { a: '2' }, false],
-  [{ key: 'a', cmp: 'eq', val: '' }, {}, false],
   [{ key: 'a', cmp: 'neq', val: '1' }, { a: '2' }, true],
   [{ key: 'a', cmp: 'neq', val: '1' }, { a: '1' }, false],
   [{ key: 'a', cmp: 'neq', val: '1' }, {}, true],
@@ -30,6 +29,9 @@ const MATCHES: readonly (readonly [filter: object, tags: Record<string, string>,
   [{ key: 'a', cmp: 'lt', val: '9' }, { a: 'x' }, false],
   [{ key: 'a', cmp: 'lt', val: '9' }, { a: '' }, false],
   [{ key: 'a', cmp: 'lt', val: '9' }, {}, false],
+  [{ key: 'a', cmp: 'gt', val: 'x' }, { a: '10' }, false],
+  [{ key: 'a', cmp: 'lte', val: 'x' }, { a: 'x' }, false],
+  [{ op: 'not', nodes: [{ key: 'a', cmp: 'gt', val: 'x' }] }, { a: '10' }, true],
   [{ key: 'toString', cmp: 'ex' }, {}, false],
   [{ key: '__proto__', cmp: 'ex' }, {}, false],
   [
@@ -105,8 +107,14 @@ for (const [title, filter] of [
   ['a value that is no text', { key: 'a', cmp: 'eq', val: 1 }],
   ['values that are no texts', { key: 'a', cmp: 'in', vals: [1] }],
   ['no values', { key: 'a', cmp: 'in' }],
-  ['a bound that is no number', { key: 'a', cmp: 'gt', val: 'x' }],
-  ['an empty bound', { key: 'a', cmp: 'gt' }],
+  ['a value beside its list', { key: 'a', cmp: 'nin', val: '1', vals: ['1'] }],
+  ['a list beside its value', { key: 'a', cmp: 'eq', val: '1', vals: ['1'] }],
+  ['a value for the existence of a tag', { key: 'a', cmp: 'ex', val: '1' }],
+  ['a list for the absence of a tag', { key: 'a', cmp: 'nex', vals: ['1'] }],
+  ...['eq', 'neq', 'sw', 'ew', 'ct', 'gt', 'gte', 'lt', 'lte'].flatMap((cmp) => [
+    [`no value for ${cmp}`, { key: 'a', cmp }],
+    [`an empty value for ${cmp}`, { key: 'a', cmp, val: '' }]
+  ]),
   ['more than 100 nodes', { op: 'or', nodes: Array(100).fill(leaf) }],
   ['more than 100 levels', nested(100)],
   ['more than 1000 values', { key: 'a', cmp: 'in', vals: Array(1001).fill('x') }]

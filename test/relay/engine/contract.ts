@@ -119,17 +119,19 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
       const everyByte = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
       await publish(everyByte, { tags: '{"a":"b"}', info: '{"user":"u"}' })
       await publish('"text"')
+      await publish(Buffer.alloc(0))
       await publish(Buffer.from([0]), { skipHistory: true, version: 3 })
-      await delivered.until(3)
+      await delivered.until(4)
 
       const data = delivered.publications.map(([, publication]) => publication.data)
-      t.same(data, [everyByte, '"text"', Buffer.from([0])])
+      t.same(data, [everyByte, '"text"', Buffer.alloc(0), Buffer.from([0])])
       t.ok(Buffer.isBuffer(data[0]))
       t.same(
         (await read()).publications.map((publication) => [publication.data, publication.tags]),
         [
           [everyByte, '{"a":"b"}'],
-          ['"text"', null]
+          ['"text"', null],
+          [Buffer.alloc(0), null]
         ]
       )
     })

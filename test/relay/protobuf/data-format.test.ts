@@ -1,5 +1,6 @@
 import type { PublicationContext } from 'centrifuge'
 import t from 'tap'
+import { connectedClient } from '../../helper/raw-client.js'
 import {
   collect,
   connectClient,
@@ -28,7 +29,8 @@ const FILE = {
   channel: {
     namespaces: [
       { name: 'bytes', ...OPEN, publication_data_format: 'binary' },
-      { name: 'json', ...OPEN },
+      { name: 'any', ...OPEN, allow_tags_filter: true },
+      { name: 'json', ...OPEN, publication_data_format: 'json' },
       { name: 'object', ...OPEN, publication_data_format: 'json_object' }
     ]
   }
@@ -85,6 +87,85 @@ t.test('a binary namespace sends deltas of any bytes and recovers them', async (
   t.same(bytesOf(received.publications), [1, 2, 3, 4, 5, 6].map(similar))
 })
 
+t.test('a binary namespace carries empty data, from clients and the API, with deltas and in history too', async (t) => {
+  const { port, api } = await startRelay(t, FILE)
+  const client = await connectClient(officialProtobufClient(t, { port }, 'websocket'))
+  const plain = await subscribeTo(client, 'bytes:1')
+  const received = collect(plain)
+  const other = await connectClient(officialProtobufClient(t, { port }, 'websocket'))
+  const deltas = collect(await subscribeTo(other, 'bytes:1', { delta: 'fossil' }))
+  const none = Buffer.alloc(0)
+  await plain.publish(none)
+  await plain.publish(EVERY_BYTE)
+  await api('publish', { channel: 'bytes:1', b64data: '' })
+  t.match(JSON.parse((await api('publish', { channel: 'bytes:1' })).body), {
+    error: { code: 107, message: 'bad request: data is missing' }
+  })
+
+  const expected = [none, EVERY_BYTE, none]
+  for (const each of [received, deltas]) {
+    await each.until(({ length }) => length === 3)
+    t.same(bytesOf(each.publications), expected)
+  }
+  t.same(bytesOf((await plain.history({ limit: 10 })).publications), expected)
+  const { body } = await api('history', { channel: 'bytes:1', limit: 10 })
+  t.same(
+    JSON.parse(body).result.publications.map(({ b64data }: { b64data: string }) => b64data),
+    ['', EVERY_BYTE.toString('base64'), '']
+  )
+})
+
+t.test('data that is not JSON closes JSON subscribers of a namespace without a format with 3506', async (t) => {
+  const { port, api } = await startRelay(t, FILE)
+  const protobuf = await connectClient(officialProtobufClient(t, { port }, 'websocket'))
+  const subscription = await subscribeTo(protobuf, 'any:1')
+  const received = collect(subscription)
+  const json = await connectClient(officialClient(t, { port }, 'websocket'))
+  const jsonReceived = collect(await subscribeTo(json, 'any:1'))
+  const filtered = await connectClient(officialClient(t, { port }, 'websocket'))
+  const filter = { key: 'kind', cmp: 'eq', val: 'text' } as const
+  const filteredReceived = collect(await subscribeTo(filtered, 'any:1', { tagsFilter: filter }))
+  const disconnected = event(json, 'disconnected')
+  await api('publish', { channel: 'any:1', data: 'before' })
+  await subscription.publish(EVERY_BYTE)
+  await api('publish', { channel: 'any:1', data: 'after', tags: { kind: 'text' } })
+
+  t.match(await disconnected, { code: 3506, reason: 'inappropriate protocol' })
+  t.same(jsonReceived.data, ['before'])
+  await received.until(({ length }) => length === 3)
+  t.same(bytesOf(received.publications), [Buffer.from('"before"'), EVERY_BYTE, Buffer.from('"after"')])
+  await filteredReceived.until(({ length }) => length === 1)
+  t.same(filteredReceived.data, ['after'])
+})
+
+for (const [title, command] of [
+  ['recovers', (epoch: string) => ({ subscribe: { channel: 'any:1', recover: true, offset: 0, epoch } })],
+  ['reads', () => ({ history: { channel: 'any:1', limit: 10 } })]
+] as const) {
+  t.test(`a JSON client that ${title} data that is not JSON is closed with 3506`, async (t) => {
+    const { url, api } = await startRelay(t, FILE)
+    await api('publish', { channel: 'any:1', data: 1 })
+    const { body } = await api('publish', { channel: 'any:1', b64data: EVERY_BYTE.toString('base64') })
+    const client = await connectedClient(t, url)
+    client.send({ id: 2, ...command(JSON.parse(body).result.epoch) })
+
+    t.equal(await client.closed, '3506 inappropriate protocol')
+  })
+}
+
+t.test('an API subscribe of a JSON client to a binary namespace is error 108', async (t) => {
+  const { url, port, api } = await startRelay(t, FILE)
+  const protobuf = officialProtobufClient(t, { port }, 'websocket')
+  const subscribed = event(protobuf, 'subscribed')
+  await connectClient(protobuf)
+  const json = await connectedClient(t, url)
+  const { body } = await api('subscribe', { user: '42', channel: 'bytes:1' })
+
+  t.same(JSON.parse(body), { error: NOT_AVAILABLE })
+  t.match(await subscribed, { channel: 'bytes:1' })
+  t.match(await json.request({ id: 2, presence_stats: { channel: 'any:1' } }), { id: 2, presence_stats: {} })
+})
+
 t.test('a JSON client receives error 108 for every command on a binary namespace', async (t) => {
   const { port } = await startRelay(t, FILE)
   const client = await connectClient(officialClient(t, { port }, 'websocket'))
@@ -128,13 +209,19 @@ t.test('data that does not have the format of its namespace receives error 107',
   const { port, api } = await startRelay(t, FILE)
   const client = await connectClient(officialProtobufClient(t, { port }, 'websocket'))
   const cases: [channel: string, data: Buffer, code: number | null][] = [
+    ['any:1', Buffer.from('[1]'), null],
+    ['any:1', EVERY_BYTE, null],
+    ['any:1', Buffer.alloc(0), 107],
     ['json:1', Buffer.from('[1]'), null],
     ['json:1', EVERY_BYTE, 107],
+    ['json:1', Buffer.alloc(0), 107],
     ['object:1', Buffer.from(' {"a":1}'), null],
     ['object:1', Buffer.from('[1]'), 107],
     ['object:1', Buffer.from('"{"'), 107],
     ['object:1', EVERY_BYTE, 107],
-    ['bytes:1', EVERY_BYTE, null]
+    ['object:1', Buffer.alloc(0), 107],
+    ['bytes:1', EVERY_BYTE, null],
+    ['bytes:1', Buffer.alloc(0), null]
   ]
   for (const [channel, data, code] of cases) {
     const published = client.publish(channel, data)
@@ -146,13 +233,13 @@ t.test('data that does not have the format of its namespace receives error 107',
 
 t.test('a broadcast reports the channels whose format the data does not have', async (t) => {
   const { api } = await startRelay(t, FILE)
-  const channels = ['bytes:1', 'json:1', 'object:1']
+  const channels = ['any:1', 'bytes:1', 'json:1', 'object:1']
   const many = Array.from({ length: 40 }, () => channels).flat()
   for (const list of [channels, many]) {
     const { body } = await api('broadcast', { channels: list, b64data: EVERY_BYTE.toString('base64') })
     t.same(
       JSON.parse(body).result.responses.map(({ error }: { error?: { code: number } }) => error?.code ?? null),
-      list.map((channel) => (channel === 'bytes:1' ? null : 107))
+      list.map((channel) => (channel === 'bytes:1' || channel === 'any:1' ? null : 107))
     )
   }
 })

@@ -1,10 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { byteStreamFraming } from '../../../src/relay/transport/framing.js'
+import { runJson, runProtobuf } from '../../helper/both-codecs.js'
 import { checkProperty } from '../../helper/property.js'
-import { frameOf, repliesIn } from '../../helper/protobuf.js'
 import type { Json } from '../../helper/raw-client.js'
-import { coreRelay, FakeSink, settled, type TestRelay } from '../../helper/relay-core.js'
+import { coreRelay } from '../../helper/relay-core.js'
 import { relayToken } from '../../helper/relay-rules.js'
 
 const FILE = {
@@ -110,57 +109,6 @@ const unusual: fc.Arbitrary<Json> = fc
 const command = fc.oneof({ weight: 6, arbitrary: valid }, { weight: 1, arbitrary: unusual })
 
 const CONNECT: Json = { id: 1, connect: { token: CONNECTION_TOKEN } }
-
-interface Outcome {
-  readonly replies: unknown
-  readonly closed: string | null
-}
-
-/** JSON writes some fields even if they have their default value; protobuf never does. */
-const withoutDefaults = (value: unknown, isPayload = false): unknown => {
-  if (isPayload || typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.map((each) => withoutDefaults(each))
-  return Object.fromEntries(
-    Object.entries(value)
-      .map(([name, each]) => [name, withoutDefaults(each, name === 'data' || name.endsWith('_info'))] as const)
-      .filter(([name, each]) => name === 'data' || !isDefault(name, each))
-  )
-}
-
-const isDefault = (name: string, value: unknown): boolean =>
-  value === 0 ||
-  value === '' ||
-  value === false ||
-  (Array.isArray(value) && value.length === 0) ||
-  (name === 'presence' && typeof value === 'object' && value !== null && Object.keys(value).length === 0)
-
-const runJson = async ({ client }: TestRelay, frames: readonly (readonly Json[])[]): Promise<Outcome> => {
-  const tested = client()
-  const replies: unknown[] = []
-  for (const commands of frames) replies.push(...(await tested.send(...commands)))
-  return { replies: withoutDefaults(replies), closed: tested.closed }
-}
-
-const withBytes = (command: Json): Json => {
-  const { publish } = command
-  if (typeof publish !== 'object' || publish === null || !('data' in publish)) return command
-  return { ...command, publish: { ...publish, data: Buffer.from(JSON.stringify(publish.data)) } }
-}
-
-const runProtobuf = async (relay: TestRelay, frames: readonly (readonly Json[])[]): Promise<Outcome> => {
-  const sink = new FakeSink(false, byteStreamFraming)
-  const connection = relay.relay.connect(sink)
-  for (const commands of frames) {
-    connection.handleFrame(frameOf(...commands.map(withBytes)))
-    await settled()
-    relay.endTurn()
-  }
-  const { closedWith } = sink
-  return {
-    replies: withoutDefaults(sink.frames.flatMap(repliesIn)),
-    closed: closedWith === null ? null : `${closedWith.code} ${closedWith.reason}`
-  }
-}
 
 /** The fields of every object in alphabetical order. */
 const sorted = (value: unknown): unknown => {

@@ -13,6 +13,7 @@ import type { ConnectResult, ServerPush } from '../../helper/server-message.js'
 const NAMESPACES = [
   { name: 'floor', history_size: 10, history_ttl: '60s', force_recovery: true },
   { name: 'plain' },
+  { name: 'open', allow_subscribe_for_client: true, history_size: 10, history_ttl: '60s', force_recovery: true },
   { name: 'bytes', publication_data_format: 'binary' }
 ]
 const CONFIG: ConfigFile = {
@@ -148,6 +149,20 @@ for (const [kind, connect] of Object.entries(KINDS)) {
       ])
     })
 
+    t.test(`${kind} receives the channels of its connect request that it may subscribe to`, async (t) => {
+      const relay = await startRelay(t, CONFIG)
+      const { epoch } = await relay.publish('open:2', 'a')
+      const subs = { 'open:1': {}, 'open:2': { recover: true, epoch, offset: 0 }, 'plain:a': {} }
+      const receiver = await connect(t, relay.url, { token: withChannels(), subs })
+
+      t.match(await connectResult(receiver), { subs: { 'open:2': { publications: [{ data: 'a', offset: 1 }] } } })
+      t.same(Object.keys(required((await connectResult(receiver)).subs)), ['open:1', 'open:2'])
+      await relay.publish('plain:a', 0)
+      await relay.publish('open:1', 1)
+      await eventually(() => pubs(receiver).length === 1)
+      t.same(pubs(receiver), [['open:1', 1]])
+    })
+
     t.test(`${kind} accepts the token as Authorization: Bearer`, async (t) => {
       const relay = await startRelay(t, CONFIG)
       const receiver = await connect(t, relay.url, {}, { authorization: `Bearer ${withChannels('plain:a')}` })
@@ -187,7 +202,9 @@ for (const [kind, connect] of Object.entries(KINDS)) {
     for (const [name, request, code, config] of [
       ['a malformed token', { token: 'no token' }, 3500, CONFIG],
       ['an expired token', { token: relayToken({ sub: '42' }, { nowMs: Date.now() - 7_200_000 }) }, 3005, CONFIG],
+      ['an expire_at in the past', { token: relayToken({ sub: '42', expire_at: 1 }) }, 3005, CONFIG],
       ['no token', {}, 3501, CONFIG],
+      ['subs of an unknown namespace', { token: withChannels(), subs: { 'nowhere:1': {} } }, 3501, CONFIG],
       ['an unknown namespace', { token: withChannels('nowhere:1') }, 3004, CONFIG],
       ['a channel with binary data', { token: withChannels('bytes:1') }, 3506, CONFIG]
     ] as const) {

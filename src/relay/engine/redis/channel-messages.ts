@@ -54,8 +54,8 @@ export const decodeBody = (text: string, offset: number): Publication | null => 
   const tagsLength = Number(tagsText)
   const infoEnd = header.length + Math.max(0, infoLength)
   const tagsEnd = infoEnd + Math.max(0, tagsLength)
-  // Data has at least one character.
-  if (text.length <= tagsEnd) return null
+  // JSON has at least one character.
+  if (text.length < tagsEnd || (text.length === tagsEnd && binary !== 'b')) return null
   return {
     data: binary === 'b' ? Buffer.from(text.slice(tagsEnd), 'base64') : text.slice(tagsEnd),
     offset,
