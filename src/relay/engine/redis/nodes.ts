@@ -127,6 +127,7 @@ export class RedisNodeCluster implements Cluster {
 
   /** Reads the lease from Redis: this node may not have received the first heartbeat of the other one yet. */
   async hasNode(node: string): Promise<boolean> {
+    if (node === this.#node) return true
     const isLeased = await this.#commands.hasLease(node)
     if (isLeased && !this.#leases.nodes.includes(node)) this.#leases.renew(node)
     return isLeased
