@@ -152,7 +152,8 @@ export class RedisNodeCluster implements Cluster {
     const id = ++this.#lastId
     this.#surveys.set(id, pending)
     const message: RequestMessage = { kind: 'request', id, from: this.#node, to, survey, params }
-    await pending.complete(this.#router.publishControl(CONTROL.allNodesTopic, nodeMessageJson(message)))
+    const topic = to === null ? CONTROL.allNodesTopic : CONTROL.nodeTopic(to)
+    await pending.complete(this.#router.publishControl(topic, nodeMessageJson(message)))
     this.#surveys.delete(id)
     return pending.results
   }
