@@ -55,6 +55,8 @@ export interface RelayAppDependencies {
   /** The folder of the built operators' page. */
   readonly adminPage?: string
   readonly probeTimings?: ProbeTimings
+  /** False for a relay that does not last as long as the process. */
+  readonly hasProcessMetrics?: boolean
   /** Null if tracing is disabled. */
   readonly tracer?: Tracer | null
 }
@@ -92,6 +94,7 @@ export const buildRelayApp = async (
     monotonicMs = systemMonotonicMs,
     adminPage = ADMIN_PAGE,
     probeTimings = PROBE_TIMINGS,
+    hasProcessMetrics = true,
     tracer = null
   } = dependencies
   let config = initial
@@ -103,6 +106,7 @@ export const buildRelayApp = async (
     nodes: () => engine.cluster.size,
     isEngineReady: () => engine.isReady,
     hasRedis: initial.engine === 'redis',
+    hasProcessMetrics,
     silences: () => longestSilences(relay.openChannels.values(), monotonicMs())
   })
   const engine: Engine = dependencies.engine ?? (await buildEngine(initial, { nowMs, monotonicMs, log, metrics }))

@@ -17,6 +17,8 @@ export interface RelayMetricSources {
   readonly nodes: () => number
   readonly isEngineReady: () => boolean
   readonly hasRedis: boolean
+  /** Whether memory, CPU time and event loop of the process are included. Their observers last as long as the process. */
+  readonly hasProcessMetrics: boolean
   /** The longest silence of a channel with subscribers, in milliseconds, by namespace. */
   readonly silences: () => ReadonlyMap<string, number>
 }
@@ -105,7 +107,7 @@ export class RelayMetrics implements CoreMetrics {
       this.#metrics.pubSubDropped.of(BROKER_NAME, 'malformed')
       this.#metrics.pubSubBuffered.of(BROKER_NAME, 'client')
     }
-    collectProcessMetrics(this.#registry)
+    if (sources.hasProcessMetrics) collectProcessMetrics(this.#registry)
   }
 
   clientConnected(transport: string, name: string, version: string): void {

@@ -22,6 +22,7 @@ const create = () =>
     nodes: () => 1,
     isEngineReady: () => true,
     hasRedis: true,
+    hasProcessMetrics: true,
     silences: () => new Map()
   })
 
@@ -370,6 +371,7 @@ t.test('the /metrics route', async (t) => {
       nodes: () => 1,
       isEngineReady: () => true,
       hasRedis: false,
+      hasProcessMetrics: false,
       silences: () => new Map(),
       stats: () => {
         throw new Error('broken')
