@@ -76,7 +76,7 @@ export const publishApi = ({
       respond(response, 503, '', ['Connection', 'close'])
       return
     }
-    const asStatus = (request.headers['x-centrifugo-error-mode'] ?? errorMode) === 'transport'
+    const asStatus = errorMode === 'transport' || request.headers['x-centrifugo-error-mode'] === 'transport'
     readBody(request, response, maxBodyBytes, (body) => {
       // The relay may have responded with 503 because it shut down before the body was complete.
       if (!response.headersSent) void respondTo(path, body, response, asStatus)
