@@ -10,7 +10,7 @@ import { monotonicMs as systemMonotonicMs } from '../shared/monotonic.js'
 import type { Tracer } from '../shared/tracing.js'
 import { buildAdmin } from './admin/admin.js'
 import { ApiDispatcher } from './api/dispatcher.js'
-import { publishApi } from './api/publish-api.js'
+import { apiRoutes, publishApi } from './api/publish-api.js'
 import { deliverySpans } from './api/publish-span.js'
 import { schemaError } from './api/request.js'
 import type { RelayConfig } from './config/config.js'
@@ -190,7 +190,7 @@ export const buildRelayApp = async (
   const errors = new RequestErrors(log, metrics)
   const responded = (path: string, method: string, status: number): void => metrics.httpResponded(path, method, status)
   const clients = clientRoutes({ relay, errors, admission, rejections, config: currentConfig })
-  const apiRoutes: Routes = { '/api': api, '/api/*': api }
+  const methodRoutes = apiRoutes(api)
   const adminRoutes: Routes = { '/admin': admin.handle, '/admin/*': admin.handle }
   const monitoringRoutes: Routes = {
     ...routesIf(() => config.endpoints.health, {
@@ -207,7 +207,7 @@ export const buildRelayApp = async (
     responded,
     routes: {
       ...clients.routes,
-      ...routesIf(() => !isInternal || config.api.isExternal, apiRoutes),
+      ...routesIf(() => !isInternal || config.api.isExternal, methodRoutes),
       ...routesIf(() => !isInternal || config.isAdminExternal, adminRoutes),
       ...(isInternal ? {} : monitoringRoutes)
     },
@@ -218,7 +218,7 @@ export const buildRelayApp = async (
         errors,
         responded,
         routes: {
-          ...routesIf(() => !config.api.isExternal, apiRoutes),
+          ...routesIf(() => !config.api.isExternal, methodRoutes),
           ...routesIf(() => !config.isAdminExternal, adminRoutes),
           ...monitoringRoutes
         },

@@ -178,7 +178,7 @@ export class RelayMetrics implements CoreMetrics {
   /** `path` is the pattern of a route, never text of the request. */
   httpResponded(path: string, method: string, status: number): void {
     if (!this.#optional.httpRequests) return
-    this.#metrics.httpRequests.of(path, HTTP_METHODS.has(method) ? method : 'other', String(status)).value += 1
+    this.#metrics.httpRequests.of(HTTP_METHODS.has(method) ? method : 'other', path, String(status)).value += 1
   }
 
   published(namespace: string): void {

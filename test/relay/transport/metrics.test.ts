@@ -462,17 +462,20 @@ t.test('optional metrics', async (t) => {
     await send(relay.url, '/nowhere/else')
     await relay.api('publish', { channel: 'unknown:1', data: 1 })
     await relay.api('info', {})
+    await relay.api('nowhere', {})
     return (await send(relay.url, '/metrics')).body
   }
 
   t.test('with instrument_http_handlers, requests are counted by route, method and status', async (t) => {
     const page = await request({ prometheus: { instrument_http_handlers: true } })
     for (const labels of [
-      'path="/health",method="GET",status="200"',
-      'path="other",method="GET",status="404"',
-      'path="/api/*",method="POST",status="200"'
+      'method="GET",path="/health",status="200"',
+      'method="GET",path="other",status="404"',
+      'method="POST",path="/api/publish",status="200"',
+      'method="POST",path="/api/info",status="200"',
+      'method="POST",path="/api/*",status="200"'
     ])
-      t.match(page, `centrifugo_node_incoming_http_requests_total{${labels}}`)
+      t.match(page, `centrifugo_node_incoming_http_requests_total{${labels}} 1\n`)
     t.notMatch(page, 'nowhere')
   })
 
@@ -495,7 +498,7 @@ t.test('optional metrics', async (t) => {
     for (const status of [101, 403, 400, 426])
       t.match(
         page,
-        `centrifugo_node_incoming_http_requests_total{path="/connection/websocket",method="GET",status="${status}"} 1\n`
+        `centrifugo_node_incoming_http_requests_total{method="GET",path="/connection/websocket",status="${status}"} 1\n`
       )
   })
 
