@@ -110,7 +110,7 @@ export const buildRelayApp = async (
     silences: () => longestSilences(relay.openChannels.values(), monotonicMs())
   })
   const engine: Engine = dependencies.engine ?? (await buildEngine(initial, { nowMs, monotonicMs, log, metrics }))
-  metrics.configure(initial.metrics)
+  metrics.configure(initial)
   const { broker, history, presence, userConnections } = engine
   const cluster = measuredCluster(engine.cluster, monotonicMs, (op, seconds) => metrics.surveyed(op, seconds))
 
@@ -243,7 +243,7 @@ export const buildRelayApp = async (
       configTimes.reloadedAt = nowMs()
       relay.configure(next)
       admission.configure(next)
-      metrics.configure(next.metrics)
+      metrics.configure(next)
       metricsReaders = new AddressSet(next.metricsAllow)
     },
     announceShutdown,
