@@ -10,7 +10,7 @@ import { monotonicMs as systemMonotonicMs } from '../shared/monotonic.js'
 import type { Tracer } from '../shared/tracing.js'
 import { buildAdmin } from './admin/admin.js'
 import { ApiDispatcher } from './api/dispatcher.js'
-import { publishApi } from './api/publish-api.js'
+import { apiRoutes, publishApi } from './api/publish-api.js'
 import { deliverySpans } from './api/publish-span.js'
 import { schemaError } from './api/request.js'
 import type { RelayConfig } from './config/config.js'
@@ -55,6 +55,8 @@ export interface RelayAppDependencies {
   /** The folder of the built operators' page. */
   readonly adminPage?: string
   readonly probeTimings?: ProbeTimings
+  /** False for a relay that does not last as long as the process. */
+  readonly hasProcessMetrics?: boolean
   /** Null if tracing is disabled. */
   readonly tracer?: Tracer | null
 }
@@ -92,6 +94,7 @@ export const buildRelayApp = async (
     monotonicMs = systemMonotonicMs,
     adminPage = ADMIN_PAGE,
     probeTimings = PROBE_TIMINGS,
+    hasProcessMetrics = true,
     tracer = null
   } = dependencies
   let config = initial
@@ -103,10 +106,11 @@ export const buildRelayApp = async (
     nodes: () => engine.cluster.size,
     isEngineReady: () => engine.isReady,
     hasRedis: initial.engine === 'redis',
+    hasProcessMetrics,
     silences: () => longestSilences(relay.openChannels.values(), monotonicMs())
   })
   const engine: Engine = dependencies.engine ?? (await buildEngine(initial, { nowMs, monotonicMs, log, metrics }))
-  metrics.configure(initial.metrics)
+  metrics.configure(initial)
   const { broker, history, presence, userConnections } = engine
   const cluster = measuredCluster(engine.cluster, monotonicMs, (op, seconds) => metrics.surveyed(op, seconds))
 
@@ -186,7 +190,7 @@ export const buildRelayApp = async (
   const errors = new RequestErrors(log, metrics)
   const responded = (path: string, method: string, status: number): void => metrics.httpResponded(path, method, status)
   const clients = clientRoutes({ relay, errors, admission, rejections, config: currentConfig })
-  const apiRoutes: Routes = { '/api': api, '/api/*': api }
+  const methodRoutes = apiRoutes(api)
   const adminRoutes: Routes = { '/admin': admin.handle, '/admin/*': admin.handle }
   const monitoringRoutes: Routes = {
     ...routesIf(() => config.endpoints.health, {
@@ -203,7 +207,7 @@ export const buildRelayApp = async (
     responded,
     routes: {
       ...clients.routes,
-      ...routesIf(() => !isInternal || config.api.isExternal, apiRoutes),
+      ...routesIf(() => !isInternal || config.api.isExternal, methodRoutes),
       ...routesIf(() => !isInternal || config.isAdminExternal, adminRoutes),
       ...(isInternal ? {} : monitoringRoutes)
     },
@@ -214,7 +218,7 @@ export const buildRelayApp = async (
         errors,
         responded,
         routes: {
-          ...routesIf(() => !config.api.isExternal, apiRoutes),
+          ...routesIf(() => !config.api.isExternal, methodRoutes),
           ...routesIf(() => !config.isAdminExternal, adminRoutes),
           ...monitoringRoutes
         },
@@ -239,7 +243,7 @@ export const buildRelayApp = async (
       configTimes.reloadedAt = nowMs()
       relay.configure(next)
       admission.configure(next)
-      metrics.configure(next.metrics)
+      metrics.configure(next)
       metricsReaders = new AddressSet(next.metricsAllow)
     },
     announceShutdown,

@@ -5,7 +5,8 @@ import type { HistoryOptions } from './core/options.js'
 import { PLAIN_PUBLICATION } from './core/publish.js'
 import type { Relay } from './core/relay.js'
 import type { Engine, ProbeChannel } from './engine/engine.js'
-import type { ProbeStep, RelayMetrics } from './metrics/relay-metrics.js'
+import type { ProbeStep } from './metrics/known-series.js'
+import type { RelayMetrics } from './metrics/relay-metrics.js'
 import { type HttpHandler, JSON_TYPE, respond } from './transport/respond.js'
 
 export interface ProbeResult {

@@ -34,7 +34,7 @@ const connectClients = async (): Promise<number> => {
   const config = relayConfig({ REALTIME_HMAC_SECRET: secret, REALTIME_API_KEY: key }, () => '{}')
   const { server, close, closeConnections } = await buildRelayApp(
     { ...config, shutdownMs: 0 },
-    { log: createLogger({ name: 'warm-up', level: 'silent' }), version: 'warm-up' }
+    { log: createLogger({ name: 'warm-up', level: 'silent' }), version: 'warm-up', hasProcessMetrics: false }
   )
   let isOver = false
   const timer = setTimeout(() => {

@@ -88,7 +88,11 @@ class HttpPublisher implements Publisher {
       maxResponseSize: MAX_RESPONSE_BYTES
     })
     this.#path = apiPath(pathname)
-    this.#headers = { 'content-type': 'application/json', 'x-api-key': apiKey }
+    this.#headers = {
+      'content-type': 'application/json',
+      'x-api-key': apiKey,
+      'x-centrifugo-error-mode': 'transport'
+    }
     this.#timeoutMs = timeoutMs
     this.#maxInFlight = maxInFlight
     this.#failures = new FailureLog(log)
@@ -157,7 +161,7 @@ class HttpPublisher implements Publisher {
         signal: AbortSignal.timeout(this.#timeoutMs)
       })
       const text = await response.text()
-      const reason = statusCode === 200 ? rejectionIn(text) : `status ${statusCode}`
+      const reason = statusCode === 200 ? rejectionIn(text) : errorIn(text, statusCode)
       if (reason !== null) return this.#fail(reason)
       this.#published += 1
     } catch (error) {
@@ -174,7 +178,17 @@ class HttpPublisher implements Publisher {
 /** `/api` if the URL has no path. A trailing `/publish` is removed. */
 const apiPath = (pathname: string): string => pathname.replace(/\/+$/, '').replace(/\/publish$/, '') || '/api'
 
-/** The relay also responds with 200 to rejected publications. Null if all were accepted. */
+/** A rejected publication has an error status, and the code in its body. */
+const errorIn = (text: string, statusCode: number): string => {
+  try {
+    const { code } = JSON.parse(text)
+    return typeof code === 'number' ? `relay error ${code}` : `status ${statusCode}`
+  } catch {
+    return `status ${statusCode}`
+  }
+}
+
+/** A broadcast has the status 200 also if some channels were rejected. Null if all were accepted. */
 const rejectionIn = (text: string): string | null => {
   try {
     const { error, result } = JSON.parse(text)

@@ -37,7 +37,7 @@ t.test('the Python code of the backend contract signs a token and publishes', as
   await subscribed
   t.equal(await run('print(publish("floor:7", {"n": 1}))'), 'None')
   t.match(await publication, { data: { n: 1 } })
-  t.match(await run('print(publish("unknown:7", {}))'), 'unknown channel')
+  t.match(await run('print(publish("unknown:7", {}))'), 'HTTP Error 404')
   t.match(await run('print(publish("floor:7", {}))', 'http://127.0.0.1:1/api'), 'refused')
 })
 

@@ -147,6 +147,20 @@ t.test('two relays on one Redis', async (t) => {
     t.match(await subscribed, { channel: 'chat:8' })
   })
 
+  t.test('a survey of one relay is sent to that relay only', async (t) => {
+    const redis = new Redis(url)
+    t.teardown(() => redis.disconnect())
+    const topics: string[] = []
+    redis.on('pmessage', (_pattern, topic: string, text: string) => {
+      if (JSON.parse(text).question === 'emulate') topics.push(topic)
+    })
+    await redis.psubscribe('gatehouse!{all}fleet*')
+    t.equal(await one.relay.handleSessionFrame(other.relay.node, 'no such session', '{}'), false)
+    await eventually(() => topics.length > 0)
+
+    t.same(topics, [`gatehouse!{all}fleet:${other.relay.node}`])
+  })
+
   t.test('a relay subscribes in Redis only to channels with subscribers', async (t) => {
     const { client } = await connected(t, one, 'a', 'chat:only')
     const redis = new Redis(url)

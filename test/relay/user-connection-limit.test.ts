@@ -133,6 +133,21 @@ t.test('each relay counts its own connections while Redis is down, and all of th
   }
 })
 
+t.test('a connection that closes while Redis is down is not counted afterwards', async (t) => {
+  const redis = await startRedis(t)
+  const { url } = await startRelay(t, FILE, onRedis(redis.url))
+  const { connected } = await connectMany(t, Array(LIMIT).fill(url))
+  await redis.shutdown()
+  await eventually(async () => (await fetch(`${url}/health`)).status === 503)
+  connected[0]?.ws.close()
+  await connected[0]?.closed
+  await redis.restart()
+  await eventually(async () => (await fetch(`${url}/health`)).status === 200)
+
+  t.equal((await connect(t, url)).outcome, 'connected')
+  t.equal((await connect(t, url)).outcome, REJECTED)
+})
+
 t.test('a limit that is set by a reload counts existing connections', async (t) => {
   const edge = await startRelay(t, {})
   await connectMany(t, Array(LIMIT).fill(edge.url))

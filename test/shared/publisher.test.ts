@@ -13,6 +13,7 @@ const KEY = 'the-key-of-the-relay'
 interface Request {
   readonly url: string | undefined
   readonly key: unknown
+  readonly errorMode?: unknown
   readonly body: { readonly channel?: string; readonly channels?: readonly string[]; readonly data: unknown }
 }
 
@@ -37,7 +38,8 @@ const startRelay = async (t: Teardown, respond: Responder = ok) => {
   }
   const server = createServer(async (message: IncomingMessage, response) => {
     connections.add(message.socket)
-    const request = { url: message.url, key: message.headers['x-api-key'], body: JSON.parse(await text(message)) }
+    const { 'x-api-key': key, 'x-centrifugo-error-mode': errorMode } = message.headers
+    const request = { url: message.url, key, errorMode, body: JSON.parse(await text(message)) }
     requests.push(request)
     arrived()
     relay.respond(response, request)
@@ -70,9 +72,10 @@ t.test('a publisher', async (t) => {
     publisher.broadcast(['floor:7', 'floor:8'], [1])
     await publisher.close()
 
+    const headers = { key: KEY, errorMode: 'transport' }
     t.same(relay.requests, [
-      { url: '/api/publish', key: KEY, body: { channel: 'floor:7', data: { type: 'position-batch', data: [] } } },
-      { url: '/api/broadcast', key: KEY, body: { channels: ['floor:7', 'floor:8'], data: [1] } }
+      { url: '/api/publish', ...headers, body: { channel: 'floor:7', data: { type: 'position-batch', data: [] } } },
+      { url: '/api/broadcast', ...headers, body: { channels: ['floor:7', 'floor:8'], data: [1] } }
     ])
     t.same(publisher.counts(), { published: 2, failed: 0, dropped: 0 })
     t.same(lines, [])
@@ -183,6 +186,12 @@ const status =
 const FAILURES: readonly (readonly [title: string, respond: Responder, reason: string])[] = [
   ['a wrong key', status(401), 'status 401'],
   ['a server error', status(500), 'status 500'],
+  ['an error of a proxy', (response) => response.writeHead(502).end('{"code":"bad"}'), 'status 502'],
+  [
+    'a rejected publication',
+    (response) => response.writeHead(404).end('{"code":102,"message":"unknown channel"}'),
+    'relay error 102'
+  ],
   ['a relay that is going', status(503), 'status 503'],
   ['a redirect', (response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(), 'status 302'],
   [

@@ -32,8 +32,11 @@ export interface Refusal {
 }
 
 export interface RealtimeEvents {
-  /** Without entries that are older than the stored position of their transmitter. */
-  'position-batch': PositionBatch & { readonly floorId: string }
+  /**
+   * Without entries that are older than the stored position of their transmitter. The floor is null for a batch on `global:all`,
+   * whose entries may be on different floors.
+   */
+  'position-batch': PositionBatch & { readonly floorId: string | null }
   'ambient-batch': AmbientBatch
   /** A publication with another `type`, for messages of the application. Only its `type` has been checked. */
   publication: { readonly channel: string; readonly data: OtherPublication }
@@ -254,9 +257,9 @@ export class Realtime {
       this.#events['ambient-batch'].emit(batch)
       return
     }
-    const floorId = channel.slice(FLOOR_PREFIX.length)
+    const floorId = channel === GLOBAL_CHANNEL ? null : channel.slice(FLOOR_PREFIX.length)
     const data = this.store.add(batch.data)
-    if (channel !== GLOBAL_CHANNEL) this.#freshness.batch(floorId, batch.data)
+    if (floorId !== null) this.#freshness.batch(floorId, batch.data)
     if (data.length > 0 || batch.data.length === 0) this.#events['position-batch'].emit({ ...batch, data, floorId })
   }
 

@@ -2,7 +2,7 @@ import { hasHistory, resolveChannel } from '../core/channels.js'
 import { type Clocks, wallTimeOf } from '../core/clocks.js'
 import { ReplyError } from '../core/codes.js'
 import type { ChannelRules } from '../core/options.js'
-import type { Relay } from '../core/relay.js'
+import type { OpenChannel, Relay } from '../core/relay.js'
 import type { Cluster } from '../core/survey.js'
 import { forEachInSlices, TimeSlice } from '../core/time-slice.js'
 import type { ChannelRow, ChannelSort } from './contract.js'
@@ -27,10 +27,13 @@ export const nodeChannels = async (relay: Relay, search: string): Promise<Channe
   const add = (name: string, subscribers: number): void => {
     if (matches(name)) totals.push(totalsOf(relay, name, subscribers))
   }
+  const addOpen = ({ name, size }: OpenChannel): void => {
+    if (size > 0) add(name, size)
+  }
   const slice = new TimeSlice(clocks.monotonicMs)
-  await forEachInSlices(openChannels.values(), ({ name, size }) => add(name, size), slice)
+  await forEachInSlices(openChannels.values(), addOpen, slice)
   const addClosed = (name: string): void => {
-    if (!openChannels.has(name)) add(name, 0)
+    if ((openChannels.get(name)?.size ?? 0) === 0) add(name, 0)
   }
   await forEachInSlices(activity.channels.keys(), addClosed, slice)
   return totals

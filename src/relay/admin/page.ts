@@ -79,8 +79,9 @@ export const servePage = (folder: string) => {
 
   return async (call: AdminCall, path: string): Promise<void> => {
     const { request, response } = call
-    const found = (await files()).get(path)
-    if (found === undefined && path !== '/admin') return call.reject(404, 'NOT_FOUND', 'Not found.')
+    const isIndex = path === '/admin' || path === '/admin/'
+    const found = (await files()).get(isIndex ? '/admin' : path)
+    if (found === undefined && !isIndex) return call.reject(404, 'NOT_FOUND', 'Not found.')
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       return call.reject(405, 'METHOD_NOT_ALLOWED', 'Only GET is allowed.', ['Allow', 'GET, HEAD'])
     }

@@ -1,6 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { Type } from '@sinclair/typebox'
+import { BoundedMap } from '../../shared/bounded-map.js'
 import { type AdminCall, networkOf, setSessionCookie } from './guard.js'
 import type { SessionKeys, Sessions } from './sessions.js'
 
@@ -73,7 +74,7 @@ const WINDOW_MS = 15 * 60 * 1000
 const MAX_FAILURES_PER_ADDRESS = 5
 const MAX_FAILURES = 100
 /** Number of remembered addresses with a successful sign-in. */
-const MAX_TRUSTED = 100
+const MIN_TRUSTED = 100
 
 /** A sign-in attempt. */
 export interface Attempt {
@@ -90,7 +91,7 @@ export class SignInLimiter {
   readonly #monotonicMs: () => number
   /** In chronological order. The limits also bound its length. */
   #failures: { readonly address: string; readonly at: number }[] = []
-  readonly #trusted = new Set<string>()
+  readonly #trusted = new BoundedMap<string, true>(MIN_TRUSTED)
 
   constructor(monotonicMs: () => number) {
     this.#monotonicMs = monotonicMs
@@ -118,10 +119,7 @@ export class SignInLimiter {
 
   #succeeded(address: string): void {
     this.#failures = this.#failures.filter((failure) => failure.address !== address)
-    this.#trusted.delete(address)
-    this.#trusted.add(address)
-    const [oldest] = this.#trusted
-    if (this.#trusted.size > MAX_TRUSTED && oldest !== undefined) this.#trusted.delete(oldest)
+    this.#trusted.set(address, true)
   }
 }
 

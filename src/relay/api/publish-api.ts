@@ -5,6 +5,7 @@ import type { RelayConfig } from '../config/config.js'
 import { ERROR_INTERNAL, httpStatusOf, ReplyError } from '../core/codes.js'
 import type { MaybePromise } from '../core/engine-interfaces.js'
 import { type HttpHandler, JSON_TYPE, readBody, respond, respondLong, TEXT_TYPE } from '../transport/respond.js'
+import type { Routes } from '../transport/server.js'
 import type { ApiDispatcher, ApiReply } from './dispatcher.js'
 import { API_METHODS } from './methods.js'
 import { bareErrorJson, errorJson } from './reply.js'
@@ -24,6 +25,15 @@ export interface PublishApiDependencies {
 export type KeyError = 'missing' | 'wrong'
 
 const API_PREFIX = '/api/'
+const UNKNOWN_METHOD = `${API_PREFIX}*`
+const PATHS: ReadonlySet<string> = new Set([
+  '/api',
+  ...['batch', ...Object.keys(API_METHODS)].map((method) => `${API_PREFIX}${method}`)
+])
+
+/** Each method has a route of its own, so that metrics count its requests. */
+export const apiRoutes = (handler: HttpHandler): Routes =>
+  Object.fromEntries([...PATHS, UNKNOWN_METHOD].map((path) => [path, handler]))
 
 /** `POST /api/<method>` with the request of one method, or `POST /api` with commands that name their method. */
 export const publishApi = ({
@@ -76,7 +86,7 @@ export const publishApi = ({
       respond(response, 503, '', ['Connection', 'close'])
       return
     }
-    const asStatus = (request.headers['x-centrifugo-error-mode'] ?? errorMode) === 'transport'
+    const asStatus = errorMode === 'transport' || request.headers['x-centrifugo-error-mode'] === 'transport'
     readBody(request, response, maxBodyBytes, (body) => {
       // The relay may have responded with 503 because it shut down before the body was complete.
       if (!response.headersSent) void respondTo(path, body, response, asStatus)
@@ -86,9 +96,7 @@ export const publishApi = ({
 
 /** The path of an unknown method is not used: it can be any text. */
 const startRequestSpan = (tracer: Tracer, path: string, headers: IncomingHttpHeaders): Span => {
-  const method = path.slice(API_PREFIX.length)
-  const isKnown = !path.startsWith(API_PREFIX) || method === 'batch' || Object.hasOwn(API_METHODS, method)
-  const route = isKnown ? path : `${API_PREFIX}*`
+  const route = PATHS.has(path) ? path : UNKNOWN_METHOD
   return tracer.startSpan(`POST ${route}`, headers, {
     kind: 'server',
     attributes: { 'http.request.method': 'POST', 'http.route': route }

@@ -41,6 +41,8 @@ export class DeltaChain {
 const MAX_LENGTH = 16 * 1024 * 1024
 /** Overhead of a patch or a stream in the cache. */
 const ENTRY_LENGTH = 100
+/** Evicted at once, because iteration of a `Map` passes all entries at its start that were deleted before. */
+const EVICTED_SHARE = 1 / 16
 
 /** Patches of a stream by offset; null if the patch is not shorter than the publication. */
 type StreamPatches = Map<number, Payload | null>
@@ -106,13 +108,15 @@ export class DeltaPatches {
   /** Adds to the size, and evicts the oldest patches of the least recently used streams. */
   #grow(length: number): void {
     this.#length += length
+    if (this.#length <= this.#maxLength) return
+    const target = this.#maxLength * (1 - EVICTED_SHARE)
     for (const [key, stream] of this.#streams) {
       for (const [offset, patch] of stream) {
-        if (this.#length <= this.#maxLength) return
+        if (this.#length <= target) return
         stream.delete(offset)
         this.#length -= lengthOf(patch)
       }
-      if (this.#length <= this.#maxLength) return
+      if (this.#length <= target) return
       this.#streams.delete(key)
       this.#length -= ENTRY_LENGTH + key.length
     }

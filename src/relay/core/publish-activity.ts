@@ -1,8 +1,9 @@
+import { BoundedMap } from '../../shared/bounded-map.js'
 import type { ResolvedChannel } from './channels.js'
 import type { HistoryOptions } from './options.js'
 
-/** Limit for publishers that generate channel names; the oldest channels are dropped. */
-const MAX_CHANNELS = 200_000
+/** Limit for publishers that generate channel names; the channels without recent publications are dropped. */
+const MIN_CHANNELS = 100_000
 const WINDOW_MS = 10_000
 
 /** Time and rate of the publications to one channel through this node. All times are monotonic. */
@@ -52,10 +53,10 @@ class ChannelActivity {
 
 /** Publications through this node by channel, including channels without subscribers on this node. */
 export class PublishActivity {
-  readonly #channels = new Map<string, ChannelActivity>()
+  readonly #channels = new BoundedMap<string, ChannelActivity>(MIN_CHANNELS)
   readonly #lastByNamespace = new Map<string, number>()
 
-  get channels(): ReadonlyMap<string, ChannelActivity> {
+  get channels(): Pick<BoundedMap<string, ChannelActivity>, 'get' | 'keys' | 'size'> {
     return this.#channels
   }
 
@@ -73,20 +74,9 @@ export class PublishActivity {
   /** `isStored`: the publication is in the channel's history. */
   published(channel: string, { namespace, options }: ResolvedChannel, nowMs: number, isStored: boolean): void {
     this.#lastByNamespace.set(namespace, nowMs)
-    let activity = this.#channels.get(channel)
-    if (activity === undefined) {
-      activity = new ChannelActivity()
-      if (this.#channels.size >= MAX_CHANNELS) this.#deleteOldest()
-      this.#channels.set(channel, activity)
-    }
+    const activity = this.#channels.get(channel) ?? new ChannelActivity()
+    this.#channels.set(channel, activity)
     activity.add(nowMs)
     if (isStored) activity.addStored(nowMs, options)
-  }
-
-  #deleteOldest(): void {
-    for (const channel of this.#channels.keys()) {
-      this.#channels.delete(channel)
-      return
-    }
   }
 }

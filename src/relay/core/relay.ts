@@ -365,8 +365,13 @@ export class Relay {
   stats(): RelayStats {
     const { hub, clients } = this.#context
     let subscriptions = 0
-    for (const { size } of hub.channels.values()) subscriptions += size
-    return { clients: clients.all.length, users: clients.users, channels: hub.channels.size, subscriptions }
+    let channels = 0
+    for (const { size } of hub.channels.values()) {
+      subscriptions += size
+      // A channel that only an operator observes is open without subscribers.
+      if (size > 0) channels += 1
+    }
+    return { clients: clients.all.length, users: clients.users, channels, subscriptions }
   }
 
   /** Closes up to `count` connections. Returns the number of remaining ones. */

@@ -317,7 +317,8 @@ const channelPage = async (
   const channels: [name: string, clients: number][] = []
   for (const { sequence, name, size } of hub.channels.values()) {
     if (slice.isOverAfterStep) await slice.next()
-    if (sequence <= after || !matches(name)) continue
+    // A channel that only an operator observes is open without subscribers.
+    if (size === 0 || sequence <= after || !matches(name)) continue
     channels.push([name, size])
     if (channels.length === CHANNELS_PER_PAGE) return { channels, next: sequence }
   }

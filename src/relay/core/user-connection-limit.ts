@@ -50,10 +50,12 @@ const replaceStale = async (
   const stale = await staleConnections(cluster, others)
   if (stale.length === 0) return false
   for (const each of stale) await userConnections.remove(each)
-  const isCounted = (await userConnections.add(entry, limit)) === null
-  // The client was closed, and the connection removed, before it was added.
-  if (isCounted && client.isClosed) await userConnections.remove(entry)
-  return isCounted
+  try {
+    return (await userConnections.add(entry, limit)) === null
+  } finally {
+    // The client was closed, and the connection removed, before it was added. A failed attempt would be repeated.
+    if (client.isClosed) await userConnections.remove(entry)
+  }
 }
 
 /** The surveys without a response take longer than the lease of a dead node. */

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../shared/bounded-map.js'
 import { hasHistory } from '../core/channels.js'
 import type { Clocks } from '../core/clocks.js'
 import {
@@ -124,7 +125,7 @@ class ChannelStream {
 
 const IDEMPOTENCY_TTL_MS = 5 * 60 * 1000
 /** The oldest results are dropped if a publisher uses keys faster than they expire. */
-const MAX_RESULTS = 100_000
+const MIN_RESULTS = 100_000
 
 interface IdempotencyEntry {
   readonly position: Position
@@ -133,8 +134,7 @@ interface IdempotencyEntry {
 
 /** The positions of publications with an idempotency key, while the key is valid. All times are on the monotonic clock. */
 class IdempotencyCache {
-  // Ordered by creation, which is also the order of expiry.
-  readonly #results = new Map<string, IdempotencyEntry>()
+  readonly #results = new BoundedMap<string, IdempotencyEntry>(MIN_RESULTS)
 
   get(channel: string, key: string, nowMs: number): Position | undefined {
     const result = this.#results.get(cacheKey(channel, key))
@@ -142,18 +142,11 @@ class IdempotencyCache {
   }
 
   set(channel: string, key: string, position: Position, nowMs: number): void {
-    const name = cacheKey(channel, key)
-    this.#results.delete(name)
-    this.#results.set(name, { position, expiresAt: nowMs + IDEMPOTENCY_TTL_MS })
-    const [oldest] = this.#results.keys()
-    if (this.#results.size > MAX_RESULTS && oldest !== undefined) this.#results.delete(oldest)
+    this.#results.set(cacheKey(channel, key), { position, expiresAt: nowMs + IDEMPOTENCY_TTL_MS })
   }
 
   sweep(nowMs: number): void {
-    for (const [name, { expiresAt }] of this.#results) {
-      if (expiresAt > nowMs) return
-      this.#results.delete(name)
-    }
+    this.#results.expire(({ expiresAt }) => expiresAt <= nowMs)
   }
 }
 

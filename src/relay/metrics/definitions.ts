@@ -62,7 +62,8 @@ export const defineMetrics = (registry: Registry) => ({
     'counter',
     'centrifugo_node_incoming_http_requests_total',
     'HTTP requests by route.',
-    ['path', 'method', 'status']
+    // In the order of the text of Centrifugo, which sorts labels by name.
+    ['method', 'path', 'status']
   ),
   connectionLimit: counter(
     registry,

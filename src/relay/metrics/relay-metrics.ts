@@ -6,6 +6,14 @@ import { RATES } from '../core/rate-class.js'
 import type { RelayStats } from '../core/relay.js'
 import type { RejectionReasons } from '../transport/rejections.js'
 import { defineMetrics } from './definitions.js'
+import {
+  BROKER_NAME,
+  createKnownSeries,
+  createNamespaceSeries,
+  type ProbeStep,
+  type RefusedReason,
+  type UnexpectedErrorSource
+} from './known-series.js'
 import { type MetricJson, parseMetrics } from './metric-json.js'
 import { withSummaries } from './summaries.js'
 
@@ -17,6 +25,8 @@ export interface RelayMetricSources {
   readonly nodes: () => number
   readonly isEngineReady: () => boolean
   readonly hasRedis: boolean
+  /** Whether memory, CPU time and event loop of the process are included. Their observers last as long as the process. */
+  readonly hasProcessMetrics: boolean
   /** The longest silence of a channel with subscribers, in milliseconds, by namespace. */
   readonly silences: () => ReadonlyMap<string, number>
 }
@@ -41,6 +51,7 @@ const CLIENT_NAMES: ReadonlySet<string> = new Set([
   'flutter'
 ])
 const clientName = (name: string): string => (name === '' ? 'unnamed' : CLIENT_NAMES.has(name) ? name : 'unregistered')
+const CLIENT_LABELS = ['unnamed', 'unregistered', ...CLIENT_NAMES]
 const clientVersion = (version: string): string => (version === '' ? 'unversioned' : 'unregistered')
 
 const rateLabel = (rate: number | null): string => (rate === null ? 'full' : String(rate))
@@ -50,39 +61,12 @@ const ACCEPT_PROTOCOL = 'h1'
 
 const SLOW_CODE = 3008
 
-/** Reasons that a misconfiguration causes. Other reasons are exported after their first occurrence. */
-const REJECTIONS: { readonly [Kind in keyof RejectionReasons]: readonly RejectionReasons[Kind][] } = {
-  origin: ['not-allowed'],
-  token: [
-    'missing',
-    'expired',
-    'bad-signature',
-    'bad-algorithm',
-    'malformed',
-    'bad-claims',
-    'no-user',
-    'not-yet-valid'
-  ],
-  api_key: ['missing', 'wrong']
-}
-
-const ERROR_SOURCES = ['api', 'http', 'admin', 'connection', 'delivery', 'background'] as const
-
-/** `engine`: the engine reports that it is not ready, although every Redis server delivers. */
-const PROBE_STEPS = ['subscribe', 'publish', 'delivery', 'engine'] as const
-export type ProbeStep = (typeof PROBE_STEPS)[number]
-
-const REFUSED_REASONS = ['origin', 'limit', 'rate', 'address', 'shutdown'] as const
-
 /** The text format of Prometheus. */
 export const metricsText = (metrics: readonly MetricJson[]): Promise<string> =>
   AggregatorRegistry.aggregate([withSummaries(metrics).map((metric) => ({ ...metric, aggregator: 'first' }))]).metrics()
 
 /** Methods that have a label value of their own. */
 const HTTP_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
-
-/** The only Redis connection of a relay; Centrifugo can have several brokers. */
-const BROKER_NAME = 'default'
 
 /** Counts the events of one relay process, and exports them. */
 export class RelayMetrics implements CoreMetrics {
@@ -93,19 +77,9 @@ export class RelayMetrics implements CoreMetrics {
 
   constructor(sources: RelayMetricSources) {
     this.#readAtScrape(sources)
-    // Exported from the start: `increase` misses the first value of a new series.
-    for (const rate of [null, ...RATES]) this.#metrics.subscriptionsByRate.of(rateLabel(rate))
-    for (const reason of REFUSED_REASONS) this.#metrics.refused.of(reason)
-    for (const [kind, reasons] of Object.entries(REJECTIONS))
-      for (const reason of reasons) this.#metrics.rejections.of(kind, reason)
-    for (const step of PROBE_STEPS) this.#metrics.deliveryProbeFailures.of(step)
-    for (const source of ERROR_SOURCES) this.#metrics.unexpectedErrors.of(source)
-    if (sources.hasRedis) {
-      this.#metrics.pubSubErrors.of(BROKER_NAME, 'connection_lost')
-      this.#metrics.pubSubDropped.of(BROKER_NAME, 'malformed')
-      this.#metrics.pubSubBuffered.of(BROKER_NAME, 'client')
-    }
-    collectProcessMetrics(this.#registry)
+    this.#metrics.subscriptionsByRate.create([null, ...RATES].map(rateLabel))
+    createKnownSeries(this.#metrics, CLIENT_LABELS, sources.hasRedis)
+    if (sources.hasProcessMetrics) collectProcessMetrics(this.#registry)
   }
 
   clientConnected(transport: string, name: string, version: string): void {
@@ -159,8 +133,9 @@ export class RelayMetrics implements CoreMetrics {
     this.#metrics.replyErrors.of(method, String(code), namespace).value += 1
   }
 
-  configure(optional: RelayConfig['metrics']): void {
-    this.#optional = optional
+  configure({ metrics, channels }: Pick<RelayConfig, 'metrics' | 'channels'>): void {
+    this.#optional = metrics
+    createNamespaceSeries(this.#metrics, CLIENT_LABELS, ['', ...channels.namespaces.keys()])
   }
 
   recovered(namespace: string, isRecovered: boolean, publications: number): void {
@@ -176,7 +151,7 @@ export class RelayMetrics implements CoreMetrics {
   /** `path` is the pattern of a route, never text of the request. */
   httpResponded(path: string, method: string, status: number): void {
     if (!this.#optional.httpRequests) return
-    this.#metrics.httpRequests.of(path, HTTP_METHODS.has(method) ? method : 'other', String(status)).value += 1
+    this.#metrics.httpRequests.of(HTTP_METHODS.has(method) ? method : 'other', path, String(status)).value += 1
   }
 
   published(namespace: string): void {
@@ -222,7 +197,7 @@ export class RelayMetrics implements CoreMetrics {
     this.#metrics.rejections.of(kind, reason).value += 1
   }
 
-  unexpectedError(source: (typeof ERROR_SOURCES)[number]): void {
+  unexpectedError(source: UnexpectedErrorSource): void {
     this.#metrics.unexpectedErrors.of(source).value += 1
   }
 
@@ -250,7 +225,7 @@ export class RelayMetrics implements CoreMetrics {
     this.#metrics.deliveryProbeFailures.of(step).value += 1
   }
 
-  connectionRefused(reason: (typeof REFUSED_REASONS)[number]): void {
+  connectionRefused(reason: RefusedReason): void {
     this.#metrics.refused.of(reason).value += 1
     if (reason !== 'origin' && reason !== 'shutdown') this.#metrics.connectionLimit.inc()
   }

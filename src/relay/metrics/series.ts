@@ -13,6 +13,7 @@ class SeriesMap<Series> {
   readonly #labelNames: readonly string[]
   readonly #create: (labels: Labels) => Series
   readonly #series = new Map<string, Series>()
+  #maxSeries = MAX_SERIES
   #other: Series | null = null
 
   constructor(labelNames: readonly string[], create: (labels: Labels) => Series) {
@@ -25,13 +26,20 @@ class SeriesMap<Series> {
     const key = values.join('\0')
     const known = this.#series.get(key)
     if (known !== undefined) return known
-    if (this.#series.size >= MAX_SERIES) {
+    if (this.#series.size >= this.#maxSeries) {
       this.#other ??= this.#create(this.#labels(() => OTHER))
       return this.#other
     }
     const series = this.#create(this.#labels((index) => values[index] ?? ''))
     this.#series.set(key, series)
     return series
+  }
+
+  /** Creates a series of known label values. It does not count towards the limit. */
+  create(values: readonly string[]): void {
+    if (this.#series.has(values.join('\0'))) return
+    this.#maxSeries += 1
+    this.get(values)
   }
 
   #labels(valueAt: (index: number) => string): Labels {
@@ -88,6 +96,14 @@ export class Values {
 
   of(...labelValues: string[]): Value {
     return this.#series.get(labelValues)
+  }
+
+  /** Creates a series for each combination of these values of the labels. They are exported with 0. */
+  create(...valuesOfLabels: (readonly string[])[]): void {
+    let combinations: readonly (readonly string[])[] = [[]]
+    for (const values of valuesOfLabels)
+      combinations = combinations.flatMap((combination) => values.map((value) => [...combination, value]))
+    for (const combination of combinations) this.#series.create(combination)
   }
 }
 

@@ -187,6 +187,9 @@ const upgradeWith = (admission: ClientAdmission, options: () => MessageOptions, 
     const { headers } = request
     // The Python SDK up to 0.6.0 sends this header with an empty value, which `ws` would reject with 400.
     if (headers['sec-websocket-protocol']?.trim() === '') delete headers['sec-websocket-protocol']
+    // Compressed messages are shared by all receivers, so their window has one size. `ws` would accept any.
+    if (headers['sec-websocket-extensions']?.includes('server_max_window_bits'))
+      delete headers['sec-websocket-extensions']
     const { compressed } = server
     // `ws` responds to a malformed handshake itself, with this status.
     let status = 400

@@ -97,6 +97,16 @@ t.test('realtime', async (t) => {
     t.ok(realtime.lastUpdateMs)
   })
 
+  t.test('a position batch on global:all has no floor', async (t) => {
+    const { realtime, publish } = await setUp(t)
+    const received = next(realtime, 'position-batch')
+    realtime.start()
+    const { floorId, data } = await publishUntil(received, () => publish('global:all', positions('f-2', 3)))
+
+    t.equal(floorId, null)
+    t.match(data, [{ transmitterId: 'T1', floorId: 'f-2' }])
+  })
+
   t.test('the client reports its name and version to the relay', async (t) => {
     const { realtime, relay } = await setUp(t)
     realtime.start()
@@ -130,7 +140,7 @@ t.test('realtime', async (t) => {
       return !names.includes('floor:a') && names.includes('floor:b')
     })
 
-    const floors: string[] = []
+    const floors: (string | null)[] = []
     realtime.on('position-batch', ({ floorId }) => void floors.push(floorId))
     const last = next(realtime, 'position-batch', ({ data }) => data[0]?.position.x === 3)
     await publish('floor:a', positions('a', 2))

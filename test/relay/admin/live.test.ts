@@ -107,9 +107,11 @@ t.test('live stream', async (t) => {
     await relay.publish('floor:seen', { type: 'x'.repeat(1_000_000) })
     const { data, isTruncated, size } = await long
     t.match({ length: data.length, isTruncated, size }, { length: 1_000_011, isTruncated: false, size: 1_000_011 })
+    t.same(JSON.parse((await relay.api('channels', {})).body), { result: { channels: {} } })
+    t.equal(relay.relay.stats().channels, 0)
     live.close()
     await live.closed
-    await eventually(() => relay.relay.stats().channels === 0)
+    await eventually(() => relay.relay.openChannels.size === 0)
   })
 
   t.test('one live stream sends the publications of several channels', async (t) => {

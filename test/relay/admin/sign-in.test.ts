@@ -281,6 +281,14 @@ t.test("paths of the operators' page", async (t) => {
     t.equal((await send(relay.url, '/admin', { method: 'HEAD' })).body, '')
   })
 
+  t.test('/admin/ is the page too', async (t) => {
+    const [plain, slash] = [await send(relay.url, '/admin'), await send(relay.url, '/admin/?from=bookmark')]
+    t.equal(slash.status, 200)
+    t.equal(slash.body, plain.body)
+    t.same(slash.headers['content-security-policy'], plain.headers['content-security-policy'])
+    t.equal((await send(relay.url, '/admin/', { method: 'POST', body: '{}' })).status, 405)
+  })
+
   t.test('hashed assets are cacheable and compressed', async (t) => {
     const plain = await send(relay.url, '/admin/assets/index-AbCd1234.js')
     t.match(plain.headers, {
@@ -299,7 +307,7 @@ t.test("paths of the operators' page", async (t) => {
   })
 
   const NOTHING = [
-    '/admin/',
+    '/admin//',
     '/admin/index.html',
     '/Admin',
     '/ADMIN/api/session',

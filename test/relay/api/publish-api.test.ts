@@ -1,7 +1,9 @@
 import t from 'tap'
+import { eventually } from '../../helper/eventually.js'
 import type { Message } from '../../helper/http.js'
 import { send } from '../../helper/http.js'
 import { connectedClient } from '../../helper/raw-client.js'
+import { startRedis } from '../../helper/redis.js'
 import { startRelay } from '../../helper/relay.js'
 import { API_KEY } from '../../helper/relay-rules.js'
 
@@ -243,6 +245,37 @@ t.test('API calls', async (t) => {
       t.match(JSON.parse(response.body), { code: Number, message: String })
     }
   })
+
+  t.test('errors of single commands and channels have no status, also with the transport error mode', async (t) => {
+    const headers = { 'x-centrifugo-error-mode': 'transport' }
+    const rejected = { channel: 'nope:1', data: 1 }
+    const responses = await Promise.all([
+      api('broadcast', { channels: ['nope:1'], data: 1 }, { headers }),
+      api('batch', { commands: [{ publish: rejected }] }, { headers }),
+      api('', { method: 'publish', params: rejected }, { headers })
+    ])
+
+    for (const { status, body } of responses) t.match([status, body], [200, '"error":{"code":102'])
+  })
+})
+
+t.test('with the transport error mode a publication during an outage of Redis has the status 500', async (t) => {
+  const redis = await startRedis(t)
+  const { api, url } = await startRelay(t, FILE, { RELAY_ENGINE: 'redis', REDIS_URL: redis.url })
+  await redis.kill()
+  await eventually(async () => (await send(url, '/health')).status === 503)
+  const message = { headers: { 'x-centrifugo-error-mode': 'transport' } }
+  const { status, body } = await api('publish', { channel: 'kept:1', data: 1 }, message)
+
+  t.match([status, JSON.parse(body)], [500, { code: 100 }])
+})
+
+t.test('a request cannot turn off the transport error mode of the config file', async (t) => {
+  const { api } = await startRelay(t, { ...FILE, http_api: { error_mode: 'transport' } })
+  for (const mode of ['default', '', 'Transport']) {
+    const message = { headers: { 'x-centrifugo-error-mode': mode } }
+    t.equal((await api('publish', { channel: 'nope:1', data: 1 }, message)).status, 404)
+  }
 })
 
 t.test('commands of POST /api', async (t) => {

@@ -349,7 +349,7 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
       t.equal(await userConnections.add(first, 2), null)
       t.equal(await userConnections.add(first, 2), null, 'once each')
       t.equal(await userConnections.add(second, 2), null)
-      t.same(await userConnections.add(third, 2), [])
+      t.not(await userConnections.add(third, 2), null)
       t.equal(await userConnections.add({ ...third, user: 'another' }, 2), null)
       await userConnections.remove(first)
 

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import t, { type Test } from 'tap'
@@ -95,6 +96,18 @@ t.test('recovered publications are compressed', async (t) => {
     [LONG, 'short', LONG]
   )
   t.ok(client.bytes() < 1000, `${client.bytes()} bytes`)
+})
+
+t.test('a client that limits the compression window receives plain messages', async (t) => {
+  const relay = await startRelay(t, config())
+  const { ws, received } = await connect(t, relay.url, { perMessageDeflate: { serverMaxWindowBits: 9 } })
+  // The second half refers back to the first one, over more bytes than such a window has.
+  const half = randomBytes(1000).toString('hex')
+  await relay.publish('floor:1', half + half)
+
+  await eventually(() => received().length === 1)
+  t.same(received(), [half + half])
+  t.equal(ws.extensions, '')
 })
 
 t.test('compression is off by default', async (t) => {

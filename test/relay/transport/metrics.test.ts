@@ -12,7 +12,8 @@ import { responseOf } from '../../helper/exact-http.js'
 import { type HttpResponse, send } from '../../helper/http.js'
 import { connectedClient, openClient } from '../../helper/raw-client.js'
 import { startRelay } from '../../helper/relay.js'
-import type { ConfigFile } from '../../helper/relay-rules.js'
+import { type ConfigFile, configOf } from '../../helper/relay-rules.js'
+import { startWorkers } from '../../helper/relay-workers.js'
 
 const STATS = { clients: 3, users: 2, channels: 5, subscriptions: 7 }
 const create = () =>
@@ -22,6 +23,7 @@ const create = () =>
     nodes: () => 1,
     isEngineReady: () => true,
     hasRedis: true,
+    hasProcessMetrics: true,
     silences: () => new Map()
   })
 
@@ -317,7 +319,12 @@ t.test('the number of label values is limited', async (t) => {
   const samples = await samplesOf(metrics)
   t.ok(samples.size < 8_000, `${samples.size} samples`)
   t.equal(samples.get('centrifugo_client_num_server_disconnects{code="other"}'), 2000, 'none is lost')
-  t.equal([...samples.keys()].filter((name) => name.startsWith('centrifugo_client_connections_accepted')).length, 1)
+  const accepted = [...samples].filter(([name]) => name.startsWith('centrifugo_client_connections_accepted'))
+  t.same(
+    accepted.map(([, value]) => value).filter((value) => value > 0),
+    [3000],
+    'unknown clients share a series'
+  )
 })
 
 const startServer = async (t: Teardown, allowed: readonly string[], metrics = create()): Promise<number> => {
@@ -370,6 +377,7 @@ t.test('the /metrics route', async (t) => {
       nodes: () => 1,
       isEngineReady: () => true,
       hasRedis: false,
+      hasProcessMetrics: false,
       silences: () => new Map(),
       stats: () => {
         throw new Error('broken')
@@ -453,6 +461,56 @@ t.test('a summary has the quantiles of its histogram', async (t) => {
   t.equal(samples.get('centrifugo_api_command_duration_seconds_count{protocol="http",method="publish"}'), 100)
 })
 
+t.test('counters are exported with 0 before the first event', async (t) => {
+  const file = { channel: { namespaces: [{ name: 'chat' }] } }
+  const samples = [
+    'centrifugo_node_messages_sent_count{type="publication",channel_namespace="chat"}',
+    'centrifugo_node_messages_received_count{type="leave",channel_namespace="chat"}',
+    'centrifugo_node_action_count{action="add_subscription",channel_namespace="chat"}',
+    'centrifugo_node_action_count{action="add_client",channel_namespace=""}',
+    'centrifugo_node_tags_filter_dropped_publications{channel_namespace="chat"}',
+    'centrifugo_client_connections_accepted{transport="sse",accept_protocol="h1",client_name="js",client_version="unversioned"}',
+    'centrifugo_client_subscriptions_accepted{client_name="unnamed",channel_namespace="chat"}',
+    'centrifugo_client_num_reply_errors{method="subscribe",code="103",channel_namespace="chat"}',
+    'centrifugo_client_num_reply_errors{method="connect",code="109",channel_namespace=""}',
+    'centrifugo_client_num_server_unsubscribes{code="2500",channel_namespace="chat"}',
+    'centrifugo_client_num_server_disconnects{code="3012"}',
+    'centrifugo_client_recover{recovered="no",channel_namespace="chat",has_recovered_publications="no"}',
+    'centrifugo_transport_outgoing_close_count{transport="websocket",code="3008"}',
+    'centrifugo_api_command_errors_total{protocol="http",method="publish",error="102"}',
+    'centrifugo_broker_publish_suppressed_count{reason="version",channel_namespace="chat"}',
+    'relay_conflated_publications_total{channel_namespace="chat"}',
+    'relay_rejections_total{kind="token",reason="other-channel"}',
+    'relay_connections_refused_total{reason="address"}'
+  ]
+  const one = await startRelay(t, file)
+  const workers = await startWorkers(t, 2, file)
+  for (const [form, url] of [
+    ['one process', one.url],
+    ['two workers', workers.url]
+  ] as const) {
+    const lines = (await send(url, '/metrics')).body.split('\n')
+    for (const sample of samples) t.ok(lines.includes(`${sample} 0`), `${form}: ${sample}`)
+  }
+})
+
+t.test('counters of a namespace that a reload adds are exported with 0', async (t) => {
+  const metrics = create()
+  metrics.configure(configOf({ channel: { namespaces: [{ name: 'new' }] } }))
+
+  t.equal((await samplesOf(metrics)).get('relay_conflated_publications_total{channel_namespace="new"}'), 0)
+})
+
+t.test('counters of very many namespaces are exported after their first event', async (t) => {
+  const metrics = create()
+  const namespaces = Array.from({ length: 500 }, (_, index) => ({ name: `n${index}` }))
+  metrics.configure(configOf({ channel: { namespaces } }))
+  metrics.conflated('n499', 3)
+
+  const conflated = [...(await samplesOf(metrics))].filter(([name]) => name.startsWith('relay_conflated'))
+  t.same(conflated, [['relay_conflated_publications_total{channel_namespace="n499"}', 3]])
+})
+
 t.test('optional metrics', async (t) => {
   const request = async (file: ConfigFile): Promise<string> => {
     const relay = await startRelay(t, file)
@@ -460,17 +518,20 @@ t.test('optional metrics', async (t) => {
     await send(relay.url, '/nowhere/else')
     await relay.api('publish', { channel: 'unknown:1', data: 1 })
     await relay.api('info', {})
+    await relay.api('nowhere', {})
     return (await send(relay.url, '/metrics')).body
   }
 
   t.test('with instrument_http_handlers, requests are counted by route, method and status', async (t) => {
     const page = await request({ prometheus: { instrument_http_handlers: true } })
     for (const labels of [
-      'path="/health",method="GET",status="200"',
-      'path="other",method="GET",status="404"',
-      'path="/api/*",method="POST",status="200"'
+      'method="GET",path="/health",status="200"',
+      'method="GET",path="other",status="404"',
+      'method="POST",path="/api/publish",status="200"',
+      'method="POST",path="/api/info",status="200"',
+      'method="POST",path="/api/*",status="200"'
     ])
-      t.match(page, `centrifugo_node_incoming_http_requests_total{${labels}}`)
+      t.match(page, `centrifugo_node_incoming_http_requests_total{${labels}} 1\n`)
     t.notMatch(page, 'nowhere')
   })
 
@@ -493,7 +554,7 @@ t.test('optional metrics', async (t) => {
     for (const status of [101, 403, 400, 426])
       t.match(
         page,
-        `centrifugo_node_incoming_http_requests_total{path="/connection/websocket",method="GET",status="${status}"} 1\n`
+        `centrifugo_node_incoming_http_requests_total{method="GET",path="/connection/websocket",status="${status}"} 1\n`
       )
   })
 
@@ -508,7 +569,7 @@ t.test('optional metrics', async (t) => {
   t.test('with recovered_publications_histogram, the publications of each recovery are counted', async (t) => {
     const metrics = create()
     metrics.recovered('floor', true, 3)
-    metrics.configure({ recoveredPublications: true, httpRequests: false })
+    metrics.configure(configOf({ prometheus: { recovered_publications_histogram: true } }))
     metrics.recovered('floor', true, 7)
     metrics.recovered('floor', false, 0)
     const samples = await samplesOf(metrics)

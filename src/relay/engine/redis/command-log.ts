@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { BoundedMap } from '../../../shared/bounded-map.js'
 import { listReply, stringListReply } from './connection.js'
 import { CONTROL } from './keys.js'
 import { APPEND_COMMAND, READ_COMMANDS } from './scripts.js'
@@ -153,11 +154,11 @@ const parseEntry = (entry: unknown): LogEntry => {
 }
 
 /** More than the command log stores, so that reading a log again applies nothing twice. */
-const MAX_REMEMBERED = 20_000
+const MIN_REMEMBERED = 2 * MAX_COMMANDS
 
 /** The commands that this node has applied. Each arrives as a message and in the log, and again if its reply was lost. */
 export class AppliedCommands<Result> {
-  readonly #results = new Map<string, Promise<Result | null>>()
+  readonly #results = new BoundedMap<string, Promise<Result | null>>(MIN_REMEMBERED)
 
   has(id: string): boolean {
     return this.#results.has(id)
@@ -172,8 +173,6 @@ export class AppliedCommands<Result> {
       return result
     })
     this.#results.set(id, applying)
-    const [oldest] = this.#results.keys()
-    if (this.#results.size > MAX_REMEMBERED && oldest !== undefined) this.#results.delete(oldest)
     return applying
   }
 }

@@ -134,7 +134,7 @@ export class NodeCommands {
   repeat(): void {
     for (const { message, missing } of this.#repeated.values()) {
       for (const to of missing)
-        if (to !== this.#node) void this.#dependencies.publish(CONTROL.allNodesTopic, { ...message, to })
+        if (to !== this.#node) void this.#dependencies.publish(CONTROL.nodeTopic(to), { ...message, to })
     }
   }
 

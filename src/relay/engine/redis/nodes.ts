@@ -127,6 +127,7 @@ export class RedisNodeCluster implements Cluster {
 
   /** Reads the lease from Redis: this node may not have received the first heartbeat of the other one yet. */
   async hasNode(node: string): Promise<boolean> {
+    if (node === this.#node) return true
     const isLeased = await this.#commands.hasLease(node)
     if (isLeased && !this.#leases.nodes.includes(node)) this.#leases.renew(node)
     return isLeased
@@ -151,7 +152,8 @@ export class RedisNodeCluster implements Cluster {
     const id = ++this.#lastId
     this.#surveys.set(id, pending)
     const message: RequestMessage = { kind: 'request', id, from: this.#node, to, survey, params }
-    await pending.complete(this.#router.publishControl(CONTROL.allNodesTopic, nodeMessageJson(message)))
+    const topic = to === null ? CONTROL.allNodesTopic : CONTROL.nodeTopic(to)
+    await pending.complete(this.#router.publishControl(topic, nodeMessageJson(message)))
     this.#surveys.delete(id)
     return pending.results
   }

@@ -34,7 +34,7 @@ export class RedisUserConnections implements UserConnections {
 
   /** If Redis is down, the connection is counted once Redis is ready again, unless it is removed before. */
   async add(connection: UserConnection, limit: number): Promise<readonly UserConnection[] | null> {
-    const { user, client, node } = connection
+    const { user, client } = connection
     this.#own.set(client, { connection, renewedAt: performance.now() })
     const members = await this.#add(connection, limit).catch((error) => {
       const own = this.#own.get(client)
@@ -43,7 +43,8 @@ export class RedisUserConnections implements UserConnections {
     })
     if (members.length === 0) return null
     this.#own.delete(client)
-    return members.map((member) => parseMember(user, member)).filter((other) => other.node !== node)
+    // Also those of this node: Redis may have been down when one of them was removed.
+    return members.map((member) => parseMember(user, member))
   }
 
   async remove({ user, node, client }: UserConnection): Promise<void> {

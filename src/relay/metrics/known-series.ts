@@ -1,0 +1,173 @@
+import type { ApiMethodName } from '../api/methods.js'
+import * as codes from '../core/codes.js'
+import type { Action, ErrorSource, MessageType } from '../core/core-metrics.js'
+import type { Method } from '../core/protocol.js'
+import type { TransportName } from '../core/transport.js'
+import type { RejectionReasons } from '../transport/rejections.js'
+import type { defineMetrics } from './definitions.js'
+
+// Counters are exported from the start with 0: `increase` of Prometheus misses the first value of a new series. Excepted are
+// counters with too many combinations of labels, such as those of messages to clients.
+
+/** With more namespaces, their series are created by the first event, so that the page of metrics stays small. */
+const MAX_NAMESPACES = 20
+
+type Metrics = ReturnType<typeof defineMetrics>
+
+/** The names of a closed set, which the compiler checks for completeness. */
+const namesOf = <Name extends string>(names: Readonly<Record<Name, true>>): readonly string[] => Object.keys(names)
+
+const TRANSPORTS = namesOf<TransportName>({
+  websocket: true,
+  http_stream: true,
+  sse: true,
+  uni_websocket: true,
+  uni_http_stream: true,
+  uni_sse: true
+})
+
+const API_METHODS = namesOf<ApiMethodName>({
+  publish: true,
+  broadcast: true,
+  subscribe: true,
+  unsubscribe: true,
+  disconnect: true,
+  refresh: true,
+  presence: true,
+  presence_stats: true,
+  history: true,
+  history_remove: true,
+  channels: true,
+  info: true,
+  rpc: true
+})
+const API_ERRORS = ['100', '102', '104', '106', '107', '108', '112']
+
+const CONNECTION_METHODS: readonly Method[] = ['connect', 'refresh']
+const CONNECTION_ERRORS = ['100', '109']
+const CHANNEL_METHODS: readonly Method[] = [
+  'subscribe',
+  'publish',
+  'presence',
+  'presence_stats',
+  'history',
+  'sub_refresh'
+]
+const CHANNEL_ERRORS = ['100', '103', '105', '106', '107', '108', '109', '112']
+
+const CHANNEL_MESSAGES: readonly MessageType[] = ['publication', 'join', 'leave']
+const CHANNEL_ACTIONS = [
+  'add_subscription',
+  'remove_subscription',
+  ...namesOf<Action>({
+    add_presence: true,
+    remove_presence: true,
+    presence: true,
+    presence_stats: true,
+    history: true,
+    history_recover: true,
+    history_recover_cache: true,
+    history_remove: true
+  })
+]
+
+const CLOSE_CODES = Object.values(codes).flatMap((each) =>
+  each instanceof codes.Disconnect && each !== codes.DISCONNECT_NORMAL ? [String(each.code)] : []
+)
+const UNSUBSCRIBE_CODES = [
+  codes.UNSUBSCRIBE_BY_SERVER,
+  codes.UNSUBSCRIBE_INSUFFICIENT_STATE,
+  codes.UNSUBSCRIBE_EXPIRED
+].map(({ code }) => String(code))
+
+const REJECTIONS: { readonly [Kind in keyof RejectionReasons]: readonly string[] } = {
+  origin: namesOf<RejectionReasons['origin']>({ 'not-allowed': true }),
+  token: namesOf<RejectionReasons['token']>({
+    missing: true,
+    expired: true,
+    'too-long': true,
+    malformed: true,
+    'not-an-object': true,
+    'bad-algorithm': true,
+    'bad-header': true,
+    'bad-signature': true,
+    'no-key-id': true,
+    'unknown-key': true,
+    'keys-unavailable': true,
+    'no-expiry': true,
+    'bad-expiry': true,
+    'wrong-expiry-unit': true,
+    'bad-not-before': true,
+    'not-yet-valid': true,
+    'bad-issued-at': true,
+    'issued-in-future': true,
+    'bad-claims': true,
+    'no-user': true,
+    'other-user': true,
+    'other-client': true,
+    'other-channel': true
+  }),
+  api_key: namesOf<RejectionReasons['api_key']>({ missing: true, wrong: true })
+}
+
+/** `engine`: the engine reports that it is not ready, although every Redis server delivers. */
+export type ProbeStep = 'subscribe' | 'publish' | 'delivery' | 'engine'
+const PROBE_STEPS = namesOf<ProbeStep>({ subscribe: true, publish: true, delivery: true, engine: true })
+
+export type RefusedReason = 'origin' | 'limit' | 'rate' | 'address' | 'shutdown'
+const REFUSED_REASONS = namesOf<RefusedReason>({ origin: true, limit: true, rate: true, address: true, shutdown: true })
+
+export type UnexpectedErrorSource = ErrorSource | 'api' | 'admin'
+const ERROR_SOURCES = namesOf<UnexpectedErrorSource>({
+  api: true,
+  http: true,
+  admin: true,
+  connection: true,
+  delivery: true,
+  background: true
+})
+
+/** The only Redis connection of a relay; Centrifugo can have several brokers. */
+export const BROKER_NAME = 'default'
+
+/** Creates the series that do not depend on the configuration. */
+export const createKnownSeries = (metrics: Metrics, clientNames: readonly string[], hasRedis: boolean): void => {
+  metrics.refused.create(REFUSED_REASONS)
+  for (const [kind, reasons] of Object.entries(REJECTIONS)) metrics.rejections.create([kind], reasons)
+  metrics.deliveryProbeFailures.create(PROBE_STEPS)
+  metrics.unexpectedErrors.create(ERROR_SOURCES)
+  metrics.messagesSent.create(['control'], [''])
+  metrics.messagesReceived.create(['control'], [''])
+  metrics.actions.create(['add_client', 'remove_client'], [''])
+  metrics.connectionsAccepted.create(TRANSPORTS, ['h1'], clientNames, ['unversioned', 'unregistered'])
+  metrics.serverDisconnects.create(CLOSE_CODES)
+  metrics.closes.create(TRANSPORTS, CLOSE_CODES)
+  metrics.apiErrors.create(['http'], API_METHODS, API_ERRORS)
+  metrics.replyErrors.create(CONNECTION_METHODS, CONNECTION_ERRORS, [''])
+  // The channel of an unknown namespace.
+  metrics.replyErrors.create(CHANNEL_METHODS, ['102'], [''])
+  if (!hasRedis) return
+  metrics.pubSubErrors.create([BROKER_NAME], ['connection_lost'])
+  metrics.pubSubDropped.create([BROKER_NAME], ['malformed'])
+  metrics.pubSubBuffered.create([BROKER_NAME], ['client'])
+}
+
+/** Creates the series of the configured namespaces. */
+export const createNamespaceSeries = (
+  metrics: Metrics,
+  clientNames: readonly string[],
+  namespaces: readonly string[]
+): void => {
+  if (namespaces.length > MAX_NAMESPACES) return
+  metrics.messagesSent.create(CHANNEL_MESSAGES, namespaces)
+  metrics.messagesReceived.create(CHANNEL_MESSAGES, namespaces)
+  metrics.actions.create(CHANNEL_ACTIONS, namespaces)
+  metrics.subscriptionsAccepted.create(clientNames, namespaces)
+  metrics.replyErrors.create(CHANNEL_METHODS, CHANNEL_ERRORS, namespaces)
+  metrics.serverUnsubscribes.create(UNSUBSCRIBE_CODES, namespaces)
+  metrics.recoveries.create(['yes'], namespaces, ['yes', 'no'])
+  metrics.recoveries.create(['no'], namespaces, ['no'])
+  metrics.suppressed.create(['idempotency', 'version'], namespaces)
+  metrics.conflated.create(namespaces)
+  metrics.filteredOut.create(namespaces)
+}

@@ -1,0 +1,14 @@
+import { queryObjects } from 'node:v8'
+import t from 'tap'
+import { Relay } from '../../src/relay/core/relay.js'
+import { warmUp } from '../../src/relay/warm-up.js'
+import { createLogger } from '../../src/shared/logger.js'
+import { monotonicMs } from '../../src/shared/monotonic.js'
+import { eventually } from '../helper/eventually.js'
+
+t.test('the relay of the warm-up does not stay in memory', async () => {
+  await warmUp(createLogger({ name: 'test', level: 'silent' }), monotonicMs)
+
+  // Counts the instances that are left after a garbage collection.
+  await eventually(() => queryObjects(Relay) === 0)
+})
