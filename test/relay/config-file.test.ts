@@ -70,6 +70,7 @@ const RSA_PEM = pem('rsa', { modulusLength: 2048 })
 const PRIVATE_PEM = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
 const RSA_RULE = 'must be the PEM text of an RSA public key of at least 2048 bits'
 
+const PATTERN_RULE = 'must be a regular expression in the syntax of RE2'
 const UNKNOWN = 'is not an option that the relay has'
 
 const INVALID_FILES: readonly (readonly [file: object, ...errors: string[]])[] = [
@@ -104,7 +105,11 @@ const INVALID_FILES: readonly (readonly [file: object, ...errors: string[]])[] =
     'client.token.audience_regex excludes audience; use one of them'
   ],
   [tokenFile({ issuer: 'us', issuer_regex: 'us' }), 'client.token.issuer_regex excludes issuer; use one of them'],
-  [tokenFile({ issuer_regex: '(' }), 'client.token.issuer_regex must be a regular expression of JavaScript'],
+  [tokenFile({ issuer_regex: '(' }), `client.token.issuer_regex ${PATTERN_RULE}: missing closing ): \`(\``],
+  [
+    tokenFile({ audience_regex: '(?=web)' }),
+    `client.token.audience_regex ${PATTERN_RULE}: invalid or unsupported Perl syntax: \`(?=\``
+  ],
   [tokenFile({ user_id_claim: 'user-id' }), 'client.token.user_id_claim must be letters and "_"'],
   [
     tokenFile({ hmac_previous_secret_key_valid_until: 1_900_000_000 }),
@@ -196,7 +201,17 @@ const INVALID_FILES: readonly (readonly [file: object, ...errors: string[]])[] =
     namespace({ allowed_delta_types: ['fossil', 'fossil'] }),
     'channel.namespaces[0].allowed_delta_types must be a list without repetitions'
   ],
-  [namespace({ channel_regex: '(' }), 'channel.namespaces[0].channel_regex must be a regular expression'],
+  ...(
+    [
+      ['(', 'missing closing ): `(`'],
+      ['(a)\\1', 'invalid escape sequence: `\\1`'],
+      ['a{1001}', 'invalid repeat count: `{1001}`'],
+      ['.{0,1000}'.repeat(100), 'too many repetitions']
+    ] as const
+  ).map(
+    ([channel_regex, reason]) =>
+      [namespace({ channel_regex }), `channel.namespaces[0].channel_regex ${PATTERN_RULE}: ${reason}`] as const
+  ),
   ...['transmitterId', 'data.transmitterId', 'data[]', '[]', 'data[0].id', 'data[].', 'a[].b[].c', ' data[].id'].map(
     (conflate) =>
       [
@@ -435,7 +450,11 @@ const EFFECTS: readonly (readonly [file: object, read: (config: RelayConfig) => 
   [{ client: { token: { audience: 'web' } } }, (config) => config.client.token.audience, 'web'],
   [{ client: { token: { issuer: 'us' } } }, (config) => config.client.token.issuer, 'us'],
   [{ client: { token: { expiry_required: false } } }, (config) => config.client.token.expiryRequired, false],
-  [tokenFile({ issuer_regex: '^(?P<realm>a+)$' }), (config) => String(config.client.token.issuer), '/^(?<realm>a+)$/u'],
+  [
+    tokenFile({ issuer_regex: '^(?P<realm>a+)$' }),
+    (config) => Object(config.client.token.issuer).source,
+    '^(?P<realm>a+)$'
+  ],
   [tokenFile({ user_id_claim: 'uid' }), (config) => config.client.token.userIdClaim, 'uid'],
   [
     tokenFile({ hmac_previous_secret_key: 'older', hmac_previous_secret_key_valid_until: 1_900_000_000 }),

@@ -147,6 +147,11 @@ t.test('audience, issuer and user id claim', async (t) => {
     t.equal(await accepts(rule, { sub: '42', iss: 7 }), INVALID)
   })
 
+  t.test('issuer_regex has the syntax of RE2, and a long issuer does not keep the relay busy', async (t) => {
+    t.match(await accepts({ issuer_regex: '(?i)^STAFF$' }, { sub: '42', iss: 'staff' }), CONNECTED)
+    t.equal(await accepts({ issuer_regex: '^(a+)+$' }, { sub: '42', iss: `${'a'.repeat(60)}!` }), INVALID)
+  })
+
   t.test('user_id_claim selects the claim with the user, which may be a number', async (t) => {
     const rule = { user_id_claim: 'user_id' }
     t.match(await accepts(rule, { sub: 'ignored', user_id: 'u7' }), CONNECTED)

@@ -110,7 +110,9 @@ const channelOptions = {
   delta_publish: flag('Send every publication as a delta, also if its publisher did not set delta.'),
   allow_tags_filter: flag('Clients may subscribe with a filter on the tags of publications.'),
   allow_user_limited_channels: flag('Channels such as room#42,43 are restricted to the users 42 and 43.'),
-  channel_regex: text('Regular expression for the channel name without its namespace. By default names must be ASCII.'),
+  channel_regex: text(
+    'Regular expression (RE2) for the channel name without its namespace. By default names must be ASCII.'
+  ),
   conflate: text(
     'Gatehouse only: merge queued publications by the key of the entries of a list, such as data[].transmitterId.',
     256
@@ -160,9 +162,11 @@ const tokenOptions = {
     2048
   ),
   audience: text('Required value in the aud claim.'),
-  audience_regex: text('Regular expression that a value of the aud claim must match; use ^ and $ for the whole value.'),
+  audience_regex: text(
+    'Regular expression (RE2) that a value of the aud claim must match; use ^ and $ for the whole value.'
+  ),
   issuer: text('Required value of the iss claim.'),
-  issuer_regex: text('Regular expression that the iss claim must match; use ^ and $ for the whole value.'),
+  issuer_regex: text('Regular expression (RE2) that the iss claim must match; use ^ and $ for the whole value.'),
   user_id_claim: Type.Optional(
     Type.String({
       description: 'The claim that contains the user id.',

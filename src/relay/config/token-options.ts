@@ -1,6 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import type { ClaimRules } from '../core/tokens.js'
 import type { ReportError } from './file.js'
+import { parsePattern } from './pattern.js'
 import type { FileSubscriptionToken, FileToken } from './schema.js'
 
 /** The keys of one kind of token. A token is accepted if one of them verifies it. */
@@ -125,14 +126,7 @@ const valueRule = (
   value: string | undefined,
   pattern: string | undefined,
   report: ReportError
-): string | RegExp | null => {
+): ClaimRules['audience'] => {
   if (value !== undefined && pattern !== undefined) report(`${option}_regex`, `excludes ${option}; use one of them`)
-  if (pattern === undefined) return value ?? null
-  try {
-    // Go names a group with (?P<name>…).
-    return new RegExp(pattern.replaceAll('(?P<', '(?<'), 'u')
-  } catch {
-    report(`${option}_regex`, 'must be a regular expression of JavaScript')
-    return null
-  }
+  return parsePattern(`${option}_regex`, pattern, report) ?? value ?? null
 }
