@@ -84,10 +84,14 @@ const INVALID_FILES: readonly (readonly [file: object, ...errors: string[]])[] =
     tokenFile({ ecdsa_public_key: pem('ec', { namedCurve: 'secp256k1' }) }),
     'client.token.ecdsa_public_key must be the PEM text of a public key on the curve P-256, P-384 or P-521'
   ],
+  [
+    tokenFile({ eddsa_public_key: pem('ec', { namedCurve: 'P-256' }) }),
+    'client.token.eddsa_public_key must be the PEM text of an Ed25519 public key'
+  ],
   [tokenFile({ rsa_public_key: PRIVATE_PEM }), 'client.token.rsa_public_key must be a public key, not a private key'],
   [
     { client: { subscription_token: { enabled: true, hmac_secret_key: RSA_PEM } } },
-    'client.subscription_token.hmac_secret_key must not be a PEM key; use rsa_public_key or ecdsa_public_key for public keys'
+    'client.subscription_token.hmac_secret_key must not be a PEM key; use rsa_public_key, ecdsa_public_key or eddsa_public_key for public keys'
   ],
   [
     tokenFile({ jwks_public_endpoint: 'https://id.example/{{realm}}/keys' }),

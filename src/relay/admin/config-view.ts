@@ -102,6 +102,7 @@ const tokenView = (keys: TokenKeys, rules: ClaimRules) => ({
     : null,
   rsaPublicKey: keys.rsaPublicKey !== null,
   ecdsaPublicKey: keys.ecdsaPublicKey !== null,
+  eddsaPublicKey: keys.eddsaPublicKey !== null,
   jwksEndpoint: keys.jwksEndpoint,
   expiryRequired: rules.expiryRequired,
   audience: ruleText(rules.audience),

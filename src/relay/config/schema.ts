@@ -157,6 +157,7 @@ const tokenOptions = {
   ),
   rsa_public_key: text('PEM text. Verifies RS256, RS384 and RS512.', 16_384),
   ecdsa_public_key: text('PEM text. Verifies ES256, ES384 or ES512, depending on its curve.', 16_384),
+  eddsa_public_key: text('Gatehouse only: PEM text of an Ed25519 key. Verifies EdDSA.', 16_384),
   jwks_public_endpoint: text(
     'Address of a JSON Web Key Set with RSA, EC or Ed25519 keys. A token selects its key with kid.',
     2048
@@ -179,7 +180,7 @@ const tokenOptions = {
 } as const satisfies Record<string, TSchema>
 
 const TokenSchema = Type.Object(
-  { hmac_secret_key: text('Same as REALTIME_HMAC_SECRET. Verifies HS256.'), ...tokenOptions },
+  { hmac_secret_key: text('Same as REALTIME_HMAC_SECRET. Verifies HS256, HS384 and HS512.'), ...tokenOptions },
   { additionalProperties: false }
 )
 export type FileToken = Static<typeof TokenSchema>
@@ -187,7 +188,7 @@ export type FileToken = Static<typeof TokenSchema>
 const SubscriptionTokenSchema = Type.Object(
   {
     enabled: flag('Use these options. By default subscription tokens have the options of connection tokens.'),
-    hmac_secret_key: text('Verifies HS256.'),
+    hmac_secret_key: text('Verifies HS256, HS384 and HS512.'),
     ...tokenOptions
   },
   { additionalProperties: false }

@@ -22,7 +22,14 @@ import { type Outcome, tokenRejection } from './connect.js'
 import { channelOf, parseRefresh, parseSubscribe, type SubscribeCommand } from './protocol.js'
 import { type Rate, rateFor } from './rate-class.js'
 import { parseTagFilter, type TagFilter } from './tag-filter.js'
-import { NO_OVERRIDE, type SubscriptionClaims, subscriptionClaims, type TokenRejectionReason } from './tokens.js'
+import {
+  claimsRejection,
+  NO_OVERRIDE,
+  type SubscriptionClaims,
+  subscriptionClaims,
+  type TokenRejectionReason,
+  userRejection
+} from './tokens.js'
 
 /** Values of the `type` field. */
 const TYPE_STREAM = 0
@@ -144,7 +151,7 @@ const checkSubscriptionToken = async (
   if (checked === 'invalid') return ERROR_PERMISSION_DENIED
   const claims = subscriptionClaims(checked, context.clientOptions.subscriptionToken)
   if (claims === null) {
-    rejected('bad-claims')
+    rejected(claimsRejection(checked, context.clientOptions.subscriptionToken))
     return ERROR_PERMISSION_DENIED
   }
   const mismatch = subscriptionMismatch(client, channel, claims)
@@ -158,7 +165,7 @@ const subscriptionMismatch = (
   channel: string,
   claims: SubscriptionClaims
 ): TokenRejectionReason | null => {
-  if (claims.user !== user) return 'other-user'
+  if (claims.user !== user) return userRejection(claims)
   if (claims.client !== '' && claims.client !== id) return 'other-client'
   return claims.channel === channel ? null : 'other-channel'
 }

@@ -107,6 +107,14 @@ export const subscriptionClaims = (claims: Claims, rules: ClaimRules): Subscript
   return { ...subscription, user, channel, client, expiresAt }
 }
 
+/** Why these claims are not valid. */
+export const claimsRejection = ({ exp }: Claims, { expiryRequired }: ClaimRules): TokenRejectionReason =>
+  expiryRequired && exp === undefined ? 'no-expiry' : 'bad-claims'
+
+/** Why a token of another user is rejected: it may have no user at all. */
+export const userRejection = ({ user }: ConnectionClaims | SubscriptionClaims): TokenRejectionReason =>
+  user === '' ? 'no-user' : 'other-user'
+
 /** '' if the claim is missing; null if it is not a user id. */
 const userOf = (claims: Claims, { userIdClaim }: ClaimRules): string | null => {
   const user = Object.hasOwn(claims, userIdClaim) ? claims[userIdClaim] : ''

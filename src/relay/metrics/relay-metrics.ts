@@ -60,6 +60,7 @@ const REJECTIONS: { readonly [Kind in keyof RejectionReasons]: readonly Rejectio
     'bad-algorithm',
     'malformed',
     'bad-claims',
+    'no-expiry',
     'no-user',
     'not-yet-valid'
   ],
