@@ -19,6 +19,10 @@ export const durationMs = (text: string): number =>
     [...text.matchAll(PART)].reduce((sum, [, count, unit = '']) => sum + Number(count) * (UNIT_MS.get(unit) ?? 0), 0)
   )
 
+/** As in Centrifugo, 0 stands for the default. */
+export const durationOr = (text: string | undefined, fallback: string): number =>
+  durationMs(text ?? '0') || durationMs(fallback)
+
 // The schema of the RELAY_CONFIG file. Names and nesting are those of Centrifugo 6, so that an existing file can be used;
 // options marked "Gatehouse only" are not in Centrifugo. docs/relay-config.schema.json is generated from this file.
 
@@ -235,8 +239,11 @@ const client = {
         'Reject connection tokens without a user. Default: true, or false with allow_anonymous_connect_without_token.'
     })
   ),
-  ping_interval: duration('Interval between pings, in whole seconds.', '25s'),
-  pong_timeout: duration('Maximum time for a client to respond to a ping; less than ping_interval.', '8s'),
+  ping_interval: duration('Interval between pings; 0: the default.', '25s'),
+  pong_timeout: duration(
+    'Maximum time for a client to respond to a ping; less than ping_interval. 0: the default.',
+    '8s'
+  ),
   stale_close_delay: duration('Maximum time between opening a connection and the connect command.', '10s'),
   expired_close_delay: duration(
     'Time between the expiry of a connection token and the close of the connection.',
