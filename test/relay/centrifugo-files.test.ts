@@ -5,6 +5,7 @@ import { stringify } from 'smol-toml'
 import t from 'tap'
 import { isIgnored } from '../../src/relay/config/centrifugo-options.js'
 import { type RelayConfig, relayConfig } from '../../src/relay/config/config.js'
+import { migrationNotes } from '../../src/relay/config/migration-notes.js'
 import { RelayConfigFileSchema } from '../../src/relay/config/schema.js'
 import type { Environment } from '../../src/shared/env.js'
 import { isObject } from '../../src/shared/is-object.js'
@@ -254,5 +255,41 @@ channel:
       'channel:\n  without_namespace: &common\n    presence: true\n  namespaces:\n    - {name: room, <<: *common}'
     )
     t.equal(channels.namespaces.get('room')?.presence, true)
+  })
+})
+
+t.test('notes on the migration', async (t) => {
+  const [expiry, user] = ['client.token.expiry_required', 'client.disallow_anonymous_connection_tokens']
+  const token = { hmac_secret_key: 'x' }
+  const proxied = { name: 'room', subscribe_proxy_enabled: true }
+  const FILES: readonly (readonly [file: object, options: readonly string[]])[] = [
+    [DEFAULT_CONFIG, [expiry]],
+    [{ client: { token }, channel: { namespaces: [proxied] } }, [expiry, user]],
+    [{ client: { token: { jwks_public_endpoint: 'https://id.example' } } }, [expiry, user]],
+    [{ client: { token, disallow_anonymous_connection_tokens: false } }, [expiry]],
+    [{ client: { token, allow_anonymous_connect_without_token: true } }, [expiry]],
+    [
+      { client: { token, subscription_token: { enabled: true, ...token } } },
+      [expiry, 'client.subscription_token.expiry_required', user]
+    ],
+    [{ client: { token: { ...token, expiry_required: true } } }, []],
+    [{ client: { token }, channel: { namespaces: [{ name: 'room', snapshot: true }] } }, []],
+    [{ client: { ping_interval: '20s' } }, []]
+  ]
+  for (const [file, options] of FILES) {
+    t.test(`the notes name ${options.join(', ') || 'nothing'} for ${JSON.stringify(file).slice(0, 100)}`, async (t) => {
+      const notes = migrationNotes('relay.json', () => JSON.stringify(file))
+      t.same(
+        notes.map((note) => note.split(' ', 1).join()),
+        options
+      )
+    })
+  }
+
+  t.test('a file that cannot be parsed has no notes', async (t) => {
+    t.same(
+      migrationNotes('relay.json', () => '{'),
+      []
+    )
   })
 })

@@ -9,7 +9,8 @@ const MAX_INSTRUCTIONS = 2_500
 export const parsePattern = (option: string, source: string | undefined, report: ReportError): TextPattern | null => {
   if (source === undefined) return null
   try {
-    const pattern = linearRegExp(source, MAX_INSTRUCTIONS)
+    const pattern = linearRegExp(source)
+    if (pattern.programSize() > MAX_INSTRUCTIONS) throw new SyntaxError('too many repetitions')
     return Object.freeze({ source, test: (text: string) => pattern.test(text) })
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error

@@ -304,7 +304,7 @@ const webSocket = {
 /** Error messages name options by their path in this schema. */
 export const RelayConfigFileSchema = Type.Object(
   {
-    $schema: text('The JSON schema of this file, for editors.'),
+    $schema: text('Gatehouse only: the JSON schema of this file, for editors.'),
     http_server: section('Listen addresses.', {
       address: text('Same as RELAY_HOST.'),
       port: count('Same as RELAY_PORT.', 0, 65_535),
