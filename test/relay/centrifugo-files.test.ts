@@ -113,7 +113,14 @@ t.test('features that are off', async (t) => {
     ['proxies that no namespace uses', { proxies: [{ name: 'aa', endpoint: 'http://backend' }] }],
     ['the endpoint of a proxy that is off', { channel: { proxy: { publish: { endpoint: 'http://backend' } } } }],
     ['the name of a proxy that is off', namespace({ subscribe_proxy_enabled: false, subscribe_proxy_name: 'aa' })],
-    ['the endpoint of RPC calls, which are off', { rpc: { proxy: { endpoint: 'http://backend' } } }],
+    [
+      'the endpoint of RPC calls, which are off',
+      { rpc: { proxy: { endpoint: 'http://backend' }, without_namespace: { proxy_name: 'aa' } } }
+    ],
+    [
+      'the namespace of personal channels that are off',
+      { client: { subscribe_to_user_personal_channel: { personal_channel_namespace: 'aa', single_connection: true } } }
+    ],
     ['a default as text', { sse: { max_request_body_size: '65536' }, websocket: { write_timeout: '1000ms' } }]
   ]
   for (const [title, file] of OFF) {

@@ -131,6 +131,7 @@ const DEPENDENT_OPTIONS: readonly string[] = [
   'proxies',
   'channel.proxy',
   'rpc.proxy',
+  'rpc.without_namespace.proxy_name',
   'namespace.subscribe_proxy_name',
   'namespace.publish_proxy_name',
   'namespace.sub_refresh_proxy_name',

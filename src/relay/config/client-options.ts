@@ -49,7 +49,7 @@ export const clientOptions = (
     report('client.pong_timeout', 'must be shorter than client.ping_interval')
   checkOrigins(file.allowed_origins ?? [], report)
   const namespace = options.personalChannelNamespace
-  if (namespace !== '' && !namespaces.has(namespace))
+  if (options.userSubscribeToPersonal && namespace !== '' && !namespaces.has(namespace))
     report('client.subscribe_to_user_personal_channel.personal_channel_namespace', 'must be one of the namespaces')
   return Object.freeze(options)
 }
