@@ -48,10 +48,11 @@ const commands: Readonly<Record<string, Command>> = {
     run: async (args) => {
       const { positionals } = parseArgs({ args: [...args], options: {}, allowPositionals: true })
       const [file] = onePositional(positionals, 'FILE')
-      const { checkConfigFile } = await import('./check-config.js')
+      const { checkConfigFile, configFileNotes } = await import('./check-config.js')
       const errors = checkConfigFile(file)
       if (errors.length === 0) print(`${file} is valid`)
       else printErrors(errors)
+      for (const note of configFileNotes(file)) print(note)
       return errors.length === 0 ? 0 : 1
     }
   },

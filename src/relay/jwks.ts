@@ -8,12 +8,11 @@ const MAX_AGE_MS = 3_600_000
 /** From this age on, keys are reloaded while they are still used, so that no client waits. */
 const RELOAD_AGE_MS = 3_000_000
 /** Minimum time between two requests, also if clients send tokens with invented key ids. */
-const COOL_DOWN_MS = 30_000
-const COOL_DOWN_AFTER_FAILURE_MS = 5_000
+const COOL_DOWN_MS = 5_000
 const TIMEOUT_MS = 5_000
 const MAX_BODY_BYTES = 256 * 1024
 
-/** The keys could not be loaded, or were loaded too recently to look for an unknown key again. */
+/** The keys could not be loaded. */
 export class KeysUnavailable extends Error {
   override readonly name = 'KeysUnavailable'
 }
@@ -31,14 +30,18 @@ export interface RemoteKeySetDependencies {
   readonly log: Pick<Log, 'warn'>
 }
 
-/** The public keys at a JWKS address. They are cached for an hour. An unknown key id causes one request. */
+/**
+ * The public keys at a JWKS address. They are cached for an hour. An unknown key id causes one request, unless the set was
+ * loaded in the last seconds.
+ */
 export class RemoteKeySet {
   readonly #url: string
   readonly #monotonicMs: () => number
   readonly #log: Pick<Log, 'warn'>
   #keys: KeySet | null = null
-  #loading: Promise<boolean> | null = null
+  #loading: Promise<void> | null = null
   #nextLoadAt = Number.NEGATIVE_INFINITY
+  #hasFailed = false
 
   constructor(url: string, { monotonicMs, log }: RemoteKeySetDependencies) {
     this.#url = url
@@ -53,13 +56,13 @@ export class RemoteKeySet {
       if (this.#ageMs() >= RELOAD_AGE_MS && this.#mayLoad()) void this.load()
       return known
     }
-    if (this.#loading === null && !this.#mayLoad()) throw new KeysUnavailable('cool-down')
-    if (!(await this.load())) throw new KeysUnavailable('request failed')
+    if (this.#loading !== null || this.#mayLoad()) await this.load()
+    if (this.#hasFailed) throw new KeysUnavailable('request failed')
     return this.#lookup(id)
   }
 
-  /** Returns false after a failure, which is logged and keeps the old keys. Concurrent calls share one request. */
-  load(): Promise<boolean> {
+  /** A failure is logged and keeps the old keys. Concurrent calls share one request. */
+  load(): Promise<void> {
     this.#loading ??= this.#fetch().finally(() => {
       this.#loading = null
     })
@@ -78,19 +81,17 @@ export class RemoteKeySet {
     return this.#keys !== null && this.#ageMs() < MAX_AGE_MS && this.#keys.ids.has(id) ? this.#keys.lookup : null
   }
 
-  async #fetch(): Promise<boolean> {
+  async #fetch(): Promise<void> {
     try {
       const keys = await fetchKeys(this.#url)
-      const now = this.#monotonicMs()
       const lookup = createLocalJWKSet({ keys: [...keys] })
-      this.#keys = { ids: new Set(keys.map(({ kid }) => kid)), lookup, loadedAt: now }
-      this.#nextLoadAt = now + COOL_DOWN_MS
-      return true
+      this.#keys = { ids: new Set(keys.map(({ kid }) => kid)), lookup, loadedAt: this.#monotonicMs() }
+      this.#hasFailed = false
     } catch (error) {
-      this.#nextLoadAt = this.#monotonicMs() + COOL_DOWN_AFTER_FAILURE_MS
+      this.#hasFailed = true
       this.#log.warn({ url: this.#url, reason: reasonOf(error) }, 'JWKS request failed')
-      return false
     }
+    this.#nextLoadAt = this.#monotonicMs() + COOL_DOWN_MS
   }
 }
 

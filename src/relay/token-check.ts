@@ -1,6 +1,14 @@
 import type { KeyObject } from 'node:crypto'
 import { compactVerify } from 'jose'
-import { checkTimes, type DecodedJwt, decodeJwt, secretKey, signedClaims, verifyWithAnyKey } from '../shared/jwt.js'
+import {
+  checkTimes,
+  type DecodedJwt,
+  decodeJwt,
+  type HmacAlgorithm,
+  secretKey,
+  signedClaims,
+  verifyWithAnyKey
+} from '../shared/jwt.js'
 import { ExpiredToken, InvalidToken } from '../shared/token-errors.js'
 import { ecdsaAlgorithm, type TokenKeys } from './config/token-options.js'
 import type { CheckedToken, Claims, TokenCheck, TokenRejected } from './core/tokens.js'
@@ -9,8 +17,11 @@ import { type KeyLookup, KeysUnavailable, RemoteKeySet, type RemoteKeySetDepende
 // Stands in for a missing `exp`. Whether a token may have no expiry is decided together with its other claims.
 const FAR_FUTURE_SECONDS = 9e10
 
+const HMAC_ALGORITHMS: readonly HmacAlgorithm[] = ['HS256', 'HS384', 'HS512']
 const RSA_ALGORITHMS = ['RS256', 'RS384', 'RS512']
-const JWKS_ALGORITHMS = [...RSA_ALGORITHMS, 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
+/** Two names of one algorithm: RFC 8037 and RFC 9864. */
+const EDDSA_ALGORITHMS = ['EdDSA', 'Ed25519']
+const JWKS_ALGORITHMS = [...RSA_ALGORITHMS, 'ES256', 'ES384', 'ES512', ...EDDSA_ALGORITHMS]
 
 /** Builds token checks. Sets of remote keys are kept when the configuration is reloaded. */
 export class TokenChecks {
@@ -21,7 +32,7 @@ export class TokenChecks {
     this.#dependencies = dependencies
   }
 
-  /** HS256 is checked at once. Other algorithms are checked by the thread pool, if there are keys for them. */
+  /** HMAC is checked at once. Other algorithms are checked by the thread pool, if there are keys for them. */
   build(keys: TokenKeys): TokenCheck {
     const checkHmac = hmacCheck(keys)
     const publicKeys = staticKeys(keys)
@@ -29,7 +40,7 @@ export class TokenChecks {
     if (publicKeys.length === 0 && keySet === null) return checkHmac
     return (token, nowMs, rejected) => {
       const decoded = tryDecode(token)
-      return decoded === null || decoded.header.alg === 'HS256'
+      return decoded === null || HMAC_ALGORITHMS.some((each) => each === decoded.header.alg)
         ? checkHmac(token, nowMs, rejected)
         : checkWithPublicKeys(token, decoded, { publicKeys, keySet }, nowMs, rejected)
     }
@@ -56,7 +67,7 @@ const tryDecode = (token: string): DecodedJwt | null => {
   }
 }
 
-/** Verifies HS256. Without a secret every token is invalid. */
+/** Verifies HMAC. Without a secret every token is invalid. */
 const hmacCheck = ({ hmacSecret, previousHmacSecret, previousValidUntilMs }: TokenKeys) => {
   const current = hmacSecret === null ? [] : [secretKey(hmacSecret)]
   const all = previousHmacSecret === null ? current : [...current, secretKey(previousHmacSecret)]
@@ -71,7 +82,7 @@ const hmacCheck = ({ hmacSecret, previousHmacSecret, previousValidUntilMs }: Tok
 
 const verifyWithAny = (token: string, keys: readonly KeyObject[]): Claims => {
   if (keys.length === 0) throw new InvalidToken('bad-algorithm')
-  return verifyWithAnyKey(keys, (key) => signedClaims(token, key))
+  return verifyWithAnyKey(keys, (key) => signedClaims(token, key, HMAC_ALGORITHMS))
 }
 
 interface PublicKey {
@@ -84,9 +95,10 @@ interface PublicKeys {
   readonly keySet: RemoteKeySet | null
 }
 
-const staticKeys = ({ rsaPublicKey, ecdsaPublicKey }: TokenKeys): readonly PublicKey[] => {
+const staticKeys = ({ rsaPublicKey, ecdsaPublicKey, eddsaPublicKey }: TokenKeys): readonly PublicKey[] => {
   const keys: PublicKey[] = []
   if (rsaPublicKey !== null) keys.push({ key: rsaPublicKey, algorithms: RSA_ALGORITHMS })
+  if (eddsaPublicKey !== null) keys.push({ key: eddsaPublicKey, algorithms: EDDSA_ALGORITHMS })
   const algorithm = ecdsaAlgorithm(ecdsaPublicKey?.asymmetricKeyDetails?.namedCurve)
   if (ecdsaPublicKey !== null && algorithm !== null) keys.push({ key: ecdsaPublicKey, algorithms: [algorithm] })
   return keys

@@ -54,11 +54,16 @@ export const signJwt = (claims: Readonly<Record<string, unknown>>, key: KeyObjec
 export const verifyJwt = (token: string, key: KeyObject, nowMs = Date.now()): TokenClaims =>
   checkTimes(signedClaims(token, key), 'seconds', nowMs)
 
+export type HmacAlgorithm = 'HS256' | 'HS384' | 'HS512'
+
+const HS256_ONLY: readonly HmacAlgorithm[] = ['HS256']
+
 /** The claims of a token with a valid signature, regardless of its times. Throws `InvalidToken`. */
-export const signedClaims = (token: string, key: KeyObject): Record<string, unknown> => {
+export const signedClaims = (token: string, key: KeyObject, algorithms = HS256_ONLY): Record<string, unknown> => {
   const { header, claims } = decodeJwt(token)
-  if (header.alg !== 'HS256') throw new InvalidToken('bad-algorithm')
-  verifySignature(token, key)
+  const algorithm = algorithms.find((each) => each === header.alg)
+  if (algorithm === undefined) throw new InvalidToken('bad-algorithm')
+  verifySignature(token, key, algorithm)
   return claims
 }
 
@@ -152,16 +157,10 @@ const checkHeader = (header: Record<string, unknown>): Record<string, unknown> =
   return header
 }
 
-const VERIFY_OPTIONS: jwt.VerifyOptions = {
-  algorithms: ['HS256'],
-  // See `checkTimes`.
-  ignoreExpiration: true,
-  ignoreNotBefore: true
-}
-
-const verifySignature = (token: string, key: KeyObject): void => {
+const verifySignature = (token: string, key: KeyObject, algorithm: HmacAlgorithm): void => {
   try {
-    jwt.verify(token, key, VERIFY_OPTIONS)
+    // See `checkTimes`.
+    jwt.verify(token, key, { algorithms: [algorithm], ignoreExpiration: true, ignoreNotBefore: true })
   } catch {
     throw new InvalidToken('bad-signature')
   }

@@ -3,6 +3,8 @@ import { RE2JS } from 're2js'
 /** A compiled regular expression. */
 export interface Pattern {
   test(text: string): boolean
+  /** The number of instructions. A test takes at most a time in proportion to it and to the length of the text. */
+  programSize(): number
 }
 
 /**

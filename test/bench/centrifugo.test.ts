@@ -6,7 +6,7 @@ import { centrifugoConfig, startCentrifugo } from '../../bench/relay/centrifugo.
 import { KEY } from '../../bench/relay/running-server.js'
 import type { Teardown } from '../helper/child.js'
 import { scriptArguments } from '../helper/script.js'
-import { CENTRIFUGO_DEFAULTS } from '../relay/centrifugo-defaults.js'
+import DEFAULT_CONFIG from '../relay/centrifugo-defaultconfig.json' with { type: 'json' }
 import { configWith } from '../relay/config-fixture.js'
 
 const setProgram = (t: Teardown, file: string | undefined): void => {
@@ -28,7 +28,7 @@ t.test('the configuration for Centrifugo has only options of Centrifugo', async 
       }
     }
   }
-  isKnown(centrifugoConfig(8000), CENTRIFUGO_DEFAULTS, '')
+  isKnown(centrifugoConfig(8000), DEFAULT_CONFIG, '')
 })
 
 t.test('the relay accepts the configuration for Centrifugo', async (t) => {

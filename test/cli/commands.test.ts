@@ -94,6 +94,19 @@ t.test('gatehouse check-config names every error of a file', async (t) => {
   t.equal(gatehouse(['check-config', `${file}.missing`]).status, 1)
 })
 
+t.test('gatehouse check-config names the options whose defaults differ for a file of Centrifugo', async (t) => {
+  const file = join(t.testdir(), 'config.yaml')
+  writeFileSync(
+    file,
+    'client: {token: {hmac_secret_key: x}}\nchannel: {namespaces: [{name: aa, publish_proxy_enabled: true}]}'
+  )
+  const { status, stdout, stderr } = gatehouse(['check-config', file])
+
+  t.equal(status, 1)
+  t.match(stderr, /^RELAY_CONFIG: channel.namespaces\[0\].publish_proxy_enabled is not supported: .*\n$/)
+  t.match(stdout, /^client.token.expiry_required .*\nclient.disallow_anonymous_connection_tokens .*\n$/)
+})
+
 t.test('gatehouse client-api writes a module, or every error of the description', async (t) => {
   const folder = t.testdir()
   const [description, output] = [join(folder, 'openapi.json'), join(folder, 'api.ts')]

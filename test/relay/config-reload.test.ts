@@ -28,7 +28,7 @@ t.test('reloading the configuration file', async (t) => {
   })
 
   for (const [file, error] of [
-    ['{', 'RELAY_CONFIG: the file is not JSON: look at line 1, column 2'],
+    ['{', 'RELAY_CONFIG: /etc/relay.json is not valid JSON: line 1, column 2'],
     [{ client: { channel_limit: 'x' } }, 'RELAY_CONFIG: client.channel_limit must be a whole number from 1 to 1000000']
   ] as const) {
     t.test(`a reload of an invalid file is rejected with: ${error}`, async (t) => {

@@ -238,6 +238,7 @@ const TOKEN_KEYS = {
   previousValidUntilMs: Number.POSITIVE_INFINITY,
   rsaPublicKey: null,
   ecdsaPublicKey: null,
+  eddsaPublicKey: null,
   jwksEndpoint: null
 }
 

@@ -167,7 +167,7 @@ t.test('SIGHUP to a running relay', async (t) => {
   })
 
   const invalidFiles: [title: string, config: unknown, error: string][] = [
-    ['is not JSON', '{', 'not JSON'],
+    ['is not JSON', '{', 'is not valid JSON: line 1, column 2'],
     ['has an unknown option', { client: { dance: true } }, 'dance'],
     ['violates a rule', { channel: { namespaces: [{ name: 'x', history_size: 5 }] } }, 'name']
   ]

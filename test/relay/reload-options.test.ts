@@ -33,6 +33,7 @@ const PASSWORD = 'a password for operators'
 
 const RSA = newSigningKey('RS256')
 const EC = newSigningKey('ES256')
+const ED = newSigningKey('EdDSA')
 const JWKS = await startJwksServer(t)
 JWKS.serve(await publicJwk(EC))
 
@@ -785,6 +786,7 @@ function tokenRows(section: TokenSection): Record<string, Row> {
     }),
     rsa_public_key: row(pemOf(newSigningKey('RS256')), pemOf(RSA), signed(RSA)),
     ecdsa_public_key: row(pemOf(newSigningKey('ES256')), pemOf(EC), signed(EC)),
+    eddsa_public_key: row(pemOf(newSigningKey('EdDSA')), pemOf(ED), signed(ED)),
     jwks_public_endpoint: row(undefined, JWKS.url, signed(EC)),
     audience: row('one', 'two', hmac({ aud: 'two' })),
     audience_regex: row('^one$', '^two$', hmac({ aud: ['two'] })),

@@ -65,6 +65,7 @@ const SHOWN_CHANNEL_OPTIONS = [
   'deltaPublish',
   'allowUserLimitedChannels',
   'allowTagsFilter',
+  'publicationDataFormat',
   'conflate',
   'entryTime',
   'snapshot',
@@ -90,7 +91,8 @@ const channelsView = (rules: ChannelRules) => ({
   namespaces: Object.fromEntries([...rules.namespaces].map(([name, options]) => [name, channelView(options)]))
 })
 
-const ruleText = (rule: string | RegExp | null): string | null => (rule instanceof RegExp ? String(rule) : rule)
+const ruleText = (rule: ClaimRules['audience']): string | null =>
+  rule === null || typeof rule === 'string' ? rule : `/${rule.source}/`
 
 const tokenView = (keys: TokenKeys, rules: ClaimRules) => ({
   hmacSecret: keys.hmacSecret === null ? null : HIDDEN,
@@ -100,6 +102,7 @@ const tokenView = (keys: TokenKeys, rules: ClaimRules) => ({
     : null,
   rsaPublicKey: keys.rsaPublicKey !== null,
   ecdsaPublicKey: keys.ecdsaPublicKey !== null,
+  eddsaPublicKey: keys.eddsaPublicKey !== null,
   jwksEndpoint: keys.jwksEndpoint,
   expiryRequired: rules.expiryRequired,
   audience: ruleText(rules.audience),

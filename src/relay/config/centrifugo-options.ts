@@ -38,6 +38,7 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
   'engine.redis.presence_user_mapping': 'remove it',
   'engine.redis.replica_client': 'remove it; all commands go to the master',
   broker: 'use engine',
+  controller: 'use engine, which also connects the nodes',
   presence_manager: 'use engine',
   map_broker: 'use a namespace with force_recovery_mode "cache" for the latest value of a channel',
   shared_poll: 'publish changes with the HTTP API',
@@ -53,15 +54,10 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
   'client.connect_code_to_unidirectional_disconnect': 'remove it; docs/reference/protocol.md lists the codes',
   'client.subscribe_to_user_personal_channel.single_connection': 'use client.user_connection_limit',
 
-  'channel.proxy': 'use permissions of the namespace and subscription tokens',
   'namespace.subscribe_proxy_enabled': 'use allow_subscribe_for_client or subscription tokens',
-  'namespace.subscribe_proxy_name': 'use allow_subscribe_for_client or subscription tokens',
   'namespace.publish_proxy_enabled': 'use allow_publish_for_client, or publish with the HTTP API',
-  'namespace.publish_proxy_name': 'use allow_publish_for_client, or publish with the HTTP API',
   'namespace.sub_refresh_proxy_enabled': 'use subscription tokens, which clients refresh',
-  'namespace.sub_refresh_proxy_name': 'use subscription tokens, which clients refresh',
   'namespace.subscribe_stream_proxy_enabled': 'publish with the HTTP API',
-  'namespace.subscribe_stream_proxy_name': 'publish with the HTTP API',
   'namespace.subscribe_stream_proxy_bidirectional': 'publish with the HTTP API',
   'namespace.shared_position_sync': 'remove it; positions are always checked once per channel and node',
   'namespace.subscription_type': 'remove it; every channel is a stream',
@@ -77,7 +73,6 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
   'namespace.batch_flush_latest': 'use conflate',
 
   rpc: 'let clients call the backend through the gateway',
-  proxies: 'use tokens and permissions of the namespaces',
   grpc_api: 'use http_api',
   consumers: 'publish with the HTTP API',
 
@@ -131,9 +126,25 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
   enable_unreleased_features: 'remove it'
 }
 
+/** Options that take effect only together with an unsupported one, such as `subscribe_proxy_enabled`. */
+const DEPENDENT_OPTIONS: readonly string[] = [
+  'proxies',
+  'channel.proxy',
+  'rpc.proxy',
+  'rpc.without_namespace.proxy_name',
+  'namespace.subscribe_proxy_name',
+  'namespace.publish_proxy_name',
+  'namespace.sub_refresh_proxy_name',
+  'namespace.subscribe_stream_proxy_name'
+]
+
+/** The name of an option of a namespace is the same in all of them. */
+const withoutNamespace = (path: string): string =>
+  path.replace(/^channel\.(?:namespaces\[\d+\]|without_namespace)\./, 'namespace.')
+
 /** The advice for an unsupported option of Centrifugo; null for an option that Centrifugo does not have. */
 export const alternativeTo = (path: string): string | null => {
-  const steps = path.replace(/^channel\.(?:namespaces\[\d+\]|without_namespace)\./, 'namespace.').split('.')
+  const steps = withoutNamespace(path).split('.')
   for (let length = steps.length; length > 0; length--) {
     const name = steps.slice(0, length).join('.')
     if (Object.hasOwn(UNSUPPORTED_OPTIONS, name)) return UNSUPPORTED_OPTIONS[name] ?? null
@@ -141,10 +152,14 @@ export const alternativeTo = (path: string): string | null => {
   return null
 }
 
-const PROXY_TIMEOUT = '1s'
+/** Whether an option that the relay does not have is one of Centrifugo without an effect. */
+export const isIgnored = (path: string, value: unknown, isSectionOff: boolean): boolean =>
+  DEPENDENT_OPTIONS.includes(withoutNamespace(path)) ||
+  (alternativeTo(path) !== null && (isSectionOff || isUnused(path, value)))
+
 const PROXY_NAME = 'default'
 
-/** Defaults of Centrifugo for unsupported options, except empty ones and those of proxies. */
+/** Defaults of Centrifugo for unsupported options, except empty ones and names of proxies. */
 const DEFAULTS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ['engine.redis.connect_timeout', '1s'],
   ['engine.redis.io_timeout', '4s'],
@@ -174,23 +189,23 @@ const DEFAULTS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
  * Whether an unsupported option has no effect in Centrifugo either: it is empty, switched off, or has its default. A file
  * that `centrifugo defaultconfig` printed contains all options.
  */
-export const isUnused = (path: string, value: unknown): boolean => {
-  if (!value || isSameValue(value, '0s') || isSameValue(value, defaultOf(path))) return true
-  if (Array.isArray(value)) return value.length === 0
+const isUnused = (path: string, value: unknown): boolean => {
+  if (DEPENDENT_OPTIONS.includes(path) || isEmpty(value) || isSameValue(value, defaultOf(path))) return true
+  if (Array.isArray(value)) return value.every((entry) => isUnused(`${path}[]`, entry))
   if (!isObject(value)) return false
-  if (value.enabled === false || (path === 'map_broker' && value.type === 'memory')) return true
+  if (isEmpty(value.enabled) && (value.enabled !== undefined || path === 'consumers[]')) return true
+  if (path === 'map_broker' && value.type === 'memory') return true
   return Object.entries(value).every(([name, inner]) => isUnused(`${path}.${name}`, inner))
 }
 
-const defaultOf = (path: string): unknown => {
-  if (path.endsWith('proxy_name')) return PROXY_NAME
-  if (/\bproxy\b.*\.timeout$/.test(path)) return PROXY_TIMEOUT
-  return DEFAULTS.get(path)
-}
+const isEmpty = (value: unknown): boolean => !value || value === 'false' || isSameValue(value, '0s')
 
-/** `60s` and `1m0s` are the same duration. */
+const defaultOf = (path: string): unknown => (path.endsWith('proxy_name') ? PROXY_NAME : DEFAULTS.get(path))
+
+/** `60s` and `1m0s` are the same duration. A text may stand for a number. */
 const isSameValue = (value: unknown, other: unknown): boolean =>
-  value === other || (isDuration(value) && isDuration(other) && durationMs(value) === durationMs(other))
+  (typeof value !== 'object' && String(value) === String(other)) ||
+  (isDuration(value) && isDuration(other) && durationMs(value) === durationMs(other))
 
 const isDuration = (value: unknown): value is string => typeof value === 'string' && DURATION.test(value)
 

@@ -1,6 +1,7 @@
 import { parseConflatePath, parseEntryTimePath } from '../core/keyed-list.js'
 import type { ChannelOptions, ChannelRules } from '../core/options.js'
 import { type ReportError, reportIn } from './file.js'
+import { parsePattern } from './pattern.js'
 import { durationMs, type FileChannelOptions, type RelayConfigFile } from './schema.js'
 
 const SECOND_MS = 1000
@@ -86,7 +87,7 @@ const channelOptions = (
     deltaPublish: file.delta_publish ?? false,
     allowTagsFilter: file.allow_tags_filter ?? false,
     allowUserLimitedChannels: file.allow_user_limited_channels ?? false,
-    channelRegex: parseRegex(file.channel_regex, report),
+    channelRegex: parsePattern('channel_regex', file.channel_regex, report),
     publicationDataFormat: file.publication_data_format ?? defaults.publication_data_format ?? 'any',
     conflate: file.conflate ?? null,
     entryTime: file.entry_time ?? null,
@@ -127,16 +128,6 @@ const checkConflation = (options: ChannelOptions, report: ReportError): void => 
   if (conflate === null) report('entry_time', 'needs conflate')
   if (parseEntryTimePath(entryTime) === null)
     report('entry_time', 'must name a field of an entry, such as "timestamp" or "position.time"')
-}
-
-const parseRegex = (text: string | undefined, report: ReportError): RegExp | null => {
-  if (text === undefined) return null
-  try {
-    return new RegExp(text, 'u')
-  } catch {
-    report('channel_regex', 'must be a regular expression')
-    return null
-  }
 }
 
 const builtIn = (file: FileChannelOptions): ChannelOptions =>

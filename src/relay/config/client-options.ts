@@ -1,10 +1,9 @@
 import { isOriginPattern } from '../../shared/origin-pattern.js'
 import type { ChannelRules, ClientOptions, CompressionOptions } from '../core/options.js'
 import { type ReportError, reportIn } from './file.js'
-import { durationMs, type RelayConfigFile } from './schema.js'
+import { durationMs, durationOr, type RelayConfigFile } from './schema.js'
 import { claimRules } from './token-options.js'
 
-const SECOND_MS = 1000
 const DEFAULT_MESSAGE_BYTES = 65_536
 
 /** The client options of a configuration file, with defaults. */
@@ -23,9 +22,9 @@ export const clientOptions = (
       file.disallow_anonymous_connection_tokens ?? !file.allow_anonymous_connect_without_token,
     token,
     subscriptionToken: separate.enabled ? claimRules(separate, reportIn('client.subscription_token', report)) : token,
-    pingIntervalMs: durationMs(file.ping_interval ?? '25s'),
-    pongTimeoutMs: durationMs(file.pong_timeout ?? '8s'),
-    staleCloseDelayMs: durationMs(file.stale_close_delay ?? '10s'),
+    pingIntervalMs: durationOr(file.ping_interval, '25s'),
+    pongTimeoutMs: durationOr(file.pong_timeout, '8s'),
+    staleCloseDelayMs: durationOr(file.stale_close_delay, '10s'),
     expiredCloseDelayMs: durationMs(file.expired_close_delay ?? '25s'),
     expiredSubCloseDelayMs: durationMs(file.expired_sub_close_delay ?? '25s'),
     queueMaxBytes: file.queue_max_size ?? 1024 * 1024,
@@ -36,7 +35,7 @@ export const clientOptions = (
     connectionRateLimit: file.connection_rate_limit ?? 0,
     commandsPerSecond: file.commands_per_second ?? 0,
     concurrency: file.concurrency ?? 0,
-    positionCheckDelayMs: durationMs(file.channel_position_check_delay ?? '40s'),
+    positionCheckDelayMs: durationOr(file.channel_position_check_delay, '40s'),
     positionMaxTimeLagMs: durationMs(file.channel_position_max_time_lag ?? '0'),
     historyMaxPublicationLimit: file.history_max_publication_limit ?? 300,
     recoveryMaxPublicationLimit: file.recovery_max_publication_limit ?? 300,
@@ -46,10 +45,11 @@ export const clientOptions = (
     personalChannelNamespace: personal.personal_channel_namespace ?? '',
     includeConnectionTime: file.connect_include_server_time ?? false
   }
-  checkTimes(options, report)
+  if (options.pongTimeoutMs >= options.pingIntervalMs)
+    report('client.pong_timeout', 'must be shorter than client.ping_interval')
   checkOrigins(file.allowed_origins ?? [], report)
   const namespace = options.personalChannelNamespace
-  if (namespace !== '' && !namespaces.has(namespace))
+  if (options.userSubscribeToPersonal && namespace !== '' && !namespaces.has(namespace))
     report('client.subscribe_to_user_personal_channel.personal_channel_namespace', 'must be one of the namespaces')
   return Object.freeze(options)
 }
@@ -63,17 +63,6 @@ export const compressionOptions = (file: NonNullable<RelayConfigFile['websocket'
         maxDecompressedBytes: file.decompressed_message_size_limit || (file.message_size_limit ?? DEFAULT_MESSAGE_BYTES)
       })
     : null
-
-const checkTimes = (options: ClientOptions, report: ReportError): void => {
-  const { pingIntervalMs, pongTimeoutMs } = options
-  // The connect reply contains the interval in seconds.
-  if (pingIntervalMs === 0 || pingIntervalMs % SECOND_MS !== 0)
-    report('client.ping_interval', 'must be whole seconds, at least one')
-  else if (pongTimeoutMs >= pingIntervalMs) report('client.pong_timeout', 'must be shorter than client.ping_interval')
-  if (pongTimeoutMs === 0) report('client.pong_timeout', 'must be longer than 0')
-  if (options.staleCloseDelayMs === 0) report('client.stale_close_delay', 'must be longer than 0')
-  if (options.positionCheckDelayMs === 0) report('client.channel_position_check_delay', 'must be longer than 0')
-}
 
 const checkOrigins = (origins: readonly string[], report: ReportError): void => {
   for (const [index, origin] of origins.entries()) {

@@ -2,29 +2,26 @@ import { type Environment, isGiven, readSettings, SettingsError, type SettingVal
 import type { ListenSettings } from '../../shared/listen-error.js'
 import { isRedisPrefix, REDIS_PREFIX_RULE, REDIS_URL_RULE, redisUrlError } from '../../shared/redis-address.js'
 import { weaknesses } from '../../shared/secret-strength.js'
-import type { ChannelRules, ClientOptions, CompressionOptions } from '../core/options.js'
+import type { ChannelRules, ClientOptions } from '../core/options.js'
 import { channelRules } from './channel-options.js'
-import { clientOptions, compressionOptions } from './client-options.js'
+import { clientOptions } from './client-options.js'
 import { FILE_ERROR_PREFIX, type ReadFile, type ReportError, readConfigFile, reportIn } from './file.js'
-import { durationMs, type FileSubscriptionToken, type RelayConfigFile } from './schema.js'
-import { chooseSecret, SECRET_FORM, type SecretSource } from './secrets.js'
+import { durationMs, durationOr, type FileSubscriptionToken, type RelayConfigFile } from './schema.js'
+import { chooseSecret, FILE_SECRET_FORM, SECRET_FORM, type SecretSource } from './secrets.js'
 import { relaySettings } from './settings.js'
 import { hasPublicKey, type TokenKeys, tokenKeys } from './token-options.js'
+import {
+  type EndpointOptions,
+  enabledEndpoints,
+  type UnidirectionalOptions,
+  unidirectionalOptions
+} from './transport-options.js'
 
 type Values = SettingValues<typeof relaySettings>
 
 export interface ListenAddress {
   readonly host: string
   readonly port: number
-}
-
-export interface UnidirectionalWebSocketOptions {
-  readonly enabled: boolean
-  readonly maxMessageBytes: number
-  /** Null if it is off. */
-  readonly compression: CompressionOptions | null
-  /** Whether a disconnect is also announced by a push, before the close frame. */
-  readonly hasDisconnectPush: boolean
 }
 
 export interface RelayConfig {
@@ -47,18 +44,8 @@ export interface RelayConfig {
     readonly isExternal: boolean
   }
   /** Transports of clients that only receive. */
-  readonly unidirectional: {
-    readonly sse: { readonly enabled: boolean; readonly maxBodyBytes: number }
-    readonly httpStream: { readonly enabled: boolean; readonly maxBodyBytes: number }
-    readonly webSocket: UnidirectionalWebSocketOptions
-  }
-  /** Routes that can be switched off. */
-  readonly endpoints: {
-    readonly sse: boolean
-    readonly httpStream: boolean
-    readonly metrics: boolean
-    readonly health: boolean
-  }
+  readonly unidirectional: UnidirectionalOptions
+  readonly endpoints: EndpointOptions
   readonly trustedProxies: readonly string[]
   readonly metricsAllow: readonly string[]
   /** Metrics that are exported only if they are enabled. */
@@ -109,48 +96,21 @@ const DEFAULT_PRESENCE_TTL = '60s'
 
 const MIN_PRESENCE_TTL_MS = 1000
 
+const DEFAULT_REDIS_ADDRESS = 'redis://127.0.0.1:6379'
+const HOST_AND_PORT = /^(?:[\w.-]+|\[[\da-f:.]+\]):\d+$/i
+
 const MAX_PORT = 65_535
 
 const MIN_PASSWORD_LENGTH = 12
 
 const DEFAULT_BODY_BYTES = 1024 * 1024
 
-const DEFAULT_CONNECT_REQUEST_BYTES = 64 * 1024
-
-const unidirectionalOptions = ({
-  uni_sse: sse = {},
-  uni_http_stream: httpStream = {},
-  uni_websocket: webSocket = {}
-}: RelayConfigFile): RelayConfig['unidirectional'] =>
-  Object.freeze({
-    sse: {
-      enabled: sse.enabled ?? false,
-      maxBodyBytes: sse.max_request_body_size ?? DEFAULT_CONNECT_REQUEST_BYTES
-    },
-    httpStream: {
-      enabled: httpStream.enabled ?? false,
-      maxBodyBytes: httpStream.max_request_body_size ?? DEFAULT_CONNECT_REQUEST_BYTES
-    },
-    webSocket: {
-      enabled: webSocket.enabled ?? false,
-      maxMessageBytes: webSocket.message_size_limit ?? DEFAULT_CONNECT_REQUEST_BYTES,
-      compression: compressionOptions(webSocket),
-      hasDisconnectPush: !webSocket.disable_disconnect_push
-    }
-  })
-
-const enabledEndpoints = ({
-  sse = {},
-  http_stream: httpStream = {},
-  prometheus = {},
-  health = {}
-}: RelayConfigFile): RelayConfig['endpoints'] =>
-  Object.freeze({
-    sse: sse.enabled ?? true,
-    httpStream: httpStream.enabled ?? true,
-    metrics: prometheus.enabled ?? true,
-    health: health.enabled ?? true
-  })
+/** As in Centrifugo, an entry may be `host:port`, and a Redis engine without an address uses the one on this machine. */
+const redisAddress = ({ type, redis = {} }: NonNullable<RelayConfigFile['engine']>): string | undefined => {
+  const entries = [redis.address ?? []].flat()
+  if (entries.length === 0) return type === 'redis' ? DEFAULT_REDIS_ADDRESS : undefined
+  return entries.map((entry) => (HOST_AND_PORT.test(entry) ? `redis://${entry}` : entry)).join(',')
+}
 
 /** Combines the sources: the environment wins over the file, the file over the default. */
 class ConfigReader {
@@ -275,11 +235,11 @@ class ConfigReader {
       return connection
     }
     const name = (option: string): string => `${FILE_ERROR_PREFIX} ${path}.${option}`
-    const source = { name: name('hmac_secret_key'), text: file.hmac_secret_key }
+    const source = { name: name('hmac_secret_key'), text: file.hmac_secret_key, form: FILE_SECRET_FORM }
     const isPublic = hasPublicKey(file) && file.hmac_secret_key === undefined
     const { hmac_previous_secret_key: previous = null } = file
     if (this.#isProduction && previous !== null)
-      this.#errors.push(...weaknesses(name('hmac_previous_secret_key'), previous, SECRET_FORM))
+      this.#errors.push(...weaknesses(name('hmac_previous_secret_key'), previous, FILE_SECRET_FORM))
     const secret = isPublic ? null : this.#chooseSecret([source], insecure)
     return tokenKeys(file, { secret, previous }, reportIn(path, this.#report))
   }
@@ -291,8 +251,9 @@ class ConfigReader {
     fromFile: string | undefined = undefined
   ): string | null {
     const previous = this.#values[name] ?? fromFile ?? null
-    const source = this.#values[name] === null ? `${FILE_ERROR_PREFIX} ${path}` : name
-    if (this.#isProduction && previous !== null) this.#errors.push(...weaknesses(source, previous, SECRET_FORM))
+    const [source, form] =
+      this.#values[name] === null ? [`${FILE_ERROR_PREFIX} ${path}`, FILE_SECRET_FORM] : [name, SECRET_FORM]
+    if (this.#isProduction && previous !== null) this.#errors.push(...weaknesses(source, previous, form))
     return previous
   }
 
@@ -303,8 +264,8 @@ class ConfigReader {
     isOptional = false
   ): string {
     const sources = [
-      { name, text: this.#values[name] },
-      { name: `${FILE_ERROR_PREFIX} ${path}`, text: fromFile }
+      { name, text: this.#values[name], form: SECRET_FORM },
+      { name: `${FILE_ERROR_PREFIX} ${path}`, text: fromFile, form: FILE_SECRET_FORM }
     ]
     return this.#chooseSecret(sources, isOptional, this.#isReported(name))
   }
@@ -333,7 +294,7 @@ class ConfigReader {
     engine: file = {}
   }: RelayConfigFile): Pick<RelayConfig, 'engine' | 'redisUrl' | 'redisPrefix' | 'presenceTtlMs'> {
     const engine = this.#choose('RELAY_ENGINE', file.type)
-    const address = file.redis?.address === undefined ? undefined : [file.redis.address].flat().join(',')
+    const address = redisAddress(file)
     const redisUrl = this.#choose('REDIS_URL', address)
     const addressError = address === undefined ? null : redisUrlError(address)
     if (addressError !== null) this.#report('engine.redis.address', `must be ${REDIS_URL_RULE}: ${addressError}`)
@@ -342,7 +303,7 @@ class ConfigReader {
     if (file.redis?.prefix !== undefined && !isRedisPrefix(file.redis.prefix))
       this.#report('engine.redis.prefix', `must be ${REDIS_PREFIX_RULE}`)
     const redisPrefix = this.#choose('RELAY_REDIS_PREFIX', file.redis?.prefix)
-    const presenceTtlMs = durationMs(file.redis?.presence_ttl ?? DEFAULT_PRESENCE_TTL)
+    const presenceTtlMs = durationOr(file.redis?.presence_ttl, DEFAULT_PRESENCE_TTL)
     if (presenceTtlMs < MIN_PRESENCE_TTL_MS) this.#report('engine.redis.presence_ttl', 'must be at least 1s')
     return { engine, redisUrl, redisPrefix, presenceTtlMs }
   }

@@ -1,8 +1,9 @@
 import type { TSchema } from '@sinclair/typebox'
 import { Value, type ValueError, ValueErrorType } from '@sinclair/typebox/value'
 import { errorCode } from '../../shared/error-code.js'
-import { isObject } from '../../shared/is-object.js'
-import { alternativeTo, isUnused } from './centrifugo-options.js'
+import { alternativeTo } from './centrifugo-options.js'
+import { FormatError, parseConfigText } from './file-format.js'
+import { fileValues } from './file-values.js'
 import {
   DURATION_PATTERN,
   NAMESPACE_PATTERN,
@@ -31,26 +32,12 @@ export const reportIn =
 export const readConfigFile = (path: string, readFile: ReadFile, errors: string[]): RelayConfigFile | null => {
   const parsed = parse(path, readFile, errors)
   if (parsed === undefined) return null
-  const value = withoutUnset(parsed, RelayConfigFileSchema)
+  const value = fileValues(parsed, RelayConfigFileSchema)
   if (Value.Check(RelayConfigFileSchema, value)) return value
   errors.push(...schemaErrors(value))
   // Without the options that the relay does not have, the rest can be checked too. A copy, because `Clean` changes it.
   const rest = Value.Clean(RelayConfigFileSchema, JSON.parse(JSON.stringify(value)))
   return Value.Check(RelayConfigFileSchema, rest) ? rest : null
-}
-
-/** Removes options of the schema that are null or an empty text: as in Centrifugo, they have their defaults. */
-const withoutUnset = (value: unknown, schema: TSchema): unknown => {
-  if (Array.isArray(value) && schema.type === 'array') return value.map((each) => withoutUnset(each, schema.items))
-  if (!isObject(value) || schema.type !== 'object') return value
-  const options: ReadonlyMap<string, TSchema> = new Map(Object.entries<TSchema>(schema.properties))
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([name, option]) => {
-      const inner = options.get(name)
-      if (inner === undefined) return [[name, option]]
-      return option === null || option === '' ? [] : [[name, withoutUnset(option, inner)]]
-    })
-  )
 }
 
 const parse = (path: string, readFile: ReadFile, errors: string[]): unknown => {
@@ -62,26 +49,19 @@ const parse = (path: string, readFile: ReadFile, errors: string[]): unknown => {
     return undefined
   }
   try {
-    return JSON.parse(text)
+    return parseConfigText(path, text)
   } catch (error) {
-    // Without the parser's message, which quotes the text and could contain a secret.
-    errors.push(`${FILE_ERROR_PREFIX} the file is not JSON${locationOf(error, text)}`)
+    if (!(error instanceof FormatError)) throw error
+    errors.push(`${FILE_ERROR_PREFIX} ${path} ${error.message}`)
     return undefined
   }
-}
-
-const locationOf = (error: unknown, text: string): string => {
-  const position = /at position (\d+)/.exec(String(error))?.[1]
-  if (position === undefined) return ''
-  const before = text.slice(0, Number(position)).split('\n')
-  return `: look at line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`
 }
 
 /** One line per option, even if it violates several rules. */
 const schemaErrors = (value: unknown): string[] => {
   const lines = new Map<string, string>()
   for (const error of Value.Errors(RelayConfigFileSchema, value)) {
-    if (!lines.has(error.path) && !isIgnored(error))
+    if (!lines.has(error.path))
       lines.set(error.path, `${FILE_ERROR_PREFIX} ${optionPath(error.path)} ${problemOf(error)}`)
   }
   return [...lines.values()]
@@ -96,12 +76,6 @@ const optionPath = (pointer: string): string =>
         .split('/')
         .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
         .reduce((name, step) => (/^\d+$/.test(step) ? `${name}[${step}]` : name === '' ? step : `${name}.${step}`), '')
-
-/** An option that the relay does not have, and that the file does not use either. */
-const isIgnored = ({ type, path, value }: ValueError): boolean =>
-  type === ValueErrorType.ObjectAdditionalProperties &&
-  alternativeTo(optionPath(path)) !== null &&
-  isUnused(optionPath(path), value)
 
 const problemOf = ({ type, path, schema }: ValueError): string => {
   if (type === ValueErrorType.ObjectAdditionalProperties) {

@@ -19,6 +19,10 @@ export const durationMs = (text: string): number =>
     [...text.matchAll(PART)].reduce((sum, [, count, unit = '']) => sum + Number(count) * (UNIT_MS.get(unit) ?? 0), 0)
   )
 
+/** As in Centrifugo, 0 stands for the default. */
+export const durationOr = (text: string | undefined, fallback: string): number =>
+  durationMs(text ?? '0') || durationMs(fallback)
+
 // The schema of the RELAY_CONFIG file. Names and nesting are those of Centrifugo 6, so that an existing file can be used;
 // options marked "Gatehouse only" are not in Centrifugo. docs/relay-config.schema.json is generated from this file.
 
@@ -110,7 +114,9 @@ const channelOptions = {
   delta_publish: flag('Send every publication as a delta, also if its publisher did not set delta.'),
   allow_tags_filter: flag('Clients may subscribe with a filter on the tags of publications.'),
   allow_user_limited_channels: flag('Channels such as room#42,43 are restricted to the users 42 and 43.'),
-  channel_regex: text('Regular expression for the channel name without its namespace. By default names must be ASCII.'),
+  channel_regex: text(
+    'Regular expression (RE2) for the channel name without its namespace. By default names must be ASCII.'
+  ),
   conflate: text(
     'Gatehouse only: merge queued publications by the key of the entries of a list, such as data[].transmitterId.',
     256
@@ -155,14 +161,17 @@ const tokenOptions = {
   ),
   rsa_public_key: text('PEM text. Verifies RS256, RS384 and RS512.', 16_384),
   ecdsa_public_key: text('PEM text. Verifies ES256, ES384 or ES512, depending on its curve.', 16_384),
+  eddsa_public_key: text('Gatehouse only: PEM text of an Ed25519 key. Verifies EdDSA.', 16_384),
   jwks_public_endpoint: text(
     'Address of a JSON Web Key Set with RSA, EC or Ed25519 keys. A token selects its key with kid.',
     2048
   ),
   audience: text('Required value in the aud claim.'),
-  audience_regex: text('Regular expression that a value of the aud claim must match; use ^ and $ for the whole value.'),
+  audience_regex: text(
+    'Regular expression (RE2) that a value of the aud claim must match; use ^ and $ for the whole value.'
+  ),
   issuer: text('Required value of the iss claim.'),
-  issuer_regex: text('Regular expression that the iss claim must match; use ^ and $ for the whole value.'),
+  issuer_regex: text('Regular expression (RE2) that the iss claim must match; use ^ and $ for the whole value.'),
   user_id_claim: Type.Optional(
     Type.String({
       description: 'The claim that contains the user id.',
@@ -175,7 +184,7 @@ const tokenOptions = {
 } as const satisfies Record<string, TSchema>
 
 const TokenSchema = Type.Object(
-  { hmac_secret_key: text('Same as REALTIME_HMAC_SECRET. Verifies HS256.'), ...tokenOptions },
+  { hmac_secret_key: text('Same as REALTIME_HMAC_SECRET. Verifies HS256, HS384 and HS512.'), ...tokenOptions },
   { additionalProperties: false }
 )
 export type FileToken = Static<typeof TokenSchema>
@@ -183,7 +192,7 @@ export type FileToken = Static<typeof TokenSchema>
 const SubscriptionTokenSchema = Type.Object(
   {
     enabled: flag('Use these options. By default subscription tokens have the options of connection tokens.'),
-    hmac_secret_key: text('Verifies HS256.'),
+    hmac_secret_key: text('Verifies HS256, HS384 and HS512.'),
     ...tokenOptions
   },
   { additionalProperties: false }
@@ -229,8 +238,11 @@ const client = {
         'Reject connection tokens without a user. Default: true, or false with allow_anonymous_connect_without_token.'
     })
   ),
-  ping_interval: duration('Interval between pings, in whole seconds.', '25s'),
-  pong_timeout: duration('Maximum time for a client to respond to a ping; less than ping_interval.', '8s'),
+  ping_interval: duration('Interval between pings; 0: the default.', '25s'),
+  pong_timeout: duration(
+    'Maximum time for a client to respond to a ping; less than ping_interval. 0: the default.',
+    '8s'
+  ),
   stale_close_delay: duration('Maximum time between opening a connection and the connect command.', '10s'),
   expired_close_delay: duration(
     'Time between the expiry of a connection token and the close of the connection.',
@@ -291,7 +303,7 @@ const webSocket = {
 /** Error messages name options by their path in this schema. */
 export const RelayConfigFileSchema = Type.Object(
   {
-    $schema: text('The JSON schema of this file, for editors.'),
+    $schema: text('Gatehouse only: the JSON schema of this file, for editors.'),
     http_server: section('Listen addresses.', {
       address: text('Same as RELAY_HOST.'),
       port: count('Same as RELAY_PORT.', 0, 65_535),

@@ -6,6 +6,7 @@ export interface SecretSource {
   /** As it is named in error messages. */
   readonly name: string
   readonly text: string | null | undefined
+  readonly form: SecretForm
 }
 
 export interface SecretRule {
@@ -16,8 +17,11 @@ export interface SecretRule {
   readonly isMalformed: boolean
 }
 
-/** For `weaknesses`. */
+/** The form of secrets in the environment, which the gateway and the backend share. */
 export const SECRET_FORM: SecretForm = { pattern: /^[0-9a-f]{64}$/i, rule: 'be 64 hex characters' }
+
+/** The form of secrets in the file, which may come from Centrifugo: any text of 32 characters, such as 16 bytes in hex. */
+export const FILE_SECRET_FORM: SecretForm = { pattern: /^.{32,}$/su, rule: 'have at least 32 characters' }
 
 const RANDOM_BYTES = 32
 
@@ -28,6 +32,6 @@ export const chooseSecret = (sources: readonly SecretSource[], rule: SecretRule,
     if (!rule.isOptional && !rule.isMalformed) errors.push(`${sources[0]?.name} is required`)
     return randomBytes(RANDOM_BYTES).toString('hex')
   }
-  if (rule.isProduction) errors.push(...weaknesses(chosen.name, chosen.text, SECRET_FORM))
+  if (rule.isProduction) errors.push(...weaknesses(chosen.name, chosen.text, chosen.form))
   return chosen.text
 }

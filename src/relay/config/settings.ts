@@ -39,7 +39,7 @@ export const relaySettings = {
     about: 'origins that may connect; if empty, only the origin of the same host; * alone allows all'
   }),
   RELAY_CONFIG: text('text', {
-    about: 'path of the JSON file with namespaces, limits and client options',
+    about: 'path of the JSON, YAML or TOML file with namespaces, limits and client options',
     fallback: null
   }),
   RELAY_ADMIN_PASSWORD: secret({

@@ -1,11 +1,12 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import type { ClaimRules } from '../core/tokens.js'
 import type { ReportError } from './file.js'
+import { parsePattern } from './pattern.js'
 import type { FileSubscriptionToken, FileToken } from './schema.js'
 
 /** The keys of one kind of token. A token is accepted if one of them verifies it. */
 export interface TokenKeys {
-  /** Verifies HS256; null: such tokens are rejected. */
+  /** Verifies HS256, HS384 and HS512; null: such tokens are rejected. */
   readonly hmacSecret: string | null
   /** Accepted during a rotation of the secret. */
   readonly previousHmacSecret: string | null
@@ -13,6 +14,7 @@ export interface TokenKeys {
   readonly previousValidUntilMs: number
   readonly rsaPublicKey: KeyObject | null
   readonly ecdsaPublicKey: KeyObject | null
+  readonly eddsaPublicKey: KeyObject | null
   /** Address of a JSON Web Key Set. */
   readonly jwksEndpoint: string | null
 }
@@ -25,7 +27,9 @@ interface HmacSecrets {
 type FileTokenOptions = FileToken | FileSubscriptionToken
 
 export const hasPublicKey = (file: FileTokenOptions): boolean =>
-  file.rsa_public_key !== undefined || file.ecdsa_public_key !== undefined || file.jwks_public_endpoint !== undefined
+  [file.rsa_public_key, file.ecdsa_public_key, file.eddsa_public_key, file.jwks_public_endpoint].some(
+    (source) => source !== undefined
+  )
 
 export const tokenKeys = (
   file: FileTokenOptions,
@@ -39,7 +43,10 @@ export const tokenKeys = (
   for (const text of [secret, previous]) {
     // Otherwise everyone with the public key could sign tokens.
     if (text?.includes('-----BEGIN'))
-      report('hmac_secret_key', 'must not be a PEM key; use rsa_public_key or ecdsa_public_key for public keys')
+      report(
+        'hmac_secret_key',
+        'must not be a PEM key; use rsa_public_key, ecdsa_public_key or eddsa_public_key for public keys'
+      )
   }
   return Object.freeze({
     hmacSecret: secret,
@@ -47,6 +54,7 @@ export const tokenKeys = (
     previousValidUntilMs: validUntil === 0 ? Number.POSITIVE_INFINITY : validUntil * 1000,
     rsaPublicKey: publicKey(file.rsa_public_key, 'rsa_public_key', isStrongRsaKey, report),
     ecdsaPublicKey: publicKey(file.ecdsa_public_key, 'ecdsa_public_key', isEcdsaKey, report),
+    eddsaPublicKey: publicKey(file.eddsa_public_key, 'eddsa_public_key', isEddsaKey, report),
     jwksEndpoint: endpoint(file.jwks_public_endpoint, report)
   })
 }
@@ -59,6 +67,8 @@ const isStrongRsaKey = (key: KeyObject): boolean =>
 const isEcdsaKey = (key: KeyObject): boolean =>
   key.asymmetricKeyType === 'ec' && ecdsaAlgorithm(key.asymmetricKeyDetails?.namedCurve) !== null
 
+const isEddsaKey = (key: KeyObject): boolean => key.asymmetricKeyType === 'ed25519'
+
 const ECDSA_ALGORITHMS: ReadonlyMap<string, string> = new Map([
   ['prime256v1', 'ES256'],
   ['secp384r1', 'ES384'],
@@ -70,7 +80,8 @@ export const ecdsaAlgorithm = (curve: string | undefined): string | null => ECDS
 
 const KEY_RULES = {
   rsa_public_key: `must be the PEM text of an RSA public key of at least ${MIN_RSA_BITS} bits`,
-  ecdsa_public_key: 'must be the PEM text of a public key on the curve P-256, P-384 or P-521'
+  ecdsa_public_key: 'must be the PEM text of a public key on the curve P-256, P-384 or P-521',
+  eddsa_public_key: 'must be the PEM text of an Ed25519 public key'
 }
 
 const publicKey = (
@@ -125,14 +136,7 @@ const valueRule = (
   value: string | undefined,
   pattern: string | undefined,
   report: ReportError
-): string | RegExp | null => {
+): ClaimRules['audience'] => {
   if (value !== undefined && pattern !== undefined) report(`${option}_regex`, `excludes ${option}; use one of them`)
-  if (pattern === undefined) return value ?? null
-  try {
-    // Go names a group with (?P<name>…).
-    return new RegExp(pattern.replaceAll('(?P<', '(?<'), 'u')
-  } catch {
-    report(`${option}_regex`, 'must be a regular expression of JavaScript')
-    return null
-  }
+  return parsePattern(`${option}_regex`, pattern, report) ?? value ?? null
 }

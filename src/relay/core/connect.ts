@@ -20,11 +20,13 @@ import {
 import { type ConnectCommand, parseConnect, parseRefresh } from './protocol.js'
 import {
   type ConnectionClaims,
+  claimsRejection,
   connectionClaims,
   hasEnded,
   NO_OVERRIDE,
   type ServerSubscription,
-  type TokenRejected
+  type TokenRejected,
+  userRejection
 } from './tokens.js'
 import { countConnection } from './user-connection-limit.js'
 
@@ -87,7 +89,7 @@ const identify = async (client: Client, token: string): Promise<ConnectionClaims
   if (checked === 'invalid') return DISCONNECT_INVALID_TOKEN
   const claims = connectionClaims(checked, client.context.clientOptions.token)
   if (claims === null) {
-    rejected('bad-claims')
+    rejected(claimsRejection(checked, clientOptions.token))
     return DISCONNECT_INVALID_TOKEN
   }
   if (hasEnded(checked, nowMs())) {
@@ -217,7 +219,7 @@ export const refresh = async (client: Client, request: unknown, command: Running
   if (checked === 'invalid') return DISCONNECT_INVALID_TOKEN
   const claims = connectionClaims(checked, client.context.clientOptions.token)
   if (claims === null || claims.user !== client.user) {
-    rejected(claims === null ? 'bad-claims' : 'other-user')
+    rejected(claims === null ? claimsRejection(checked, client.context.clientOptions.token) : userRejection(claims))
     return DISCONNECT_INVALID_TOKEN
   }
   if (hasEnded(checked, nowMs())) {

@@ -1,4 +1,4 @@
-import type { ClaimRules } from './tokens.js'
+import type { ClaimRules, TextPattern } from './tokens.js'
 
 // Options as plain validated values. All times are in milliseconds.
 
@@ -46,7 +46,7 @@ export interface ChannelOptions {
   /** Clients may subscribe with a filter on tags. */
   readonly allowTagsFilter: boolean
   /** Pattern for the name after the namespace; without one, names must be printable ASCII. */
-  readonly channelRegex: RegExp | null
+  readonly channelRegex: TextPattern | null
   /**
    * `json`: any JSON value; `json_object`: a JSON object; `binary`: any bytes, also none, for protobuf clients only; `any`: a JSON
    * value or other bytes, but not none.

@@ -31,11 +31,13 @@ import { channelOf, parseRefresh, parseSubscribe, type SubscribeCommand } from '
 import { type Rate, rateFor } from './rate-class.js'
 import { parseTagFilter, type TagFilter } from './tag-filter.js'
 import {
+  claimsRejection,
   hasEnded,
   NO_OVERRIDE,
   type SubscriptionClaims,
   subscriptionClaims,
-  type TokenRejectionReason
+  type TokenRejectionReason,
+  userRejection
 } from './tokens.js'
 
 /** Values of the `type` field. */
@@ -152,7 +154,7 @@ const checkSubscriptionToken = async (
   if (checked === 'invalid') return ERROR_PERMISSION_DENIED
   const claims = subscriptionClaims(checked, context.clientOptions.subscriptionToken)
   if (claims === null) {
-    rejected('bad-claims')
+    rejected(claimsRejection(checked, context.clientOptions.subscriptionToken))
     return ERROR_PERMISSION_DENIED
   }
   const mismatch = subscriptionMismatch(client, channel, claims)
@@ -170,7 +172,7 @@ const subscriptionMismatch = (
   channel: string,
   claims: SubscriptionClaims
 ): TokenRejectionReason | null => {
-  if (claims.user !== user) return 'other-user'
+  if (claims.user !== user) return userRejection(claims)
   if (claims.client !== '' && claims.client !== id) return 'other-client'
   return claims.channel === channel ? null : 'other-channel'
 }

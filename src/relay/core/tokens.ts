@@ -63,11 +63,17 @@ export interface SubscriptionClaims extends ServerSubscription {
   readonly expiresAt: number
 }
 
+/** A regular expression of the configuration. */
+export interface TextPattern {
+  readonly source: string
+  test(text: string): boolean
+}
+
 export interface ClaimRules {
   readonly expiryRequired: boolean
   /** A value that `aud` must contain, or a pattern that one of its values must match. */
-  readonly audience: string | RegExp | null
-  readonly issuer: string | RegExp | null
+  readonly audience: string | TextPattern | null
+  readonly issuer: string | TextPattern | null
   /** The claim that contains the user id. */
   readonly userIdClaim: string
 }
@@ -101,6 +107,14 @@ export const subscriptionClaims = (claims: Claims, rules: ClaimRules): Subscript
   return { ...subscription, user, channel, client, expiresAt }
 }
 
+/** Why these claims are not valid. */
+export const claimsRejection = ({ exp }: Claims, { expiryRequired }: ClaimRules): TokenRejectionReason =>
+  expiryRequired && exp === undefined ? 'no-expiry' : 'bad-claims'
+
+/** Why a token of another user is rejected: it may have no user at all. */
+export const userRejection = ({ user }: ConnectionClaims | SubscriptionClaims): TokenRejectionReason =>
+  user === '' ? 'no-user' : 'other-user'
+
 /** '' if the claim is missing; null if it is not a user id. */
 const userOf = (claims: Claims, { userIdClaim }: ClaimRules): string | null => {
   const user = Object.hasOwn(claims, userIdClaim) ? claims[userIdClaim] : ''
@@ -115,7 +129,7 @@ const isFor = ({ aud, iss }: Claims, { audience, issuer }: ClaimRules): boolean 
   return issuer === null || matches(iss, issuer)
 }
 
-const matches = (value: unknown, rule: string | RegExp): boolean =>
+const matches = (value: unknown, rule: string | TextPattern): boolean =>
   typeof rule === 'string' ? value === rule : typeof value === 'string' && rule.test(value)
 
 /** `expire_at` overrides `exp` as the expiry of the connection. */

@@ -41,6 +41,12 @@ t.test('the configuration view shows no secrets', async (t) => {
   })
 })
 
+t.test('the configuration view shows every option of a namespace', async (t) => {
+  const config = configOf(FILE)
+  const shown: ReadonlyMap<string, object> = new Map(Object.entries(configView(config).channels.namespaces))
+  t.same(Object.keys(shown.get('floor') ?? {}).toSorted(), Object.keys(config.channels.withoutNamespace).toSorted())
+})
+
 t.test('the configuration view contains listed options only', async (t) => {
   const config = configOf(undefined, { RELAY_ADMIN_PASSWORD: ADMIN_PASSWORD })
   const { client, api } = config

@@ -124,6 +124,15 @@ t.test('subscribe', async (t) => {
     t.equal(rejectionOf(await client.send({ id: 2, subscribe: { channel: 'chat:é' } })), 'granted')
     t.equal(rejectionOf(await client.send({ id: 3, subscribe: { channel: 'chat:7' } })), 107)
   })
+
+  // V8 would evaluate the first pattern for years.
+  for (const channel_regex of ['^(a+)+$', '^(?:a?){1000}$', '(?i)^A{1,200}$'])
+    t.test(`the channel_regex ${channel_regex} rejects a name of 250 bytes that almost matches`, async (t) => {
+      const client = await coreRelay(withNamespace({ allow_subscribe_for_client: true, channel_regex })).connected('42')
+
+      t.equal(rejectionOf(await client.send({ id: 2, subscribe: { channel: `chat:${'a'.repeat(249)}!` } })), 107)
+      t.equal(rejectionOf(await client.send({ id: 3, subscribe: { channel: 'chat:aaa' } })), 'granted')
+    })
 })
 
 t.test('a subscription token', async (t) => {

@@ -1,4 +1,5 @@
 import { Writable } from 'node:stream'
+import jwt from 'jsonwebtoken'
 import pino from 'pino'
 import t from 'tap'
 import { RateLimitedLog } from '../../../src/relay/transport/rejections.js'
@@ -6,7 +7,7 @@ import { eventually } from '../../helper/eventually.js'
 import { send } from '../../helper/http.js'
 import { connectedClient, openClient } from '../../helper/raw-client.js'
 import { type EdgeRelay, startRelay } from '../../helper/relay.js'
-import { API_KEY, relayToken } from '../../helper/relay-rules.js'
+import { API_KEY, HMAC_SECRET, relayToken } from '../../helper/relay-rules.js'
 
 type Line = Readonly<Record<string, unknown>>
 
@@ -64,6 +65,7 @@ t.test('a rejected token is logged with its reason, never with its text, and cou
     ['malformed', 'nonsense'],
     ['expired', relayToken({ sub: '42' }, { nowMs: Date.now() - 7_200_000, lifetimeSeconds: 3600 })],
     ['no-user', relayToken({})],
+    ['no-expiry', jwt.sign({ sub: '42' }, HMAC_SECRET)],
     ['missing', '']
   ]
   for (const [, token] of tokens) {
@@ -80,25 +82,34 @@ t.test('a rejected token is logged with its reason, never with its text, and cou
   t.notMatch(JSON.stringify(lines), 'AAAAAAAA')
 })
 
-t.test('a subscription token of another user, client or channel is logged and counted', async (t) => {
-  const { lines, log } = recordedLog()
-  const edge = await startRelay(t, undefined, {}, { log })
-  for (const claims of [
-    { sub: '42', channel: 'floor:8' },
-    { sub: '43', channel: 'floor:7' },
-    { sub: '42', channel: 'floor:7', client: 'another-client' }
-  ]) {
-    const client = await connectedClient(t, edge.url, '42')
-    client.ws.send(JSON.stringify({ id: 2, subscribe: { channel: 'floor:7', token: relayToken(claims) } }))
-    t.equal(await client.closed, '3500 invalid token')
-  }
+t.test(
+  'a subscription token without a user, or of another user, client or channel, is logged and counted',
+  async (t) => {
+    const { lines, log } = recordedLog()
+    const edge = await startRelay(t, undefined, {}, { log })
+    for (const claims of [
+      { sub: '42', channel: 'floor:8' },
+      { sub: '43', channel: 'floor:7' },
+      { channel: 'floor:7' },
+      { sub: '42', channel: 'floor:7', client: 'another-client' }
+    ]) {
+      const client = await connectedClient(t, edge.url, '42')
+      client.ws.send(JSON.stringify({ id: 2, subscribe: { channel: 'floor:7', token: relayToken(claims) } }))
+      t.equal(await client.closed, '3500 invalid token')
+    }
 
-  t.same(
-    rejectionLines(lines).map(({ reason }) => reason),
-    ['other-channel', 'other-user', 'other-client']
-  )
-  t.same(await counted(edge), { 'token other-channel': 1, 'token other-user': 1, 'token other-client': 1 })
-})
+    t.same(
+      rejectionLines(lines).map(({ reason }) => reason),
+      ['other-channel', 'other-user', 'no-user', 'other-client']
+    )
+    t.same(await counted(edge), {
+      'token other-channel': 1,
+      'token other-user': 1,
+      'token no-user': 1,
+      'token other-client': 1
+    })
+  }
+)
 
 t.test('a rejected API key is logged with the address, never with the key, and counted', async (t) => {
   const { lines, log } = recordedLog()
