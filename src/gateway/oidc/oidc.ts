@@ -4,7 +4,7 @@ import type { AppTokenVerifier } from '../../shared/app-token.js'
 import type { Backend } from '../proxy/backend-pool.js'
 import type { RedisTimeouts } from '../redis-connection.js'
 import type { SessionCookies } from '../session/app-session.js'
-import { sessionCookie } from '../session/credentials.js'
+import { sessionCookie, usesSession } from '../session/credentials.js'
 import type { LoginFields } from '../session/login-response.js'
 import { accountLogin } from './account-login.js'
 import { addBackChannelLogout } from './back-channel.js'
@@ -123,7 +123,7 @@ interface SessionHookOptions {
  */
 const addSessionHook = (app: FastifyInstance, { sessions, store, cookies, log }: SessionHookOptions): void => {
   app.addHook('onRequest', (request, reply, done) => {
-    if (sessionCookie(request).kind === 'absent' || !sessions.hasCookie(request)) done()
+    if (!usesSession(request) || sessionCookie(request).kind === 'absent' || !sessions.hasCookie(request)) done()
     else checkSession(request, reply).then(() => done(), done)
   })
 

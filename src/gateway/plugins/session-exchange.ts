@@ -1,8 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { isRelayPath } from '../access.js'
 import type { SessionExchange } from '../oidc/exchange.js'
-import { sessionCookie } from '../session/credentials.js'
+import { sessionCookie, usesSession } from '../session/credentials.js'
 
 export interface SessionExchangeOptions {
   /** Null if no identity provider is configured. */
@@ -15,8 +14,7 @@ export const sessionExchange = fp<SessionExchangeOptions>(
   async (app, { exchange, oidc }) => {
     if (exchange !== null) {
       app.addHook('onRequest', async (request, reply) => {
-        // The relay has its own tokens, and a WebSocket has no response that could set the cookies.
-        if (isRelayPath(request.path) || sessionCookie(request).kind !== 'absent') return
+        if (!usesSession(request) || sessionCookie(request).kind !== 'absent') return
         request.exchangedToken = await exchange.exchange(request, reply)
       })
     }

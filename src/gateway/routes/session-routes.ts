@@ -60,7 +60,6 @@ export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string,
   const logout: LocalHandler = async (request, reply) => {
     // The browser is signed out even if the backend fails.
     options.cookies.clear(reply)
-    reply.header('cache-control', 'no-store')
     await options.oidc?.onLogout(request, reply)
     try {
       return passOn(reply, await callBackend(reply, jsonBody(request)))
@@ -104,7 +103,7 @@ const csrfToken = ({ config, csrfTokens }: SessionRouteOptions): LocalHandler =>
     const isReusable = existing !== undefined && conflicting === undefined && csrfTokens.isValid(existing)
     const token = isReusable ? existing : csrfTokens.issue()
     setCookie(reply, 'csrf_token', token, options)
-    return reply.header('cache-control', 'no-store').send({ success: true, csrfToken: token })
+    return reply.send({ success: true, csrfToken: token })
   }
 }
 

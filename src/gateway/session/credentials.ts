@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { isRelayPath } from '../access.js'
 import { cookieValues } from './cookies.js'
 
 /** The content of the `auth_token` cookie. */
@@ -48,3 +49,21 @@ export const forwardedAuthorization = (request: FastifyRequest): string | undefi
   const token = BEARER.exec(request.headers.authorization ?? '')?.[1]
   return token === undefined || isPlaceholder(token) ? undefined : `Bearer ${token}`
 }
+
+/** Whether a response may depend on the user, because the request has a token or something in its place. */
+export const hasCredentials = (request: FastifyRequest): boolean =>
+  request.exchangedToken !== null ||
+  sessionCookie(request).kind !== 'absent' ||
+  request.headers.authorization !== undefined
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Decides for a request of this route whether it uses the session. By default every request does. */
+    usesSession?: (request: FastifyRequest) => boolean
+  }
+}
+
+/** Whether a request exchanges, extends and ends sessions. */
+export const usesSession = (request: FastifyRequest): boolean =>
+  // The relay has its own tokens, and a WebSocket has no response that could set the cookies.
+  !isRelayPath(request.path) && request.routeOptions.config.usesSession?.(request) !== false
