@@ -6,7 +6,7 @@ import { sessionCookie, usesSession } from '../session/credentials.js'
 export interface SessionExchangeOptions {
   /** Null if no identity provider is configured. */
   readonly exchange: SessionExchange | null
-  readonly oidc: { addSessionHook(app: FastifyInstance): void } | null
+  readonly oidc: { addRenewalHook(app: FastifyInstance): void } | null
 }
 
 /** After authentication: the request that triggers the exchange continues with the new token. */
@@ -18,7 +18,7 @@ export const sessionExchange = fp<SessionExchangeOptions>(
         request.exchangedToken = await exchange.exchange(request, reply)
       })
     }
-    oidc?.addSessionHook(app)
+    oidc?.addRenewalHook(app)
   },
   { name: 'session-exchange', fastify: '5.x', dependencies: ['api-auth'] }
 )

@@ -6,6 +6,8 @@ import { cookieValues } from './cookies.js'
 export type SessionCookie =
   | { readonly kind: 'absent' }
   | { readonly kind: 'token'; readonly token: string }
+  /** The identity-provider session that the token came from has ended. */
+  | { readonly kind: 'revoked'; readonly token: string }
   /** Present, but cannot be forwarded: conflicting values or invalid characters. */
   | { readonly kind: 'unusable' }
 
@@ -39,13 +41,13 @@ const readSessionCookie = (request: FastifyRequest): SessionCookie => {
 
 /**
  * The Authorization header for the backend: the cookie's token, or without a cookie the client's own Bearer header. An
- * unusable cookie does not fall back to the header.
+ * unusable or revoked cookie does not fall back to the header.
  */
 export const forwardedAuthorization = (request: FastifyRequest): string | undefined => {
   if (request.exchangedToken !== null) return `Bearer ${request.exchangedToken}`
   const cookie = sessionCookie(request)
   if (cookie.kind === 'token') return `Bearer ${cookie.token}`
-  if (cookie.kind === 'unusable') return undefined
+  if (cookie.kind !== 'absent') return undefined
   const token = BEARER.exec(request.headers.authorization ?? '')?.[1]
   return token === undefined || isPlaceholder(token) ? undefined : `Bearer ${token}`
 }
