@@ -82,6 +82,7 @@ const INVALID_VALUES: Readonly<Record<string, readonly string[]>> = {
     'https://id.example.com?a'
   ],
   OIDC_REDIRECT_URI: ['/auth/oidc/callback', 'app://callback', 'https://app.example.com/auth/oidc/callback?a=b'],
+  EXCHANGE_FIELD: ['a b', 'okta[]', '1', 'a.b'],
   EXCHANGE_SECRET: ['two words hunter2', 'sécret'],
   COOKIE_SECURE: ['yes', '1', 'True'],
   GATEWAY_ALLOW_DEVELOPMENT: ['yes', '1'],

@@ -23,6 +23,7 @@ export interface OidcSettings {
   readonly OIDC_GROUPS_CLAIM: string | null
   readonly SESSION_SECRET: readonly string[]
   readonly EXCHANGE_SECRET: string | null
+  readonly EXCHANGE_FIELD: string
 }
 
 export interface OidcConfig {
@@ -37,8 +38,13 @@ export interface OidcConfig {
   readonly sessionSecrets: readonly string[]
   /** Authenticates the gateway to the backend in the exchange. */
   readonly exchangeSecret: string | null
+  /** The field that marks the exchange in the login request to the backend. */
+  readonly exchangeField: string
   readonly redisUrl: string | null
 }
+
+/** The name in the specified interface with the backend, whichever provider is used. */
+export const DEFAULT_EXCHANGE_FIELD = 'okta'
 
 const SCOPES = 'openid profile email'
 const GROUPS_CLAIM = 'groups'
@@ -59,6 +65,7 @@ export const oidcConfigOf = (values: OidcSettings): OidcConfig | null => {
     groupsClaim: values.OIDC_GROUPS_CLAIM ?? GROUPS_CLAIM,
     sessionSecrets: values.SESSION_SECRET,
     exchangeSecret: values.EXCHANGE_SECRET,
+    exchangeField: values.EXCHANGE_FIELD,
     redisUrl: values.REDIS_URL
   }
 }
@@ -67,7 +74,7 @@ export const oidcConfigOf = (values: OidcSettings): OidcConfig | null => {
 export const oidcSettingErrors = (values: OidcSettings, isReported: (name: string) => boolean): string[] => {
   const errors =
     values.OIDC_ISSUER === null ? errorsWithoutIssuer(values) : errorsWithIssuer(values, values.OIDC_ISSUER)
-  return errors.filter((error) => !isReported(error.split(' ', 1).join()))
+  return [...errors, ...exchangeFieldErrors(values)].filter((error) => !isReported(error.split(' ', 1).join()))
 }
 
 // OIDC settings without an issuer would silently disable sign-in.
@@ -119,6 +126,12 @@ const exchangeSecretErrors = ({ EXCHANGE_SECRET, SESSION_SECRET, API_SECRET, API
   EXCHANGE_SECRET !== null && [API_SECRET, API_SECRET_PREVIOUS, ...SESSION_SECRET].includes(EXCHANGE_SECRET)
     ? ['EXCHANGE_SECRET must not be API_SECRET or SESSION_SECRET']
     : []
+
+// Fields of the exchange and of a login with a password.
+const LOGIN_FIELDS: ReadonlySet<string> = new Set(['email', 'name', 'groups', 'username', 'password', 'rememberme'])
+
+const exchangeFieldErrors = ({ EXCHANGE_FIELD }: OidcSettings): string[] =>
+  LOGIN_FIELDS.has(EXCHANGE_FIELD.toLowerCase()) ? ['EXCHANGE_FIELD must not be another field of a login request'] : []
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 

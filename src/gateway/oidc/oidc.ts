@@ -60,7 +60,7 @@ export const openOidc = async (options: OidcOptions): Promise<Oidc> => {
   const transactions = new LoginTransactions({ sealer: newSealer('oidc login'), cookies: cookieConfig, now })
   const exchange = new TokenExchange({
     ...options,
-    accountLogin: accountLogin({ ...options, exchangeSecret: config.exchangeSecret }),
+    accountLogin: accountLogin({ ...options, ...config }),
     sessions,
     store,
     discovery,

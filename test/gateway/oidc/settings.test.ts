@@ -28,6 +28,7 @@ t.test('OIDC settings', async (t) => {
       groupsClaim: 'groups',
       sessionSecrets: [SECRET],
       exchangeSecret: null,
+      exchangeField: 'okta',
       redisUrl: null
     })
   })
@@ -96,6 +97,17 @@ t.test('OIDC settings', async (t) => {
     [{ OIDC_ISSUER: 'http://[::1]:9100/realm' }, null, 'this machine, in IPv6'],
     [{ OIDC_ISSUER: 'http://localhost:9100' }, null, 'this machine, by name'],
     [{ NODE_ENV: 'development', OIDC_ISSUER: 'http://id.internal' }, null, 'plain http in development'],
+    [{ EXCHANGE_FIELD: 'viaProvider' }, null, 'another name'],
+    [
+      { EXCHANGE_FIELD: 'Groups' },
+      'EXCHANGE_FIELD must not be another field of a login request',
+      'the exchange has this field already'
+    ],
+    [
+      { EXCHANGE_FIELD: 'a b' },
+      'EXCHANGE_FIELD must be a name of letters, digits, - and _, not "a b"',
+      'browsers could send other spellings'
+    ],
     [{ OIDC_SCOPES: 'profile email' }, 'OIDC_SCOPES must contain openid', 'no ID token would come'],
     [{ OIDC_SCOPES: 'openid email offline_access' }, null, "scopes of one's own"],
     [
