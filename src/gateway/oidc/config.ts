@@ -1,3 +1,5 @@
+import { guessableReason } from '../../shared/secret-strength.js'
+
 export const LOGIN_PATH = '/auth/oidc/login'
 export const CALLBACK_PATH = '/auth/oidc/callback'
 export const LOGOUT_PATH = '/auth/oidc/logout'
@@ -70,29 +72,44 @@ export const oidcConfigOf = (values: OidcSettings): OidcConfig | null => {
   }
 }
 
+type IsReported = (name: string) => boolean
+
 /** Settings that are missing, insecure or contradictory, one line each. Settings already reported are left out. */
-export const oidcSettingErrors = (values: OidcSettings, isReported: (name: string) => boolean): string[] => {
-  const errors =
-    values.OIDC_ISSUER === null ? errorsWithoutIssuer(values) : errorsWithIssuer(values, values.OIDC_ISSUER)
-  return [...errors, ...exchangeFieldErrors(values)].filter((error) => !isReported(error.split(' ', 1).join()))
+export const oidcSettingErrors = (values: OidcSettings, isReported: IsReported): string[] => {
+  // A malformed issuer is null, and must not hide the errors of the other settings.
+  const hasIssuer = values.OIDC_ISSUER !== null || isReported('OIDC_ISSUER')
+  const errors = [
+    ...(hasIssuer ? errorsWithIssuer(values, isReported) : errorsWithoutIssuer(values)),
+    ...sessionSecretErrors(values),
+    ...exchangeSecretErrors(values),
+    ...exchangeFieldErrors(values)
+  ]
+  return errors.filter((error) => !isReported(error.split(' ', 1).join()))
 }
 
-// OIDC settings without an issuer would silently disable sign-in.
-const errorsWithoutIssuer = ({ OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_REDIRECT_URI }: OidcSettings): string[] =>
-  OIDC_CLIENT_ID === null && OIDC_CLIENT_SECRET === null && OIDC_REDIRECT_URI === null
-    ? []
-    : ['OIDC_ISSUER is required with OIDC_CLIENT_ID, OIDC_CLIENT_SECRET and OIDC_REDIRECT_URI']
+const NEEDS_ISSUER = [
+  'OIDC_CLIENT_ID',
+  'OIDC_CLIENT_SECRET',
+  'OIDC_REDIRECT_URI',
+  'OIDC_SCOPES',
+  'OIDC_GROUPS_CLAIM'
+] as const
 
-const errorsWithIssuer = (values: OidcSettings, issuer: string): string[] => [
-  ...(values.NODE_ENV === 'production' && isExposed(issuer)
+// OIDC settings without an issuer would silently disable sign-in.
+const errorsWithoutIssuer = (values: OidcSettings): string[] => {
+  const given = NEEDS_ISSUER.filter((name) => values[name] !== null)
+  return given.length === 0 ? [] : [`OIDC_ISSUER is required with ${given.join(', ')}`]
+}
+
+const errorsWithIssuer = (values: OidcSettings, isReported: IsReported): string[] => [
+  ...(values.NODE_ENV === 'production' && values.OIDC_ISSUER !== null && isExposed(values.OIDC_ISSUER)
     ? ['OIDC_ISSUER must be an https address in production, unless it is on this machine']
     : []),
   ...(values.OIDC_CLIENT_ID === null ? ['OIDC_CLIENT_ID is required with OIDC_ISSUER'] : []),
   ...(values.OIDC_CLIENT_SECRET === null ? ['OIDC_CLIENT_SECRET is required with OIDC_ISSUER'] : []),
-  ...redirectUriErrors(values),
+  ...(isReported('OIDC_REDIRECT_URI') ? [] : redirectUriErrors(values)),
   ...(values.OIDC_SCOPES?.split(/\s+/).includes('openid') === false ? ['OIDC_SCOPES must contain openid'] : []),
-  ...sessionSecretErrors(values),
-  ...exchangeSecretErrors(values)
+  ...(values.SESSION_SECRET.length === 0 ? ['SESSION_SECRET is required with OIDC_ISSUER'] : [])
 ]
 
 const redirectUriErrors = ({ OIDC_REDIRECT_URI, PUBLIC_URL, NODE_ENV }: OidcSettings): string[] => {
@@ -107,14 +124,12 @@ const redirectUriErrors = ({ OIDC_REDIRECT_URI, PUBLIC_URL, NODE_ENV }: OidcSett
 }
 
 const SECRET_LENGTH = 32
-const DISTINCT_CHARACTERS = 4
 
 const sessionSecretErrors = ({ SESSION_SECRET, API_SECRET, API_SECRET_PREVIOUS }: OidcSettings): string[] => {
-  if (SESSION_SECRET.length === 0) return ['SESSION_SECRET is required with OIDC_ISSUER']
   if (SESSION_SECRET.some((secret) => secret.length < SECRET_LENGTH))
     return [`SESSION_SECRET must have at least ${SECRET_LENGTH} characters, and so must each older one behind it`]
-  if (SESSION_SECRET.some((secret) => new Set(secret).size < DISTINCT_CHARACTERS))
-    return [`SESSION_SECRET is too easy to guess: use at least ${DISTINCT_CHARACTERS} different characters`]
+  const [reason] = SESSION_SECRET.flatMap((secret) => guessableReason(secret) ?? [])
+  if (reason !== undefined) return [`SESSION_SECRET is too easy to guess: ${reason}`]
   // The backend knows API_SECRET and could decrypt sessions.
   return [API_SECRET, API_SECRET_PREVIOUS].some((secret) => SESSION_SECRET.includes(secret ?? ''))
     ? ['SESSION_SECRET must not be API_SECRET']
