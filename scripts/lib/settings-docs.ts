@@ -24,7 +24,7 @@ const GATEWAY_TOPICS: Topics = {
   Backend: ['BACKEND_*', 'GATEWAY_MAX_IN_FLIGHT', 'RELAY_UPSTREAM*'],
   'Routes and access': ['GATEWAY_*'],
   'Sessions, login and CSRF': ['API_SECRET*', 'LOGIN_*', 'CSRF_MODE', 'ALLOWED_ORIGINS', 'COOKIE_SECURE', 'REDIS_URL'],
-  'Identity provider': ['OIDC_*', 'SESSION_SECRET', 'EXCHANGE_SECRET'],
+  'Identity provider': ['OIDC_*', 'SESSION_SECRET', 'EXCHANGE_*'],
   'Content-Security-Policy': ['CSP_*'],
   'Sizes and slow clients': ['BODY_LIMIT', 'UPLOAD_LIMIT', 'RESPONSE_BUFFER', 'CLIENT_*'],
   'Web page, logs and probes': [

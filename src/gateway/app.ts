@@ -19,6 +19,7 @@ import type { Tracer } from '../shared/tracing.js'
 import { AccessRules } from './access.js'
 import { API_DOCS_PATHS } from './api-docs.js'
 import { AuditLog } from './audit-log.js'
+import { GatewayResponse } from './caching.js'
 import type { GatewayConfig } from './config.js'
 import { BUILT_IN_ROUTES, checkedTables, type DeclaredRoutes, readRoutesFile } from './custom-routes.js'
 import type { GatewayErrorCode } from './errors.js'
@@ -254,6 +255,7 @@ const serverOptions = (config: GatewayConfig) => {
     keepAliveTimeout: 72_000,
     // The chain rejects requests without Host: an error response of Node would not have our headers.
     http: {
+      ServerResponse: GatewayResponse,
       headersTimeout: 15_000,
       maxHeaderSize: 16 * 1024,
       requireHostHeader: false,

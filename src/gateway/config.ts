@@ -15,7 +15,7 @@ import {
   text
 } from '../shared/setting-kinds.js'
 import { ALWAYS_PUBLIC_PATHS, DEFAULT_ACCESS_PATHS, isUnder } from './access.js'
-import { oidcConfigOf, oidcSettingErrors } from './oidc/config.js'
+import { DEFAULT_EXCHANGE_FIELD, oidcConfigOf, oidcSettingErrors } from './oidc/config.js'
 import { DEFAULT_LOGIN_FIELDS } from './session/login-response.js'
 
 const KIB = 1024
@@ -161,6 +161,10 @@ export const gatewaySettings = {
     about:
       'sent to the backend as X-Exchange-Secret with the identity-provider exchange; at least 32 characters in production',
     fallback: null
+  }),
+  EXCHANGE_FIELD: text('field-name', {
+    about: "the field that marks the identity-provider exchange in the gateway's login request to the backend",
+    fallback: DEFAULT_EXCHANGE_FIELD
   }),
   COOKIE_SECURE: flag({ about: 'Secure attribute of all cookies; default: true in production', fallback: null }),
   CSP_SCRIPT_HOSTS: list('csp-host', { about: 'additional script hosts' }),
@@ -337,6 +341,7 @@ const configOf = (values: Values) => {
       expiresIn: values.LOGIN_EXPIRES_IN_FIELD
     },
     oidc: oidcConfigOf(values),
+    exchangeField: values.EXCHANGE_FIELD,
     databaseUrl: values.DATABASE_URL,
     webRoot: values.WEB_ROOT,
     loginBodyToken: values.LOGIN_BODY_TOKEN,

@@ -28,6 +28,7 @@ export const webRoot = async (app: FastifyInstance, folder: string): Promise<voi
     scope.route({
       method: ['GET', 'HEAD'],
       url: '/*',
+      config: { usesSession: isNavigation },
       handler: async (request, reply) => {
         const file = await fileFor(request, root)
         return reply.header('cache-control', cacheControl(file)).sendFile(file)
@@ -73,6 +74,13 @@ const isFile = async (path: string): Promise<boolean> => {
     throw error
   }
 }
+
+/**
+ * Whether a browser opens a page, which then starts with the session. Files are the same for all users and may be cached
+ * by shared caches, so they must not set cookies.
+ */
+const isNavigation = ({ path, headers }: FastifyRequest): boolean =>
+  extname(path) === '' && (headers['sec-fetch-mode'] === 'navigate' || accepts(headers.accept, HTML))
 
 /**
  * Whether the client requests a page. A missing script or image must not be replaced by the index page: the browser would

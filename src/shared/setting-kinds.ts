@@ -20,6 +20,7 @@ const FORMATS = {
   'web-folder': [(text: string) => isWebFolder(text), 'a folder with an index.html'],
   'http-url': [(text: string) => isHttpUrl(text), 'an http or https address without user, query or fragment'],
   'api-path': [(text: string) => isApiPrefix(text), 'a path such as /api/reports, without a slash at its end'],
+  'field-name': [(text: string) => /^[A-Za-z_][\w-]*$/.test(text), 'a name of letters, digits, - and _'],
   'field-path': [(text: string) => /^[^.\s]+(?:\.[^.\s]+)*$/.test(text), 'names separated by dots, such as data.token'],
   origin: [(text: string) => isOrigin(text), 'an origin such as https://app.example.com'],
   'origin-pattern': [isOriginPattern, 'an origin such as https://app.example.com or https://*.example.com, or *'],

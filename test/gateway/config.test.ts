@@ -82,6 +82,7 @@ const INVALID_VALUES: Readonly<Record<string, readonly string[]>> = {
     'https://id.example.com?a'
   ],
   OIDC_REDIRECT_URI: ['/auth/oidc/callback', 'app://callback', 'https://app.example.com/auth/oidc/callback?a=b'],
+  EXCHANGE_FIELD: ['a b', 'okta[]', '1', 'a.b'],
   EXCHANGE_SECRET: ['two words hunter2', 'sécret'],
   COOKIE_SECURE: ['yes', '1', 'True'],
   GATEWAY_ALLOW_DEVELOPMENT: ['yes', '1'],
@@ -130,6 +131,14 @@ const FREE_TEXT = [
   'SESSION_SECRET'
 ]
 
+// A provider needs these too. Without them, they would be reported with a malformed issuer.
+const OIDC = {
+  PUBLIC_URL: 'https://app.example.com',
+  OIDC_CLIENT_ID: 'gatehouse',
+  OIDC_CLIENT_SECRET: 'a client secret',
+  SESSION_SECRET: 'session-secret-for-tests-0123456789'
+}
+
 t.test('a malformed setting', async (t) => {
   t.test('every setting has malformed examples in this test', async (t) => {
     t.same([...Object.keys(INVALID_VALUES), ...FREE_TEXT].sort(), Object.keys(gatewaySettings).sort())
@@ -138,9 +147,10 @@ t.test('a malformed setting', async (t) => {
   for (const [name, texts] of Object.entries(INVALID_VALUES)) {
     for (const text of texts) {
       t.test(`${name}=${JSON.stringify(text)} is reported as malformed`, async (t) => {
-        t.same(namesIn(gatewaySettingsErrors({ [name]: text })), [name], 'in development')
-        t.same(namesIn(gatewaySettingsErrors({ ...PRODUCTION, [name]: text })), [name], 'in production, once')
-        t.notMatch(gatewaySettingsErrors({ [name]: text }).join(), 'hunter2', 'no password is shown')
+        const settings = { ...(name === 'OIDC_ISSUER' && OIDC), [name]: text }
+        t.same(namesIn(gatewaySettingsErrors(settings)), [name], 'in development')
+        t.same(namesIn(gatewaySettingsErrors({ ...PRODUCTION, ...settings })), [name], 'in production, once')
+        t.notMatch(gatewaySettingsErrors(settings).join(), 'hunter2', 'no password is shown')
       })
     }
 
@@ -152,7 +162,7 @@ t.test('a malformed setting', async (t) => {
   t.test('all malformed settings are reported', async (t) => {
     const environment = Object.fromEntries(Object.entries(INVALID_VALUES).map(([name, [text]]) => [name, text]))
 
-    t.same(namesIn(gatewaySettingsErrors(environment)).sort(), Object.keys(INVALID_VALUES).sort())
+    t.same(namesIn(gatewaySettingsErrors({ ...OIDC, ...environment })).sort(), Object.keys(INVALID_VALUES).sort())
   })
 })
 
@@ -183,6 +193,14 @@ t.test('production', async (t) => {
     ['hunter2', ['API_SECRET must have at least 32 characters in production'], 'short'],
     ['0123456789abcdef0123456789abcde', ['API_SECRET must have at least 32 characters in production'], 'one short'],
     ['a'.repeat(64), ['API_SECRET is too easy to guess: use at least 4 different characters'], 'one character'],
+    ...['changeme-', 'Change_Me-', 'replace-this-', 'placeholder-', 'your-api-secret-', 'yourkey-'].map(
+      (placeholder) =>
+        [
+          `${placeholder}${API_SECRET}`,
+          ['API_SECRET is too easy to guess: it contains a placeholder; openssl rand -hex 32 generates a value'],
+          'a value of a template'
+        ] as const
+    ),
     ['abc'.repeat(20), ['API_SECRET is too easy to guess: use at least 4 different characters'], 'three characters'],
     [
       `  ${'hunter2'.repeat(4)}     `,

@@ -1,7 +1,7 @@
 import { METHODS } from 'node:http'
 import t from 'tap'
-import { startGateway } from '../helper/gateway.js'
-import { sendRaw } from '../helper/http.js'
+import { browserHeaders, startGateway } from '../helper/gateway.js'
+import { detailsOf, sendRaw } from '../helper/http.js'
 
 const SERVED = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT']
 // CONNECT has no path and is tested separately.
@@ -36,6 +36,42 @@ t.test('every method that Node parses and the gateway does not serve is rejected
     [],
     'no stack is logged'
   )
+})
+
+t.test('a request that names another method in its query or JSON body', async (t) => {
+  const { send, backend } = await startGateway(t)
+  const headers = { ...browserHeaders(), 'content-type': 'application/json' }
+
+  const REJECTED: readonly (readonly [method: string, path: string, body?: string])[] = [
+    ['POST', '/api/zones?_method=DELETE'],
+    ['GET', '/api/things?_method=DELETE'],
+    ['GET', '/api/things?a=1;_method=DELETE'],
+    ['GET', '/api/things?%5fmethod=DELETE'],
+    ['GET', '/api/things?a=1&_METHOD=DELETE'],
+    ['GET', '/api/things?_method[]=DELETE'],
+    ['GET', '/api/things?[_method]=DELETE'],
+    ['GET', '/api/things?.method=DELETE'],
+    ['GET', '/api/things?+_method%00x=DELETE'],
+    ['POST', '/api/zones', '{"name":"x","_method":"DELETE"}']
+  ]
+  for (const [method, path, body] of REJECTED) {
+    t.test(`${method} ${path} ${body ?? ''} is rejected`, async (t) => {
+      const response = await send(path, { method, headers, ...(body !== undefined && { body }) })
+      t.equal(response.code, 'VALIDATION_FAILED')
+      t.same(
+        detailsOf(response).map((detail) => detail.path),
+        ['/_method']
+      )
+      t.same(backend.requests, [])
+    })
+  }
+
+  for (const path of ['/api/things?method=x', '/api/things?pay_method=x', '/api/things?q=_method']) {
+    t.test(`GET ${path} is forwarded`, async (t) => {
+      t.equal((await send(path)).status, 200)
+      t.equal(backend.requests.pop()?.url, path)
+    })
+  }
 })
 
 t.test('a framework error below 500 keeps its status in our error format and logs no stack', async (t) => {

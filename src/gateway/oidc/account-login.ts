@@ -23,6 +23,7 @@ export type AccountLogin = (identity: Identity, caller: AccountLoginCaller) => P
 export interface AccountLoginOptions {
   readonly backend: Backend
   readonly exchangeSecret: string | null
+  readonly exchangeField: string
   readonly loginFields: LoginFields
   readonly now: () => number
 }
@@ -37,7 +38,7 @@ const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 425, 429])
 
 /** Logs an identity in at the backend. Never throws, because the caller's request continues either way. */
 export const accountLogin =
-  ({ backend, exchangeSecret, loginFields, now }: AccountLoginOptions): AccountLogin =>
+  ({ backend, exchangeSecret, exchangeField, loginFields, now }: AccountLoginOptions): AccountLogin =>
   async ({ email, name, groups }, { requestId, clientAddress }) => {
     const signal = AbortSignal.timeout(Math.min(TIMEOUT_MS, backend.timeoutMs))
     try {
@@ -54,7 +55,7 @@ export const accountLogin =
             'x-request-id': requestId,
             ...(exchangeSecret !== null && { [EXCHANGE_SECRET_HEADER]: exchangeSecret })
           },
-          body: JSON.stringify({ email, name, okta: true, groups }),
+          body: JSON.stringify({ email, name, [exchangeField]: true, groups }),
           signal
         })
         return resultOf(statusCode, await readBody(body), loginFields, now())

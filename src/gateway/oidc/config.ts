@@ -1,3 +1,5 @@
+import { guessableReason } from '../../shared/secret-strength.js'
+
 export const LOGIN_PATH = '/auth/oidc/login'
 export const CALLBACK_PATH = '/auth/oidc/callback'
 export const LOGOUT_PATH = '/auth/oidc/logout'
@@ -23,6 +25,7 @@ export interface OidcSettings {
   readonly OIDC_GROUPS_CLAIM: string | null
   readonly SESSION_SECRET: readonly string[]
   readonly EXCHANGE_SECRET: string | null
+  readonly EXCHANGE_FIELD: string
 }
 
 export interface OidcConfig {
@@ -37,8 +40,13 @@ export interface OidcConfig {
   readonly sessionSecrets: readonly string[]
   /** Authenticates the gateway to the backend in the exchange. */
   readonly exchangeSecret: string | null
+  /** The field that marks the exchange in the login request to the backend. */
+  readonly exchangeField: string
   readonly redisUrl: string | null
 }
+
+/** The name in the specified interface with the backend, whichever provider is used. */
+export const DEFAULT_EXCHANGE_FIELD = 'okta'
 
 const SCOPES = 'openid profile email'
 const GROUPS_CLAIM = 'groups'
@@ -59,33 +67,49 @@ export const oidcConfigOf = (values: OidcSettings): OidcConfig | null => {
     groupsClaim: values.OIDC_GROUPS_CLAIM ?? GROUPS_CLAIM,
     sessionSecrets: values.SESSION_SECRET,
     exchangeSecret: values.EXCHANGE_SECRET,
+    exchangeField: values.EXCHANGE_FIELD,
     redisUrl: values.REDIS_URL
   }
 }
 
+type IsReported = (name: string) => boolean
+
 /** Settings that are missing, insecure or contradictory, one line each. Settings already reported are left out. */
-export const oidcSettingErrors = (values: OidcSettings, isReported: (name: string) => boolean): string[] => {
-  const errors =
-    values.OIDC_ISSUER === null ? errorsWithoutIssuer(values) : errorsWithIssuer(values, values.OIDC_ISSUER)
+export const oidcSettingErrors = (values: OidcSettings, isReported: IsReported): string[] => {
+  // A malformed issuer is null, and must not hide the errors of the other settings.
+  const hasIssuer = values.OIDC_ISSUER !== null || isReported('OIDC_ISSUER')
+  const errors = [
+    ...(hasIssuer ? errorsWithIssuer(values, isReported) : errorsWithoutIssuer(values)),
+    ...sessionSecretErrors(values),
+    ...exchangeSecretErrors(values),
+    ...exchangeFieldErrors(values)
+  ]
   return errors.filter((error) => !isReported(error.split(' ', 1).join()))
 }
 
-// OIDC settings without an issuer would silently disable sign-in.
-const errorsWithoutIssuer = ({ OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_REDIRECT_URI }: OidcSettings): string[] =>
-  OIDC_CLIENT_ID === null && OIDC_CLIENT_SECRET === null && OIDC_REDIRECT_URI === null
-    ? []
-    : ['OIDC_ISSUER is required with OIDC_CLIENT_ID, OIDC_CLIENT_SECRET and OIDC_REDIRECT_URI']
+const NEEDS_ISSUER = [
+  'OIDC_CLIENT_ID',
+  'OIDC_CLIENT_SECRET',
+  'OIDC_REDIRECT_URI',
+  'OIDC_SCOPES',
+  'OIDC_GROUPS_CLAIM'
+] as const
 
-const errorsWithIssuer = (values: OidcSettings, issuer: string): string[] => [
-  ...(values.NODE_ENV === 'production' && isExposed(issuer)
+// OIDC settings without an issuer would silently disable sign-in.
+const errorsWithoutIssuer = (values: OidcSettings): string[] => {
+  const given = NEEDS_ISSUER.filter((name) => values[name] !== null)
+  return given.length === 0 ? [] : [`OIDC_ISSUER is required with ${given.join(', ')}`]
+}
+
+const errorsWithIssuer = (values: OidcSettings, isReported: IsReported): string[] => [
+  ...(values.NODE_ENV === 'production' && values.OIDC_ISSUER !== null && isExposed(values.OIDC_ISSUER)
     ? ['OIDC_ISSUER must be an https address in production, unless it is on this machine']
     : []),
   ...(values.OIDC_CLIENT_ID === null ? ['OIDC_CLIENT_ID is required with OIDC_ISSUER'] : []),
   ...(values.OIDC_CLIENT_SECRET === null ? ['OIDC_CLIENT_SECRET is required with OIDC_ISSUER'] : []),
-  ...redirectUriErrors(values),
+  ...(isReported('OIDC_REDIRECT_URI') ? [] : redirectUriErrors(values)),
   ...(values.OIDC_SCOPES?.split(/\s+/).includes('openid') === false ? ['OIDC_SCOPES must contain openid'] : []),
-  ...sessionSecretErrors(values),
-  ...exchangeSecretErrors(values)
+  ...(values.SESSION_SECRET.length === 0 ? ['SESSION_SECRET is required with OIDC_ISSUER'] : [])
 ]
 
 const redirectUriErrors = ({ OIDC_REDIRECT_URI, PUBLIC_URL, NODE_ENV }: OidcSettings): string[] => {
@@ -100,14 +124,12 @@ const redirectUriErrors = ({ OIDC_REDIRECT_URI, PUBLIC_URL, NODE_ENV }: OidcSett
 }
 
 const SECRET_LENGTH = 32
-const DISTINCT_CHARACTERS = 4
 
 const sessionSecretErrors = ({ SESSION_SECRET, API_SECRET, API_SECRET_PREVIOUS }: OidcSettings): string[] => {
-  if (SESSION_SECRET.length === 0) return ['SESSION_SECRET is required with OIDC_ISSUER']
   if (SESSION_SECRET.some((secret) => secret.length < SECRET_LENGTH))
     return [`SESSION_SECRET must have at least ${SECRET_LENGTH} characters, and so must each older one behind it`]
-  if (SESSION_SECRET.some((secret) => new Set(secret).size < DISTINCT_CHARACTERS))
-    return [`SESSION_SECRET is too easy to guess: use at least ${DISTINCT_CHARACTERS} different characters`]
+  const [reason] = SESSION_SECRET.flatMap((secret) => guessableReason(secret) ?? [])
+  if (reason !== undefined) return [`SESSION_SECRET is too easy to guess: ${reason}`]
   // The backend knows API_SECRET and could decrypt sessions.
   return [API_SECRET, API_SECRET_PREVIOUS].some((secret) => SESSION_SECRET.includes(secret ?? ''))
     ? ['SESSION_SECRET must not be API_SECRET']
@@ -119,6 +141,12 @@ const exchangeSecretErrors = ({ EXCHANGE_SECRET, SESSION_SECRET, API_SECRET, API
   EXCHANGE_SECRET !== null && [API_SECRET, API_SECRET_PREVIOUS, ...SESSION_SECRET].includes(EXCHANGE_SECRET)
     ? ['EXCHANGE_SECRET must not be API_SECRET or SESSION_SECRET']
     : []
+
+// Fields of the exchange and of a login with a password.
+const LOGIN_FIELDS: ReadonlySet<string> = new Set(['email', 'name', 'groups', 'username', 'password', 'rememberme'])
+
+const exchangeFieldErrors = ({ EXCHANGE_FIELD }: OidcSettings): string[] =>
+  LOGIN_FIELDS.has(EXCHANGE_FIELD.toLowerCase()) ? ['EXCHANGE_FIELD must not be another field of a login request'] : []
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 

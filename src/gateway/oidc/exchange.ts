@@ -101,7 +101,6 @@ export class TokenExchange implements SessionExchange {
       this.#refreshAndLogIn(session, { requestId, clientAddress })
     )
 
-    reply.header('cache-control', 'no-store')
     // The user may have signed out while the exchange was running.
     if (login.kind === 'ended' || store.isRevoked(session)) {
       sessions.clear(reply)

@@ -52,6 +52,23 @@ const failed = (error: IdentityError): IdentityResult => ({ identity: null, erro
 export const isComplete = (claims: Claims, groupsClaim: string): boolean =>
   textOf(claims.email) !== undefined && nameOf(claims) !== undefined && valueAt(claims, groupsClaim) !== undefined
 
+/**
+ * The claims of the ID token, completed with those of the userinfo endpoint. The address and its confirmation come from the
+ * same source: a confirmation in the other one counts only if it is not about another address.
+ */
+export const mergedClaims = (idToken: Claims, userInfo: Claims): Claims => {
+  const [source, other] = textOf(idToken.email) === undefined ? [userInfo, idToken] : [idToken, userInfo]
+  const isOtherAddress = textOf(other.email) !== undefined && addressOf(other) !== addressOf(source)
+  return {
+    ...userInfo,
+    ...idToken,
+    email: source.email,
+    email_verified: source.email_verified ?? (isOtherAddress ? undefined : other.email_verified)
+  }
+}
+
+const addressOf = ({ email }: Claims): string | undefined => textOf(email)?.trim().toLowerCase()
+
 /** Some providers omit `email_verified`, and some send it as text. */
 const isDenied = (confirmed: unknown): boolean => confirmed != null && String(confirmed).toLowerCase() !== 'true'
 

@@ -4,7 +4,7 @@ import type { AppTokenVerifier } from '../../shared/app-token.js'
 import type { Backend } from '../proxy/backend-pool.js'
 import type { RedisTimeouts } from '../redis-connection.js'
 import type { SessionCookies } from '../session/app-session.js'
-import { sessionCookie } from '../session/credentials.js'
+import { sessionCookie, usesSession } from '../session/credentials.js'
 import type { LoginFields } from '../session/login-response.js'
 import { accountLogin } from './account-login.js'
 import { addBackChannelLogout } from './back-channel.js'
@@ -34,8 +34,10 @@ export interface OidcOptions {
 /** Sign-in through an identity provider, as the app uses it. */
 export interface Oidc {
   readonly exchange: SessionExchange
-  /** Registers the hook that ends revoked sessions. It runs after the exchange. */
-  addSessionHook(app: FastifyInstance): void
+  /** Registers the hook that ends revoked sessions. It runs before the token is checked. */
+  addRevocationHook(app: FastifyInstance): void
+  /** Registers the hook that extends sessions. It runs after the exchange. */
+  addRenewalHook(app: FastifyInstance): void
   addRoutes(app: FastifyInstance): void
   /** The provider's part of `POST /api/auth/logout`. */
   onLogout(request: FastifyRequest, reply: FastifyReply): Promise<void>
@@ -58,7 +60,7 @@ export const openOidc = async (options: OidcOptions): Promise<Oidc> => {
   const transactions = new LoginTransactions({ sealer: newSealer('oidc login'), cookies: cookieConfig, now })
   const exchange = new TokenExchange({
     ...options,
-    accountLogin: accountLogin({ ...options, exchangeSecret: config.exchangeSecret }),
+    accountLogin: accountLogin({ ...options, ...config }),
     sessions,
     store,
     discovery,
@@ -72,7 +74,8 @@ export const openOidc = async (options: OidcOptions): Promise<Oidc> => {
 
   return {
     exchange,
-    addSessionHook: (app) => addSessionHook(app, { sessions, store, cookies, log }),
+    addRevocationHook: (app) => addSessionHook(app, sessions, endRevokedSession({ sessions, store, cookies, log })),
+    addRenewalHook: (app) => addSessionHook(app, sessions, renewSession({ sessions, store })),
     addRoutes(app) {
       app.get(LOGIN_PATH, loginHandler(signIn))
       app.get(CALLBACK_PATH, callbackHandler(signIn))
@@ -110,36 +113,42 @@ const openSessionStore = async (
   return shared
 }
 
-interface SessionHookOptions {
+type SessionHook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
+
+/** For browsers that have both an app session and a provider session. */
+const addSessionHook = (app: FastifyInstance, sessions: ProviderSessions, hook: SessionHook): void => {
+  app.addHook('onRequest', (request, reply, done) => {
+    if (!usesSession(request) || sessionCookie(request).kind === 'absent' || !sessions.hasCookie(request)) done()
+    else hook(request, reply).then(() => done(), done)
+  })
+}
+
+interface RevocationOptions {
   readonly sessions: ProviderSessions
   readonly store: SessionStore
   readonly cookies: SessionCookies
   readonly log: Logger
 }
 
-/**
- * For browsers that have an app session: each request extends the provider session, and a revoked provider session ends
- * the app session that came from it.
- */
-const addSessionHook = (app: FastifyInstance, { sessions, store, cookies, log }: SessionHookOptions): void => {
-  app.addHook('onRequest', (request, reply, done) => {
-    if (sessionCookie(request).kind === 'absent' || !sessions.hasCookie(request)) done()
-    else checkSession(request, reply).then(() => done(), done)
-  })
-
-  const checkSession = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+/** A revoked provider session ends the app session that came from it. A request that needs no token continues without one. */
+const endRevokedSession =
+  ({ sessions, store, cookies, log }: RevocationOptions): SessionHook =>
+  async (request, reply) => {
     const session = await sessions.read(request)
-    if (session === null) return sessions.clear(reply)
-    if (!store.isRevoked(session)) return sessions.renew(request, reply)
+    if (session === null || !store.isRevoked(session)) return
     log.info({ requestId: request.id, subject: session.subject }, 'request with revoked provider session')
     sessions.clear(reply)
-    if (isFromProvider(request)) endAppSession(request, reply)
+    if (!isFromProvider(request)) return
+    cookies.clear(reply)
+    const cookie = sessionCookie(request)
+    if (cookie.kind === 'token') request.sessionCookie = { kind: 'revoked', token: cookie.token }
   }
 
-  /** The request continues without a token. */
-  const endAppSession = (request: FastifyRequest, reply: FastifyReply): void => {
-    cookies.clear(reply)
-    request.sessionCookie = { kind: 'unusable' }
-    request.auth = null
+/** Extends the provider session. One that cannot be read is cleared. */
+const renewSession =
+  ({ sessions, store }: Pick<RevocationOptions, 'sessions' | 'store'>): SessionHook =>
+  async (request, reply) => {
+    const session = await sessions.read(request)
+    if (session === null) sessions.clear(reply)
+    else if (!store.isRevoked(session)) await sessions.renew(request, reply)
   }
-}

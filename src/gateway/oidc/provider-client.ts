@@ -1,7 +1,7 @@
 import * as client from 'openid-client'
 import type { Logger } from 'pino'
 import type { OidcConfig } from './config.js'
-import { type Claims, isComplete } from './identity.js'
+import { type Claims, isComplete, mergedClaims } from './identity.js'
 import { providerErrorFields } from './provider-error.js'
 
 /** Metadata, keys and claims take some kilobytes. The limit protects the gateway's memory. */
@@ -146,7 +146,7 @@ export class RelyingParty {
       expectedNonce: transaction.nonce,
       idTokenExpected: true
     })
-    const claims = response.claims()
+    const claims = this.#claimsOf(response)
     if (claims === undefined || response.id_token === undefined) throw new Error('the token response has no ID token')
     return {
       claims: await this.#withUserInfo(configuration, claims, response.access_token),
@@ -165,7 +165,7 @@ export class RelyingParty {
   ): Promise<{ readonly tokens: ProviderTokens; readonly claims: () => Promise<Claims> }> {
     const configuration = this.#newConfiguration()
     const response = await client.refreshTokenGrant(configuration, refreshToken)
-    const claims: Claims = response.claims() ?? { sub: subject }
+    const claims: Claims = this.#claimsOf(response) ?? { sub: subject }
     if (claims.sub !== subject) throw new Error('the refreshed tokens belong to another subject')
     return {
       tokens: this.#tokensOf(response, response.id_token ?? tokens.idToken, refreshToken),
@@ -192,6 +192,14 @@ export class RelyingParty {
     return configurationOf(this.#config, this.#metadata)
   }
 
+  /** The library does not compare `iat` with the clock. */
+  #claimsOf(response: TokenResponse): client.IDToken | undefined {
+    const claims = response.claims()
+    if (claims !== undefined && (claims.iat - CLOCK_TOLERANCE_SECONDS) * 1000 > this.#now())
+      throw new Error('the ID token was issued in the future')
+    return claims
+  }
+
   #tokensOf(response: TokenResponse, idToken: string, lastRefreshToken: string | null): ProviderTokens {
     return {
       idToken,
@@ -205,8 +213,7 @@ export class RelyingParty {
     const hasUserInfo = this.#metadata.userinfo_endpoint !== undefined
     if (isComplete(claims, this.#config.groupsClaim) || !hasUserInfo) return claims
     const userInfo = await client.fetchUserInfo(configuration, accessToken, String(claims.sub))
-    // Signed claims take precedence.
-    return { ...userInfo, ...claims }
+    return mergedClaims(claims, userInfo)
   }
 }
 

@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { type AppClaims, type AppTokenVerifier, isAdmin, userDetails } from '../../shared/app-token.js'
 import { ExpiredToken, InvalidToken } from '../../shared/token-errors.js'
@@ -14,6 +14,8 @@ export interface ApiAuthOptions {
   readonly access: AccessRules
   readonly tokens: AppTokenVerifier
   readonly audit: AuditLog
+  /** Null if no identity provider is configured. */
+  readonly oidc: { addRevocationHook(app: FastifyInstance): void } | null
 }
 
 declare module 'fastify' {
@@ -33,7 +35,9 @@ interface Denial {
 
 /** Requires a verified token where the path and method need one. Only the cookie counts, never a header. */
 export const apiAuth = fp<ApiAuthOptions>(
-  async (app, { config, access: rules, tokens, audit }) => {
+  async (app, { config, access: rules, tokens, audit, oidc }) => {
+    // Before the token is checked: the token of a revoked session is no token.
+    oidc?.addRevocationHook(app)
     app.addHook('onRequest', (request, _reply, done) => {
       if (!isApiPath(request.path)) return done()
       const access = request.routeOptions.config.access ?? rules.accessOf(request.path)
@@ -48,9 +52,12 @@ export const apiAuth = fp<ApiAuthOptions>(
 /** Attaches the claims of a valid token, on every path and in every environment. Returns the reason if it is not valid. */
 const checkToken = (request: FastifyRequest, tokens: AppTokenVerifier): Denial | null => {
   const cookie = sessionCookie(request)
-  if (cookie.kind !== 'token') return { code: 'UNAUTHENTICATED', reason: `token-${cookie.kind}`, claims: null }
+  if (cookie.kind === 'absent' || cookie.kind === 'unusable')
+    return { code: 'UNAUTHENTICATED', reason: `token-${cookie.kind}`, claims: null }
   try {
-    request.auth = tokens.verify(cookie.token).claims
+    const { claims } = tokens.verify(cookie.token)
+    if (cookie.kind === 'revoked') return { code: 'UNAUTHENTICATED', reason: 'token-revoked', claims }
+    request.auth = claims
     return null
   } catch (error) {
     if (error instanceof ExpiredToken) return { code: 'TOKEN_EXPIRED', reason: 'token-expired', claims: error.claims }

@@ -3,6 +3,7 @@ import fp from 'fastify-plugin'
 import { hasTooManyHeaderLines } from '../../shared/header-lines.js'
 import { isApiPath, SERVED_METHODS } from '../access.js'
 import { GatewayError } from '../errors.js'
+import { methodFieldError, overridesMethod } from '../field-names.js'
 import { HOST } from '../request-context.js'
 import { toCanonicalPath } from '../request-path.js'
 
@@ -198,6 +199,7 @@ export const canonicalPath = fp<CanonicalPathOptions>(
       if (path === null || knownPaths.isMisspelt(path)) return done(new GatewayError('AMBIGUOUS_PATH'))
       request.path = path
       if (!SERVED_METHODS.has(request.method)) return done(methodNotServed(path))
+      if (isApiPath(path) && overridesMethod(url)) return done(methodFieldError())
       done()
     })
   },

@@ -7,9 +7,10 @@ import type { GatewayConfig } from '../config.js'
 import { GatewayError } from '../errors.js'
 import type { LoginCounter, MemoryLoginCounter } from '../login-counter.js'
 import type { RedisTimeouts } from '../redis-connection.js'
+import { foreignPageTest } from '../request-origin.js'
 
 export interface LoginLimitOptions {
-  readonly config: Pick<GatewayConfig, 'loginLimit'>
+  readonly config: Pick<GatewayConfig, 'loginLimit' | 'csrf'>
   /** The counts of this instance. */
   readonly loginCounter: MemoryLoginCounter
   readonly log: Logger
@@ -27,7 +28,7 @@ export const loginLimit = fp<LoginLimitOptions>(
   async (app, options) => {
     const {
       loginCounter: counter,
-      config: { loginLimit: config }
+      config: { loginLimit: config, csrf }
     } = options
     app.addHook('onClose', async () => counter.close())
     if (!config.enforced) return
@@ -41,8 +42,11 @@ export const loginLimit = fp<LoginLimitOptions>(
       keyGenerator: (request) => normalizeIP(request.clientAddress, IPV6_PREFIX_LENGTH)
     })
 
+    const isFromForeignPage = foreignPageTest(csrf)
+
     app.addHook('onRequest', (request, reply, done) => {
-      if (!isLoginAttempt(request.method, request.path)) done()
+      // The next step rejects requests of foreign pages, which must not use up the attempts of their visitors.
+      if (!isLoginAttempt(request.method, request.path) || isFromForeignPage(request)) done()
       else limit(request, reply).then(() => done(), done)
     })
 

@@ -1,13 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { isRelayPath } from '../access.js'
 import type { SessionExchange } from '../oidc/exchange.js'
-import { sessionCookie } from '../session/credentials.js'
+import { sessionCookie, usesSession } from '../session/credentials.js'
 
 export interface SessionExchangeOptions {
   /** Null if no identity provider is configured. */
   readonly exchange: SessionExchange | null
-  readonly oidc: { addSessionHook(app: FastifyInstance): void } | null
+  readonly oidc: { addRenewalHook(app: FastifyInstance): void } | null
 }
 
 /** After authentication: the request that triggers the exchange continues with the new token. */
@@ -15,12 +14,11 @@ export const sessionExchange = fp<SessionExchangeOptions>(
   async (app, { exchange, oidc }) => {
     if (exchange !== null) {
       app.addHook('onRequest', async (request, reply) => {
-        // The relay has its own tokens, and a WebSocket has no response that could set the cookies.
-        if (isRelayPath(request.path) || sessionCookie(request).kind !== 'absent') return
+        if (!usesSession(request) || sessionCookie(request).kind !== 'absent') return
         request.exchangedToken = await exchange.exchange(request, reply)
       })
     }
-    oidc?.addSessionHook(app)
+    oidc?.addRenewalHook(app)
   },
   { name: 'session-exchange', fastify: '5.x', dependencies: ['api-auth'] }
 )

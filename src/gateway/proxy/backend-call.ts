@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { onceClosed } from '../request-context.js'
+import { hasCredentials } from '../session/credentials.js'
 import { type Backend, type BackendMetrics, toBackendError } from './backend-pool.js'
 import { endBackendSpan, startBackendSpan } from './backend-span.js'
 import { acquireSlot } from './capacity.js'
@@ -56,7 +57,8 @@ export const createBackendCall = ({ backend, publicHost, metrics }: BackendCallO
         throw new Error(`invalid response status ${status}`)
       }
       metrics.responded(reply.request, (performance.now() - startedAt) / 1000)
-      const headers = browserResponseHeaders(rawHeadersOf(response.headers), backend, reply.getHeaders())
+      const isPersonal = hasCredentials(reply.request)
+      const headers = browserResponseHeaders(rawHeadersOf(response.headers), backend, reply.getHeaders(), isPersonal)
       return { status, headers, body: await readBody(stream) }
     } catch (error) {
       failure = error instanceof Error ? error : new Error(String(error))

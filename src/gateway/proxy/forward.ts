@@ -7,6 +7,7 @@ import type { Span } from '../../shared/tracing.js'
 import { MUTATING_METHODS, READING_METHODS } from '../access.js'
 import { GatewayError } from '../errors.js'
 import { onceClosed } from '../request-context.js'
+import { hasCredentials } from '../session/credentials.js'
 import { type Backend, type BackendMetrics, isRetryable, toBackendError } from './backend-pool.js'
 import { endBackendSpan, startBackendSpan } from './backend-span.js'
 import type { CapacityRequest } from './capacity.js'
@@ -156,7 +157,8 @@ class BackendRequest implements Dispatcher.DispatchHandler, CapacityRequest {
     metrics.responded(this.#reply.request, (performance.now() - this.#startedAt) / 1000)
     this.#status = status
     this.#replyHeaders = this.#reply.getHeaders()
-    this.#headers = browserResponseHeaders(rawHeadersOf(controller.rawHeaders), backend, this.#replyHeaders)
+    const isPersonal = hasCredentials(this.#reply.request)
+    this.#headers = browserResponseHeaders(rawHeadersOf(controller.rawHeaders), backend, this.#replyHeaders, isPersonal)
     if (BODILESS_STATUSES.has(status)) {
       this.#end()
       return

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { browserVary, withoutSharedCaching } from '../caching.js'
 import type { Backend } from './backend-pool.js'
 import { connectionHeaderNames, HOP_BY_HOP } from './request-headers.js'
 
@@ -50,27 +51,36 @@ export const rawHeadersOf = (headers: readonly HeaderPart[] | object | null | un
 const textOf = (part: HeaderPart | undefined): string =>
   typeof part === 'string' ? part : (part?.toString('latin1') ?? '')
 
-/** Filters the backend's headers for the browser. Headers that the gateway has set on the reply take precedence. */
+/**
+ * Filters the backend's headers for the browser. Headers that the gateway has set on the reply take precedence. `isPersonal`:
+ * the request had credentials, so that the response may be for one user only.
+ */
 export const browserResponseHeaders = (
   backendHeaders: readonly HeaderPart[],
   backend: BackendLocation,
-  replyHeaders: Readonly<Record<string, unknown>>
+  replyHeaders: Readonly<Record<string, unknown>>,
+  isPersonal: boolean
 ): string[] => {
   const headers: string[] = []
   const connectionNames = new Set<string>()
-  let hasCacheControl = Object.hasOwn(replyHeaders, 'cache-control')
   for (let index = 0; index < backendHeaders.length; index += 2) {
     const name = textOf(backendHeaders[index]).toLowerCase()
     if (name === 'connection')
       for (const listed of connectionHeaderNames(textOf(backendHeaders[index + 1]))) connectionNames.add(listed)
     if (NOT_TO_BROWSER.has(name) || Object.hasOwn(replyHeaders, name) || isCorsHeader(name)) continue
     const value = textOf(backendHeaders[index + 1])
-    if (name === 'cache-control') hasCacheControl = true
-    headers.push(name, name === 'location' ? gatewayLocation(value, backend) : value)
+    headers.push(name, browserValue(name, value, backend))
   }
+  const kept = connectionNames.size === 0 ? headers : withoutNames(headers, connectionNames)
   // Responses depend on the user. They are not cacheable unless the backend says so.
-  if (!hasCacheControl) headers.push('cache-control', 'no-store')
-  return connectionNames.size === 0 ? headers : withoutNames(headers, connectionNames)
+  if (!Object.hasOwn(replyHeaders, 'cache-control') && headerValue(kept, 'cache-control') === undefined)
+    kept.push('cache-control', 'no-store')
+  return isPersonal ? withoutSharedCaching(kept) : kept
+}
+
+const browserValue = (name: string, value: string, backend: BackendLocation): string => {
+  if (name === 'location') return gatewayLocation(value, backend)
+  return name === 'vary' ? browserVary(value) : value
 }
 
 /** The gateway decides which origins may read responses. */

@@ -3,7 +3,8 @@ import type { Logger } from 'pino'
 import type { AppTokenVerifier } from '../../shared/app-token.js'
 import type { GatewayConfig } from '../config.js'
 import { GatewayError } from '../errors.js'
-import { LOGIN_PATH } from '../oidc/config.js'
+import { fieldsIn, queryNames } from '../field-names.js'
+import { DEFAULT_EXCHANGE_FIELD, LOGIN_PATH } from '../oidc/config.js'
 import { type BackendResponse, createBackendCall } from '../proxy/backend-call.js'
 import type { Backend, BackendMetrics } from '../proxy/backend-pool.js'
 import { isNoContent } from '../proxy/forward.js'
@@ -34,10 +35,10 @@ export interface SessionRouteOptions {
 export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string, LocalHandler> => {
   const { backend, metrics, config } = options
   const callBackend = createBackendCall({ backend, metrics, publicHost: config.publicHost })
+  const rejectExchangeFields = exchangeFieldCheck(options)
 
   const login: LocalHandler = async (request, reply) => {
-    // The schema of the route requires an object.
-    rejectExchangeFields([...Object.keys(request.body as object), ...queryNames(request)])
+    rejectExchangeFields(request)
     const response = await callBackend(reply, jsonBody(request))
     const session = isSuccess(response) ? sessionIn(response, request) : null
     if (session !== null && startSession(options, reply, session)) await options.oidc?.onPasswordLogin(request, reply)
@@ -60,7 +61,6 @@ export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string,
   const logout: LocalHandler = async (request, reply) => {
     // The browser is signed out even if the backend fails.
     options.cookies.clear(reply)
-    reply.header('cache-control', 'no-store')
     await options.oidc?.onLogout(request, reply)
     try {
       return passOn(reply, await callBackend(reply, jsonBody(request)))
@@ -80,21 +80,25 @@ export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string,
   ])
 }
 
-// Fields of the gateway's own login for provider sessions, which needs no password.
-const EXCHANGE_FIELDS: ReadonlySet<string> = new Set(['okta', 'groups'])
-
-/** The schema rejects the exact names; some backends ignore case and white space in names. */
-const rejectExchangeFields = (names: readonly string[]): void => {
-  const details = names
-    .filter((name) => EXCHANGE_FIELDS.has(name.trim().toLowerCase()))
-    .map((name) => ({ path: `/${name}`, message: 'is not allowed here' }))
-  if (details.length > 0) throw new GatewayError('VALIDATION_FAILED', { details })
+/**
+ * Rejects a login with a field of the gateway's own login for provider sessions, which needs no password. The schema rejects
+ * the exact names only. Some backends merge the query into the body.
+ */
+const exchangeFieldCheck = ({ config }: SessionRouteOptions) => {
+  // `okta` stays rejected if the field has another name, because the backend may still accept it.
+  const exchangeFields: ReadonlySet<string> = new Set([
+    DEFAULT_EXCHANGE_FIELD,
+    config.exchangeField.toLowerCase(),
+    'groups'
+  ])
+  return ({ body, raw }: FastifyRequest): void => {
+    // The schema of the route requires an object.
+    const details = [...Object.keys(body as object), ...queryNames(raw.url ?? '')]
+      .filter((name) => fieldsIn(name).some((field) => exchangeFields.has(field)))
+      .map((name) => ({ path: `/${name}`, message: 'is not allowed here' }))
+    if (details.length > 0) throw new GatewayError('VALIDATION_FAILED', { details })
+  }
 }
-
-/** Some backends merge the query into the body. */
-const queryNames = ({ raw }: FastifyRequest): string[] => [
-  ...new URLSearchParams((raw.url ?? '').split('?').slice(1).join('?')).keys()
-]
 
 const csrfToken = ({ config, csrfTokens }: SessionRouteOptions): LocalHandler => {
   const options = { ...cookieOptions(config.cookies), maxAge: csrfTokens.lifetimeSeconds }
@@ -104,7 +108,7 @@ const csrfToken = ({ config, csrfTokens }: SessionRouteOptions): LocalHandler =>
     const isReusable = existing !== undefined && conflicting === undefined && csrfTokens.isValid(existing)
     const token = isReusable ? existing : csrfTokens.issue()
     setCookie(reply, 'csrf_token', token, options)
-    return reply.header('cache-control', 'no-store').send({ success: true, csrfToken: token })
+    return reply.send({ success: true, csrfToken: token })
   }
 }
 

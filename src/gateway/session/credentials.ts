@@ -1,10 +1,13 @@
 import type { FastifyRequest } from 'fastify'
+import { isRelayPath } from '../access.js'
 import { cookieValues } from './cookies.js'
 
 /** The content of the `auth_token` cookie. */
 export type SessionCookie =
   | { readonly kind: 'absent' }
   | { readonly kind: 'token'; readonly token: string }
+  /** The identity-provider session that the token came from has ended. */
+  | { readonly kind: 'revoked'; readonly token: string }
   /** Present, but cannot be forwarded: conflicting values or invalid characters. */
   | { readonly kind: 'unusable' }
 
@@ -38,13 +41,31 @@ const readSessionCookie = (request: FastifyRequest): SessionCookie => {
 
 /**
  * The Authorization header for the backend: the cookie's token, or without a cookie the client's own Bearer header. An
- * unusable cookie does not fall back to the header.
+ * unusable or revoked cookie does not fall back to the header.
  */
 export const forwardedAuthorization = (request: FastifyRequest): string | undefined => {
   if (request.exchangedToken !== null) return `Bearer ${request.exchangedToken}`
   const cookie = sessionCookie(request)
   if (cookie.kind === 'token') return `Bearer ${cookie.token}`
-  if (cookie.kind === 'unusable') return undefined
+  if (cookie.kind !== 'absent') return undefined
   const token = BEARER.exec(request.headers.authorization ?? '')?.[1]
   return token === undefined || isPlaceholder(token) ? undefined : `Bearer ${token}`
 }
+
+/** Whether a response may depend on the user, because the request has a token or something in its place. */
+export const hasCredentials = (request: FastifyRequest): boolean =>
+  request.exchangedToken !== null ||
+  sessionCookie(request).kind !== 'absent' ||
+  request.headers.authorization !== undefined
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Decides for a request of this route whether it uses the session. By default every request does. */
+    usesSession?: (request: FastifyRequest) => boolean
+  }
+}
+
+/** Whether a request exchanges, extends and ends sessions. */
+export const usesSession = (request: FastifyRequest): boolean =>
+  // The relay has its own tokens, and a WebSocket has no response that could set the cookies.
+  !isRelayPath(request.path) && request.routeOptions.config.usesSession?.(request) !== false

@@ -77,6 +77,17 @@ t.test('the exchange carries no secret if EXCHANGE_SECRET is unset', async (t) =
   t.equal(exchange?.headers['x-exchange-secret'], undefined)
 })
 
+t.test('EXCHANGE_FIELD names the field that marks the exchange', async (t) => {
+  const renamed = await startOidcGateway(t, { issuer: provider.url, env: { EXCHANGE_FIELD: 'viaProvider' } })
+  await signIn(browserOf(renamed), 'ada')
+  t.same(JSON.parse(renamed.backend.requests[0]?.body ?? ''), {
+    email: 'ada@example.com',
+    name: 'Ada Lovelace',
+    viaProvider: true,
+    groups: ['engineers', 'admins']
+  })
+})
+
 t.test('session exchange', async (t) => {
   t.test('the first request with a provider session is forwarded with the new app token', async (t) => {
     const browser = await signedIn()

@@ -21,6 +21,8 @@ export interface ScriptedProvider extends RestartableServer {
   /** The response of the token endpoint instead of a token. */
   token: ((request: IncomingMessage, response: ServerResponse) => void) | null
   metadata: Record<string, unknown>
+  /** The claims at `/userinfo`, which the metadata must name. */
+  userInfo: Record<string, unknown>
 }
 
 export const signed = ({ header, claims, key }: TokenRecipe): Promise<string> =>
@@ -50,7 +52,8 @@ export const startScriptedProvider = async (t: Teardown): Promise<ScriptedProvid
     idToken: signed,
     callback: () => undefined,
     token: null,
-    metadata: {}
+    metadata: {},
+    userInfo: {}
   })
   const json = (response: ServerResponse, content: unknown): void => {
     response.setHeader('content-type', 'application/json')
@@ -83,6 +86,7 @@ export const startScriptedProvider = async (t: Teardown): Promise<ScriptedProvid
       provider.callback(back.searchParams)
       response.writeHead(302, { location: back.href }).end()
     },
+    '/userinfo': (_request, response) => json(response, { sub: 'ada', ...provider.userInfo }),
     '/token': async (request, response) => {
       const body = await text(request)
       if (provider.token !== null) return provider.token(request, response)

@@ -28,6 +28,7 @@ t.test('OIDC settings', async (t) => {
       groupsClaim: 'groups',
       sessionSecrets: [SECRET],
       exchangeSecret: null,
+      exchangeField: 'okta',
       redisUrl: null
     })
   })
@@ -96,6 +97,17 @@ t.test('OIDC settings', async (t) => {
     [{ OIDC_ISSUER: 'http://[::1]:9100/realm' }, null, 'this machine, in IPv6'],
     [{ OIDC_ISSUER: 'http://localhost:9100' }, null, 'this machine, by name'],
     [{ NODE_ENV: 'development', OIDC_ISSUER: 'http://id.internal' }, null, 'plain http in development'],
+    [{ EXCHANGE_FIELD: 'viaProvider' }, null, 'another name'],
+    [
+      { EXCHANGE_FIELD: 'Groups' },
+      'EXCHANGE_FIELD must not be another field of a login request',
+      'the exchange has this field already'
+    ],
+    [
+      { EXCHANGE_FIELD: 'a b' },
+      'EXCHANGE_FIELD must be a name of letters, digits, - and _, not "a b"',
+      'browsers could send other spellings'
+    ],
     [{ OIDC_SCOPES: 'profile email' }, 'OIDC_SCOPES must contain openid', 'no ID token would come'],
     [{ OIDC_SCOPES: 'openid email offline_access' }, null, "scopes of one's own"],
     [
@@ -115,10 +127,11 @@ t.test('OIDC settings', async (t) => {
     ],
     [{ SESSION_SECRET: VALID.API_SECRET }, 'SESSION_SECRET must not be API_SECRET', 'the backend knows it'],
     [{ SESSION_SECRET: `${SECRET}, ${OLD}` }, null, 'an old one after the new one'],
+    [{ OIDC_ISSUER: '' }, 'OIDC_ISSUER is required with OIDC_CLIENT_ID, OIDC_CLIENT_SECRET', 'no user could sign in'],
     [
-      { OIDC_ISSUER: '' },
-      'OIDC_ISSUER is required with OIDC_CLIENT_ID, OIDC_CLIENT_SECRET and OIDC_REDIRECT_URI',
-      'no user could sign in'
+      { SESSION_SECRET: `change-me-${SECRET}` },
+      'SESSION_SECRET is too easy to guess: it contains a placeholder; openssl rand -hex 32 generates a value',
+      'a value of a template'
     ]
   ]
   for (const [change, error, title] of CASES) {
@@ -129,6 +142,38 @@ t.test('OIDC settings', async (t) => {
       }
     )
   }
+
+  const ALONE: readonly (readonly [settings: Environment, error: string | null])[] = [
+    [{ OIDC_SCOPES: 'openid' }, 'OIDC_ISSUER is required with OIDC_SCOPES'],
+    [{ OIDC_GROUPS_CLAIM: 'roles' }, 'OIDC_ISSUER is required with OIDC_GROUPS_CLAIM'],
+    [
+      { SESSION_SECRET: 'short' },
+      'SESSION_SECRET must have at least 32 characters, and so must each older one behind it'
+    ],
+    [{ SESSION_SECRET: SECRET }, null]
+  ]
+  for (const [settings, error] of ALONE) {
+    const verdict = error === null ? 'are accepted' : `are rejected: ${error}`
+    t.test(`without an issuer the settings ${JSON.stringify(settings)} ${verdict}`, async (t) => {
+      t.same(gatewaySettingsErrors(settings), error === null ? [] : [error])
+    })
+  }
+
+  t.test('a malformed OIDC_ISSUER is reported together with the errors of the other settings', async (t) => {
+    t.same(gatewaySettingsErrors({ OIDC_ISSUER: 'id.example.com', OIDC_SCOPES: 'email', SESSION_SECRET: 'short' }), [
+      'OIDC_ISSUER must be an http or https address without user, query or fragment',
+      'OIDC_CLIENT_ID is required with OIDC_ISSUER',
+      'OIDC_CLIENT_SECRET is required with OIDC_ISSUER',
+      'PUBLIC_URL is required with OIDC_ISSUER, or OIDC_REDIRECT_URI',
+      'OIDC_SCOPES must contain openid',
+      'SESSION_SECRET must have at least 32 characters, and so must each older one behind it'
+    ])
+  })
+
+  t.test('a malformed OIDC_REDIRECT_URI is not reported as a missing PUBLIC_URL', async (t) => {
+    const errors = gatewaySettingsErrors({ ...VALID, PUBLIC_URL: '', OIDC_REDIRECT_URI: 'callback' })
+    t.same(errors, ['OIDC_REDIRECT_URI must be an http or https address without user, query or fragment'])
+  })
 
   t.test('setting errors do not contain secrets', async (t) => {
     t.notMatch(gatewaySettingsErrors({ ...VALID, SESSION_SECRET: 'hunter2' }).join(), 'hunter2')

@@ -12,6 +12,7 @@ import {
   startOidcGateway,
   startProvider
 } from './fixture.js'
+import { signed, startScriptedProvider } from './scripted-provider.js'
 
 t.test('sign-in', async (t) => {
   const provider = await startProvider(t)
@@ -164,6 +165,41 @@ t.test('sign-in', async (t) => {
     await signIn(browser, BOB.id)
     t.match(exchangesIn(gateway.backend), [{ email: 'ada@example.com' }, { email: 'bob@example.com' }])
   })
+})
+
+t.test('email address and its confirmation', async (t) => {
+  const provider = await startScriptedProvider(t)
+  provider.metadata = { userinfo_endpoint: `${provider.url}/userinfo` }
+  const gateway = await startOidcGateway(t, { issuer: provider.url })
+  const ADA_EMAIL = 'ada@example.com'
+  const OTHER_EMAIL = 'other@example.com'
+
+  const CASES: readonly (readonly [idToken: object, userInfo: Record<string, unknown>, email: string | null])[] = [
+    [{}, { email: ADA_EMAIL, email_verified: true }, ADA_EMAIL],
+    [{}, { email: ADA_EMAIL }, ADA_EMAIL],
+    [{ email_verified: true }, { email: ADA_EMAIL, email_verified: false }, null],
+    [{ email_verified: false }, { email: ADA_EMAIL, email_verified: true }, ADA_EMAIL],
+    [{ email_verified: false }, { email: ADA_EMAIL }, null],
+    [{ email: ADA_EMAIL, email_verified: false }, { email: ADA_EMAIL, email_verified: true }, null],
+    [{ email: ADA_EMAIL, email_verified: false }, { email: OTHER_EMAIL, email_verified: true }, null],
+    [{ email: ADA_EMAIL, email_verified: true }, { email: OTHER_EMAIL, email_verified: false }, ADA_EMAIL],
+    [{ email: ADA_EMAIL }, { email: OTHER_EMAIL, email_verified: false }, ADA_EMAIL],
+    [{ email: ADA_EMAIL }, { email: 'Ada@Example.com', email_verified: false }, null],
+    [{ email: ADA_EMAIL }, { email_verified: false }, null]
+  ]
+  for (const [idToken, userInfo, email] of CASES) {
+    const given = `${JSON.stringify(idToken)} in the ID token and ${JSON.stringify(userInfo)} in userinfo`
+    t.test(`${given} ${email === null ? 'are rejected' : `sign in ${email}`}`, async (t) => {
+      gateway.backend.requests.length = 0
+      provider.userInfo = { name: 'Ada', groups: [], ...userInfo }
+      provider.idToken = ({ claims: { email: _email, name: _name, ...claims }, ...recipe }) =>
+        signed({ ...recipe, claims: { ...claims, ...idToken } })
+      const page = await signIn(browserOf(gateway), 'ada')
+      if (email === null) t.match(page.body, /not confirmed/)
+      const emails = exchangesIn(gateway.backend).map((exchange) => Reflect.get(exchange, 'email'))
+      t.same(emails, email === null ? [] : [email])
+    })
+  }
 })
 
 t.test('user without a usable email address', async (t) => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { APP, APP_HOST, browserOf, exchangesIn, signIn, startOidcGateway, startProvider } from './fixture.js'
+import { APP, APP_HOST, browserOf, exchangesIn, signIn, startOidcGateway, startProvider, TestClock } from './fixture.js'
 import { signed, startScriptedProvider } from './scripted-provider.js'
 
 /** The confirmation form of the provider. */
@@ -10,7 +10,8 @@ const confirm = (body: string) => ({
 
 t.test('sign-out', async (t) => {
   const provider = await startProvider(t)
-  const gateway = await startOidcGateway(t, { issuer: provider.url })
+  const clock = new TestClock()
+  const gateway = await startOidcGateway(t, { issuer: provider.url, clock })
   const signedIn = async () => {
     const browser = browserOf(gateway)
     await signIn(browser, 'ada')
@@ -44,6 +45,49 @@ t.test('sign-out', async (t) => {
     t.match(response.headers['set-cookie']?.join(), /oidc_session=; Max-Age=0/)
     await gateway.send('/api/zones', { headers: { cookie: cookies } })
     t.equal(gateway.backend.requests.at(-1)?.headers.authorization, undefined, 'the app token is not forwarded either')
+  })
+
+  t.test('a write, strict or admin request of a revoked session is rejected and audited', async (t) => {
+    const browser = await signedIn()
+    const cookie = `${browser.cookieHeader(new URL(APP))}; csrf_token=t0ken`
+    await browser.request(`${APP}/auth/oidc/logout`)
+    gateway.backend.requests.length = 0
+    const before = (await gateway.auditRecords()).length
+    const requests = [
+      ['POST', '/api/things'],
+      ['DELETE', '/api/zones/1'],
+      ['GET', '/api/admin/users'],
+      ['GET', '/api/audit/logs']
+    ] as const
+
+    for (const [method, path] of requests) {
+      const response = await gateway.send(path, { method, headers: { cookie, 'x-csrf-token': 't0ken' } })
+      t.equal(response.code, 'UNAUTHENTICATED', `${method} ${path}`)
+      t.match(response.headers['set-cookie']?.join(), /oidc_session=; Max-Age=0.*auth_token=; Max-Age=0/s)
+      t.equal(response.headers['cache-control'], 'no-store')
+    }
+
+    t.same(gateway.backend.requests, [])
+    t.match(
+      (await gateway.auditRecords()).slice(before),
+      requests.map(([method, resource]) => ({
+        event: 'unauthorized_access',
+        method,
+        resource,
+        status: 401,
+        reason: 'token-revoked',
+        user: { id: 'operator-1' }
+      }))
+    )
+  })
+
+  t.test('a revoked session is not extended', async (t) => {
+    const browser = await signedIn()
+    const cookie = browser.cookieHeader(new URL(APP))
+    await browser.request(`${APP}/auth/oidc/logout`)
+    clock.advance(600)
+    const response = await gateway.send('/api/zones', { headers: { cookie } })
+    t.notMatch(response.headers['set-cookie']?.join(), /oidc_session=[^;]/)
   })
 
   t.test('a logout link on another site asks for confirmation', async (t) => {

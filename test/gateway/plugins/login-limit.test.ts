@@ -189,6 +189,15 @@ t.test('requests that are not counted', async (t) => {
     })
   }
 
+  for (const headers of [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }, { origin: 'null' }]) {
+    t.test(`attempts of a foreign page are rejected and not counted: ${JSON.stringify(headers)}`, async (t) => {
+      const gateway = await startGateway(t)
+      for (let time = 0; time < 6; time++) t.equal((await login(gateway, headers)).code, 'ORIGIN_REFUSED')
+      t.same(gateway.backend.requests, [])
+      t.equal(remaining(await attempt(gateway)), '4')
+    })
+  }
+
   t.test('other requests of a limited address pass', async (t) => {
     const gateway = await startGateway(t)
     await attempts(gateway, 6)
