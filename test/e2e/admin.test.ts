@@ -116,11 +116,11 @@ t.test("the operators' page", async (t) => {
     }
     const { page, pageErrors } = await openAdminPage(t, browser, relay)
     await page.goto('/admin#/channels')
-    await page.getByText(/^50,\d\d\d in total$/).waitFor()
+    await page.getByText(/^50,\d\d\d in total; the list shows the first 5,000$/).waitFor()
     const rows = page.getByRole('region', { name: 'Channels' }).locator('tbody tr')
     t.equal(await rows.count(), 50, 'the browser receives one page')
     await page.getByRole('button', { name: 'Next' }).click()
-    await page.getByText(/^51–100 of 50\d\d\d$/).waitFor()
+    await page.getByText('51–100 of 5000').waitFor()
 
     await page.getByRole('searchbox').fill('ROOM-4999')
     await page.getByText('11 found').waitFor()
@@ -249,7 +249,7 @@ t.test("the operators' page", async (t) => {
   t.test('the pages of an invalid channel and of invalid lists are usable', async (t) => {
     const { page, pageErrors } = await openAdminPage(t, browser, relay, { expected: CLIENT_ERROR })
     await page.goto('/admin#/channels?sort=__proto__&page=1e300')
-    await page.getByText(/in total$/).waitFor()
+    await page.getByText(/in total/).waitFor()
     await page.goto('/admin#/channel?name=')
     await page.getByRole('heading', { name: 'Channels' }).waitFor()
     await page.goto('/admin#/channel?name=nowhere:1')
