@@ -12,18 +12,13 @@ export interface JsonLine {
 
 type MutableLine = { -readonly [Field in keyof JsonLine]: JsonLine[Field] }
 
-const isJson = (text: string): boolean => {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
-
 /** Null if the text is not JSON. */
 export const jsonLines = (text: string): readonly JsonLine[] | null => {
-  if (!isJson(text)) return null
+  try {
+    JSON.parse(text)
+  } catch {
+    return null
+  }
   const lines: MutableLine[] = []
   /** The first lines of the open objects and lists. */
   const open: MutableLine[] = []

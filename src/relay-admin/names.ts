@@ -1,9 +1,4 @@
-import {
-  type ConnectionRow,
-  type LivePublication,
-  MAX_LIST_ROWS,
-  type SubscriptionRow
-} from '../relay/admin/contract.js'
+import { type ConnectionRow, MAX_LIST_ROWS, type SubscriptionRow } from '../relay/admin/contract.js'
 import { countText } from './figures.js'
 
 export const userText = (user: string): string => (user === '' ? 'anonymous' : user)
@@ -24,11 +19,8 @@ export const optionsText = ({ isServerSide, isPositioned, usesDelta, isFiltered,
     .filter((text) => text !== false)
     .join(', ') || '–'
 
-const PREVIEW_LENGTH = 400
-
-/** The text of a publication in a list of many. */
-export const previewText = ({ data }: LivePublication): string =>
-  data.length > PREVIEW_LENGTH ? `${data.slice(0, PREVIEW_LENGTH)}…` : data
+export const clip = (text: string, length: number): string =>
+  text.length > length ? `${text.slice(0, length)}…` : text
 
 /** The number of rows of a list, such as `12 found`. */
 export const totalText = (total: number | null, search: string): string => {
