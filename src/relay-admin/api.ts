@@ -20,7 +20,7 @@ export const messageOf = (cause: unknown): string => {
 }
 
 export interface GetOptions {
-  readonly query?: Readonly<Record<string, string | number | readonly string[]>>
+  readonly query?: Readonly<Record<string, string | number>>
   readonly signal?: AbortSignal
   /** The page refreshes by itself; the request does not extend the session. */
   readonly isAutomatic?: boolean
@@ -72,10 +72,10 @@ const postOnce = (path: string, body: unknown): Promise<Response> => {
   })
 }
 
+/** Empty fields of the query are left out. */
 export const addressOf = (path: string, query: GetOptions['query'] = {}): string => {
   const search = new URLSearchParams()
-  for (const [name, value] of Object.entries(query))
-    for (const each of Array.isArray(value) ? value : [value]) search.append(name, String(each))
+  for (const [name, value] of Object.entries(query)) if (value !== '') search.set(name, String(value))
   return `${import.meta.env.BASE_URL}api/${path}${search.size > 0 ? `?${search}` : ''}`
 }
 

@@ -26,60 +26,41 @@ export const countText = (value: number): string => WHOLE.format(value)
 /** Small rates have one decimal. */
 export const rateText = (value: number): string => (value < 10 ? TENTHS : WHOLE).format(value)
 const COMPACT = new Intl.NumberFormat('en-GB', { notation: 'compact', maximumFractionDigits: 1 })
-const counted = { short: COMPACT.format, top: (value: number) => niceMax(Math.max(value, 2)) }
 
 /** Rounds up to a multiple of a binary unit. */
 const bytesTop = (value: number): number => {
   const unit = 1024 ** Math.floor(Math.log(Math.max(value, 1024)) / Math.log(1024))
   return niceMax(Math.max(value, 1024) / unit) * unit
 }
-const inBytes = { short: (value: number) => bytesText(value).replace('.0', ''), top: bytesTop }
 
-const millisecondsText = (value: number): string => `${rateText(value)} ms`
+/** How the values of a chart are written and scaled. */
+type Scale = Pick<FigureKind, 'text' | 'short' | 'top'>
+const COUNTS: Scale = { text: countText, short: COMPACT.format, top: (value) => niceMax(Math.max(value, 2)) }
+const RATES: Scale = { ...COUNTS, text: rateText }
+const BYTES: Scale = { text: bytesText, short: (value) => bytesText(value).replace('.0', ''), top: bytesTop }
+const MILLISECONDS: Scale = {
+  text: (value) => `${rateText(value)} ms`,
+  short: (value) => `${COMPACT.format(value)} ms`,
+  top: (value) => niceMax(Math.max(value, 10))
+}
+
+const figure = (title: string, about: string, key: keyof Figures, scale: Scale): FigureKind => ({
+  title,
+  about,
+  lines: [{ key, label: '' }],
+  ...scale
+})
 
 export const FIGURE_KINDS: readonly FigureKind[] = [
-  {
-    title: 'Connections',
-    about: 'connected clients',
-    lines: [{ key: 'connections', label: '' }],
-    text: countText,
-    ...counted
-  },
-  {
-    title: 'Subscriptions',
-    about: 'subscriptions of all clients',
-    lines: [{ key: 'subscriptions', label: '' }],
-    text: countText,
-    ...counted
-  },
-  {
-    title: 'Publishes per second',
-    about: 'publications received',
-    lines: [{ key: 'publishesPerSecond', label: '' }],
-    text: rateText,
-    ...counted
-  },
-  {
-    title: 'Deliveries per second',
-    about: 'messages sent to clients',
-    lines: [{ key: 'deliveriesPerSecond', label: '' }],
-    text: rateText,
-    ...counted
-  },
-  {
-    title: 'Bytes per second',
-    about: 'sent to clients',
-    lines: [{ key: 'bytesPerSecond', label: '' }],
-    text: (value) => `${bytesText(Math.round(value))}/s`,
-    ...inBytes
-  },
-  {
-    title: 'Queue depth',
-    about: 'bytes queued for clients',
-    lines: [{ key: 'queuedBytes', label: '' }],
-    text: bytesText,
-    ...inBytes
-  },
+  figure('Connections', 'connected clients', 'connections', COUNTS),
+  figure('Subscriptions', 'subscriptions of all clients', 'subscriptions', COUNTS),
+  figure('Publishes per second', 'publications received', 'publishesPerSecond', RATES),
+  figure('Deliveries per second', 'messages sent to clients', 'deliveriesPerSecond', RATES),
+  figure('Bytes per second', 'sent to clients', 'bytesPerSecond', {
+    ...BYTES,
+    text: (value) => `${bytesText(Math.round(value))}/s`
+  }),
+  figure('Queue depth', 'bytes queued for clients', 'queuedBytes', BYTES),
   {
     title: 'Slow clients',
     about: 'with queued data · with merged data (dashed)',
@@ -87,22 +68,8 @@ export const FIGURE_KINDS: readonly FigureKind[] = [
       { key: 'slowReaders', label: 'slow' },
       { key: 'conflatedReaders', label: 'conflated' }
     ],
-    text: countText,
-    ...counted
+    ...COUNTS
   },
-  {
-    title: 'Event-loop delay',
-    about: 'maximum per second',
-    lines: [{ key: 'eventLoopDelayMs', label: '' }],
-    text: millisecondsText,
-    short: (value) => `${COMPACT.format(value)} ms`,
-    top: (value) => niceMax(Math.max(value, 10))
-  },
-  {
-    title: 'Memory',
-    about: 'resident memory of the process',
-    lines: [{ key: 'memoryBytes', label: '' }],
-    text: bytesText,
-    ...inBytes
-  }
+  figure('Event-loop delay', 'maximum per second', 'eventLoopDelayMs', MILLISECONDS),
+  figure('Memory', 'resident memory of the process', 'memoryBytes', BYTES)
 ]

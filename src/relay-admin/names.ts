@@ -1,4 +1,5 @@
-import type { ConnectionRow, LivePublication, SubscriptionRow } from '../relay/admin/contract.js'
+import { type ConnectionRow, MAX_LIST_ROWS, type SubscriptionRow } from '../relay/admin/contract.js'
+import { countText } from './figures.js'
 
 export const userText = (user: string): string => (user === '' ? 'anonymous' : user)
 
@@ -18,8 +19,12 @@ export const optionsText = ({ isServerSide, isPositioned, usesDelta, isFiltered,
     .filter((text) => text !== false)
     .join(', ') || '–'
 
-const PREVIEW_LENGTH = 400
+export const clip = (text: string, length: number): string =>
+  text.length > length ? `${text.slice(0, length)}…` : text
 
-/** The text of a publication in a list of many. */
-export const previewText = ({ data }: LivePublication): string =>
-  data.length > PREVIEW_LENGTH ? `${data.slice(0, PREVIEW_LENGTH)}…` : data
+/** The number of rows of a list, such as `12 found`. */
+export const totalText = (total: number | null, search: string): string => {
+  if (total === null) return ''
+  const limit = total > MAX_LIST_ROWS ? `; the list shows the first ${countText(MAX_LIST_ROWS)}` : ''
+  return `${countText(total)} ${search ? 'found' : 'in total'}${limit}`
+}

@@ -1,14 +1,12 @@
 import type { FigureSample, Figures, NodeFigures } from '../relay/admin/contract.js'
 import type { Line } from './figures.js'
 
-/** For these figures the maximum over the nodes is shown, for all others the sum. */
-const MAXIMUM_FIGURES: ReadonlySet<keyof Figures> = new Set(['eventLoopDelayMs'])
-
-/** The figure of one node, or of all nodes if `node` is null; null if the sample does not contain it. */
+/** The figure of one node, or the sum of all nodes if `node` is null; null if the sample does not contain it. */
 export const figureOf = ({ nodes }: FigureSample, key: keyof Figures, node: string | null): number | null => {
   const values = nodes.filter((one) => node === null || one.node === node).map((one) => one[key])
   if (values.length === 0) return null
-  return MAXIMUM_FIGURES.has(key) ? Math.max(...values) : values.reduce((sum, value) => sum + value, 0)
+  // The delays of several event loops do not add up.
+  return key === 'eventLoopDelayMs' ? Math.max(...values) : values.reduce((sum, value) => sum + value, 0)
 }
 
 const NAME_ORDER = new Intl.Collator('en', { numeric: true })

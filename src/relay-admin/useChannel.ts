@@ -1,5 +1,6 @@
 import { onScopeDispose, shallowRef, watch } from 'vue'
 import type { ChannelDetail, LivePublication } from '../relay/admin/contract.js'
+import { get } from './api.js'
 import { useApi } from './useApi.js'
 import { useLive } from './useLive.js'
 
@@ -12,7 +13,12 @@ export interface KeyedPublication extends LivePublication {
 }
 
 let nextKey = 0
+const identityOf = ({ offset, time }: LivePublication): string => `${offset} ${time}`
 const withKey = (publication: LivePublication): KeyedPublication => ({ ...publication, key: nextKey++ })
+
+/** Reads a truncated publication from the history. */
+export const completeData = async ({ channel, offset, data, isTruncated }: LivePublication): Promise<string> =>
+  isTruncated ? (await get<LivePublication>('publication', { query: { channel, offset } })).data : data
 
 /** The details of a channel and its publications, newest first, updated live. */
 export const useChannel = (name: string) => {
@@ -36,15 +42,14 @@ export const useChannel = (name: string) => {
     stop()
   })
 
-  // Publications from the history are added below those received live.
-  watch(data, (detail, before) => {
-    if (detail === null || before !== null) return
-    const oldestLive = publications.value.at(-1)?.time ?? pending[0]?.time ?? Number.POSITIVE_INFINITY
-    const earlier = detail.publications
-      .filter(({ time }) => time < oldestLive)
-      .sort((one, other) => other.time - one.time)
-      .map(withKey)
-    publications.value = [...publications.value, ...earlier].slice(0, MAX_PUBLICATIONS)
+  // The history has the publications from before the page was opened, and those that the stream did not deliver.
+  watch(data, (detail) => {
+    const known = new Set([...publications.value, ...pending].map(identityOf))
+    const missed = detail?.publications.filter((publication) => !known.has(identityOf(publication))) ?? []
+    if (missed.length === 0) return
+    publications.value = [...publications.value, ...missed.map(withKey)]
+      .sort((one, other) => other.time - one.time || other.offset - one.offset)
+      .slice(0, MAX_PUBLICATIONS)
   })
 
   return { detail: data, error, rejection, publications }

@@ -1,12 +1,11 @@
 import { computed, ref, watch } from 'vue'
-import type { Page } from '../relay/admin/contract.js'
+import { MAX_LIST_ROWS, type Page } from '../relay/admin/contract.js'
 import { nextOrder, type Order } from '../ui/order.js'
-import { listStateOf } from './list-query.js'
+import { listStateOf, PAGE_SIZE } from './list-query.js'
 import type { View } from './route.js'
 import { useApi } from './useApi.js'
 import { useRoute } from './useRoute.js'
 
-const SIZE = 50
 const DEBOUNCE_MS = 200
 
 export interface ListOptions<Data, Row, Sort extends string> {
@@ -15,7 +14,7 @@ export interface ListOptions<Data, Row, Sort extends string> {
   /** The columns that the relay sorts by. */
   readonly sorts: readonly Sort[]
   readonly initial: { readonly sort: Sort; readonly order: Order }
-  /** Further fields of the query, which do not change. Empty ones are left out. */
+  /** Further fields of the query, which do not change. */
   readonly query?: Readonly<Record<string, string>>
   readonly pageOf: (data: Data) => Page<Row>
 }
@@ -28,16 +27,16 @@ export const useList = <Data, Row, Sort extends string>(options: ListOptions<Dat
   const search = ref(saved.search)
   const sort = ref<string>(saved.sort)
   const order = ref<Order>(saved.order)
-  const offset = ref(saved.page * SIZE)
+  const offset = ref(saved.page * PAGE_SIZE)
 
   const query = computed(() => ({
-    ...Object.fromEntries(Object.entries(fixed).filter(([, value]) => value !== '')),
+    ...fixed,
     search: search.value.trim(),
     sort: sort.value,
     order: order.value,
-    page: Math.floor(offset.value / SIZE)
+    page: Math.floor(offset.value / PAGE_SIZE)
   }))
-  const { data, error, rejection, isLoading, load } = useApi<Data>(view, () => ({ ...query.value, size: SIZE }))
+  const { data, error, rejection, isLoading, load } = useApi<Data>(view, () => ({ ...query.value, size: PAGE_SIZE }))
   const page = computed(() => (data.value === null ? null : pageOf(data.value)))
 
   watch([search, sort, order], () => {
@@ -58,7 +57,9 @@ export const useList = <Data, Row, Sort extends string>(options: ListOptions<Dat
     rows: computed(() => page.value?.rows ?? []),
     /** Null before the first response. */
     total: computed(() => page.value?.total ?? null),
-    size: SIZE,
+    /** The number of rows on the pages. */
+    listed: computed(() => (page.value === null ? null : Math.min(page.value.total, MAX_LIST_ROWS))),
+    size: PAGE_SIZE,
     search,
     offset,
     sort,

@@ -1,44 +1,122 @@
 import { computed, ref, shallowRef } from 'vue'
-import type { Check, CheckState, FigureSample, LivePublication } from '../relay/admin/contract.js'
-import { liveSource } from './live-source.js'
-import type { LiveEvent, StreamState } from './live-stream.js'
+import type { Check, CheckState, FigureSample, LiveEvents, LivePublication } from '../relay/admin/contract.js'
+import { addressOf } from './api.js'
 import { withHistory, withSample } from './samples.js'
 import { useSession } from './useSession.js'
+
+// The stream of server-sent events of this tab. It reconnects until it is closed.
 
 const { loadSession, end, keepAlive } = useSession()
 
 const samples = shallowRef<readonly FigureSample[]>([])
 const checks = shallowRef<readonly Check[]>([])
-const streamState = ref<StreamState>('connecting')
+const streamState = ref<'connecting' | 'live' | 'lost'>('connecting')
 let onPublication = (_publication: LivePublication): void => undefined
 
-const receive = (event: LiveEvent): void => {
-  switch (event.name) {
-    case 'history':
-      samples.value = withHistory(samples.value, event.data)
-      break
-    case 'sample':
-      samples.value = withSample(samples.value, event.data)
-      keepAlive()
-      break
-    case 'checks':
-      checks.value = event.data
-      break
-    case 'publication':
-      onPublication(event.data)
-      break
-    case 'end':
-      end()
-  }
+const HANDLERS: { readonly [Name in keyof LiveEvents]: (data: LiveEvents[Name]) => void } = {
+  history: (data) => {
+    samples.value = withHistory(samples.value, data)
+  },
+  sample: (data) => {
+    samples.value = withSample(samples.value, data)
+    keepAlive()
+  },
+  checks: (data) => {
+    checks.value = data
+  },
+  publication: (data) => onPublication(data),
+  end
 }
 
-const source = liveSource({
-  onEvent: receive,
-  onState: (state) => {
-    streamState.value = state
-  },
-  onRejected: () => void loadSession(true)
+const LOST_AFTER_MS = 5000
+const REOPEN_AFTER_SILENCE_MS = 12_000
+const RETRY_AFTER_MS = 3000
+const CHECK_INTERVAL_MS = 1000
+
+/** Null while the stream is closed or paused. */
+let source: EventSource | null = null
+let isOpen = false
+/** Its publications are received; '' for none. */
+let selectedChannel = ''
+let lastEventAtMs = 0
+let reopenAtMs = Number.POSITIVE_INFINITY
+
+const streamUrl = (): string => new URL(addressOf('live', { channel: selectedChannel }), location.href).href
+
+/** A closed EventSource dispatches no more events. */
+const disconnect = (): void => {
+  source?.close()
+  source = null
+}
+
+const connect = (): void => {
+  disconnect()
+  reopenAtMs = Number.POSITIVE_INFINITY
+  lastEventAtMs = Date.now()
+  const opened = new EventSource(streamUrl())
+  source = opened
+  for (const [name, handle] of Object.entries(HANDLERS)) {
+    opened.addEventListener(name, ({ data }: MessageEvent<string>) => {
+      lastEventAtMs = Date.now()
+      streamState.value = 'live'
+      // The relay sends the data of its contract with each name.
+      handle(JSON.parse(data) as never)
+    })
+  }
+  opened.addEventListener('error', () => {
+    streamState.value = 'lost'
+    if (opened.readyState !== EventSource.CLOSED) return
+    // An EventSource gives no reason for a rejection; the session may have ended.
+    void loadSession(true)
+    reopenAtMs = Date.now() + RETRY_AFTER_MS
+  })
+}
+
+/** Detects connections that broke without an error, such as after standby. */
+setInterval(() => {
+  if (source === null) return
+  const silentMs = Date.now() - lastEventAtMs
+  if (silentMs > LOST_AFTER_MS) streamState.value = 'lost'
+  if (silentMs > REOPEN_AFTER_SILENCE_MS || Date.now() >= reopenAtMs) connect()
+}, CHECK_INTERVAL_MS)
+
+/**
+ * A tab announces that it was hidden, and other hidden tabs pause their streams: HTTP/1.1 allows six connections to one host.
+ * The tab that was hidden last keeps its stream.
+ */
+const hiddenTabs = new BroadcastChannel('relay-admin-hidden-tab')
+hiddenTabs.addEventListener('message', () => {
+  if (document.hidden) disconnect()
 })
+/** In a task of its own, which does not run in a tab that is closed. */
+const announceHidden = (): void => {
+  setTimeout(() => {
+    if (isOpen && document.hidden) hiddenTabs.postMessage(null)
+  })
+}
+
+const open = (): void => {
+  isOpen = true
+  streamState.value = 'connecting'
+  announceHidden()
+  // After the page of a channel has been rendered and has selected it.
+  queueMicrotask(() => {
+    if (isOpen) connect()
+  })
+}
+
+document.addEventListener('visibilitychange', () => {
+  if (isOpen && !document.hidden && source === null) open()
+  announceHidden()
+})
+
+const selectChannel = (channel: string): void => {
+  selectedChannel = channel
+  // A navigation from one channel to another selects none in between.
+  queueMicrotask(() => {
+    if (source !== null && source.url !== streamUrl()) connect()
+  })
+}
 
 const checksIn = (wanted: CheckState): readonly Check[] => checks.value.filter(({ state }) => state === wanted)
 
@@ -51,24 +129,20 @@ export const useLive = () => ({
   reds: computed(() => checksIn('red')),
   ambers: computed(() => checksIn('amber')),
   streamState,
-  open: (): void => {
-    streamState.value = 'connecting'
-    source.open()
-  },
+  open,
   close: (): void => {
-    source.close()
+    isOpen = false
+    disconnect()
     samples.value = []
     checks.value = []
   },
   /** Calls back for every publication of the channel, until the returned function is called. */
   follow: (channel: string, callback: (publication: LivePublication) => void): (() => void) => {
-    onPublication = (publication) => {
-      if (publication.channel === channel) callback(publication)
-    }
-    source.selectChannel(channel)
+    onPublication = callback
+    selectChannel(channel)
     return () => {
       onPublication = () => undefined
-      source.selectChannel('')
+      selectChannel('')
     }
   }
 })

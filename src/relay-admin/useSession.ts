@@ -36,21 +36,20 @@ const loadSession = async (isAutomatic = false): Promise<void> => {
   }
 }
 
-/** Tabs share the cookie of the session, so a sign-in in one of them is valid in all. */
+/** Tabs share the cookie of the session, so a sign-in or sign-out in one of them applies to all. */
 const otherTabs = new BroadcastChannel('relay-admin-session')
-otherTabs.addEventListener('message', () => {
-  if (signedIn.value.state === 'out') void loadSession()
-})
+otherTabs.addEventListener('message', () => void loadSession(true))
 
 const signIn = async (password: string): Promise<void> => {
   await post('sign-in', { password })
   await loadSession()
-  otherTabs.postMessage('signed in')
+  otherTabs.postMessage(null)
 }
 
 const signOut = async (): Promise<void> => {
   await post('sign-out')
   signedIn.value = { state: 'out', hasEnded: false }
+  otherTabs.postMessage(null)
 }
 
 /** Extends the session of an operator who uses the page without causing requests. */

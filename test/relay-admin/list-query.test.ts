@@ -22,7 +22,7 @@ t.test('the state of a list in the URL', async (t) => {
     t.match(stateOf({ sort: 'user', order: 'up' }), { sort: 'user', order: 'desc' })
   })
 
-  for (const page of ['-1', '1.5', '1e300', 'Infinity', 'x', '1000001']) {
+  for (const page of ['-1', '1.5', '1e300', 'Infinity', 'x', '100']) {
     t.test(`the page "${page}" is replaced by the first one`, async (t) => t.equal(stateOf({ page }).page, 0))
   }
 

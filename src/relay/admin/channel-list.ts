@@ -1,101 +1,125 @@
 import { hasHistory, resolveChannel } from '../core/channels.js'
-import { type Clocks, wallTimeOf } from '../core/clocks.js'
+import { wallTimeOf } from '../core/clocks.js'
 import { ReplyError } from '../core/codes.js'
 import type { ChannelRules } from '../core/options.js'
 import type { OpenChannel, Relay } from '../core/relay.js'
-import type { Cluster } from '../core/survey.js'
 import { forEachInSlices, TimeSlice } from '../core/time-slice.js'
-import type { ChannelRow, ChannelSort } from './contract.js'
-import { byText, type ListFilter, rowsOfAllNodes, type Sorting, searchTest } from './listing.js'
-
-/** The counts of one node for a channel. A tuple, because lists may have 100,000 of them. */
-export type ChannelTotals = readonly [
-  name: string,
-  subscribers: number,
-  publishesPerSecond: number,
-  lastPublish: number,
-  stored: number
-]
+import { type ChannelRow, type ChannelSort, MAX_LIST_ROWS, type Page, type RateCount } from './contract.js'
+import {
+  byText,
+  comparison,
+  FirstRows,
+  type ListQuery,
+  type PageQuery,
+  pageOf,
+  type RowList,
+  type Sorting,
+  searchTest
+} from './listing.js'
+import type { AdminSurveys } from './surveys.js'
 
 /** A channel without subscribers is listed for this time after its last publication. */
 const LISTED_AFTER_PUBLISH_MS = 60 * 60 * 1000
 
-export const nodeChannels = async (relay: Relay, search: string): Promise<ChannelTotals[]> => {
+export const nodeChannels = async (relay: Relay, query: ListQuery<ChannelSort>): Promise<RowList<ChannelRow>> => {
   const { openChannels, activity, clocks } = relay
-  const matches = searchTest(search)
-  const totals: ChannelTotals[] = []
-  const add = (name: string, subscribers: number): void => {
-    if (matches(name)) totals.push(totalsOf(relay, name, subscribers))
+  const matches = searchTest(query.search)
+  const first = new FirstRows(comparison(CHANNEL_SORTING, query), query.count)
+  const add = (name: string): void => {
+    if (matches(name)) first.add(nodeChannel(relay, name))
   }
   const addOpen = ({ name, size }: OpenChannel): void => {
-    if (size > 0) add(name, size)
+    if (size > 0) add(name)
   }
   const slice = new TimeSlice(clocks.monotonicMs)
   await forEachInSlices(openChannels.values(), addOpen, slice)
+  const listedFrom = clocks.monotonicMs() - LISTED_AFTER_PUBLISH_MS
   const addClosed = (name: string): void => {
-    if ((openChannels.get(name)?.size ?? 0) === 0) add(name, 0)
+    const lastAt = activity.channels.get(name)?.lastAt ?? Number.NEGATIVE_INFINITY
+    if (lastAt > listedFrom && (openChannels.get(name)?.size ?? 0) === 0) add(name)
   }
   await forEachInSlices(activity.channels.keys(), addClosed, slice)
-  return totals
+  return first.list()
 }
 
-/** The counts of this node for one channel. */
-export const totalsOf = ({ activity, clocks }: Relay, name: string, subscribers: number): ChannelTotals => {
+/** One channel at this node. Every publication is counted by one node only, the one that received it. */
+export const nodeChannel = ({ openChannels, activity, clocks, channelRules }: Relay, name: string): ChannelRow => {
   const now = clocks.monotonicMs()
   const active = activity.channels.get(name)
-  if (active === undefined) return [name, subscribers, 0, 0, 0]
-  const rate = Math.round(active.perSecond(now) * 10) / 10
-  return [name, subscribers, rate, wallTimeOf(active.lastAt, clocks), active.stored(now)]
-}
-
-/** The channels of all nodes. Every publication is counted by one node only, the one that received it. */
-export const allChannels = async (
-  cluster: Cluster,
-  rules: ChannelRules,
-  { nowMs, monotonicMs }: Clocks,
-  filter: ListFilter
-): Promise<readonly ChannelRow[]> => {
-  const merged = new Map<string, ChannelTotals>()
-  const merge = (one: ChannelTotals): void => {
-    const other = merged.get(one[0])
-    merged.set(one[0], other === undefined ? one : addTotals(one, other))
-  }
-  const slice = new TimeSlice(monotonicMs)
-  for (const totals of await rowsOfAllNodes(cluster, 'adminChannels', filter))
-    await forEachInSlices(totals, merge, slice)
-  const now = nowMs()
-  const rows: ChannelRow[] = []
-  const addIfListed = (totals: ChannelTotals): void => {
-    const [, subscribers, , lastPublish] = totals
-    if (subscribers > 0 || now - lastPublish < LISTED_AFTER_PUBLISH_MS) rows.push(rowOf(totals, rules))
-  }
-  await forEachInSlices(merged.values(), addIfListed, slice)
-  return rows
-}
-
-/** The counts of two nodes for the same channel. */
-export const addTotals = (one: ChannelTotals, other: ChannelTotals): ChannelTotals => [
-  one[0],
-  one[1] + other[1],
-  one[2] + other[2],
-  Math.max(one[3], other[3]),
-  one[4] + other[4]
-]
-
-export const rowOf = (
-  [name, subscribers, publishesPerSecond, lastPublish, stored]: ChannelTotals,
-  rules: ChannelRules
-): ChannelRow => {
-  const resolved = resolveChannel(name, rules)
-  const historySize =
-    resolved instanceof ReplyError || !hasHistory(resolved.options) ? null : resolved.options.historySize
   return {
     name,
-    subscribers,
-    publishesPerSecond,
-    lastPublish: lastPublish === 0 ? null : lastPublish,
-    historyLength: historySize === null ? null : Math.min(historySize, stored)
+    subscribers: openChannels.get(name)?.size ?? 0,
+    publishesPerSecond: active === undefined ? 0 : Math.round(active.perSecond(now) * 10) / 10,
+    lastPublish: active === undefined ? null : wallTimeOf(active.lastAt, clocks),
+    historyLength: historyLength(name, active?.stored(now) ?? 0, channelRules),
+    limited: rateCounts(openChannels.get(name)?.limited ?? [])
   }
+}
+
+/** Highest rate first. */
+const rateCounts = (byRate: Iterable<readonly [rate: number, subscribers: number]>): readonly RateCount[] =>
+  [...byRate].map(([rate, subscribers]) => ({ rate, subscribers })).sort((left, right) => right.rate - left.rate)
+
+/** Null if the namespace has no history. */
+const historyLength = (name: string, stored: number, rules: ChannelRules): number | null => {
+  const resolved = resolveChannel(name, rules)
+  if (resolved instanceof ReplyError || !hasHistory(resolved.options)) return null
+  return Math.min(resolved.options.historySize, stored)
+}
+
+/** The same channel at two nodes. */
+const addRows = (one: ChannelRow, other: ChannelRow, rules: ChannelRules): ChannelRow => {
+  const byRate = new Map<number, number>()
+  for (const { rate, subscribers } of [...one.limited, ...other.limited])
+    byRate.set(rate, (byRate.get(rate) ?? 0) + subscribers)
+  return {
+    name: one.name,
+    subscribers: one.subscribers + other.subscribers,
+    publishesPerSecond: one.publishesPerSecond + other.publishesPerSecond,
+    lastPublish: Math.max(one.lastPublish ?? 0, other.lastPublish ?? 0) || null,
+    historyLength: historyLength(one.name, (one.historyLength ?? 0) + (other.historyLength ?? 0), rules),
+    limited: rateCounts(byRate)
+  }
+}
+
+const mergeRows = (rows: readonly ChannelRow[], rules: ChannelRules): ChannelRow[] => {
+  const merged = new Map<string, ChannelRow>()
+  for (const row of rows) {
+    const other = merged.get(row.name)
+    merged.set(row.name, other === undefined ? row : addRows(row, other, rules))
+  }
+  return [...merged.values()]
+}
+
+/**
+ * A page of the channels of all nodes. Each node sends only its first channels, so the counts on the page are read again
+ * from all nodes. Channels that are beyond the first ones at every node are missing.
+ */
+export const channelPage = async (
+  surveys: AdminSurveys,
+  { channelRules: rules, clocks }: Relay,
+  { page, size, ...query }: PageQuery<ChannelSort>
+): Promise<Page<ChannelRow>> => {
+  const compare = comparison(CHANNEL_SORTING, query)
+  const lists = await surveys.survey('adminChannelList', { ...query, count: MAX_LIST_ROWS })
+  const sent = lists.flatMap(({ result }) => result.rows)
+  const first = new FirstRows(compare, (page + 1) * size)
+  await forEachInSlices(mergeRows(sent, rules), (row) => first.add(row), new TimeSlice(clocks.monotonicMs))
+  const list = first.list()
+  const total = Math.max(list.total, ...lists.map(({ result }) => result.total))
+  const found = pageOf({ rows: list.rows, total }, { page, size })
+  const names = found.rows.map(({ name }) => name)
+  return { ...found, rows: (await channelRows(surveys, rules, names)).sort(compare) }
+}
+
+/** These channels at all nodes. */
+export const channelRows = async (
+  surveys: AdminSurveys,
+  rules: ChannelRules,
+  names: readonly string[]
+): Promise<ChannelRow[]> => {
+  const rows = (await surveys.survey('adminChannelRows', names)).flatMap(({ result }) => result)
+  return mergeRows(rows, rules)
 }
 
 export const CHANNEL_SORTING: Sorting<ChannelRow, ChannelSort> = {

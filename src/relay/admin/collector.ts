@@ -1,24 +1,15 @@
 import type { Log } from '../../shared/log.js'
 import type { ExpectedTraffic } from '../config/expected-traffic.js'
-import type { Cluster } from '../core/survey.js'
-import type { FigureSample, NodeFigures } from './contract.js'
 import { runChecks } from './diagnostics.js'
 import type { FigureHistory } from './figure-history.js'
-import { eventText } from './live.js'
-import { figuresBetween, type NodeCounts } from './node-figures.js'
+import { type EventStream, eventText } from './live.js'
+import { FigureSampler } from './node-figures.js'
+import type { AdminSurveys } from './surveys.js'
 
 const PERIOD_MS = 1000
-/** Figures of other nodes arrive within this time. */
-const ARRIVAL_MS = 1000
-
-/** An open page. */
-export interface FigureObserver {
-  /** Returns false if the event was dropped because the page does not read. */
-  send(event: string): boolean
-}
 
 export interface FigureCollectorDependencies {
-  readonly cluster: Cluster
+  readonly surveys: AdminSurveys
   readonly history: FigureHistory
   readonly expectedTraffic: readonly ExpectedTraffic[]
   readonly nowMs: () => number
@@ -28,11 +19,9 @@ export interface FigureCollectorDependencies {
 /** Collects the figures and checks of all nodes once per second while at least one page is open. */
 export class FigureCollector {
   readonly #dependencies: FigureCollectorDependencies
-  /** Each observer with the checks that it received last. */
-  readonly #observers = new Map<FigureObserver, string>()
+  readonly #observers = new Set<Pick<EventStream, 'send'>>()
+  #sampler = new FigureSampler()
   #timer: NodeJS.Timeout | null = null
-  #previousCounts = new Map<string, NodeCounts>()
-  #checks = ''
   #isCollecting = false
   #historyLoaded = Promise.resolve()
 
@@ -40,15 +29,12 @@ export class FigureCollector {
     this.#dependencies = dependencies
   }
 
-  get isRunning(): boolean {
-    return this.#timer !== null
-  }
-
   /** Sends events to the observer until the returned function is called. */
-  add(observer: FigureObserver): () => void {
-    this.#observers.set(observer, '')
+  add(observer: Pick<EventStream, 'send'>): () => void {
+    this.#observers.add(observer)
     if (this.#timer === null) this.#start()
-    void this.#historyLoaded.then(() => this.#sendInitial(observer))
+    const { history } = this.#dependencies
+    void this.#historyLoaded.then(() => observer.send(eventText('history', history.samples)))
     return () => {
       this.#observers.delete(observer)
       if (this.#observers.size === 0) this.stop()
@@ -58,8 +44,7 @@ export class FigureCollector {
   stop(): void {
     if (this.#timer !== null) clearInterval(this.#timer)
     this.#timer = null
-    this.#previousCounts.clear()
-    this.#checks = ''
+    this.#sampler = new FigureSampler()
   }
 
   #start(): void {
@@ -71,30 +56,16 @@ export class FigureCollector {
 
   /** A node that was started recently loads the history of the node with the longest one. Never rejects. */
   async #loadHistory(): Promise<void> {
-    const { cluster, history, nowMs, log } = this.#dependencies
-    if (cluster.size === 1 || history.isComplete(nowMs())) return
+    const { surveys, history, log } = this.#dependencies
     try {
-      const starts = await cluster.survey('adminHistoryStart', null)
+      const starts = await surveys.survey('adminHistoryStart', null)
       const known = starts.flatMap(({ node, result }) => (result === null ? [] : [{ node, oldest: result }]))
       const [longest] = known.sort((left, right) => left.oldest - right.oldest)
-      if (longest === undefined) return
-      const samples = await cluster.surveyNode(longest.node, 'adminHistory', null)
-      if (samples !== null) history.merge(samples, nowMs())
+      if (longest === undefined || longest.oldest >= (history.oldest ?? Number.POSITIVE_INFINITY)) return
+      const samples = await surveys.surveyNode(longest.node, 'adminHistory', null)
+      if (samples !== null) history.addEarlier(samples)
     } catch (error) {
       log.error({ err: error }, 'admin figures of other nodes not available')
-    }
-  }
-
-  #sendInitial(observer: FigureObserver): void {
-    try {
-      const { history, nowMs } = this.#dependencies
-      const now = nowMs()
-      // The newest sample may lack nodes whose figures have not arrived yet.
-      const complete = history.samples(now).filter(({ time }) => now - time >= ARRIVAL_MS)
-      observer.send(eventText('history', complete))
-      this.#sendChecks()
-    } catch (error) {
-      this.#dependencies.log.error({ err: error }, 'admin figures not sent')
     }
   }
 
@@ -103,6 +74,7 @@ export class FigureCollector {
     if (this.#isCollecting) return
     this.#isCollecting = true
     try {
+      await this.#historyLoaded
       await this.#surveyNodes()
     } catch (error) {
       this.#dependencies.log.error({ err: error }, 'admin figures not collected')
@@ -112,35 +84,14 @@ export class FigureCollector {
   }
 
   async #surveyNodes(): Promise<void> {
-    const { cluster, expectedTraffic, nowMs } = this.#dependencies
-    const results = await cluster.survey('adminFigures', null)
-    if (this.#observers.size === 0) return
+    const { surveys, expectedTraffic, nowMs } = this.#dependencies
+    const results = await surveys.survey('adminFigures', null)
     const time = nowMs()
-    const nodes: NodeFigures[] = []
-    const counts = new Map<string, NodeCounts>()
-    for (const { node, result } of results) {
-      const previous = this.#previousCounts.get(node)
-      counts.set(node, result.counts)
-      if (previous !== undefined) nodes.push(figuresBetween(node, previous, result.counts))
-    }
-    this.#previousCounts = counts
-    if (nodes.length > 0) this.#sendSample({ time, nodes })
+    const nodes = this.#sampler.figures(results.map(({ node, result }) => [node, result.counts]))
     const diagnostics = results.map(({ result }) => result.diagnostics)
-    this.#checks = eventText('checks', runChecks(diagnostics, expectedTraffic, time))
-    this.#sendChecks()
-  }
-
-  #sendSample(sample: FigureSample): void {
-    const event = eventText('sample', sample)
-    // A dropped sample is not sent again; the next one follows in a second.
-    for (const observer of this.#observers.keys()) observer.send(event)
-  }
-
-  /** Sends the checks to observers that have not received this version. */
-  #sendChecks(): void {
-    const checks = this.#checks
-    for (const [observer, sent] of this.#observers) {
-      if (sent !== checks && observer.send(checks)) this.#observers.set(observer, checks)
-    }
+    const checks = eventText('checks', runChecks(diagnostics, expectedTraffic, time))
+    const sample = nodes.length === 0 ? '' : eventText('sample', { time, nodes })
+    // An event that is dropped is not sent again; the next one follows in a second.
+    for (const observer of this.#observers) observer.send(sample + checks)
   }
 }

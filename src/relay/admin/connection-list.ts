@@ -1,7 +1,6 @@
 import type { Client } from '../core/client.js'
 import type { Relay } from '../core/relay.js'
 import type { Subscription } from '../core/subscription.js'
-import type { Cluster } from '../core/survey.js'
 import { forEachInSlices, TimeSlice } from '../core/time-slice.js'
 import type {
   ConnectionDetail,
@@ -11,24 +10,35 @@ import type {
   SubscriptionRow,
   SubscriptionSort
 } from './contract.js'
-import { byText, type ListFilter, type PageQuery, pageOf, rowsOfAllNodes, type Sorting, searchTest } from './listing.js'
+import {
+  byText,
+  comparison,
+  FirstRows,
+  type ListQuery,
+  type PageQuery,
+  pageOf,
+  type RowList,
+  type Sorting,
+  searchTest
+} from './listing.js'
+import type { AdminSurveys } from './surveys.js'
 
 export const nodeConnections = async (
   relay: Relay,
   node: string,
-  { search, channel }: ListFilter
-): Promise<ConnectionRow[]> => {
+  { search, channel, count, ...order }: ListQuery<ConnectionSort>
+): Promise<RowList<ConnectionRow>> => {
   const matches = searchTest(search)
-  const rows: ConnectionRow[] = []
+  const first = new FirstRows(comparison(CONNECTION_SORTING, order), count)
   const add = (client: Client): void => {
     if (client.state !== 'live' || (channel !== '' && !client.subscriptions.has(channel))) return
     const row = rowOf(client, node)
     const texts = [row.user, row.address, row.client, `${row.clientName} ${row.clientVersion}`]
-    if (texts.some(matches)) rows.push(row)
+    if (texts.some(matches)) first.add(row)
   }
   // A copy, because the order of the list changes when a connection is closed.
   await forEachInSlices([...relay.clients], add, new TimeSlice(relay.clocks.monotonicMs))
-  return rows
+  return first.list()
 }
 
 const rowOf = (client: Client, node: string): ConnectionRow => ({
@@ -45,8 +55,16 @@ const rowOf = (client: Client, node: string): ConnectionRow => ({
   isBehind: client.isBehind
 })
 
-export const allConnections = async (cluster: Cluster, filter: ListFilter): Promise<readonly ConnectionRow[]> =>
-  (await rowsOfAllNodes(cluster, 'adminConnections', filter)).flat()
+/** A page of the connections of all nodes. Its rows are among the first ones of each node. */
+export const connectionPage = async (
+  surveys: AdminSurveys,
+  { page, size, ...query }: PageQuery<ConnectionSort>
+): Promise<Page<ConnectionRow>> => {
+  const lists = await surveys.survey('adminConnectionList', { ...query, count: (page + 1) * size })
+  const rows = lists.flatMap(({ result }) => result.rows).sort(comparison(CONNECTION_SORTING, query))
+  const total = lists.reduce((sum, { result }) => sum + result.total, 0)
+  return pageOf({ rows, total }, { page, size })
+}
 
 export const CONNECTION_SORTING: Sorting<ConnectionRow, ConnectionSort> = {
   columns: {
@@ -72,14 +90,15 @@ export interface ConnectionQuery extends PageQuery<SubscriptionSort> {
 export const nodeConnection = (
   relay: Relay,
   node: string,
-  { client: id, search, ...range }: ConnectionQuery
+  { client: id, search, isDescending, ...range }: ConnectionQuery
 ): ConnectionDetail | null => {
   const client = relay.clients.find((each) => each.id === id && each.state === 'live')
   if (client === undefined) return null
   const matches = searchTest(search)
   const subscriptions = [...client.subscriptions.values()].filter(({ channel }) => matches(channel.name))
-  subscriptions.sort((left, right) => byText(left.channel.name, right.channel.name))
-  const { rows, ...page }: Page<Subscription> = pageOf(subscriptions, range)
+  const direction = isDescending ? -1 : 1
+  subscriptions.sort((left, right) => direction * byText(left.channel.name, right.channel.name))
+  const { rows, ...page }: Page<Subscription> = pageOf({ rows: subscriptions, total: subscriptions.length }, range)
   return {
     ...rowOf(client, node),
     protocol: client.codec.name,
@@ -104,10 +123,11 @@ export const SUBSCRIPTION_SORTING: Sorting<SubscriptionRow, SubscriptionSort> = 
 
 /** Null if no node has the connection, undefined if a node that did not respond may have it. */
 export const findConnection = async (
-  cluster: Cluster,
+  surveys: AdminSurveys,
+  { cluster }: Relay,
   query: ConnectionQuery
 ): Promise<ConnectionDetail | null | undefined> => {
-  const results = await cluster.survey('adminConnection', query)
+  const results = await surveys.survey('adminConnection', query)
   const found = results.find(({ result }) => result !== null)?.result
   return found ?? (results.length < cluster.size ? undefined : null)
 }

@@ -1,9 +1,9 @@
 // The API between the operators' page and the relay. Imports nothing, so that the page can import it.
 //
-//   POST /admin/api/sign-in      SignIn          204 and the session cookie; 401; 429 with Retry-After
+//   POST /admin/api/sign-in      { password }    204 and the session cookie; 401; 429 with Retry-After
 //   POST /admin/api/sign-out                     204
 //   GET  /admin/api/session                      Session, or 401
-//   GET  /admin/api/live?channel=                server-sent events, see LiveEvents; each `channel` adds its publications
+//   GET  /admin/api/live?channel=                server-sent events, see LiveEvents; publications only of `channel`
 //   GET  /admin/api/channels?search=&sort=&order=&page=&size=      Page<ChannelRow>
 //   GET  /admin/api/channel?name=                ChannelDetail
 //   GET  /admin/api/publication?channel=&offset= LivePublication with complete data, or 404 if it has left the history
@@ -16,15 +16,11 @@
 // Every POST carries the session's CSRF token in `X-Admin-CSRF`; bodies have the type `application/json`. Errors are a
 // `Problem`: 401 without a session, 403 without the token, 404, 405, 413, 415.
 //
-// Pages count from 0; `size` is 50 by default and 100 at most; `order` is `asc` or `desc`. By default channels are sorted by
+// Pages count from 0 and end at `MAX_LIST_ROWS`; `size` is 50 by default and 100 at most; `order` is `asc` or `desc`. By default channels are sorted by
 // name, connections by user and the channels of a connection by name. `search` matches parts of names in any letter case.
 // `data` of server-sent events is JSON.
 //
 // Automatic requests, such as the refresh of a list, carry `X-Admin-Refresh: 1` and do not extend the session.
-
-export interface SignIn {
-  readonly password: string
-}
 
 export interface AdminSession {
   readonly csrf: string
@@ -101,12 +97,21 @@ export interface LiveEvents {
   readonly end: null
 }
 
+/** A list can be read up to this row. A search or another order leads to the others. */
+export const MAX_LIST_ROWS = 5000
+
 export interface Page<Row> {
   readonly rows: readonly Row[]
-  /** Number of rows on all pages. */
+  /** Number of all rows; at least this number for channels of several nodes that have more than `MAX_LIST_ROWS` each. */
   readonly total: number
   readonly page: number
   readonly size: number
+}
+
+export interface RateCount {
+  /** Deliveries per second. */
+  readonly rate: number
+  readonly subscribers: number
 }
 
 export interface ChannelRow {
@@ -117,12 +122,8 @@ export interface ChannelRow {
   readonly lastPublish: number | null
   /** Null if the namespace has no history. */
   readonly historyLength: number | null
-}
-
-export interface RateCount {
-  /** Deliveries per second. */
-  readonly rate: number
-  readonly subscribers: number
+  /** Subscribers with a limited rate, highest rate first; the others have the full rate. */
+  readonly limited: readonly RateCount[]
 }
 
 export const CHANNEL_SORTS = ['name', 'subscribers', 'publishesPerSecond', 'lastPublish', 'historyLength'] as const
@@ -130,8 +131,6 @@ export type ChannelSort = (typeof CHANNEL_SORTS)[number]
 
 export interface ChannelDetail extends ChannelRow {
   readonly namespace: string
-  /** Subscribers with a limited rate, highest rate first; the others have the full rate. */
-  readonly limited: readonly RateCount[]
   /** The schema of publications. */
   readonly schema: string | null
   /** An example that matches the schema; null without a schema. */

@@ -96,22 +96,15 @@ const POLICY = [
 ].join('; ')
 
 /** On every response below /admin. */
-export const SECURITY_HEADERS: Headers = [
-  'Content-Security-Policy',
-  POLICY,
-  'X-Content-Type-Options',
-  'nosniff',
-  'X-Frame-Options',
-  'DENY',
-  'Referrer-Policy',
-  'no-referrer',
-  'Permissions-Policy',
-  'camera=(), geolocation=(), microphone=(), payment=()',
-  'Cross-Origin-Opener-Policy',
-  'same-origin',
-  'Cross-Origin-Resource-Policy',
-  'same-origin'
-]
+export const SECURITY_HEADERS: Headers = Object.entries({
+  'Content-Security-Policy': POLICY,
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+  'Referrer-Policy': 'no-referrer',
+  'Permissions-Policy': 'camera=(), geolocation=(), microphone=(), payment=()',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin'
+}).flat()
 
 export const NO_STORE: Headers = ['Cache-Control', 'no-store']
 
@@ -210,15 +203,8 @@ const NETWORK_GROUPS = 4
 /** The address, or the /64 network for IPv6: one household or office usually has a complete /64. */
 export const networkOf = (address: string): string => {
   if (!address.includes(':')) return address
-  const [before = '', after] = address.split('::')
-  const groups = groupsOf(before)
-  if (after !== undefined) {
-    const tail = groupsOf(after)
-    while (groups.length + tail.length < GROUPS) groups.push('0')
-    groups.push(...tail)
-  }
-  const network = groups.slice(0, NETWORK_GROUPS).map((group) => group.replace(/^0+(?=.)/, ''))
-  return `${network.join(':')}::/64`
+  const [before = [], after = []] = address.split('::').map((part) => (part === '' ? [] : part.split(':')))
+  const zeros = Array.from({ length: Math.max(0, GROUPS - before.length - after.length) }, () => '0')
+  const network = [...before, ...zeros, ...after].slice(0, NETWORK_GROUPS)
+  return `${network.map((group) => group.replace(/^0+(?=.)/, '')).join(':')}::/64`
 }
-
-const groupsOf = (text: string): string[] => (text === '' ? [] : text.split(':'))

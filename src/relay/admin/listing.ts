@@ -1,22 +1,35 @@
-import type { Cluster, SurveyResult } from '../core/survey.js'
-import type { Page } from './contract.js'
-import { ListCache } from './list-cache.js'
+import { MAX_LIST_ROWS, type Page } from './contract.js'
 
-// Lists may have 100,000 rows. They are sorted, merged and sent between nodes in steps of a few milliseconds, so that
-// clients are served in between.
+// Lists may have 100,000 rows. A node makes the rows in slices of a few milliseconds and keeps only the first ones in order.
 
-export interface ListFilter {
+interface ListOrder<Sort extends string> {
+  readonly sort: Sort
+  readonly isDescending: boolean
+}
+
+interface ListSelection<Sort extends string> extends ListOrder<Sort> {
   /** A part of the name; '' for all. */
   readonly search: string
   /** Connections that are subscribed to this channel; '' for all. */
   readonly channel: string
 }
 
-export interface PageQuery<Sort extends string> extends ListFilter {
-  readonly sort: Sort
-  readonly isDescending: boolean
+/** A page of a list. */
+export interface PageQuery<Sort extends string> extends ListSelection<Sort> {
   readonly page: number
   readonly size: number
+}
+
+/** The first rows of a list. */
+export interface ListQuery<Sort extends string> extends ListSelection<Sort> {
+  readonly count: number
+}
+
+export interface RowList<Row> {
+  /** The first rows in order. */
+  readonly rows: readonly Row[]
+  /** Number of all rows. */
+  readonly total: number
 }
 
 type Compare<Row> = (left: Row, right: Row) => number
@@ -32,175 +45,85 @@ export interface Sorting<Row, Sort extends string> {
 /** Compares code units instead of using a locale, which is much faster. */
 export const byText = (left: string, right: string): number => (left < right ? -1 : left > right ? 1 : 0)
 
+export const comparison = <Row, Sort extends string>(
+  { columns, key }: Sorting<Row, Sort>,
+  { sort, isDescending }: ListOrder<Sort>
+): Compare<Row> => {
+  const compare: Compare<Row> = (left, right) => columns[sort](left, right) || byText(key(left), key(right))
+  return isDescending ? (left, right) => compare(right, left) : compare
+}
+
 /** Matches a part of the text in any letter case; '' matches everything. */
 export const searchTest = (search: string): ((text: string) => boolean) => {
   const lower = search.toLowerCase()
   return lower === '' ? () => true : (text) => text.toLowerCase().includes(lower)
 }
 
-const MAX_CLUSTER_LISTS = 8
+/** Counts rows and keeps the first `count` of them in order. */
+export class FirstRows<Row> {
+  readonly #compare: Compare<Row>
+  readonly #count: number
+  readonly #rows: Row[] = []
+  #total = 0
 
-/** Pages of a list of all nodes. */
-export class Listing<Row, Sort extends string> {
-  readonly sorting: Sorting<Row, Sort>
-  readonly #collect: (filter: ListFilter) => Promise<readonly Row[]>
-  readonly #lists: ListCache<readonly Row[]>
-
-  constructor(
-    collect: (filter: ListFilter) => Promise<readonly Row[]>,
-    sorting: Sorting<Row, Sort>,
-    monotonicMs: () => number
-  ) {
-    this.sorting = sorting
-    this.#collect = collect
-    this.#lists = new ListCache(monotonicMs, MAX_CLUSTER_LISTS)
+  constructor(compare: Compare<Row>, count: number) {
+    this.#compare = compare
+    this.#count = count
   }
 
-  async page({ search, channel, sort, ...range }: PageQuery<Sort>): Promise<Page<Row>> {
-    return pageOf(await this.#sorted({ search, channel }, sort), range)
+  add(row: Row): void {
+    this.#total++
+    // Sorting twice the rows now and then is cheaper than keeping them sorted, and no step sorts the complete list.
+    if (this.#rows.push(row) >= 2 * this.#count) this.#cut()
   }
 
-  close(): void {
-    this.#lists.clear()
+  list(): RowList<Row> {
+    this.#cut()
+    return { rows: this.#rows, total: this.#total }
   }
 
-  #sorted(filter: ListFilter, sort: Sort): Promise<readonly Row[]> {
-    const { search, channel } = filter
-    return this.#lists.get(JSON.stringify([search, channel, sort]), async () => {
-      const rows = await this.#lists.get(JSON.stringify([search, channel]), () => this.#collect(filter)).value
-      const { columns, key } = this.sorting
-      return sortInSteps(rows, (left, right) => columns[sort](left, right) || byText(key(left), key(right)))
-    }).value
+  #cut(): void {
+    this.#rows.sort(this.#compare)
+    this.#rows.length = Math.min(this.#rows.length, this.#count)
   }
 }
 
 /** One page of sorted rows. */
 export const pageOf = <Row>(
-  rows: readonly Row[],
-  { isDescending, page, size }: Pick<PageQuery<string>, 'isDescending' | 'page' | 'size'>
-): Page<Row> => {
-  const total = rows.length
-  const start = page * size
-  const shown = isDescending
-    ? rows.slice(Math.max(0, total - start - size), Math.max(0, total - start)).reverse()
-    : rows.slice(start, start + size)
-  return { rows: shown, total, page, size }
-}
+  { rows, total }: RowList<Row>,
+  { page, size }: Pick<PageQuery<string>, 'page' | 'size'>
+): Page<Row> => ({ rows: rows.slice(page * size, (page + 1) * size), total, page, size })
 
-type ListSurvey = 'adminChannels' | 'adminConnections'
-type RowOf<Survey extends ListSurvey> = SurveyResult<Survey>['rows'][number]
+/** A list is shared by all requests within this time. */
+const FRESH_MS = 1000
+const MAX_LISTS = 4
 
-/** The matching rows of all nodes, one list per node. */
-export const rowsOfAllNodes = async <Survey extends ListSurvey>(
-  cluster: Cluster,
-  survey: Survey,
-  filter: ListFilter
-): Promise<readonly (readonly RowOf<Survey>[])[]> => {
-  const firstChunks = await cluster.survey(survey, { ...filter, snapshot: null, from: 0 })
-  return Promise.all(
-    firstChunks.map(async ({ node, result: first }) => {
-      if (!first.hasMore) return first.rows
-      const rows: RowOf<Survey>[] = [...first.rows]
-      for (let hasMore: boolean = first.hasMore; hasMore; ) {
-        const next = await cluster.surveyNode(node, survey, { ...filter, snapshot: first.snapshot, from: rows.length })
-        // The node has left or has dropped the list. An incomplete list is better than an error.
-        if (next === null || next.rows.length === 0) break
-        // TypeScript does not relate the rows of the same generic survey to each other.
-        for (const row of next.rows) rows.push(row as RowOf<Survey>)
-        hasMore = next.hasMore
-      }
-      return rows
-    })
-  )
-}
+/** The lists of this node. Each is made at most once per second, however many operators request it. */
+export class ListCache<List> {
+  readonly #monotonicMs: () => number
+  /** Oldest first. */
+  readonly #lists = new Map<string, { readonly list: Promise<List>; readonly createdAt: number }>()
 
-/** Requests a part of the rows of one node. */
-export interface ChunkRequest extends ListFilter {
-  /** The id of the list to continue; null for a new one. */
-  readonly snapshot: number | null
-  readonly from: number
-}
-
-export interface RowChunk<Row> {
-  readonly snapshot: number
-  readonly rows: readonly Row[]
-  readonly hasMore: boolean
-}
-
-const CHUNK_ROWS = 5000
-const MAX_NODE_LISTS = 4
-
-/** The rows of this node, sent in chunks. */
-export class NodeRows<Row> {
-  readonly #collect: (filter: ListFilter) => Promise<readonly Row[]>
-  readonly #lists: ListCache<readonly Row[]>
-
-  constructor(collect: (filter: ListFilter) => Promise<readonly Row[]>, monotonicMs: () => number) {
-    this.#collect = collect
-    this.#lists = new ListCache(monotonicMs, MAX_NODE_LISTS)
+  constructor(monotonicMs: () => number) {
+    this.#monotonicMs = monotonicMs
   }
 
-  /** Earlier versions do not send `channel`. */
-  async chunk({ search, channel = '', snapshot: id, from }: ChunkRequest): Promise<RowChunk<Row>> {
-    const collect = (): Promise<readonly Row[]> => this.#collect({ search, channel })
-    const snapshot = id === null ? this.#lists.get(JSON.stringify([search, channel]), collect) : this.#lists.find(id)
-    const rows = (await snapshot?.value) ?? []
-    const chunk = from === 0 && rows.length <= CHUNK_ROWS ? rows : rows.slice(from, from + CHUNK_ROWS)
-    return { snapshot: snapshot?.id ?? 0, rows: chunk, hasMore: from + chunk.length < rows.length }
+  get(query: ListQuery<string>, make: () => Promise<List>): Promise<List> {
+    const key = JSON.stringify(query)
+    const known = this.#lists.get(key)
+    const nowMs = this.#monotonicMs()
+    if (known !== undefined && nowMs - known.createdAt < FRESH_MS) return known.list
+    const list = make()
+    this.#lists.delete(key)
+    this.#lists.set(key, { list, createdAt: nowMs })
+    const [oldest] = this.#lists.keys()
+    if (this.#lists.size > MAX_LISTS && oldest !== undefined) this.#lists.delete(oldest)
+    return list
   }
-
-  close(): void {
-    this.#lists.clear()
-  }
-}
-
-const STEP_ROWS = 2000
-
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
-
-/** A merge sort that yields to the event loop after every step. */
-const sortInSteps = async <Row>(rows: readonly Row[], compare: Compare<Row>): Promise<Row[]> => {
-  let runs: Row[][] = []
-  for (let start = 0; start < rows.length; start += STEP_ROWS) {
-    runs.push(rows.slice(start, start + STEP_ROWS).sort(compare))
-    await nextTurn()
-  }
-  while (runs.length > 1) {
-    const merged: Row[][] = []
-    for (let index = 0; index < runs.length; index += 2) {
-      merged.push(await mergeInSteps(runs[index] ?? [], runs[index + 1] ?? [], compare))
-    }
-    runs = merged
-  }
-  return runs[0] ?? []
-}
-
-const mergeInSteps = async <Row>(
-  left: readonly Row[],
-  right: readonly Row[],
-  compare: Compare<Row>
-): Promise<Row[]> => {
-  const merged: Row[] = []
-  let rightIndex = 0
-  for (const row of left) {
-    for (let next = right[rightIndex]; next !== undefined && compare(row, next) > 0; next = right[rightIndex]) {
-      merged.push(next)
-      rightIndex++
-      if (merged.length % STEP_ROWS === 0) await nextTurn()
-    }
-    merged.push(row)
-    if (merged.length % STEP_ROWS === 0) await nextTurn()
-  }
-  for (; rightIndex < right.length; rightIndex += STEP_ROWS) {
-    merged.push(...right.slice(rightIndex, rightIndex + STEP_ROWS))
-    await nextTurn()
-  }
-  return merged
 }
 
 const DEFAULT_SIZE = 50
 const MAX_SIZE = 100
-const MAX_PAGE = 1_000_000
 const MAX_SEARCH_LENGTH = 256
 const MAX_CHANNEL_LENGTH = 1024
 
@@ -214,14 +137,15 @@ export const parsePageQuery = <Row, Sort extends string>(
   const isSort = (text: string): text is Sort => Object.hasOwn(columns, text)
   const sort = query.get('sort') ?? defaultColumn
   const order = query.get('order') ?? 'asc'
-  const page = parseInteger(query.get('page') ?? '0', 0, MAX_PAGE)
   const size = parseInteger(query.get('size') ?? String(DEFAULT_SIZE), 1, MAX_SIZE)
   if (search.length > MAX_SEARCH_LENGTH) return `search must not be longer than ${MAX_SEARCH_LENGTH} characters`
   if (channel.length > MAX_CHANNEL_LENGTH) return `channel must not be longer than ${MAX_CHANNEL_LENGTH} characters`
   if (!isSort(sort)) return `sort must be one of ${Object.keys(columns).join(', ')}`
   if (order !== 'asc' && order !== 'desc') return 'order must be asc or desc'
-  if (page === null) return 'page must be a whole number from 0'
   if (size === null) return `size must be a whole number from 1 to ${MAX_SIZE}`
+  const lastPage = Math.floor(MAX_LIST_ROWS / size) - 1
+  const page = parseInteger(query.get('page') ?? '0', 0, lastPage)
+  if (page === null) return `page must be a whole number from 0 to ${lastPage}`
   return { search, channel, sort, isDescending: order === 'desc', page, size }
 }
 

@@ -34,19 +34,18 @@ export class EventStream {
     response.write('retry: 2000\n\n')
   }
 
-  /** Returns false if the event was dropped. */
-  send(event: string): boolean {
+  /** Drops the event if the page does not read. */
+  send(event: string): void {
     const response = this.#response
-    if (this.#isEnded) return false
+    if (this.#isEnded) return
     if (response.writableLength <= MAX_UNSENT_BYTES) {
       this.#blockedSince = null
       response.write(event)
-      return true
+      return
     }
     const nowMs = this.#monotonicMs()
     this.#blockedSince ??= nowMs
     if (nowMs - this.#blockedSince >= MAX_BLOCKED_MS) response.destroy()
-    return false
   }
 
   /** Closes the connection also if the page does not read. */
@@ -83,7 +82,6 @@ export const livePublication = (
 }
 
 const MAX_STREAMS = 100
-const MAX_CHANNELS = 50
 const CHECK_INTERVAL_MS = 1000
 /** More than a person can read. */
 const PUBLICATIONS_PER_SECOND = 20
@@ -94,8 +92,8 @@ interface LiveStream {
   /** Checked every second: the session may have ended or the password may have changed. */
   readonly cookie: string
   readonly stream: EventStream
-  /** Number of publications that may still be sent in this second, by channel. */
-  readonly publicationsLeft: Map<string, number>
+  /** Number of publications that may still be sent in this second. */
+  publicationsLeft: number
   /** Bytes of data that may still be sent in this second. */
   bytesLeft: number
 }
@@ -119,25 +117,21 @@ export class LiveStreams {
       call.reject(503, 'TOO_MANY_STREAMS', 'Too many open pages.')
       return
     }
-    const channels = [...new Set(call.query.getAll('channel'))].filter((name) => name !== '')
-    if (channels.length > MAX_CHANNELS) {
-      call.reject(400, 'BAD_REQUEST', `channel must not be given more than ${MAX_CHANNELS} times`)
-      return
-    }
     const { response } = call
+    const channel = call.query.get('channel') ?? ''
     const live: LiveStream = {
       cookie: adminSessionCookie(call.request) ?? '',
       stream: new EventStream(response, [...SECURITY_HEADERS, ...call.cookie], this.#relay.clocks.monotonicMs),
-      publicationsLeft: new Map(),
+      publicationsLeft: PUBLICATIONS_PER_SECOND,
       bytesLeft: DATA_BYTES_PER_SECOND
     }
     const removeObserver = this.#collector.add(live.stream)
-    const observations = channels.map((channel) => this.#observe(channel, live))
+    const stopObserving = channel === '' ? null : this.#observe(channel, live)
     this.#streams.add(live)
     this.#checkTimer ??= setInterval(() => this.#checkSessions(), CHECK_INTERVAL_MS)
     response.once('close', () => {
       removeObserver()
-      for (const stopObserving of observations) stopObserving?.()
+      stopObserving?.()
       this.#streams.delete(live)
       if (this.#streams.size === 0) this.#stopChecking()
     })
@@ -151,7 +145,7 @@ export class LiveStreams {
   /** Ends the streams of sessions that have ended. */
   #checkSessions(): void {
     for (const live of this.#streams) {
-      live.publicationsLeft.clear()
+      live.publicationsLeft = PUBLICATIONS_PER_SECOND
       live.bytesLeft = DATA_BYTES_PER_SECOND
       if (this.#sessions.read(live.cookie) === null) live.stream.end(eventText('end', null))
     }
@@ -164,9 +158,8 @@ export class LiveStreams {
 
   #observe(channel: string, live: LiveStream): (() => void) | null {
     return this.#relay.observeChannel(channel, (publication) => {
-      const left = live.publicationsLeft.get(channel) ?? PUBLICATIONS_PER_SECOND
-      if (left === 0) return
-      live.publicationsLeft.set(channel, left - 1)
+      if (live.publicationsLeft === 0) return
+      live.publicationsLeft--
       // The first publication of a second is complete, whatever its size.
       const maxLength = live.bytesLeft > 0 ? Number.POSITIVE_INFINITY : PREVIEW_LENGTH
       live.bytesLeft -= publication.data.length

@@ -3,7 +3,7 @@ import type { Relay } from '../core/relay.js'
 import type { Totals } from '../metrics/relay-metrics.js'
 import type { Figures, NodeFigures } from './contract.js'
 
-/** Counters since the start of a node, and current values. Rates are computed by the collector of each page. */
+/** Counters since the start of a node, and current values. Rates are computed by the node that surveys it. */
 export interface NodeCounts
   extends Omit<Figures, 'publishesPerSecond' | 'deliveriesPerSecond' | 'bytesPerSecond'>,
     Totals {
@@ -39,8 +39,22 @@ export const nodeCounts = (relay: Relay, name: string, totals: Totals, loopDelay
   }
 }
 
-/** The figures between two samples of a node. */
-export const figuresBetween = (node: string, before: NodeCounts, after: NodeCounts): NodeFigures => {
+/** Computes the figures of nodes from their counts now and at the previous call. */
+export class FigureSampler {
+  #previous: ReadonlyMap<string, NodeCounts> = new Map()
+
+  /** Without nodes that the previous call did not have. */
+  figures(counts: readonly (readonly [node: string, counts: NodeCounts])[]): readonly NodeFigures[] {
+    const previous = this.#previous
+    this.#previous = new Map(counts)
+    return counts.flatMap(([node, after]) => {
+      const before = previous.get(node)
+      return before === undefined ? [] : [figuresBetween(node, before, after)]
+    })
+  }
+}
+
+const figuresBetween = (node: string, before: NodeCounts, after: NodeCounts): NodeFigures => {
   const { published, delivered, bytesSent, atMs, ...now } = after
   const seconds = (atMs - before.atMs) / 1000
   // Counters of a restarted node start at zero.
@@ -71,10 +85,6 @@ export class LoopDelay {
 
   constructor(options: LoopDelayOptions) {
     this.#options = options
-  }
-
-  get isMeasuring(): boolean {
-    return this.#histogram !== null
   }
 
   /** Returns the maximum since the last call, in milliseconds. */

@@ -1,5 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { extname, join } from 'node:path'
+import { extname, join, relative, sep } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { type Headers, respond, TEXT_TYPE } from '../transport/respond.js'
@@ -16,11 +16,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
-  '.svg': 'image/svg+xml',
-  '.png': 'image/png',
-  '.woff2': 'font/woff2',
-  '.json': 'application/json',
-  '.webmanifest': 'application/manifest+json'
+  '.svg': 'image/svg+xml'
 }
 /** The names of built assets contain a hash of their content. */
 const IMMUTABLE: Headers = ['Cache-Control', 'public, max-age=31536000, immutable']
@@ -33,28 +29,25 @@ const compress = promisify(gzip)
  */
 const readPageFiles = async (folder: string): Promise<ReadonlyMap<string, PageFile>> => {
   const files = new Map<string, PageFile>()
-  const read = async (path: string, ...parts: string[]): Promise<void> => {
-    const bytes = await readFile(join(folder, ...parts))
+  for (const name of await filesIn(folder)) {
+    const bytes = await readFile(join(folder, name))
     const small = await compress(bytes)
-    const caching = path.startsWith('/admin/assets/') ? IMMUTABLE : NO_STORE
-    files.set(path, {
+    const caching = name.startsWith('assets/') ? IMMUTABLE : NO_STORE
+    files.set(name === 'index.html' ? '/admin' : `/admin/${name}`, {
       bytes,
       gzipped: small.length < bytes.length ? small : null,
-      headers: ['Content-Type', TYPES[extname(parts.at(-1) ?? '')] ?? 'application/octet-stream', ...caching]
+      headers: ['Content-Type', TYPES[extname(name)] ?? 'application/octet-stream', ...caching]
     })
   }
-  const names = await filesIn(folder)
-  if (!names.includes('index.html')) return files
-  await read('/admin', 'index.html')
-  for (const name of names) if (name !== 'index.html') await read(`/admin/${name}`, name)
-  for (const name of await filesIn(join(folder, 'assets'))) await read(`/admin/assets/${name}`, 'assets', name)
   return files
 }
 
 const filesIn = async (folder: string): Promise<readonly string[]> => {
   try {
-    const entries = await readdir(folder, { withFileTypes: true })
-    return entries.filter((entry) => entry.isFile()).map(({ name }) => name)
+    const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+    return entries
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => relative(folder, join(parentPath, name)).replaceAll(sep, '/'))
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
     throw error
@@ -66,15 +59,13 @@ const NOT_BUILT = "The operators' page was not built. Run `npm run build`.\n"
 /** Serves the built page without a session: its data comes from the API. The files are read on the first request. */
 export const servePage = (folder: string) => {
   let reading: ReturnType<typeof readPageFiles> | null = null
-  const files = async (): ReturnType<typeof readPageFiles> => {
-    reading ??= readPageFiles(folder)
-    try {
-      return await reading
-    } catch (error) {
+  const files = (): ReturnType<typeof readPageFiles> => {
+    reading ??= readPageFiles(folder).catch((error: unknown) => {
       // The cause may be temporary, such as too many open files.
       reading = null
       throw error
-    }
+    })
+    return reading
   }
 
   return async (call: AdminCall, path: string): Promise<void> => {

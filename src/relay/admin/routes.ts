@@ -1,26 +1,21 @@
 import { Type } from '@sinclair/typebox'
-import type { ApiDispatcher } from '../api/dispatcher.js'
 import { isTooLong, type ResolvedChannel, resolveChannel } from '../core/channels.js'
 import { DISCONNECT_FORCED, ReplyError } from '../core/codes.js'
 import { fieldText } from '../core/json.js'
 import type { Relay } from '../core/relay.js'
-import type { Cluster } from '../core/survey.js'
 import type { AdminDependencies } from './admin.js'
-import { channelDetail, storedPublication, subscriberCount } from './channel-detail.js'
-import { allChannels, CHANNEL_SORTING } from './channel-list.js'
+import { channelDetail, storedPublication } from './channel-detail.js'
+import { CHANNEL_SORTING, channelPage, channelRows } from './channel-list.js'
 import { configView } from './config-view.js'
-import { allConnections, CONNECTION_SORTING, findConnection, SUBSCRIPTION_SORTING } from './connection-list.js'
-import type { ActiveConfig, AdminSession, TestPublished } from './contract.js'
+import { CONNECTION_SORTING, connectionPage, findConnection, SUBSCRIPTION_SORTING } from './connection-list.js'
+import type { ActiveConfig, AdminSession, Page, TestPublished } from './contract.js'
 import { type AdminCall, CLEAR_SESSION_COOKIE } from './guard.js'
-import { Listing, parsePageQuery } from './listing.js'
+import { type PageQuery, parsePageQuery, type Sorting } from './listing.js'
 import type { LiveStreams } from './live.js'
 import { IDLE_MS, type SessionClaims, type SessionKeys, type Sessions } from './sessions.js'
+import type { AdminSurveys } from './surveys.js'
 
 // Every change by an operator is logged.
-
-interface ActionLog {
-  info(facts: object, message: string): void
-}
 
 const PUBLISH = Type.Object(
   {
@@ -34,10 +29,11 @@ const MAX_PUBLISH_BYTES = 64 * 1024
 
 /** Uses the publish method of the API, with the same checks. */
 const testPublish =
-  (dispatcher: ApiDispatcher, cluster: Cluster, log: ActionLog) =>
+  ({ dispatcher, surveys, relay, log }: RouteDependencies) =>
   (call: AdminCall): Promise<void> =>
     call.body(PUBLISH, MAX_PUBLISH_BYTES, async ({ channel, isConfirmed = false }, text) => {
-      const subscribers = isConfirmed ? 0 : await subscriberCount(cluster, channel)
+      const [row] = isConfirmed ? [] : await channelRows(surveys, relay.channelRules, [channel])
+      const subscribers = row?.subscribers ?? 0
       if (subscribers > 0) {
         const clients = subscribers === 1 ? '1 client' : `${subscribers} clients`
         call.reject(409, 'CONFIRMATION_REQUIRED', `${clients} will receive the message.`)
@@ -65,12 +61,12 @@ const DISCONNECT = Type.Object(
 const MAX_DISCONNECT_BYTES = 8192
 
 const disconnect =
-  (cluster: Cluster, log: ActionLog) =>
+  ({ relay, log }: RouteDependencies) =>
   (call: AdminCall): Promise<void> =>
     call.body(DISCONNECT, MAX_DISCONNECT_BYTES, async ({ user, client }) => {
       const { code, reason } = DISCONNECT_FORCED
       const params = { target: { user, client, session: '' }, whitelist: [], code, reason }
-      const { isConfirmed } = await cluster.apply('disconnect', params)
+      const { isConfirmed } = await relay.cluster.apply('disconnect', params)
       log.info({ ip: call.address, user, client, isConfirmed }, 'admin disconnect')
       if (!isConfirmed) {
         call.reject(
@@ -84,11 +80,11 @@ const disconnect =
     })
 
 const sendPage =
-  <Row, Sort extends string>(listing: Listing<Row, Sort>) =>
+  <Row, Sort extends string>(sorting: Sorting<Row, Sort>, read: (query: PageQuery<Sort>) => Promise<Page<Row>>) =>
   async (call: AdminCall): Promise<void> => {
-    const query = parsePageQuery(call.query, listing.sorting)
+    const query = parsePageQuery(call.query, sorting)
     if (typeof query === 'string') call.reject(400, 'BAD_REQUEST', query)
-    else call.json(await listing.page(query))
+    else call.json(await read(query))
   }
 
 /** The channel of a request. Responds with an error and returns null if there is no such channel. */
@@ -102,14 +98,14 @@ const channelOf = (call: AdminCall, field: string, relay: Relay): [name: string,
 }
 
 const sendChannel =
-  (relay: Relay) =>
+  ({ surveys, relay }: RouteDependencies) =>
   async (call: AdminCall): Promise<void> => {
     const channel = channelOf(call, 'name', relay)
-    if (channel !== null) call.json(await channelDetail(relay, ...channel))
+    if (channel !== null) call.json(await channelDetail(surveys, relay, ...channel))
   }
 
 const sendPublication =
-  (relay: Relay) =>
+  ({ relay }: RouteDependencies) =>
   async (call: AdminCall): Promise<void> => {
     const channel = channelOf(call, 'channel', relay)
     if (channel === null) return
@@ -124,7 +120,7 @@ const sendPublication =
   }
 
 const sendConnection =
-  (cluster: Cluster) =>
+  ({ surveys, relay }: RouteDependencies) =>
   async (call: AdminCall): Promise<void> => {
     const query = parsePageQuery(call.query, SUBSCRIPTION_SORTING)
     const client = call.query.get('client') ?? ''
@@ -132,7 +128,7 @@ const sendConnection =
     else if (client === '' || client.length > MAX_CLIENT_LENGTH)
       call.reject(400, 'BAD_REQUEST', 'client must be the id of a connection')
     else {
-      const connection = await findConnection(cluster, { ...query, client })
+      const connection = await findConnection(surveys, relay, { ...query, client })
       if (connection === null) call.reject(404, 'NOT_CONNECTED', 'The connection is closed.')
       else if (connection === undefined) call.reject(503, 'NODES_AWAY', 'Not all nodes respond.')
       else call.json(connection)
@@ -140,6 +136,7 @@ const sendConnection =
   }
 
 export interface RouteDependencies extends AdminDependencies {
+  readonly surveys: AdminSurveys
   readonly keys: () => SessionKeys
   readonly sessions: Sessions
   readonly streams: LiveStreams
@@ -148,51 +145,36 @@ export interface RouteDependencies extends AdminDependencies {
 
 /** The complete API of the page. */
 export const adminRoutes = (dependencies: RouteDependencies): AdminRoutes => {
-  const { relay, config, configTimes, dispatcher, keys, sessions, streams, log } = dependencies
-  const { cluster } = relay
-  const { monotonicMs } = relay.clocks
-  const channels = new Listing(
-    (filter) => allChannels(cluster, relay.channelRules, relay.clocks, filter),
-    CHANNEL_SORTING,
-    monotonicMs
-  )
-  const connections = new Listing((filter) => allConnections(cluster, filter), CONNECTION_SORTING, monotonicMs)
-
+  const { relay, surveys, config, configTimes, keys, sessions, streams } = dependencies
   return {
     '/admin/api/sign-in': { method: 'POST', access: 'public', handle: dependencies.signIn },
-    '/admin/api/sign-out': {
-      method: 'POST',
-      access: 'session',
-      handle: async (call, session) => {
-        await sessions.end(session)
-        call.cookie = CLEAR_SESSION_COOKIE
-        call.noContent()
-      }
-    },
-    '/admin/api/session': {
-      method: 'GET',
-      access: 'session',
-      handle: (call, { id }) => {
-        const session: AdminSession = { csrf: keys().csrfToken(id), version: relay.version, idleMs: IDLE_MS }
-        call.json(session)
-      }
-    },
-    '/admin/api/live': { method: 'GET', access: 'session', handle: (call) => streams.open(call) },
-    '/admin/api/channels': { method: 'GET', access: 'session', handle: sendPage(channels) },
-    '/admin/api/channel': { method: 'GET', access: 'session', handle: sendChannel(relay) },
-    '/admin/api/publication': { method: 'GET', access: 'session', handle: sendPublication(relay) },
-    '/admin/api/connections': { method: 'GET', access: 'session', handle: sendPage(connections) },
-    '/admin/api/connection': { method: 'GET', access: 'session', handle: sendConnection(cluster) },
-    '/admin/api/config': {
-      method: 'GET',
-      access: 'session',
-      handle: (call) => {
-        const active: ActiveConfig = { config: configView(config()), ...configTimes }
-        call.json(active)
-      }
-    },
-    '/admin/api/publish': { method: 'POST', access: 'session', handle: testPublish(dispatcher, cluster, log) },
-    '/admin/api/disconnect': { method: 'POST', access: 'session', handle: disconnect(cluster, log) }
+    '/admin/api/sign-out': sessionRoute('POST', async (call, session) => {
+      await sessions.end(session)
+      call.cookie = CLEAR_SESSION_COOKIE
+      call.noContent()
+    }),
+    '/admin/api/session': sessionRoute('GET', (call, { id }) => {
+      const session: AdminSession = { csrf: keys().csrfToken(id), version: relay.version, idleMs: IDLE_MS }
+      call.json(session)
+    }),
+    '/admin/api/live': sessionRoute('GET', (call) => streams.open(call)),
+    '/admin/api/channels': sessionRoute(
+      'GET',
+      sendPage(CHANNEL_SORTING, (query) => channelPage(surveys, relay, query))
+    ),
+    '/admin/api/channel': sessionRoute('GET', sendChannel(dependencies)),
+    '/admin/api/publication': sessionRoute('GET', sendPublication(dependencies)),
+    '/admin/api/connections': sessionRoute(
+      'GET',
+      sendPage(CONNECTION_SORTING, (query) => connectionPage(surveys, query))
+    ),
+    '/admin/api/connection': sessionRoute('GET', sendConnection(dependencies)),
+    '/admin/api/config': sessionRoute('GET', (call) => {
+      const active: ActiveConfig = { config: configView(config()), ...configTimes }
+      call.json(active)
+    }),
+    '/admin/api/publish': sessionRoute('POST', testPublish(dependencies)),
+    '/admin/api/disconnect': sessionRoute('POST', disconnect(dependencies))
   }
 }
 
@@ -207,6 +189,12 @@ interface SessionRoute {
   readonly access: 'session'
   handle(call: AdminCall, session: SessionClaims): void | Promise<void>
 }
+
+const sessionRoute = (method: SessionRoute['method'], handle: SessionRoute['handle']): SessionRoute => ({
+  method,
+  access: 'session',
+  handle
+})
 
 /** Routes by path. Every path has one method. */
 export type AdminRoutes = Readonly<Record<string, PublicRoute | SessionRoute>>

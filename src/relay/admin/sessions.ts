@@ -15,8 +15,6 @@ export interface SessionClaims {
 const COOKIE_PATTERN = /^v1\.([A-Za-z0-9_-]{22})\.([sp])\.([0-9a-z]{1,10})\.([0-9a-z]{1,10})\.([A-Za-z0-9_-]{43})$/
 const ID_BYTES = 16
 
-const newSessionId = (): string => randomBytes(ID_BYTES).toString('base64url')
-
 /**
  * Signs session cookies. The keys are derived from the password and the key of the publish API, which all nodes share: a
  * session is valid at every node and after a restart, but not at another relay or after one of the two has changed.
@@ -94,7 +92,7 @@ export class Sessions {
 
   start(isSecure: boolean): SessionClaims {
     const nowMs = this.#dependencies.nowMs()
-    return { id: newSessionId(), isSecure, startedAt: nowMs, activeAt: nowMs }
+    return { id: randomBytes(ID_BYTES).toString('base64url'), isSecure, startedAt: nowMs, activeAt: nowMs }
   }
 
   /** Null if the cookie is invalid or expired, or its session has ended. */

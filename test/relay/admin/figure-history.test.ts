@@ -1,7 +1,8 @@
 import t from 'tap'
-import type { NodeFigures } from '../../../src/relay/admin/contract.js'
-import { FigureHistory, FigureRecorder, type RecordedFigures } from '../../../src/relay/admin/figure-history.js'
+import type { FigureSample } from '../../../src/relay/admin/contract.js'
+import { FigureHistory } from '../../../src/relay/admin/figure-history.js'
 import type { NodeCounts } from '../../../src/relay/admin/node-figures.js'
+import type { AdminSurveys } from '../../../src/relay/admin/surveys.js'
 
 const MINUTE_MS = 60_000
 const COUNTS: NodeCounts = {
@@ -19,97 +20,90 @@ const COUNTS: NodeCounts = {
   eventLoopDelayMs: 0,
   memoryBytes: 0
 }
-const figuresOf = (node: string): NodeFigures => {
-  const { published: _, delivered: __, bytesSent: ___, atMs: ____, ...figures } = COUNTS
-  return { ...figures, node, publishesPerSecond: 0, deliveriesPerSecond: 0, bytesPerSecond: 0 }
+
+/** A history of a cluster with these nodes. */
+const startHistory = () => {
+  const state = { nowMs: 0, isEnabled: true, nodes: { one: COUNTS } as Record<string, NodeCounts> | null }
+  const errors: unknown[] = []
+  const history = new FigureHistory({
+    surveys: {
+      survey: async () => Object.entries(state.nodes ?? fail()).map(([node, result]) => ({ node, result }))
+      // The history only sends this survey.
+    } as unknown as AdminSurveys,
+    isEnabled: () => state.isEnabled,
+    nowMs: () => state.nowMs,
+    log: { info: () => undefined, warn: () => undefined, error: (facts: unknown) => errors.push(facts) }
+  })
+  const recordAt = async (nowMs: number): Promise<void> => {
+    state.nowMs = nowMs
+    await history.record()
+  }
+  return { history, state, errors, recordAt, times: () => history.samples.map(({ time }) => time) }
 }
-const recorded = (time: number, node = 'one'): RecordedFigures => ({ time, figures: figuresOf(node) })
-const times = (history: FigureHistory, nowMs: number): number[] => history.samples(nowMs).map(({ time }) => time)
+const fail = (): never => {
+  throw new Error('no counts')
+}
 
 t.test('the history of figures', async (t) => {
-  t.test('the history has one sample for the figures of all nodes at a time', async (t) => {
-    const history = new FigureHistory()
-    for (const node of ['one', 'other', 'one']) history.add(recorded(5000, node), 5000)
-    const [sample] = history.samples(5000)
-    t.same(
-      sample?.nodes.map(({ node }) => node),
-      ['one', 'other']
-    )
+  t.test('the history has the rates of all nodes between two surveys', async (t) => {
+    const { history, state, recordAt } = startHistory()
+    await recordAt(0)
+    t.same(history.samples, [], 'no rates before the second survey')
+    state.nodes = { one: { ...COUNTS, atMs: 5000, published: 50, connections: 3 }, other: COUNTS }
+    await recordAt(5003)
+    await recordAt(10_001)
+    t.match(history.samples, [
+      { time: 5000, nodes: [{ node: 'one', name: 'relay', publishesPerSecond: 10, connections: 3 }] },
+      { time: 10_000, nodes: [{ node: 'one' }, { node: 'other' }] }
+    ])
+  })
+
+  t.test('the history keeps the figures of a node that has exited', async (t) => {
+    const { history, state, recordAt } = startHistory()
+    state.nodes = { one: COUNTS, other: COUNTS }
+    for (const time of [0, 5000]) await recordAt(time)
+    state.nodes = { one: COUNTS }
+    await recordAt(10_000)
+    t.match(history.samples, [{ nodes: { length: 2 } }, { nodes: { length: 1 } }])
   })
 
   t.test('the history contains the last fifteen minutes', async (t) => {
-    const history = new FigureHistory()
-    for (const time of [5000, 10_000, 15 * MINUTE_MS + 5000]) history.add(recorded(time), time)
-    t.same(times(history, 15 * MINUTE_MS + 5000), [10_000, 15 * MINUTE_MS + 5000])
-    t.same(times(history, 60 * MINUTE_MS), [])
+    const { state, recordAt, times } = startHistory()
+    for (const time of [0, 5000, 10_000, 15 * MINUTE_MS + 5000]) await recordAt(time)
+    t.same(times(), [10_000, 15 * MINUTE_MS + 5000])
+    state.nowMs = 60 * MINUTE_MS
+    t.same(times(), [])
   })
 
   t.test('the history drops samples that are ahead after the system clock was set back', async (t) => {
-    const history = new FigureHistory()
-    for (const time of [5000, 10 * MINUTE_MS]) history.add(recorded(time), time)
-    history.add(recorded(10_000), 10_000)
-    t.same(times(history, 10_000), [5000, 10_000])
+    const { recordAt, times } = startHistory()
+    for (const time of [0, 5000, 10 * MINUTE_MS, 10_000]) await recordAt(time)
+    t.same(times(), [5000, 10_000])
   })
 
-  t.test('a recently started node adopts the samples of another node', async (t) => {
-    const [history, longer] = [new FigureHistory(), new FigureHistory()]
-    for (let time = 0; time < 15 * MINUTE_MS; time += 5000) longer.add(recorded(time, 'other'), time)
-    const nowMs = 15 * MINUTE_MS - 5000
-    history.add(recorded(nowMs), nowMs)
-    t.notOk(history.isComplete(nowMs))
-    t.ok(longer.isComplete(nowMs))
-
-    history.merge(longer.samples(nowMs), nowMs)
-    t.ok(history.isComplete(nowMs))
-    t.equal(history.oldest(nowMs), 0)
-    t.equal(history.samples(nowMs).at(-1)?.nodes.length, 2)
-  })
-})
-
-t.test('the recorder of figures', async (t) => {
-  let counts = COUNTS
-  let nowMs = 0
-  let isEnabled = true
-  const records: RecordedFigures[] = []
-  const errors: unknown[] = []
-  const recorder = new FigureRecorder({
-    node: 'one',
-    counts: () => counts,
-    isEnabled: () => isEnabled,
-    nowMs: () => nowMs,
-    onRecorded: (record) => records.push(record),
-    onError: (error) => errors.push(error)
+  t.test('a recently started node adopts the earlier samples of another node', async (t) => {
+    const { history, recordAt, times } = startHistory()
+    for (const time of [10_000, 15_000]) await recordAt(time)
+    const earlier = [5000, 10_000, 15_000].map((time): FigureSample => ({ time, nodes: [] }))
+    history.addEarlier(earlier)
+    t.same(times(), [5000, 10_000, 15_000])
+    t.equal(history.oldest, 5000)
   })
 
-  t.test('the recorder records rates for the time between two calls', async (t) => {
-    recorder.record()
-    t.same(records, [], 'no rates before the second call')
-    nowMs = 5003
-    counts = { ...COUNTS, atMs: 5000, published: 50, connections: 3 }
-    recorder.record()
-    t.match(records, [{ time: 5000, figures: { node: 'one', name: 'relay', publishesPerSecond: 10, connections: 3 } }])
+  t.test('the history records nothing without an operators page', async (t) => {
+    const { state, recordAt, times } = startHistory()
+    await recordAt(0)
+    state.isEnabled = false
+    await recordAt(5000)
+    state.isEnabled = true
+    await recordAt(10_000)
+    t.same(times(), [], 'and starts again with new counts')
   })
 
-  t.test('the recorder records nothing without an operators page', async (t) => {
-    isEnabled = false
-    recorder.record()
-    isEnabled = true
-    recorder.record()
-    t.equal(records.length, 1, 'and starts again with new counts')
-  })
-
-  t.test('an error does not stop the recorder', async (t) => {
-    const failing = new FigureRecorder({
-      node: 'one',
-      counts: () => {
-        throw new Error('no counts')
-      },
-      isEnabled: () => true,
-      nowMs: () => 0,
-      onRecorded: () => undefined,
-      onError: (error) => errors.push(error)
-    })
-    failing.record()
-    t.match(errors, [{ message: 'no counts' }])
+  t.test('a failed survey is logged', async (t) => {
+    const { state, errors, recordAt } = startHistory()
+    state.nodes = null
+    await recordAt(0)
+    t.match(errors, [{ err: { message: 'no counts' } }])
   })
 })
