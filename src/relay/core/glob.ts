@@ -1,7 +1,7 @@
 import { linearRegExp } from '../../shared/linear-regexp.js'
 
 /** The parts of a pattern: a character class, a backslash and the character after it, stars, or any other character. */
-const PARTS = /\[(?<negation>!?)(?<members>(?:\\.|[^\]\\])+)\]|\\(?<escaped>.)|(?<stars>\*+)|(?<other>.)/gsu
+const PARTS = /\[(?<negation>!|(?!!))(?<members>(?:\\.|[^\]\\])+)\]|\\(?<escaped>.)|(?<stars>\*+)|(?<other>.)/gsu
 
 /** Characters with a meaning in regular expressions. */
 const SPECIAL = /[\\^$.*+?()[\]{}|-]/gu
