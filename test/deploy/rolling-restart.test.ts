@@ -66,8 +66,7 @@ const startEverything = async (t: Test, { startProxy, shutdownDelayMs }: Procedu
 
   const upstreams = (removed?: Instance): Upstreams => ({
     gateways: gateways.filter((one) => one !== removed).map(({ address }) => address),
-    relays: relays.filter((one) => one !== removed).map(({ address }) => address),
-    ingest: new URL(backend.url).host
+    relays: relays.filter((one) => one !== removed).map(({ address }) => address)
   })
   return { instances: [...gateways, ...relays], upstreams, proxy: await startProxy(t, upstreams()) }
 }
