@@ -62,6 +62,7 @@ const PAGES: Readonly<Record<string, (t: Test) => Promise<Execution>>> = {
     // Built already.
     replacements: [['npm run build\n', '']]
   }),
+  'docs/how-to/adapt-the-helm-chart.md': (t) => renderedChart(t),
   'docs/how-to/backup-and-restore.md': async (t) => ({
     replacements: [
       ['/var/backups/', `${t.testdir({ etc: { gatehouse: { 'relay.env': 'A=1' } } })}/var/backups/`],
@@ -101,17 +102,7 @@ const PAGES: Readonly<Record<string, (t: Test) => Promise<Execution>>> = {
       }
     }
   },
-  'docs/how-to/kubernetes.md': async (t) => ({
-    replacements: [
-      // Renders the resources, because there is no cluster.
-      [
-        'helm upgrade --install gatehouse',
-        `'${await prepareHelm(thisMachine(environment.all), () => undefined)}' template gatehouse --kube-version 1.25`
-      ],
-      ['gatehouse-values.yaml', join(t.testdir(), 'gatehouse-values.yaml')]
-    ],
-    isRepeated: true
-  }),
+  'docs/how-to/kubernetes.md': (t) => renderedChart(t),
   'docs/how-to/migrate-from-centrifugo.md': async (t) => ({
     folder: t.testdir({
       'config.json': blockWith('docs/how-to/migrate-from-centrifugo.md', 'json', '"chat"'),
@@ -145,6 +136,18 @@ const PAGES: Readonly<Record<string, (t: Test) => Promise<Execution>>> = {
     }
   })
 }
+
+/** Renders the resources of the chart, because there is no cluster. */
+const renderedChart = async (t: Test): Promise<Execution> => ({
+  folder: t.testdir(),
+  replacements: [
+    [
+      'helm upgrade --install gatehouse deploy/helm',
+      `'${await prepareHelm(thisMachine(environment.all), () => undefined)}' template gatehouse '${ROOT}/deploy/helm' --kube-version 1.25`
+    ]
+  ],
+  isRepeated: true
+})
 
 /** A folder in place of the root of a Debian machine. */
 const machine = (t: Test): Required<Pick<Execution, 'variables' | 'replacements'>> => {
@@ -181,8 +184,10 @@ const shellFor = (t: Test, { folder = ROOT, variables = {} }: Execution): Docume
 
 const isExecuted = ({ skipped }: CommandBlock): boolean => skipped === undefined
 
+const HELM_PAGES = ['docs/how-to/adapt-the-helm-chart.md', 'docs/how-to/kubernetes.md']
+
 const skipOf = (page: string): string | false =>
-  page === 'docs/how-to/kubernetes.md' && !hasHelm(thisMachine(environment.all)) ? 'Helm is not installed' : false
+  HELM_PAGES.includes(page) && !hasHelm(thisMachine(environment.all)) ? 'Helm is not installed' : false
 
 for (const [page, prepare] of Object.entries(PAGES)) {
   const skip = skipOf(page)
