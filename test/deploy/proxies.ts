@@ -18,6 +18,8 @@ export interface Upstreams {
 
 /** A reverse proxy with the shipped configuration on free ports. */
 export interface RunningProxy {
+  /** The folder with its configuration, in which nginx also writes nginx.pid. */
+  readonly folder: string
   readonly port: number
   readonly plainPort: number
   readonly certificate: Certificate
@@ -87,6 +89,7 @@ export const startNginxWith = async (
   const workers = async (): Promise<string> => readFile(`/proc/${nginx.pid}/task/${nginx.pid}/children`, 'utf8')
 
   return {
+    folder,
     port,
     plainPort,
     certificate,
@@ -176,6 +179,7 @@ export const startCaddy: StartProxy = async (t, upstreams) => {
   await caddy.waitForLine('serving initial configuration')
 
   return {
+    folder,
     port,
     plainPort,
     certificate,

@@ -75,11 +75,7 @@ const PAGES: Readonly<Record<string, (t: Test) => Promise<Execution>>> = {
     folder: t.testdir({ 'openapi.yaml': blockWith('docs/how-to/custom-routes.md', 'yaml') }),
     variables: { GATEWAY_PORT: '0', BACKEND_URL: 'http://127.0.0.1:1', AUDIT_LOG_FILE: 'audit.jsonl' }
   }),
-  'docs/how-to/deploy.md': async (t) => {
-    const { replacements, ...others } = machine(t)
-    const programs: Replacement = ['/usr/local/sbin/', `${t.testdirName}/usr/local/sbin/`]
-    return { ...others, replacements: [...replacements, programs], isRepeated: true }
-  },
+  'docs/how-to/deploy.md': async (t) => ({ ...machine(t), isRepeated: true }),
   'docs/how-to/incidents.md': async (t) => {
     const [gatewayPort, relayPort] = [String(await freePort()), String(await freePort())]
     const redis = await startRedis(t)
@@ -159,6 +155,7 @@ const machine = (t: Test): Required<Pick<Execution, 'variables' | 'replacements'
     variables: { GATEHOUSE_ROOT: join(root, 'opt/gatehouse') },
     replacements: [
       ['/etc/', `${root}/etc/`],
+      ['/usr/local/sbin/', `${root}/usr/local/sbin/`],
       // Installed and built already.
       ['npm ci && npm run release', `[ -e '${root}/release' ] || npx tsx scripts/release.ts --out '${root}/release'`],
       ['dist/release/', `${root}/release/`]
