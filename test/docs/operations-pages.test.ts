@@ -1,7 +1,9 @@
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { parse } from 'yaml'
 import { ROOT } from '../../scripts/lib/root.js'
+import { isSetting } from '../deploy/program-settings.js'
 import { environment } from '../helper/environment.js'
 import { DocumentedShell } from './command-blocks.js'
 
@@ -35,4 +37,44 @@ t.test('the commands of the backup page save and restore the configuration', asy
 
   t.equal(readFileSync(secret, 'utf8'), 'the secret')
   t.equal(statSync(secret).mode & 0o777, 0o600)
+})
+
+t.test('the first blocks of the rotation page keep the old secret as the previous one', async (t) => {
+  const root = t.testdir({
+    bin: {},
+    etc: { gatehouse: { api_secret: 'the old value' } },
+    deploy: { compose: { secrets: { api_secret: 'the old value' } } }
+  })
+  for (const name of ['systemctl', 'gatehouse-restart', 'docker'])
+    writeFileSync(join(root, 'bin', name), '#!/bin/sh\n', { mode: 0o755 })
+  const page = readPage('rotate-secrets.md')
+  const shell = new DocumentedShell(t, root, { PATH: `${join(root, 'bin')}:${environment.path}` })
+  const read = (name: string): string => readFileSync(join(root, name), 'utf8')
+
+  const settings = new Set([...page.matchAll(/\b([A-Z_]+_PREVIOUS_FILE)\b/g)].map(([, name = '']) => name))
+  t.same(
+    [...settings].filter((name) => !isSetting('gateway', name) && !isSetting('relay', name)),
+    [],
+    'all settings exist'
+  )
+  for (const [folder, text] of [
+    ['etc/gatehouse', 'previous.conf <<'],
+    ['deploy/compose/secrets', 'docker-compose.override.yml <<']
+  ] as const) {
+    const block = blockWith(page, text)
+      .replaceAll('/etc/', `${root}/etc/`)
+      .replace('$(git rev-parse --show-toplevel)', root)
+    for (const attempt of ['first', 'second']) {
+      await shell.run(block)
+      t.equal(read(`${folder}/api_secret_previous`), 'the old value', `after the ${attempt} time`)
+      t.match(read(`${folder}/api_secret`), /^[0-9a-f]{64}\n$/)
+    }
+  }
+  const { services, secrets } = parse(read('docker-compose.override.yml'))
+  const file = services.gateway.environment.API_SECRET_PREVIOUS_FILE
+  t.same(
+    services.gateway.secrets.map((name: string) => `/run/secrets/${name}`),
+    [file]
+  )
+  t.equal(read(secrets.api_secret_previous.file), 'the old value')
 })

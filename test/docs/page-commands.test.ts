@@ -118,6 +118,20 @@ const PAGES: Readonly<Record<string, (t: Test) => Promise<Execution>>> = {
     }
   },
   'docs/how-to/plan-capacity.md': async () => ({}),
+  'docs/how-to/rotate-secrets.md': async (t) => {
+    const { variables, replacements } = machine(t)
+    const root = t.testdirName
+    for (const folder of ['etc/gatehouse', 'deploy/compose/secrets']) {
+      mkdirSync(join(root, folder), { recursive: true })
+      writeFileSync(join(root, folder, 'api_secret'), 'the old value')
+    }
+    return {
+      folder: root,
+      variables,
+      replacements: [...replacements.slice(0, 1), ['$(git rev-parse --show-toplevel)', root]],
+      isRepeated: true
+    }
+  },
   'docs/how-to/scale.md': async () => ({}),
   'docs/how-to/upgrade.md': async (t) => ({
     ...machine(t),
@@ -164,7 +178,7 @@ const machine = (t: Test): Required<Pick<Execution, 'variables' | 'replacements'
 }
 
 /** Programs that cannot run here. Their calls are recorded. */
-const RECORDED = ['systemctl']
+const RECORDED = ['systemctl', 'gatehouse-restart', 'docker']
 
 const shellFor = (t: Test, { folder = ROOT, variables = {} }: Execution): DocumentedShell => {
   if (!existsSync(t.testdirName)) t.testdir()
