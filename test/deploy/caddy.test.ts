@@ -17,10 +17,10 @@ t.test('clients behind Caddy reach another relay while one accepts connections a
   t.teardown(() => silent.close())
   const { address } = await runRelay(t, {})
   const relays = [new URL(urlOf(silent)).host, address]
-  const external = new ExternalClient(await startCaddy(t, { gateways: [address], relays, ingest: address }))
+  const external = new ExternalClient(await startCaddy(t, { gateways: [address], relays }))
 
   for (const from of FURTHER_ADDRESSES) {
-    await subscribe(t, external, 'websocket', 'floor:7', from)
+    await subscribe(t, external, 'websocket', 'floor:7', { from })
     t.pass(`a client from ${from} is subscribed`)
   }
 })

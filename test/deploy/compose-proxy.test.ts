@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { responseOf } from '../helper/exact-http.js'
 import { freePort } from '../helper/free-port.js'
 import { type RecordingBackend, startBackend } from '../helper/recording-backend.js'
@@ -12,7 +12,7 @@ const HOSTS = { page: 'gatehouse.localhost', realtime: 'realtime.gatehouse.local
 type Host = keyof typeof HOSTS
 
 /** The shipped Caddyfile of docker-compose.yml, in front of servers that record their requests. */
-const startProxy = async () => {
+const startProxy = async (t: Test, { hasIngest }: { readonly hasIngest: boolean }) => {
   const folder = t.testdir()
   const upstreams = { gateway: await startBackend(t), relay: await startBackend(t), ingest: await startBackend(t) }
   const [port, plainPort, adminPort] = [await freePort(), await freePort(), await freePort()]
@@ -24,7 +24,7 @@ const startProxy = async () => {
     GATEHOUSE_HTTP_PORT: String(plainPort),
     GATEWAY_UPSTREAM: host(upstreams.gateway),
     RELAY_UPSTREAM: host(upstreams.relay),
-    INGEST_UPSTREAM: host(upstreams.ingest)
+    INGEST_UPSTREAM: hasIngest ? host(upstreams.ingest) : ''
   })
   await caddy.waitForLine('serving initial configuration')
   for (const name of Object.values(HOSTS)) await caddy.waitForLine(new RegExp(`certificate obtained.*"${name}"`))
@@ -46,7 +46,7 @@ const startProxy = async () => {
   return { send, caddy }
 }
 
-const { send } = await startProxy()
+const { send } = await startProxy(t, { hasIngest: true })
 
 const TO_RELAY = [
   '/connection/websocket',
@@ -88,6 +88,13 @@ for (const [target, path, to] of ROUTES) {
     else t.equal(forwarded?.url, path, 'unchanged')
   })
 }
+
+t.test('without INGEST_UPSTREAM, other paths of the realtime host are not forwarded', async (t) => {
+  const { send } = await startProxy(t, { hasIngest: false })
+  for (const path of ['/', '/ingest/v1/batch', '/health', '/apis'])
+    t.match(await send('realtime', path), { status: 404, upstream: null }, path)
+  t.match(await send('realtime', '/connection/sse'), { upstream: 'relay' })
+})
 
 t.test('Caddy replaces forwarding headers of the client', async (t) => {
   for (const [target, path] of [

@@ -197,8 +197,20 @@ t.test('secrets of docker-compose.yml', async (t) => {
 
 t.test('docs/how-to/containers.md lists the variables of docker-compose.yml with their defaults', async (t) => {
   const set = [...COMPOSE.matchAll(/\$\{([A-Z_]+):-([^}]*)\}/g)].map(([, name, value]) => `${name} ${value}`)
-  const documented = [...shipped('docs/how-to/containers.md').matchAll(/^\| `([A-Z_]+)` \| `([^`]+)` \|/gm)]
-  t.same(documented.map(([, name, value]) => `${name} ${value}`).toSorted(), [...new Set(set)].toSorted())
+  const documented = [...shipped('docs/how-to/containers.md').matchAll(/^\| `([A-Z_]+)` \| (?:`([^`]+)`|unset) \|/gm)]
+  t.same(documented.map(([, name, value = '']) => `${name} ${value}`).toSorted(), [...new Set(set)].toSorted())
+})
+
+t.test('each port of the container network has one default', async (t) => {
+  const of = (name: string) => service(name).environment ?? {}
+  t.match(of('caddy'), {
+    GATEWAY_UPSTREAM: `gateway:${of('gateway').GATEWAY_PORT}`,
+    RELAY_UPSTREAM: `relay:${of('relay').RELAY_PORT}`
+  })
+  t.equal(of('gateway').BACKEND_URL, `http://demo-backend:${of('demo-backend').DEMO_BACKEND_PORT}`)
+  t.equal(of('demo-backend').REALTIME_PUBLISH_URL, `http://relay:${of('relay').RELAY_PORT}/api`)
+  const ports = COMPOSE.replaceAll(/\$\{[A-Z_]+:-[^}]*\}/g, '').match(/\b(?:3000|8100|4000)\b/g)
+  t.same(ports, ['3000', '3000'], 'only those of Grafana are outside of variables')
 })
 
 t.test('gateway, relay and demo backend use the host names of the proxy', async (t) => {
@@ -218,16 +230,12 @@ t.test('Prometheus in docker-compose.yml', async (t) => {
     t.match(await runTool(t, 'promtool', ['check', 'config', join(folder, 'prometheus.yml')]), 'SUCCESS')
   })
 
-  t.test('Prometheus scrapes both programs with the job names of alerts and dashboards', async (t) => {
-    const jobs = (file: string) => parse(shipped(file)).scrape_configs
-    const names = (file: string): string[] => jobs(file).map(({ job_name }: { job_name: string }) => job_name)
-    t.same(names('deploy/compose/prometheus.yml'), names('deploy/prometheus/prometheus.yml'))
-    t.same(
-      jobs('deploy/compose/prometheus.yml').flatMap(
-        ({ static_configs }: { static_configs: { targets: string[] }[] }) => static_configs[0]?.targets
-      ),
-      ['gateway:3000', 'relay:8100']
-    )
+  t.test('Prometheus scrapes both programs at the addresses that Caddy forwards to', async (t) => {
+    const { GATEWAY_UPSTREAM, RELAY_UPSTREAM } = service('caddy').environment ?? {}
+    t.same(parse(shipped('deploy/compose/gatehouse-targets.yml')), [
+      { labels: { job: 'gatehouse-gateway' }, targets: [GATEWAY_UPSTREAM] },
+      { labels: { job: 'gatehouse-relay' }, targets: [RELAY_UPSTREAM] }
+    ])
   })
 })
 

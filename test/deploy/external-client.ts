@@ -26,6 +26,12 @@ export interface From {
   readonly from?: string
 }
 
+export interface SocketOptions extends From {
+  readonly origin?: string
+  /** The host that the client connects to. */
+  readonly name?: string
+}
+
 /** Browsers and publishers in front of the proxy. They use TLS and verify the certificate. */
 export class ExternalClient {
   readonly #proxy: RunningProxy
@@ -69,11 +75,11 @@ export class ExternalClient {
   }
 
   /** A bare WebSocket. */
-  socket({ from = '127.0.0.1', origin = PAGE }: From & { readonly origin?: string } = {}): WebSocket {
-    const { host, ...connection } = this.#connection(REALTIME, from)
+  socket({ from = '127.0.0.1', origin = PAGE, name = REALTIME }: SocketOptions = {}): WebSocket {
+    const { host, ...connection } = this.#connection(name, from)
     return new WebSocket(`wss://${host}:${connection.port}/connection/websocket`, {
       ...connection,
-      headers: { host: `${REALTIME}:${connection.port}`, origin }
+      headers: { host: `${name}:${connection.port}`, origin }
     })
   }
 
@@ -87,11 +93,15 @@ export class ExternalClient {
     {
       onSocket,
       reconnectsFast = true,
+      name = REALTIME,
       ...from
-    }: From & { readonly onSocket?: (socket: WebSocket) => void; readonly reconnectsFast?: boolean } = {}
+    }: Omit<SocketOptions, 'origin'> & {
+      readonly onSocket?: (socket: WebSocket) => void
+      readonly reconnectsFast?: boolean
+    } = {}
   ): Centrifuge {
     const open = (): WebSocket => {
-      const socket = this.socket(from)
+      const socket = this.socket({ ...from, name })
       onSocket?.(socket)
       return socket
     }
@@ -105,9 +115,9 @@ export class ExternalClient {
     const { port, certificate } = this.#proxy
     const lookup: LookupFunction = (_name, _options, found) => found(null, [{ address: '127.0.0.1', family: 4 }])
     const dispatcher = new Agent({ connect: { ca: certificate.pem, lookup } })
-    const base = `https://${REALTIME}:${port}`
+    const base = `https://${name}:${port}`
     const endpoint =
-      transport === 'websocket' ? `wss://${REALTIME}:${port}/connection/websocket` : `${base}/connection/http_stream`
+      transport === 'websocket' ? `wss://${name}:${port}/connection/websocket` : `${base}/connection/http_stream`
     const client = new Centrifuge([{ transport, endpoint }], {
       websocket: ProxySocket,
       fetch: (url: string, init: object) =>

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { Ajv, type ValidateFunction } from 'ajv'
 import { parseAllDocuments } from 'yaml'
 import { isObject } from '../../src/shared/is-object.js'
+import { shipped } from './shipped.js'
 
 export interface Manifest {
   readonly apiVersion: string
@@ -21,6 +22,16 @@ export const manifestsOf = (text: string): Manifest[] =>
     const manifest: Manifest | null = document.toJS()
     return manifest === null ? [] : [manifest]
   })
+
+/** The documents of a file in deploy/kubernetes. */
+export const shippedManifests = (name: string): Manifest[] => manifestsOf(shipped(`deploy/kubernetes/${name}.yaml`))
+
+/** The labels of the pods of a program in deploy/kubernetes. */
+export const labelsOf = (program: string) => ({
+  'app.kubernetes.io/name': 'gatehouse',
+  'app.kubernetes.io/instance': 'gatehouse',
+  'app.kubernetes.io/component': program
+})
 
 /** The only document of this kind, and of this name if one is given. */
 export const manifestOf = (all: readonly Manifest[], kind: string, name?: string): Manifest => {

@@ -1,33 +1,8 @@
-import { spawnSync } from 'node:child_process'
-import { readdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import t, { type Test } from 'tap'
-import { parse } from 'yaml'
-import packageFile from '../../package.json' with { type: 'json' }
-import { hasHelm, prepareCrds, prepareHelm, prepareKubernetesSchemas } from '../../scripts/lib/kubernetes-tools.js'
-import { CHART, CHART_COPIES, MANIFESTS, manifests, renderChart } from '../../scripts/lib/manifests.js'
-import { thisMachine } from '../../scripts/lib/services.js'
-import { gatewayConfig } from '../../src/gateway/config.js'
+import t from 'tap'
 import { relayConfig } from '../../src/relay/config/config.js'
-import { environment } from '../helper/environment.js'
-import { required } from '../helper/required.js'
-import { crdValidator, type Manifest, manifestOf, manifestsOf } from './kubernetes-manifests.js'
+import { labelsOf, manifestOf, shippedManifests as read } from './kubernetes-manifests.js'
 import { isSetting, missingSettings, PROGRAMS } from './program-settings.js'
-import { shipped } from './shipped.js'
 
-const machine = thisMachine(environment.all)
-const silent = (): void => undefined
-
-const read = (name: string): Manifest[] => manifestsOf(shipped(`deploy/kubernetes/${name}.yaml`))
-
-const FILES = [
-  'gateway-api.yaml',
-  'gateway.yaml',
-  'ingress.yaml',
-  'monitoring.yaml',
-  'network-policies.yaml',
-  'relay.yaml'
-]
 const CLIENT_PATHS = [
   '/connection/websocket',
   '/connection/http_stream',
@@ -37,12 +12,6 @@ const CLIENT_PATHS = [
   '/connection/uni_sse',
   '/emulation'
 ]
-
-const labelsOf = (program: string) => ({
-  'app.kubernetes.io/name': 'gatehouse',
-  'app.kubernetes.io/instance': 'gatehouse',
-  'app.kubernetes.io/component': program
-})
 
 for (const program of PROGRAMS) {
   t.test(`${program}.yaml`, async (t) => {
@@ -124,7 +93,12 @@ t.test('the relay accepts the config file of relay.yaml, mounted where RELAY_CON
   const file = manifestOf(all, 'ConfigMap', 'gatehouse-relay-config').data?.['relay.json'] ?? ''
   const secrets = { REALTIME_HMAC_SECRET: 'a', REALTIME_API_KEY: 'b' }
   const config = relayConfig({ RELAY_CONFIG, ...secrets }, () => file)
-  t.same([...config.channels.namespaces.keys()], ['floor', 'global'])
+  const withoutFile = relayConfig(secrets, () => '')
+  t.same(
+    config.channels.namespaces,
+    withoutFile.channels.namespaces,
+    'its channels are those of a relay without a file'
+  )
 
   const pod = manifestOf(all, 'Deployment').spec.template.spec
   const mount = pod.containers[0].volumeMounts.find(({ name }: { name: string }) => name === 'config')
@@ -181,202 +155,3 @@ t.test('network policies cover both programs in both directions', async (t) => {
     }
   }
 })
-
-t.test('Helm', { skip: hasHelm(machine) ? false : 'Helm is not installed' }, async (t) => {
-  const helm = await prepareHelm(machine, silent)
-  const REQUIRED = ['--set', 'gateway.settings.BACKEND_URL=http://backend:4000']
-  const render = (...args: readonly string[]): Manifest[] =>
-    [...renderChart(helm, [...REQUIRED, ...args]).values()].flatMap(manifestsOf)
-  const settingsOf = (all: readonly Manifest[], program: string): Readonly<Record<string, string>> =>
-    manifestOf(all, 'ConfigMap', `gatehouse-${program}`).data ?? {}
-
-  t.test('helm lint reports nothing about the chart', async (t) => {
-    const { status, stdout } = spawnSync(helm, ['lint', '--strict', CHART, ...REQUIRED], { encoding: 'utf8' })
-    t.equal(status, 0, stdout)
-    t.notMatch(stdout, /\[(?:WARNING|ERROR)\]/)
-  })
-
-  t.test('deploy/kubernetes has the rendered files of the chart', async (t) => {
-    const rendered = manifests(helm)
-    t.same([...rendered.keys()].toSorted(), FILES)
-    t.same(readdirSync(MANIFESTS).toSorted(), [...rendered.keys(), 'values.yaml'].toSorted())
-    for (const [name, text] of rendered) t.equal(shipped(`deploy/kubernetes/${name}`), text, 'run `npm run manifests`')
-  })
-
-  t.test('the chart has the version of the project', async (t) => {
-    const { version, appVersion } = parse(shipped('deploy/helm/Chart.yaml'))
-    t.same({ version, appVersion }, { version: packageFile.version, appVersion: packageFile.version })
-    const { image } = manifestOf(render(), 'Deployment', 'gatehouse-relay').spec.template.spec.containers[0]
-    t.equal(image, `gatehouse-relay:${packageFile.version}`)
-  })
-
-  t.test('wrong values of the chart are rejected by name', async (t) => {
-    const message = (args: readonly string[]): string => {
-      try {
-        renderChart(helm, args)
-        return 'rendered'
-      } catch (error) {
-        return String(error)
-      }
-    }
-    t.match(message([]), 'gateway.settings.BACKEND_URL is required')
-    t.match(message([...REQUIRED, '--set', 'gatway.secretName=x']), 'gatway')
-    t.match(message([...REQUIRED, '--set', 'relay.autoscaling.maxReplicas=many']), 'maxReplicas')
-    t.match(
-      message([...REQUIRED, '--set', 'gateway.oidc.issuer=https://login.example.com']),
-      'gateway.oidc.clientId is required'
-    )
-    t.match(message([...REQUIRED, '--set', 'gatewayApi.enabled=true']), 'gatewayApi.className is required')
-  })
-
-  t.test('gateway.oidc configures sign-in and permits connections to the provider', async (t) => {
-    const all = render('--set', 'gateway.oidc.issuer=https://login.example.com,gateway.oidc.clientId=gatehouse')
-    const settings = settingsOf(all, 'gateway')
-    const values = Object.entries(settings).map(([name, value]) =>
-      name.endsWith('_FILE') ? [name.slice(0, -'_FILE'.length), `a long secret from the file ${value}`] : [name, value]
-    )
-    const config = gatewayConfig({ ...Object.fromEntries(values), REDIS_URL: 'redis://redis:6379' })
-    t.match(config.oidc, { clientId: 'gatehouse' })
-    t.match(manifestOf(all, 'NetworkPolicy', 'gatehouse-gateway').spec.egress.at(-1), { ports: [{ port: 443 }] })
-  })
-
-  t.test('network policies permit connections to every configured address', async (t) => {
-    const openPorts = (program: string, ...args: string[]): unknown[] => {
-      const rules: { to?: unknown; ports: { port: number }[] }[] = manifestOf(
-        render(...args),
-        'NetworkPolicy',
-        `gatehouse-${program}`
-      ).spec.egress
-      return rules.slice(1).flatMap(({ to, ports }) => (to === undefined ? ports.map(({ port }) => port) : []))
-    }
-    for (const program of PROGRAMS) {
-      t.same(openPorts(program), [], 'nothing but DNS, backend and Redis')
-      const collector = `${program}.settings.OTEL_EXPORTER_OTLP_ENDPOINT`
-      t.same(openPorts(program, '--set', `${collector}=http://collector.tracing:4318`), [4318])
-      t.same(openPorts(program, '--set', `${collector}=https://traces.example.com/otlp`), [443])
-      t.same(
-        openPorts(program, '--set', `${program}.settings.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://c/v1/traces`),
-        [80]
-      )
-    }
-    const oidc = 'gateway.oidc.clientId=gatehouse,gateway.oidc.issuer'
-    t.same(openPorts('gateway', '--set', `${oidc}=https://login.example.com:8443/realms/a`), [8443])
-    const keys = 'relay.config.client.token.jwks_public_endpoint=https://login.example.com/keys'
-    t.same(openPorts('relay', '--set', keys), [443])
-  })
-
-  t.test('network policies permit connections to Redis Sentinel', async (t) => {
-    for (const program of PROGRAMS) {
-      const { egress } = manifestOf(render(), 'NetworkPolicy', `gatehouse-${program}`).spec
-      t.match(egress.at(-1), {
-        to: [{ podSelector: { matchLabels: { 'app.kubernetes.io/name': 'redis' } } }],
-        ports: [{ port: 6379 }, { port: 26379 }]
-      })
-    }
-  })
-
-  t.test('a longer SHUTDOWN_DELAY_MS extends the time that Kubernetes waits for a pod', async (t) => {
-    const graceSeconds = (program: string, delayMs: string): number =>
-      manifestOf(
-        render('--set', `${program}.settings.SHUTDOWN_DELAY_MS=${delayMs}`),
-        'Deployment',
-        `gatehouse-${program}`
-      ).spec.template.spec.terminationGracePeriodSeconds
-    t.equal(graceSeconds('gateway', '20000'), 45)
-    t.equal(graceSeconds('relay', '20000'), 60)
-    t.equal(graceSeconds('relay', 'null'), 40, 'without a delay')
-  })
-
-  t.test('settings of a values file keep their text', async (t) => {
-    const file = join(t.testdir(), 'values.yaml')
-    writeFileSync(file, 'gateway: { settings: { BODY_LIMIT: 10485760, COOKIE_SECURE: true, LOG_LEVEL: warn } }\n')
-    t.match(settingsOf(render('--values', file), 'gateway'), {
-      BODY_LIMIT: '10485760',
-      COOKIE_SECURE: 'true',
-      LOG_LEVEL: 'warn',
-      SHUTDOWN_DELAY_MS: '5000'
-    })
-  })
-
-  t.test('gateway.web copies the files of an image into WEB_ROOT', async (t) => {
-    const all = render('--set', 'gateway.web.image=page:1.0.0,gateway.web.path=/dist')
-    t.match(settingsOf(all, 'gateway'), { WEB_ROOT: '/web' })
-    const pod = manifestOf(all, 'Deployment', 'gatehouse-gateway').spec.template.spec
-    const [web] = pod.initContainers
-    t.same(web.command, ['cp', '-r', '--preserve=timestamps', '/dist/.', '/web'])
-    t.match(pod.containers[0].volumeMounts, [{}, {}, { name: 'web', mountPath: '/web', readOnly: true }])
-    t.match(pod.volumes, [{}, {}, { name: 'web', emptyDir: {} }])
-  })
-
-  t.test('RELAY_UPSTREAM opens the network between gateway and relay', async (t) => {
-    const all = render('--set', 'gateway.settings.RELAY_UPSTREAM=http://gatehouse-relay:8100')
-    const gateway = manifestOf(all, 'NetworkPolicy', 'gatehouse-gateway').spec
-    t.match(gateway.egress.at(-1), {
-      to: [{ podSelector: { matchLabels: labelsOf('relay') } }],
-      ports: [{ port: 8100 }]
-    })
-    const relay = manifestOf(all, 'NetworkPolicy', 'gatehouse-relay').spec
-    t.match(relay.ingress[0].from.at(-1), { podSelector: { matchLabels: labelsOf('gateway') } })
-  })
-
-  t.test('a changed setting or config file restarts the pods', async (t) => {
-    const checksum = (program: string, ...args: string[]): string =>
-      manifestOf(render(...args), 'Deployment', `gatehouse-${program}`).spec.template.metadata.annotations[
-        'checksum/settings'
-      ]
-    t.not(checksum('gateway'), checksum('gateway', '--set', 'gateway.settings.LOG_LEVEL=warn'))
-    t.not(checksum('relay'), checksum('relay', '--set', 'relay.config.client.ping_interval=20s'))
-    t.equal(checksum('relay'), checksum('relay', '--set', 'gateway.settings.LOG_LEVEL=warn'))
-  })
-
-  t.test('the chart contains the alerts and the dashboards of deploy/', async (t) => {
-    for (const [copy, source] of Object.entries(CHART_COPIES))
-      t.equal(shipped(`deploy/helm/${copy}`), shipped(source), 'run `npm run manifests`')
-    const all = render('--set', 'monitoring.enabled=true,monitoring.dashboards=true')
-    t.same(manifestOf(all, 'PrometheusRule').spec, parse(shipped('deploy/prometheus/gatehouse-alerts.yml')))
-    const data = manifestOf(all, 'ConfigMap', 'gatehouse-dashboards').data ?? {}
-    for (const program of PROGRAMS)
-      t.same(JSON.parse(data[`gatehouse-${program}.json`] ?? ''), JSON.parse(shipped(`deploy/grafana/${program}.json`)))
-  })
-
-  t.test('every rendered resource conforms to its schema', async (t) => {
-    const variants = [
-      [
-        '--set',
-        'gatewayApi.enabled=true,gatewayApi.className=example,monitoring.enabled=true,monitoring.dashboards=true'
-      ],
-      [
-        '--set',
-        'gateway.oidc.issuer=https://login.example.com,gateway.oidc.clientId=gatehouse,gateway.web.image=page:1,relay.autoscaling.connections=0,image.pullSecrets[0].name=pull'
-      ]
-    ]
-    const validateCrd = crdValidator(await prepareCrds(machine, silent))
-    for (const args of variants) {
-      const all = render(...args)
-      const isBuiltIn = ({ apiVersion }: Manifest): boolean => !/monitoring|gateway\.networking/.test(apiVersion)
-      t.same(await kubernetesErrors(t, all.filter(isBuiltIn)), [])
-      t.same(all.filter((one) => !isBuiltIn(one)).flatMap(validateCrd), [])
-    }
-  })
-
-  t.test('the schemas find misspelled fields', async (t) => {
-    const route = required(read('gateway-api').find(({ kind }) => kind === 'HTTPRoute'))
-    const validateCrd = crdValidator(await prepareCrds(machine, silent))
-    t.match(validateCrd({ ...route, spec: { ...route.spec, hostname: ['a'] } }), [/hostname/])
-    const service = manifestOf(read('gateway'), 'Service')
-    const wrong = { ...service, spec: { ...service.spec, selectors: {} } }
-    t.match(await kubernetesErrors(t, [wrong]), [/1\.25.*selectors/, /1\.37.*selectors/])
-  })
-})
-
-/** Errors of built-in resources in the oldest supported and the newest version of Kubernetes. */
-const kubernetesErrors = async (t: Test, all: readonly Manifest[]): Promise<string[]> => {
-  const python = await prepareKubernetesSchemas(machine, silent)
-  const file = join(t.testdir(), 'manifests.yaml')
-  writeFileSync(file, all.map((one) => JSON.stringify(one)).join('\n---\n'))
-  const args = ['-m', 'kubernetes_validate', '--strict', '-k', '1.25', '-k', '1.37', file]
-  const { stdout, stderr } = spawnSync(python, args, { encoding: 'utf8' })
-  const lines = `${stdout}${stderr}`.trim().split('\n')
-  t.equal(lines.length, 2 * all.length, 'one line for each resource and version')
-  return lines.filter((line) => !line.startsWith('INFO '))
-}

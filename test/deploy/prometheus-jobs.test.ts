@@ -9,7 +9,7 @@ import { startBackend } from '../helper/recording-backend.js'
 import { manifestOf, manifestsOf } from './kubernetes-manifests.js'
 import { PROGRAMS } from './program-settings.js'
 import { runGateway, runRelay } from './programs.js'
-import { shipped } from './shipped.js'
+import { changed, shipped } from './shipped.js'
 import { startTool } from './tool.js'
 
 type RelabelConfigs = readonly Readonly<Record<string, unknown>>[]
@@ -42,13 +42,21 @@ const podMonitorRelabelling = (program: string): RelabelConfigs => {
   )
 }
 
+type Addresses = Readonly<Record<(typeof PROGRAMS)[number], string>>
+
+const discoveredPods = (relabelling: (program: string) => RelabelConfigs) => (addresses: Addresses) =>
+  PROGRAMS.map((program) => scrapeConfig(program, addresses[program], relabelling(program)))
+
 interface Series {
   readonly metric: { readonly job: string; readonly instance: string }
   readonly value: readonly [number, string]
 }
 
 /** The results of a query to a real Prometheus that scrapes both programs. */
-const scrapedSeries = async (t: Test, relabelling: (program: string) => RelabelConfigs): Promise<Series[]> => {
+const scrapedSeries = async (
+  t: Test,
+  scrapeConfigs: (addresses: Addresses, folder: string) => readonly unknown[]
+): Promise<Series[]> => {
   t.testdir()
   const backend = await startBackend(t)
   const addresses = {
@@ -60,7 +68,7 @@ const scrapedSeries = async (t: Test, relabelling: (program: string) => RelabelC
     join(folder, 'prometheus.yml'),
     JSON.stringify({
       global: { scrape_interval: '1s' },
-      scrape_configs: PROGRAMS.map((program) => scrapeConfig(program, addresses[program], relabelling(program)))
+      scrape_configs: scrapeConfigs(addresses, folder)
     })
   )
   const url = `http://127.0.0.1:${await freePort()}`
@@ -81,6 +89,24 @@ const scrapedSeries = async (t: Test, relabelling: (program: string) => RelabelC
   return query()
 }
 
+t.test(
+  'prometheus.yml scrapes the targets of its file with the job names that alerts and dashboards select',
+  async (t) => {
+    const series = await scrapedSeries(t, (addresses, folder) => {
+      const targets = changed(shipped('deploy/prometheus/gatehouse-targets.yml'), [
+        ['127.0.0.1:3000', addresses.gateway],
+        ['127.0.0.1:8100', addresses.relay]
+      ])
+      writeFileSync(join(folder, 'gatehouse-targets.yml'), targets)
+      return parse(shipped('deploy/prometheus/prometheus.yml')).scrape_configs
+    })
+    t.same(
+      jobsOf(series).map(({ job }) => job),
+      ['gatehouse-gateway', 'gatehouse-relay']
+    )
+  }
+)
+
 const EXPECTED = [
   { job: 'gatehouse-gateway', instance: 'gatehouse-gateway-5d4f7' },
   { job: 'gatehouse-relay', instance: 'gatehouse-relay-5d4f7' }
@@ -92,10 +118,18 @@ const jobsOf = (series: readonly Series[]) =>
     .toSorted((one, other) => one.job.localeCompare(other.job))
 
 t.test('PodMonitors give pods the job names that alerts and dashboards select', async (t) => {
-  t.same(jobsOf(await scrapedSeries(t, podMonitorRelabelling)), EXPECTED)
+  t.same(jobsOf(await scrapedSeries(t, discoveredPods(podMonitorRelabelling))), EXPECTED)
 })
 
 t.test('deploy/prometheus/kubernetes.yml gives pods the job names that alerts and dashboards select', async (t) => {
   const [{ relabel_configs }] = parse(shipped('deploy/prometheus/kubernetes.yml')).scrape_configs
-  t.same(jobsOf(await scrapedSeries(t, () => relabel_configs)), EXPECTED)
+  t.same(
+    jobsOf(
+      await scrapedSeries(
+        t,
+        discoveredPods(() => relabel_configs)
+      )
+    ),
+    EXPECTED
+  )
 })

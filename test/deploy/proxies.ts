@@ -12,11 +12,14 @@ import { runTool, startTool } from './tool.js'
 export interface Upstreams {
   readonly gateways: readonly string[]
   readonly relays: readonly string[]
-  readonly ingest: string
+  /** Enables the block for a process that receives the other paths of the realtime host. */
+  readonly ingest?: string
 }
 
 /** A reverse proxy with the shipped configuration on free ports. */
 export interface RunningProxy {
+  /** The folder with its configuration, in which nginx also writes nginx.pid. */
+  readonly folder: string
   readonly port: number
   readonly plainPort: number
   readonly certificate: Certificate
@@ -43,7 +46,7 @@ export const startNginxWith = async (
   const [port, plainPort] = [await freePort(), await freePort()]
   const file = (name: string): string => join(folder, name)
 
-  const site = changed(shipped('deploy/nginx/gatehouse.conf'), [
+  const shippedSite = changed(shipped('deploy/nginx/gatehouse.conf'), [
     ...[
       '    listen [::]:443 ssl http2 default_server;\n',
       '    listen [::]:443 ssl http2;\n',
@@ -59,14 +62,20 @@ export const startNginxWith = async (
     ['/var/log/nginx/gatehouse-error.log', file('gatehouse-error.log')],
     ['75s;', `${NGINX_TIMEOUT_S}s;`]
   ])
-  const upstreamsConf = ({ gateways, relays, ingest }: Upstreams): string =>
-    changed(shipped('deploy/nginx/gatehouse-upstreams.conf'), [
-      ['server 127.0.0.1:3000;', servers(gateways)],
-      ['server 127.0.0.1:8100 max_fails=0;', servers(relays, ' max_fails=0')],
-      ['server 127.0.0.1:9000;', servers([ingest])]
+  const upstreamsConf = ({ gateways, relays, ingest }: Upstreams): string => {
+    const conf = changed(shipped('deploy/nginx/gatehouse-upstreams.conf'), [
+      ['    server 127.0.0.1:3000 max_fails=0;', servers(gateways, ' max_fails=0')],
+      ['    server 127.0.0.1:8100 max_fails=0;', servers(relays, ' max_fails=0')]
     ])
-  await writeFile(file('gatehouse.conf'), site)
-  await writeFile(file('gatehouse-upstreams.conf'), upstreamsConf(upstreams))
+    if (ingest === undefined) return conf
+    return changed(conf.replaceAll(/^# (upstream gatehouse_ingest| {4}|\})/gm, '$1'), [['127.0.0.1:9000', ingest]])
+  }
+  const writeConf = async (next: Upstreams): Promise<void> => {
+    const site = next.ingest === undefined ? shippedSite : changed(shippedSite, NGINX_INGEST)
+    await writeFile(file('gatehouse.conf'), site)
+    await writeFile(file('gatehouse-upstreams.conf'), upstreamsConf(next))
+  }
+  await writeConf(upstreams)
   await writeFile(file('nginx.conf'), debianConf(folder))
   if (hasDefaultSite) await writeFile(file('default-site'), debianDefaultSite(plainPort))
 
@@ -80,12 +89,13 @@ export const startNginxWith = async (
   const workers = async (): Promise<string> => readFile(`/proc/${nginx.pid}/task/${nginx.pid}/children`, 'utf8')
 
   return {
+    folder,
     port,
     plainPort,
     certificate,
     reload: async (next) => {
       const [last = ''] = (await workers()).trim().split(' ').reverse()
-      await writeFile(file('gatehouse-upstreams.conf'), upstreamsConf(next))
+      await writeConf(next)
       nginx.signal('SIGHUP')
       // The only log line without debug logging: from here on the old worker accepts no new connection.
       await nginx.waitForLine(new RegExp(`\\] ${last}#${last}: gracefully shutting down`), 30_000)
@@ -98,8 +108,16 @@ export const startNginxWith = async (
   }
 }
 
-const servers = (addresses: readonly string[], parameters = ''): string =>
-  addresses.map((address) => `server ${address}${parameters};`).join(' ')
+const servers = (addresses: readonly string[], parameters: string): string =>
+  addresses.map((address) => `    server ${address}${parameters};`).join('\n')
+
+/** The opt-in of gatehouse.conf for an ingest process. */
+const NGINX_INGEST: readonly Change[] = [
+  [
+    '        return 404;\n        # proxy_pass http://gatehouse_ingest;\n        # proxy_request_buffering off;\n        # client_max',
+    '        proxy_pass http://gatehouse_ingest;\n        proxy_request_buffering off;\n        client_max'
+  ]
+]
 
 /** Debian's nginx.conf with all paths in the folder, and one worker, so that a reload replaces a known process. */
 const debianConf = (folder: string): string =>
@@ -124,6 +142,14 @@ const debianDefaultSite = (plainPort: number): string =>
     ['listen 80 default_server;', `listen 127.0.0.1:${plainPort} default_server;`]
   ])
 
+/** The opt-in of the Caddyfile for an ingest process. */
+const caddyIngest = (address: string): readonly Change[] => [
+  [
+    '\t\trespond 404\n\t\t# reverse_proxy 127.0.0.1:9000\n\t\t# request_body {\n\t\t# \tmax_size 32MB\n\t\t# }\n',
+    `\t\treverse_proxy ${address}\n\t\trequest_body {\n\t\t\tmax_size 32MB\n\t\t}\n`
+  ]
+]
+
 export const startCaddy: StartProxy = async (t, upstreams) => {
   const folder = t.testdir()
   const certificate = await makeCertificate(t, folder)
@@ -144,15 +170,16 @@ export const startCaddy: StartProxy = async (t, upstreams) => {
       ],
       ['\napp.example.com {\n', `\napp.example.com ${tls}`],
       ['\nrealtime.example.com {\n', `\nrealtime.example.com ${tls}`],
-      ['reverse_proxy 127.0.0.1:3000', `reverse_proxy ${gateways.join(' ')}`],
-      ['reverse_proxy 127.0.0.1:8100', `reverse_proxy ${relays.join(' ')}`],
-      ['reverse_proxy 127.0.0.1:9000', `reverse_proxy ${ingest}`]
+      ['\tto 127.0.0.1:3000\n', `\tto ${gateways.join(' ')}\n`],
+      ['\tto 127.0.0.1:8100\n', `\tto ${relays.join(' ')}\n`],
+      ...(ingest === undefined ? [] : caddyIngest(ingest))
     ])
   await writeFile(config, caddyfile(upstreams))
   const caddy = await startTool(t, 'caddy', ['run', '--config', config], env)
   await caddy.waitForLine('serving initial configuration')
 
   return {
+    folder,
     port,
     plainPort,
     certificate,

@@ -7,6 +7,7 @@ import { freePort } from '../helper/free-port.js'
 import { browserHeaders } from '../helper/gateway.js'
 import { send } from '../helper/http.js'
 import { type RecordedRequest, startBackend } from '../helper/recording-backend.js'
+import { applicationHostTests, startScriptedGateway } from './application-host.js'
 import { APP, REALTIME } from './certificate.js'
 import { ExternalClient, PAGE } from './external-client.js'
 import { PUBLISH_KEY, runGateway, runRelay } from './programs.js'
@@ -18,6 +19,8 @@ const CONNECTIONS_PER_ADDRESS = 4
 const OPERATORS_PASSWORD = 'a-password-for-operators'
 /** Several, because a relay is selected by the address of the client. */
 export const FURTHER_ADDRESSES = ['127.0.0.31', '127.0.0.32', '127.0.0.33', '127.0.0.34', '127.0.0.35', '127.0.0.36']
+/** Paths of the realtime host that the relay does not have. */
+const OTHER_PATHS = ['/', '/ingest/v1/batch?x=%2F1', '/connection', '/connections/websocket', '/apis', '/health']
 const METRICS_SPELLINGS = ['/metrics', '/metrics?x=1', '/%6detrics', '/./metrics', '//metrics']
 
 export interface Traits {
@@ -35,7 +38,6 @@ export const proxySuite = async (
 ): Promise<void> => {
   t.testdir()
   const [backend, ingest] = [await startBackend(t), await startBackend(t)]
-  const gateway = await runGateway(t, backend.url)
   const relay = await runRelay(
     t,
     {
@@ -45,7 +47,8 @@ export const proxySuite = async (
     },
     { RELAY_ADMIN_PASSWORD: OPERATORS_PASSWORD }
   )
-  const upstreams = { gateways: [gateway.address], relays: [relay.address], ingest: new URL(ingest.url).host }
+  const gateway = await runGateway(t, backend.url, { RELAY_UPSTREAM: relay.url })
+  const upstreams = { gateways: [gateway.address], relays: [relay.address] }
   const proxy = await startProxy(t, upstreams)
   const external = new ExternalClient(proxy)
 
@@ -151,10 +154,6 @@ export const proxySuite = async (
         t.equal(status, 403, spelling)
       }
     }
-    t.notOk(
-      ingest.requests.some(({ url }) => /api|admin/.test(url)),
-      'the ingest process receives none of them'
-    )
   })
 
   t.test('the proxy does not expose metrics', async (t) => {
@@ -163,25 +162,16 @@ export const proxySuite = async (
       for (const host of [APP, REALTIME]) {
         const { status, body } = await external.send(host, path)
         t.notMatch(body, /process_cpu|gateway_|centrifugo_/, `${host}${path}`)
-        if (host === APP || path === '/metrics') t.ok(status >= 400, `${status} for ${host}${path}`)
+        t.ok(status >= 400, `${status} for ${host}${path}`)
       }
     }
-    t.notOk(
-      ingest.requests.some(({ url }) => url === '/metrics'),
-      'the ingest process receives no request for metrics'
-    )
   })
 
-  t.test('the proxy forwards all other paths of the realtime host to the ingest process, unchanged', async (t) => {
-    for (const path of ['/', '/ingest/v1/batch?x=%2F1', '/connection', '/connections/websocket', '/apis', '/health']) {
-      const headers = { 'content-type': 'application/x-thing', 'x-device': 'a b', authorization: 'Basic eDp5' }
-      const response = await external.send(REALTIME, path, { method: 'PUT', headers, body: '{"a": 1}' })
-
-      const forwarded = requestFor(ingest.requests, path)
-      t.match(forwarded, { method: 'PUT', body: '{"a": 1}', headers }, path)
-      t.equal(response.body, '{"success":true}')
-    }
+  t.test('the proxy forwards no other path of the realtime host', async (t) => {
+    for (const path of OTHER_PATHS) t.equal((await external.send(REALTIME, path)).status, 404, path)
   })
+
+  applicationHostTests(t, { external, backend })
 
   t.test('the proxy redirects HTTP to HTTPS', async (t) => {
     const headers = { host: APP }
@@ -232,6 +222,25 @@ export const proxySuite = async (
     if (keepsSockets) t.equal(sockets.length, 1, 'on the same connection')
   })
 
+  t.test('an enabled ingest process receives all other paths of the realtime host, unchanged', async (t) => {
+    await proxy.reload({ ...upstreams, ingest: new URL(ingest.url).host })
+    for (const path of [...METRICS_SPELLINGS, '/api/publish', '/%61dmin/', '/./api'])
+      await external.send(REALTIME, path, { from: '127.0.0.9' })
+    t.same(
+      ingest.requests.filter(({ url }) => url === '/metrics' || /api|admin/.test(url)),
+      [],
+      'it receives no request for the relay'
+    )
+    for (const path of OTHER_PATHS) {
+      const headers = { 'content-type': 'application/x-thing', 'x-device': 'a b', authorization: 'Basic eDp5' }
+      const response = await external.send(REALTIME, path, { method: 'PUT', headers, body: '{"a": 1}' })
+
+      const forwarded = requestFor(ingest.requests, path)
+      t.match(forwarded, { method: 'PUT', body: '{"a": 1}', headers }, path)
+      t.equal(response.body, '{"success":true}')
+    }
+  })
+
   t.test('requests, publishers and clients reach the remaining instances while others are down', async (t) => {
     const dead = `127.0.0.1:${await freePort()}`
     await proxy.reload({ ...upstreams, gateways: [dead, gateway.address], relays: [dead, relay.address] })
@@ -239,9 +248,27 @@ export const proxySuite = async (
 
     for (const from of FURTHER_ADDRESSES) {
       t.equal((await external.send(APP, '/api/zones', { from, headers: browserHeaders() })).status, 200, from)
-      await subscribe(t, external, 'websocket', 'floor:7', from)
+      await subscribe(t, external, 'websocket', 'floor:7', { from })
     }
     t.equal((await external.publish('floor:7', 1)).status, 200)
+  })
+
+  t.test('gateways that end connections early stay in service', async (t) => {
+    await proxy.reload({ ...upstreams, gateways: [await startScriptedGateway(t), await startScriptedGateway(t)] })
+    for (let count = 0; count < 6; count++) {
+      const failed = await external.send(APP, '/api/end-early', { method: 'POST', body: '{}' })
+      t.equal(failed.status, 502)
+      t.equal((await external.send(APP, '/api/zones')).status, 200, 'another client is not affected')
+    }
+  })
+
+  t.test('the proxy passes on 12 KB of cookies in both directions', async (t) => {
+    await proxy.reload({ ...upstreams, gateways: [await startScriptedGateway(t)] })
+    const cookie = 'x'.repeat(12_000)
+    const { status, headers, body } = await external.send(APP, '/api/cookies', { headers: { cookie } })
+    t.equal(status, 200)
+    t.equal(body, cookie)
+    t.equal(headers['set-cookie']?.length, 3)
   })
 
   t.test('the proxy logs neither queries nor credentials when an upstream is down', async (t) => {

@@ -1,11 +1,15 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { once } from 'node:events'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import type { WebSocket } from 'ws'
+import { ROOT } from '../../scripts/lib/root.js'
+import { urlOf } from '../helper/address.js'
 import { environment } from '../helper/environment.js'
-import { eventually } from '../helper/eventually.js'
 import { freePort } from '../helper/free-port.js'
 import { browserHeaders } from '../helper/gateway.js'
-import { send } from '../helper/http.js'
 import { startBackend } from '../helper/recording-backend.js'
 import { startRedis } from '../helper/redis.js'
 import { collect, event } from '../helper/relay.js'
@@ -13,25 +17,27 @@ import { APP } from './certificate.js'
 import { ExternalClient } from './external-client.js'
 import { Load } from './load.js'
 import { type Running, runGateway, runRelay } from './programs.js'
-import { type StartProxy, startCaddy, startNginx, type Upstreams } from './proxies.js'
+import { type StartProxy, startCaddy, startNginx } from './proxies.js'
+import { runTool, toolOnPath } from './tool.js'
 
 /** A program that can be restarted on the same port. */
 interface Instance {
+  /** As gatehouse-restart names it, such as gateway@3000. */
+  readonly name: string
   readonly address: string
-  readonly probe: string
-  running: Running
-  start(): Promise<Running>
+  restart(): Promise<void>
 }
 
-const instance = async (probe: string, startOn: (port: string) => Promise<Running>): Promise<Instance> => {
+const instance = async (t: Test, program: string, startOn: (port: string) => Promise<Running>): Promise<Instance> => {
   const port = String(await freePort())
-  const start = (): Promise<Running> => startOn(port)
-  const running = await start()
-  return { address: running.address, probe, running, start }
-}
-
-const isReady = async ({ running, probe }: Instance): Promise<void> => {
-  await eventually(async () => (await send(running.url, probe)).status === 200, { label: `200 from ${probe}` })
+  let running = await startOn(port)
+  const name = `${program}@${port}`
+  const restart = async (): Promise<void> => {
+    running.program.signal('SIGTERM')
+    t.same(await running.program.exited, { code: 0, signal: null }, `${name} shuts down`)
+    running = await startOn(port)
+  }
+  return { name, address: running.address, restart }
 }
 
 /** Alternates reads and mutations, each on a new connection. */
@@ -59,17 +65,12 @@ const startEverything = async (t: Test, { startProxy, shutdownDelayMs }: Procedu
   const delay = { SHUTDOWN_DELAY_MS: String(shutdownDelayMs) }
   const gateway = (GATEWAY_PORT: string) => runGateway(t, backend.url, { GATEWAY_PORT, ...delay })
   const relay = (RELAY_PORT: string) => runRelay(t, {}, { RELAY_PORT, ...engine, ...delay })
-  const two = (probe: string, start: (port: string) => Promise<Running>) =>
-    Promise.all([instance(probe, start), instance(probe, start)])
-  const [gateways, relays] = await Promise.all([two('/api/health/ready', gateway), two('/health', relay)])
-  await Promise.all([...gateways, ...relays].map(isReady))
-
-  const upstreams = (removed?: Instance): Upstreams => ({
-    gateways: gateways.filter((one) => one !== removed).map(({ address }) => address),
-    relays: relays.filter((one) => one !== removed).map(({ address }) => address),
-    ingest: new URL(backend.url).host
-  })
-  return { instances: [...gateways, ...relays], upstreams, proxy: await startProxy(t, upstreams()) }
+  const two = (program: string, start: (port: string) => Promise<Running>) =>
+    Promise.all([instance(t, program, start), instance(t, program, start)])
+  const [gateways, relays] = await Promise.all([two('gateway', gateway), two('relay', relay)])
+  const addresses = (instances: readonly Instance[]): string[] => instances.map(({ address }) => address)
+  const proxy = await startProxy(t, { gateways: addresses(gateways), relays: addresses(relays) })
+  return { instances: [...gateways, ...relays], proxy }
 }
 
 /** A subscriber with the delays of the official client, and the duration of each of its reconnects. */
@@ -95,41 +96,52 @@ const subscriber = async (t: Test, external: ExternalClient, from: string) => {
 }
 
 const MAX_RECONNECT_MS = 2000
-/** Until Caddy has checked a restarted instance: health_interval and health_timeout. */
-const HEALTH_CHECK_MS = 3000
-
-type Everything = Awaited<ReturnType<typeof startEverything>>
 
 interface Procedure {
   /** Whether the result depends on the speed of the machine, so that only the long form uses it. */
   readonly isTimed: boolean
   readonly startProxy: StartProxy
   readonly shutdownDelayMs: number
-  /** The steps of docs/how-to/upgrade.md around the restart of an instance. */
-  readonly before: (one: Instance, everything: Everything) => Promise<void>
-  readonly after: (everything: Everything) => Promise<void>
 }
 
 const PROCEDURES: Readonly<Record<string, Procedure>> = {
-  nginx: {
-    isTimed: false,
-    startProxy: startNginx,
-    shutdownDelayMs: 0,
-    before: (one, { proxy, upstreams }) => proxy.reload(upstreams(one)),
-    after: ({ proxy, upstreams }) => proxy.reload(upstreams())
-  },
+  nginx: { isTimed: false, startProxy: startNginx, shutdownDelayMs: 0 },
   // Its health checks remove and add the instance. On a busy machine they time out for the other instance too.
-  Caddy: {
-    isTimed: true,
-    startProxy: startCaddy,
-    shutdownDelayMs: 5000,
-    before: async () => undefined,
-    after: () => delay(HEALTH_CHECK_MS)
-  }
+  Caddy: { isTimed: true, startProxy: startCaddy, shutdownDelayMs: 5000 }
 }
 
+/** Restarts all instances with the shipped script, whose `systemctl` asks this process to restart an instance. */
+const restartAll = async (t: Test, { instances, proxy: { folder } }: Everything, shutdownDelayMs: number) => {
+  const server = createServer(async (request, response) => {
+    const unit = await text(request)
+    const one = instances.find(({ name }) => unit === `restart gatehouse-${name}`)
+    await one?.restart()
+    response.writeHead(one === undefined ? 400 : 200).end()
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const bin = join(folder, 'bin')
+  mkdirSync(bin, { recursive: true })
+  const command = (name: string, line: string): void =>
+    writeFileSync(join(bin, name), `#!/bin/sh\nexec ${line}\n`, { mode: 0o755 })
+  command('systemctl', `curl --silent --fail --data "$*" ${urlOf(server)}`)
+  command('nginx', `'${toolOnPath('nginx')}' -c '${folder}/nginx.conf' -e stderr "$@"`)
+  for (const program of ['gateway', 'relay'])
+    writeFileSync(join(folder, `${program}.env`), `SHUTDOWN_DELAY_MS=${shutdownDelayMs}\n`)
+  const args = [join(ROOT, 'deploy/systemd/gatehouse-restart'), ...instances.map(({ name }) => name)]
+  await runTool(t, 'sh', args, {
+    PATH: `${bin}:${environment.path}`,
+    GATEHOUSE_UPSTREAMS: join(folder, 'gatehouse-upstreams.conf'),
+    GATEHOUSE_NGINX_PID: join(folder, 'nginx.pid'),
+    GATEHOUSE_SETTINGS: folder,
+    ...(environment.restartSeconds === 0 && { GATEHOUSE_DRAIN_SECONDS: '1' })
+  })
+}
+
+type Everything = Awaited<ReturnType<typeof startEverything>>
+
 for (const [name, procedure] of Object.entries(PROCEDURES)) {
-  const { isTimed, before, after } = procedure
+  const { isTimed, shutdownDelayMs } = procedure
   if (isTimed && environment.restartSeconds === 0) continue
   t.test(`a rolling restart behind ${name} under load loses no request and no publication`, async (t) => {
     const everything = await startEverything(t, procedure)
@@ -140,16 +152,8 @@ for (const [name, procedure] of Object.entries(PROCEDURES)) {
     let restarts = 0
     const end = performance.now() + environment.restartSeconds * 1000
     do {
-      for (const one of everything.instances) {
-        await before(one, everything)
-        await Promise.all([requests.settled(), publications.settled()])
-        one.running.program.signal('SIGTERM')
-        t.same(await one.running.program.exited, { code: 0, signal: null }, `${one.address} shuts down`)
-        one.running = await one.start()
-        await isReady(one)
-        await after(everything)
-        restarts += 1
-      }
+      await restartAll(t, everything, shutdownDelayMs)
+      restarts += everything.instances.length
     } while (performance.now() < end)
     await Promise.all([requests.stop(), publications.stop()])
     await Promise.all(clients.map(({ received }) => received.until(({ length }) => length >= publications.done)))

@@ -2,7 +2,7 @@ import type { Centrifuge } from 'centrifuge'
 import type { Test } from 'tap'
 import type { WebSocket } from 'ws'
 import { collect, event } from '../helper/relay.js'
-import type { ExternalClient } from './external-client.js'
+import type { ExternalClient, SocketOptions } from './external-client.js'
 
 /** Subscribes the official client to a channel and collects its publications. */
 export const subscribe = async (
@@ -10,10 +10,10 @@ export const subscribe = async (
   external: ExternalClient,
   transport: 'websocket' | 'http_stream',
   channel: string,
-  from?: string
+  options: Omit<SocketOptions, 'origin'> = {}
 ) => {
   const sockets: WebSocket[] = []
-  const client = external.client(t, transport, { onSocket: (socket) => sockets.push(socket), ...(from && { from }) })
+  const client = external.client(t, transport, { onSocket: (socket) => sockets.push(socket), ...options })
   const subscription = client.newSubscription(channel)
   const received = collect(subscription)
   subscription.subscribe()

@@ -2,7 +2,7 @@ import { thisMachine } from '../../scripts/lib/services.js'
 import { type Child, type Exit, startChild, type Teardown } from '../helper/child.js'
 import { environment } from '../helper/environment.js'
 
-const toolOnPath = (name: string): string => {
+export const toolOnPath = (name: string): string => {
   const file = thisMachine({ PATH: environment.path }).find(name)
   if (file === undefined) throw new Error(`this test needs ${name}, which is not on the PATH`)
   return file

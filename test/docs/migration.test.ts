@@ -6,6 +6,11 @@ import { relayConfig } from '../../src/relay/config/config.js'
 
 const SECRET = '0123456789abcdef'.repeat(4)
 
+interface Namespace {
+  readonly name: string
+  readonly subscribe_proxy_enabled?: boolean
+}
+
 const parse = (file: string) =>
   relayConfig({ RELAY_CONFIG: 'config.json', REALTIME_HMAC_SECRET: SECRET, REALTIME_API_KEY: SECRET }, () => file)
 
@@ -13,5 +18,16 @@ t.test('the relay rejects the file of Centrifugo on the migration page and accep
   const page = readFileSync(join(ROOT, 'docs/how-to/migrate-from-centrifugo.md'), 'utf8')
   const [before = '', after = ''] = [...page.matchAll(/```json\n([^`]*)```/g)].map(([, json = '']) => json)
   t.throws(() => parse(before), /client\.proxy .*subscribe_proxy_enabled /s)
-  t.same([...parse(after).channels.namespaces.keys()], ['floor', 'chat'])
+  const { namespaces } = parse(after).channels
+  t.same([...namespaces.keys()], ['floor', 'chat'])
+
+  const isProxied = (each: Namespace): boolean => each.subscribe_proxy_enabled === true
+  const proxied: readonly Namespace[] = JSON.parse(before).channel.namespaces.filter(isProxied)
+  t.ok(proxied.length > 0)
+  for (const { name } of proxied)
+    t.match(
+      namespaces.get(name),
+      { allowSubscribeForClient: false, allowSubscribeForAnonymous: false },
+      `${name} stays protected`
+    )
 })

@@ -1,15 +1,10 @@
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
+import { parse } from 'yaml'
 import { ROOT } from '../../scripts/lib/root.js'
-import { PLAIN_PUBLICATION } from '../../src/relay/core/publish.js'
-import { startChild } from '../helper/child.js'
+import { isSetting } from '../deploy/program-settings.js'
 import { environment } from '../helper/environment.js'
-import { eventually } from '../helper/eventually.js'
-import { freePort, LOOPBACK } from '../helper/free-port.js'
-import { redisProgram } from '../helper/redis.js'
-import { Delivered, WITH_HISTORY } from '../relay/engine/contract.js'
-import { redisEngine } from '../relay/engine/redis-fixture.js'
 import { DocumentedShell } from './command-blocks.js'
 
 const readPage = (name: string): string => readFileSync(join(ROOT, 'docs/how-to', name), 'utf8')
@@ -44,37 +39,42 @@ t.test('the commands of the backup page save and restore the configuration', asy
   t.equal(statSync(secret).mode & 0o777, 0o600)
 })
 
-t.test('the configuration of the page about high availability works', async (t) => {
-  const page = readPage('redis-high-availability.md')
-  const folder = t.testdir()
-  const masterPort = await freePort()
-  const fillIn = (text: string): string =>
-    text
-      .replaceAll('<password of the sentinels>', 'of-sentinels')
-      .replaceAll('<password>', 'of-servers')
-      .replaceAll('<address of the master> 6379', `${LOOPBACK} ${masterPort}`)
-      .replaceAll('0.0.0.0', LOOPBACK)
-  const start = async (t: Test, name: string, port: number, lines: string, ...args: readonly string[]) => {
-    mkdirSync(join(folder, name))
-    const file = join(folder, name, 'server.conf')
-    // The last value of a repeated directive is used.
-    writeFileSync(file, `${fillIn(lines)}\nport ${port}\ndir ${join(folder, name)}\n`)
-    await startChild(t, redisProgram(), [file, ...args], { PATH: environment.path })
-  }
-  const serverLines = blockWith(page, 'min-replicas-to-write')
-  await start(t, 'master', masterPort, serverLines)
-  await start(t, 'replica', await freePort(), `${serverLines}\nreplicaof <address of the master> 6379\n`)
-  const sentinelPorts = [await freePort(), await freePort(), await freePort()]
-  for (const [index, port] of sentinelPorts.entries())
-    await start(t, `sentinel-${index}`, port, blockWith(page, 'sentinel monitor'), '--sentinel')
-  const url = fillIn(blockWith(page, 'REDIS_URL='))
-    .trim()
-    .replace('REDIS_URL=', '')
-    .replace('s1:26379,s2:26379,s3:26379', sentinelPorts.map((port) => `${LOOPBACK}:${port}`).join(','))
+t.test('the first blocks of the rotation page keep the old secret as the previous one', async (t) => {
+  const root = t.testdir({
+    bin: {},
+    etc: { gatehouse: { api_secret: 'the old value' } },
+    deploy: { compose: { secrets: { api_secret: 'the old value' } } }
+  })
+  for (const name of ['systemctl', 'gatehouse-restart', 'docker'])
+    writeFileSync(join(root, 'bin', name), '#!/bin/sh\n', { mode: 0o755 })
+  const page = readPage('rotate-secrets.md')
+  const shell = new DocumentedShell(t, root, { PATH: `${join(root, 'bin')}:${environment.path}` })
+  const read = (name: string): string => readFileSync(join(root, name), 'utf8')
 
-  const { broker } = redisEngine(t, url, { startTimeoutMs: 90_000 })
-  await broker.start(new Delivered())
-  const publication = { ...PLAIN_PUBLICATION, data: '1' }
-  const { offset } = await eventually(async () => broker.publish('ns:1', publication, WITH_HISTORY))
-  t.equal(offset, 1)
+  const settings = new Set([...page.matchAll(/\b([A-Z_]+_PREVIOUS_FILE)\b/g)].map(([, name = '']) => name))
+  t.same(
+    [...settings].filter((name) => !isSetting('gateway', name) && !isSetting('relay', name)),
+    [],
+    'all settings exist'
+  )
+  for (const [folder, text] of [
+    ['etc/gatehouse', 'previous.conf <<'],
+    ['deploy/compose/secrets', 'docker-compose.override.yml <<']
+  ] as const) {
+    const block = blockWith(page, text)
+      .replaceAll('/etc/', `${root}/etc/`)
+      .replace('$(git rev-parse --show-toplevel)', root)
+    for (const attempt of ['first', 'second']) {
+      await shell.run(block)
+      t.equal(read(`${folder}/api_secret_previous`), 'the old value', `after the ${attempt} time`)
+      t.match(read(`${folder}/api_secret`), /^[0-9a-f]{64}\n$/)
+    }
+  }
+  const { services, secrets } = parse(read('docker-compose.override.yml'))
+  const file = services.gateway.environment.API_SECRET_PREVIOUS_FILE
+  t.same(
+    services.gateway.secrets.map((name: string) => `/run/secrets/${name}`),
+    [file]
+  )
+  t.equal(read(secrets.api_secret_previous.file), 'the old value')
 })

@@ -62,6 +62,7 @@ const PAGES: Readonly<Record<string, (t: Test) => Promise<Execution>>> = {
     // Built already.
     replacements: [['npm run build\n', '']]
   }),
+  'docs/how-to/adapt-the-helm-chart.md': (t) => renderedChart(t),
   'docs/how-to/backup-and-restore.md': async (t) => ({
     replacements: [
       ['/var/backups/', `${t.testdir({ etc: { gatehouse: { 'relay.env': 'A=1' } } })}/var/backups/`],
@@ -74,11 +75,7 @@ const PAGES: Readonly<Record<string, (t: Test) => Promise<Execution>>> = {
     folder: t.testdir({ 'openapi.yaml': blockWith('docs/how-to/custom-routes.md', 'yaml') }),
     variables: { GATEWAY_PORT: '0', BACKEND_URL: 'http://127.0.0.1:1', AUDIT_LOG_FILE: 'audit.jsonl' }
   }),
-  'docs/how-to/deploy.md': async (t) => {
-    const { replacements, ...others } = machine(t)
-    const programs: Replacement = ['/usr/local/sbin/', `${t.testdirName}/usr/local/sbin/`]
-    return { ...others, replacements: [...replacements, programs], isRepeated: true }
-  },
+  'docs/how-to/deploy.md': async (t) => ({ ...machine(t), isRepeated: true }),
   'docs/how-to/incidents.md': async (t) => {
     const [gatewayPort, relayPort] = [String(await freePort()), String(await freePort())]
     const redis = await startRedis(t)
@@ -101,17 +98,7 @@ const PAGES: Readonly<Record<string, (t: Test) => Promise<Execution>>> = {
       }
     }
   },
-  'docs/how-to/kubernetes.md': async (t) => ({
-    replacements: [
-      // Renders the resources, because there is no cluster.
-      [
-        'helm upgrade --install gatehouse',
-        `'${await prepareHelm(thisMachine(environment.all), () => undefined)}' template gatehouse --kube-version 1.25`
-      ],
-      ['gatehouse-values.yaml', join(t.testdir(), 'gatehouse-values.yaml')]
-    ],
-    isRepeated: true
-  }),
+  'docs/how-to/kubernetes.md': (t) => renderedChart(t),
   'docs/how-to/migrate-from-centrifugo.md': async (t) => ({
     folder: t.testdir({
       'config.json': blockWith('docs/how-to/migrate-from-centrifugo.md', 'json', '"chat"'),
@@ -131,6 +118,20 @@ const PAGES: Readonly<Record<string, (t: Test) => Promise<Execution>>> = {
     }
   },
   'docs/how-to/plan-capacity.md': async () => ({}),
+  'docs/how-to/rotate-secrets.md': async (t) => {
+    const { variables, replacements } = machine(t)
+    const root = t.testdirName
+    for (const folder of ['etc/gatehouse', 'deploy/compose/secrets']) {
+      mkdirSync(join(root, folder), { recursive: true })
+      writeFileSync(join(root, folder, 'api_secret'), 'the old value')
+    }
+    return {
+      folder: root,
+      variables,
+      replacements: [...replacements.slice(0, 1), ['$(git rev-parse --show-toplevel)', root]],
+      isRepeated: true
+    }
+  },
   'docs/how-to/scale.md': async () => ({}),
   'docs/how-to/upgrade.md': async (t) => ({
     ...machine(t),
@@ -146,6 +147,18 @@ const PAGES: Readonly<Record<string, (t: Test) => Promise<Execution>>> = {
   })
 }
 
+/** Renders the resources of the chart, because there is no cluster. */
+const renderedChart = async (t: Test): Promise<Execution> => ({
+  folder: t.testdir(),
+  replacements: [
+    [
+      'helm upgrade --install gatehouse deploy/helm',
+      `'${await prepareHelm(thisMachine(environment.all), () => undefined)}' template gatehouse '${ROOT}/deploy/helm' --kube-version 1.25`
+    ]
+  ],
+  isRepeated: true
+})
+
 /** A folder in place of the root of a Debian machine. */
 const machine = (t: Test): Required<Pick<Execution, 'variables' | 'replacements'>> => {
   const root = t.testdir()
@@ -156,6 +169,7 @@ const machine = (t: Test): Required<Pick<Execution, 'variables' | 'replacements'
     variables: { GATEHOUSE_ROOT: join(root, 'opt/gatehouse') },
     replacements: [
       ['/etc/', `${root}/etc/`],
+      ['/usr/local/sbin/', `${root}/usr/local/sbin/`],
       // Installed and built already.
       ['npm ci && npm run release', `[ -e '${root}/release' ] || npx tsx scripts/release.ts --out '${root}/release'`],
       ['dist/release/', `${root}/release/`]
@@ -164,7 +178,7 @@ const machine = (t: Test): Required<Pick<Execution, 'variables' | 'replacements'
 }
 
 /** Programs that cannot run here. Their calls are recorded. */
-const RECORDED = ['systemctl']
+const RECORDED = ['systemctl', 'gatehouse-restart', 'docker']
 
 const shellFor = (t: Test, { folder = ROOT, variables = {} }: Execution): DocumentedShell => {
   if (!existsSync(t.testdirName)) t.testdir()
@@ -181,8 +195,10 @@ const shellFor = (t: Test, { folder = ROOT, variables = {} }: Execution): Docume
 
 const isExecuted = ({ skipped }: CommandBlock): boolean => skipped === undefined
 
+const HELM_PAGES = ['docs/how-to/adapt-the-helm-chart.md', 'docs/how-to/kubernetes.md']
+
 const skipOf = (page: string): string | false =>
-  page === 'docs/how-to/kubernetes.md' && !hasHelm(thisMachine(environment.all)) ? 'Helm is not installed' : false
+  HELM_PAGES.includes(page) && !hasHelm(thisMachine(environment.all)) ? 'Helm is not installed' : false
 
 for (const [page, prepare] of Object.entries(PAGES)) {
   const skip = skipOf(page)

@@ -28,8 +28,13 @@
 {{- $_ := set $settings "OIDC_CLIENT_ID" (required "gateway.oidc.clientId is required with gateway.oidc.issuer" .clientId) }}
 {{- $_ := set $settings "OIDC_CLIENT_SECRET_FILE" "/run/secrets/gatehouse/oidc_client_secret" }}
 {{- $_ := set $settings "SESSION_SECRET_FILE" "/run/secrets/gatehouse/session_secret" }}
+{{- $_ := set $settings "EXCHANGE_SECRET_FILE" "/run/secrets/gatehouse/exchange_secret" }}
 {{- end }}{{ end }}
 {{- if .Values.gateway.web.image }}{{ $_ := set $settings "WEB_ROOT" "/web" }}{{ end }}
+{{- if .Values.gateway.routes }}
+{{- if .Values.gateway.settings.GATEWAY_ROUTES }}{{ fail "gateway.routes and gateway.settings.GATEWAY_ROUTES must not both be set" }}{{ end }}
+{{- $_ := set $settings "GATEWAY_ROUTES" "/etc/gatehouse/routes.yaml" }}
+{{- end }}
 {{- $_ := required "gateway.settings.BACKEND_URL is required" .Values.gateway.settings.BACKEND_URL }}
 {{- include "gatehouse.settings" (merge (dict) .Values.gateway.settings $settings) }}
 {{- end }}
@@ -37,6 +42,14 @@
 {{- define "gatehouse.relaySettings" -}}
 {{- $settings := dict "RELAY_ALLOWED_ORIGINS" (printf "https://%s" .Values.hosts.app) "RELAY_CONFIG" "/etc/gatehouse/relay.json" }}
 {{- include "gatehouse.settings" (merge (dict) .Values.relay.settings $settings) }}
+{{- end }}
+
+{{- /* The annotations of the pods. Argument: a list of the root context, the values of the program, and its configuration. */ -}}
+{{- define "gatehouse.podAnnotations" -}}
+{{- $checksum := dict "checksum/settings" (sha256sum (index . 2)) }}
+{{- with merge (dict) (index . 1).podAnnotations (ternary $checksum (dict) (index . 0).Values.restartOnChange) }}
+{{- toYaml . }}
+{{- end }}
 {{- end }}
 
 {{- /* Whole seconds of SHUTDOWN_DELAY_MS. Argument: the settings of a program. */ -}}
