@@ -40,6 +40,8 @@ export interface Description {
   readonly isVersion30: boolean
   readonly paths: readonly DescribedPath[]
   readonly warnings: readonly RouteWarning[]
+  /** Called before each request is validated. */
+  startRequest(): void
 }
 
 /**
@@ -78,6 +80,8 @@ class DescriptionReader {
   readonly #textSchemas: RequestSchemas
   readonly #errors: string[] = []
   readonly #warnings: RouteWarning[] = []
+  /** The operation that is being read: an error in a component does not name one. */
+  #operationName = ''
   /** By the shape of their template. */
   readonly #paths = new Map<string, FoundPath>()
   /** By method and shape. */
@@ -90,7 +94,8 @@ class DescriptionReader {
     const options = {
       documents,
       isVersion30: this.#isVersion30,
-      report: (error: DocumentError) => void this.#errors.push(error.message)
+      report: ({ message }: DocumentError, { pointer }: Located) =>
+        void this.#errors.push(pointer.startsWith('/paths/') ? message : `${message} (used by ${this.#operationName})`)
     }
     this.#schemas = new RequestSchemas({ ...options, isText: false })
     this.#textSchemas = new RequestSchemas({ ...options, isText: true })
@@ -109,7 +114,13 @@ class DescriptionReader {
       ...path,
       operations: path.operations.map((make) => make(compile))
     }))
-    return { documents: this.#documents, isVersion30: this.#isVersion30, paths, warnings: this.#warnings }
+    return {
+      documents: this.#documents,
+      isVersion30: this.#isVersion30,
+      paths,
+      warnings: this.#warnings,
+      startRequest: compile.startRequest
+    }
   }
 
   #readPaths(): void {
@@ -175,6 +186,7 @@ class DescriptionReader {
     const other = this.#operations.get(key)
     if (other !== undefined) throw new Error(`the same method and path as ${this.#documents.describe(other)}`)
     this.#operations.set(key, located)
+    this.#operationName = `${method} ${template.template}`
     this.#checkExtensions(located, [ACCESS_EXTENSION])
     const access = this.#guard(located, () => this.#statedAccess(located)) ?? pathAccess ?? this.#publicAccess(located)
     const parameters: MakeParameter[] = readParameters(
