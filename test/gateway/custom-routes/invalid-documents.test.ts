@@ -97,7 +97,8 @@ t.test('all errors of a document are printed, one line each with its location, a
 })
 
 const UNREADABLE: readonly (readonly [string, string, string | object | null, RegExp])[] = [
-  ['is missing', 'missing.yaml', null, /missing\.yaml: cannot be read \(ENOENT\)$/],
+  ['is missing', 'missing.yaml', null, /GATEWAY_ROUTES must name a readable file \(ENOENT\): .*missing\.yaml$/],
+  ['is a missing module', 'missing.mjs', null, /GATEWAY_ROUTES must name a readable file \(ENOENT\): .*missing\.mjs$/],
   ['is not JSON', 'openapi.json', '{"openapi":\n  "3.1.0" "paths" }', /openapi\.json:2:11: .*JSON/],
   ['is not YAML', 'openapi.yaml', 'openapi: 3.1.0\npaths: [', /openapi\.yaml:2:\d+: /],
   [

@@ -17,8 +17,10 @@ export interface Operation {
   readonly method: OperationMethod
   readonly template: PathTemplate['template']
   readonly path: PathTemplate['path']
-  /** From `x-gatehouse-access` or `security: []`; null if the document has neither. */
+  /** From `x-gatehouse-access`; null if the document has none. */
   readonly access: AccessLevel | null
+  /** From `security: []`: public unless its path is strict or admin. */
+  readonly isOpen: boolean
   readonly body: OperationBody | null
   readonly parameters: readonly Parameter[]
   /** The operation object, and the path item object that contains it. */
@@ -188,7 +190,9 @@ class DescriptionReader {
     this.#operations.set(key, located)
     this.#operationName = `${method} ${template.template}`
     this.#checkExtensions(located, [ACCESS_EXTENSION])
-    const access = this.#guard(located, () => this.#statedAccess(located)) ?? pathAccess ?? this.#publicAccess(located)
+    const access = this.#guard(located, () => this.#statedAccess(located)) ?? pathAccess
+    const security = childOf(located, 'security').value ?? childOf(this.#documents.root, 'security').value
+    const isOpen = Array.isArray(security) && security.length === 0
     const parameters: MakeParameter[] = readParameters(
       {
         documents: this.#documents,
@@ -206,6 +210,7 @@ class DescriptionReader {
       template: template.template,
       path: template.path,
       access,
+      isOpen,
       body: body?.(compile) ?? null,
       parameters: parameters.map((make) => make(compile)),
       located,
@@ -221,12 +226,6 @@ class DescriptionReader {
       return null
     }
     return this.#guard(located, () => readRequestBody(this.#documents, located, this.#schemas))
-  }
-
-  /** From `security: []`. */
-  #publicAccess(operation: Located): AccessLevel | null {
-    const security = childOf(operation, 'security').value ?? childOf(this.#documents.root, 'security').value
-    return Array.isArray(security) && security.length === 0 ? 'public' : null
   }
 
   /** A misspelled or misplaced access level must not leave an operation unprotected. */
