@@ -1,19 +1,57 @@
 import { readFileSync } from 'node:fs'
+import { AccessRules } from '../gateway/access.js'
+import { gatewayConfig, gatewaySettings } from '../gateway/config.js'
+import { configuredRoutes, publicOperations } from '../gateway/custom-routes.js'
 import { relayConfig } from '../relay/config/config.js'
-import { SettingsError } from '../shared/env.js'
+import { FILE_ERROR_PREFIX } from '../relay/config/file.js'
+import { type Environment, SettingsError } from '../shared/env.js'
+import { errorCode } from '../shared/error-code.js'
+import { unknownSettingLine, unknownSettings } from '../shared/unknown-settings.js'
 
 /** In place of secrets that the environment provides at run time. */
 const SECRET = '0'.repeat(64)
 
 /** The errors of a configuration file of the relay, one line each; empty if it is valid. */
 export const checkConfigFile = (file: string): readonly string[] => {
+  let text: string
   try {
-    relayConfig({ RELAY_CONFIG: file, REALTIME_HMAC_SECRET: SECRET, REALTIME_API_KEY: SECRET }, (path) =>
-      readFileSync(path, 'utf8')
-    )
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    return [`${file} cannot be read (${errorCode(error)})`]
+  }
+  try {
+    relayConfig({ RELAY_CONFIG: file, REALTIME_HMAC_SECRET: SECRET, REALTIME_API_KEY: SECRET }, () => text)
     return []
   } catch (error) {
-    if (error instanceof SettingsError) return error.errors
+    if (!(error instanceof SettingsError)) throw error
+    // The setting is unknown to the person who gave the file as an argument.
+    return error.errors.map((line) => line.replace(FILE_ERROR_PREFIX, '').trim())
+  }
+}
+
+export interface GatewayCheck {
+  /** One line each; empty if the settings are valid. */
+  readonly errors: readonly string[]
+  /** Settings and parts of the routes file that have no effect, and operations that need no token. */
+  readonly warnings: readonly string[]
+}
+
+/** Checks the settings of the gateway and the routes file that they name. */
+export const checkGateway = async (environment: Environment): Promise<GatewayCheck> => {
+  const unknown = unknownSettings(gatewaySettings, environment).map(unknownSettingLine)
+  try {
+    const config = gatewayConfig(environment)
+    const routes = await configuredRoutes(config)
+    return {
+      errors: [],
+      warnings: [
+        ...unknown,
+        ...routes.warnings.map(({ location, message }) => `${location}: ${message}`),
+        ...publicOperations(routes, new AccessRules(config.access)).map((operation) => `public: ${operation}`)
+      ]
+    }
+  } catch (error) {
+    if (error instanceof SettingsError) return { errors: error.errors, warnings: unknown }
     throw error
   }
 }
