@@ -308,10 +308,15 @@ const charactersOf = (property: string): Ranges => {
   if (known !== undefined) return known
   const members = new RegExp(`${property}+`, 'gu')
   const ranges = BLOCKS.flatMap(([first, last]) => {
-    const text = Array.from({ length: last - first + 1 }, (_, index) => String.fromCodePoint(first + index)).join('')
+    let text = ''
+    for (let start = first; start <= last; start += CHUNK) {
+      const length = Math.min(CHUNK, last - start + 1)
+      text += String.fromCodePoint(...Array.from({ length }, (_, index) => start + index))
+    }
+    const width = String.fromCodePoint(first).length
     return [...text.matchAll(members)].map(({ 0: run, index }): Ranges[number] => {
-      const start = text.codePointAt(index) ?? 0
-      return [start, start + [...run].length - 1]
+      const start = first + index / width
+      return [start, start + run.length / width - 1]
     })
   })
   // All surrogates have the same properties.
@@ -321,8 +326,12 @@ const charactersOf = (property: string): Ranges => {
   return result
 }
 
-/** All characters but the surrogates, which would form pairs. */
+/** Far fewer than a call may have arguments. */
+const CHUNK = 4096
+
+/** All characters but the surrogates, which would form pairs. In a block, all have the same number of code units. */
 const BLOCKS: Ranges = [
   [0, 0xd7_ff],
-  [0xe0_00, LAST_CODE_POINT]
+  [0xe0_00, 0xff_ff],
+  [0x1_00_00, LAST_CODE_POINT]
 ]
