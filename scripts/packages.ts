@@ -13,6 +13,7 @@ const DEFAULT_OUTPUT = join(ROOT, 'dist/packages')
 
 interface Manifest {
   readonly version: string
+  readonly type: string
   readonly license: string
   readonly description: string
   readonly engines: Readonly<Record<string, string>>
@@ -21,6 +22,7 @@ interface Manifest {
   readonly dependencies: Readonly<Record<string, string>>
   readonly devDependencies: Readonly<Record<string, string>>
   readonly optionalDependencies: Readonly<Record<string, string>>
+  readonly overrides: Readonly<Record<string, string>>
 }
 
 interface Package {
@@ -28,11 +30,16 @@ interface Package {
   /** Files and folders of `dist`, with their places in the package. */
   readonly content: (project: Manifest) => Readonly<Record<string, string>>
   readonly manifest: (project: Manifest) => object
+  /** Further manifests with the fields of the project that they contain. */
+  readonly nested?: Readonly<Record<string, readonly (keyof Manifest)[]>>
 }
 
 /** The browser library is a package of its own. */
 const CLIENT_DEPENDENCIES = ['centrifuge', '@sinclair/typebox']
 const CLIENT_ONLY = 'centrifuge'
+
+/** Overrides do not reach the projects that install the package: later versions do not run on Node.js 20. */
+const PINNED = ['light-my-request']
 
 /** The dependencies of the demo backend only. `npm install --omit=optional` leaves them out. */
 const DEMO_DEPENDENCIES = [
@@ -87,14 +94,16 @@ const PACKAGES: readonly Package[] = [
       'demo/backend': 'dist/demo/backend',
       'demo/run': 'dist/demo/run',
       'relay-admin': 'dist/relay-admin',
-      web: 'dist/web',
-      'package.json': 'dist/package.json'
+      web: 'dist/web'
     }),
-    manifest: ({ engines, bin, exports, dependencies, devDependencies, optionalDependencies }) => ({
+    manifest: ({ engines, bin, exports, dependencies, devDependencies, optionalDependencies, overrides }) => ({
       engines,
       bin,
       exports,
-      dependencies: Object.fromEntries(Object.entries(dependencies).filter(([name]) => name !== CLIENT_ONLY)),
+      dependencies: {
+        ...Object.fromEntries(Object.entries(dependencies).filter(([name]) => name !== CLIENT_ONLY)),
+        ...pick(overrides, PINNED)
+      },
       optionalDependencies: pick(devDependencies, DEMO_DEPENDENCIES),
       // For tracing. Peers, because npm would install optional dependencies for everybody.
       peerDependencies: Object.fromEntries(
@@ -103,7 +112,9 @@ const PACKAGES: readonly Package[] = [
       peerDependenciesMeta: Object.fromEntries(
         Object.keys(optionalDependencies).map((name) => [name, { optional: true }])
       )
-    })
+    }),
+    // The programs import their version from here. Entry points in it would be paths without a file.
+    nested: { 'dist/package.json': ['version', 'type', 'optionalDependencies'] }
   },
   {
     name: 'gatehouse-client',
@@ -122,7 +133,9 @@ const PACKAGES: readonly Package[] = [
   }
 ]
 
-const pack = ({ name, content, manifest }: Package, project: Manifest, outputFolder: string): string => {
+const writeJson = (file: string, value: object): void => writeFileSync(file, `${JSON.stringify(value, null, 2)}\n`)
+
+const pack = ({ name, content, manifest, nested = {} }: Package, project: Manifest, outputFolder: string): string => {
   const folder = join(outputFolder, name)
   for (const [from, to] of Object.entries(content(project))) {
     const source = join(ROOT, 'dist', from)
@@ -132,9 +145,11 @@ const pack = ({ name, content, manifest }: Package, project: Manifest, outputFol
   }
   cpSync(join(ROOT, 'packages', name), folder, { recursive: true })
   cpSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'))
-  const { version, license, description } = project
-  const common = { name, version, description, license, type: 'module' }
-  writeFileSync(join(folder, 'package.json'), `${JSON.stringify({ ...common, ...manifest(project) }, null, 2)}\n`)
+  const { version, license, description, type } = project
+  writeJson(join(folder, 'package.json'), { name, version, description, license, type, ...manifest(project) })
+  for (const [file, fields] of Object.entries(nested)) {
+    writeJson(join(folder, file), Object.fromEntries(fields.map((field) => [field, project[field]])))
+  }
   const output = execFileSync('npm', ['pack', '--silent', '--pack-destination', outputFolder], { cwd: folder })
   return join(outputFolder, output.toString().trim())
 }

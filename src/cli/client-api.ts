@@ -40,7 +40,7 @@ const functionOf = (operation: Operation, documents: Documents, types: TypeScrip
     ...(parameters.length > 0
       ? [`path: { ${parameters.map((name) => `readonly ${propertyName(name)}: string | number`).join('; ')} }`]
       : []),
-    ...(body === null ? [] : [`body${operation.body?.isRequired === true ? '' : '?'}: ${body}`]),
+    ...(body === null ? [] : [bodyArgument(body, operation.body?.isRequired === true, query.isRequired)]),
     `options${query.isRequired ? '' : '?'}: CallOptions${query.type === null ? '' : ` & { readonly query${query.isRequired ? '' : '?'}: ${query.type} }`}`
   ]
   const title = summary === '' ? '' : `${summary.replaceAll('*/', '* /').replace(/\.?\s*$/, '.')} `
@@ -49,6 +49,12 @@ const functionOf = (operation: Operation, documents: Documents, types: TypeScrip
     `  ${functionName(operation, names)}: (${args.join(', ')}) =>`,
     `    call<${response}>('${method}', ${urlExpression(template)}, { ...options${body === null ? '' : ', body'} })`
   ].join('\n')
+}
+
+/** An optional argument cannot precede a required one. */
+const bodyArgument = (type: string, isRequired: boolean, isBeforeRequired: boolean): string => {
+  if (isRequired) return `body: ${type}`
+  return isBeforeRequired ? `body: ${union([type, 'undefined'])}` : `body?: ${type}`
 }
 
 /** A text, or a template literal with the path parameters. A path cannot contain backticks. */

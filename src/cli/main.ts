@@ -5,6 +5,7 @@
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import packageFile from '../../package.json' with { type: 'json' }
+import type { CheckResult } from './check-config.js'
 
 interface Command {
   readonly summary: string
@@ -23,12 +24,33 @@ const printErrors = (lines: readonly string[]): void => {
   process.stderr.write(lines.map((line) => `${line}\n`).join(''))
 }
 
+/** Returns the exit code. */
+const printCheck = (subject: string, { errors, warnings }: CheckResult): number => {
+  printErrors([...errors, ...warnings.map((line) => `warning: ${line}`)])
+  if (errors.length > 0) return 1
+  print(`${subject} valid`)
+  return 0
+}
+
+const SHELL_CHECK_MS = 500
+
+/** npx runs commands in a shell, which ends at SIGTERM without passing it on: the program would keep running. */
+const stopWithShellOfNpx = (): void => {
+  if (process.env.npm_command !== 'exec') return
+  const shell = process.ppid
+  const timer = setInterval(() => {
+    if (process.ppid !== shell) process.kill(process.pid, 'SIGTERM')
+  }, SHELL_CHECK_MS).unref()
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => clearInterval(timer))
+}
+
 /** Programs take their configuration from the environment only. */
 const program = (name: string, summary: string, load: () => Promise<unknown>): Command => ({
   summary,
   usage: `gatehouse ${name}`,
   run: async (args) => {
     parseArgs({ args: [...args], options: {}, strict: true })
+    stopWithShellOfNpx()
     await load()
     return null
   }
@@ -43,17 +65,21 @@ const commands: Readonly<Record<string, Command>> = {
     await runDemo({ env: process.env, print, root: fileURLToPath(new URL('../../..', import.meta.url)) })
   }),
   'check-config': {
-    summary: 'validate a configuration file of the relay',
-    usage: 'gatehouse check-config FILE',
+    summary: 'validate a configuration file of the relay, or the settings of the gateway in the environment',
+    usage: 'gatehouse check-config FILE | --gateway',
     run: async (args) => {
-      const { positionals } = parseArgs({ args: [...args], options: {}, allowPositionals: true })
+      const { values, positionals } = parseArgs({
+        args: [...args],
+        options: { gateway: { type: 'boolean', default: false } },
+        allowPositionals: true
+      })
+      const { checkConfigFile, checkGateway } = await import('./check-config.js')
+      if (values.gateway) {
+        if (positionals[0] !== undefined) throw new UsageError(`unexpected argument: ${positionals[0]}`)
+        return printCheck('the settings of the gateway are', await checkGateway(process.env))
+      }
       const [file] = onePositional(positionals, 'FILE')
-      const { checkConfigFile, configFileNotes } = await import('./check-config.js')
-      const errors = checkConfigFile(file)
-      if (errors.length === 0) print(`${file} is valid`)
-      else printErrors(errors)
-      for (const note of configFileNotes(file)) print(note)
-      return errors.length === 0 ? 0 : 1
+      return printCheck(`${file} is`, checkConfigFile(file))
     }
   },
   token: {

@@ -49,7 +49,24 @@ export class AccessRules {
     for (const [prefix, access] of this.#prefixes) if (isUnder(prefix, path)) return access
     return 'mutations'
   }
+
+  /** The access of a route that states to be public in a way that strict and admin paths take precedence over. */
+  openAccessOf(path: string): Access {
+    const access = this.accessOf(path)
+    return access === 'mutations' ? 'public' : access
+  }
 }
+
+/** What an operation of an OpenAPI description states about its access. */
+export interface StatedAccess {
+  readonly template: string
+  readonly access: AccessLevel | null
+  readonly isOpen: boolean
+}
+
+/** The access of an operation, unless a parameter stands for a part of a strict or admin path. */
+export const accessOfOperation = ({ access, isOpen, template }: StatedAccess, rules: AccessRules): Access =>
+  access ?? (isOpen ? rules.openAccessOf(template) : rules.accessOf(template))
 
 export const READING_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 export const MUTATING_METHODS: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])

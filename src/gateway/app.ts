@@ -21,7 +21,7 @@ import { API_DOCS_PATHS } from './api-docs.js'
 import { AuditLog } from './audit-log.js'
 import { GatewayResponse } from './caching.js'
 import type { GatewayConfig } from './config.js'
-import { BUILT_IN_ROUTES, checkedTables, type DeclaredRoutes, readRoutesFile } from './custom-routes.js'
+import { checkedTables, configuredRoutes, type DeclaredRoutes, publicOperations } from './custom-routes.js'
 import type { GatewayErrorCode } from './errors.js'
 import type { DatabaseHealth } from './health-database.js'
 import { MemoryLoginCounter } from './login-counter.js'
@@ -156,8 +156,10 @@ const openServices = async (
   }: Omit<GatewayParts, 'chain' | 'tracer'>
 ) => {
   const access = new AccessRules(config.access)
-  const declared = await declaredRoutes(config, routes)
+  const declared = routes === undefined ? await configuredRoutes(config) : checkedTables(routes)
   for (const { location, message } of declared.warnings) log.warn({ location }, message)
+  const operations = publicOperations(declared, access)
+  if (operations.length > 0) log.warn({ operations }, 'public operations of the OpenAPI document')
   const audit = await AuditLog.open({ file: config.audit.file, logger: log })
   const backend = openBackend(config.backend)
   const loginCounter = new MemoryLoginCounter({ windowMs: config.loginLimit.windowMs })
@@ -220,14 +222,6 @@ const openServices = async (
 
 const openDatabaseHealth = async (url: string): Promise<DatabaseHealth> =>
   new (await import('./health-database.js')).DatabaseHealth(url)
-
-const declaredRoutes = async (
-  { routes: { file }, limits }: GatewayConfig,
-  tables: readonly RouteTable[] | undefined
-): Promise<DeclaredRoutes> => {
-  if (tables !== undefined) return checkedTables(tables)
-  return file === null ? BUILT_IN_ROUTES : readRoutesFile(file, limits.bodyBytes)
-}
 
 const declaredPaths = ({ tables, description }: DeclaredRoutes): string[] => [
   ...tables.flatMap(({ rows }) => rows.map(({ path }) => pathTemplate(path))),

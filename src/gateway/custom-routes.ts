@@ -1,5 +1,9 @@
+import { closeSync, openSync } from 'node:fs'
 import { extname } from 'node:path'
 import { SettingsError } from '../shared/env.js'
+import { errorCode } from '../shared/error-code.js'
+import { type AccessRules, accessOfOperation } from './access.js'
+import type { GatewayConfig } from './config.js'
 import { ownTables, routeTables } from './routes/index.js'
 import type { Description } from './routes/openapi/description.js'
 import { isOwnPath, OWN_PATH_WARNING, type RouteWarning } from './routes/own-paths.js'
@@ -21,13 +25,32 @@ export const BUILT_IN_ROUTES: DeclaredRoutes = { isBuiltIn: true, tables: routeT
 const DOCUMENT_ENDINGS: readonly string[] = ['.json', '.yaml', '.yml']
 const MODULE_ENDINGS: readonly string[] = ['.js', '.mjs', '.cjs', '.ts', '.mts']
 
+/** The routes of the file that `GATEWAY_ROUTES` names, or the built-in ones. Throws a `SettingsError` with one line per error. */
+export const configuredRoutes = async ({
+  routes: { file },
+  limits
+}: Pick<GatewayConfig, 'routes' | 'limits'>): Promise<DeclaredRoutes> =>
+  file === null ? BUILT_IN_ROUTES : await readRoutesFile(file, limits.bodyBytes)
+
+/** Operations of the OpenAPI description that need no token, such as `GET /api/floors`. */
+export const publicOperations = ({ description }: DeclaredRoutes, rules: AccessRules): string[] =>
+  (description?.paths ?? [])
+    .flatMap(({ operations }) => operations)
+    .filter((operation) => accessOfOperation(operation, rules) === 'public')
+    .map(({ method, template }) => `${method} ${template}`)
+
 /** Reads the file that `GATEWAY_ROUTES` names. Throws a `SettingsError` with one line per error. */
 export const readRoutesFile = async (file: string, maxBodyBytes?: number): Promise<DeclaredRoutes> => {
   const ending = extname(file).toLowerCase()
-  if (MODULE_ENDINGS.includes(ending)) return withOwnTables(await importTables(file))
-  if (!DOCUMENT_ENDINGS.includes(ending)) {
+  if (![...DOCUMENT_ENDINGS, ...MODULE_ENDINGS].includes(ending)) {
     throw new SettingsError([`GATEWAY_ROUTES must end in ${[...DOCUMENT_ENDINGS, ...MODULE_ENDINGS].join(', ')}`])
   }
+  try {
+    closeSync(openSync(file, 'r'))
+  } catch (error) {
+    throw new SettingsError([`GATEWAY_ROUTES must name a readable file (${errorCode(error)}): ${file}`])
+  }
+  if (MODULE_ENDINGS.includes(ending)) return withOwnTables(await importTables(file))
   const { readDescription } = await import('./routes/openapi/description.js')
   const description = readDescription(file, isOwnPath, maxBodyBytes)
   return { isBuiltIn: false, tables: ownTables, description, warnings: description.warnings }

@@ -36,6 +36,7 @@ const OTHER_METHOD = 'OTHER'
 const OUTCOMES = ['cut', 'other', '2xx', '3xx', '4xx', '5xx'] as const
 const [CUT, OTHER_STATUS] = [0, 1]
 
+const OTHER_BACKEND_ERROR = 'OTHER'
 const BACKEND_ERROR_CODES: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -48,7 +49,8 @@ const BACKEND_ERROR_CODES: ReadonlySet<string> = new Set([
   'UND_ERR_HEADERS_OVERFLOW',
   'UND_ERR_HEADERS_TIMEOUT',
   'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
-  'UND_ERR_SOCKET'
+  'UND_ERR_SOCKET',
+  OTHER_BACKEND_ERROR
 ])
 
 /** The series of one route and method. Children are resolved once, not per request. */
@@ -99,13 +101,14 @@ export class GatewayMetrics {
       labelNames: ['code'],
       registers
     })
+    // All series exist from the start: `increase` misses the first value of a new series.
+    for (const code of BACKEND_ERROR_CODES) this.#backendErrors.inc({ code }, 0)
     this.#rejections = new Counter({
       name: 'gateway_refusals_total',
       help: 'Requests that the gateway rejected, by error code.',
       labelNames: ['code'],
       registers
     })
-    // All series exist from the start: `increase` misses the first value of a new series.
     for (const code of GATEWAY_ERROR_CODES) this.#rejections.inc({ code }, 0)
     this.#exchanges = new Counter({
       name: 'gateway_exchange_total',
@@ -133,7 +136,7 @@ export class GatewayMetrics {
   /** Not called if the client disconnected, which is not an error of the backend. */
   backendFailed(error: unknown): void {
     const code = errorCode(error)
-    this.#backendErrors.inc({ code: BACKEND_ERROR_CODES.has(code) ? code : 'OTHER' })
+    this.#backendErrors.inc({ code: BACKEND_ERROR_CODES.has(code) ? code : OTHER_BACKEND_ERROR })
   }
 
   rejected(code: GatewayErrorCode): void {

@@ -1,4 +1,5 @@
 import { RE2JS } from 're2js'
+import { toLinearSyntax } from './javascript-regexp.js'
 
 /** A compiled regular expression. */
 export interface Pattern {
@@ -17,5 +18,23 @@ export const linearRegExp = (source: string): Pattern => {
     return RE2JS.compile(source)
   } catch (error) {
     throw new SyntaxError(error instanceof Error ? error.message : String(error), { cause: error })
+  }
+}
+
+/** The same for the syntax and the meaning that a regular expression has in JavaScript with the flag `u`. */
+export const linearRegExpOfJavaScript = (source: string): Pattern => {
+  const alternatives = toLinearSyntax(source).map(({ main, lookAheads }) => ({
+    main: linearRegExp(main),
+    lookAheads: lookAheads.map((each) => ({ ...each, pattern: linearRegExp(each.source) }))
+  }))
+  const patterns = alternatives.flatMap(({ main, lookAheads }) => [main, ...lookAheads.map(({ pattern }) => pattern)])
+  const size = patterns.reduce((sum, pattern) => sum + pattern.programSize(), 0)
+  return {
+    programSize: () => size,
+    test: (text) =>
+      alternatives.some(
+        ({ main, lookAheads }) =>
+          main.test(text) && lookAheads.every(({ pattern, isNegated }) => pattern.test(text) !== isNegated)
+      )
   }
 }

@@ -25,7 +25,7 @@ const typeErrors = (folder: string, generated: string, use: string): readonly st
   return ts
     .getPreEmitDiagnostics(program)
     .filter(({ file }) => file?.fileName.startsWith(folder))
-    .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' '))
+    .map(({ file, messageText }) => `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`)
 }
 
 const DESCRIPTION = {
@@ -54,6 +54,14 @@ const DESCRIPTION = {
         responses: {
           201: { description: '', content: { 'application/json': { schema: { $ref: '#/components/schemas/Floor' } } } }
         }
+      }
+    },
+    '/search': {
+      post: {
+        operationId: 'search',
+        parameters: [{ name: 'q', in: 'query', required: true, schema: { type: 'string' } }],
+        requestBody: { content: { 'application/json': { schema: { type: 'object' } } } },
+        responses: { 204: { description: '' } }
       }
     },
     '/floors/{floor-id}/plan': {
@@ -97,6 +105,8 @@ const name: string | undefined = floors[0]?.name
 const created = await api.postFloors({ name: 'x', kind: null })
 const id: string = created.id
 const nothing: null = await api.setPlan({ 'floor-id': 7 }, new FormData())
+await api.search(undefined, { query: { q: 'x' } })
+await api.search({ deep: true }, { query: { q: 'x' } })
 export { name, id, nothing }
 `
     ),
@@ -109,10 +119,11 @@ export { name, id, nothing }
 await api.listFloors({ query: { limit: 'x' } })
 await api.postFloors({ kind: 'lab' })
 await api.setPlan({}, new FormData())
+await api.search({})
 export {}
 `
   )
-  t.equal(wrong.length, 3, wrong.join('\n'))
+  t.equal(wrong.length, 4, wrong.join('\n'))
 })
 
 t.test('unusual names and all successful responses have correct types', async (t) => {
@@ -148,9 +159,23 @@ export { changed, found, name }
   t.match(generated, "call<BlobResponse | null>('GET', `/api/files/$${encodeURIComponent(path.id)}`, {")
 })
 
+/** Published descriptions of different generators. */
+const PUBLISHED = [
+  '@figma/rest-api-spec/openapi/openapi.yaml',
+  '@gitbook/api/spec/openapi.json',
+  ...['readme-legacy', 'star-trek', 'polymorphism', 'discriminators', 'schema-circular', 'uspto', 'file-uploads'].map(
+    (name) => `@readme/oas-examples/3.0/json/${name}.json`
+  ),
+  ...['readme', 'train-travel', 'parameters-style', 'schema-types', 'petstore'].map(
+    (name) => `@readme/oas-examples/3.1/json/${name}.json`
+  )
+]
+
 t.test('calls that are generated from published descriptions compile', async (t) => {
-  for (const name of ['@figma/rest-api-spec/openapi/openapi.yaml', '@gitbook/api/spec/openapi.json']) {
-    const folder = t.testdir({ 'package.json': '{"type":"module"}' })
-    t.same(typeErrors(folder, clientApi(join(ROOT, 'node_modules', name)), `${START}\nexport { api }\n`), [], name)
+  const folder = t.testdir({ 'package.json': '{"type":"module"}' })
+  for (const [index, name] of PUBLISHED.entries()) {
+    writeFileSync(join(folder, `published-${index}.ts`), clientApi(join(ROOT, 'node_modules', name)))
   }
+  const imports = PUBLISHED.map((_, index) => `export * as api${index} from './published-${index}.js'`)
+  t.same(typeErrors(folder, 'export {}', imports.join('\n')), [])
 })

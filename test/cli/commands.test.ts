@@ -6,6 +6,7 @@ import t from 'tap'
 import packageFile from '../../package.json' with { type: 'json' }
 import { ROOT } from '../../scripts/lib/root.js'
 import { environment } from '../helper/environment.js'
+import { API_SECRET } from '../helper/gateway.js'
 
 const SECRET = 'a'.repeat(64)
 
@@ -43,6 +44,7 @@ t.test('wrong arguments are rejected with one line and the usage, exit code 2', 
     [['token', '--usr', '7'], "gatehouse token: Unknown option '--usr'"],
     [['check-config'], 'gatehouse check-config: FILE is required\n'],
     [['check-config', 'a', 'b'], 'gatehouse check-config: unexpected argument: b\n'],
+    [['check-config', '--gateway', 'a'], 'gatehouse check-config: unexpected argument: a\n'],
     [['gateway', '--port', '1'], "gatehouse gateway: Unknown option '--port'"]
   ] as const) {
     const { status, stdout, stderr } = gatehouse(args)
@@ -91,7 +93,42 @@ t.test('gatehouse check-config names every error of a file', async (t) => {
   const valid = gatehouse(['check-config', file])
   t.same(valid, { status: 0, stdout: `${file} is valid\n`, stderr: '' })
 
-  t.equal(gatehouse(['check-config', `${file}.missing`]).status, 1)
+  t.same(gatehouse(['check-config', `${file}.missing`]), {
+    status: 1,
+    stdout: '',
+    stderr: `${file}.missing cannot be read (ENOENT)\n`
+  })
+  t.notMatch(invalid.stderr, 'RELAY_CONFIG')
+})
+
+t.test('gatehouse check-config --gateway checks settings and routes, and lists public operations', async (t) => {
+  const file = join(t.testdir(), 'openapi.json')
+  const paths = {
+    '/news': { get: { security: [] }, query: {} },
+    '/admin/news': { get: { security: [] } },
+    '/login': { post: { 'x-gatehouse-access': 'public' } }
+  }
+  writeFileSync(file, JSON.stringify({ openapi: '3.1.0', paths }))
+  const env = { NODE_ENV: 'production', BACKEND_URL: 'http://127.0.0.1:9', GATEWAY_ROUTES: file, BODY_LIMTI: '1kb' }
+
+  t.same(gatehouse(['check-config', '--gateway'], { ...env, API_SECRET }), {
+    status: 0,
+    stdout: 'the settings of the gateway are valid\n',
+    stderr: [
+      'warning: BODY_LIMTI is not a setting. Did you mean BODY_LIMIT?',
+      'warning: openapi.json#/paths/~1news/query: unknown method or field ignored',
+      'warning: public: GET /api/news',
+      'warning: public: POST /api/login',
+      ''
+    ].join('\n')
+  })
+  const invalid = gatehouse(['check-config', '--gateway'], { ...env, GATEWAY_PORT: 'x' })
+  t.equal(invalid.status, 1)
+  t.match(invalid.stderr, /^GATEWAY_PORT [^\n]+\nAPI_SECRET is required in production\nwarning: BODY_LIMTI/)
+  t.match(gatehouse(['check-config', '--gateway'], { GATEWAY_ROUTES: `${file}.yaml` }), {
+    status: 1,
+    stderr: `GATEWAY_ROUTES must name a readable file (ENOENT): ${file}.yaml\n`
+  })
 })
 
 t.test('gatehouse check-config names the options whose defaults differ for a file of Centrifugo', async (t) => {
@@ -100,11 +137,15 @@ t.test('gatehouse check-config names the options whose defaults differ for a fil
     file,
     'client: {token: {hmac_secret_key: x}}\nchannel: {namespaces: [{name: aa, publish_proxy_enabled: true}]}'
   )
-  const { status, stdout, stderr } = gatehouse(['check-config', file])
+  const { status, stderr } = gatehouse(['check-config', file])
 
   t.equal(status, 1)
-  t.match(stderr, /^RELAY_CONFIG: channel.namespaces\[0\].publish_proxy_enabled is not supported: .*\n$/)
-  t.match(stdout, /^client.token.expiry_required .*\nclient.disallow_anonymous_connection_tokens .*\n$/)
+  const [error, ...warnings] = stderr.trim().split('\n')
+  t.match(error, /^channel.namespaces\[0\].publish_proxy_enabled is not supported: /)
+  t.match(warnings, [
+    /^warning: client.token.expiry_required /,
+    /^warning: client.disallow_anonymous_connection_tokens /
+  ])
 })
 
 t.test('gatehouse client-api writes a module, or every error of the description', async (t) => {

@@ -27,7 +27,8 @@ const tarballs = readdirSync(join(ROOT, 'dist/packages'))
   .filter((name) => name.endsWith('.tgz'))
   .map((name) => join(ROOT, 'dist/packages', name))
 writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }')
-run(folder, 'npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', '--silent', ...tarballs)
+// Strict: transitive dependencies must support this Node.js too.
+run(folder, 'npm', 'install', '--engine-strict', '--prefer-offline', '--no-audit', '--no-fund', '--silent', ...tarballs)
 
 const bin = join(folder, 'node_modules/.bin/gatehouse')
 const environmentOf = (env: Readonly<Record<string, string>>) => ({ PATH: environment.path, ...env })
@@ -42,6 +43,12 @@ t.test('the packages contain no sources, tests or maps', async (t) => {
     )
     for (const file of ['package.json', 'README.md', 'LICENSE']) t.ok(files.includes(`package/${file}`), file)
   }
+})
+
+t.test('only the outer manifest of gatehouse has entry points', async (t) => {
+  const manifest = JSON.parse(readFileSync(join(folder, 'node_modules/gatehouse/dist/package.json'), 'utf8'))
+  t.same(Object.keys(manifest), ['version', 'type', 'optionalDependencies'])
+  t.equal(run(folder, bin, '--version'), `${manifest.version}\n`)
 })
 
 t.test('gatehouse does not install the packages for tracing', async (t) => {
@@ -211,6 +218,16 @@ t.test('both servers start from the package and stop with 0', async (t) => {
     program.signal('SIGTERM')
     t.same(await program.exited, { code: 0, signal: null }, `${name} ${JSON.stringify(env)}`)
   }
+})
+
+t.test('SIGTERM to npx stops the server that it started', async (t) => {
+  const env = { ...environmentOf({ GATEWAY_PORT: '0', AUDIT_LOG_FILE: join(folder, 'audit.jsonl') }), HOME: folder }
+  const npx = await startChild(t, 'npx', ['--prefix', folder, 'gatehouse', 'gateway'], env)
+  await npx.waitForLine(/listening/, PATIENCE_MS)
+  npx.signal('SIGTERM')
+  // Settles when the output of the server has ended too.
+  await npx.exited
+  t.match(npx.stdout, /"msg":"stopped"/)
 })
 
 t.test(

@@ -22,6 +22,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The access that the route needs, instead of that of its path. */
     access?: Access | undefined
+    /** Whether the route is public unless its path is strict or admin. */
+    isOpen?: boolean
   }
 }
 
@@ -40,7 +42,9 @@ export const apiAuth = fp<ApiAuthOptions>(
     oidc?.addRevocationHook(app)
     app.addHook('onRequest', (request, _reply, done) => {
       if (!isApiPath(request.path)) return done()
-      const access = request.routeOptions.config.access ?? rules.accessOf(request.path)
+      const { access: stated, isOpen } = request.routeOptions.config
+      // Of the requested path, because a parameter of the route may stand for a part of a strict or admin path.
+      const access = stated ?? (isOpen === true ? rules.openAccessOf(request.path) : rules.accessOf(request.path))
       const denial = checkToken(request, tokens) ?? checkRole(request, access)
       if (denial === null || !config.auth.enforced || !isChecked(request, access)) return done()
       done(deny(request, denial, audit))

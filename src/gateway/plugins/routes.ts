@@ -63,7 +63,7 @@ export const routes = fp<RoutesOptions>(
     const paths = description?.paths ?? []
     if (description !== null) {
       const { mountOperations } = await import('../routes/openapi/mount-operations.js')
-      mountOperations(app, paths, { forward, uploadBytes, unknownPaths })
+      mountOperations(app, description, { forward, uploadBytes, unknownPaths })
     }
     developmentRoutes(app, options)
     oidc?.addRoutes(app)

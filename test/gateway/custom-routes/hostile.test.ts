@@ -6,10 +6,16 @@ import { browserHeaders, startGateway, type TestGateway } from '../../helper/gat
 
 type Json = Readonly<Record<string, unknown>>
 
-const gatewayFor = (t: Test, paths: Json | string, components: Json = {}, openapi = '3.1.0'): Promise<TestGateway> => {
+const gatewayFor = (
+  t: Test,
+  paths: Json | string,
+  components: Json = {},
+  openapi = '3.1.0',
+  env: Readonly<Record<string, string>> = {}
+): Promise<TestGateway> => {
   const file = join(t.testdir({}), typeof paths === 'string' ? 'openapi.yaml' : 'openapi.json')
   writeFileSync(file, typeof paths === 'string' ? paths : JSON.stringify({ openapi, paths, components }))
-  return startGateway(t, { env: { GATEWAY_ROUTES: file } })
+  return startGateway(t, { env: { ...env, GATEWAY_ROUTES: file } })
 }
 
 const json = (schema: unknown) => ({ post: { requestBody: { content: { 'application/json': { schema } } } } })
@@ -49,21 +55,107 @@ t.test('a body whose validation would take exponential time is rejected', async 
   ])
 })
 
-t.test('a pattern that backtracks exponentially, or in a long text, does not stop the gateway', async (t) => {
+/** Patterns that keep V8 busy for longer than any test may take, each with a text that almost matches. */
+const BACKTRACKING: readonly (readonly [pattern: string, text: string])[] = [
+  ['^(a+)+$', `${'a'.repeat(60)}!`],
+  ['^\\w+\\s?\\w*\\s?\\w*\\s?\\w*\\s?\\w*\\s?\\w*$', `${'a'.repeat(250)}!`],
+  ['^.*,.*,.*,.*,.*;$', `${','.repeat(250)}!`],
+  ['^(?=(a+)+$)a', `${'a'.repeat(60)}!`]
+]
+
+t.test('a pattern that backtracks costs no more than another one', async (t) => {
+  const parameters = Array.from({ length: 20 }, (_, index) => ({
+    name: `p${index}`,
+    in: 'query',
+    schema: { type: 'string', pattern: BACKTRACKING[index % BACKTRACKING.length]?.[0] }
+  }))
   const properties = {
-    nested: { type: 'string', pattern: '^(a+)+$' },
     trailing: { type: 'string', pattern: '\\s+$' },
     list: { type: 'array', items: { type: 'string', pattern: '^(a+)+$' } }
   }
-  const gateway = await gatewayFor(t, { '/x': json({ type: 'object', properties }) })
-  const tooLong = [{ path: '', message: 'takes too long to validate' }]
-  const attack = `${'a'.repeat(60)}!`
+  const gateway = await gatewayFor(t, { '/x': { parameters, get: {}, ...json({ type: 'object', properties }) } })
+  const query = parameters.map(({ name }, index) => `${name}=${BACKTRACKING[index % BACKTRACKING.length]?.[1]}`)
 
-  t.equal((await post(gateway, JSON.stringify({ nested: 'aaaa', trailing: 'x ', list: ['a'] }))).status, 200)
-  t.same((await post(gateway, JSON.stringify({ nested: attack }))).details, tooLong)
-  t.same((await post(gateway, JSON.stringify({ trailing: `${' '.repeat(900_000)}x` }))).details, tooLong)
-  t.same((await post(gateway, JSON.stringify({ list: Array(1000).fill(attack) }))).details, tooLong)
+  t.equal((await gateway.send('/api/x?p0=aaaa&p1=a%20b&p2=,,,,;&p3=aaa')).status, 200)
+  const rejected = await gateway.send(`/api/x?${query.join('&')}`)
+  t.equal(rejected.status, 400)
+  t.equal(JSON.parse(rejected.body).error.details.length, 20)
+  t.equal((await post(gateway, JSON.stringify({ trailing: 'x ', list: ['a'] }))).status, 200)
+  t.match((await post(gateway, JSON.stringify({ trailing: `${' '.repeat(900_000)}x` }))).details, [
+    { path: '/trailing' }
+  ])
+  t.match((await post(gateway, JSON.stringify({ list: Array(5000).fill(`${'a'.repeat(60)}!`) }))).details, [
+    { path: '/list/0', message: 'must match pattern "^(a+)+$"' }
+  ])
+})
+
+/** Long texts that almost have the format. In quadratic time, each would take longer than any test may. */
+const ALMOST: readonly (readonly [format: string, start: string, repeated: string])[] = [
+  ['url', 'http://', ':'],
+  ['url', 'http://', 'a.a@'],
+  ['uri', 'http://', 'a@'],
+  ['uri-reference', '//', '%20'],
+  ['uri-template', '', '{a,'],
+  ['email', 'a@', 'a-a.'],
+  ['hostname', '', 'a-'],
+  ['ipv6', '', 'ffff:'],
+  ['date-time', '2020-01-01T00:00:00.', '0'],
+  ['time', '00:00:00.', '0'],
+  ['duration', 'P', '1'],
+  ['uuid', '', 'a'],
+  ['json-pointer', '', '/~0'],
+  ['regex', '', '(a|'],
+  ['byte', '', 'AAAA']
+]
+
+t.test('formats take linear time', async (t) => {
+  const properties = Object.fromEntries(ALMOST.map(([format], index) => [`p${index}`, { type: 'string', format }]))
+  const gateway = await gatewayFor(t, { '/x': json({ type: 'object', properties }) })
+  for (const [index, [format, start, repeated]] of ALMOST.entries()) {
+    const text = `${start}${repeated.repeat(900_000 / repeated.length)}~\u0001`
+    t.match(await post(gateway, JSON.stringify({ [`p${index}`]: text })), { status: 400 }, format)
+  }
+})
+
+/** Letters without a period, for which the engine needs a new state at almost every one. */
+const irregular = (length: number): string => {
+  let state = 1
+  return Array.from({ length }, () => {
+    state = (state * 48_271) % 2_147_483_647
+    return state % 3 === 0 ? 'a' : 'b'
+  }).join('')
+}
+
+t.test('large patterns in long texts, and in many texts, are interrupted', async (t) => {
+  const pattern = '^[ab]*a[ab]{900}$|^[ab]*a[ab]{100}'
+  const schema = { type: 'array', items: { type: 'string', pattern } }
+  const gateway = await gatewayFor(t, { '/x': json(schema) })
+  const tooLong = [{ path: '', message: 'takes too long to validate' }]
+
+  t.same((await post(gateway, JSON.stringify([`${irregular(900_000)}!`]))).details, tooLong)
+  t.same((await post(gateway, JSON.stringify([`a${'b'.repeat(900)}`]))).details, null, 'it still works')
+  const letters = irregular(500_000)
+  // Each of them alone takes some milliseconds.
+  const texts = Array.from({ length: 1000 }, (_, index) => letters.slice(index * 500, (index + 1) * 500))
+  t.same((await post(gateway, JSON.stringify(texts))).details, tooLong)
   t.equal((await gateway.send('/api/health')).status, 200)
+})
+
+t.test('the parts of a request have one limit together', async (t) => {
+  const list = { type: 'array', items: { $ref: '#/components/schemas/Item' } }
+  const inQuery = (name: string) => ({ name, in: 'query', content: { 'application/json': { schema: list } } })
+  const path = { parameters: [inQuery('one'), inQuery('other')], get: {}, ...json(list) }
+  const schemas = { Item: { type: 'integer' } }
+  const gateway = await gatewayFor(t, { '/x': path }, { schemas }, '3.1.0', { BODY_LIMIT: '1000' })
+  // Of 200 evaluations, one in 5 bytes of BODY_LIMIT.
+  const items = JSON.stringify(Array(120).fill(1))
+  const rejection = { status: 400, body: /takes too long to validate/ }
+
+  t.equal((await gateway.send(`/api/x?one=${items}`)).status, 200)
+  t.match(await gateway.send(`/api/x?one=${items}&other=${items}`), rejection)
+  const headers = { ...browserHeaders(), 'content-type': 'application/json' }
+  t.equal((await gateway.send('/api/x', { method: 'POST', headers, body: items })).status, 200)
+  t.match(await gateway.send(`/api/x?one=${items}`, { method: 'POST', headers, body: items }), rejection)
 })
 
 t.test('uniqueItems and enum take no quadratic time', async (t) => {

@@ -41,11 +41,15 @@ const DOCUMENT = {
     '/l': { 'x-gatehouse-acces': 'admin', get: { 'X-Gatehouse-Access': 'admin' } },
     '/m': { get: { $ref: '#/components/pathItems/Shared/get' } },
     '/n': { $ref: '#/components/pathItems/Shared', post: {}, 'x-gatehouse-access': 'nobody' },
+    '/o': { post: json({ $ref: '#/components/schemas/Behind' }) },
     'x-gatehouse-access': 'user'
   },
   'x-gatehouse-access': 'user',
   components: {
-    schemas: { Endless: { allOf: [{ $ref: '#/components/schemas/Endless' }] } },
+    schemas: {
+      Behind: { properties: { name: { pattern: '(?<=a)b' } }, patternProperties: { '(a)\\1': {} } },
+      Endless: { allOf: [{ $ref: '#/components/schemas/Endless' }] }
+    },
     pathItems: { Shared: { get: {} } }
   }
 }
@@ -57,6 +61,8 @@ t.test('all errors of a document are printed, one line each with its location, a
 
   t.equal(code, 1)
   t.match(lines.toSorted(), [
+    'gateway: openapi.json#/components/schemas/Behind/patternProperties/(a)\\1: back references and octal escapes are not supported (used by POST /api/o)',
+    'gateway: openapi.json#/components/schemas/Behind/properties/name/pattern: look-behind is not supported (used by POST /api/o)',
     'gateway: openapi.json#/components/schemas/Endless: the schema refers to itself for the same value',
     at('x-gatehouse-access', MISPLACED),
     at('~1a~1{id}/get/parameters/0', 'a parameter needs a schema or content'),
@@ -91,7 +97,8 @@ t.test('all errors of a document are printed, one line each with its location, a
 })
 
 const UNREADABLE: readonly (readonly [string, string, string | object | null, RegExp])[] = [
-  ['is missing', 'missing.yaml', null, /missing\.yaml: cannot be read \(ENOENT\)$/],
+  ['is missing', 'missing.yaml', null, /GATEWAY_ROUTES must name a readable file \(ENOENT\): .*missing\.yaml$/],
+  ['is a missing module', 'missing.mjs', null, /GATEWAY_ROUTES must name a readable file \(ENOENT\): .*missing\.mjs$/],
   ['is not JSON', 'openapi.json', '{"openapi":\n  "3.1.0" "paths" }', /openapi\.json:2:11: .*JSON/],
   ['is not YAML', 'openapi.yaml', 'openapi: 3.1.0\npaths: [', /openapi\.yaml:2:\d+: /],
   [

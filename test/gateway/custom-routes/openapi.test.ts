@@ -252,7 +252,7 @@ t.test('with GATEWAY_UNKNOWN_PATHS=refuse, the built-in routes are all that is s
   t.equal(backend.requests.length, 2)
 })
 
-t.test('the access level comes from the operation, the path, security, the path lists and the default', async (t) => {
+t.test('the access level comes from the operation, the path, the path lists, security and the default', async (t) => {
   const get = (more: object = {}) => ({ get: more })
   const gateway = await gatewayFor(
     t,
@@ -264,6 +264,8 @@ t.test('the access level comes from the operation, the path, security, the path 
       '/reports/list': get(),
       '/default': { get: {}, post: {} },
       '/open': { post: { security: [] } },
+      '/admin/open': { post: { security: [] } },
+      '/{area}/parameter': get({ security: [] }),
       '/user': { get: { 'x-gatehouse-access': 'user' } },
       '/admin-path/{id}': { 'x-gatehouse-access': 'admin', delete: {} },
       '/admin-path/{id}/items': { get: {} },
@@ -281,10 +283,25 @@ t.test('the access level comes from the operation, the path, security, the path 
     return (await Promise.all(responses)).map(({ status }) => status)
   }
 
+  t.same(
+    gateway.logs
+      .filter(({ msg }) => String(msg).startsWith('public'))
+      .map(({ level, operations }) => [level, operations]),
+    [
+      [
+        40,
+        ['GET /api/reports/operation', 'POST /api/open', 'GET /api/{area}/parameter', 'DELETE /api/admin-path/special']
+      ]
+    ]
+  )
   const CASES: readonly (readonly [string, string, readonly number[]])[] = [
     ['GET', '/api/reports/operation', [200, 200, 200]],
     ['GET', '/api/reports/path', [401, 403, 200]],
-    ['GET', '/api/reports/security', [200, 200, 200]],
+    ['GET', '/api/reports/security', [401, 200, 200]],
+    ['POST', '/api/admin/open', [401, 403, 200]],
+    ['GET', '/api/other/parameter', [200, 200, 200]],
+    ['GET', '/api/admin/parameter', [401, 403, 200]],
+    ['GET', '/api/reports/parameter', [401, 200, 200]],
     ['GET', '/api/reports/other-security', [401, 200, 200]],
     ['GET', '/api/reports/list', [401, 200, 200]],
     ['GET', '/api/default', [200, 200, 200]],
@@ -327,7 +344,7 @@ t.test('operations on paths of the gateway are ignored and logged as warnings', 
   const headers = { ...browserHeaders(), 'content-type': 'application/json' }
 
   t.same(
-    logs.filter(({ level }) => level === 40).map(({ location, msg }) => `${msg}: ${location}`),
+    logs.filter(({ location }) => location !== undefined).map(({ location, msg }) => `${msg}: ${location}`),
     ['~1auth~1login/post', '~1health/get', '~1docs~1json/get'].map(
       (pointer) => `operation ignored, the gateway serves this path itself: openapi.json#/paths/${pointer}`
     )

@@ -17,8 +17,10 @@ export interface Operation {
   readonly method: OperationMethod
   readonly template: PathTemplate['template']
   readonly path: PathTemplate['path']
-  /** From `x-gatehouse-access` or `security: []`; null if the document has neither. */
+  /** From `x-gatehouse-access`; null if the document has none. */
   readonly access: AccessLevel | null
+  /** From `security: []`: public unless its path is strict or admin. */
+  readonly isOpen: boolean
   readonly body: OperationBody | null
   readonly parameters: readonly Parameter[]
   /** The operation object, and the path item object that contains it. */
@@ -40,6 +42,8 @@ export interface Description {
   readonly isVersion30: boolean
   readonly paths: readonly DescribedPath[]
   readonly warnings: readonly RouteWarning[]
+  /** Called before each request is validated. */
+  startRequest(): void
 }
 
 /**
@@ -77,7 +81,10 @@ class DescriptionReader {
   readonly #schemas: RequestSchemas
   readonly #textSchemas: RequestSchemas
   readonly #errors: string[] = []
-  readonly #warnings: RouteWarning[] = []
+  /** By location and message: a parameter that several operations refer to has one. */
+  readonly #warnings = new Map<string, RouteWarning>()
+  /** The operation that is being read: an error in a component does not name one. */
+  #operationName = ''
   /** By the shape of their template. */
   readonly #paths = new Map<string, FoundPath>()
   /** By method and shape. */
@@ -90,7 +97,8 @@ class DescriptionReader {
     const options = {
       documents,
       isVersion30: this.#isVersion30,
-      report: (error: DocumentError) => void this.#errors.push(error.message)
+      report: ({ message }: DocumentError, { pointer }: Located) =>
+        void this.#errors.push(pointer.startsWith('/paths/') ? message : `${message} (used by ${this.#operationName})`)
     }
     this.#schemas = new RequestSchemas({ ...options, isText: false })
     this.#textSchemas = new RequestSchemas({ ...options, isText: true })
@@ -109,7 +117,13 @@ class DescriptionReader {
       ...path,
       operations: path.operations.map((make) => make(compile))
     }))
-    return { documents: this.#documents, isVersion30: this.#isVersion30, paths, warnings: this.#warnings }
+    return {
+      documents: this.#documents,
+      isVersion30: this.#isVersion30,
+      paths,
+      warnings: [...this.#warnings.values()],
+      startRequest: compile.startRequest
+    }
   }
 
   #readPaths(): void {
@@ -122,17 +136,19 @@ class DescriptionReader {
     this.#checkExtensions(root, [])
     this.#checkExtensions(paths, [])
     const prefix = serverPrefix(childOf(root, 'servers', 0).value)
-    for (const path of Object.keys(paths.value)) {
-      if (path.startsWith('x-')) continue
+    const names = Object.keys(paths.value).filter((name) => !name.startsWith('x-'))
+    // Those with a fragment last: an operation without one takes precedence.
+    for (const path of names.toSorted((one, other) => Number(one.includes('#')) - Number(other.includes('#')))) {
       const located = childOf(paths, path)
       this.#guard(located, () => {
         if (!path.startsWith('/')) throw new Error('a path must begin with "/"')
-        this.#readPath(located, readTemplate(prefix + path))
+        const [withoutFragment = ''] = path.split('#')
+        this.#readPath(located, readTemplate(prefix + withoutFragment), path !== withoutFragment)
       })
     }
   }
 
-  #readPath(located: Located, template: PathTemplate): void {
+  #readPath(located: Located, template: PathTemplate, hasFragment: boolean): void {
     const item = this.#documents.dereference(located)
     if (!isObject(item.value)) throw this.#documents.error(item, 'must be an object')
     if (item !== located) this.#checkBesideReference(located)
@@ -142,10 +158,7 @@ class DescriptionReader {
     const methods = METHODS.filter((method) => childOf(item, method.toLowerCase()).value !== undefined)
     if (methods.length === 0) return
     if (this.#isOwnPath(template.template)) {
-      for (const method of methods) {
-        const location = this.#documents.describe(childOf(item, method.toLowerCase()))
-        this.#warnings.push({ location, message: OWN_PATH_WARNING })
-      }
+      for (const method of methods) this.#warn(childOf(item, method.toLowerCase()), OWN_PATH_WARNING)
       return
     }
     const found: FoundPath = this.#paths.get(template.shape) ?? {
@@ -157,8 +170,25 @@ class DescriptionReader {
     this.#paths.set(template.shape, found)
     for (const method of methods) {
       const operation = childOf(item, method.toLowerCase())
+      if (hasFragment && this.#isVariant(operation, item, `${method} ${template.shape}`)) continue
       this.#guard(operation, () => found.operations.push(this.#operation(operation, item, method, template, access)))
     }
+  }
+
+  /**
+   * Whether an operation of a path such as `/files/{id}#share` describes another use of an operation without the fragment.
+   * Requests do not contain the fragment, so that only one of them can be served.
+   */
+  #isVariant(operation: Located, item: Located, key: string): boolean {
+    const served = this.#operations.get(key)
+    if (served === undefined || served.pointer.includes('#')) {
+      this.#warn(operation, 'fragment of the path ignored, requests do not contain it')
+      return false
+    }
+    this.#warn(operation, `operation ignored, ${this.#documents.describe(served)} is the same without a fragment`)
+    // It would not have the access level that it states.
+    for (const located of [item, operation]) this.#checkExtensions(located, [])
+    return true
   }
 
   #operation(
@@ -175,14 +205,18 @@ class DescriptionReader {
     const other = this.#operations.get(key)
     if (other !== undefined) throw new Error(`the same method and path as ${this.#documents.describe(other)}`)
     this.#operations.set(key, located)
+    this.#operationName = `${method} ${template.template}`
     this.#checkExtensions(located, [ACCESS_EXTENSION])
-    const access = this.#guard(located, () => this.#statedAccess(located)) ?? pathAccess ?? this.#publicAccess(located)
+    const access = this.#guard(located, () => this.#statedAccess(located)) ?? pathAccess
+    const security = childOf(located, 'security').value ?? childOf(this.#documents.root, 'security').value
+    const isOpen = Array.isArray(security) && security.length === 0
     const parameters: MakeParameter[] = readParameters(
       {
         documents: this.#documents,
         schemas: this.#schemas,
         textSchemas: this.#textSchemas,
-        guard: (at, step) => this.#guard(at, step)
+        guard: (at, step) => this.#guard(at, step),
+        warn: (at, message) => this.#warn(at, message)
       },
       located,
       item,
@@ -194,6 +228,7 @@ class DescriptionReader {
       template: template.template,
       path: template.path,
       access,
+      isOpen,
       body: body?.(compile) ?? null,
       parameters: parameters.map((make) => make(compile)),
       located,
@@ -204,17 +239,12 @@ class DescriptionReader {
   #body(located: Located, method: OperationMethod): Make<OperationBody> | null {
     if (located.value === undefined) return null
     if (BODILESS_METHODS.has(method)) {
-      const message = `requestBody ignored, the gateway forwards ${method} without a body`
-      this.#warnings.push({ location: this.#documents.describe(located), message })
+      this.#warn(located, `requestBody ignored, the gateway forwards ${method} without a body`)
       return null
     }
-    return this.#guard(located, () => readRequestBody(this.#documents, located, this.#schemas))
-  }
-
-  /** From `security: []`. */
-  #publicAccess(operation: Located): AccessLevel | null {
-    const security = childOf(operation, 'security').value ?? childOf(this.#documents.root, 'security').value
-    return Array.isArray(security) && security.length === 0 ? 'public' : null
+    return this.#guard(located, () =>
+      readRequestBody(this.#documents, located, this.#schemas, (at, message) => this.#warn(at, message))
+    )
   }
 
   /** A misspelled or misplaced access level must not leave an operation unprotected. */
@@ -238,8 +268,7 @@ class DescriptionReader {
   #warnOfIgnoredFields(item: Located): void {
     for (const name of Object.keys(isObject(item.value) ? item.value : {})) {
       if (PATH_ITEM_FIELDS.has(name) || name.startsWith('x-')) continue
-      const location = this.#documents.describe(childOf(item, name))
-      this.#warnings.push({ location, message: 'unknown method or field ignored' })
+      this.#warn(childOf(item, name), 'unknown method or field ignored')
     }
   }
 
@@ -249,6 +278,11 @@ class DescriptionReader {
     const level = ACCESS_LEVELS.find((each) => each === stated.value)
     if (level === undefined) throw this.#documents.error(stated, `must be one of ${ACCESS_LEVELS.join(', ')}`)
     return level
+  }
+
+  #warn(located: Located, message: string): void {
+    const location = this.#documents.describe(located)
+    this.#warnings.set(`${location} ${message}`, { location, message })
   }
 
   /** The result, or null after reporting the error that the step threw. */

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { isObject } from '../../../shared/is-object.js'
-import { type AccessRules, MUTATING_METHODS } from '../../access.js'
+import { type AccessRules, accessOfOperation, MUTATING_METHODS } from '../../access.js'
 import { errorResponses } from '../error-responses.js'
 import { securityOf } from '../route-schema.js'
 import { get, post, type RouteDeclaration } from '../tables/declare.js'
@@ -47,7 +47,7 @@ const documentedOperation = (operation: Operation, bundle: Bundle, access: Acces
     const list = bundle.copy(childOf(from, 'parameters'))
     return Array.isArray(list) ? list : []
   })
-  const row = declarationOf(operation)
+  const row = declarationOf(operation, access)
   return {
     ...own,
     ...(parameters.length > 0 && { parameters: withoutReplaced(parameters) }),
@@ -67,10 +67,12 @@ const withoutReplaced = (parameters: readonly unknown[]): unknown[] => {
 }
 
 /** The declaration that has the same access, errors and security as an operation. */
-const declarationOf = ({ method, path, access }: Operation): RouteDeclaration => {
+const declarationOf = (operation: Operation, rules: AccessRules): RouteDeclaration => {
+  const { method, path } = operation
+  const access = accessOfOperation(operation, rules)
   const row = MUTATING_METHODS.has(method) ? { ...post(path, '', Type.Any()), method } : get(path, '')
   // The method is one of those of the declaration, which TypeScript cannot see after the test.
-  return { ...row, ...(access !== null && { access }) } as RouteDeclaration
+  return { ...row, ...(access !== 'mutations' && { access }) } as RouteDeclaration
 }
 
 /** The error responses of the gateway in the form of OpenAPI. */

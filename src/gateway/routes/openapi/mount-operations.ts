@@ -7,7 +7,7 @@ import type { Forward, ForwardedBody } from '../../proxy/forward.js'
 import { jsonBody, parseJson } from '../../proxy/json-body.js'
 import { accessConfig, otherMethods, rejectedRoute, requireBoundary, type UnknownPaths } from '../mount-routes.js'
 import { schemaErrorFormatter, toValidationError } from '../validation.js'
-import type { DescribedPath, Operation } from './description.js'
+import type { Description, Operation } from './description.js'
 import { type Parameter, type ParameterValues, parameterErrors } from './parameters.js'
 import { isStreamed, jsonValidator, mediaTypeOf, type OperationBody } from './request-body.js'
 import type { FieldError, Validate } from './validators.js'
@@ -28,7 +28,7 @@ export interface MountOperationsOptions {
 /** Registers the operations of an OpenAPI description, and rejects the methods that its paths do not have. */
 export const mountOperations = (
   app: FastifyInstance,
-  paths: readonly DescribedPath[],
+  { paths, startRequest }: Pick<Description, 'paths' | 'startRequest'>,
   { forward, uploadBytes, unknownPaths }: MountOperationsOptions
 ): void => {
   app.register(async (scope) => {
@@ -49,6 +49,11 @@ export const mountOperations = (
       return limitedBody(request, payload, uploadBytes)
     })
     scope.setSchemaErrorFormatter(schemaErrorFormatter)
+    // Fastify validates all parts of a request right after this hook, in the same turn.
+    scope.addHook('preValidation', (_request, _reply, done) => {
+      startRequest()
+      done()
+    })
     for (const { path, access, operations } of paths) {
       const methods = operations.map(({ method }) => method)
       for (const operation of operations) {
@@ -57,7 +62,7 @@ export const mountOperations = (
           // HEAD needs the same access as GET.
           method: operation.method === 'GET' && !methods.includes('HEAD') ? ['GET', 'HEAD'] : operation.method,
           url: operation.path,
-          config: { operationBody: operation.body, ...accessConfig(operation.access) },
+          config: { operationBody: operation.body, isOpen: operation.isOpen, ...accessConfig(operation.access) },
           schema: { hide: true, ...Object.fromEntries([...validators.keys()].map((part) => [part, {}])) },
           validatorCompiler: fastifyValidator(validators),
           handler: (request, reply) => forward(request, reply, forwardedBody(request))

@@ -1,8 +1,8 @@
 import { isObject } from '../../../shared/is-object.js'
 import { childOf, type Documents, type JsonObject, type Located } from './documents.js'
 import type { PathTemplate } from './path-template.js'
-import { isJsonType, mediaTypeOf } from './request-body.js'
-import type { RequestSchemas } from './schemas.js'
+import { isJsonType, mediaTypeOf, NO_SCHEMA_WARNING } from './request-body.js'
+import { ANY, type RequestSchemas } from './schemas.js'
 import type { FieldError, SchemaCompiler, Validate } from './validators.js'
 
 export interface Parameter {
@@ -33,6 +33,7 @@ export interface ParameterReader {
   readonly textSchemas: RequestSchemas
   /** Runs a step and reports the error that it throws. */
   readonly guard: <Result>(located: Located, step: () => Result) => Result | null
+  readonly warn: (located: Located, message: string) => void
 }
 
 /** The parameters of an operation that the gateway validates. Those of the operation replace those of its path. */
@@ -68,7 +69,7 @@ export const readParameters = (
 
 /** Null for a parameter that is not validated: a header, a cookie, or an object in several parameters. */
 const readParameter = (
-  { documents, schemas, textSchemas }: ParameterReader,
+  { documents, schemas, textSchemas, warn }: ParameterReader,
   located: Located,
   { names }: PathTemplate
 ): MakeParameter | null => {
@@ -80,13 +81,14 @@ const readParameter = (
   if (routerName === undefined) throw documents.error(located, `the path has no parameter "${name}"`)
   const schema = schemaOf(documents, located, value)
   if (schema === null) return null
+  if (schema.located.value === null) warn(schema.located, NO_SCHEMA_WARNING)
   const types = typesOf(documents, schema.located)
   const style = typeof value.style === 'string' ? value.style : where === 'query' ? 'form' : 'simple'
   const delimiter = Object.hasOwn(DELIMITERS, style) ? DELIMITERS[style] : undefined
   // The properties of an object are parameters of their own, with names that other parameters may have.
   if (!schema.isJson && (types.has('object') || delimiter === undefined)) return null
   const isExploded = typeof value.explode === 'boolean' ? value.explode : style === 'form'
-  const definition = (schema.isJson ? schemas : textSchemas).add(schema.located)
+  const definition = schema.located.value === null ? ANY : (schema.isJson ? schemas : textSchemas).add(schema.located)
   const parameter = {
     name,
     routerName,

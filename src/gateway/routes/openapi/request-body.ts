@@ -11,11 +11,15 @@ export interface OperationBody {
   readonly streamed: ReadonlySet<string>
 }
 
+/** Some generators write null instead of nothing. */
+export const NO_SCHEMA_WARNING = 'null instead of a schema, every value is valid'
+
 /** Reads a request body object. Throws a `DocumentError` if there is something wrong with it. */
 export const readRequestBody = (
   documents: Documents,
   located: Located,
-  schemas: RequestSchemas
+  schemas: RequestSchemas,
+  warn: (located: Located, message: string) => void
 ): ((compile: SchemaCompiler) => OperationBody) => {
   const body = documents.dereference(located)
   if (!isObject(body.value)) throw documents.error(body, 'must be an object')
@@ -29,7 +33,8 @@ export const readRequestBody = (
     if (!MEDIA_TYPE.test(type)) throw documents.error(childOf(content, key), 'must be a media type')
     const schema = childOf(content, key, 'schema')
     const mayBeJson = isJsonType(type) || isRange(type)
-    if (mayBeJson && !json.has(type)) json.set(type, schema.value === undefined ? ANY : schemas.add(schema))
+    if (schema.value === null) warn(schema, NO_SCHEMA_WARNING)
+    if (mayBeJson && !json.has(type)) json.set(type, schema.value == null ? ANY : schemas.add(schema))
     if (!isJsonType(type)) streamed.add(type)
   }
   return (compile) => ({

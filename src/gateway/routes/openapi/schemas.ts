@@ -1,5 +1,5 @@
 import { isObject } from '../../../shared/is-object.js'
-import { toRegExp } from './budget.js'
+import { linearRegExpOfJavaScript } from '../../../shared/linear-regexp.js'
 import { childOf, DocumentError, type Documents, type JsonObject, type Located } from './documents.js'
 import { LIST_KEYWORDS, MAP_KEYWORDS, SCHEMA_KEYWORDS, VALUE_KEYWORDS, VALUE_KEYWORDS_30 } from './schema-keywords.js'
 
@@ -22,7 +22,7 @@ export interface RequestSchemasOptions {
   readonly isVersion30: boolean
   /** Whether the values are texts, which stand for numbers, booleans and other values. */
   readonly isText: boolean
-  readonly report: (error: DocumentError) => void
+  readonly report: (error: DocumentError, located: Located) => void
 }
 
 /**
@@ -34,7 +34,7 @@ export class RequestSchemas {
   readonly #documents: Documents
   readonly #isVersion30: boolean
   readonly #isText: boolean
-  readonly #report: (error: DocumentError) => void
+  readonly #report: RequestSchemasOptions['report']
   readonly #names = new Map<string, string>()
   /** Whether definitions refer to each other with `$ref`, so that they must be compiled as parts of one schema. */
   usesRef = false
@@ -76,7 +76,7 @@ export class RequestSchemas {
   }
 
   #fail(located: Located, message: string): boolean {
-    this.#report(this.#documents.error(located, message))
+    this.#report(this.#documents.error(located, message), located)
     return true
   }
 
@@ -96,7 +96,7 @@ export class RequestSchemas {
       target = this.#documents.resolve(located, reference)
     } catch (error) {
       if (!(error instanceof DocumentError)) throw error
-      this.#report(error)
+      this.#report(error, located)
       return true
     }
     const definition = { [DEFINITION]: this.add(target) }
@@ -162,7 +162,7 @@ export class RequestSchemas {
 
   #isPattern(located: Located, source: string): boolean {
     try {
-      toRegExp(source)
+      linearRegExpOfJavaScript(source)
       return true
     } catch (error) {
       return !this.#fail(located, error instanceof Error ? error.message : String(error))

@@ -13,6 +13,7 @@ import { isObject } from '../../../shared/is-object.js'
 import { BudgetExceeded, ValidationBudget } from './budget.js'
 import { escapePointer } from './documents.js'
 import { COUNTED, DEFINITION, type RequestSchemas } from './schemas.js'
+import { URL_FORMAT } from './url-format.js'
 
 export interface FieldError {
   /** A JSON pointer; empty for the value itself. */
@@ -36,6 +37,8 @@ export interface SchemaCompiler {
   body(definition: string): Validate
   /** The validator of a text or a list of texts, which stand for numbers, booleans and other values. */
   parameter(definition: string): Validate
+  /** All validations until the next call are those of one request, and have limits together. */
+  startRequest(): void
   /** The location and the reason for each definition that does not compile. */
   readonly errors: readonly string[]
 }
@@ -48,11 +51,13 @@ export const compileSchemas = (
   parameterSchemas: RequestSchemas,
   maxEvaluations: number
 ): SchemaCompiler => {
-  const bodies = new CompiledSchemas(bodySchemas, maxEvaluations)
-  const parameters = new CompiledSchemas(parameterSchemas, maxEvaluations, { coerceTypes: true })
+  const budget = new ValidationBudget(maxEvaluations)
+  const bodies = new CompiledSchemas(bodySchemas, budget)
+  const parameters = new CompiledSchemas(parameterSchemas, budget, { coerceTypes: true })
   return {
     body: (definition) => bodies.validator(definition),
     parameter: (definition) => parameters.validator(definition),
+    startRequest: () => budget.reset(),
     errors: [bodies, parameters].flatMap((schemas) => schemas.compileFirst(MAX_LENGTH_COMPILED_AT_START))
   }
 }
@@ -66,9 +71,9 @@ class CompiledSchemas {
   readonly #thoroughAjv = new Lazy(() => this.#newAjv(true))
   readonly #validators = new Map<string, Validate>()
 
-  constructor(schemas: RequestSchemas, maxEvaluations: number, options: Options = {}) {
+  constructor(schemas: RequestSchemas, budget: ValidationBudget, options: Options = {}) {
     schemas.complete()
-    this.#budget = new ValidationBudget(maxEvaluations)
+    this.#budget = budget
     this.#schemas = schemas
     this.#options = options
   }
@@ -81,13 +86,14 @@ class CompiledSchemas {
     const fast = new Lazy(() => this.#compiled(this.#ajv.value, definition))
     const thorough = new Lazy(() => this.#compiled(this.#thoroughAjv.value, definition))
     const validate: Validate = (value) =>
-      this.#withinLimits(() => {
+      withinLimits(() => {
         if (fast.value(value)) return []
-        const first = fast.value.errors ?? []
-        if (JSON.stringify(value).length > MAX_LENGTH_FOR_ALL_ERRORS) return fieldErrors(first)
-        this.#budget.reset()
-        thorough.value(value)
-        return fieldErrors(thorough.value.errors ?? first)
+        const first = fieldErrors(fast.value.errors ?? [])
+        if (JSON.stringify(value).length > MAX_LENGTH_FOR_ALL_ERRORS) return first
+        return withinLimits(() => {
+          thorough.value(value)
+          return fieldErrors(thorough.value.errors ?? [])
+        }, first)
       })
     this.#validators.set(key, validate)
     return validate
@@ -110,18 +116,6 @@ class CompiledSchemas {
     return errors
   }
 
-  #withinLimits(validate: () => readonly FieldError[]): readonly FieldError[] {
-    this.#budget.reset()
-    try {
-      return validate()
-    } catch (error) {
-      // The stack is exceeded by a value that is nested as deeply as a recursive schema allows.
-      if (error instanceof RangeError) return [{ path: '', message: 'is nested too deeply' }]
-      if (error instanceof BudgetExceeded) return [{ path: '', message: 'takes too long to validate' }]
-      throw error
-    }
-  }
-
   #newAjv(allErrors: boolean): Ajv2020 {
     const budget = this.#budget
     const ajv = new Ajv2020({
@@ -141,6 +135,7 @@ class CompiledSchemas {
     })
     // The default export of a CommonJS module.
     ajvFormats.default(ajv)
+    ajv.addFormat('url', budget.pattern(URL_FORMAT).test)
     ajv.removeKeyword('enum').addKeyword(enumKeyword(this.#options.coerceTypes === true))
     ajv.removeKeyword('uniqueItems').addKeyword(UNIQUE_ITEMS)
     ajv.addKeyword({ keyword: COUNTED, validate: () => budget.countEvaluation() })
@@ -169,6 +164,21 @@ class CompiledSchemas {
       : ajv.compile(schemaOf(this.#schemas.definitions[definition]))
     if (validate === undefined) throw new Error(`no schema ${definition}`)
     return validate
+  }
+}
+
+/** The errors of a validation, or `instead` if it takes too much. */
+const withinLimits = (
+  validate: () => readonly FieldError[],
+  instead?: readonly FieldError[]
+): readonly FieldError[] => {
+  try {
+    return validate()
+  } catch (error) {
+    // The stack is exceeded by a value that is nested as deeply as a recursive schema allows.
+    if (error instanceof RangeError) return instead ?? [{ path: '', message: 'is nested too deeply' }]
+    if (error instanceof BudgetExceeded) return instead ?? [{ path: '', message: 'takes too long to validate' }]
+    throw error
   }
 }
 

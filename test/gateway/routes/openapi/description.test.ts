@@ -105,28 +105,31 @@ t.test('operations on paths of the gateway are ignored with a warning', async (t
   ])
 })
 
-t.test('the access level comes from the operation, then from the path, then from an empty security list', async (t) => {
-  const paths = {
-    '/a': { 'x-gatehouse-access': 'admin', get: { 'x-gatehouse-access': 'user' }, post: {}, put: { security: [] } },
-    '/b': { get: { security: [] }, post: { security: [{ key: [] }] }, put: {} }
-  }
-  const operations = operationsOf(read(t, { 'openapi.json': document({ paths }) }))
+t.test(
+  'the access level comes from the operation, then from the path, and an empty security list is known',
+  async (t) => {
+    const paths = {
+      '/a': { 'x-gatehouse-access': 'admin', get: { 'x-gatehouse-access': 'user' }, post: {}, put: { security: [] } },
+      '/b': { get: { security: [] }, post: { security: [{ key: [] }] }, put: {} }
+    }
+    const operations = operationsOf(read(t, { 'openapi.json': document({ paths }) }))
 
-  t.same(
-    operations.map(({ method, path, access }) => [method, path, access]),
-    [
-      ['GET', '/api/a', 'user'],
-      ['POST', '/api/a', 'admin'],
-      ['PUT', '/api/a', 'admin'],
-      ['GET', '/api/b', 'public'],
-      ['POST', '/api/b', null],
-      ['PUT', '/api/b', null]
-    ]
-  )
-  t.same(errorsOf(t, { 'openapi.json': document({ paths: { '/a': { get: { 'x-gatehouse-access': 'root' } } } }) }), [
-    'openapi.json#/paths/~1a/get/x-gatehouse-access: must be one of public, user, admin'
-  ])
-})
+    t.same(
+      operations.map(({ method, path, access, isOpen }) => [method, path, access, isOpen]),
+      [
+        ['GET', '/api/a', 'user', false],
+        ['POST', '/api/a', 'admin', false],
+        ['PUT', '/api/a', 'admin', true],
+        ['GET', '/api/b', null, true],
+        ['POST', '/api/b', null, false],
+        ['PUT', '/api/b', null, false]
+      ]
+    )
+    t.same(errorsOf(t, { 'openapi.json': document({ paths: { '/a': { get: { 'x-gatehouse-access': 'root' } } } }) }), [
+      'openapi.json#/paths/~1a/get/x-gatehouse-access: must be one of public, user, admin'
+    ])
+  }
+)
 
 t.test('a document that cannot be read or parsed is reported with its location', async (t) => {
   t.match(errorsOf(t, {}, 'missing.yaml'), [/^missing\.yaml: cannot be read \(ENOENT\)$/])
@@ -311,4 +314,57 @@ t.test('a long list of invalid entries is not reported entry by entry', async (t
   const body = Array.from({ length: 100_000 }, () => 'x')
 
   t.equal(bodyErrors(t, { type: 'array', items: { type: 'integer' } }, body)?.length, 1)
+})
+
+t.test('a fragment of a path is ignored with a warning, and an operation without one takes precedence', async (t) => {
+  const json = { content: { 'application/json': { schema: { type: 'object' } } } }
+  const paths = {
+    '/files/{id}#share': { put: { requestBody: json }, post: {} },
+    '/files/{id}': { put: {} },
+    '/files/{id}#unshare': { put: {} }
+  }
+  const description = read(t, { 'openapi.json': document({ paths }) })
+
+  t.same(
+    operationsOf(description).map(({ method, path, body }) => [method, path, body]),
+    [
+      ['PUT', '/api/files/:id', null],
+      ['POST', '/api/files/:id', null]
+    ]
+  )
+  const at = 'openapi.json#/paths/~1files~1{id}'
+  t.same(description.warnings, [
+    { location: `${at}#share/post`, message: 'fragment of the path ignored, requests do not contain it' },
+    { location: `${at}#share/put`, message: `operation ignored, ${at}/put is the same without a fragment` },
+    { location: `${at}#unshare/put`, message: `operation ignored, ${at}/put is the same without a fragment` }
+  ])
+})
+
+t.test('operations that differ in their fragment only, or have an access level there, are errors', async (t) => {
+  const twice = { '/a#b': { get: {} }, '/a#c': { get: {} } }
+  t.match(errorsOf(t, { 'openapi.json': document({ paths: twice }) }), [/~1a#c\/get: the same method and path as/])
+  const levels = { '/a': { get: {} }, '/a#b': { get: { 'x-gatehouse-access': 'admin' } } }
+  t.match(errorsOf(t, { 'openapi.json': document({ paths: levels }) }), [
+    /~1a#b\/get\/x-gatehouse-access: has no effect/
+  ])
+})
+
+t.test('null instead of a schema is a warning, and every value is valid', async (t) => {
+  const paths = {
+    '/a': {
+      get: { parameters: [{ name: 'q', in: 'query', schema: null }] },
+      post: { requestBody: { content: { 'application/json': { schema: null } } } }
+    }
+  }
+  const description = read(t, { 'openapi.json': document({ paths }) })
+  const [get, post] = operationsOf(description)
+
+  t.same(get?.parameters[0]?.validate('x'), [])
+  t.same(post?.body?.json.get('application/json')?.([1, 'x']), [])
+  t.same(
+    description.warnings.map(({ location, message }) => `${location}: ${message}`),
+    ['get/parameters/0/schema', 'post/requestBody/content/application~1json/schema'].map(
+      (pointer) => `openapi.json#/paths/~1a/${pointer}: null instead of a schema, every value is valid`
+    )
+  )
 })
