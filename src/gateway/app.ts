@@ -28,6 +28,7 @@ import { GatewayMetrics } from './metrics.js'
 import { OIDC_PATHS } from './oidc/config.js'
 import type { SessionExchange } from './oidc/exchange.js'
 import { OpenReplies } from './open-replies.js'
+import { OriginRules } from './origin-rules.js'
 import { apiAuth } from './plugins/api-auth.js'
 import { canonicalPath, KnownPaths, MAX_URL_LENGTH, originForm, tooManyHeaderLines } from './plugins/canonical-path.js'
 import { clientErrorHandler, connectionErrors } from './plugins/connection-errors.js'
@@ -43,7 +44,7 @@ import { slowClients } from './plugins/slow-clients.js'
 import { tracing } from './plugins/tracing.js'
 import { openBackend } from './proxy/backend-pool.js'
 import type { RedisTimeouts } from './redis-connection.js'
-import { isRelayUpgrade } from './relay-proxy.js'
+import { isRelayUpgrade } from './relay-upgrades.js'
 import { requestContext, requestId } from './request-context.js'
 import { pathTemplate, type RouteTable } from './routes/tables/declare.js'
 import { SessionCookies } from './session/app-session.js'
@@ -209,6 +210,7 @@ const openServices = async (
     metrics,
     oidc,
     openReplies: new OpenReplies((reply) => requestEnded(reply, true)),
+    originRules: new OriginRules(config.csrf),
     redisTimeouts,
     requestEnded,
     sendError: errorSender(countError),

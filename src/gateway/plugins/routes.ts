@@ -11,6 +11,7 @@ import type { DatabaseHealth } from '../health-database.js'
 import { backendMetrics, type GatewayMetrics } from '../metrics.js'
 import type { Oidc } from '../oidc/oidc.js'
 import type { OpenReplies, RequestEnded } from '../open-replies.js'
+import type { OriginRules } from '../origin-rules.js'
 import { createForwarder } from '../proxy/forward.js'
 import type { HeaderTable } from '../proxy/response-headers.js'
 import { relayProxy } from '../relay-proxy.js'
@@ -33,6 +34,7 @@ export interface RoutesOptions
   readonly oidc: Oidc | null
   readonly openReplies: OpenReplies
   readonly requestEnded: RequestEnded
+  readonly originRules: OriginRules
 }
 
 /** Everything that responds to a request which passed the chain. */
@@ -71,7 +73,12 @@ export const routes = fp<RoutesOptions>(
     if (unknownPaths === 'forward') catchAll(app, { uploadBytes, backend, forward, reads: undeclaredReads(paths) })
     else rejectedRoute(app, [...SERVED_METHODS], '/api/*', () => new GatewayError('NOT_FOUND'))
     if (config.relay !== null) {
-      await app.register(relayProxy, { ...options, relay: config.relay, bodyBytes: config.limits.bodyBytes })
+      await app.register(relayProxy, {
+        ...options,
+        relay: config.relay,
+        bodyBytes: config.limits.bodyBytes,
+        originRules: config.csrf.enforced ? options.originRules : null
+      })
     }
     if (config.webRoot !== null) await (await import('../static.js')).webRoot(app, config.webRoot)
   },
