@@ -29,7 +29,6 @@ import { GatewayMetrics } from './metrics.js'
 import { OIDC_PATHS } from './oidc/config.js'
 import type { SessionExchange } from './oidc/exchange.js'
 import { OpenReplies } from './open-replies.js'
-import { OriginRules } from './origin-rules.js'
 import { apiAuth } from './plugins/api-auth.js'
 import { canonicalPath, KnownPaths, MAX_URL_LENGTH, originForm, tooManyHeaderLines } from './plugins/canonical-path.js'
 import { clientErrorHandler, connectionErrors } from './plugins/connection-errors.js'
@@ -214,7 +213,6 @@ const openServices = async (
     metrics,
     oidc,
     openReplies: new OpenReplies((reply) => requestEnded(reply, true)),
-    originRules: new OriginRules(config.csrf),
     redisTimeouts,
     requestEnded,
     sendError: errorSender(countError),

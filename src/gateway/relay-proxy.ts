@@ -9,13 +9,13 @@ import type { GatewayConfig } from './config.js'
 import { GatewayError } from './errors.js'
 import type { GatewayMetrics } from './metrics.js'
 import type { OpenReplies, RequestEnded } from './open-replies.js'
-import type { OriginRules } from './origin-rules.js'
 import { limitedBody } from './proxy/body-limit.js'
 import { RelayConnections } from './relay-connections.js'
 import { relayRequestHeaders, relayResponseHeaders } from './relay-headers.js'
 import { acceptUpgrades, isRelayUpgrade } from './relay-upgrades.js'
 import { RelayWebSockets } from './relay-websocket.js'
 import { onceClosed } from './request-context.js'
+import { foreignPageTest } from './request-origin.js'
 
 export interface RelayProxyOptions {
   readonly relay: NonNullable<GatewayConfig['relay']>
@@ -24,8 +24,7 @@ export interface RelayProxyOptions {
   readonly metrics: GatewayMetrics
   readonly openReplies: OpenReplies
   readonly requestEnded: RequestEnded
-  /** Null if the relay alone checks the origin. */
-  readonly originRules: OriginRules | null
+  readonly csrf: GatewayConfig['csrf']
 }
 
 const CONNECT_TIMEOUT_MS = 5_000
@@ -36,7 +35,7 @@ const HEADERS_TIMEOUT_MS = 10_000
  * HTTP streaming, server-sent events and emulation. The relay checks origin and token itself.
  */
 export const relayProxy = fp<RelayProxyOptions>(
-  async (app, { relay, bodyBytes, log, metrics, openReplies, requestEnded, originRules }) => {
+  async (app, { relay, bodyBytes, log, metrics, openReplies, requestEnded, csrf }) => {
     const { origin, pathname } = new URL(relay.url)
     const pathPrefix = pathname.replace(/\/+$/, '')
     const connections = new RelayConnections(relay, log)
@@ -52,8 +51,10 @@ export const relayProxy = fp<RelayProxyOptions>(
     const upgraded = acceptUpgrades(app, openReplies)
     const webSockets = new RelayWebSockets({ origin, pathPrefix, maxPayload: bodyBytes, upgraded, connections, log })
 
+    // Outside production, the relay alone checks the origin.
+    const isFromForeignPage = csrf.enforced ? foreignPageTest(csrf) : () => false
     const openWebSocket = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-      if (originRules?.isForeignPage(request)) throw new GatewayError('ORIGIN_REFUSED')
+      if (isFromForeignPage(request)) throw new GatewayError('ORIGIN_REFUSED')
       const release = connections.admit(reply)
       await webSockets.open(request, reply, release)
       // Fastify calls no `onResponse` hook, because nothing is sent with this reply.

@@ -4,25 +4,25 @@ import { sameSecret } from '../../shared/same-secret.js'
 import { isApiPath, MUTATING_METHODS, needsCsrfToken } from '../access.js'
 import type { GatewayConfig } from '../config.js'
 import { GatewayError } from '../errors.js'
-import type { OriginRules } from '../origin-rules.js'
+import { foreignPageTest } from '../request-origin.js'
 import { cookieValues } from '../session/cookies.js'
 import type { CsrfTokens } from '../session/csrf-tokens.js'
 
 export interface CsrfOptions {
   readonly config: Pick<GatewayConfig, 'csrf'>
   readonly csrfTokens: CsrfTokens
-  readonly originRules: OriginRules
 }
 
 /** Mutations must come from our own page or an allowed origin, and carry the CSRF token in cookie and header. */
 export const csrf = fp<CsrfOptions>(
-  async (app, { config: { csrf: config }, csrfTokens, originRules }) => {
+  async (app, { config: { csrf: config }, csrfTokens }) => {
     if (!config.enforced) return
+    const isFromForeignPage = foreignPageTest(config)
 
     app.addHook('onRequest', (request, _reply, done) => {
       if (!MUTATING_METHODS.has(request.method) || !isApiPath(request.path)) return done()
       // No path is exempt: a foreign page must not be able to sign a user in either.
-      if (originRules.isForeignPage(request)) return done(new GatewayError('ORIGIN_REFUSED'))
+      if (isFromForeignPage(request)) return done(new GatewayError('ORIGIN_REFUSED'))
       if (!needsCsrfToken(request.method, request.path) || hasTokenPair(request)) return done()
       done(new GatewayError('CSRF_MISMATCH'))
     })

@@ -11,7 +11,6 @@ import type { DatabaseHealth } from '../health-database.js'
 import { backendMetrics, type GatewayMetrics } from '../metrics.js'
 import type { Oidc } from '../oidc/oidc.js'
 import type { OpenReplies, RequestEnded } from '../open-replies.js'
-import type { OriginRules } from '../origin-rules.js'
 import { createForwarder } from '../proxy/forward.js'
 import type { HeaderTable } from '../proxy/response-headers.js'
 import { relayProxy } from '../relay-proxy.js'
@@ -34,7 +33,6 @@ export interface RoutesOptions
   readonly oidc: Oidc | null
   readonly openReplies: OpenReplies
   readonly requestEnded: RequestEnded
-  readonly originRules: OriginRules
 }
 
 /** Everything that responds to a request which passed the chain. */
@@ -77,7 +75,7 @@ export const routes = fp<RoutesOptions>(
         ...options,
         relay: config.relay,
         bodyBytes: config.limits.bodyBytes,
-        originRules: config.csrf.enforced ? options.originRules : null
+        csrf: config.csrf
       })
     }
     if (config.webRoot !== null) await (await import('../static.js')).webRoot(app, config.webRoot)

@@ -2,25 +2,20 @@ import type { FastifyRequest } from 'fastify'
 import type { GatewayConfig } from './config.js'
 import { browserHost } from './request-context.js'
 
-/** Which pages may send mutations and open WebSockets: our own, and those of PUBLIC_URL and ALLOWED_ORIGINS. */
-export class OriginRules {
-  readonly #publicOrigin: string | null
-  readonly #allowed: ReadonlySet<string>
+export type ForeignPageTest = (request: FastifyRequest) => boolean
 
-  constructor({ publicOrigin, allowedOrigins }: Pick<GatewayConfig['csrf'], 'publicOrigin' | 'allowedOrigins'>) {
-    this.#publicOrigin = publicOrigin
-    this.#allowed = new Set(allowedOrigins)
-  }
-
-  isForeignPage(request: FastifyRequest): boolean {
+/** Whether a browser sends a mutation for a page that is neither ours nor of an allowed origin. */
+export const foreignPageTest = (config: GatewayConfig['csrf']): ForeignPageTest => {
+  const allowedOrigins: ReadonlySet<string> = new Set(config.allowedOrigins)
+  return (request) => {
     const { headers } = request
     const origin = headers.origin === undefined ? undefined : withoutDefaultPort(headers.origin.toLowerCase())
-    if (origin !== undefined && this.#allowed.has(origin)) return false
+    if (origin !== undefined && allowedOrigins.has(origin)) return false
     if (headers['sec-fetch-site'] === 'cross-site') return true
-    // Browsers send an Origin with every mutation and WebSocket; other clients need not.
+    // Browsers send an Origin with every mutation; other clients need not.
     return (
       origin !== undefined &&
-      origin !== this.#publicOrigin &&
+      origin !== config.publicOrigin &&
       !isOriginOfHost(origin, browserHost(request).toLowerCase())
     )
   }
