@@ -86,7 +86,7 @@ const statusOf = (response: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec
 
 /** Fails if anything warns about a listener leak. */
 const watchWarnings = (t: Test): void => {
-  const warn = ({ message }: Error): void => t.fail(message)
+  const warn = ({ message }: Error): boolean => t.fail(message)
   process.on('warning', warn)
   t.teardown(() => process.off('warning', warn))
 }
