@@ -19,9 +19,10 @@ import type { Tracer } from '../shared/tracing.js'
 import { AccessRules } from './access.js'
 import { API_DOCS_PATHS } from './api-docs.js'
 import { AuditLog } from './audit-log.js'
-import { GatewayResponse } from './caching.js'
+import { CookieSafeResponse } from './caching.js'
 import type { GatewayConfig } from './config.js'
 import { checkedTables, configuredRoutes, type DeclaredRoutes, publicOperations } from './custom-routes.js'
+import { type DrainLimits, drainingResponse } from './draining-response.js'
 import type { GatewayErrorCode } from './errors.js'
 import type { DatabaseHealth } from './health-database.js'
 import { MemoryLoginCounter } from './login-counter.js'
@@ -36,6 +37,7 @@ import { csrf } from './plugins/csrf.js'
 import { errorHandling, errorSender } from './plugins/error-handling.js'
 import { expectContinue } from './plugins/expect-continue.js'
 import { loginLimit } from './plugins/login-limit.js'
+import { pipelinedRequests } from './plugins/pipelined-requests.js'
 import { recordRequests, requestLog, trackRejected } from './plugins/request-log.js'
 import { routes } from './plugins/routes.js'
 import { securityHeaders, securityHeaderTable } from './plugins/security-headers.js'
@@ -44,7 +46,7 @@ import { slowClients } from './plugins/slow-clients.js'
 import { tracing } from './plugins/tracing.js'
 import { openBackend } from './proxy/backend-pool.js'
 import type { RedisTimeouts } from './redis-connection.js'
-import { isRelayUpgrade } from './relay-proxy.js'
+import { isRelayUpgrade } from './relay-upgrades.js'
 import { requestContext, requestId } from './request-context.js'
 import { pathTemplate, type RouteTable } from './routes/tables/declare.js'
 import { SessionCookies } from './session/app-session.js'
@@ -57,6 +59,7 @@ import { CsrfTokens } from './session/csrf-tokens.js'
 export const CHAIN: readonly FastifyPluginCallback<GatewayServices>[] = [
   requestContext,
   requestLog,
+  pipelinedRequests,
   errorHandling,
   securityHeaders,
   canonicalPath, // before any rule reads the path
@@ -107,7 +110,8 @@ export const buildGatewayApp = async (
     // The router rejects these requests before any hook runs.
     frameworkErrors: (error, request, reply) => {
       trackRejected(reply, services)
-      reply.headers(headerTable).header('x-request-id', request.id)
+      // Their bodies and framing have not been checked either.
+      reply.headers(headerTable).headers({ 'x-request-id': request.id, connection: 'close' })
       sendError(tooManyHeaderLines(request.raw) ?? error, reply)
     },
     clientErrorHandler: clientErrorHandler(services)
@@ -231,6 +235,12 @@ const declaredPaths = ({ tables, description }: DeclaredRoutes): string[] => [
   ...OIDC_PATHS
 ]
 
+/** Twice the size of the largest body, so that the response also reaches clients that send a body a little too large. */
+const drainLimits = ({ limits, clientRate }: GatewayConfig): DrainLimits => ({
+  maxBytes: 2 * Math.max(limits.bodyBytes, limits.uploadBytes),
+  maxMs: clientRate.windowMs
+})
+
 const serverOptions = (config: GatewayConfig) => {
   const trusted = new AddressSet(config.trustedProxies)
   return {
@@ -249,10 +259,10 @@ const serverOptions = (config: GatewayConfig) => {
     keepAliveTimeout: 72_000,
     // The chain rejects requests without Host: an error response of Node would not have our headers.
     http: {
-      ServerResponse: GatewayResponse,
       headersTimeout: 15_000,
       maxHeaderSize: 16 * 1024,
       requireHostHeader: false,
+      ServerResponse: drainingResponse(CookieSafeResponse, drainLimits(config)),
       ...(config.relay !== null && upgradeOptions(isRelayUpgrade))
     }
   } as const

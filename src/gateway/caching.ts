@@ -6,10 +6,10 @@ import { type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders
 type HeadArgument = OutgoingHttpHeaders | OutgoingHttpHeader[]
 
 /**
- * The response class of the server. Node calls `writeHead` for every response, after all hooks and handlers, so none of
+ * A response class for the server. Node calls `writeHead` for every response, after all hooks and handlers, so none of
  * them can make a response cacheable that sets or clears a cookie.
  */
-export class GatewayResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
+export class CookieSafeResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
   override writeHead(status: number, reason?: string | HeadArgument, headers?: HeadArgument): this {
     const given = typeof reason === 'string' ? headers : reason
     if (!this.hasHeader('set-cookie') && !hasCookie(given))

@@ -11,7 +11,7 @@ const ERRORS = {
   TOKEN_EXPIRED: [401, 'Your session has ended. Sign in again.'],
   FORBIDDEN: [403, 'Your account may not do this.'],
   CSRF_MISMATCH: [403, 'This request does not carry a valid CSRF token. Reload the page and try again.'],
-  ORIGIN_REFUSED: [403, 'Changes cannot be made from another site.'],
+  ORIGIN_REFUSED: [403, 'This cannot be done from a page of another site.'],
   NOT_FOUND: [404, 'This address does not exist.'],
   METHOD_NOT_ALLOWED: [405, 'This path does not take this method.'],
   REQUEST_TIMEOUT: [408, 'The request did not arrive in time.'],

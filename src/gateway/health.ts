@@ -63,18 +63,13 @@ export interface ReachableOptions {
 
 const TIMEOUT_MS = 2_000
 
-export const backendReachable = (
-  { origin, pathOf }: Pick<Backend, 'origin' | 'pathOf'>,
-  options: ReachableOptions = {}
-): (() => Promise<BackendState>) => reachable({ origin, path: pathOf('/api/health') }, options)
-
 /**
- * A check whether a server responds. Every status below 500 counts as up, also 401 and 404.
+ * A check whether the backend responds. Every status below 500 counts as up, also 401 and 404.
  *
  * Each check uses its own connection: the pool may be exhausted, and then the check would wait behind requests.
  */
-export const reachable = (
-  { origin, path }: { readonly origin: string; readonly path: string },
+export const backendReachable = (
+  { origin, pathOf }: Pick<Backend, 'origin' | 'pathOf'>,
   { timeoutMs = TIMEOUT_MS, now = monotonicMs }: ReachableOptions = {}
 ): (() => Promise<BackendState>) =>
   cachedCheck({
@@ -84,7 +79,7 @@ export const reachable = (
       const timer = new AbortController()
       const timeout = delay(timeoutMs, undefined, timer).then(() => Promise.reject(new GatewayError('BACKEND_TIMEOUT')))
       try {
-        await Promise.race([requestHealth(client, path), timeout])
+        await Promise.race([requestHealth(client, pathOf('/api/health')), timeout])
       } finally {
         timer.abort()
         void client.destroy()

@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
 import { WebSocket } from 'ws'
 import { GatewayError } from './errors.js'
-import { onceClosed } from './request-context.js'
+import { addressGroup } from './request-context.js'
 
 export interface RelayConnectionLimits {
   readonly connections: number
@@ -18,8 +18,6 @@ const CHECKS_PER_IDLE_TIME = 3
 
 /** The relay's own code for a shutdown: clients reconnect. */
 const SHUTDOWN = [3001, 'shutdown'] as const
-
-const INTERNAL_ERROR = 1011
 
 /** The connections of browsers to the relay through this gateway, over all transports. */
 export class RelayConnections {
@@ -42,24 +40,29 @@ export class RelayConnections {
     return this.#open.size
   }
 
-  /** Counts a connection until it closes. Throws if a limit is reached. */
-  admit(reply: FastifyReply): void {
-    const { clientAddress } = reply.request
-    const fromAddress = this.#byAddress.get(clientAddress) ?? 0
+  /** Counts a connection until the returned function is called. Throws if a limit is reached. */
+  admit(reply: FastifyReply): () => void {
+    const address = addressGroup(reply.request.clientAddress)
+    const fromAddress = this.#byAddress.get(address) ?? 0
     const { connections, connectionsPerAddress } = this.#limits
     if (this.#isClosing || this.#open.size >= connections || fromAddress >= connectionsPerAddress) {
       throw new GatewayError('OVERLOADED', { headers: { 'retry-after': '1', connection: 'close' } })
     }
     this.#open.add(reply)
-    this.#byAddress.set(clientAddress, fromAddress + 1)
-    onceClosed(reply.raw, () => this.#release(reply, clientAddress))
+    this.#byAddress.set(address, fromAddress + 1)
+    return () => this.#release(reply, address)
   }
 
   /** Pings both sides of a WebSocket while it is silent, and closes it if a side does not respond. */
   watch(browser: WebSocket, relay: WebSocket): void {
     const pair = [new Peer(browser, 'browser'), new Peer(relay, 'relay')] as const
     this.#webSockets.add(pair)
-    browser.once('close', () => this.#webSockets.delete(pair))
+    const remove = (): void => {
+      if (pair.every(({ socket }) => socket.readyState === WebSocket.CLOSED)) this.#webSockets.delete(pair)
+    }
+    for (const { socket } of pair) socket.once('close', remove)
+    remove()
+    if (this.#isClosing) browser.close(...SHUTDOWN)
   }
 
   /** For shutdown: closes all WebSockets and streams. Clients reconnect to another gateway. */
@@ -117,30 +120,10 @@ class Peer {
   }
 }
 
-/**
- * Stops reading from one side of a WebSocket while the other side is slow or not connected yet. The proxy library forwards
- * every message at once and would buffer without a limit.
- */
+/** Stops reading from one side of a WebSocket while the other side is slow. */
 export const applyBackPressure = (from: WebSocket, to: WebSocket): void => {
-  if (from.isPaused) return
-  const resume = (): void => from.resume()
-  if (to.readyState === WebSocket.CONNECTING) {
-    from.pause()
-    to.once('open', resume).once('close', resume)
-  } else if (to.readyState === WebSocket.OPEN && to.bufferedAmount > MAX_UNSENT_BYTES) {
-    from.pause()
-    // The callback is called when the ping and everything before it was sent, or the connection closed.
-    to.ping(undefined, undefined, resume)
-  }
-}
-
-/** The browser's side of a proxied WebSocket. */
-export class BrowserSocket extends WebSocket {
-  /**
-   * The proxy library closes with the message of an error at the relay's side. It would disclose internal addresses, and
-   * `ws` throws if it has more than 123 bytes.
-   */
-  override close(code?: number, reason?: string | Buffer): void {
-    super.close(code, code === INTERNAL_ERROR ? 'no connection to the relay' : reason)
-  }
+  if (from.isPaused || to.readyState !== WebSocket.OPEN || to.bufferedAmount <= MAX_UNSENT_BYTES) return
+  from.pause()
+  // The callback is called when the ping and everything before it was sent, or the connection closed.
+  to.ping(undefined, undefined, () => from.resume())
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { normalizeIP } from '@fastify/rate-limit'
 import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { AppClaims } from '../shared/app-token.js'
@@ -54,6 +55,12 @@ export const requestContext = fp(
 /** The client's address as far as trusted proxies report it. An invalid value falls back to the socket's peer. */
 export const clientAddress = (request: FastifyRequest): string =>
   normalAddress(request.ip ?? '') ?? normalAddress(request.socket.remoteAddress ?? '') ?? 'unknown'
+
+// Households and offices get a /64 network, so its addresses share the limits of one.
+const IPV6_PREFIX_LENGTH = 64
+
+/** The key under which limits count an address. */
+export const addressGroup = (address: string): string => normalizeIP(address, IPV6_PREFIX_LENGTH)
 
 // A client may choose the id that appears in logs, within these limits.
 const VALID_ID = /^[A-Za-z0-9._-]{1,64}$/

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { openSocket } from '../helper/exact-http.js'
-import { browserHeaders, startGateway, type TestGateway } from '../helper/gateway.js'
+import { borrowGateway, browserHeaders, startGateway, type TestGateway } from '../helper/gateway.js'
 import { type RecordingBackend, startBackend } from '../helper/recording-backend.js'
 
 const GET = 'GET /api/zones/1 HTTP/1.1\r\nHost: a\r\n\r\n'
@@ -181,4 +181,112 @@ t.test('invalid bytes of a client that has disconnected affect no other connecti
 
   backend.respond = (_request, response) => response.end('{}')
   t.equal((await send('/api/zones')).status, 200)
+})
+
+const POST_BODY = '{"name":"Lobby"}'
+
+const post = (headers: Readonly<Record<string, string>> = {}, path = '/api/zones', version = '1.1'): string => {
+  const all = { host: 'a', ...browserHeaders(), 'content-type': 'application/json', ...headers }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `POST ${path} HTTP/${version}\r\n${lines.join('')}\r\n`
+}
+
+const POST = `${post({ 'content-length': String(POST_BODY.length) })}${POST_BODY}`
+const CHUNKED_BODY = `${POST_BODY.length.toString(16)}\r\n${POST_BODY}\r\n0\r\n\r\n`
+const TOO_MANY_LINES = `GET /api/zones HTTP/1.1\r\nhost: a\r\n${'x: y\r\n'.repeat(150)}\r\n`
+
+/** Requests whose response closes the connection. */
+const CLOSING: readonly (readonly [title: string, request: string, status: number])[] = [
+  ['an unknown expectation', post({ expect: 'miracles' }), 417],
+  ['an unknown expectation with a body', post({ expect: 'x', 'content-length': '2' }).concat('{}'), 417],
+  [
+    'a rejected Expect: 100-continue',
+    post({ expect: '100-continue', 'content-length': '2', cookie: '' }).concat('{}'),
+    403
+  ],
+  ['too many header lines', TOO_MANY_LINES, 431],
+  ['a malformed path', 'GET /api/%zz HTTP/1.1\r\nhost: a\r\n\r\n', 400],
+  ['a malformed body', post({ 'content-length': '2' }).concat('{]'), 400],
+  ['a chunked HTTP/1.0 body', post({ 'transfer-encoding': 'chunked' }, '/api/zones', '1.0').concat(CHUNKED_BODY), 400],
+  [
+    'a chunked HTTP/1.0 body on a connection that stays open',
+    post({ 'transfer-encoding': 'chunked', connection: 'keep-alive' }, '/api/zones', '1.0').concat(CHUNKED_BODY),
+    400
+  ],
+  ['Connection: close', 'GET /nowhere HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n', 404]
+]
+for (const [title, request, status] of CLOSING) {
+  t.test(`a request behind ${title} is neither executed nor answered`, async (t) => {
+    const { url, backend, send } = await borrowGateway(t)
+    // The gateway has a connection to the backend, so that it would forward a request at once.
+    await send('/api/zones')
+    for (const pieces of [[`${request}${POST}${POST}`], [request, `${POST}${POST}`]]) {
+      const socket = await openSocket(url)
+      const all = received(socket)
+      for (const piece of pieces) socket.write(piece)
+      await all.closed
+      t.same(all.text.match(/HTTP\/1\.1 \d{3}/g), [`HTTP/1.1 ${status}`])
+      t.match(all.text, /^connection: close\r$/im)
+    }
+    t.equal(backend.requests.length, 1)
+  })
+}
+
+t.test('a request behind a slow one whose response closes the connection is not executed', async (t) => {
+  const backend = await startSlowBackend(t)
+  const { url } = await startGateway(t, { backend })
+  const socket = await openSocket(url)
+  const all = received(socket)
+  socket.write(`${GET.replace('\r\n\r\n', '\r\nconnection: close\r\n\r\n')}${POST}`)
+  await backend.arrived
+  backend.release()
+  await all.closed
+  t.same(outline(all.text), FIRST)
+  t.equal(backend.requests.length, 1)
+})
+
+t.test('a pipelined request is sent to the backend after the response to the previous one', async (t) => {
+  const { url, backend } = await startGateway(t)
+  const open = new Set<unknown>()
+  let most = 0
+  backend.respond = (request, response) => {
+    open.add(request)
+    most = Math.max(most, open.size)
+    setImmediate(() => {
+      open.delete(request)
+      response.end(JSON.stringify({ url: request.url }))
+    })
+  }
+  const socket = await openSocket(url)
+  const all = received(socket)
+  socket.write(`${POST.repeat(20)}${GET.replace('\r\n\r\n', '\r\nconnection: close\r\n\r\n')}`)
+  await all.closed
+  t.equal(outline(all.text).filter((line) => line === 'HTTP/1.1 200').length, 21)
+  t.equal(backend.requests.length, 21)
+  t.equal(most, 1)
+})
+
+t.test('a connection is closed after a hundred pipelined requests', async (t) => {
+  const backend = await startSlowBackend(t)
+  const { url } = await startGateway(t, { backend })
+  const socket = await openSocket(url)
+  const all = received(socket)
+  socket.write(`${GET}${'GET /api/health HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(150)}`)
+  await backend.arrived
+  backend.release()
+  await all.closed
+  t.equal(outline(all.text).filter((line) => line === 'HTTP/1.1 200').length, 100)
+  t.match(all.text.slice(all.text.lastIndexOf('HTTP/1.1')), /^connection: close\r$/im)
+})
+
+t.test('of pipelined requests that arrive during a shutdown, only the answered one is executed', async (t) => {
+  const { url, backend, gateway } = await startGateway(t)
+  const socket = await openSocket(url)
+  const all = received(socket)
+  gateway.announceShutdown()
+  socket.write(POST.repeat(3))
+  await all.closed
+  t.equal(outline(all.text).filter((line) => line === 'HTTP/1.1 200').length, 1)
+  t.match(all.text, /^connection: close\r$/im)
+  t.equal(backend.requests.length, 1)
 })

@@ -136,7 +136,7 @@ const TRANSACTION_SECONDS = 10 * 60
 // Limits for concurrent sign-ins in several tabs. The oldest are removed first: too many cookies would exceed the header
 // size limit and lock the browser out.
 const MAX_TRANSACTIONS = 5
-const MAX_TRANSACTION_CHARACTERS = 5 * 1024
+const MAX_TRANSACTION_CHARACTERS = 3 * 1024
 
 const COOKIE_PREFIX = 'oidc_login_'
 const TRANSACTION_COOKIE = /(?:^|;)[ \t]*((?:__Host-)?oidc_login_[0-9a-z]{1,9}_[A-Za-z0-9_-]{11})=([^;]*)/g

@@ -6,6 +6,7 @@ import { GatewayError } from '../errors.js'
 import { methodFieldError, overridesMethod } from '../field-names.js'
 import { HOST } from '../request-context.js'
 import { toCanonicalPath } from '../request-path.js'
+import { isSupportedExpectation } from './expect-continue.js'
 
 // Rules, router, forwarder and backend must all see the same path. They parse it separately, so a path that two parsers
 // could read differently is rejected, never normalised: a normalised path is a second string that code may forget to use.
@@ -194,6 +195,10 @@ export const canonicalPath = fp<CanonicalPathOptions>(
       if (!HOST.test(headers.host ?? '')) return done(new GatewayError('MALFORMED_REQUEST'))
       // Node's parser also accepts a compressed chunked body, and does not decompress it.
       if (!isPlainTransfer(headers['transfer-encoding'])) return done(new GatewayError('MALFORMED_REQUEST'))
+      // RFC 9112: HTTP/1.0 has no chunked bodies, so the next hop may read another one.
+      if (httpVersion === '1.0' && headers['transfer-encoding'] !== undefined)
+        return done(new GatewayError('MALFORMED_REQUEST', CLOSE))
+      if (!isSupportedExpectation(request.raw)) return done(new GatewayError('EXPECTATION_FAILED', CLOSE))
 
       const path = toCanonicalPath(url)
       if (path === null || knownPaths.isMisspelt(path)) return done(new GatewayError('AMBIGUOUS_PATH'))
@@ -206,9 +211,12 @@ export const canonicalPath = fp<CanonicalPathOptions>(
   { name: 'canonical-path', fastify: '5.x', dependencies: ['security-headers'] }
 )
 
+/** The rest of the connection cannot be trusted to be requests. */
+const CLOSE = { headers: { connection: 'close' } }
+
 /** For requests too that the router rejects before any hook runs. */
 export const tooManyHeaderLines = (request: IncomingMessage): GatewayError | null =>
-  hasTooManyHeaderLines(request) ? new GatewayError('HEADERS_TOO_LARGE', { headers: { connection: 'close' } }) : null
+  hasTooManyHeaderLines(request) ? new GatewayError('HEADERS_TOO_LARGE', CLOSE) : null
 
 /** Rejected here and not by the router, because Fastify would read the body of some of these methods first. */
 const methodNotServed = (path: string): GatewayError =>

@@ -1,4 +1,4 @@
-import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import fp from 'fastify-plugin'
 import { SERVED_METHODS } from '../access.js'
@@ -17,10 +17,9 @@ export interface ConnectionErrorsOptions {
   readonly countError: (code: GatewayErrorCode) => void
 }
 
-/** Rejects unsupported expectations and CONNECT, which Node's server reports by events instead of requests. */
+/** Rejects CONNECT, which Node's server reports by an event instead of a request. */
 export const connectionErrors = fp<ConnectionErrorsOptions>(
   async (app, options) => {
-    rejectExpectations(app.server, options)
     rejectTunnels(app.server, options)
   },
   { name: 'connection-errors', fastify: '5.x' }
@@ -88,42 +87,7 @@ const hasLongRequestLine = (packet: unknown): boolean => {
 const isHead = (packet: unknown): boolean => Buffer.isBuffer(packet) && packet.toString('latin1', 0, 5) === 'HEAD '
 
 const responseText = (error: GatewayError, table: HeaderTable, isBodiless: boolean): string => {
-  const { headers, body } = errorResponse(error, requestId({ headers: {} }), table)
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  const statusLine = `HTTP/1.1 ${error.statusCode} ${STATUS_CODES[error.statusCode]}\r\n`
-  return `${statusLine}${lines.join('')}\r\n${isBodiless ? '' : body}`
-}
-
-/** `expect-continue.ts` responds to `Expect: 100-continue`; every other expectation is rejected here. */
-const rejectExpectations = (server: Server, { headerTable, countError }: ConnectionErrorsOptions): void => {
-  const reject = (request: IncomingMessage, response: ServerResponse): void => {
-    countError('EXPECTATION_FAILED')
-    const error = new GatewayError('EXPECTATION_FAILED')
-    const { headers, body } = errorResponse(error, requestId(request), headerTable)
-    response.writeHead(error.statusCode, headers).end(body)
-  }
-  server.on('checkExpectation', reject)
-  // Node emits this event for every header that contains `100-continue`.
-  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-    if (CONTINUE.test(request.headers.expect ?? '')) server.emit('request', request, response)
-    else reject(request, response)
-  })
-}
-
-// Node joins repeated headers with a comma.
-const CONTINUE = /^100-continue(?:, 100-continue)*$/i
-
-/** CONNECT requests a tunnel. Without a listener Node closes the connection without a response. */
-const rejectTunnels = (server: Server, { headerTable, openReplies, countError }: ConnectionErrorsOptions): void => {
-  server.on('connect', (_request: IncomingMessage, socket: Socket) => {
-    countError('METHOD_NOT_ALLOWED')
-    socket.on('error', () => undefined)
-    const error = new GatewayError('METHOD_NOT_ALLOWED', { headers: { allow: [...SERVED_METHODS].join(', ') } })
-    afterReplies(openReplies.on(socket), () => endWith(socket, responseText(error, headerTable, false)))
-  })
-}
-
-const errorResponse = (error: GatewayError, id: string, table: HeaderTable) => {
+  const id = requestId({ headers: {} })
   const body = JSON.stringify(errorBody(error, id))
   const headers: Record<string, string> = {
     ...table,
@@ -133,5 +97,17 @@ const errorResponse = (error: GatewayError, id: string, table: HeaderTable) => {
     'content-length': String(Buffer.byteLength(body)),
     connection: 'close'
   }
-  return { headers, body }
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  const statusLine = `HTTP/1.1 ${error.statusCode} ${STATUS_CODES[error.statusCode]}\r\n`
+  return `${statusLine}${lines.join('')}\r\n${isBodiless ? '' : body}`
+}
+
+/** CONNECT requests a tunnel. Without a listener Node closes the connection without a response. */
+const rejectTunnels = (server: Server, { headerTable, openReplies, countError }: ConnectionErrorsOptions): void => {
+  server.on('connect', (_request: IncomingMessage, socket: Socket) => {
+    countError('METHOD_NOT_ALLOWED')
+    socket.on('error', () => undefined)
+    const error = new GatewayError('METHOD_NOT_ALLOWED', { headers: { allow: [...SERVED_METHODS].join(', ') } })
+    afterReplies(openReplies.on(socket), () => endWith(socket, responseText(error, headerTable, false)))
+  })
 }

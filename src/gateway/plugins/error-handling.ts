@@ -13,7 +13,7 @@ export const errorHandling = fp<ErrorHandlingOptions>(
     // Every `/api/` path has a route for each method that is served, so these paths are outside `/api/`.
     app.setNotFoundHandler((_request, reply) => sendError(new GatewayError('NOT_FOUND'), reply))
   },
-  { name: 'error-handling', fastify: '5.x', dependencies: ['request-log'] }
+  { name: 'error-handling', fastify: '5.x', dependencies: ['pipelined-requests'] }
 )
 
 export type SendError = (error: unknown, reply: FastifyReply) => void

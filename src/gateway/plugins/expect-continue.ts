@@ -1,6 +1,6 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import fp from 'fastify-plugin'
+import { requestBody } from '../proxy/request-body.js'
 
 /**
  * Sends `100 Continue` when the body is first read: after every check that does not need the body, and after the wait for
@@ -9,35 +9,32 @@ import fp from 'fastify-plugin'
  */
 export const expectContinue = fp(
   async (app) => {
-    app.addHook('preParsing', (request, reply, payload, done) =>
-      done(null, awaitsContinue(request.raw) ? continuedBody(request.raw, reply.raw) : payload)
-    )
+    serveExpectations(app.server)
+    app.addHook('preParsing', ({ raw }, reply, payload, done) => {
+      const sendContinue = (): void => {
+        if (!reply.raw.headersSent) reply.raw.writeContinue()
+      }
+      done(null, awaitsContinue(raw) ? requestBody(raw, sendContinue) : payload)
+    })
   },
   { name: 'expect-continue', fastify: '5.x' }
 )
 
-/** `connection-errors.ts` has rejected every other expectation. HTTP/1.0 has none. */
+/** Node reports requests with an expectation by other events. `canonical-path.ts` rejects those that are not supported. */
+const serveExpectations = (server: Server): void => {
+  const serve = (request: IncomingMessage, response: ServerResponse): void =>
+    void server.emit('request', request, response)
+  server.on('checkContinue', serve).on('checkExpectation', serve)
+}
+
+// Node joins repeated headers with a comma.
+const CONTINUE = /^100-continue(?:, 100-continue)*$/i
+
+/** HTTP/1.0 has no expectations: the header is ignored. */
+export const isSupportedExpectation = ({ headers, httpVersion }: IncomingMessage): boolean =>
+  headers.expect === undefined || httpVersion === '1.0' || CONTINUE.test(headers.expect)
+
 const awaitsContinue = ({ headers, httpVersion }: IncomingMessage): boolean =>
   headers.expect !== undefined &&
   httpVersion === '1.1' &&
   (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0)
-
-const continuedBody = (request: IncomingMessage, response: ServerResponse): Readable => {
-  let hasBegun = false
-  const begin = (): void => {
-    hasBegun = true
-    if (!response.headersSent) response.writeContinue()
-    request.on('data', (chunk: Buffer) => {
-      if (!body.push(chunk)) request.pause()
-    })
-    request.on('end', () => body.push(null))
-    request.on('error', (error) => body.destroy(error))
-  }
-  const body = new Readable({
-    read() {
-      if (hasBegun) request.resume()
-      else begin()
-    }
-  })
-  return body
-}

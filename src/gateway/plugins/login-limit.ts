@@ -1,4 +1,4 @@
-import rateLimit, { type FastifyRateLimitStoreCtor, normalizeIP } from '@fastify/rate-limit'
+import rateLimit, { type FastifyRateLimitStoreCtor } from '@fastify/rate-limit'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Logger } from 'pino'
@@ -7,6 +7,7 @@ import type { GatewayConfig } from '../config.js'
 import { GatewayError } from '../errors.js'
 import type { LoginCounter, MemoryLoginCounter } from '../login-counter.js'
 import type { RedisTimeouts } from '../redis-connection.js'
+import { addressGroup } from '../request-context.js'
 import { foreignPageTest } from '../request-origin.js'
 
 export interface LoginLimitOptions {
@@ -16,9 +17,6 @@ export interface LoginLimitOptions {
   readonly log: Logger
   readonly redisTimeouts?: RedisTimeouts | undefined
 }
-
-// Households and offices get a /64 network, so its addresses share one count.
-const IPV6_PREFIX_LENGTH = 64
 
 /**
  * Limits login attempts per client address. The hook of @fastify/rate-limit would run after the other
@@ -39,7 +37,7 @@ export const loginLimit = fp<LoginLimitOptions>(
     const check = app.createRateLimit({
       max: config.max,
       timeWindow: config.windowMs,
-      keyGenerator: (request) => normalizeIP(request.clientAddress, IPV6_PREFIX_LENGTH)
+      keyGenerator: (request) => addressGroup(request.clientAddress)
     })
 
     const isFromForeignPage = foreignPageTest(csrf)

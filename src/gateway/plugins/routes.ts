@@ -71,7 +71,12 @@ export const routes = fp<RoutesOptions>(
     if (unknownPaths === 'forward') catchAll(app, { uploadBytes, backend, forward, reads: undeclaredReads(paths) })
     else rejectedRoute(app, [...SERVED_METHODS], '/api/*', () => new GatewayError('NOT_FOUND'))
     if (config.relay !== null) {
-      await app.register(relayProxy, { ...options, relay: config.relay, bodyBytes: config.limits.bodyBytes })
+      await app.register(relayProxy, {
+        ...options,
+        relay: config.relay,
+        bodyBytes: config.limits.bodyBytes,
+        csrf: config.csrf
+      })
     }
     if (config.webRoot !== null) await (await import('../static.js')).webRoot(app, config.webRoot)
   },

@@ -1,8 +1,9 @@
 import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { GatewayError } from '../errors.js'
+import { requestBody } from './request-body.js'
 
-// The rest of the body is not read, so the connection must be closed.
+// Only a part of the rest is read, so the connection is closed.
 const tooLarge = (): GatewayError => new GatewayError('BODY_TOO_LARGE', { headers: { connection: 'close' } })
 
 /**
@@ -10,12 +11,13 @@ const tooLarge = (): GatewayError => new GatewayError('BODY_TOO_LARGE', { header
  * chunked body is counted.
  */
 export const limitedBody = (request: FastifyRequest, body: Readable, maxBytes: number): Readable => {
+  const detached = body === request.raw ? requestBody(request.raw) : body
   const declared = request.headers['content-length']
   if (declared !== undefined) {
     if (Number(declared) > maxBytes) throw tooLarge()
-    return body
+    return detached
   }
-  return pipeline(body, byteCounter(maxBytes), () => undefined)
+  return pipeline(detached, byteCounter(maxBytes), () => undefined)
 }
 
 const byteCounter = (maxBytes: number): Transform => {

@@ -100,6 +100,8 @@ class BackendRequest implements Dispatcher.DispatchHandler, CapacityRequest {
   /** Headers of the backend, filtered for the browser, and those that hooks have set on the reply. */
   #headers: readonly string[] = []
   #replyHeaders: Readonly<Record<string, unknown>> = {}
+  /** Whether the complete response of the backend was written. */
+  #isEnded = false
   /** Whether the response was sent, or the client has disconnected. */
   #isClosed = false
 
@@ -173,7 +175,7 @@ class BackendRequest implements Dispatcher.DispatchHandler, CapacityRequest {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#response.writableEnded) return
+    if (this.#isEnded) return
     this.#idleTimer?.refresh()
     // Not earlier: if the backend fails before the first byte of the body, the client still receives an error response.
     if (!this.#response.headersSent) this.#writeHead(this.#status, this.#headers)
@@ -185,11 +187,11 @@ class BackendRequest implements Dispatcher.DispatchHandler, CapacityRequest {
   onResponseEnd(): void {
     this.#endSpan()
     this.#release()
-    if (!this.#response.writableEnded) this.#end()
+    if (!this.#isEnded) this.#end()
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    if (this.#isClosed || this.#response.writableEnded) {
+    if (this.#isClosed || this.#isEnded || this.#response.writableEnded) {
       this.#endSpan(error)
       this.#release()
       return
@@ -270,6 +272,7 @@ class BackendRequest implements Dispatcher.DispatchHandler, CapacityRequest {
   }
 
   #end(): void {
+    this.#isEnded = true
     if (!this.#response.headersSent) {
       if (isNoContent(this.#status, this.#options.method))
         this.#writeHead(204, withoutNames(this.#headers, CONTENT_HEADERS))
@@ -296,7 +299,7 @@ class BackendRequest implements Dispatcher.DispatchHandler, CapacityRequest {
     this.#reply.hijack()
   }
 
-  /** Whether the response is sent before the upload is complete. The rest of the upload is not read. */
+  /** Whether the response is sent before the upload is complete. Only a part of the rest is read. */
   #isUploadUnfinished(): boolean {
     const { complete, headers } = this.#reply.request.raw
     return !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > 0)

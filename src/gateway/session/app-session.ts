@@ -60,6 +60,12 @@ const FAILURE_MARKER_SECONDS = 5 * 60
 const MAX_COOKIE_BYTES = 4096
 const MAX_VALUE_BYTES = 3800
 
+/**
+ * Names and values of token, user and permissions. The parser accepts 16 KiB of headers, which also contain 4 KiB of a
+ * provider session, 3 KiB of sign-ins in progress, and the other headers of a browser and its proxies.
+ */
+const MAX_SESSION_BYTES = 6 * 1024
+
 /** Returns the permissions that do not fit into a cookie. */
 const PERMISSIONS_ADDRESS = '/api/auth/backend-me'
 
@@ -68,15 +74,15 @@ interface OmittedDetails {
   readonly user: readonly (keyof AuthUser)[]
 }
 
-const fitsIntoCookie = (text: string): boolean => encodeURIComponent(text).length <= MAX_VALUE_BYTES
+const cookieBytes = (name: string, text: string): number => name.length + encodeURIComponent(text).length
 
 /** Omitted in this order until the rest fits. Id and role always fit. */
 const OMITTABLE_FIELDS = ['displayName', 'email'] as const
 
 /** The fields of the user that do not fit into a cookie: percent-encoded, a character can take nine bytes. */
-const omittedFields = (user: AuthUser): OmittedDetails['user'] => {
+const omittedFields = (user: AuthUser, fits: (text: string) => boolean): OmittedDetails['user'] => {
   const counts = [0, 1, 2]
-  const count = counts.find((count) => fitsIntoCookie(userText(user, OMITTABLE_FIELDS.slice(0, count))))
+  const count = counts.find((count) => fits(userText(user, OMITTABLE_FIELDS.slice(0, count))))
   return OMITTABLE_FIELDS.slice(0, count)
 }
 
@@ -93,19 +99,24 @@ export class SessionCookies {
 
   /** Whether browsers would store the token. The other cookies are useless without it. */
   canStore({ token }: AppSession): boolean {
-    return 'auth_token'.length + encodeURIComponent(token).length <= MAX_COOKIE_BYTES
+    return cookieBytes('auth_token', token) <= MAX_COOKIE_BYTES
   }
 
   /** Sets all cookies, without details that do not fit. The page has to request omitted permissions. */
   set(reply: FastifyReply, session: AppSession, { viaProvider = false } = {}): OmittedDetails {
     const { token, user, permissions, expiresAtMs, lifetimeSeconds } = session
     const readable = { ...this.#options, maxAge: lifetimeSeconds }
+    let bytesLeft = MAX_SESSION_BYTES - cookieBytes('auth_token', token)
+    const fits = (name: string, text: string): boolean =>
+      cookieBytes(name, text) <= Math.min(name.length + MAX_VALUE_BYTES, bytesLeft)
+    const omitted = omittedFields(user, (text) => fits('auth_user', text))
+    const shownUser = userText(user, omitted)
+    bytesLeft -= cookieBytes('auth_user', shownUser)
     const permissionText = JSON.stringify(permissions)
-    const hasPermissions = fitsIntoCookie(permissionText)
-    const omitted = omittedFields(user)
+    const hasPermissions = fits('auth_permissions', permissionText)
 
     setCookie(reply, 'auth_token', token, { ...readable, httpOnly: true })
-    setCookie(reply, 'auth_user', userText(user, omitted), readable)
+    setCookie(reply, 'auth_user', shownUser, readable)
     setCookie(reply, 'auth_token_expiry', String(expiresAtMs), readable)
     if (hasPermissions) setCookie(reply, 'auth_permissions', permissionText, readable)
     else {

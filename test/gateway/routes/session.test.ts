@@ -446,6 +446,38 @@ t.test('permissions', async (t) => {
     })
   }
 
+  t.test('a request with the largest permitted cookies is not 431', async (t) => {
+    const gateway = await startGateway(t)
+    const sizes: number[] = []
+    for (const [token, permissions] of [
+      ['a'.repeat(4086), listOf(3800)],
+      ['a'.repeat(4086), listOf(1900)],
+      ['a'.repeat(200), listOf(3800)]
+    ] as const) {
+      const user = {
+        id: '語'.repeat(128),
+        displayName: '語'.repeat(200),
+        role: '語'.repeat(64),
+        email: 'a@example.com'
+      }
+      respondWith(gateway.backend, loginBody({ token, permissions, user }))
+      const set = (await login(gateway)).headers['set-cookie'] ?? []
+      const pairs = set.map((text) => text.slice(0, text.indexOf(';'))).filter((pair) => !pair.endsWith('='))
+      // The largest cookies that sign-in through an identity provider sets.
+      pairs.push(`__Host-oidc_session=${'s'.repeat(4096 - '__Host-oidc_session'.length)}`)
+      for (let tab = 0; tab < 5; tab++) pairs.push(`__Host-oidc_login_t0t0t0_0123456789${tab}=${'l'.repeat(614)}`)
+      pairs.push('auth_via_oidc=true', `csrf_token=${'c'.repeat(100)}`, `oidc_exchange_failed=${'f'.repeat(50)}`)
+      const headers = { cookie: pairs.join('; '), 'user-agent': 'u'.repeat(300), accept: 'a'.repeat(900) }
+      sizes.push(headers.cookie.length)
+      t.equal(
+        (await gateway.send(`/api/health?${'q'.repeat(800)}`, { headers })).status,
+        200,
+        `${headers.cookie.length}`
+      )
+    }
+    t.ok(Math.max(...sizes) < 14 * 1024, `${sizes}`)
+  })
+
   t.test('permissions are available at the address in the header', async (t) => {
     const gateway = await startGateway(t)
     respondWith(gateway.backend, loginBody({ permissions: listOf(3801) }))
