@@ -709,7 +709,7 @@ t.test('/metrics of a running gateway', async (t) => {
     const gateway = await startGateway(t)
     const socket = await hold(gateway, 5)
 
-    t.same(await readUntil(gateway, ['gateway_in_flight 1']), [])
+    t.same(await readUntil(gateway, ['gateway_in_flight 5']), [])
     socket.destroy()
 
     t.same(
@@ -722,14 +722,14 @@ t.test('/metrics of a running gateway', async (t) => {
   })
 })
 
-/** That many pipelined requests on one connection, the first of which is pending at the backend. */
+/** That many pipelined requests on one connection, all pending at the backend. */
 const hold = async ({ url, backend }: TestGateway, count: number) => {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
-  const arrived = new Promise<void>((resolve) => {
-    backend.respond = () => resolve()
+  const allThere = new Promise<void>((resolve) => {
+    backend.respond = () => backend.requests.length === count && resolve()
   })
   socket.write('GET /api/zones HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(count))
-  await arrived
+  await allThere
   return socket
 }
 

@@ -1,17 +1,19 @@
+import type { FastifyReply } from 'fastify'
 import fp from 'fastify-plugin'
+import { READING_METHODS } from '../access.js'
 import { onceClosed } from '../request-context.js'
 
-/** Requests of one connection that may wait, so that their memory is bounded. The connection is closed after them. */
+/** Open requests of one connection, so that their memory is bounded. The connection is closed after their responses. */
 const MAX_REQUESTS = 100
 
 /**
- * Serves the requests of a connection one after the other. Node would start all of them at once, and a response that closes
- * the connection would leave the later ones executed without a response, so that their client cannot know whether to repeat
- * them.
+ * Executes no request behind a response that closes the connection: it would get no response, and its client could not know
+ * whether to repeat it. Node starts all pipelined requests at once. Here a request waits for the previous response, unless
+ * both are reads (RFC 9112, 9.3.2) and nothing indicates that the connection will be closed.
  */
 export const pipelinedRequests = fp(
   async (app) => {
-    app.addHook('onRequest', ({ raw: { socket } }, reply, done) => {
+    app.addHook('onRequest', ({ method, raw: { socket } }, reply, done) => {
       const proceed = (): void => {
         // On a closing connection the request is dropped: no response could be sent.
         if (!socket.destroyed && !socket.writableEnded) done()
@@ -19,12 +21,20 @@ export const pipelinedRequests = fp(
       const replies = reply.openOn?.replies ?? []
       const earlier = replies.at(-2)
       if (earlier === undefined) proceed()
-      else if (replies.length <= MAX_REQUESTS) onceClosed(earlier.raw, proceed)
-      else {
-        socket.pause()
-        if (!earlier.raw.headersSent) earlier.raw.setHeader('connection', 'close')
-      }
+      else if (replies.length > MAX_REQUESTS) closeAfter(earlier)
+      else if (READING_METHODS.has(method) && replies.slice(0, -1).every(isPendingRead)) proceed()
+      else onceClosed(earlier.raw, proceed)
     })
   },
   { name: 'pipelined-requests', fastify: '5.x', dependencies: ['request-log'] }
 )
+
+/** Whether a read has no response yet, and its response is not known to close the connection. */
+const isPendingRead = ({ request, raw }: FastifyReply): boolean =>
+  READING_METHODS.has(request.method) && !raw.headersSent && raw.shouldKeepAlive && !raw.hasHeader('connection')
+
+const closeAfter = ({ raw, request: { socket } }: FastifyReply): void => {
+  socket.pause()
+  if (!raw.headersSent) raw.setHeader('connection', 'close')
+  onceClosed(raw, () => socket.destroySoon())
+}
