@@ -8,13 +8,20 @@ const MAX_AGE_MS = 3_600_000
 /** From this age on, keys are reloaded while they are still used, so that no client waits. */
 const RELOAD_AGE_MS = 3_000_000
 /** Minimum time between two requests, also if clients send tokens with invented key ids. */
-const COOL_DOWN_MS = 5_000
+const COOL_DOWN_MS = 1_000
+const COOL_DOWN_AFTER_FAILURE_MS = 5_000
 const TIMEOUT_MS = 5_000
 const MAX_BODY_BYTES = 256 * 1024
 
-/** The keys could not be loaded. */
+/** The key may exist: the keys could not be loaded, or were loaded before the token arrived. The client tries again. */
 export class KeysUnavailable extends Error {
   override readonly name = 'KeysUnavailable'
+  readonly reason: 'keys-unavailable' | 'unknown-key'
+
+  constructor(reason: KeysUnavailable['reason']) {
+    super(reason)
+    this.reason = reason
+  }
 }
 
 export type KeyLookup = ReturnType<typeof createLocalJWKSet>
@@ -32,7 +39,7 @@ export interface RemoteKeySetDependencies {
 
 /**
  * The public keys at a JWKS address. They are cached for an hour. An unknown key id causes one request, unless the set was
- * loaded in the last seconds.
+ * loaded in the last second.
  */
 export class RemoteKeySet {
   readonly #url: string
@@ -49,16 +56,22 @@ export class RemoteKeySet {
     this.#log = log
   }
 
-  /** Returns null if the set has no such key. Throws `KeysUnavailable`. */
+  /**
+   * Returns null if a set that was requested after the call has no such key: an issuer publishes a key before it signs with it.
+   * Throws `KeysUnavailable`.
+   */
   async find(id: string): Promise<KeyLookup | null> {
     const known = this.#lookup(id)
     if (known !== null) {
       if (this.#ageMs() >= RELOAD_AGE_MS && this.#mayLoad()) void this.load()
       return known
     }
-    if (this.#loading !== null || this.#mayLoad()) await this.load()
-    if (this.#hasFailed) throw new KeysUnavailable('request failed')
-    return this.#lookup(id)
+    const isRequested = this.#loading === null && this.#mayLoad()
+    if (isRequested || this.#loading !== null) await this.load()
+    if (this.#hasFailed) throw new KeysUnavailable('keys-unavailable')
+    const found = this.#lookup(id)
+    if (found === null && !isRequested) throw new KeysUnavailable('unknown-key')
+    return found
   }
 
   /** A failure is logged and keeps the old keys. Concurrent calls share one request. */
@@ -91,7 +104,7 @@ export class RemoteKeySet {
       this.#hasFailed = true
       this.#log.warn({ url: this.#url, reason: reasonOf(error) }, 'JWKS request failed')
     }
-    this.#nextLoadAt = this.#monotonicMs() + COOL_DOWN_MS
+    this.#nextLoadAt = this.#monotonicMs() + (this.#hasFailed ? COOL_DOWN_AFTER_FAILURE_MS : COOL_DOWN_MS)
   }
 }
 

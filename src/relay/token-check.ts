@@ -152,7 +152,7 @@ const withinTimes = (claims: Claims, nowMs: number): Claims => {
 
 const failure = (error: unknown, rejected: TokenRejected): 'expired' | 'invalid' | 'unavailable' => {
   if (error instanceof KeysUnavailable) {
-    rejected('keys-unavailable')
+    rejected(error.reason)
     return 'unavailable'
   }
   if (error instanceof ExpiredToken) {

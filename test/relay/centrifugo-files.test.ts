@@ -121,6 +121,12 @@ t.test('features that are off', async (t) => {
       'the namespace of personal channels that are off',
       { client: { subscribe_to_user_personal_channel: { personal_channel_namespace: 'aa', single_connection: true } } }
     ],
+    [
+      'options of Redis while the engine is memory',
+      { engine: { type: 'memory', redis: { address: 'cache', password: 'x', db: 3, tls: { enabled: true } } } }
+    ],
+    ['options of Redis without an engine', { engine: { redis: { sentinel_address: ['a:26379'], client_name: 'a' } } }],
+    ['recovery on request without a history', namespace({ allow_recovery: true })],
     ['a default as text', { sse: { max_request_body_size: '65536' }, websocket: { write_timeout: '1000ms' } }]
   ]
   for (const [title, file] of OFF) {
@@ -146,6 +152,7 @@ t.test('features that are off', async (t) => {
       },
       'consumers'
     ],
+    [{ engine: { type: 'redis', redis: { password: 'x' } } }, 'engine.redis.password'],
     [namespace({ subscribe_proxy_enabled: true }), 'channel.namespaces[0].subscribe_proxy_enabled'],
     [{ rpc: { without_namespace: { proxy_enabled: true } } }, 'rpc'],
     [{ client: { proxy: { connect: { enabled: true } } } }, 'client.proxy']
@@ -166,6 +173,13 @@ const VALUES: readonly (readonly [file: object, read: (config: RelayConfig) => u
   [{ client: { insecure: 'true' } }, (config) => config.client.insecure, true],
   [namespace({ presence: 'TRUE' }), (config) => room(config)?.presence, true],
   [{ sse: { enabled: 'f' } }, (config) => config.endpoints.sse, false],
+  [{ sse: { enabled: 0 } }, (config) => config.endpoints.sse, false],
+  [namespace({ presence: 1 }), (config) => room(config)?.presence, true],
+  [{ client: { token: { audience: 7 } } }, (config) => config.client.token.audience, '7'],
+  [{ node: { name: 12 } }, (config) => config.nodeName, '12'],
+  [{ channel: { namespaces: [{ name: 42 }] } }, (config) => [...config.channels.namespaces.keys()], ['42']],
+  [{ channel: { namespaces: { name: 'one' } } }, (config) => [...config.channels.namespaces.keys()], ['one']],
+  [{ client: { allowed_origins: ['http://Localhost:*'] } }, (config) => config.allowedOrigins, ['http://localhost:*']],
   [{ client: { allowed_origins: 'https://A.example' } }, (config) => config.allowedOrigins, ['https://a.example']],
   [namespace({ allowed_delta_types: 'fossil' }), (config) => room(config)?.allowedDeltaTypes, ['fossil']],
   [{ client: { ping_interval: '9.5s' } }, (config) => config.client.pingIntervalMs, 9500],
@@ -188,9 +202,50 @@ t.test('values as Centrifugo accepts them', async (t) => {
   }
 
   t.test('the duration 0 stands for the default', async (t) => {
-    const durations = ['ping_interval', 'pong_timeout', 'stale_close_delay', 'channel_position_check_delay']
-    const client = Object.fromEntries(durations.map((name) => [name, '0s']))
-    t.same(configWith({ client, engine: { redis: { presence_ttl: '0' } } }), configWith({}))
+    const durations = [
+      'ping_interval',
+      'pong_timeout',
+      'stale_close_delay',
+      'expired_close_delay',
+      'expired_sub_close_delay',
+      'channel_position_check_delay'
+    ]
+    for (const zero of ['0s', '0', 0]) {
+      const client = Object.fromEntries(durations.map((name) => [name, zero]))
+      t.same(configWith({ client, engine: { redis: { presence_ttl: zero } } }), configWith({}))
+    }
+  })
+
+  t.test('the number 0 stands for the default where it is not a useful value', async (t) => {
+    const limits = [
+      'channel_limit',
+      'queue_max_size',
+      'history_max_publication_limit',
+      'recovery_max_publication_limit'
+    ]
+    for (const zero of [0, '0']) {
+      const file = {
+        client: Object.fromEntries(limits.map((name) => [name, zero])),
+        channel: { max_length: zero },
+        websocket: { message_size_limit: zero, compression_level: zero },
+        uni_sse: { max_request_body_size: zero }
+      }
+      t.same(configWith(file), configWith({ channel: {} }))
+    }
+  })
+
+  t.test('a number that has lost digits is not accepted as text', async (t) => {
+    t.same(errorsFrom('relay.yaml', 'client:\n  token:\n    audience: 12345678901234567890'), [
+      'RELAY_CONFIG: client.token.audience must be text of 1 to 1024 characters'
+    ])
+  })
+
+  t.test('options of Redis are not ignored if RELAY_ENGINE selects Redis', async (t) => {
+    const environment = { ...SECRETS, RELAY_ENGINE: 'redis', REDIS_URL: 'redis://cache' }
+    t.match(
+      errorsOf(() => configWith({ engine: { type: 'memory', redis: { password: 'x' } } }, environment)),
+      [/^RELAY_CONFIG: engine.redis.password is not supported: /]
+    )
   })
 
   t.test('an empty or null switch is on or off by default', async (t) => {

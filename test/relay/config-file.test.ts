@@ -128,7 +128,7 @@ const INVALID_FILES: readonly (readonly [file: object, ...errors: string[]])[] =
   [JSON.parse('{"client":{"__proto__":{"insecure":true}}}'), `client.__proto__ ${UNKNOWN}`],
   [{ 'a/b~c': 1 }, `a/b~c ${UNKNOWN}`],
   [{ client: [] }, 'client must be an object'],
-  [{ channel: { namespaces: {} } }, 'channel.namespaces must be a list'],
+  [{ channel: { namespaces: 'room' } }, 'channel.namespaces[0] must be an object'],
   [{ channel: { namespaces: [1] } }, 'channel.namespaces[0] must be an object'],
   [{ channel: { namespaces: [{}] } }, 'channel.namespaces[0].name is missing'],
   [namespace({ name: 'a' }), 'channel.namespaces[0].name must be two or more letters, digits, "-", "_" or "."'],
@@ -142,7 +142,7 @@ const INVALID_FILES: readonly (readonly [file: object, ...errors: string[]])[] =
     'channel.namespaces[0].name must not contain channel.namespace_boundary'
   ],
   [namespace({ presence: 'yes' }), 'channel.namespaces[0].presence must be true or false'],
-  [namespace({ presence: 1 }), 'channel.namespaces[0].presence must be true or false'],
+  [namespace({ presence: 2 }), 'channel.namespaces[0].presence must be true or false'],
   [
     namespace({ history_size: 1.5, history_ttl: '5s' }),
     'channel.namespaces[0].history_size must be a whole number from 0 to 1000000'
@@ -170,7 +170,6 @@ const INVALID_FILES: readonly (readonly [file: object, ...errors: string[]])[] =
     'channel.without_namespace.history_meta_ttl must not be shorter than history_ttl'
   ],
   [namespace({ force_recovery: true }), 'channel.namespaces[0].force_recovery needs history_size and history_ttl'],
-  [namespace({ allow_recovery: true }), 'channel.namespaces[0].allow_recovery needs history_size and history_ttl'],
   [
     namespace({ force_recovery_mode: 'last' }),
     'channel.namespaces[0].force_recovery_mode must be one of "stream", "cache"'
@@ -240,18 +239,24 @@ const INVALID_FILES: readonly (readonly [file: object, ...errors: string[]])[] =
     'channel must have different characters as namespace_boundary, user_boundary, user_separator and private_prefix'
   ],
   [{ channel: { namespace_boundary: '::' } }, 'channel.namespace_boundary must be one character'],
-  [{ channel: { max_length: 0 } }, 'channel.max_length must be a whole number from 1 to 65535'],
+  [{ channel: { max_length: 65_536 } }, 'channel.max_length must be a whole number from 1 to 65535'],
   [{ client: { ping_interval: 25 } }, 'client.ping_interval must be a duration such as "300s"'],
   [{ client: { ping_interval: '8s' } }, 'client.pong_timeout must be shorter than client.ping_interval'],
   [{ client: { pong_timeout: '25s' } }, 'client.pong_timeout must be shorter than client.ping_interval'],
   [{ client: { ping_interval: '1500ms' } }, 'client.pong_timeout must be shorter than client.ping_interval'],
   [{ client: { ping_interval: '-1s' } }, 'client.ping_interval must be a duration such as "300s"'],
-  [{ client: { queue_max_size: 0 } }, 'client.queue_max_size must be a whole number from 1 to 1073741824'],
-  [{ client: { channel_limit: 0 } }, 'client.channel_limit must be a whole number from 1 to 1000000'],
+  [{ client: { queue_max_size: -1 } }, 'client.queue_max_size must be a whole number from 1 to 1073741824'],
+  [{ client: { channel_limit: -1 } }, 'client.channel_limit must be a whole number from 1 to 1000000'],
   [
     { client: { allowed_origins: ['https://a.example', 'https://a.example/'] } },
-    'client.allowed_origins[1] must be an origin such as https://app.example.com or https://*.example.com, or *'
+    'client.allowed_origins[1] must be an origin such as https://app.example.com, a glob such as https://*.example.com:*, or *'
   ],
+  ...['app.example.com', 'https://app.example.com:443', 'https://[a-', 'https://{a,b.example.com', ''].map(
+    (origin): readonly [object, string] => [
+      { client: { allowed_origins: [origin] } },
+      'client.allowed_origins[0] must be an origin such as https://app.example.com, a glob such as https://*.example.com:*, or *'
+    ]
+  ),
   [
     { client: { subscribe_to_user_personal_channel: { enabled: true, personal_channel_namespace: 'room' } } },
     'client.subscribe_to_user_personal_channel.personal_channel_namespace must be one of the namespaces'
@@ -262,7 +267,7 @@ const INVALID_FILES: readonly (readonly [file: object, ...errors: string[]])[] =
     'client.token.hmac_secret_key must be text of 1 to 1024 characters'
   ],
   [{ http_api: { error_mode: 'inline' } }, 'http_api.error_mode must be one of "default", "transport"'],
-  [{ http_api: { max_body_size: 0 } }, 'http_api.max_body_size must be a whole number from 1 to 1073741824'],
+  [{ http_api: { max_body_size: 1.5 } }, 'http_api.max_body_size must be a whole number from 1 to 1073741824'],
   ...['http', '08100', '81e2', ' 8100', '0x1f90', '65536'].map(
     (port) => [{ http_server: { port } }, 'http_server.port must be a whole number from 0 to 65535'] as const
   ),
@@ -297,21 +302,23 @@ const INVALID_FILES: readonly (readonly [file: object, ...errors: string[]])[] =
 ]
 
 t.test('options of Centrifugo that the relay does not have', async (t) => {
-  /** Sections that are off by default. Their options have an effect only if they are on. */
-  const SWITCHED = new Set([
-    'admin',
-    'uni_sse',
-    'uni_http_stream',
-    'uni_websocket',
-    'subscription_token',
-    'subscribe_to_user_personal_channel'
+  const ON = { enabled: true }
+  /** What switches sections on that are off by default. Their options have an effect only then. */
+  const SWITCHES: ReadonlyMap<string, object> = new Map([
+    ['admin', ON],
+    ['engine', { type: 'redis' }],
+    ['uni_sse', ON],
+    ['uni_http_stream', ON],
+    ['uni_websocket', ON],
+    ['subscription_token', ON],
+    ['subscribe_to_user_personal_channel', ON]
   ])
 
   /** A file with this option; `namespace` stands for a namespace. */
   const fileWith = (path: string, value: unknown): object => {
     const steps = path.split('.')
     const nested = ([name = '', ...rest]: readonly string[]): object => ({
-      [name]: rest.length === 0 ? value : { ...(SWITCHED.has(name) ? { enabled: true } : {}), ...nested(rest) }
+      [name]: rest.length === 0 ? value : { ...SWITCHES.get(name), ...nested(rest) }
     })
     return steps[0] === 'namespace' ? namespace(nested(steps.slice(1))) : nested(steps)
   }

@@ -29,20 +29,17 @@ import { type ApiRequest, InvalidField } from './request.js'
 /** Returns the JSON text of a result. Throws `InvalidField` if the request is invalid. */
 export type ApiMethod = (relay: Relay, request: ApiRequest, budget: ApiBudget) => MaybePromise<string | ReplyError>
 
-const publicationOf = (request: ApiRequest): NewPublication => {
-  const data = request.payload('data')
-  if (data === null) throw new InvalidField('data', 'is missing')
-  return {
-    data,
-    info: null,
-    tags: request.tags(),
-    delta: request.flag('delta'),
-    skipHistory: request.flag('skip_history'),
-    idempotencyKey: request.text('idempotency_key'),
-    version: request.integer('version', 0),
-    versionEpoch: request.text('version_epoch')
-  }
-}
+/** Without data it is empty, which only binary namespaces accept. */
+const publicationOf = (request: ApiRequest): NewPublication => ({
+  data: request.payload('data'),
+  info: null,
+  tags: request.tags(),
+  delta: request.flag('delta'),
+  skipHistory: request.flag('skip_history'),
+  idempotencyKey: request.text('idempotency_key'),
+  version: request.integer('version', 0),
+  versionEpoch: request.text('version_epoch')
+})
 
 const positionText = (position: Position): string => objectText(positionFields(position))
 

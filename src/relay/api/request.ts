@@ -19,6 +19,8 @@ export class InvalidField {
   }
 }
 
+const BASE64 = /^[A-Za-z0-9+/\r\n]+={0,2}[\r\n]*$/
+
 /** The fields of one request. */
 export class ApiRequest {
   readonly #fields: LazyJsonObject
@@ -74,11 +76,13 @@ export class ApiRequest {
     return value
   }
 
-  /** The JSON text of a field, or the bytes of its base64 form `b64<field>`, which wins. Null if both are missing. */
-  payload(field: string): Payload | null {
+  /** The JSON text of a field, or the bytes of its base64 form `b64<field>`, which wins. No bytes if both are missing. */
+  payload(field: string): Payload {
     const encoded = this.text(`b64${field}`)
-    if (encoded !== '') return Buffer.from(encoded, 'base64')
-    return this.json(field) ?? (this.value(`b64${field}`) === '' ? Buffer.alloc(0) : null)
+    if (encoded === '') return this.json(field) ?? Buffer.alloc(0)
+    // Node.js would skip other characters.
+    if (!BASE64.test(encoded)) throw new InvalidField(`b64${field}`, 'must be base64')
+    return Buffer.from(encoded, 'base64')
   }
 
   /** The JSON text of a field, or of its base64 form `b64<field>`, which wins. Null if both are missing. */

@@ -112,9 +112,8 @@ const checkHistory = (options: ChannelOptions, report: ReportError): void => {
   else if (historySize > 0 && historyTtlMs === 0) report('history_ttl', 'is needed together with history_size')
   if (historyTtlMs > 0 && historySize === 0) report('history_size', 'is needed together with history_ttl')
   if (historyMetaTtlMs < historyTtlMs) report('history_meta_ttl', 'must not be shorter than history_ttl')
-  if (historySize > 0 && historyTtlMs > 0) return
-  if (options.forceRecovery) report('force_recovery', 'needs history_size and history_ttl')
-  if (options.allowRecovery) report('allow_recovery', 'needs history_size and history_ttl')
+  if (options.forceRecovery && !(historySize > 0 && historyTtlMs > 0))
+    report('force_recovery', 'needs history_size and history_ttl')
 }
 
 const checkConflation = (options: ChannelOptions, report: ReportError): void => {

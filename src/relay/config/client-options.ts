@@ -1,6 +1,6 @@
-import { isOriginPattern } from '../../shared/origin-pattern.js'
 import type { ChannelRules, ClientOptions, CompressionOptions } from '../core/options.js'
 import { type ReportError, reportIn } from './file.js'
+import { isAllowedOriginEntry } from './origins.js'
 import { durationMs, durationOr, type RelayConfigFile } from './schema.js'
 import { claimRules } from './token-options.js'
 
@@ -25,8 +25,8 @@ export const clientOptions = (
     pingIntervalMs: durationOr(file.ping_interval, '25s'),
     pongTimeoutMs: durationOr(file.pong_timeout, '8s'),
     staleCloseDelayMs: durationOr(file.stale_close_delay, '10s'),
-    expiredCloseDelayMs: durationMs(file.expired_close_delay ?? '25s'),
-    expiredSubCloseDelayMs: durationMs(file.expired_sub_close_delay ?? '25s'),
+    expiredCloseDelayMs: durationOr(file.expired_close_delay, '25s'),
+    expiredSubCloseDelayMs: durationOr(file.expired_sub_close_delay, '25s'),
     queueMaxBytes: file.queue_max_size ?? 1024 * 1024,
     channelLimit: file.channel_limit ?? 128,
     userConnectionLimit: file.user_connection_limit ?? 0,
@@ -66,10 +66,10 @@ export const compressionOptions = (file: NonNullable<RelayConfigFile['websocket'
 
 const checkOrigins = (origins: readonly string[], report: ReportError): void => {
   for (const [index, origin] of origins.entries()) {
-    if (!isOriginPattern(origin))
+    if (!isAllowedOriginEntry(origin))
       report(
         `client.allowed_origins[${index}]`,
-        'must be an origin such as https://app.example.com or https://*.example.com, or *'
+        'must be an origin such as https://app.example.com, a glob such as https://*.example.com:*, or *'
       )
   }
 }

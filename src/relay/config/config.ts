@@ -83,7 +83,8 @@ export const INTERNAL_LISTEN_SETTINGS: ListenSettings = {
 export const relayConfig = (environment: Environment, readFile: ReadFile): RelayConfig => {
   const errors: string[] = []
   const values = readSettings(relaySettings, environment, errors)
-  const file = values.RELAY_CONFIG === null ? null : readConfigFile(values.RELAY_CONFIG, readFile, errors)
+  const engine = isGiven('RELAY_ENGINE', environment) ? values.RELAY_ENGINE : null
+  const file = values.RELAY_CONFIG === null ? null : readConfigFile(values.RELAY_CONFIG, readFile, errors, engine)
   // Options can only be checked in a file that could be read.
   if (values.RELAY_CONFIG !== null && file === null) throw new SettingsError(errors)
   const config = new ConfigReader(environment, values, file, errors).read()
@@ -296,7 +297,7 @@ class ConfigReader {
     const engine = this.#choose('RELAY_ENGINE', file.type)
     const address = redisAddress(file)
     const redisUrl = this.#choose('REDIS_URL', address)
-    const addressError = address === undefined ? null : redisUrlError(address)
+    const addressError = engine === 'memory' || address === undefined ? null : redisUrlError(address)
     if (addressError !== null) this.#report('engine.redis.address', `must be ${REDIS_URL_RULE}: ${addressError}`)
     if (engine === 'redis' && redisUrl === null && !this.#isReported('REDIS_URL'))
       this.#errors.push('REDIS_URL is required with RELAY_ENGINE=redis')

@@ -1,42 +1,71 @@
 import type { TSchema } from '@sinclair/typebox'
 import { isObject } from '../../shared/is-object.js'
 import { isIgnored } from './centrifugo-options.js'
+import { DURATION_PATTERN } from './schema.js'
 
 /**
- * The values of a file as the schema describes them. As in Centrifugo, null and an empty text stand for the default, and a
- * text may stand for a number, a boolean or a list of one entry. Options of Centrifugo that have no effect are removed.
+ * The values of a file as the schema describes them. As in Centrifugo, null, an empty text, and 0 where it is not a useful
+ * value stand for the default; a text may stand for a number or a boolean, a number for a text or a boolean, and one entry for
+ * a list. Options of Centrifugo that have no effect are removed. `engine` wins over the engine of the file.
  */
-export const fileValues = (value: unknown, schema: TSchema, path = ''): unknown => {
-  const cast = typeof value === 'string' ? castText(value, schema) : value
+export const fileValues = (value: unknown, schema: TSchema, engine: string | null = null): unknown => {
+  const inFile = isObject(value) && isObject(value.engine) ? value.engine.type : undefined
+  return optionValue(value, schema, '', (engine ?? inFile) === 'redis' ? NOTHING : WITHOUT_REDIS)
+}
+
+/** Paths of sections that have no switch and are not used. */
+type UnusedSections = ReadonlySet<string>
+
+const NOTHING: UnusedSections = new Set()
+const WITHOUT_REDIS: UnusedSections = new Set(['engine.redis'])
+
+const optionValue = (value: unknown, schema: TSchema, path: string, unused: UnusedSections): unknown => {
+  const cast = castValue(value, schema)
   if (Array.isArray(cast) && schema.type === 'array')
-    return cast.map((entry, index) => fileValues(entry, schema.items, `${path}[${index}]`))
+    return cast.map((entry, index) => optionValue(entry, schema.items, `${path}[${index}]`, unused))
   if (!isObject(cast) || schema.type !== 'object') return cast
   const options: ReadonlyMap<string, TSchema> = new Map(Object.entries<TSchema>(schema.properties))
-  const isOff = isDisabled(cast, options.get('enabled'))
+  const isOff = unused.has(path) || isDisabled(cast, options.get('enabled'))
   return Object.fromEntries(
     Object.entries(cast).flatMap(([name, option]) => {
       const optionPath = path === '' ? name : `${path}.${name}`
       const inner = options.get(name)
       if (inner === undefined) return isIgnored(optionPath, option, isOff) ? [] : [[name, option]]
-      return isUnset(option) ? [] : [[name, fileValues(option, inner, optionPath)]]
+      return isDefault(option, inner) ? [] : [[name, optionValue(option, inner, optionPath, unused)]]
     })
   )
 }
 
 /** Whether the section has a switch that is off, in the file or by default. */
 const isDisabled = (section: Readonly<Record<string, unknown>>, enabled: TSchema | undefined): boolean =>
-  enabled !== undefined && (isUnset(section.enabled) ? enabled.default : fileValues(section.enabled, enabled)) === false
+  enabled !== undefined && (isUnset(section.enabled) ? enabled.default : castValue(section.enabled, enabled)) === false
 
 const isUnset = (value: unknown): boolean => value === undefined || value === null || value === ''
 
-const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
-  ...['true', 'True', 'TRUE', 't', 'T', '1'].map((text) => [text, true] as const),
-  ...['false', 'False', 'FALSE', 'f', 'F', '0'].map((text) => [text, false] as const)
+/** `channel_limit: 0` is not a limit of no channels. */
+const isDefault = (value: unknown, schema: TSchema): boolean =>
+  isUnset(value) || (schema.type === 'integer' && schema.minimum > 0 && castValue(value, schema) === 0)
+
+const BOOLEANS: ReadonlyMap<unknown, boolean> = new Map<unknown, boolean>([
+  ...['true', 'True', 'TRUE', 't', 'T', '1', 1].map((value) => [value, true] as const),
+  ...['false', 'False', 'FALSE', 'f', 'F', '0', 0].map((value) => [value, false] as const)
 ])
 
-/** A text that is not such a value stays a text, which the schema rejects. */
-const castText = (text: string, schema: TSchema): unknown => {
-  if (schema.type === 'boolean') return BOOLEANS.get(text) ?? text
-  if (schema.type === 'integer') return /^(?:0|[1-9]\d{0,14})$/.test(text) ? Number(text) : text
-  return schema.type === 'array' ? [text] : text
+/** A value that cannot be converted stays as it is, and the schema rejects it. */
+const castValue = (value: unknown, schema: TSchema): unknown => {
+  if (schema.type === 'boolean') return BOOLEANS.get(value) ?? value
+  if (schema.type === 'array') return Array.isArray(value) ? value : [value]
+  if (schema.type === 'integer')
+    return typeof value === 'string' && /^(?:0|[1-9]\d{0,14})$/.test(value) ? Number(value) : value
+  return schema.type === 'string' && typeof value === 'number' ? castNumber(value, schema) : value
 }
+
+/** A large number has lost digits. As a duration, Centrifugo takes a number for nanoseconds, which nobody means. */
+const castNumber = (value: number, schema: TSchema): unknown =>
+  schema.pattern === DURATION_PATTERN
+    ? value === 0
+      ? '0'
+      : value
+    : Number.isSafeInteger(value)
+      ? String(value)
+      : value

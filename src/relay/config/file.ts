@@ -28,11 +28,19 @@ export const reportIn =
   (option, problem) =>
     report(`${path}.${option}`, problem)
 
-/** Parses the file and checks it against the schema. Returns null after adding to `errors`. */
-export const readConfigFile = (path: string, readFile: ReadFile, errors: string[]): RelayConfigFile | null => {
+/**
+ * Parses the file and checks it against the schema. Returns null after adding to `errors`. `engine` is the one that the
+ * environment selects.
+ */
+export const readConfigFile = (
+  path: string,
+  readFile: ReadFile,
+  errors: string[],
+  engine: string | null = null
+): RelayConfigFile | null => {
   const parsed = parse(path, readFile, errors)
   if (parsed === undefined) return null
-  const value = fileValues(parsed, RelayConfigFileSchema)
+  const value = fileValues(parsed, RelayConfigFileSchema, engine)
   if (Value.Check(RelayConfigFileSchema, value)) return value
   errors.push(...schemaErrors(value))
   // Without the options that the relay does not have, the rest can be checked too. A copy, because `Clean` changes it.

@@ -82,7 +82,7 @@ const channelOptions = {
     'How long the epoch and offset of a channel are stored after its last use. Default: channel.history_meta_ttl.'
   ),
   force_recovery: flag('Clients that reconnect receive the publications they missed.'),
-  allow_recovery: flag('Clients may request recovery of missed publications.'),
+  allow_recovery: flag('Clients may request recovery of missed publications, if the namespace has a history.'),
   force_recovery_mode: oneOf(
     ['stream', 'cache'],
     'stream: recover all missed publications in order; cache: recover the latest one only.',
@@ -225,7 +225,7 @@ const client = {
   allowed_origins: Type.Optional(
     Type.Array(Type.String(), {
       description:
-        'Origins that may connect. In https://*.example.com the * matches one or more labels; * alone allows all origins.',
+        'Origins that may connect, or globs such as https://*.example.com and http://localhost:*, in which * matches any text; * alone allows all origins.',
       examples: [['https://app.example.com', 'https://*.example.com']]
     })
   ),

@@ -92,11 +92,13 @@ const identify = async (client: Client, token: string): Promise<ConnectionClaims
     rejected(claimsRejection(checked, clientOptions.token))
     return DISCONNECT_INVALID_TOKEN
   }
+  // As in Centrifugo, connections do not expire in insecure mode.
+  if (clientOptions.insecure) return { ...claims, expiresAt: 0 }
   if (hasEnded(checked, nowMs())) {
     rejected('expired')
     return ERROR_EXPIRED
   }
-  if (claims.user !== '' || clientOptions.insecure || !clientOptions.disallowAnonymousConnectionTokens) return claims
+  if (claims.user !== '' || !clientOptions.disallowAnonymousConnectionTokens) return claims
   rejected('no-user')
   return DISCONNECT_NOT_PERMITTED
 }

@@ -1,7 +1,7 @@
 import { linearRegExp } from '../../shared/linear-regexp.js'
 
 /** The parts of a pattern: a character class, a backslash and the character after it, stars, or any other character. */
-const PARTS = /\[(?<negation>!|(?!!))(?<members>(?:\\.|[^\]\\])+)\]|\\(?<escaped>.)|(?<stars>\*+)|(?<other>.)/gsu
+const PARTS = /\[(?:(?<negation>!)|(?!!))(?<members>(?:\\.|[^\]\\])+)\]|\\(?<escaped>.)|(?<stars>\*+)|(?<other>.)/gsu
 
 /** Characters with a meaning in regular expressions. */
 const SPECIAL = /[\\^$.*+?()[\]{}|-]/gu
@@ -22,7 +22,7 @@ export const globTest = (pattern: string): ((name: string) => boolean) | null =>
   let depth = 0
   for (const { groups = {} } of pattern.matchAll(PARTS)) {
     const { members, negation, escaped, stars, other = '' } = groups
-    if (members !== undefined) source += `[${negation === '' ? '' : '^'}${classMembers(members)}]`
+    if (members !== undefined) source += `[${negation === undefined ? '' : '^'}${classMembers(members)}]`
     else if (escaped !== undefined) source += literal(escaped)
     else if (stars !== undefined) source += '.*'
     else if (other === '[' || other === '\\') return null

@@ -4,6 +4,7 @@ import type { Client } from './client.js'
 import {
   DISCONNECT_CONNECTION_EXPIRED,
   Disconnect,
+  ERROR_INTERNAL,
   ERROR_LIMIT_EXCEEDED,
   ReplyError,
   UNSUBSCRIBE_BY_SERVER
@@ -212,6 +213,9 @@ const disconnectLocal = (context: RelayContext, { target, whitelist, code, reaso
   return null
 }
 
+/** Whether an expiry in seconds is in the past; 0 is none. */
+const isPast = (expiresAt: number, { nowMs }: RelayContext): boolean => expiresAt > 0 && expiresAt * 1000 <= nowMs()
+
 const unsubscribeLocal = (context: RelayContext, { target, channel }: UnsubscribeParams): null => {
   for (const client of selectClients(context, target)) {
     client.closeOnError(() => {
@@ -237,7 +241,10 @@ const subscribeLocal = async (
   const { channelLimit } = context.clientOptions
   const resolved = resolveChannel(channel, context.channelRules)
   if (resolved instanceof ReplyError) return resolved
-  const clients = selectClients(context, target).filter(({ subscriptions }) => !subscriptions.has(channel))
+  const selected = selectClients(context, target)
+  // As in Centrifugo: an error if there is a connection that it would apply to.
+  if (selected.length > 0 && isPast(subscription.expiresAt, context)) return ERROR_INTERNAL
+  const clients = selected.filter(({ subscriptions }) => !subscriptions.has(channel))
   if (channelLimit > 0 && clients.some(({ subscriptions }) => subscriptions.size >= channelLimit))
     return ERROR_LIMIT_EXCEEDED
   const outcomes = await Promise.allSettled(
@@ -290,9 +297,9 @@ const rejectionIn = (outcomes: readonly PromiseSettledResult<unknown>[]): ReplyE
 const refreshLocal = (context: RelayContext, { target, refresh }: RefreshParams): null => {
   const { isExpired, expiresAt, info } = refresh
   // An expiry in the past closes the connection at once, without the grace period for refreshing clients.
-  const isPast = expiresAt > 0 && expiresAt * 1000 <= context.nowMs()
+  const hasExpired = isExpired || isPast(expiresAt, context)
   for (const client of selectClients(context, target)) {
-    if (isExpired || isPast) {
+    if (hasExpired) {
       client.close(DISCONNECT_CONNECTION_EXPIRED)
       continue
     }

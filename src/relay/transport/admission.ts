@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { AddressSet, normalAddress } from '../../shared/ip-address.js'
 import type { RelayConfig } from '../config/config.js'
+import { isOriginGlob, originTest } from '../config/origins.js'
 import type { ClientOptions } from '../core/options.js'
 import type { Rejections } from './rejections.js'
 
@@ -9,29 +10,18 @@ export type OriginCheck = (origin: string | undefined, host: string | undefined)
 
 /**
  * Browsers always send an `Origin`; a client without one is allowed. With an empty list only pages of the relay's own host
- * may connect. Entries are lower-case origins, `https://*.example.com` for one or more labels, or `*` for all.
+ * may connect. Entries are lower-case origins, globs, or `*` for all.
  */
 export const originCheck = (allowed: readonly string[]): OriginCheck => {
   if (allowed.includes('*')) return () => true
   const exact = new Set(allowed)
-  const patterns = allowed.filter((entry) => entry.includes('*')).map(patternTest)
+  const globs = allowed.filter(isOriginGlob).map(originTest)
   return (origin, host) => {
     if (origin === undefined) return true
     const lower = origin.toLowerCase()
     if (allowed.length === 0) return isSameHost(lower, host)
-    return exact.has(lower) || patterns.some((test) => test(lower))
+    return exact.has(lower) || globs.some((test) => test(lower))
   }
-}
-
-const LABELS = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/
-
-const patternTest = (pattern: string): ((origin: string) => boolean) => {
-  const [before = '', after = ''] = pattern.split('*')
-  return (origin) =>
-    origin.length > before.length + after.length &&
-    origin.startsWith(before) &&
-    origin.endsWith(after) &&
-    LABELS.test(origin.slice(before.length, origin.length - after.length))
 }
 
 const isSameHost = (origin: string, host: string | undefined): boolean => {

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import { type IncomingHttpHeaders, type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { isDeepStrictEqual } from 'node:util'
 import { type RawData, type ServerOptions, WebSocket, WebSocketServer } from 'ws'
@@ -187,9 +187,7 @@ const upgradeWith = (admission: ClientAdmission, options: () => MessageOptions, 
     const { headers } = request
     // The Python SDK up to 0.6.0 sends this header with an empty value, which `ws` would reject with 400.
     if (headers['sec-websocket-protocol']?.trim() === '') delete headers['sec-websocket-protocol']
-    // Compressed messages are shared by all receivers, so their window has one size. `ws` would accept any.
-    if (headers['sec-websocket-extensions']?.includes('server_max_window_bits'))
-      delete headers['sec-websocket-extensions']
+    declineLimitedWindows(headers)
     const { compressed } = server
     // `ws` responds to a malformed handshake itself, with this status.
     let status = 400
@@ -293,4 +291,18 @@ export const rejectUpgrade = (socket: Duplex, status: number): number => {
   socket.on('error', ignore)
   socket.end(emptyResponse(status), () => socket.destroy())
   return status
+}
+
+const WINDOW_LIMIT = 'server_max_window_bits'
+
+/**
+ * Removes the offers of compression with a smaller window, which `ws` would accept: compressed messages are shared by all
+ * receivers, so their window has one size. A client may offer compression without the limit as its second choice.
+ */
+const declineLimitedWindows = (headers: IncomingHttpHeaders): void => {
+  const { 'sec-websocket-extensions': offers } = headers
+  if (offers === undefined || !offers.includes(WINDOW_LIMIT)) return
+  const others = offers.split(',').filter((offer) => !offer.includes(WINDOW_LIMIT))
+  if (others.length > 0) headers['sec-websocket-extensions'] = others.join(',').trim()
+  else delete headers['sec-websocket-extensions']
 }

@@ -2,6 +2,7 @@ import t from 'tap'
 import { ApiDispatcher } from '../../../src/relay/api/dispatcher.js'
 import { EngineError } from '../../../src/relay/core/engine-interfaces.js'
 import type { ClusterCommand, ClusterCommandResult } from '../../../src/relay/core/survey.js'
+import { TimeSlice } from '../../../src/relay/core/time-slice.js'
 import { SingleNodeCluster } from '../../../src/relay/engine/memory.js'
 import { coreRelay } from '../../helper/relay-core.js'
 
@@ -42,6 +43,23 @@ t.test('a command that not all nodes confirm receives error 100', async (t) => {
   }
   t.match(await calls.runMethod('info', Buffer.from('{}')), /"nodes":/, 'info contains the nodes that responded')
 })
+
+t.test(
+  'subscribe with an expire_at in the past is an internal error, and the connection is not subscribed',
+  async (t) => {
+    const core = coreRelay()
+    const client = await core.connected('42')
+    const calls = new ApiDispatcher(core.relay, UNWATCHED, SILENT)
+    const subscribe = (expireAt: number) =>
+      calls.runMethod('subscribe', Buffer.from(JSON.stringify({ user: '42', channel: 'floor:7', expire_at: expireAt })))
+    const nowSeconds = core.clock.nowMs / 1000
+
+    t.match(await subscribe(nowSeconds), { code: 100 })
+    t.equal((await core.relay.channels('', new TimeSlice(() => 0))).size, 0)
+    t.equal(await subscribe(nowSeconds + 1), '{"result":{}}')
+    t.equal(client.closed, null)
+  }
+)
 
 t.test('a broadcast is validated once per schema', async (t) => {
   const validated: [schema: string, data: unknown][] = []

@@ -6,7 +6,7 @@ import { schemaError } from '../../../src/relay/api/request.js'
 import type { NewPublication, PublishTarget } from '../../../src/relay/core/engine-interfaces.js'
 import { send } from '../../helper/http.js'
 import { type EdgeRelay, startRelay } from '../../helper/relay.js'
-import { coreRelay, settled } from '../../helper/relay-core.js'
+import { coreRelay } from '../../helper/relay-core.js'
 import { API_KEY } from '../../helper/relay-rules.js'
 
 const FILE = {
@@ -88,10 +88,10 @@ t.test('a pattern that is longer than a channel name is rejected', async (t) => 
 })
 
 t.test('channels lists all channels of a node with more than one page of them', async (t) => {
-  const { relay } = coreRelay(FILE)
-  await settled()
+  const { relay, client, token } = coreRelay({ ...FILE, client: { channel_limit: 20_000, insecure: true } })
   const names = list(12_345, (index) => `plain:${index}`)
-  for (const name of names) relay.observeChannel(name, () => undefined)
+  const subs = Object.fromEntries(names.map((name) => [name, {}]))
+  await client().send({ id: 1, connect: { token: token({ sub: '42' }), subs } })
   const calls = new ApiDispatcher(relay, new Counts(), SILENT)
   const channelsOf = async (request: object): Promise<string[]> =>
     Object.keys(

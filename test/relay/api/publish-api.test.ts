@@ -21,6 +21,7 @@ const FILE = {
         force_recovery: true
       },
       { name: 'plain', allow_subscribe_for_client: true },
+      { name: 'bytes', publication_data_format: 'binary', ...WITH_HISTORY },
       { name: 'typed', schema: 'PositionBatch' }
     ]
   }
@@ -80,6 +81,16 @@ t.test('API calls', async (t) => {
     ['publish', { channel: 'plain:1', b64data: '', data: 1 }, { result: {} }],
     ['publish', { channel: 'plain:1', b64data: '' }, { error: { code: 107, message: 'bad request: data is missing' } }],
     ['publish', { channel: 'kept:1' }, { error: { code: 107, message: 'bad request: data is missing' } }],
+    ['publish', { channel: 'plain:1' }, { error: { code: 107, message: 'bad request: data is missing' } }],
+    ['publish', { channel: 'bytes:1' }, { result: { offset: 1 } }],
+    ['publish', { channel: 'bytes:1', b64data: '' }, { result: { offset: 2 } }],
+    ['publish', { channel: 'bytes:1', b64data: '_w==' }, { error: { code: 107, message: /b64data must be base64/ } }],
+    ['publish', { channel: 'bytes:1', b64data: '!' }, { error: { code: 107, message: /b64data must be base64/ } }],
+    [
+      'broadcast',
+      { channels: ['bytes:2', 'plain:1'] },
+      { result: { responses: [{ result: { offset: 1 } }, { error: { code: 107 } }] } }
+    ],
     [
       'publish',
       '{"channel":"kept:1","data":1,"data":2}',
@@ -154,6 +165,7 @@ t.test('API calls', async (t) => {
     ['unsubscribe', { user: 'nobody', channel: 'kept:1' }, { result: {} }],
     ['unsubscribe', { user: 'nobody', channel: 'nope:1' }, { error: { code: 102 } }],
     ['subscribe', { user: 'nobody', channel: 'kept:1' }, { result: {} }],
+    ['subscribe', { user: 'nobody', channel: 'kept:1', expire_at: 1 }, { result: {} }],
     ['subscribe', { user: 'nobody' }, { error: { code: 107 } }],
     ['subscribe', { user: 'nobody', channel: 'kept:1', override: { presence: true } }, { error: { code: 107 } }],
     ['refresh', { user: 'nobody' }, { result: {} }],

@@ -57,9 +57,9 @@ const connect = (token: Token, more: Json = {}, claims: Json = {}): Json => ({
   connect: { token: token({ sub: '42', ...claims }), ...more }
 })
 
-const connected = (subs?: Json): Json => ({
+const connected = (subs?: Json, expires = true): Json => ({
   id: 1,
-  connect: { client: String, version: 'test', ...(subs && { subs }) }
+  connect: { client: String, version: 'test', ...(expires && { expires }), ...(subs && { subs }) }
 })
 
 const POSITION = { recoverable: true, positioned: true, epoch: 'epoch1', offset: 3 }
@@ -155,13 +155,13 @@ const CASES: readonly Case[] = [
     title: 'connect with subs of an anonymous client subscribes to channels for anonymous clients',
     file: ANONYMOUS,
     frames: () => [[{ id: 1, connect: { subs: { 'open:1': {}, 'public:1': {} } } }]],
-    replies: [connected({ 'public:1': {} })]
+    replies: [connected({ 'public:1': {} }, false)]
   },
   {
     title: 'connect with subs in insecure mode subscribes to any channel',
     file: INSECURE,
     frames: () => [[{ id: 1, connect: { subs: { 'closed:1': {} } } }]],
-    replies: [connected({ 'closed:1': {} })]
+    replies: [connected({ 'closed:1': {} }, false)]
   },
   {
     title: 'subscribe to a channel of connect.subs is answered with already subscribed',
@@ -174,9 +174,21 @@ const CASES: readonly Case[] = [
     replies: [{ id: 1, error: { code: 110, message: 'expired' } }]
   },
   {
+    title: 'connect in insecure mode never expires, also with an expire_at in the past',
+    file: INSECURE,
+    frames: (token, now) => [[connect(token, {}, { expire_at: now - 1 })]],
+    replies: [connected(undefined, false)]
+  },
+  {
+    title: 'connect in insecure mode with a token that will expire never expires',
+    file: INSECURE,
+    frames: (token) => [[{ id: 1, connect: { token: token({ sub: '42' }, 60) } }]],
+    replies: [connected(undefined, false)]
+  },
+  {
     title: 'connect with an expire_at of zero never expires',
     frames: (token) => [[connect(token, {}, { expire_at: 0 })]],
-    replies: [connected()]
+    replies: [connected(undefined, false)]
   },
   {
     title: 'refresh with an expire_at in the past is answered with expired',
@@ -298,6 +310,7 @@ for (const { title, file = FILE, frames, replies = [], closed = null } of CASES)
 const exactParts = (replies: unknown): unknown =>
   (replies as readonly ServerMessage[]).map(({ id, connect, history }) => [
     id,
+    connect?.expires,
     Object.keys(connect?.subs ?? {}),
     history
   ])

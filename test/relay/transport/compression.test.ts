@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
+import { request } from 'node:http'
 import t, { type Test } from 'tap'
 import { type ClientOptions, WebSocket } from 'ws'
 import { eventually } from '../../helper/eventually.js'
@@ -108,6 +109,33 @@ t.test('a client that limits the compression window receives plain messages', as
   await eventually(() => received().length === 1)
   t.same(received(), [half + half])
   t.equal(ws.extensions, '')
+})
+
+t.test('a client that also offers compression without a limit receives compressed messages', async (t) => {
+  const { url } = await startRelay(t, config())
+  const OFFERS: readonly (readonly [offers: string, accepted: RegExp | undefined])[] = [
+    [
+      'permessage-deflate; server_max_window_bits=10, permessage-deflate; client_max_window_bits',
+      /^permessage-deflate;/
+    ],
+    ['permessage-deflate; server_max_window_bits=10, permessage-deflate; server_max_window_bits="9"', undefined]
+  ]
+  for (const [offers, accepted] of OFFERS) {
+    const handshake = request(`${url}/connection/websocket`, {
+      headers: {
+        connection: 'Upgrade',
+        upgrade: 'websocket',
+        'sec-websocket-version': 13,
+        'sec-websocket-key': randomBytes(16).toString('base64'),
+        'sec-websocket-extensions': offers
+      }
+    })
+    const upgraded = once(handshake.end(), 'upgrade')
+    const [{ headers }, socket] = await upgraded
+    socket.destroy()
+    t.match(headers['sec-websocket-extensions'], accepted)
+    t.notMatch(headers['sec-websocket-extensions'] ?? '', 'server_max_window_bits')
+  }
 })
 
 t.test('compression is off by default', async (t) => {
