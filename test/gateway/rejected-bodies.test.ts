@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import t from 'tap'
+import { setCookie } from '../../src/gateway/session/cookies.js'
 import { eventually } from '../helper/eventually.js'
 import { openSocket } from '../helper/exact-http.js'
 import { browserHeaders, startGateway } from '../helper/gateway.js'
@@ -19,7 +20,17 @@ const { url, gateway } = await startGateway(t, {
     BODY_LIMIT: '64KiB',
     UPLOAD_LIMIT: '1MiB',
     CLIENT_RATE_WINDOW_MS: '2000'
-  }
+  },
+  extend: (app) =>
+    void app.route({
+      method: ['POST', 'HEAD'],
+      url: '/with-cookie',
+      onRequest: async (_request, reply) => {
+        setCookie(reply, 'a', '', {})
+        return reply.code(403).header('cache-control', 'public').send('rejected')
+      },
+      handler: async () => undefined
+    })
 })
 
 const head = (path: string, headers: Readonly<Record<string, string>>, method = 'POST'): string => {
@@ -93,6 +104,30 @@ t.test('a response is sent before the rest of the body has arrived, and the conn
   socket.write(head('/api/health', {}, 'GET'))
   await eventually(() => text.includes('"status":"ok"'))
   socket.destroy()
+})
+
+t.test('a response that clears a cookie before the body has arrived is not cacheable and complete', async (t) => {
+  for (const [method, content] of [
+    ['POST', 'rejected'],
+    ['HEAD', '']
+  ] as const) {
+    const socket = await openSocket(url)
+    let text = ''
+    socket.setEncoding('latin1').on('data', (more: string) => {
+      text += more
+    })
+    socket.write(head('/with-cookie', { 'content-length': '10' }, method))
+    await eventually(() => text.endsWith(`\r\n\r\n${content}`))
+    t.match(text, /^HTTP\/1\.1 403 /)
+    t.match(text, 'content-length: 8')
+    t.match(text, 'set-cookie: a=')
+    t.same(text.match(/^cache-control: .*$/gim), ['cache-control: no-store'])
+    text = ''
+    socket.write(`0123456789${head('/api/health', {}, 'GET')}`)
+    await eventually(() => text.includes('"status":"ok"'))
+    t.match(text, /^HTTP\/1\.1 200 /, 'nothing is sent between the responses')
+    socket.destroy()
+  }
 })
 
 t.test('a client whose upload the backend rejects early is not interrupted', async (t) => {
