@@ -2,7 +2,7 @@
 
 /** `public`: no token. `user`: a verified token. `admin`: the token of an admin. On every method. */
 export const ACCESS_LEVELS = ['public', 'user', 'admin'] as const
-/** The access level of a route, which takes precedence over that of its path. */
+/** The access level that a route states. */
 export type AccessLevel = (typeof ACCESS_LEVELS)[number]
 
 /** `mutations`: a verified token on mutations; the backend decides about reads. */
@@ -45,28 +45,18 @@ export class AccessRules {
     this.protectedPaths = [...paths.strict, ...paths.admin]
   }
 
-  accessOf(path: string): Access {
+  /** `stated` is the level of the route. It can make a strict path stricter, but no strict or admin path more open. */
+  accessOf(path: string, stated: AccessLevel | null = null): Access {
+    const access = this.#accessOfPath(path)
+    if (stated === null || access === 'admin' || (access === 'user' && stated === 'public')) return access
+    return stated
+  }
+
+  #accessOfPath(path: string): Access {
     for (const [prefix, access] of this.#prefixes) if (isUnder(prefix, path)) return access
     return 'mutations'
   }
-
-  /** The access of a route that states to be public in a way that strict and admin paths take precedence over. */
-  openAccessOf(path: string): Access {
-    const access = this.accessOf(path)
-    return access === 'mutations' ? 'public' : access
-  }
 }
-
-/** What an operation of an OpenAPI description states about its access. */
-export interface StatedAccess {
-  readonly template: string
-  readonly access: AccessLevel | null
-  readonly isOpen: boolean
-}
-
-/** The access of an operation, unless a parameter stands for a part of a strict or admin path. */
-export const accessOfOperation = ({ access, isOpen, template }: StatedAccess, rules: AccessRules): Access =>
-  access ?? (isOpen ? rules.openAccessOf(template) : rules.accessOf(template))
 
 export const READING_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 export const MUTATING_METHODS: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])

@@ -1,4 +1,10 @@
-import { type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import {
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type OutgoingHttpHeader,
+  type OutgoingHttpHeaders,
+  ServerResponse
+} from 'node:http'
 
 // Which caches may store a response. A shared cache between browser and gateway must not give one user's response or
 // cookies to another.
@@ -76,6 +82,15 @@ const privateCacheControl = (value: string): string => {
   const directives = value.split(',').map((directive) => directive.trim())
   if (!value.includes('"') && directives.some((directive) => directive.toLowerCase() === 'no-store')) return value
   return ['private', ...directives.filter((text) => text !== '' && !SHARED_DIRECTIVE.test(text))].join(', ')
+}
+
+/**
+ * For requests whose response sets or clears a cookie: the response is complete, never 304. A cache adds the headers of a
+ * 304, its cookies too, to the response that it has stored (RFC 9111, 3.2), and gives that to everybody.
+ */
+export const removeConditions = (headers: IncomingHttpHeaders): void => {
+  delete headers['if-none-match']
+  delete headers['if-modified-since']
 }
 
 const VARIES_WITH_AUTHORIZATION = /(?:^|,)\s*authorization\s*(?:,|$)/i

@@ -2,7 +2,7 @@ import { closeSync, openSync } from 'node:fs'
 import { extname } from 'node:path'
 import { SettingsError } from '../shared/env.js'
 import { errorCode } from '../shared/error-code.js'
-import { type AccessRules, accessOfOperation } from './access.js'
+import type { AccessRules } from './access.js'
 import type { GatewayConfig } from './config.js'
 import { ownTables, routeTables } from './routes/index.js'
 import type { Description } from './routes/openapi/description.js'
@@ -36,7 +36,7 @@ export const configuredRoutes = async ({
 export const publicOperations = ({ description }: DeclaredRoutes, rules: AccessRules): string[] =>
   (description?.paths ?? [])
     .flatMap(({ operations }) => operations)
-    .filter((operation) => accessOfOperation(operation, rules) === 'public')
+    .filter(({ template, access }) => rules.accessOf(template, access) === 'public')
     .map(({ method, template }) => `${method} ${template}`)
 
 /** Reads the file that `GATEWAY_ROUTES` names. Throws a `SettingsError` with one line per error. */

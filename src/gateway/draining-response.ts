@@ -36,10 +36,10 @@ export const drainingResponse = (Response: typeof ServerResponse, limits: DrainL
     }
 
     #mustDrain(): boolean {
-      const { complete, destroyed, headers } = this.req
+      const { complete, destroyed, headers, httpVersion } = this.req
       if (complete || destroyed || !hasBody(headers)) return false
-      // A client that waits for `100 Continue` does not send its body now.
-      if (headers.expect !== undefined && !this.#isContinued) return false
+      // A client that waits for `100 Continue` does not send its body now. HTTP/1.0 does not have it.
+      if (headers.expect !== undefined && httpVersion === '1.1' && !this.#isContinued) return false
       // The client has already been given the time to send it.
       return this.statusCode !== REQUEST_TIMEOUT
     }

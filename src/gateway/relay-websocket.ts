@@ -122,19 +122,20 @@ const WEBSOCKET_KEY = /^[+/0-9A-Za-z]{22}==$/
 const isHandshake = ({ headers }: IncomingMessage): boolean =>
   WEBSOCKET_KEY.test(headers['sec-websocket-key'] ?? '') && headers['sec-websocket-version'] === '13'
 
-const PROTOCOL_NAME = /^[\w!#$%&'*+.^`|~-]+$/
+// Not `trim` and `\s`, which include the byte A0: `ws` would reject it with a response of its own.
+const PROTOCOL_NAME = /^[ \t]*([\w!#$%&'*+.^`|~-]+)[ \t]*$/
 
 /** Null for a malformed list. An empty one counts as absent, because the Python SDK up to 0.6.0 sends it. */
 const offeredProtocols = ({ headers }: IncomingMessage): readonly string[] | null => {
-  const header = headers['sec-websocket-protocol']?.trim() ?? ''
+  const header = headers['sec-websocket-protocol'] ?? ''
   if (header === '') {
     // `ws` would reject an empty list.
     delete headers['sec-websocket-protocol']
     return []
   }
-  const names = header.split(',').map((name) => name.trim())
-  const isValid = names.every((name) => PROTOCOL_NAME.test(name)) && new Set(names).size === names.length
-  return isValid ? names : null
+  const parts = header.split(',')
+  const names = new Set(parts.flatMap((part) => PROTOCOL_NAME.exec(part)?.[1] ?? []))
+  return names.size === parts.length ? [...names] : null
 }
 
 /**

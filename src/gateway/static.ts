@@ -79,8 +79,10 @@ const isFile = async (path: string): Promise<boolean> => {
  * Whether a browser opens a page, which then starts with the session. Files are the same for all users and may be cached
  * by shared caches, so they must not set cookies.
  */
-const isNavigation = ({ path, headers }: FastifyRequest): boolean =>
-  extname(path) === '' && (headers['sec-fetch-mode'] === 'navigate' || accepts(headers.accept, HTML))
+const isNavigation = ({ method, path, headers }: FastifyRequest): boolean =>
+  method === 'GET' &&
+  extname(path) === '' &&
+  (headers['sec-fetch-mode'] === 'navigate' || accepts(headers.accept, HTML))
 
 /**
  * Whether the client requests a page. A missing script or image must not be replaced by the index page: the browser would

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import t from 'tap'
+import { setCookie } from '../../src/gateway/session/cookies.js'
 import { eventually } from '../helper/eventually.js'
 import { openSocket } from '../helper/exact-http.js'
 import { browserHeaders, startGateway } from '../helper/gateway.js'
@@ -19,7 +20,17 @@ const { url, gateway } = await startGateway(t, {
     BODY_LIMIT: '64KiB',
     UPLOAD_LIMIT: '1MiB',
     CLIENT_RATE_WINDOW_MS: '2000'
-  }
+  },
+  extend: (app) =>
+    void app.route({
+      method: ['POST', 'HEAD'],
+      url: '/with-cookie',
+      onRequest: async (_request, reply) => {
+        setCookie(reply, 'a', '', {})
+        return reply.code(403).header('cache-control', 'public').send('rejected')
+      },
+      handler: async () => undefined
+    })
 })
 
 const head = (path: string, headers: Readonly<Record<string, string>>, method = 'POST'): string => {
@@ -95,6 +106,30 @@ t.test('a response is sent before the rest of the body has arrived, and the conn
   socket.destroy()
 })
 
+t.test('a response that clears a cookie before the body has arrived is not cacheable and complete', async (t) => {
+  for (const [method, content] of [
+    ['POST', 'rejected'],
+    ['HEAD', '']
+  ] as const) {
+    const socket = await openSocket(url)
+    let text = ''
+    socket.setEncoding('latin1').on('data', (more: string) => {
+      text += more
+    })
+    socket.write(head('/with-cookie', { 'content-length': '10' }, method))
+    await eventually(() => text.endsWith(`\r\n\r\n${content}`))
+    t.match(text, /^HTTP\/1\.1 403 /)
+    t.match(text, 'content-length: 8')
+    t.match(text, 'set-cookie: a=')
+    t.same(text.match(/^cache-control: .*$/gim), ['cache-control: no-store'])
+    text = ''
+    socket.write(`0123456789${head('/api/health', {}, 'GET')}`)
+    await eventually(() => text.includes('"status":"ok"'))
+    t.match(text, /^HTTP\/1\.1 200 /, 'nothing is sent between the responses')
+    socket.destroy()
+  }
+})
+
 t.test('a client whose upload the backend rejects early is not interrupted', async (t) => {
   const upload = Buffer.alloc(LIMIT - 1)
   const framing = { 'content-length': String(upload.length) }
@@ -105,15 +140,22 @@ t.test('a client whose upload the backend rejects early is not interrupted', asy
 t.test('no more than twice the largest permitted body is read after a response', async (t) => {
   const sockets: Socket[] = []
   gateway.app.server.on('connection', (socket: Socket) => sockets.push(socket))
-  for (const headers of [json, { ...json, cookie: '' }]) {
+  const endless = { ...json, 'content-length': String(1e10) }
+  // HTTP/1.0 has no expectations, so that its clients send the body at once.
+  const keepAlive = { ...endless, cookie: '', connection: 'keep-alive', expect: '100-continue' }
+  for (const text of [
+    head('/api/zones', endless),
+    head('/api/zones', { ...endless, cookie: '' }),
+    head('/api/zones', keepAlive).replace('HTTP/1.1', 'HTTP/1.0')
+  ]) {
     const socket = await openSocket(url)
-    let text = ''
+    let received = ''
     socket.setEncoding('latin1').on('data', (more: string) => {
-      text += more
+      received += more
     })
     // Writing to the closed connection is an error.
     const closed = new Promise((resolve) => socket.once('close', resolve))
-    socket.write(head('/api/zones', { ...headers, 'content-length': String(1e10) }))
+    socket.write(text)
     const block = Buffer.alloc(LIMIT / 4)
     const send = (): void => {
       while (socket.writable && socket.write(block));
@@ -121,7 +163,7 @@ t.test('no more than twice the largest permitted body is read after a response',
     }
     send()
     await closed
-    t.match(text, /^HTTP\/1\.1 4/)
+    t.match(received, /^HTTP\/1\.1 4/)
     const read = sockets.at(-1)?.bytesRead ?? Number.POSITIVE_INFINITY
     t.ok(read < 2.5 * LIMIT, `${read} bytes`)
   }

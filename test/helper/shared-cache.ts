@@ -5,7 +5,7 @@ import type { Teardown } from './child.js'
 import { type HttpResponse, send } from './http.js'
 
 interface StoredResponse {
-  readonly response: HttpResponse
+  response: HttpResponse
   /** The request headers that `Vary` names. */
   readonly selecting: Readonly<Record<string, unknown>>
 }
@@ -30,7 +30,7 @@ export const startSharedCache = async (t: Teardown, origin: string): Promise<Sha
       Object.entries(selecting).every(([name, value]) => headers[name] === value)
     )
     const isRead = method === 'GET' || method === 'HEAD'
-    const isReused = isRead && known !== undefined && (isFresh(known.response) || (await isValid(known.response, url)))
+    const isReused = isRead && known !== undefined && (isFresh(known.response) || (await isValid(known, url, headers)))
     const response = isReused ? known.response : await send(origin, url, { method, headers })
     if (!isReused && method === 'GET' && isStorable(response, headers)) {
       const names = listIn(response.headers.vary)
@@ -43,9 +43,14 @@ export const startSharedCache = async (t: Teardown, origin: string): Promise<Sha
     reply.end(method === 'HEAD' ? undefined : response.body)
   })
 
-  /** Revalidates a stored response without the headers of the browser. */
-  const isValid = async ({ headers: { etag } }: HttpResponse, url: string): Promise<boolean> =>
-    etag !== undefined && (await send(origin, url, { headers: { host: 'app', 'if-none-match': etag } })).status === 304
+  /** Revalidates a stored response with the request of the browser, and updates its headers (RFC 9111, 3.2). */
+  const isValid = async (known: StoredResponse, url: string, browser: IncomingHttpHeaders): Promise<boolean> => {
+    const { etag } = known.response.headers
+    if (etag === undefined) return false
+    const { status, headers } = await send(origin, url, { headers: { ...browser, 'if-none-match': etag } })
+    if (status === 304) known.response = { ...known.response, headers: { ...known.response.headers, ...headers } }
+    return status === 304
+  }
 
   await once(server.listen(0, '127.0.0.1'), 'listening')
   t.teardown(() => server.close())

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { type AppClaims, type AppTokenVerifier, isAdmin, userDetails } from '../../shared/app-token.js'
 import { ExpiredToken, InvalidToken } from '../../shared/token-errors.js'
-import { type Access, type AccessRules, isApiPath, MUTATING_METHODS } from '../access.js'
+import { type Access, type AccessLevel, type AccessRules, isApiPath, MUTATING_METHODS } from '../access.js'
 import type { AuditLog } from '../audit-log.js'
 import type { GatewayConfig } from '../config.js'
 import { GatewayError, type GatewayErrorCode } from '../errors.js'
@@ -20,10 +20,8 @@ export interface ApiAuthOptions {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The access that the route needs, instead of that of its path. */
-    access?: Access | undefined
-    /** Whether the route is public unless its path is strict or admin. */
-    isOpen?: boolean
+    /** The access level that the route states. */
+    access?: AccessLevel
   }
 }
 
@@ -42,9 +40,8 @@ export const apiAuth = fp<ApiAuthOptions>(
     oidc?.addRevocationHook(app)
     app.addHook('onRequest', (request, _reply, done) => {
       if (!isApiPath(request.path)) return done()
-      const { access: stated, isOpen } = request.routeOptions.config
       // Of the requested path, because a parameter of the route may stand for a part of a strict or admin path.
-      const access = stated ?? (isOpen === true ? rules.openAccessOf(request.path) : rules.accessOf(request.path))
+      const access = rules.accessOf(request.path, request.routeOptions.config.access)
       const denial = checkToken(request, tokens) ?? checkRole(request, access)
       if (denial === null || !config.auth.enforced || !isChecked(request, access)) return done()
       done(deny(request, denial, audit))

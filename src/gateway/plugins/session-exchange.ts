@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
+import { removeConditions } from '../caching.js'
 import type { SessionExchange } from '../oidc/exchange.js'
 import { sessionCookie, usesSession } from '../session/credentials.js'
 
@@ -19,6 +20,11 @@ export const sessionExchange = fp<SessionExchangeOptions>(
       })
     }
     oidc?.addRenewalHook(app)
+    // After all hooks that write cookies.
+    app.addHook('onRequest', (request, reply, done) => {
+      if (reply.hasHeader('set-cookie')) removeConditions(request.raw.headers)
+      done()
+    })
   },
   { name: 'session-exchange', fastify: '5.x', dependencies: ['api-auth'] }
 )

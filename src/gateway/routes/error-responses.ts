@@ -16,7 +16,7 @@ const isMutation = ({ method }: RouteDeclaration): boolean => MUTATING_METHODS.h
 const takesJson = ({ body }: RouteDeclaration): boolean => body !== null
 const takesBody = (row: RouteDeclaration): boolean => takesJson(row) || row.kind === 'upload'
 const hasParameter = ({ path }: RouteDeclaration): boolean => path.includes('/:')
-const accessOf = ({ access, path }: RouteDeclaration, rules: AccessRules): Access => access ?? rules.accessOf(path)
+const accessOf = ({ access, path }: RouteDeclaration, rules: AccessRules): Access => rules.accessOf(path, access)
 
 const isForAdmins = (row: RouteDeclaration, rules: AccessRules): boolean => accessOf(row, rules) === 'admin'
 const needsBackend = (row: RouteDeclaration): boolean => row.kind !== 'local' || row.documentation.needsBackend

@@ -125,7 +125,7 @@ t.test('/api/docs shows the access that the path lists give to built-in and desc
     [custom, 'GET /api/reports/{id}', session, true, false],
     [custom, 'POST /api/reports/{id}', both, true, false],
     [custom, 'GET /api/users', session, true, true],
-    [custom, 'GET /api/users/me', backendDecides, false, false],
+    [custom, 'GET /api/users/me', session, true, true],
     [custom, 'GET /api/floors', backendDecides, false, false],
     [custom, 'POST /api/floors', both, true, false],
     [builtIn, 'POST /api/zones', csrf, false, false],

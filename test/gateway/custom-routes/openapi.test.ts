@@ -252,12 +252,16 @@ t.test('with GATEWAY_UNKNOWN_PATHS=refuse, the built-in routes are all that is s
   t.equal(backend.requests.length, 2)
 })
 
-t.test('the access level comes from the operation, the path, the path lists, security and the default', async (t) => {
+t.test('strict and admin paths win over the access level of the operation, of its path, and security', async (t) => {
   const get = (more: object = {}) => ({ get: more })
   const gateway = await gatewayFor(
     t,
     {
-      '/reports/operation': { 'x-gatehouse-access': 'admin', ...get({ 'x-gatehouse-access': 'public' }) },
+      '/operation': { 'x-gatehouse-access': 'admin', ...get({ 'x-gatehouse-access': 'public' }) },
+      '/reports/public': get({ 'x-gatehouse-access': 'public' }),
+      '/admin/public': { 'x-gatehouse-access': 'public', ...get(), post: { 'x-gatehouse-access': 'user' } },
+      '/{area}/public-parameter': get({ 'x-gatehouse-access': 'public' }),
+      '/{area}/user-parameter': get({ 'x-gatehouse-access': 'user' }),
       '/reports/path': { 'x-gatehouse-access': 'admin', ...get({ security: [] }) },
       '/reports/security': get({ security: [] }),
       '/reports/other-security': get({ security: [{ key: [] }] }),
@@ -290,12 +294,27 @@ t.test('the access level comes from the operation, the path, the path lists, sec
     [
       [
         40,
-        ['GET /api/reports/operation', 'POST /api/open', 'GET /api/{area}/parameter', 'DELETE /api/admin-path/special']
+        [
+          'GET /api/operation',
+          'GET /api/{area}/public-parameter',
+          'POST /api/open',
+          'GET /api/{area}/parameter',
+          'DELETE /api/admin-path/special'
+        ]
       ]
     ]
   )
   const CASES: readonly (readonly [string, string, readonly number[]])[] = [
-    ['GET', '/api/reports/operation', [200, 200, 200]],
+    ['GET', '/api/operation', [200, 200, 200]],
+    ['GET', '/api/reports/public', [401, 200, 200]],
+    ['GET', '/api/admin/public', [401, 403, 200]],
+    ['HEAD', '/api/admin/public', [401, 403, 200]],
+    ['POST', '/api/admin/public', [401, 403, 200]],
+    ['DELETE', '/api/admin/public', [401, 403, 405]],
+    ['GET', '/api/other/public-parameter', [200, 200, 200]],
+    ['GET', '/api/admin/public-parameter', [401, 403, 200]],
+    ['GET', '/api/reports/public-parameter', [401, 200, 200]],
+    ['GET', '/api/admin/user-parameter', [401, 403, 200]],
     ['GET', '/api/reports/path', [401, 403, 200]],
     ['GET', '/api/reports/security', [401, 200, 200]],
     ['POST', '/api/admin/open', [401, 403, 200]],

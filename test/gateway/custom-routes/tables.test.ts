@@ -38,6 +38,7 @@ export default [
     about: 'Reports',
     rows: [
       withAccess('admin', get('/api/reports', 'List reports')),
+      withAccess('public', get('/api/admin/news', 'List news')),
       withAccess('public', post('/api/feedback', 'Send feedback', Type.Object({ text: Type.String() }))),
       get('/api/health', 'Check the health')
     ]
@@ -62,6 +63,7 @@ t.test('an ES module declares the routes with the same functions as the built-in
   t.equal(await status('GET', '/api/orders/7/invoice'), 200)
   t.equal(await status('GET', '/api/reports'), 403)
   t.equal(await status('GET', '/api/reports', undefined, tokenOf('admin')), 200)
+  t.equal(await status('GET', '/api/admin/news'), 403, 'admin paths win over the route')
   t.equal(await status('HEAD', '/api/reports'), 403)
   t.equal(await status('HEAD', '/api/reports', undefined, tokenOf('admin')), 200)
   t.equal(await status('POST', '/api/feedback', '{"text":"x"}', null), 200)

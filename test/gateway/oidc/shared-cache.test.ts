@@ -91,6 +91,9 @@ t.test('shared cache in front of the gateway', async (t) => {
         t.equal(response.status, 200, file)
         t.equal(response.headers['set-cookie'], undefined, file)
       }
+      // A cache may add the headers of HEAD to the response that it has stored for GET.
+      const head = await victim.request(`${APP}/`, { method: 'HEAD', headers: NAVIGATION })
+      t.equal(head.headers['set-cookie'], undefined)
     }
     t.same(exchangesIn(gateway.backend), [])
     victim.setCookie(APP_HOST, SESSION, sealed)
@@ -110,6 +113,30 @@ t.test('shared cache in front of the gateway', async (t) => {
       t.ok(victim.cookie(APP_HOST, 'auth_token'))
     }
     t.same(cache.stored, [])
+  })
+
+  t.test('a response with a cookie is complete, so that no cache adds the cookie to a stored response', async (t) => {
+    const { clock, gateway, cache, victim, stranger, dropAppSession, respondWith } = await start(t)
+    respondWith({ 'cache-control': 'no-cache', etag: '"1"' })
+    const { respond } = gateway.backend
+    gateway.backend.respond = (request, response) => {
+      if (request.headers['if-none-match'] === undefined) respond(request, response)
+      else response.writeHead(304, { 'cache-control': 'no-cache', etag: '"1"' }).end()
+    }
+    const prepared = [dropAppSession, () => clock.advance(6 * MINUTE)]
+    for (const path of ['/', '/api/things']) {
+      await stranger.request(`${APP}${path}`, { headers: NAVIGATION })
+      for (const prepare of prepared) {
+        prepare()
+        const own = await victim.request(`${APP}${path}`, { headers: NAVIGATION })
+        t.equal(own.status, 200)
+        t.ok(own.headers['set-cookie'], 'the user receives the cookies')
+        const response = await stranger.request(`${APP}${path}`, { headers: NAVIGATION })
+        t.equal(response.headers.age, '1', 'from the cache')
+        t.equal(response.headers['set-cookie'], undefined)
+      }
+    }
+    t.same(cache.stored, ['/', '/api/things'])
   })
 
   t.test('a stranger never receives cookies or responses of a user', async (t) => {

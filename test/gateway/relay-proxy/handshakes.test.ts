@@ -149,6 +149,7 @@ const MALFORMED: readonly (readonly [title: string, headers: Readonly<Record<str
   ['version 8', { 'Sec-WebSocket-Version': '8' }],
   ['a subprotocol with spaces', { 'Sec-WebSocket-Protocol': 'a b' }],
   ['a subprotocol with brackets', { 'Sec-WebSocket-Protocol': '<script>' }],
+  ['a no-break space around a subprotocol', { 'Sec-WebSocket-Protocol': 'a,\u00a0b' }],
   ['an empty subprotocol in a list', { 'Sec-WebSocket-Protocol': 'a,,b' }],
   ['a repeated subprotocol', { 'Sec-WebSocket-Protocol': 'a, a' }]
 ]

@@ -17,10 +17,8 @@ export interface Operation {
   readonly method: OperationMethod
   readonly template: PathTemplate['template']
   readonly path: PathTemplate['path']
-  /** From `x-gatehouse-access`; null if the document has none. */
+  /** From `x-gatehouse-access`, or `public` from `security: []`; null if the document has neither. */
   readonly access: AccessLevel | null
-  /** From `security: []`: public unless its path is strict or admin. */
-  readonly isOpen: boolean
   readonly body: OperationBody | null
   readonly parameters: readonly Parameter[]
   /** The operation object, and the path item object that contains it. */
@@ -207,9 +205,9 @@ class DescriptionReader {
     this.#operations.set(key, located)
     this.#operationName = `${method} ${template.template}`
     this.#checkExtensions(located, [ACCESS_EXTENSION])
-    const access = this.#guard(located, () => this.#statedAccess(located)) ?? pathAccess
     const security = childOf(located, 'security').value ?? childOf(this.#documents.root, 'security').value
     const isOpen = Array.isArray(security) && security.length === 0
+    const stated = this.#guard(located, () => this.#statedAccess(located)) ?? pathAccess
     const parameters: MakeParameter[] = readParameters(
       {
         documents: this.#documents,
@@ -227,8 +225,7 @@ class DescriptionReader {
       method,
       template: template.template,
       path: template.path,
-      access,
-      isOpen,
+      access: stated ?? (isOpen ? 'public' : null),
       body: body?.(compile) ?? null,
       parameters: parameters.map((make) => make(compile)),
       located,

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { isObject } from '../../../shared/is-object.js'
-import { type AccessRules, accessOfOperation, MUTATING_METHODS } from '../../access.js'
+import { type AccessRules, MUTATING_METHODS } from '../../access.js'
 import { errorResponses } from '../error-responses.js'
 import { securityOf } from '../route-schema.js'
 import { get, post, type RouteDeclaration } from '../tables/declare.js'
@@ -68,8 +68,8 @@ const withoutReplaced = (parameters: readonly unknown[]): unknown[] => {
 
 /** The declaration that has the same access, errors and security as an operation. */
 const declarationOf = (operation: Operation, rules: AccessRules): RouteDeclaration => {
-  const { method, path } = operation
-  const access = accessOfOperation(operation, rules)
+  const { method, path, template } = operation
+  const access = rules.accessOf(template, operation.access)
   const row = MUTATING_METHODS.has(method) ? { ...post(path, '', Type.Any()), method } : get(path, '')
   // The method is one of those of the declaration, which TypeScript cannot see after the test.
   return { ...row, ...(access !== 'mutations' && { access }) } as RouteDeclaration

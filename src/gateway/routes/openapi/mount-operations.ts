@@ -62,7 +62,7 @@ export const mountOperations = (
           // HEAD needs the same access as GET.
           method: operation.method === 'GET' && !methods.includes('HEAD') ? ['GET', 'HEAD'] : operation.method,
           url: operation.path,
-          config: { operationBody: operation.body, isOpen: operation.isOpen, ...accessConfig(operation.access) },
+          config: { operationBody: operation.body, ...accessConfig(operation.access) },
           schema: { hide: true, ...Object.fromEntries([...validators.keys()].map((part) => [part, {}])) },
           validatorCompiler: fastifyValidator(validators),
           handler: (request, reply) => forward(request, reply, forwardedBody(request))

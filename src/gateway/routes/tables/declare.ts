@@ -18,7 +18,7 @@ interface RouteBase {
   /** In the router's syntax: `/api/zones/:id`. */
   readonly path: `/api/${string}`
   readonly summary: string
-  /** Takes precedence over the access that the path needs. */
+  /** The access level of the route, unless its path is strict or admin and needs more. */
   readonly access?: AccessLevel
 }
 

@@ -105,31 +105,28 @@ t.test('operations on paths of the gateway are ignored with a warning', async (t
   ])
 })
 
-t.test(
-  'the access level comes from the operation, then from the path, and an empty security list is known',
-  async (t) => {
-    const paths = {
-      '/a': { 'x-gatehouse-access': 'admin', get: { 'x-gatehouse-access': 'user' }, post: {}, put: { security: [] } },
-      '/b': { get: { security: [] }, post: { security: [{ key: [] }] }, put: {} }
-    }
-    const operations = operationsOf(read(t, { 'openapi.json': document({ paths }) }))
-
-    t.same(
-      operations.map(({ method, path, access, isOpen }) => [method, path, access, isOpen]),
-      [
-        ['GET', '/api/a', 'user', false],
-        ['POST', '/api/a', 'admin', false],
-        ['PUT', '/api/a', 'admin', true],
-        ['GET', '/api/b', null, true],
-        ['POST', '/api/b', null, false],
-        ['PUT', '/api/b', null, false]
-      ]
-    )
-    t.same(errorsOf(t, { 'openapi.json': document({ paths: { '/a': { get: { 'x-gatehouse-access': 'root' } } } }) }), [
-      'openapi.json#/paths/~1a/get/x-gatehouse-access: must be one of public, user, admin'
-    ])
+t.test('the access level comes from the operation, then from its path, then from an empty security list', async (t) => {
+  const paths = {
+    '/a': { 'x-gatehouse-access': 'admin', get: { 'x-gatehouse-access': 'user' }, post: {}, put: { security: [] } },
+    '/b': { get: { security: [] }, post: { security: [{ key: [] }] }, put: {} }
   }
-)
+  const operations = operationsOf(read(t, { 'openapi.json': document({ paths }) }))
+
+  t.same(
+    operations.map(({ method, path, access }) => [method, path, access]),
+    [
+      ['GET', '/api/a', 'user'],
+      ['POST', '/api/a', 'admin'],
+      ['PUT', '/api/a', 'admin'],
+      ['GET', '/api/b', 'public'],
+      ['POST', '/api/b', null],
+      ['PUT', '/api/b', null]
+    ]
+  )
+  t.same(errorsOf(t, { 'openapi.json': document({ paths: { '/a': { get: { 'x-gatehouse-access': 'root' } } } }) }), [
+    'openapi.json#/paths/~1a/get/x-gatehouse-access: must be one of public, user, admin'
+  ])
+})
 
 t.test('a document that cannot be read or parsed is reported with its location', async (t) => {
   t.match(errorsOf(t, {}, 'missing.yaml'), [/^missing\.yaml: cannot be read \(ENOENT\)$/])
