@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:f
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { ROOT } from '../../scripts/lib/root.js'
-import { PLAIN_PUBLICATION } from '../../src/relay/core/publish.js'
+import { PLAIN_PUBLICATION } from '../../src/relay/core/publish/publish.js'
 import { startChild } from '../helper/child.js'
 import { environment } from '../helper/environment.js'
 import { eventually } from '../helper/eventually.js'

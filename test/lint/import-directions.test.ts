@@ -4,7 +4,7 @@ import { rejectedFiles } from './biome.js'
 
 // [file, imported module, whether that is allowed]
 const IMPORTS: readonly (readonly [string, string, boolean])[] = [
-  ['src/gateway/a.ts', '../relay/core/hub.js', false],
+  ['src/gateway/a.ts', '../relay/core/relay.js', false],
   ['src/gateway/plugins/b.ts', '../../relay/config.js', false],
   ['src/gateway/c.ts', '../client/api.js', false],
   ['src/gateway/d.ts', '../../demo/backend/main.js', false],
@@ -15,7 +15,7 @@ const IMPORTS: readonly (readonly [string, string, boolean])[] = [
   ['src/relay/b.ts', 'fastify', false],
   ['src/relay/c.ts', '@fastify/cookie', false],
   ['src/relay/transport/d.ts', 'ws', true],
-  ['src/relay/transport/e.ts', '../core/hub.js', true],
+  ['src/relay/transport/e.ts', '../core/relay.js', true],
   ['src/relay/core/f.ts', '../transport/server.js', false],
   ['src/relay/core/g.ts', '../../shared/jwt.js', false],
   ['src/relay/core/log.ts', '../../shared/log.js', true],
@@ -24,9 +24,12 @@ const IMPORTS: readonly (readonly [string, string, boolean])[] = [
   ['src/relay/core/token-errors.ts', '../../shared/token-errors.js', true],
   ['src/relay/core/h.ts', 'node:fs', false],
   ['src/relay/core/i.ts', 'ws', false],
-  ['src/relay/core/j.ts', './hub.js', true],
+  ['src/relay/core/j.ts', './codec/json.js', true],
+  ['src/relay/core/session/k.ts', '../../transport/server.js', false],
+  ['src/relay/core/session/l.ts', '../../../shared/log.js', true],
+  ['src/relay/core/session/m.ts', '../fan-out/hub.js', true],
   ['src/relay/engine/k.ts', '../transport/server.js', false],
-  ['src/relay/engine/l.ts', '../core/engine-interfaces.js', true],
+  ['src/relay/engine/l.ts', '../core/engine.js', true],
   ['src/shared/a.ts', '../gateway/errors.js', false],
   ['src/shared/b.ts', '../relay/config.js', false],
   ['src/shared/c.ts', 'fastify', false],

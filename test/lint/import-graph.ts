@@ -30,7 +30,8 @@ export const folderGraph = (files: ReadonlyMap<string, readonly string[]>): Read
   return new Map([...folders].map(([node, targets]) => [node, [...targets]]))
 }
 
-const nodeOf = (file: string): string => (dirname(file) === '.' ? file : dirname(file))
+// The folders of the relay's core count as one.
+const nodeOf = (file: string): string => (dirname(file) === '.' ? file : dirname(file).replace(/^core\/.*/, 'core'))
 
 /** The groups of nodes that reach each other, sorted by name (strongly connected components of more than one node). */
 export const cycles = (graph: ReadonlyMap<string, readonly string[]>): readonly (readonly string[])[] => {

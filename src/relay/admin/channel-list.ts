@@ -1,4 +1,4 @@
-import { hasHistory, resolveChannel } from '../core/channels.js'
+import { hasHistory, resolveChannel } from '../core/channel-names.js'
 import { wallTimeOf } from '../core/clocks.js'
 import { ReplyError } from '../core/codes.js'
 import type { ChannelRules } from '../core/options.js'

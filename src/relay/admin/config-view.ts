@@ -3,7 +3,7 @@ import type { RelayConfig } from '../config/config.js'
 import type { TokenKeys } from '../config/token-options.js'
 import type { ChannelOptions, ChannelRules, ClientOptions } from '../core/options.js'
 
-import type { ClaimRules } from '../core/tokens.js'
+import type { ClaimRules } from '../core/session/tokens.js'
 
 // The part of the configuration that operators may see. Only options listed here are shown, so a new option is hidden.
 

@@ -1,6 +1,6 @@
-import type { Client } from '../core/client.js'
+import type { Subscription } from '../core/fan-out/subscription.js'
 import type { Relay } from '../core/relay.js'
-import type { Subscription } from '../core/subscription.js'
+import type { Client } from '../core/session/client.js'
 import { forEachInSlices, TimeSlice } from '../core/time-slice.js'
 import type {
   ConnectionDetail,

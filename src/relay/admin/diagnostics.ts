@@ -1,6 +1,6 @@
 import type { ExpectedTraffic } from '../config/expected-traffic.js'
-import { type SilentChannels, silentChannels } from '../core/channel-silence.js'
 import { wallTimeOf } from '../core/clocks.js'
+import { type SilentChannels, silentChannels } from '../core/fan-out/channel-silence.js'
 import type { OpenChannel, Relay } from '../core/relay.js'
 import type { RecentCount, Rejections } from '../transport/rejections.js'
 import type { Check, CheckState } from './contract.js'

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { Publication } from '../core/engine-interfaces.js'
+import type { Publication } from '../core/engine.js'
 import type { Relay } from '../core/relay.js'
 import { type Headers, STREAM_HEADERS } from '../transport/respond.js'
 import type { FigureCollector } from './collector.js'

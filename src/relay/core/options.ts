@@ -1,4 +1,4 @@
-import type { ClaimRules, TextPattern } from './tokens.js'
+import type { ClaimRules, TextPattern } from './session/tokens.js'
 
 // Options as plain validated values. All times are in milliseconds.
 

@@ -1,13 +1,10 @@
-import { broadcast, type PublishOutcome } from './broadcast.js'
-import type { ChannelObserver } from './channel.js'
-import { hasHistory, isTooLong, type ResolvedChannel, resolveChannel } from './channels.js'
-import { Client } from './client.js'
+import { hasHistory, isTooLong, type ResolvedChannel, resolveChannel } from './channel-names.js'
 import { type Clocks, readClocks } from './clocks.js'
+import type { ClientTransport } from './codec/transport.js'
 import { DISCONNECT_INSUFFICIENT_STATE, type Disconnect, ERROR_NOT_AVAILABLE, ReplyError } from './codes.js'
-import { CommandQueue } from './command-queue.js'
-import { type RelayContext, type RelayDependencies, runInBackground } from './context.js'
+import { CommandQueue } from './commands/command-queue.js'
+import { UnidirectionalConnect } from './commands/unidirectional-connect.js'
 import type { Action } from './core-metrics.js'
-import { DeltaPatches } from './delta.js'
 import {
   EngineError,
   type HistoryPage,
@@ -15,16 +12,22 @@ import {
   type NewPublication,
   type Publication,
   type Published
-} from './engine-interfaces.js'
-import { Hub } from './hub.js'
+} from './engine.js'
+import type { ChannelObserver } from './fan-out/channel.js'
+import { DeltaPatches } from './fan-out/delta.js'
+import { Hub } from './fan-out/hub.js'
+import { removeIfUnused } from './fan-out/subscription.js'
 import type { ChannelRules, ClientOptions } from './options.js'
-import { PacedClose } from './paced-close.js'
 import type { HistoryCommand } from './protocol.js'
-import { cachedSchemaCheck, publishToChannel, type SchemaCheck } from './publish.js'
-import { PublishActivity } from './publish-activity.js'
-import { RecoveryCache, readHistory } from './recovery.js'
-import { ConnectionRegistry } from './registry.js'
-import { removeIfUnused } from './subscription.js'
+import { broadcast, type PublishOutcome } from './publish/broadcast.js'
+import { cachedSchemaCheck, publishToChannel, type SchemaCheck } from './publish/publish.js'
+import { PublishActivity } from './publish/publish-activity.js'
+import { Client } from './session/client.js'
+import { type RelayContext, type RelayDependencies, runInBackground } from './session/context.js'
+import { PacedClose } from './session/paced-close.js'
+import { ConnectionRegistry } from './session/registry.js'
+import { countEarlierConnections } from './session/user-connection-limit.js'
+import { RecoveryCache, readHistory } from './subscribe/recovery.js'
 import {
   type ChannelPage,
   type Cluster,
@@ -38,11 +41,8 @@ import {
   type SurveyParams,
   type SurveyResult,
   type UnsubscribeParams
-} from './survey.js'
+} from './surveys.js'
 import { forEachInSlices, type TimeSlice, TurnQueue } from './time-slice.js'
-import type { ClientTransport } from './transport.js'
-import { UnidirectionalConnect } from './unidirectional-connect.js'
-import { countEarlierConnections } from './user-connection-limit.js'
 
 export interface RelayRules {
   readonly client: ClientOptions

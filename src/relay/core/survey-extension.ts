@@ -1,4 +1,4 @@
-import type { Cluster, SurveyHandlers, SurveyName } from './survey.js'
+import type { Cluster, SurveyHandlers, SurveyName } from './surveys.js'
 
 /** Parameters and result of each survey, by name, like `Surveys` of the core. */
 export type SurveyTable<Name extends PropertyKey> = Readonly<

@@ -1,7 +1,7 @@
 import type { Log } from '../../shared/log.js'
-import type { Broker, History, Presence } from '../core/engine-interfaces.js'
-import type { Cluster } from '../core/survey.js'
-import type { UserConnections } from '../core/user-connection-limit.js'
+import type { Broker, History, Presence } from '../core/engine.js'
+import type { UserConnections } from '../core/session/user-connection-limit.js'
+import type { Cluster } from '../core/surveys.js'
 
 /** Stores publications and presence, and connects a relay with the other nodes of its cluster. */
 export interface Engine {

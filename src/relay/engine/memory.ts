@@ -1,5 +1,5 @@
 import { BoundedMap } from '../../shared/bounded-map.js'
-import { hasHistory } from '../core/channels.js'
+import { hasHistory } from '../core/channel-names.js'
 import type { Clocks } from '../core/clocks.js'
 import {
   type Broker,
@@ -14,8 +14,9 @@ import {
   type Publication,
   type Published,
   type RetainedPage
-} from '../core/engine-interfaces.js'
+} from '../core/engine.js'
 import type { HistoryOptions } from '../core/options.js'
+import type { UserConnection, UserConnections } from '../core/session/user-connection-limit.js'
 import type {
   Cluster,
   ClusterCommand,
@@ -25,8 +26,7 @@ import type {
   SurveyName,
   SurveyParams,
   SurveyResult
-} from '../core/survey.js'
-import type { UserConnection, UserConnections } from '../core/user-connection-limit.js'
+} from '../core/surveys.js'
 import type { Engine } from './engine.js'
 
 /** TTL of a position without publications, so that requests for invented channels do not fill the memory. */

@@ -1,8 +1,8 @@
 import type { ApiMethodName } from '../api/methods.js'
+import type { TransportName } from '../core/codec/transport.js'
 import * as codes from '../core/codes.js'
 import type { Action, ErrorSource, MessageType } from '../core/core-metrics.js'
 import type { Method } from '../core/protocol.js'
-import type { TransportName } from '../core/transport.js'
 import type { RejectionReasons } from '../transport/rejections.js'
 import type { defineMetrics } from './definitions.js'
 

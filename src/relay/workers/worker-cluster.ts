@@ -7,7 +7,7 @@ import type {
   SurveyName,
   SurveyParams,
   SurveyResult
-} from '../core/survey.js'
+} from '../core/surveys.js'
 import type { FrameReader, FrameWriter } from './frames.js'
 import { type IpcChannel, IpcClosed, NO_FIELDS } from './ipc.js'
 import { readList, writeList } from './messages.js'

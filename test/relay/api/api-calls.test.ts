@@ -1,7 +1,7 @@
 import t from 'tap'
 import { ApiDispatcher } from '../../../src/relay/api/dispatcher.js'
-import { EngineError } from '../../../src/relay/core/engine-interfaces.js'
-import type { ClusterCommand, ClusterCommandResult } from '../../../src/relay/core/survey.js'
+import { EngineError } from '../../../src/relay/core/engine.js'
+import type { ClusterCommand, ClusterCommandResult } from '../../../src/relay/core/surveys.js'
 import { SingleNodeCluster } from '../../../src/relay/engine/memory.js'
 import { coreRelay } from '../../helper/relay-core.js'
 

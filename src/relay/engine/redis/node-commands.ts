@@ -1,5 +1,5 @@
 import type { Log } from '../../../shared/log.js'
-import type { ClusterCommand, ClusterCommandResult, SurveyParams, SurveyResult } from '../../core/survey.js'
+import type { ClusterCommand, ClusterCommandResult, SurveyParams, SurveyResult } from '../../core/surveys.js'
 import { AppliedCommands, CommandLog } from './command-log.js'
 import { CONTROL } from './keys.js'
 import {

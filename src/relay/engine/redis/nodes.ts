@@ -8,7 +8,7 @@ import type {
   SurveyName,
   SurveyParams,
   SurveyResult
-} from '../../core/survey.js'
+} from '../../core/surveys.js'
 import { CONTROL } from './keys.js'
 import { isCommand, NodeCommands, type Outcome } from './node-commands.js'
 import {
