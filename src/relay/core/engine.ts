@@ -1,3 +1,4 @@
+import type { Log } from '../../shared/log.js'
 import type { HistoryOptions } from './options.js'
 
 /** The data of a publication: JSON text on one line, exactly as the publisher sent it, or bytes, which only protobuf clients receive. */
@@ -128,6 +129,103 @@ export interface Presence {
   /** Client info as JSON text, by client id. */
   read(channel: string): Promise<ReadonlyMap<string, string>>
   count(channel: string): Promise<{ readonly clients: number; readonly users: number }>
+}
+
+/** A connection of a user, at any node. */
+export interface UserConnection {
+  readonly user: string
+  readonly node: string
+  readonly client: string
+}
+
+/** Connections of each user at all nodes, counted for `user_connection_limit`. */
+export interface UserConnections {
+  /**
+   * Counts the connection and returns null. If the user has reached the limit, nothing is counted and the connections are
+   * returned that may be stale because their node could not remove them.
+   */
+  add(connection: UserConnection, limit: number): Promise<readonly UserConnection[] | null>
+  remove(connection: UserConnection): Promise<void>
+}
+
+/** Runs the surveys and commands of other nodes at this node. Rejects a name that this version does not have. */
+export interface SurveyHandler {
+  handle(survey: string, params: unknown): Promise<unknown>
+}
+
+export interface NodeResult<Result = unknown> {
+  readonly node: string
+  readonly result: Result
+}
+
+export interface CommandResult<Result = unknown> {
+  /** Results of the nodes that have applied the command. */
+  readonly results: readonly Result[]
+  /** Whether every live node has applied it. If not, the cluster retries until each node has applied it or has left. */
+  readonly isConfirmed: boolean
+}
+
+/**
+ * The nodes that share the engine. It carries surveys and commands between them: a name, parameters and a result, both JSON.
+ * The core gives them types (`surveys.ts`).
+ */
+export interface Cluster {
+  /** Number of nodes, including this one. */
+  readonly size: number
+  /**
+   * Called once, before any survey. From then on other nodes can survey this one. `missedCommands` is called if this node
+   * was disconnected for so long that it has missed commands.
+   */
+  start(node: string, handler: SurveyHandler, missedCommands: () => void): Promise<void>
+  /** Surveys every node, including this one. Nodes that fail or time out are omitted from the result. */
+  survey(survey: string, params: unknown): Promise<readonly NodeResult[]>
+  /** Applies a command exactly once at every node, including this one. Fails if it cannot be applied anywhere. */
+  apply(command: string, params: unknown): Promise<CommandResult>
+  /** Surveys one node; null if there is no such node or it does not respond. */
+  surveyNode(node: string, survey: string, params: unknown): Promise<unknown>
+  /** Whether the node has joined and not left. Such a node may still be too busy to respond to a survey. */
+  hasNode(node: string): Promise<boolean>
+  close(): Promise<void>
+}
+
+/** Stores publications and presence, and connects a relay with the other nodes of its cluster. */
+export interface Engine {
+  readonly broker: Broker
+  readonly history: History
+  readonly presence: Presence
+  readonly cluster: Cluster
+  readonly userConnections: UserConnections
+  /** Whether relays on several machines can share it. It is then reached over the network, which can fail. */
+  readonly isShared: boolean
+  /** False while the engine cannot be used; `/health` is 503 then. */
+  readonly isReady: boolean
+  /** One channel on each server of the engine, for delivery probes. All names begin with `name`. */
+  probeChannels(name: string): readonly ProbeChannel[]
+  /** Called at intervals. Removes expired data. */
+  sweep(): void
+  close(): Promise<void>
+}
+
+export interface ProbeChannel {
+  readonly channel: string
+  /** Address of the server that has the channel; null if the engine is in the relay's own processes. */
+  readonly server: string | null
+}
+
+export interface EngineDependencies {
+  readonly nowMs: () => number
+  readonly log: Log
+  readonly metrics: EngineMetrics
+}
+
+/** Counters of an engine. */
+export interface EngineMetrics {
+  /** The connection to the engine was lost. */
+  engineLost(): void
+  /** The engine replied with an error. */
+  engineError(): void
+  /** A message arrived that no relay has sent. */
+  engineMalformedMessage(): void
 }
 
 /** A failure of the engine, for example a lost connection. The engine logs it itself; callers reply with error 100. */

@@ -1,25 +1,11 @@
-import { resolveChannel } from './channel-names.js'
-import {
-  DISCONNECT_CONNECTION_EXPIRED,
-  Disconnect,
-  ERROR_LIMIT_EXCEEDED,
-  ReplyError,
-  UNSUBSCRIBE_BY_SERVER
-} from './codes.js'
-import { extendExpiry } from './commands/connect.js'
-import type { Position } from './engine.js'
-import { globTest } from './nodes/glob.js'
-import type { Client } from './session/client.js'
-import type { RelayContext } from './session/context.js'
-import type { ServerSubscription } from './session/tokens.js'
-import { addSubscription, ReplySpace } from './subscribe/add-subscription.js'
-import { TimeSlice } from './time-slice.js'
+import type { Cluster, CommandResult, MaybePromise, NodeResult, Position, SurveyHandler } from './engine.js'
+import type { ServerSubscription } from './options.js'
 
 // A cluster is a set of relay nodes that share an engine. A node knows only its own connections, so operations on
 // connections are sent to all nodes as surveys.
 
-/** Parameters and result of each survey, by name. Both are JSON, because they are sent between processes. */
-export interface Surveys {
+/** Parameters and result of each survey of the core, by name. Both are JSON, because they are sent between processes. */
+export interface CoreSurveys {
   readonly info: { readonly params: null; readonly result: NodeInfo }
   /** One page of the channels that match a pattern, with their subscriber counts. */
   readonly channelPage: { readonly params: ChannelPageParams; readonly result: ChannelPage }
@@ -40,61 +26,74 @@ export interface EmulateParams {
   readonly encoding?: 'base64'
 }
 
-export type SurveyName = keyof Surveys
-export type SurveyParams<Q extends SurveyName> = Surveys[Q]['params']
-export type SurveyResult<Q extends SurveyName> = Surveys[Q]['result']
-
 /** Surveys that change connections and must be applied by every node. */
 export type ClusterCommand = 'disconnect' | 'unsubscribe' | 'subscribe' | 'refresh'
 
-export interface ClusterCommandResult<C extends ClusterCommand> {
-  /** Results of the nodes that have applied the command. */
-  readonly results: readonly SurveyResult<C>[]
-  /** Whether every live node has applied it. If not, the cluster retries until each node has applied it or has left. */
-  readonly isConfirmed: boolean
-}
+/** Parameters and result of each survey, by name. */
+export type SurveyTable<Name extends PropertyKey> = Readonly<
+  Record<Name, { readonly params: unknown; readonly result: unknown }>
+>
 
-export interface NodeResult<Q extends SurveyName> {
-  readonly node: string
-  readonly result: SurveyResult<Q>
-}
+/** The surveys that this node can respond to. The core and the operators' page add theirs. */
+export class SurveyHandlers implements SurveyHandler {
+  readonly #handlers = new Map<string, (params: unknown) => unknown>()
 
-export interface Cluster {
-  /** Number of nodes, including this one. */
-  readonly size: number
-  /**
-   * Called once, before any survey. From then on other nodes can survey this one. `missedCommands` is called if this node
-   * was disconnected for so long that it has missed commands.
-   */
-  start(node: string, handlers: SurveyHandlers, missedCommands: () => void): Promise<void>
-  /** Surveys every node, including this one. Nodes that fail or time out are omitted from the result. */
-  survey<Q extends SurveyName>(survey: Q, params: SurveyParams<Q>): Promise<readonly NodeResult<Q>[]>
-  /** Applies a command exactly once at every node, including this one. Fails if it cannot be applied anywhere. */
-  apply<C extends ClusterCommand>(command: C, params: SurveyParams<C>): Promise<ClusterCommandResult<C>>
-  /** Surveys one node; null if there is no such node or it does not respond. */
-  surveyNode<Q extends SurveyName>(node: string, survey: Q, params: SurveyParams<Q>): Promise<SurveyResult<Q> | null>
-  /** Whether the node has joined and not left. Such a node may still be too busy to respond to a survey. */
-  hasNode(node: string): Promise<boolean>
-  close(): Promise<void>
-}
-
-type SurveyHandler<Q extends SurveyName> = (params: SurveyParams<Q>) => SurveyResult<Q> | Promise<SurveyResult<Q>>
-
-/** The surveys that this node can respond to. */
-export class SurveyHandlers {
-  readonly #handlers: { [Q in SurveyName]?: SurveyHandler<Q> } = {}
-
-  set<Q extends SurveyName>(survey: Q, handler: SurveyHandler<Q>): void {
-    const handlers: { [Name in Q]?: SurveyHandler<Name> } = this.#handlers
-    handlers[survey] = handler
+  set(survey: string, handler: (params: unknown) => unknown): void {
+    this.#handlers.set(survey, handler)
   }
 
-  async handle<Q extends SurveyName>(survey: Q, params: SurveyParams<Q>): Promise<SurveyResult<Q>> {
-    const handlers: { [Name in Q]?: SurveyHandler<Name> } = this.#handlers
-    const handler = handlers[survey]
+  async handle(survey: string, params: unknown): Promise<unknown> {
+    const handler = this.#handlers.get(survey)
     // A node with a newer version may send surveys that this version does not have.
     if (handler === undefined) throw new Error(`unknown survey ${survey}`)
     return handler(params)
+  }
+}
+
+/**
+ * The surveys of one table, with its types. Nodes handle a survey with the types of its table, which are therefore the types
+ * of the messages. The names of different tables must differ.
+ */
+export class Surveys<Table extends SurveyTable<keyof Table>> {
+  readonly #cluster: Cluster
+  readonly #handlers: SurveyHandlers
+
+  constructor(cluster: Cluster, handlers: SurveyHandlers) {
+    this.#cluster = cluster
+    this.#handlers = handlers
+  }
+
+  /** Sets the handler of this node. */
+  handle<Name extends keyof Table & string>(
+    survey: Name,
+    handler: (params: Table[Name]['params']) => MaybePromise<Table[Name]['result']>
+  ): void {
+    this.#handlers.set(survey, handler)
+  }
+
+  /** Surveys every node, including this one. Nodes that fail or time out are omitted from the result. */
+  survey<Name extends keyof Table & string>(
+    survey: Name,
+    params: Table[Name]['params']
+  ): Promise<readonly NodeResult<Table[Name]['result']>[]> {
+    return this.#cluster.survey(survey, params)
+  }
+
+  /** Applies a command at every node, including this one. */
+  apply<Name extends keyof Table & string>(
+    command: Name,
+    params: Table[Name]['params']
+  ): Promise<CommandResult<Table[Name]['result']>> {
+    return this.#cluster.apply(command, params)
+  }
+
+  /** Surveys one node; null if there is no such node or it does not respond. */
+  surveyNode<Name extends keyof Table & string>(
+    node: string,
+    survey: Name,
+    params: Table[Name]['params']
+  ): Promise<Table[Name]['result'] | null> {
+    return this.#cluster.surveyNode(node, survey, params)
   }
 }
 
@@ -176,174 +175,4 @@ export interface SurveyError {
   readonly code: number
   readonly message: string
   readonly temporary: boolean
-}
-
-/** Handlers for the surveys of the core, which act on the connections of this node. */
-export const nodeSurveyHandlers = (context: RelayContext, stats: () => NodeStats): SurveyHandlers => {
-  const handlers = new SurveyHandlers()
-  handlers.set('info', () => nodeInfo(context, stats()))
-  handlers.set('channelPage', (params) => channelPage(context, params))
-  handlers.set('disconnect', (params) => disconnectLocal(context, params))
-  handlers.set('unsubscribe', (params) => unsubscribeLocal(context, params))
-  handlers.set('subscribe', (params) => subscribeLocal(context, params))
-  handlers.set('refresh', (params) => refreshLocal(context, params))
-  handlers.set('userClients', (user) => context.clients.ofUser(user).map(({ id }) => id))
-  handlers.set('emulate', ({ session, data, encoding }) => {
-    const client = context.sessions.get(session)
-    client?.handleFrame(encoding === undefined ? data : Buffer.from(data, encoding))
-    return client !== undefined
-  })
-  return handlers
-}
-
-const selectClients = ({ clients }: RelayContext, { user, client, session }: UserSelector): readonly Client[] =>
-  clients
-    .ofUser(user)
-    .filter((each) => each.state === 'live' && (client === '' || each.id === client))
-    .filter((each) => session === '' || each.session === session)
-
-const disconnectLocal = (context: RelayContext, { target, whitelist, code, reason }: DisconnectParams): null => {
-  const disconnect = new Disconnect(code, reason)
-  // A set, because both the list and the connections of the user can be long.
-  const spared = new Set(whitelist)
-  for (const client of selectClients(context, target)) {
-    if (!spared.has(client.id)) client.close(disconnect)
-  }
-  return null
-}
-
-const unsubscribeLocal = (context: RelayContext, { target, channel }: UnsubscribeParams): null => {
-  for (const client of selectClients(context, target)) {
-    client.closeOnError(() => {
-      for (const subscription of [...client.subscriptions.values()]) {
-        if (channel === '' || subscription.channel.name === channel) {
-          client.endSubscription(subscription, UNSUBSCRIBE_BY_SERVER)
-        }
-      }
-    })
-  }
-  return null
-}
-
-/**
- * Subscribes all matching connections, or none if the engine fails: clients are notified after all subscriptions have succeeded.
- * If a connection cannot have the channel, the others are subscribed and the error is returned, on whichever nodes they are.
- */
-const subscribeLocal = async (
-  context: RelayContext,
-  { target, subscription }: SubscribeParams
-): Promise<ReplyError | null> => {
-  const { channel } = subscription
-  const { channelLimit } = context.clientOptions
-  const resolved = resolveChannel(channel, context.channelRules)
-  if (resolved instanceof ReplyError) return resolved
-  const clients = selectClients(context, target).filter(({ subscriptions }) => !subscriptions.has(channel))
-  if (channelLimit > 0 && clients.some(({ subscriptions }) => subscriptions.size >= channelLimit))
-    return ERROR_LIMIT_EXCEEDED
-  const outcomes = await Promise.allSettled(
-    clients.map((client) =>
-      addSubscription(client, {
-        ...subscription,
-        resolved,
-        isServerSide: true,
-        expiresAt: subscription.expiresAt * 1000,
-        positioned: false,
-        recoverable: false,
-        joinLeave: false,
-        delta: false,
-        filter: null,
-        rate: null,
-        failsUnrecovered: false,
-        replySpace: new ReplySpace(client)
-      })
-    )
-  )
-  const failed = outcomes.find((outcome) => outcome.status === 'rejected')
-  for (const [index, client] of clients.entries()) {
-    const outcome = outcomes[index]
-    if (outcome?.status !== 'fulfilled') continue
-    client.closeOnError(() => {
-      const { value } = outcome
-      if (value instanceof Disconnect) client.close(value)
-      if (!('activate' in value) || client.isClosed) return
-      if (failed !== undefined) {
-        value.undo()
-        return
-      }
-      client.push({ kind: 'subscribe', channel, subscribe: value.reply }, resolved.namespace)
-      // The push has no field for recovered publications.
-      for (const pub of value.reply.publications)
-        client.push({ kind: 'pub', channel, pub }, resolved.namespace, value.hasSnapshot)
-      value.activate()
-    })
-  }
-  if (failed !== undefined) throw failed.reason
-  return rejectionIn(outcomes)
-}
-
-const rejectionIn = (outcomes: readonly PromiseSettledResult<unknown>[]): ReplyError | null => {
-  for (const outcome of outcomes)
-    if (outcome.status === 'fulfilled' && outcome.value instanceof ReplyError) return outcome.value
-  return null
-}
-
-const refreshLocal = (context: RelayContext, { target, refresh }: RefreshParams): null => {
-  const { isExpired, expiresAt, info } = refresh
-  // An expiry in the past closes the connection at once, without the grace period for refreshing clients.
-  const isPast = expiresAt > 0 && expiresAt * 1000 <= context.nowMs()
-  for (const client of selectClients(context, target)) {
-    if (isExpired || isPast) {
-      client.close(DISCONNECT_CONNECTION_EXPIRED)
-      continue
-    }
-    client.closeOnError(() => {
-      if (info !== null) client.info = info
-      client.push({ kind: 'refresh', refresh: extendExpiry(client, expiresAt) }, '')
-    })
-  }
-  return null
-}
-
-/** Limits the size of one message between nodes. */
-const CHANNELS_PER_PAGE = 5000
-
-/** Pages follow the sequence numbers of the channels, so a channel that stays open is on exactly one page. */
-const channelPage = async (
-  { hub, monotonicMs }: RelayContext,
-  { pattern, after }: ChannelPageParams
-): Promise<ChannelPage> => {
-  const matches = pattern === '' ? () => true : (globTest(pattern) ?? (() => false))
-  const slice = new TimeSlice(monotonicMs)
-  const channels: [name: string, clients: number][] = []
-  for (const { sequence, name, size } of hub.channels.values()) {
-    if (slice.isOverAfterStep) await slice.next()
-    // A channel that only an operator observes is open without subscribers.
-    if (size === 0 || sequence <= after || !matches(name)) continue
-    channels.push([name, size])
-    if (channels.length === CHANNELS_PER_PAGE) return { channels, next: sequence }
-  }
-  return { channels, next: null }
-}
-
-interface NodeStats {
-  readonly clients: number
-  readonly users: number
-  readonly channels: number
-  readonly subscriptions: number
-}
-
-const nodeInfo = (context: RelayContext, { clients, users, channels, subscriptions }: NodeStats): NodeInfo => {
-  const { uptimeSeconds, memoryBytes } = context.processStats()
-  return {
-    uid: context.node,
-    name: context.name,
-    version: context.version,
-    num_clients: clients,
-    num_users: users,
-    num_subs: subscriptions,
-    num_channels: channels,
-    uptime: Math.floor(uptimeSeconds),
-    metrics: { interval: 0, items: {} },
-    process: { cpu: 0, rss: memoryBytes }
-  }
 }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { ApiDispatcher } from '../../../src/relay/api/dispatcher.js'
+import type { CommandResult } from '../../../src/relay/core/engine.js'
 import { EngineError } from '../../../src/relay/core/engine.js'
-import type { ClusterCommand, ClusterCommandResult } from '../../../src/relay/core/surveys.js'
 import { SingleNodeCluster } from '../../../src/relay/engine/memory.js'
 import { coreRelay } from '../../helper/relay-core.js'
 
@@ -28,7 +28,7 @@ t.test('a broadcast has a result or an error for each channel if some engine cal
 
 t.test('a command that not all nodes confirm receives error 100', async (t) => {
   class UnconfirmedCluster extends SingleNodeCluster {
-    override async apply<C extends ClusterCommand>(): Promise<ClusterCommandResult<C>> {
+    override async apply(): Promise<CommandResult> {
       return { results: [], isConfirmed: false }
     }
   }

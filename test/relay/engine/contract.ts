@@ -9,11 +9,12 @@ import type {
   Payload,
   Position,
   Presence,
-  Publication
+  Publication,
+  UserConnection,
+  UserConnections
 } from '../../../src/relay/core/engine.js'
 import type { ChannelOptions } from '../../../src/relay/core/options.js'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish/publish.js'
-import type { UserConnection, UserConnections } from '../../../src/relay/core/session/user-connection-limit.js'
 import { configOf } from '../../helper/relay-rules.js'
 import { required } from '../../helper/required.js'
 

@@ -4,9 +4,8 @@ import { type Encoded, PONG, payloadBytes } from '../codec/codec.js'
 import { DISCONNECT_MALFORMED, DISCONNECT_TOO_MANY_COMMANDS, Disconnect, ERROR_INTERNAL } from '../codes.js'
 import { EngineError } from '../engine.js'
 import { METHODS, type Method } from '../protocol.js'
-import type { Client, FrameHandler, RunningCommand } from '../session/client.js'
-import { COMMANDS } from './commands.js'
-import type { Outcome } from './connect.js'
+import type { Client, CommandOutcome, FrameHandler, RunningCommand } from '../session/client.js'
+import { COMMAND_HANDLERS } from './commands.js'
 
 /** Commands whose replies may be large. They wait until the network has accepted everything written before. */
 const WAITS_FOR_NETWORK: ReadonlySet<Method> = new Set(['subscribe', 'presence', 'history'])
@@ -168,7 +167,7 @@ export class CommandQueue implements FrameHandler {
     this.#client.resumeReading()
   }
 
-  async #resumeAfter(running: Running, pending: Promise<Outcome>): Promise<void> {
+  async #resumeAfter(running: Running, pending: Promise<CommandOutcome>): Promise<void> {
     const client = this.#client
     try {
       await this.#finishLater(running, pending)
@@ -268,7 +267,7 @@ export class CommandQueue implements FrameHandler {
 
   #start(running: Running, request: unknown, encoded: Encoded): void {
     try {
-      const outcome = COMMANDS[running.method](this.#client, request, running, encoded)
+      const outcome = COMMAND_HANDLERS[running.method](this.#client, request, running, encoded)
       if (outcome instanceof Promise) {
         this.#running ??= []
         this.#running.push(running)
@@ -279,8 +278,8 @@ export class CommandQueue implements FrameHandler {
     }
   }
 
-  async #finishLater(running: Running, pending: Promise<Outcome>): Promise<void> {
-    let outcome: Outcome
+  async #finishLater(running: Running, pending: Promise<CommandOutcome>): Promise<void> {
+    let outcome: CommandOutcome
     try {
       outcome = await pending
     } catch (error) {
@@ -290,13 +289,13 @@ export class CommandQueue implements FrameHandler {
   }
 
   /** The client may retry after an engine error. Any other error closes the connection. */
-  #failure({ method }: Running, error: unknown): Outcome {
+  #failure({ method }: Running, error: unknown): CommandOutcome {
     if (error instanceof EngineError) return ERROR_INTERNAL
     this.#client.fail(error, method)
     return null
   }
 
-  #finish(running: Running, outcome: Outcome): void {
+  #finish(running: Running, outcome: CommandOutcome): void {
     const client = this.#client
     const { method, namespace, startedAt } = running
     const { metrics, monotonicMs } = client.context

@@ -24,10 +24,10 @@ import {
 import { after, type MaybePromise } from '../engine.js'
 import { channelOf, type Method, parseHistory } from '../protocol.js'
 import { PLAIN_PUBLICATION, publishToChannel } from '../publish/publish.js'
-import type { Client, RunningCommand } from '../session/client.js'
+import type { Client, CommandOutcome, RunningCommand } from '../session/client.js'
 import { fittingPublications, readHistory } from '../subscribe/recovery.js'
 import { refreshSubscription, subscribe, unsubscribe } from '../subscribe/subscribe.js'
-import { connect, type Outcome, refresh } from './connect.js'
+import { connect, refresh } from './connect.js'
 
 /** `encoded` is the command as it arrived. A handler that returns null has written its reply. */
 export type CommandHandler = (
@@ -35,7 +35,7 @@ export type CommandHandler = (
   request: unknown,
   command: RunningCommand,
   encoded: Encoded
-) => MaybePromise<Outcome>
+) => MaybePromise<CommandOutcome>
 
 const NO_DATA = Buffer.alloc(0)
 
@@ -113,7 +113,7 @@ const presenceBytes = (presence: ReadonlyMap<string, string>): number => {
   return bytes
 }
 
-export const COMMANDS: Readonly<Record<Method, CommandHandler>> = {
+export const COMMAND_HANDLERS: Readonly<Record<Method, CommandHandler>> = {
   connect,
   subscribe,
   unsubscribe,

@@ -22,16 +22,15 @@ import {
   ERROR_TOKEN_EXPIRED,
   ReplyError
 } from '../codes.js'
+import { NO_OVERRIDE, type ServerSubscription } from '../options.js'
 import { type ConnectCommand, parseConnect, parseRefresh } from '../protocol.js'
-import type { Client, RunningCommand } from '../session/client.js'
+import type { Client, CommandOutcome, RunningCommand } from '../session/client.js'
 import {
   type ConnectionClaims,
   claimsRejection,
   connectionClaims,
   hasEnded,
-  NO_OVERRIDE,
-  type ServerSubscription,
-  type TokenRejected,
+  tokenRejection,
   userRejection
 } from '../session/tokens.js'
 import { countConnection } from '../session/user-connection-limit.js'
@@ -42,14 +41,11 @@ import {
   type SubscribeResult
 } from '../subscribe/add-subscription.js'
 
-/** Null: the command succeeded and its reply was written. */
-export type Outcome = null | ReplyError | Disconnect
-
 const ANONYMOUS: ConnectionClaims = { user: '', expiresAt: 0, info: null, subscriptions: new Map() }
 const PLAIN_SUBSCRIPTION: ServerSubscription = { info: null, data: null, override: NO_OVERRIDE }
 
 /** The first command of every client: verifies the token and makes the server-side subscriptions. */
-export const connect = async (client: Client, request: unknown, command: RunningCommand): Promise<Outcome> => {
+export const connect = async (client: Client, request: unknown, command: RunningCommand): Promise<CommandOutcome> => {
   const { context } = client
   const parsed = parseConnect(request)
   if (parsed === null || client.state !== 'new') return DISCONNECT_MALFORMED
@@ -112,12 +108,6 @@ const identify = async (client: Client, token: string): Promise<ConnectionClaims
   rejected('no-user')
   return DISCONNECT_NOT_PERMITTED
 }
-
-/** Reports rejected tokens of this client. */
-export const tokenRejection =
-  ({ context, transport }: Client): TokenRejected =>
-  (reason) =>
-    context.tokenRejected(reason, transport.address)
 
 /** The channels of a token as one text, to compare with those of a later token. */
 const channelSet = ({ subscriptions }: ConnectionClaims): string | null =>
@@ -219,7 +209,7 @@ const connectReply = (client: Client, results: ReadonlyMap<string, SubscribeResu
 const NO_REPLIES: ReadonlyMap<string, SubscribeReply> = new Map()
 
 /** Replaces the token of a live connection. User and channels must not change. */
-export const refresh = async (client: Client, request: unknown, command: RunningCommand): Promise<Outcome> => {
+export const refresh = async (client: Client, request: unknown, command: RunningCommand): Promise<CommandOutcome> => {
   const parsed = parseRefresh(request)
   if (parsed === null || parsed.token === '') return DISCONNECT_MALFORMED
   const { checkToken, nowMs } = client.context

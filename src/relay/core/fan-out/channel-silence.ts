@@ -1,4 +1,4 @@
-import type { OpenChannel } from '../relay.js'
+import type { OpenChannel } from './hub.js'
 
 // A channel that has subscribers and receives no publications is often the first sign of a stopped publisher.
 

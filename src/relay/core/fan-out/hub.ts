@@ -1,17 +1,50 @@
+import type { Log } from '../../../shared/log.js'
 import type { ResolvedChannel } from '../channel-names.js'
+import type { Clocks } from '../clocks.js'
+import type { CoreMetrics } from '../core-metrics.js'
 import type { Delivery, JoinOrLeave, Position, Publication } from '../engine.js'
 import type { Conflator } from '../merging/keyed-list.js'
 import type { ChannelOptions } from '../options.js'
-import type { RelayDependencies } from '../session/context.js'
 import { Channel, type ChannelDependencies, type ChannelObserver } from './channel.js'
 import type { FlushQueue } from './channel-groups.js'
 import type { DeltaPatches } from './delta.js'
 import { flushGroups, type Group } from './group.js'
 
-type HubDependencies = Pick<
-  RelayDependencies,
-  'atEndOfTurn' | 'setTimer' | 'monotonicMs' | 'nowMs' | 'metrics' | 'log' | 'conflator' | 'traceDelivery'
->
+/** The fan-out of a traced publication at this node: from its delivery by the engine until everything is written. */
+export interface TracedDelivery {
+  /** `traceparent` of the publication. */
+  readonly trace: string
+  readonly channel: string
+  readonly namespace: string
+  readonly subscribers: number
+  /** When the engine delivered it, in milliseconds since 1970. */
+  readonly receivedAt: number
+}
+
+export interface HubDependencies extends Clocks {
+  /** Runs the task at the end of the current turn of the event loop. */
+  readonly atEndOfTurn: (task: () => void) => void
+  /** Runs the task after this time. Returns a function that cancels it. */
+  readonly setTimer: (task: () => void, ms: number) => () => void
+  /** Compiles the options `conflate` and `entry_time` of a namespace. */
+  readonly conflator: (conflate: string, entryTime: string | null) => Conflator
+  readonly log: Log
+  readonly metrics: CoreMetrics
+  /** Called after the fan-out of a traced publication; null if tracing is disabled. */
+  readonly traceDelivery: ((delivery: TracedDelivery) => void) | null
+}
+
+/** An open channel of this node. */
+export interface OpenChannel {
+  readonly name: string
+  readonly namespace: string
+  /** Number of subscriptions. */
+  readonly size: number
+  /** Monotonic time of the last delivery, or of the opening before the first. */
+  readonly silentSince: number
+  /** Number of subscriptions with a limited rate, by deliveries per second. */
+  readonly limited: ReadonlyMap<number, number>
+}
 
 /** How often the age of a publication is measured in each namespace. */
 const AGE_INTERVAL_MS = 200

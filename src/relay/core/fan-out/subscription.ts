@@ -2,14 +2,15 @@ import { type Moment, NEVER } from '../clocks.js'
 import type { Push, SentPublication } from '../codec/codec.js'
 import type { Disconnect, Unsubscribe } from '../codes.js'
 import type { Publication } from '../engine.js'
-import type { Client } from '../session/client.js'
-import { type RelayContext, runInBackground } from '../session/context.js'
 import type { Backlog } from './backlog.js'
 import type { Channel } from './channel.js'
 import type { Group } from './group.js'
 import type { Outbox } from './outbox.js'
 import type { Rate } from './rate-class.js'
 import type { TagFilter } from './tag-filter.js'
+
+// Circle of imports: a channel has groups, a group has subscriptions, and a subscription refers to its channel, its group and its
+// backlog. The objects refer to each other, because the fan-out has no time to look them up.
 
 /** The client of a subscription, as channels see it. */
 export interface Subscriber {
@@ -83,28 +84,4 @@ export const pushInFull = (
   const data = takesDelta ? codec.deltaData(publication.data) : publication.data
   const pub: SentPublication = { publication, epoch, data, isDelta: false }
   subscriber.push({ kind: 'pub', channel: channel.name, pub }, channel.namespace)
-}
-
-/** Removes a subscription from its channel, and its presence from the engine. */
-export const removeSubscription = (client: Client, subscription: Subscription): void => {
-  const { context } = client
-  const { channel } = subscription
-  channel.remove(subscription)
-  if (subscription.isConfirmed) context.metrics.unsubscribed(channel.namespace, client.name, subscription.rate)
-  removeIfUnused(context, channel)
-  if (subscription.isInPresence) {
-    context.metrics.engineAction('remove_presence', channel.namespace)
-    runInBackground(context, () => context.presence.remove(channel.name, client.id))
-  }
-  if (subscription.announcesJoinLeave) {
-    const info = client.infoText(subscription.info)
-    context.metrics.messageSent('leave', channel.namespace)
-    runInBackground(context, () => context.broker.joinOrLeave(channel.name, 'leave', info))
-  }
-}
-
-export const removeIfUnused = (context: RelayContext, channel: Channel): void => {
-  if (!channel.isUnused) return
-  context.hub.remove(channel)
-  runInBackground(context, () => context.broker.unsubscribe(channel.name))
 }

@@ -2,9 +2,15 @@ import { type ResolvedChannel, resolveChannel } from '../channel-names.js'
 import { ERROR_EMPTY_CHANNEL, ERROR_INTERNAL, ReplyError } from '../codes.js'
 import { EngineError, type NewPublication, type Published } from '../engine.js'
 import type { ChannelOptions } from '../options.js'
-import type { RelayContext } from '../session/context.js'
 import type { TimeSlice } from '../time-slice.js'
-import { cachedSchemaCheck, countPublished, inDataFormat, publicationError, publishToChannel } from './publish.js'
+import {
+  cachedSchemaCheck,
+  countPublished,
+  inDataFormat,
+  type PublishContext,
+  publicationError,
+  publishToChannel
+} from './publish.js'
 
 export type PublishOutcome = Published | ReplyError
 
@@ -24,7 +30,7 @@ interface Target {
  * Outcomes are in the order of the channels; a channel that fails does not affect the others.
  */
 export const broadcast = async (
-  context: RelayContext,
+  context: PublishContext,
   channels: readonly string[],
   publication: NewPublication,
   slice: TimeSlice
@@ -55,7 +61,7 @@ export const broadcast = async (
 }
 
 const publishEach = async (
-  context: RelayContext,
+  context: PublishContext,
   targets: readonly Target[],
   outcomes: PublishOutcome[],
   slice: TimeSlice
@@ -89,7 +95,7 @@ const storeLater = async (
 
 /** Passes the publication to the engine once for each combination of data format and `delta_publish`. */
 const publishTogether = async (
-  context: RelayContext,
+  context: PublishContext,
   targets: readonly Target[],
   outcomes: PublishOutcome[],
   slice: TimeSlice

@@ -1,9 +1,21 @@
 import type { ResolvedChannel } from '../channel-names.js'
 import { hasTooManyContainers, jsonFromBytes, MAX_CONTAINERS } from '../codec/json.js'
 import { ERROR_BAD_REQUEST, ReplyError } from '../codes.js'
-import { after, type MaybePromise, type NewPublication, type Payload, type Published } from '../engine.js'
-import type { ChannelOptions } from '../options.js'
-import type { RelayContext } from '../session/context.js'
+import type { CoreMetrics } from '../core-metrics.js'
+import { after, type Broker, type MaybePromise, type NewPublication, type Payload, type Published } from '../engine.js'
+import type { ChannelOptions, ChannelRules } from '../options.js'
+import type { PublishActivity } from './publish-activity.js'
+
+/** The parts of the core that publishing needs. */
+export interface PublishContext {
+  readonly broker: Broker
+  readonly metrics: CoreMetrics
+  readonly activity: PublishActivity
+  readonly channelRules: ChannelRules
+  readonly monotonicMs: () => number
+  /** Returns a readable description of the first mismatch with the named schema, or null if the data is valid. */
+  readonly schemaError: (schema: string, data: unknown) => string | null
+}
 
 export const PLAIN_PUBLICATION: NewPublication = {
   data: 'null',
@@ -20,7 +32,7 @@ export const PLAIN_PUBLICATION: NewPublication = {
 export type SchemaCheck = (schema: string) => string | null
 
 const schemaCheck =
-  ({ schemaError }: RelayContext, { data }: NewPublication): SchemaCheck =>
+  ({ schemaError }: PublishContext, { data }: NewPublication): SchemaCheck =>
   (schema) => {
     const text = jsonTextOf(data)
     if (text === null) return `data must be JSON to fit ${schema}`
@@ -32,7 +44,7 @@ const schemaCheck =
 const jsonTextOf = (data: Payload): string | null => (typeof data === 'string' ? data : jsonFromBytes(data))
 
 /** For one publication to many channels: each schema is checked once instead of once per channel. */
-export const cachedSchemaCheck = (context: RelayContext, publication: NewPublication): SchemaCheck => {
+export const cachedSchemaCheck = (context: PublishContext, publication: NewPublication): SchemaCheck => {
   const check = schemaCheck(context, publication)
   const results = new Map<string, string | null>()
   return (schema) => {
@@ -42,7 +54,7 @@ export const cachedSchemaCheck = (context: RelayContext, publication: NewPublica
 }
 
 export const publishToChannel = (
-  context: RelayContext,
+  context: PublishContext,
   resolved: ResolvedChannel,
   channel: string,
   publication: NewPublication,
@@ -89,7 +101,7 @@ const withDelta = (publication: NewPublication, { deltaPublish }: ChannelOptions
   deltaPublish && !publication.delta ? { ...publication, delta: true } : publication
 
 export const countPublished = (
-  context: RelayContext,
+  context: PublishContext,
   resolved: ResolvedChannel,
   channel: string,
   result: Published

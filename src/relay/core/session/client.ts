@@ -24,10 +24,11 @@ import {
 } from '../codes.js'
 import { count, type FrameType, type Traffic } from '../core-metrics.js'
 import { Outbox, type OutboxOwner } from '../fan-out/outbox.js'
-import { removeSubscription, type Subscriber, type Subscription } from '../fan-out/subscription.js'
+import type { Subscriber, Subscription } from '../fan-out/subscription.js'
 import type { Method } from '../protocol.js'
 import { ClientDeadlines } from './client-deadlines.js'
 import type { RelayContext } from './context.js'
+import { removeSubscription } from './remove-subscription.js'
 import { uncountConnection } from './user-connection-limit.js'
 
 /** `rejected`: the connect command failed, and nothing else is processed until the connection is closed as stale. */
@@ -44,6 +45,9 @@ export interface RunningCommand {
   /** Its reply is counted there. */
   readonly traffic: Traffic
 }
+
+/** Null: the command succeeded and its reply was written. */
+export type CommandOutcome = null | ReplyError | Disconnect
 
 /** Replies are joined up to this size. */
 const JOINED_REPLIES_BYTES = 64 * 1024

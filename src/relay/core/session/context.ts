@@ -1,19 +1,16 @@
-import type { Log } from '../../../shared/log.js'
-import type { Clocks } from '../clocks.js'
-import type { CoreMetrics } from '../core-metrics.js'
-import { type Broker, EngineError, type History, type Presence } from '../engine.js'
+import { type Broker, type Cluster, EngineError, type History, type Presence, type UserConnections } from '../engine.js'
 import type { DeltaPatches } from '../fan-out/delta.js'
-import type { Hub } from '../fan-out/hub.js'
-import type { Conflator } from '../merging/keyed-list.js'
+import type { Hub, HubDependencies } from '../fan-out/hub.js'
+import type { RecoveryCache } from '../fan-out/recovery-cache.js'
 import type { ChannelRules, ClientOptions } from '../options.js'
 import type { PublishActivity } from '../publish/publish-activity.js'
-import type { RecoveryCache } from '../subscribe/recovery.js'
-import type { Cluster } from '../surveys.js'
+import type { CoreSurveys, Surveys } from '../surveys.js'
 import type { TurnQueue } from '../time-slice.js'
 import type { Client } from './client.js'
 import type { ConnectionRegistry } from './registry.js'
 import type { TokenCheck, TokenRejectionReason } from './tokens.js'
-import type { UserConnections } from './user-connection-limit.js'
+
+// Circle of imports: every client has the context, which lists all clients. Both are passed to the functions of a connection.
 
 export interface ProcessStats {
   readonly uptimeSeconds: number
@@ -21,19 +18,8 @@ export interface ProcessStats {
   readonly memoryBytes: number
 }
 
-/** The fan-out of a traced publication at this node: from its delivery by the engine until everything is written. */
-export interface TracedDelivery {
-  /** `traceparent` of the publication. */
-  readonly trace: string
-  readonly channel: string
-  readonly namespace: string
-  readonly subscribers: number
-  /** When the engine delivered it, in milliseconds since 1970. */
-  readonly receivedAt: number
-}
-
 /** Everything that the core needs from outside. Tests pass a fake clock and run the end of a turn themselves. */
-export interface RelayDependencies extends Clocks {
+export interface RelayDependencies extends HubDependencies {
   readonly broker: Broker
   readonly history: History
   readonly presence: Presence
@@ -49,22 +35,12 @@ export interface RelayDependencies extends Clocks {
   readonly newId: () => string
   /** Returns a readable description of the first mismatch with the named schema, or null if the data is valid. */
   readonly schemaError: (schema: string, data: unknown) => string | null
-  /** Compiles the options `conflate` and `entry_time` of a namespace. */
-  readonly conflator: (conflate: string, entryTime: string | null) => Conflator
   /**
    * Runs the task after a client had time to process a reply that is being sent. If a reply and a push arrive in one read,
    * the official client handles the push first.
    */
   readonly delayPushAfterReply: (task: () => void) => void
-  /** Runs the task at the end of the current turn of the event loop. */
-  readonly atEndOfTurn: (task: () => void) => void
-  /** Runs the task after this time. Returns a function that cancels it. */
-  readonly setTimer: (task: () => void, ms: number) => () => void
   readonly processStats: () => ProcessStats
-  readonly log: Log
-  readonly metrics: CoreMetrics
-  /** Called after the fan-out of a traced publication; null if tracing is disabled. */
-  readonly traceDelivery: ((delivery: TracedDelivery) => void) | null
   /** Name of this node, as operators see it. */
   readonly name: string
   readonly version: string
@@ -73,6 +49,7 @@ export interface RelayDependencies extends Clocks {
 /** State shared by the modules of the core. It is private to the core; other folders use the methods of `Relay`. */
 export interface RelayContext extends RelayDependencies {
   readonly hub: Hub
+  readonly surveys: Surveys<CoreSurveys>
   readonly activity: PublishActivity
   readonly clients: ConnectionRegistry<Client>
   /** Clients of emulated transports (HTTP streaming, SSE) by session id; their commands arrive in separate requests. */

@@ -2,6 +2,7 @@ import { isObject } from '../../../shared/is-object.js'
 import type { RefusalReason } from '../../../shared/token-errors.js'
 import { jsonFromBytes } from '../codec/json.js'
 import type { MaybePromise } from '../engine.js'
+import { type ClaimRules, NO_OVERRIDE, type Override, type ServerSubscription, type TextPattern } from '../options.js'
 
 // Interpretation of token claims. The signature was verified before.
 
@@ -27,25 +28,6 @@ export type TokenRejected = (reason: TokenRejectionReason) => void
 /** Verifies signature and times. `rejected` is called if there are no claims. */
 export type TokenCheck = (token: string, nowMs: number, rejected: TokenRejected) => MaybePromise<CheckedToken>
 
-/** A subscription that is made by a token or the API. */
-export interface ServerSubscription {
-  /** JSON text, as is `data`. */
-  readonly info: string | null
-  readonly data: string | null
-  readonly override: Override
-}
-
-/** Namespace options that a token or the API changes for one subscription. */
-export interface Override {
-  readonly presence?: boolean
-  readonly joinLeave?: boolean
-  readonly forcePushJoinLeave?: boolean
-  readonly forceRecovery?: boolean
-  readonly forcePositioning?: boolean
-}
-
-export const NO_OVERRIDE: Override = {}
-
 export interface ConnectionClaims {
   /** '' for an anonymous user. */
   readonly user: string
@@ -61,21 +43,6 @@ export interface SubscriptionClaims extends ServerSubscription {
   /** Client id; '' for any. */
   readonly client: string
   readonly expiresAt: number
-}
-
-/** A regular expression of the configuration. */
-export interface TextPattern {
-  readonly source: string
-  test(text: string): boolean
-}
-
-export interface ClaimRules {
-  readonly expiryRequired: boolean
-  /** A value that `aud` must contain, or a pattern that one of its values must match. */
-  readonly audience: string | TextPattern | null
-  readonly issuer: string | TextPattern | null
-  /** The claim that contains the user id. */
-  readonly userIdClaim: string
 }
 
 const NO_SUBSCRIPTIONS: ReadonlyMap<string, ServerSubscription> = new Map()
@@ -198,3 +165,14 @@ const jsonClaim = (claims: Claims, name: 'info' | 'data'): string | null | undef
 
 export const jsonFromBase64 = (encoded: string): string | undefined =>
   jsonFromBytes(Buffer.from(encoded, 'base64')) ?? undefined
+
+/** Reports the rejected tokens of a client. */
+export const tokenRejection =
+  ({ context, transport }: TokenHolder): TokenRejected =>
+  (reason) =>
+    context.tokenRejected(reason, transport.address)
+
+interface TokenHolder {
+  readonly context: { readonly tokenRejected: (reason: TokenRejectionReason, address: string) => void }
+  readonly transport: { readonly address: string }
+}

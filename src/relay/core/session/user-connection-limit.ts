@@ -1,23 +1,6 @@
-import { EngineError } from '../engine.js'
+import { EngineError, type UserConnection } from '../engine.js'
 import type { Client } from './client.js'
 import { type RelayContext, runInBackground } from './context.js'
-
-/** A connection of a user, at any node. */
-export interface UserConnection {
-  readonly user: string
-  readonly node: string
-  readonly client: string
-}
-
-/** Connections of each user at all nodes, counted for `user_connection_limit`. */
-export interface UserConnections {
-  /**
-   * Counts the connection and returns null. If the user has reached the limit, nothing is counted and the connections are
-   * returned that may be stale because their node could not remove them.
-   */
-  add(connection: UserConnection, limit: number): Promise<readonly UserConnection[] | null>
-  remove(connection: UserConnection): Promise<void>
-}
 
 /** Counts the connection. Returns false if the user has reached the limit. */
 export const countConnection = async (client: Client): Promise<boolean> => {
@@ -46,8 +29,9 @@ const replaceStale = async (
   limit: number,
   others: readonly UserConnection[]
 ): Promise<boolean> => {
-  const { userConnections, cluster } = client.context
-  const stale = await staleConnections(cluster, others)
+  const { context } = client
+  const { userConnections } = context
+  const stale = await staleConnections(context, others)
   if (stale.length === 0) return false
   for (const each of stale) await userConnections.remove(each)
   try {
@@ -63,16 +47,16 @@ const MAX_SURVEYS = 5
 
 /** Connections that their node does not have, or whose node has left. Those of a node that is too busy to respond are not stale. */
 const staleConnections = async (
-  cluster: RelayContext['cluster'],
+  { cluster, surveys }: RelayContext,
   connections: readonly UserConnection[]
 ): Promise<readonly UserConnection[]> => {
   const nodes = [...new Set(connections.map(({ node }) => node))]
   const stale = nodes.map(async (node) => {
     const ofNode = connections.filter((each) => each.node === node)
     const user = ofNode[0]?.user ?? ''
-    for (let surveys = 0; await cluster.hasNode(node); surveys++) {
-      if (surveys === MAX_SURVEYS) return []
-      const clients = await cluster.surveyNode(node, 'userClients', user)
+    for (let attempt = 0; await cluster.hasNode(node); attempt++) {
+      if (attempt === MAX_SURVEYS) return []
+      const clients = await surveys.surveyNode(node, 'userClients', user)
       if (clients !== null) return ofNode.filter(({ client }) => !clients.includes(client))
     }
     return ofNode

@@ -13,13 +13,13 @@ import {
 import { EngineError, type HistoryPage, NO_POSITION, type Position } from '../engine.js'
 import type { Channel } from '../fan-out/channel.js'
 import type { Rate } from '../fan-out/rate-class.js'
+import { sizedPublications } from '../fan-out/recovery-cache.js'
 import { pushInFull, Subscription } from '../fan-out/subscription.js'
 import { passes, type TagFilter } from '../fan-out/tag-filter.js'
-import type { ChannelOptions } from '../options.js'
+import { type ChannelOptions, NO_OVERRIDE, type ServerSubscription } from '../options.js'
 import type { Client } from '../session/client.js'
 import { type RelayContext, runInBackground } from '../session/context.js'
-import { NO_OVERRIDE, type ServerSubscription } from '../session/tokens.js'
-import { publicationsAfter, recoverFromCache, recoverFromStream, sizedPublications, withNewest } from './recovery.js'
+import { publicationsAfter, recoverFromCache, recoverFromStream, withNewest } from './recovery.js'
 
 /** A subscription that passed all permission checks. */
 export interface SubscribeRequest extends ServerSubscription {

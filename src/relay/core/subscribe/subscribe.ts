@@ -24,18 +24,18 @@ import {
   ERROR_TOKEN_EXPIRED,
   ReplyError
 } from '../codes.js'
-import { type Outcome, tokenRejection } from '../commands/connect.js'
 import { type Rate, rateFor } from '../fan-out/rate-class.js'
 import { parseTagFilter, type TagFilter } from '../fan-out/tag-filter.js'
+import { NO_OVERRIDE } from '../options.js'
 import { channelOf, parseRefresh, parseSubscribe, type SubscribeCommand } from '../protocol.js'
-import type { Client, RunningCommand } from '../session/client.js'
+import type { Client, CommandOutcome, RunningCommand } from '../session/client.js'
 import {
   claimsRejection,
   hasEnded,
-  NO_OVERRIDE,
   type SubscriptionClaims,
   subscriptionClaims,
   type TokenRejectionReason,
+  tokenRejection,
   userRejection
 } from '../session/tokens.js'
 import { addSubscription, ReplySpace } from './add-subscription.js'
@@ -44,7 +44,7 @@ import { addSubscription, ReplySpace } from './add-subscription.js'
 const TYPE_STREAM = 0
 const TYPE_SHARED_POLL = 4
 
-export const subscribe = async (client: Client, request: unknown, command: RunningCommand): Promise<Outcome> => {
+export const subscribe = async (client: Client, request: unknown, command: RunningCommand): Promise<CommandOutcome> => {
   const parsed = parseSubscribe(request)
   if (parsed === null) return DISCONNECT_MALFORMED
   const { channel } = parsed
@@ -178,7 +178,7 @@ const subscriptionMismatch = (
 }
 
 /** Succeeds even if the client is not subscribed, because clients reconnect after an error. */
-export const unsubscribe = (client: Client, request: unknown, command: RunningCommand): Outcome => {
+export const unsubscribe = (client: Client, request: unknown, command: RunningCommand): CommandOutcome => {
   const channel = channelOf(request)
   if (channel === null) return DISCONNECT_MALFORMED
   const subscription = client.subscriptions.get(channel)
@@ -195,7 +195,7 @@ export const refreshSubscription = async (
   client: Client,
   request: unknown,
   command: RunningCommand
-): Promise<Outcome> => {
+): Promise<CommandOutcome> => {
   const parsed = parseRefresh(request)
   if (parsed === null || parsed.channel === '') return DISCONNECT_MALFORMED
   const subscription = client.subscriptions.get(parsed.channel)

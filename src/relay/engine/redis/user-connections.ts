@@ -1,5 +1,5 @@
+import type { UserConnection, UserConnections } from '../../core/engine.js'
 import { EngineError } from '../../core/engine.js'
-import type { UserConnection, UserConnections } from '../../core/session/user-connection-limit.js'
 import { stringListReply } from './connection.js'
 import { USER_CONNECTION_ADD } from './scripts.js'
 import type { ShardRouter } from './shard-router.js'

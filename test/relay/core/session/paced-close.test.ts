@@ -1,13 +1,13 @@
 import t from 'tap'
-import type { SurveyHandlers } from '../../../../src/relay/core/surveys.js'
+import type { SurveyHandler } from '../../../../src/relay/core/engine.js'
 import { SingleNodeCluster } from '../../../../src/relay/engine/memory.js'
 import { coreRelay } from '../../../helper/relay-core.js'
 
 class ClusterWithGaps extends SingleNodeCluster {
   missedCommands = (): void => undefined
 
-  override async start(node: string, handlers: SurveyHandlers, missedCommands?: () => void): Promise<void> {
-    await super.start(node, handlers)
+  override async start(node: string, handler: SurveyHandler, missedCommands?: () => void): Promise<void> {
+    await super.start(node, handler)
     if (missedCommands !== undefined) this.missedCommands = missedCommands
   }
 }
