@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { hostname } from 'node:os'
@@ -13,19 +13,18 @@ import { ApiDispatcher } from './api/dispatcher.js'
 import { apiRoutes, publishApi } from './api/publish-api.js'
 import { deliverySpans } from './api/publish-span.js'
 import { schemaError } from './api/request.js'
+import { buildEngine } from './build-engine.js'
 import type { RelayConfig } from './config/config.js'
 import { EXPECTED_TRAFFIC } from './config/expected-traffic.js'
 import { cachedPerConfig } from './config/reload.js'
-import { longestSilences } from './core/channel-silence.js'
-import type { Clocks } from './core/clocks.js'
 import { DISCONNECT_SHUTDOWN } from './core/codes.js'
-import { conflator } from './core/keyed-list.js'
-import { CLOSES_PER_SECOND } from './core/paced-close.js'
+import type { Engine } from './core/engine.js'
+import { longestSilences } from './core/fan-out/channel-silence.js'
+import { conflator } from './core/merging/keyed-list.js'
 import { Relay } from './core/relay.js'
+import { CLOSES_PER_SECOND } from './core/session/paced-close.js'
 import { delayPushAfterReply } from './delay-push-after-reply.js'
 import { DeliveryProbe, deliveryRoute, PROBE_TIMINGS, type ProbeTimings } from './delivery-probe.js'
-import type { Engine, EngineDependencies } from './engine/engine.js'
-import { memoryEngine } from './engine/memory.js'
 import { measuredCluster } from './metrics/measured-cluster.js'
 import { RelayMetrics } from './metrics/relay-metrics.js'
 import { TokenChecks } from './token-check.js'
@@ -105,11 +104,11 @@ export const buildRelayApp = async (
     stats: () => relay.stats(),
     nodes: () => engine.cluster.size,
     isEngineReady: () => engine.isReady,
-    hasRedis: initial.engine === 'redis',
     hasProcessMetrics,
     silences: () => longestSilences(relay.openChannels.values(), monotonicMs())
   })
   const engine: Engine = dependencies.engine ?? (await buildEngine(initial, { nowMs, monotonicMs, log, metrics }))
+  if (engine.isShared) metrics.addSharedEngine()
   metrics.configure(initial)
   const { broker, history, presence, userConnections } = engine
   const cluster = measuredCluster(engine.cluster, monotonicMs, (op, seconds) => metrics.surveyed(op, seconds))
@@ -172,11 +171,8 @@ export const buildRelayApp = async (
     totals: () => metrics.totals(),
     rejections,
     // Nodes on different machines may have the same name.
-    nodeName:
-      config.engine === 'redis' && config.nodeName === null
-        ? `${name} at ${hostname()} ${relay.node.slice(0, 4)}`
-        : name,
-    isEngineConnected: () => (config.engine === 'redis' ? engine.isReady : null),
+    nodeName: engine.isShared && config.nodeName === null ? `${name} at ${hostname()} ${relay.node.slice(0, 4)}` : name,
+    isEngineConnected: () => (engine.isShared ? engine.isReady : null),
     unexpectedError: () => metrics.unexpectedError('admin'),
     pageFolder: adminPage,
     log
@@ -275,23 +271,6 @@ export const buildRelayApp = async (
 const systemTimer = (task: () => void, ms: number): (() => void) => {
   const timer = setTimeout(task, ms).unref()
   return () => clearTimeout(timer)
-}
-
-/** Names a new stream of a channel. */
-export const newEpoch = (): string => randomBytes(4).toString('hex')
-
-/**
- * ioredis is loaded only if it is used: it costs memory, and it derives a class from `String`, after which V8 looks up every
- * method of a string at run time.
- */
-const buildEngine = async (
-  { engine, redisUrl, redisPrefix, presenceTtlMs }: RelayConfig,
-  dependencies: EngineDependencies & Clocks
-): Promise<Engine> => {
-  const { nowMs, monotonicMs } = dependencies
-  if (engine !== 'redis' || redisUrl === null) return memoryEngine({ nowMs, monotonicMs, newEpoch })
-  const { buildRedisEngine } = await import('./engine/redis/build.js')
-  return buildRedisEngine({ url: redisUrl, prefix: redisPrefix, presenceTtlMs }, dependencies)
 }
 
 const CLOSE_STEP_MS = 20

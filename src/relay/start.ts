@@ -11,7 +11,8 @@ import { monotonicMs } from '../shared/monotonic.js'
 import { closeOnSignal } from '../shared/shutdown.js'
 import { openTracer, type Tracer } from '../shared/tracing.js'
 import { type UnknownSetting, unknownSettingLine, unknownSettings } from '../shared/unknown-settings.js'
-import { buildRelayApp, newEpoch } from './app.js'
+import { buildRelayApp } from './app.js'
+import { newEpoch } from './build-engine.js'
 import {
   INTERNAL_LISTEN_SETTINGS,
   LISTEN_SETTINGS,

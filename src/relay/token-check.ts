@@ -11,7 +11,7 @@ import {
 } from '../shared/jwt.js'
 import { ExpiredToken, InvalidToken } from '../shared/token-errors.js'
 import { ecdsaAlgorithm, type TokenKeys } from './config/token-options.js'
-import type { CheckedToken, Claims, TokenCheck, TokenRejected } from './core/tokens.js'
+import type { CheckedToken, Claims, TokenCheck, TokenRejected } from './core/session/tokens.js'
 import { type KeyLookup, KeysUnavailable, RemoteKeySet, type RemoteKeySetDependencies } from './jwks.js'
 
 // Stands in for a missing `exp`. Whether a token may have no expiry is decided together with its other claims.

@@ -1,13 +1,13 @@
-import type { Client } from '../../src/relay/core/client.js'
+import { jsonCodec } from '../../src/relay/core/codec/json-codec.js'
+import type { ClientTransport, Framing } from '../../src/relay/core/codec/transport.js'
 import type { Disconnect } from '../../src/relay/core/codes.js'
-import type { RelayDependencies } from '../../src/relay/core/context.js'
-import { DeltaPatches } from '../../src/relay/core/delta.js'
-import type { Delivery, Publication } from '../../src/relay/core/engine-interfaces.js'
-import { jsonCodec } from '../../src/relay/core/json-codec.js'
-import { conflator } from '../../src/relay/core/keyed-list.js'
-import { PLAIN_PUBLICATION } from '../../src/relay/core/publish.js'
+import type { Delivery, Publication } from '../../src/relay/core/engine.js'
+import { DeltaPatches } from '../../src/relay/core/fan-out/delta.js'
+import { conflator } from '../../src/relay/core/merging/keyed-list.js'
+import { PLAIN_PUBLICATION } from '../../src/relay/core/publish/publish.js'
 import { Relay } from '../../src/relay/core/relay.js'
-import type { ClientTransport, Framing } from '../../src/relay/core/transport.js'
+import type { Client } from '../../src/relay/core/session/client.js'
+import type { RelayDependencies } from '../../src/relay/core/session/context.js'
 import {
   MemoryEngine,
   MemoryPresence,

@@ -30,7 +30,10 @@ export const folderGraph = (files: ReadonlyMap<string, readonly string[]>): Read
   return new Map([...folders].map(([node, targets]) => [node, [...targets]]))
 }
 
-const nodeOf = (file: string): string => (dirname(file) === '.' ? file : dirname(file))
+const nodeOf = (file: string): string => (dirname(file) === '.' || APART.has(file) ? file : dirname(file))
+
+/** Files that combine the subfolders of their folder, whose other files the subfolders import. */
+const APART: ReadonlySet<string> = new Set(['core/relay.ts'])
 
 /** The groups of nodes that reach each other, sorted by name (strongly connected components of more than one node). */
 export const cycles = (graph: ReadonlyMap<string, readonly string[]>): readonly (readonly string[])[] => {

@@ -304,7 +304,7 @@ const INVALID_FILES: readonly (readonly [file: object, ...errors: string[]])[] =
 t.test('options of Centrifugo that the relay does not have', async (t) => {
   const ON = { enabled: true }
   /** What switches sections on that are off by default. Their options have an effect only then. */
-  const SWITCHES: ReadonlyMap<string, object> = new Map([
+  const SWITCHES = new Map<string, object>([
     ['admin', ON],
     ['engine', { type: 'redis' }],
     ['uni_sse', ON],

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import t from 'tap'
-import type { RetainedPage } from '../../src/relay/core/engine-interfaces.js'
+import type { RetainedPage } from '../../src/relay/core/engine.js'
 import { memoryEngine } from '../../src/relay/engine/memory.js'
 import { eventually } from '../helper/eventually.js'
 import { connectedClient, type Json, openClient, type RawClient } from '../helper/raw-client.js'

@@ -1,7 +1,7 @@
 import type { Centrifuge, PublicationContext, SubscribedContext, Subscription } from 'centrifuge'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { PLAIN_PUBLICATION } from '../../src/relay/core/publish.js'
+import { PLAIN_PUBLICATION } from '../../src/relay/core/publish/publish.js'
 import { eventually } from '../helper/eventually.js'
 import { startRedis } from '../helper/redis.js'
 import { type EdgeRelay, officialClient, officialProtobufClient, startRelay } from '../helper/relay.js'

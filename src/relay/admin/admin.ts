@@ -1,14 +1,7 @@
-import type { IncomingMessage } from 'node:http'
-import type { Logger } from 'pino'
-import type { ApiDispatcher } from '../api/dispatcher.js'
-import type { RelayConfig } from '../config/config.js'
-import type { ExpectedTraffic } from '../config/expected-traffic.js'
 import { cachedPerConfig } from '../config/reload.js'
-import type { Relay } from '../core/relay.js'
-import type { Totals } from '../metrics/relay-metrics.js'
-import type { Rejections } from '../transport/rejections.js'
 import { type HttpHandler, respond } from '../transport/respond.js'
 import { FigureCollector } from './collector.js'
+import type { AdminDependencies } from './dependencies.js'
 import { FigureHistory } from './figure-history.js'
 import { AdminCall, forwardedHttps, guarded } from './guard.js'
 import { LiveStreams } from './live.js'
@@ -16,27 +9,8 @@ import { servePage } from './page.js'
 import { adminRoutes } from './routes.js'
 import { SessionKeys, Sessions } from './sessions.js'
 import { SignInLimiter, signIn } from './sign-in.js'
-import { addSurveyHandlers, adminSurveys } from './surveys.js'
-
-export interface AdminDependencies {
-  readonly relay: Relay
-  readonly dispatcher: ApiDispatcher
-  readonly config: () => RelayConfig
-  readonly configTimes: { readonly startedAt: number; reloadedAt: number | null }
-  readonly expectedTraffic: readonly ExpectedTraffic[]
-  readonly addressOf: (request: IncomingMessage) => string
-  readonly totals: () => Totals
-  readonly rejections: Rejections
-  /** The name of this node on the page. */
-  readonly nodeName: string
-  /** Null for the memory engine. */
-  readonly isEngineConnected: () => boolean | null
-  /** Counts an unexpected error. */
-  readonly unexpectedError: () => void
-  /** The folder of the built page. */
-  readonly pageFolder: string
-  readonly log: Logger
-}
+import { addSurveyHandlers } from './survey-handlers.js'
+import { adminSurveys } from './surveys.js'
 
 export interface Admin {
   readonly handle: HttpHandler

@@ -1,6 +1,6 @@
 import { schemas } from '../../../schemas/registry.js'
 import { isObject } from '../../shared/is-object.js'
-import type { ResolvedChannel } from '../core/channels.js'
+import type { ResolvedChannel } from '../core/channel-names.js'
 import type { Relay } from '../core/relay.js'
 import { channelRows, nodeChannel } from './channel-list.js'
 import type { ChannelDetail, ChannelPresence, LivePublication } from './contract.js'

@@ -1,8 +1,9 @@
-import { hasHistory, resolveChannel } from '../core/channels.js'
+import { hasHistory, resolveChannel } from '../core/channel-names.js'
 import { wallTimeOf } from '../core/clocks.js'
 import { ReplyError } from '../core/codes.js'
+import type { OpenChannel } from '../core/fan-out/hub.js'
 import type { ChannelRules } from '../core/options.js'
-import type { OpenChannel, Relay } from '../core/relay.js'
+import type { Relay } from '../core/relay.js'
 import { forEachInSlices, TimeSlice } from '../core/time-slice.js'
 import { type ChannelRow, type ChannelSort, MAX_LIST_ROWS, type Page, type RateCount } from './contract.js'
 import {

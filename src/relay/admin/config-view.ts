@@ -1,9 +1,7 @@
 import { redactedRedisUrl } from '../../shared/redis-address.js'
 import type { RelayConfig } from '../config/config.js'
 import type { TokenKeys } from '../config/token-options.js'
-import type { ChannelOptions, ChannelRules, ClientOptions } from '../core/options.js'
-
-import type { ClaimRules } from '../core/tokens.js'
+import type { ChannelOptions, ChannelRules, ClaimRules, ClientOptions } from '../core/options.js'
 
 // The part of the configuration that operators may see. Only options listed here are shown, so a new option is hidden.
 

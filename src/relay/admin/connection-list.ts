@@ -1,6 +1,6 @@
-import type { Client } from '../core/client.js'
+import type { Subscription } from '../core/fan-out/subscription.js'
 import type { Relay } from '../core/relay.js'
-import type { Subscription } from '../core/subscription.js'
+import type { Client } from '../core/session/client.js'
 import { forEachInSlices, TimeSlice } from '../core/time-slice.js'
 import type {
   ConnectionDetail,
@@ -21,7 +21,7 @@ import {
   type Sorting,
   searchTest
 } from './listing.js'
-import type { AdminSurveys } from './surveys.js'
+import type { AdminSurveys, ConnectionQuery } from './surveys.js'
 
 export const nodeConnections = async (
   relay: Relay,
@@ -79,11 +79,6 @@ export const CONNECTION_SORTING: Sorting<ConnectionRow, ConnectionSort> = {
   },
   defaultColumn: 'user',
   key: ({ client }) => client
-}
-
-/** Selects one connection and a page of its channels. */
-export interface ConnectionQuery extends PageQuery<SubscriptionSort> {
-  readonly client: string
 }
 
 /** Null if the connection is not at this node. */

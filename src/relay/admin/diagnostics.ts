@@ -1,7 +1,8 @@
 import type { ExpectedTraffic } from '../config/expected-traffic.js'
-import { type SilentChannels, silentChannels } from '../core/channel-silence.js'
 import { wallTimeOf } from '../core/clocks.js'
-import type { OpenChannel, Relay } from '../core/relay.js'
+import { type SilentChannels, silentChannels } from '../core/fan-out/channel-silence.js'
+import type { OpenChannel } from '../core/fan-out/hub.js'
+import type { Relay } from '../core/relay.js'
 import type { RecentCount, Rejections } from '../transport/rejections.js'
 import type { Check, CheckState } from './contract.js'
 

@@ -6,8 +6,22 @@ import { sameSecret } from '../../shared/same-secret.js'
 import { originCheck } from '../transport/admission.js'
 import { type Headers, JSON_TYPE, readBody, respond } from '../transport/respond.js'
 import type { Problem } from './contract.js'
-import type { AdminRoutes } from './routes.js'
-import type { SessionKeys, Sessions } from './sessions.js'
+import type { SessionClaims, SessionKeys, Sessions } from './sessions.js'
+
+interface PublicRoute {
+  readonly method: 'GET' | 'POST'
+  readonly access: 'public'
+  handle(call: AdminCall): void | Promise<void>
+}
+
+export interface SessionRoute {
+  readonly method: 'GET' | 'POST'
+  readonly access: 'session'
+  handle(call: AdminCall, session: SessionClaims): void | Promise<void>
+}
+
+/** Routes by path. Every path has one method. */
+export type AdminRoutes = Readonly<Record<string, PublicRoute | SessionRoute>>
 
 const COOKIE_NAME = 'relay_admin'
 

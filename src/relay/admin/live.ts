@@ -1,8 +1,7 @@
 import type { ServerResponse } from 'node:http'
-import type { Publication } from '../core/engine-interfaces.js'
+import type { Publication } from '../core/engine.js'
 import type { Relay } from '../core/relay.js'
 import { type Headers, STREAM_HEADERS } from '../transport/respond.js'
-import type { FigureCollector } from './collector.js'
 import type { LiveEvents, LivePublication } from './contract.js'
 import { type AdminCall, adminSessionCookie, SECURITY_HEADERS } from './guard.js'
 import type { Sessions } from './sessions.js'
@@ -98,15 +97,20 @@ interface LiveStream {
   bytesLeft: number
 }
 
+/** Sends figures to each added stream until the returned function is called. */
+interface FigureSource {
+  add(stream: EventStream): () => void
+}
+
 /** The streams of all open pages of this node. */
 export class LiveStreams {
   readonly #relay: Relay
   readonly #sessions: Sessions
-  readonly #collector: FigureCollector
+  readonly #collector: FigureSource
   readonly #streams = new Set<LiveStream>()
   #checkTimer: NodeJS.Timeout | null = null
 
-  constructor(relay: Relay, sessions: Sessions, collector: FigureCollector) {
+  constructor(relay: Relay, sessions: Sessions, collector: FigureSource) {
     this.#relay = relay
     this.#sessions = sessions
     this.#collector = collector

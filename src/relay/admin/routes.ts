@@ -1,18 +1,18 @@
 import { Type } from '@sinclair/typebox'
-import { isTooLong, type ResolvedChannel, resolveChannel } from '../core/channels.js'
+import { isTooLong, type ResolvedChannel, resolveChannel } from '../core/channel-names.js'
+import { fieldText } from '../core/codec/json.js'
 import { DISCONNECT_FORCED, ReplyError } from '../core/codes.js'
-import { fieldText } from '../core/json.js'
 import type { Relay } from '../core/relay.js'
-import type { AdminDependencies } from './admin.js'
 import { channelDetail, storedPublication } from './channel-detail.js'
 import { CHANNEL_SORTING, channelPage, channelRows } from './channel-list.js'
 import { configView } from './config-view.js'
 import { CONNECTION_SORTING, connectionPage, findConnection, SUBSCRIPTION_SORTING } from './connection-list.js'
 import type { ActiveConfig, AdminSession, Page, TestPublished } from './contract.js'
-import { type AdminCall, CLEAR_SESSION_COOKIE } from './guard.js'
+import type { AdminDependencies } from './dependencies.js'
+import { type AdminCall, type AdminRoutes, CLEAR_SESSION_COOKIE, type SessionRoute } from './guard.js'
 import { type PageQuery, parsePageQuery, type Sorting } from './listing.js'
 import type { LiveStreams } from './live.js'
-import { IDLE_MS, type SessionClaims, type SessionKeys, type Sessions } from './sessions.js'
+import { IDLE_MS, type SessionKeys, type Sessions } from './sessions.js'
 import type { AdminSurveys } from './surveys.js'
 
 // Every change by an operator is logged.
@@ -178,23 +178,8 @@ export const adminRoutes = (dependencies: RouteDependencies): AdminRoutes => {
   }
 }
 
-interface PublicRoute {
-  readonly method: 'GET' | 'POST'
-  readonly access: 'public'
-  handle(call: AdminCall): void | Promise<void>
-}
-
-interface SessionRoute {
-  readonly method: 'GET' | 'POST'
-  readonly access: 'session'
-  handle(call: AdminCall, session: SessionClaims): void | Promise<void>
-}
-
 const sessionRoute = (method: SessionRoute['method'], handle: SessionRoute['handle']): SessionRoute => ({
   method,
   access: 'session',
   handle
 })
-
-/** Routes by path. Every path has one method. */
-export type AdminRoutes = Readonly<Record<string, PublicRoute | SessionRoute>>

@@ -4,6 +4,7 @@ import { Type } from '@sinclair/typebox'
 import { BoundedMap } from '../../shared/bounded-map.js'
 import { type AdminCall, networkOf, setSessionCookie } from './guard.js'
 import type { SessionKeys, Sessions } from './sessions.js'
+import type { Attempt } from './surveys.js'
 
 const BODY = Type.Object({ password: Type.String({ maxLength: 1024 }) }, { additionalProperties: false })
 const MAX_BODY_BYTES = 8192
@@ -75,13 +76,6 @@ const MAX_FAILURES_PER_ADDRESS = 5
 const MAX_FAILURES = 100
 /** Number of remembered addresses with a successful sign-in. */
 const MIN_TRUSTED = 100
-
-/** A sign-in attempt. */
-export interface Attempt {
-  /** The client's address, or its /64 network for IPv6. */
-  readonly network: string
-  readonly isSuccessful: boolean
-}
 
 /**
  * Limits failed sign-in attempts per address and overall. The overall limit does not apply to addresses with an earlier

@@ -1,22 +1,18 @@
 import type { Relay } from '../core/relay.js'
-import { SurveyExtension } from '../core/survey-extension.js'
-import type { AdminDependencies } from './admin.js'
-import { nodeChannel, nodeChannels } from './channel-list.js'
-import { type ConnectionQuery, nodeConnection, nodeConnections } from './connection-list.js'
+import { Surveys } from '../core/surveys.js'
 import type {
   ChannelRow,
   ChannelSort,
   ConnectionDetail,
   ConnectionRow,
   ConnectionSort,
-  FigureSample
+  FigureSample,
+  SubscriptionSort
 } from './contract.js'
-import { type Diagnostics, nodeDiagnostics } from './diagnostics.js'
-import type { FigureHistory } from './figure-history.js'
-import { ListCache, type ListQuery, type RowList } from './listing.js'
-import { LoopDelay, type LoopDelayOptions, type NodeCounts, nodeCounts } from './node-figures.js'
-import type { Sessions, SessionUpdate } from './sessions.js'
-import type { Attempt, SignInLimiter } from './sign-in.js'
+import type { Diagnostics } from './diagnostics.js'
+import type { ListQuery, PageQuery, RowList } from './listing.js'
+import type { NodeCounts } from './node-figures.js'
+import type { SessionUpdate } from './sessions.js'
 
 interface Survey<Params, Result> {
   readonly params: Params
@@ -42,74 +38,19 @@ interface AdminSurveyTable {
   readonly adminAttempt: Survey<{ readonly node: string; readonly attempt: Attempt }, null>
 }
 
-export type AdminSurveys = SurveyExtension<AdminSurveyTable>
+export type AdminSurveys = Surveys<AdminSurveyTable>
 
 export const adminSurveys = ({ cluster, surveyHandlers }: Relay): AdminSurveys =>
-  new SurveyExtension<AdminSurveyTable>(cluster, surveyHandlers)
+  new Surveys<AdminSurveyTable>(cluster, surveyHandlers)
 
-/** Several nodes survey at about the same time: counts are shared for `sharedMs`. */
-interface CountsOptions extends LoopDelayOptions {
-  readonly sharedMs: number
+/** Selects one connection and a page of its channels. */
+export interface ConnectionQuery extends PageQuery<SubscriptionSort> {
+  readonly client: string
 }
 
-const LIVE: CountsOptions = { resolutionMs: 20, unusedMs: 5000, sharedMs: 500 }
-/** Coarser, because it is always on, and shared for longer, because the clocks of the nodes differ. */
-const RECORDED: CountsOptions = { resolutionMs: 50, unusedMs: 30_000, sharedMs: 2500 }
-
-const countsSource = ({ relay, nodeName, totals }: AdminDependencies, { sharedMs, ...options }: CountsOptions) => {
-  const loopDelay = new LoopDelay(options)
-  let latest: NodeCounts | null = null
-  return {
-    read: (): NodeCounts => {
-      if (latest === null || relay.clocks.monotonicMs() - latest.atMs >= sharedMs)
-        latest = nodeCounts(relay, nodeName, totals(), loopDelay)
-      return latest
-    },
-    stop: () => loopDelay.stop()
-  }
-}
-
-export interface HandlerDependencies extends AdminDependencies {
-  readonly sessions: Sessions
-  readonly limiter: SignInLimiter
-  readonly history: FigureHistory
-}
-
-/** Adds this node's handlers for the surveys of all nodes. */
-export const addSurveyHandlers = (surveys: AdminSurveys, dependencies: HandlerDependencies): { close(): void } => {
-  const { relay, nodeName, sessions, limiter, history } = dependencies
-  const { monotonicMs } = relay.clocks
-  const startedAt = monotonicMs()
-  const recorded = countsSource(dependencies, RECORDED)
-  const live = countsSource(dependencies, LIVE)
-  const channels = new ListCache<RowList<ChannelRow>>(monotonicMs)
-  const connections = new ListCache<RowList<ConnectionRow>>(monotonicMs)
-
-  surveys.handle('adminCounts', () => recorded.read())
-  surveys.handle('adminFigures', () => ({
-    counts: live.read(),
-    diagnostics: nodeDiagnostics({ ...dependencies, startedAt })
-  }))
-  surveys.handle('adminHistory', () => history.samples)
-  surveys.handle('adminHistoryStart', () => history.oldest)
-  surveys.handle('adminChannelList', (query) => channels.get(query, () => nodeChannels(relay, query)))
-  surveys.handle('adminChannelRows', (names) => names.map((name) => nodeChannel(relay, name)))
-  surveys.handle('adminConnection', (query) => nodeConnection(relay, nodeName, query))
-  surveys.handle('adminConnectionList', (query) =>
-    connections.get(query, () => nodeConnections(relay, nodeName, query))
-  )
-  surveys.handle('adminSession', (update) => {
-    sessions.apply(update)
-    return null
-  })
-  surveys.handle('adminAttempt', ({ node, attempt }) => {
-    if (node !== relay.node) limiter.count(attempt)
-    return null
-  })
-  return {
-    close: () => {
-      recorded.stop()
-      live.stop()
-    }
-  }
+/** A sign-in attempt. */
+export interface Attempt {
+  /** The client's address, or its /64 network for IPv6. */
+  readonly network: string
+  readonly isSuccessful: boolean
 }

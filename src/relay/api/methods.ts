@@ -1,16 +1,5 @@
 import { isObject } from '../../shared/is-object.js'
 import {
-  DISCONNECT_FORCED,
-  Disconnect,
-  ERROR_EMPTY_CHANNEL,
-  ERROR_INTERNAL,
-  ERROR_METHOD_NOT_FOUND,
-  ReplyError
-} from '../core/codes.js'
-import type { NewPublication, Position } from '../core/engine-interfaces.js'
-import { after, EngineError, type MaybePromise } from '../core/engine-interfaces.js'
-import { globTest } from '../core/glob.js'
-import {
   historyLength,
   historyText,
   objectText,
@@ -18,9 +7,20 @@ import {
   presenceEntryText,
   presenceStatsText,
   quote
-} from '../core/json-codec.js'
+} from '../core/codec/json-codec.js'
+import {
+  DISCONNECT_FORCED,
+  Disconnect,
+  ERROR_EMPTY_CHANNEL,
+  ERROR_INTERNAL,
+  ERROR_METHOD_NOT_FOUND,
+  ReplyError
+} from '../core/codes.js'
+import type { NewPublication, Position } from '../core/engine.js'
+import { after, EngineError, type MaybePromise } from '../core/engine.js'
+import { globTest } from '../core/nodes/glob.js'
 import type { Relay } from '../core/relay.js'
-import type { UserSelector } from '../core/survey.js'
+import type { UserSelector } from '../core/surveys.js'
 import { joinInSlices } from '../core/time-slice.js'
 import { tracePublish } from './publish-span.js'
 import { type ApiBudget, errorJson, RESPONSE_TOO_LARGE, resultJson } from './reply.js'

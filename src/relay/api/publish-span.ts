@@ -1,7 +1,7 @@
 import type { Span, Tracer } from '../../shared/tracing.js'
 import { ReplyError } from '../core/codes.js'
-import type { TracedDelivery } from '../core/context.js'
-import type { MaybePromise, NewPublication } from '../core/engine-interfaces.js'
+import type { MaybePromise, NewPublication } from '../core/engine.js'
+import type { TracedDelivery } from '../core/fan-out/hub.js'
 
 type Result = string | ReplyError
 

@@ -2,10 +2,11 @@ import type { TSchema } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import { schemas } from '../../../schemas/registry.js'
 import { isObject } from '../../shared/is-object.js'
+import { type LazyJsonObject, MAX_CONTAINERS, onOneLine, TooManyContainers } from '../core/codec/json.js'
 import { ERROR_BAD_REQUEST, type ReplyError } from '../core/codes.js'
-import { NO_POSITION, type Payload, type Position } from '../core/engine-interfaces.js'
-import { type LazyJsonObject, MAX_CONTAINERS, onOneLine, TooManyContainers } from '../core/json.js'
-import { jsonFromBase64, type Override, readOverride } from '../core/tokens.js'
+import { NO_POSITION, type Payload, type Position } from '../core/engine.js'
+import type { Override } from '../core/options.js'
+import { jsonFromBase64, readOverride } from '../core/session/tokens.js'
 
 /**
  * An invalid field of an API request. Not an `Error`, because capturing stack traces is expensive and one body can contain

@@ -1,4 +1,4 @@
-import { parseConflatePath, parseEntryTimePath } from '../core/keyed-list.js'
+import { parseConflatePath, parseEntryTimePath } from '../core/merging/keyed-list.js'
 import type { ChannelOptions, ChannelRules } from '../core/options.js'
 import { type ReportError, reportIn } from './file.js'
 import { parsePattern } from './pattern.js'

@@ -1,5 +1,5 @@
 import { isOriginPattern } from '../../shared/origin-pattern.js'
-import { globTest } from '../core/glob.js'
+import { globTest } from '../core/nodes/glob.js'
 
 const GLOB_CHARACTER = /[*?[{\\]/
 

@@ -1,5 +1,5 @@
 import { linearRegExp } from '../../shared/linear-regexp.js'
-import type { TextPattern } from '../core/tokens.js'
+import type { TextPattern } from '../core/options.js'
 import type { ReportError } from './file.js'
 
 /** A pattern with 1,000 repetitions has 2,000 instructions. Twice as many take a quarter of a second for every channel. */

@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
-import type { ClaimRules } from '../core/tokens.js'
+import type { ClaimRules } from '../core/options.js'
 import type { ReportError } from './file.js'
 import { parsePattern } from './pattern.js'
 import type { FileSubscriptionToken, FileToken } from './schema.js'

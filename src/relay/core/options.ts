@@ -1,5 +1,3 @@
-import type { ClaimRules, TextPattern } from './tokens.js'
-
 // Options as plain validated values. All times are in milliseconds.
 
 export interface CompressionOptions {
@@ -117,3 +115,37 @@ export interface ClientOptions {
   readonly personalChannelNamespace: string
   readonly includeConnectionTime: boolean
 }
+
+/** A regular expression of the configuration. */
+export interface TextPattern {
+  readonly source: string
+  test(text: string): boolean
+}
+
+export interface ClaimRules {
+  readonly expiryRequired: boolean
+  /** A value that `aud` must contain, or a pattern that one of its values must match. */
+  readonly audience: string | TextPattern | null
+  readonly issuer: string | TextPattern | null
+  /** The claim that contains the user id. */
+  readonly userIdClaim: string
+}
+
+/** A subscription that is made by a token or the API. */
+export interface ServerSubscription {
+  /** JSON text, as is `data`. */
+  readonly info: string | null
+  readonly data: string | null
+  readonly override: Override
+}
+
+/** Namespace options that a token or the API changes for one subscription. */
+export interface Override {
+  readonly presence?: boolean
+  readonly joinLeave?: boolean
+  readonly forcePushJoinLeave?: boolean
+  readonly forceRecovery?: boolean
+  readonly forcePositioning?: boolean
+}
+
+export const NO_OVERRIDE: Override = {}

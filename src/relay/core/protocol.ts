@@ -1,5 +1,5 @@
 import { isObject } from '../../shared/is-object.js'
-import { NO_POSITION, type Position } from './engine-interfaces.js'
+import { NO_POSITION, type Position } from './engine.js'
 
 /** Command names. If a command object contains several, the first one in this order counts. */
 export const METHODS = [

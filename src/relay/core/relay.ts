@@ -1,48 +1,49 @@
-import { broadcast, type PublishOutcome } from './broadcast.js'
-import type { ChannelObserver } from './channel.js'
-import { hasHistory, isTooLong, type ResolvedChannel, resolveChannel } from './channels.js'
-import { Client } from './client.js'
+import { hasHistory, isTooLong, type ResolvedChannel, resolveChannel } from './channel-names.js'
 import { type Clocks, readClocks } from './clocks.js'
+import type { ClientTransport } from './codec/transport.js'
 import { DISCONNECT_INSUFFICIENT_STATE, type Disconnect, ERROR_NOT_AVAILABLE, ReplyError } from './codes.js'
-import { CommandQueue } from './command-queue.js'
-import { type RelayContext, type RelayDependencies, runInBackground } from './context.js'
+import { CommandQueue } from './commands/command-queue.js'
+import { UnidirectionalConnect } from './commands/unidirectional-connect.js'
 import type { Action } from './core-metrics.js'
-import { DeltaPatches } from './delta.js'
 import {
+  type Cluster,
   EngineError,
   type HistoryPage,
   type MaybePromise,
   type NewPublication,
   type Publication,
   type Published
-} from './engine-interfaces.js'
-import { Hub } from './hub.js'
+} from './engine.js'
+import type { ChannelObserver } from './fan-out/channel.js'
+import { DeltaPatches } from './fan-out/delta.js'
+import { Hub, type OpenChannel } from './fan-out/hub.js'
+import { RecoveryCache } from './fan-out/recovery-cache.js'
+import { handleCoreSurveys } from './nodes/survey-handlers.js'
 import type { ChannelRules, ClientOptions } from './options.js'
-import { PacedClose } from './paced-close.js'
 import type { HistoryCommand } from './protocol.js'
-import { cachedSchemaCheck, publishToChannel, type SchemaCheck } from './publish.js'
-import { PublishActivity } from './publish-activity.js'
-import { RecoveryCache, readHistory } from './recovery.js'
-import { ConnectionRegistry } from './registry.js'
-import { removeIfUnused } from './subscription.js'
+import { broadcast, type PublishOutcome } from './publish/broadcast.js'
+import { cachedSchemaCheck, publishToChannel, type SchemaCheck } from './publish/publish.js'
+import { PublishActivity } from './publish/publish-activity.js'
+import { Client } from './session/client.js'
+import { type RelayContext, type RelayDependencies, runInBackground } from './session/context.js'
+import { PacedClose } from './session/paced-close.js'
+import { ConnectionRegistry } from './session/registry.js'
+import { removeIfUnused } from './session/remove-subscription.js'
+import { countEarlierConnections } from './session/user-connection-limit.js'
+import { readHistory } from './subscribe/recovery.js'
 import {
   type ChannelPage,
-  type Cluster,
   type ClusterCommand,
+  type CoreSurveys,
   type DisconnectParams,
   type NodeInfo,
-  nodeSurveyHandlers,
   type RefreshParams,
   type SubscribeParams,
-  type SurveyHandlers,
-  type SurveyParams,
-  type SurveyResult,
+  SurveyHandlers,
+  Surveys,
   type UnsubscribeParams
-} from './survey.js'
+} from './surveys.js'
 import { forEachInSlices, type TimeSlice, TurnQueue } from './time-slice.js'
-import type { ClientTransport } from './transport.js'
-import { UnidirectionalConnect } from './unidirectional-connect.js'
-import { countEarlierConnections } from './user-connection-limit.js'
 
 export interface RelayRules {
   readonly client: ClientOptions
@@ -54,18 +55,6 @@ export interface RelayStats {
   readonly users: number
   readonly channels: number
   readonly subscriptions: number
-}
-
-/** An open channel of this node. */
-export interface OpenChannel {
-  readonly name: string
-  readonly namespace: string
-  /** Number of subscriptions. */
-  readonly size: number
-  /** Monotonic time of the last delivery, or of the opening before the first. */
-  readonly silentSince: number
-  /** Number of subscriptions with a limited rate, by deliveries per second. */
-  readonly limited: ReadonlyMap<number, number>
 }
 
 /** The engine's view of a channel, for operators. */
@@ -82,7 +71,7 @@ export class Relay {
   /** Clients that have to reconnect, because this node missed commands. */
   readonly #reconnecting = new PacedClose(DISCONNECT_INSUFFICIENT_STATE)
   /** Handlers for surveys of other nodes. The operators' page adds its own. */
-  readonly surveyHandlers: SurveyHandlers
+  readonly surveyHandlers = new SurveyHandlers()
 
   constructor(dependencies: RelayDependencies, { client, channels }: RelayRules, patches = new DeltaPatches()) {
     const context: RelayContext = {
@@ -96,11 +85,12 @@ export class Relay {
       activity: new PublishActivity(),
       clients: new ConnectionRegistry<Client>(),
       sessions: new Map(),
+      surveys: new Surveys<CoreSurveys>(dependencies.cluster, this.surveyHandlers),
       node: dependencies.newId()
     }
     this.#context = context
     context.hub.maxLagMs = client.positionMaxTimeLagMs
-    this.surveyHandlers = nodeSurveyHandlers(context, () => this.stats())
+    handleCoreSurveys(context, () => this.stats())
   }
 
   async start(): Promise<void> {
@@ -165,11 +155,11 @@ export class Relay {
 
   /** Processes a frame of an emulated transport at the node that holds the session. Returns false if there is no such session. */
   async handleSessionFrame(node: string, session: string, frame: string | Buffer): Promise<boolean> {
-    const params: SurveyParams<'emulate'> =
+    const params: CoreSurveys['emulate']['params'] =
       typeof frame === 'string'
         ? { session, data: frame }
         : { session, data: frame.toString('base64'), encoding: 'base64' }
-    return (await this.#context.cluster.surveyNode(node, 'emulate', params)) === true
+    return (await this.#context.surveys.surveyNode(node, 'emulate', params)) === true
   }
 
   publish(
@@ -225,9 +215,9 @@ export class Relay {
   /** Throws an `EngineError` unless every live node has confirmed. The cluster then continues until all have applied it. */
   async #applyEverywhere<C extends ClusterCommand>(
     command: C,
-    params: SurveyParams<C>
-  ): Promise<readonly SurveyResult<C>[]> {
-    const { results, isConfirmed } = await this.#context.cluster.apply(command, params)
+    params: CoreSurveys[C]['params']
+  ): Promise<readonly CoreSurveys[C]['result'][]> {
+    const { results, isConfirmed } = await this.#context.surveys.apply(command, params)
     if (!isConfirmed) throw new EngineError('not every node has confirmed')
     return results
   }
@@ -271,14 +261,14 @@ export class Relay {
 
   /** Subscriber counts of all nodes, by channel. `pattern` is a glob; '' matches all. */
   async channels(pattern: string, slice: TimeSlice): Promise<ReadonlyMap<string, number>> {
-    const { cluster } = this.#context
+    const { surveys } = this.#context
     const counts = new Map<string, number>()
     const add = ({ channels }: ChannelPage): Promise<void> =>
       forEachInSlices(channels, ([name, clients]) => counts.set(name, (counts.get(name) ?? 0) + clients), slice)
-    for (const { node, result } of await cluster.survey('channelPage', { pattern, after: 0 })) {
+    for (const { node, result } of await surveys.survey('channelPage', { pattern, after: 0 })) {
       await add(result)
       for (let { next } = result; next !== null; ) {
-        const page: ChannelPage | null = await cluster.surveyNode(node, 'channelPage', { pattern, after: next })
+        const page: ChannelPage | null = await surveys.surveyNode(node, 'channelPage', { pattern, after: next })
         // The node has left, and its clients are disconnected.
         if (page === null) break
         await add(page)
@@ -290,7 +280,7 @@ export class Relay {
 
   /** Statistics of all nodes. */
   async info(): Promise<readonly NodeInfo[]> {
-    return (await this.#context.cluster.survey('info', null)).map(({ result }) => result)
+    return (await this.#context.surveys.survey('info', null)).map(({ result }) => result)
   }
 
   /** Newest publications and presence of a channel, without access checks or metrics. */

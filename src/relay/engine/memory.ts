@@ -1,33 +1,28 @@
 import { BoundedMap } from '../../shared/bounded-map.js'
-import { hasHistory } from '../core/channels.js'
+import { hasHistory } from '../core/channel-names.js'
 import type { Clocks } from '../core/clocks.js'
 import {
   type Broker,
+  type Cluster,
+  type CommandResult,
   type Delivery,
+  type Engine,
   type History,
   type HistoryRange,
   type JoinOrLeave,
   type NewPublication,
   NO_POSITION,
+  type NodeResult,
   type Position,
   type Presence,
   type Publication,
   type Published,
-  type RetainedPage
-} from '../core/engine-interfaces.js'
+  type RetainedPage,
+  type SurveyHandler,
+  type UserConnection,
+  type UserConnections
+} from '../core/engine.js'
 import type { HistoryOptions } from '../core/options.js'
-import type {
-  Cluster,
-  ClusterCommand,
-  ClusterCommandResult,
-  NodeResult,
-  SurveyHandlers,
-  SurveyName,
-  SurveyParams,
-  SurveyResult
-} from '../core/survey.js'
-import type { UserConnection, UserConnections } from '../core/user-connection-limit.js'
-import type { Engine } from './engine.js'
 
 /** TTL of a position without publications, so that requests for invented channels do not fill the memory. */
 const UNUSED_POSITION_TTL_MS = 10 * 60 * 1000
@@ -293,29 +288,25 @@ export class MemoryPresence implements Presence {
 export class SingleNodeCluster implements Cluster {
   readonly size = 1
   #node = ''
-  #handlers: SurveyHandlers | null = null
+  #handler: SurveyHandler | null = null
 
-  async start(node: string, handlers: SurveyHandlers): Promise<void> {
+  async start(node: string, handler: SurveyHandler): Promise<void> {
     this.#node = node
-    this.#handlers = handlers
+    this.#handler = handler
   }
 
-  async survey<Q extends SurveyName>(survey: Q, params: SurveyParams<Q>): Promise<readonly NodeResult<Q>[]> {
-    if (this.#handlers === null) return []
-    return [{ node: this.#node, result: await this.#handlers.handle(survey, params) }]
+  async survey(survey: string, params: unknown): Promise<readonly NodeResult[]> {
+    if (this.#handler === null) return []
+    return [{ node: this.#node, result: await this.#handler.handle(survey, params) }]
   }
 
-  async apply<C extends ClusterCommand>(command: C, params: SurveyParams<C>): Promise<ClusterCommandResult<C>> {
-    if (this.#handlers === null) return { results: [], isConfirmed: false }
-    return { results: [await this.#handlers.handle(command, params)], isConfirmed: true }
+  async apply(command: string, params: unknown): Promise<CommandResult> {
+    if (this.#handler === null) return { results: [], isConfirmed: false }
+    return { results: [await this.#handler.handle(command, params)], isConfirmed: true }
   }
 
-  async surveyNode<Q extends SurveyName>(
-    node: string,
-    survey: Q,
-    params: SurveyParams<Q>
-  ): Promise<SurveyResult<Q> | null> {
-    return node === this.#node && this.#handlers !== null ? this.#handlers.handle(survey, params) : null
+  async surveyNode(node: string, survey: string, params: unknown): Promise<unknown> {
+    return node === this.#node && this.#handler !== null ? this.#handler.handle(survey, params) : null
   }
 
   async hasNode(node: string): Promise<boolean> {
@@ -354,6 +345,7 @@ export const memoryEngine = (dependencies: MemoryEngineDependencies): Engine => 
     presence: new MemoryPresence(),
     cluster: new SingleNodeCluster(),
     userConnections: new MemoryUserConnections(),
+    isShared: false,
     isReady: true,
     probeChannels: (channel) => [{ channel, server: null }],
     sweep: () => memory.sweep(),

@@ -1,8 +1,8 @@
 import type { ApiMethodName } from '../api/methods.js'
+import type { TransportName } from '../core/codec/transport.js'
 import * as codes from '../core/codes.js'
 import type { Action, ErrorSource, MessageType } from '../core/core-metrics.js'
 import type { Method } from '../core/protocol.js'
-import type { TransportName } from '../core/transport.js'
 import type { RejectionReasons } from '../transport/rejections.js'
 import type { defineMetrics } from './definitions.js'
 
@@ -131,7 +131,7 @@ const ERROR_SOURCES = namesOf<UnexpectedErrorSource>({
 export const BROKER_NAME = 'default'
 
 /** Creates the series that do not depend on the configuration. */
-export const createKnownSeries = (metrics: Metrics, clientNames: readonly string[], hasRedis: boolean): void => {
+export const createKnownSeries = (metrics: Metrics, clientNames: readonly string[]): void => {
   metrics.refused.create(REFUSED_REASONS)
   for (const [kind, reasons] of Object.entries(REJECTIONS)) metrics.rejections.create([kind], reasons)
   metrics.deliveryProbeFailures.create(PROBE_STEPS)
@@ -146,7 +146,10 @@ export const createKnownSeries = (metrics: Metrics, clientNames: readonly string
   metrics.replyErrors.create(CONNECTION_METHODS, CONNECTION_ERRORS, [''])
   // The channel of an unknown namespace.
   metrics.replyErrors.create(CHANNEL_METHODS, ['102'], [''])
-  if (!hasRedis) return
+}
+
+/** Creates the series of an engine that is reached over the network. */
+export const createSharedEngineSeries = (metrics: Metrics): void => {
   metrics.pubSubErrors.create([BROKER_NAME], ['connection_lost'])
   metrics.pubSubDropped.create([BROKER_NAME], ['malformed'])
   metrics.pubSubBuffered.create([BROKER_NAME], ['client'])

@@ -2,7 +2,7 @@ import { AggregatorRegistry, Gauge, Registry } from 'prom-client'
 import { collectProcessMetrics } from '../../shared/process-metrics.js'
 import type { RelayConfig } from '../config/config.js'
 import type { Action, CoreMetrics, MessageType, Traffic } from '../core/core-metrics.js'
-import { RATES } from '../core/rate-class.js'
+import { RATES } from '../core/fan-out/rate-class.js'
 import type { RelayStats } from '../core/relay.js'
 import type { RejectionReasons } from '../transport/rejections.js'
 import { defineMetrics } from './definitions.js'
@@ -10,6 +10,7 @@ import {
   BROKER_NAME,
   createKnownSeries,
   createNamespaceSeries,
+  createSharedEngineSeries,
   type ProbeStep,
   type RefusedReason,
   type UnexpectedErrorSource
@@ -24,7 +25,6 @@ export interface RelayMetricSources {
   /** Number of nodes in the cluster. */
   readonly nodes: () => number
   readonly isEngineReady: () => boolean
-  readonly hasRedis: boolean
   /** Whether memory, CPU time and event loop of the process are included. Their observers last as long as the process. */
   readonly hasProcessMetrics: boolean
   /** The longest silence of a channel with subscribers, in milliseconds, by namespace. */
@@ -78,8 +78,13 @@ export class RelayMetrics implements CoreMetrics {
   constructor(sources: RelayMetricSources) {
     this.#readAtScrape(sources)
     this.#metrics.subscriptionsByRate.create([null, ...RATES].map(rateLabel))
-    createKnownSeries(this.#metrics, CLIENT_LABELS, sources.hasRedis)
+    createKnownSeries(this.#metrics, CLIENT_LABELS)
     if (sources.hasProcessMetrics) collectProcessMetrics(this.#registry)
+  }
+
+  /** Called once the engine is built, if it is shared with other relays. */
+  addSharedEngine(): void {
+    createSharedEngineSeries(this.#metrics)
   }
 
   clientConnected(transport: string, name: string, version: string): void {

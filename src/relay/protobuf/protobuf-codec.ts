@@ -11,10 +11,10 @@ import {
   type Replies,
   type SentPublication,
   type SubscribeReply
-} from '../core/codec.js'
-import type { Payload, Publication } from '../core/engine-interfaces.js'
-import { LazyJsonObject } from '../core/json.js'
-import { encodedOnce, isSharedList, partsOf, toBuffer } from '../core/message-parts.js'
+} from '../core/codec/codec.js'
+import { LazyJsonObject } from '../core/codec/json.js'
+import { encodedOnce, isSharedList, partsOf, toBuffer } from '../core/codec/message-parts.js'
+import type { Payload, Publication } from '../core/engine.js'
 import { descriptor } from './descriptor.js'
 
 // The messages are described in protocol.proto. protobufjs compiles an encoder and a decoder for each of them; a field with

@@ -1,9 +1,9 @@
 import { constants, deflateRawSync } from 'node:zlib'
-import { type Codec, type Encoded, type MessageParts, payloadBytes } from '../core/codec.js'
-import { jsonCodec, unidirectionalJsonCodec } from '../core/json-codec.js'
-import { encodedBytes } from '../core/message-parts.js'
+import { type Codec, type Encoded, type MessageParts, payloadBytes } from '../core/codec/codec.js'
+import { jsonCodec, unidirectionalJsonCodec } from '../core/codec/json-codec.js'
+import { encodedBytes } from '../core/codec/message-parts.js'
+import type { Framing } from '../core/codec/transport.js'
 import type { CompressionOptions } from '../core/options.js'
-import type { Framing } from '../core/transport.js'
 import { protobufCodec } from '../protobuf/protobuf-codec.js'
 
 /** First byte of an unfragmented frame. */

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isObject } from '../../shared/is-object.js'
+import type { ByteStream, ClientTransport, Framing, TransportName } from '../core/codec/transport.js'
 import type { Disconnect } from '../core/codes.js'
+import { parseConnectRequest } from '../core/commands/unidirectional-connect.js'
 import type { Relay } from '../core/relay.js'
-import type { ByteStream, ClientTransport, Framing, TransportName } from '../core/transport.js'
-import { parseConnectRequest } from '../core/unidirectional-connect.js'
 import { decodeEmulation } from '../protobuf/protobuf-codec.js'
 import {
   type Admitted,

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Log } from '../../shared/log.js'
 import { type Clocks, wallTimeOf } from '../core/clocks.js'
-import type { TokenRejectionReason } from '../core/tokens.js'
+import type { TokenRejectionReason } from '../core/session/tokens.js'
 
 /** The reasons of each kind of rejection; labels of `relay_rejections_total`. */
 export interface RejectionReasons {

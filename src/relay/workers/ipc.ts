@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import type { MaybePromise } from '../core/engine-interfaces.js'
+import type { MaybePromise } from '../core/engine.js'
 import { type FrameReader, FrameSplitter, FrameWriter } from './frames.js'
 
 /** Kinds of messages between the primary and its workers. Both run the same program, so frames have no version. */

@@ -7,7 +7,7 @@ import type {
   Published,
   PublishTarget,
   RetainedPage
-} from '../core/engine-interfaces.js'
+} from '../core/engine.js'
 import type { HistoryOptions } from '../core/options.js'
 import type { FrameReader, FrameWriter } from './frames.js'
 

@@ -1,12 +1,5 @@
 import { monotonicMs } from '../../shared/monotonic.js'
-import type {
-  Delivery,
-  JoinOrLeave,
-  NewPublication,
-  Publication,
-  Published,
-  PublishTarget
-} from '../core/engine-interfaces.js'
+import type { Delivery, JoinOrLeave, NewPublication, Publication, Published, PublishTarget } from '../core/engine.js'
 import { TimeSlice } from '../core/time-slice.js'
 import { MemoryEngine, type MemoryEngineDependencies, MemoryPresence } from '../engine/memory.js'
 import { FrameWriter } from './frames.js'

@@ -1,14 +1,5 @@
-import type {
-  Cluster,
-  ClusterCommand,
-  ClusterCommandResult,
-  NodeResult,
-  SurveyHandlers,
-  SurveyName,
-  SurveyParams,
-  SurveyResult
-} from '../core/survey.js'
-import type { FrameReader, FrameWriter } from './frames.js'
+import type { Cluster, CommandResult, NodeResult, SurveyHandler } from '../core/engine.js'
+import type { FrameWriter } from './frames.js'
 import { type IpcChannel, IpcClosed, NO_FIELDS } from './ipc.js'
 import { readList, writeList } from './messages.js'
 
@@ -114,7 +105,7 @@ export class WorkerCluster implements Cluster {
   readonly #primary: IpcChannel
   #size = 1
   #node = ''
-  #handlers: SurveyHandlers | null = null
+  #handler: SurveyHandler | null = null
 
   constructor(primary: IpcChannel) {
     this.#primary = primary
@@ -124,9 +115,9 @@ export class WorkerCluster implements Cluster {
     return this.#size
   }
 
-  start(node: string, handlers: SurveyHandlers): Promise<void> {
+  start(node: string, handler: SurveyHandler): Promise<void> {
     this.#node = node
-    this.#handlers = handlers
+    this.#handler = handler
     this.#primary.onMessage({
       clusterSize: (fields) => {
         this.#size = fields.number()
@@ -134,9 +125,8 @@ export class WorkerCluster implements Cluster {
     })
     this.#primary.onRequest({
       handleSurvey: async (fields) => {
-        // Another worker of this program sent the name and the parameters.
-        const [survey, params] = [fields.text() as SurveyName, JSON.parse(fields.text())]
-        const result = JSON.stringify(await handlers.handle(survey, params))
+        const [survey, params] = [fields.text(), JSON.parse(fields.text())]
+        const result = JSON.stringify(await handler.handle(survey, params))
         return (out) => out.text(result)
       }
     })
@@ -147,12 +137,12 @@ export class WorkerCluster implements Cluster {
     )
   }
 
-  async survey<Q extends SurveyName>(survey: Q, params: SurveyParams<Q>): Promise<readonly NodeResult<Q>[]> {
+  async survey(survey: string, params: unknown): Promise<readonly NodeResult[]> {
     try {
       return await this.#primary.request(
         'survey',
         (out) => out.text(survey).text(JSON.stringify(params)),
-        (fields) => readList(fields, () => ({ node: fields.text(), result: readResult<Q>(fields) }))
+        (fields) => readList(fields, () => ({ node: fields.text(), result: JSON.parse(fields.text()) }))
       )
     } catch {
       // The primary has ended, and this worker is about to exit.
@@ -160,28 +150,24 @@ export class WorkerCluster implements Cluster {
     }
   }
 
-  apply<C extends ClusterCommand>(command: C, params: SurveyParams<C>): Promise<ClusterCommandResult<C>> {
+  apply(command: string, params: unknown): Promise<CommandResult> {
     return this.#primary.request(
       'applyCommand',
       (out) => out.text(command).text(JSON.stringify(params)),
       (fields) => ({
         isConfirmed: fields.byte() === 1,
-        results: readList(fields, () => readResult<C>(fields))
+        results: readList(fields, () => JSON.parse(fields.text()))
       })
     )
   }
 
-  async surveyNode<Q extends SurveyName>(
-    node: string,
-    survey: Q,
-    params: SurveyParams<Q>
-  ): Promise<SurveyResult<Q> | null> {
-    if (node === this.#node && this.#handlers !== null) return this.#handlers.handle(survey, params)
+  async surveyNode(node: string, survey: string, params: unknown): Promise<unknown> {
+    if (node === this.#node && this.#handler !== null) return this.#handler.handle(survey, params)
     try {
       return await this.#primary.request(
         'surveyNode',
         (out) => out.text(node).text(survey).text(JSON.stringify(params)),
-        (fields) => (fields.byte() === 0 ? null : readResult<Q>(fields))
+        (fields) => (fields.byte() === 0 ? null : JSON.parse(fields.text()))
       )
     } catch {
       return null
@@ -198,6 +184,3 @@ export class WorkerCluster implements Cluster {
 
   async close(): Promise<void> {}
 }
-
-/** The JSON text was written by a worker of this program, which answers a survey with its result type. */
-const readResult = <Q extends SurveyName>(fields: FrameReader): SurveyResult<Q> => JSON.parse(fields.text())

@@ -1,4 +1,4 @@
-import type { UserConnection, UserConnections } from '../core/user-connection-limit.js'
+import type { UserConnection, UserConnections } from '../core/engine.js'
 import type { FrameReader } from './frames.js'
 import type { IpcChannel } from './ipc.js'
 

@@ -1,5 +1,5 @@
 import { Socket } from 'node:net'
-import type { Engine } from '../engine/engine.js'
+import type { Engine } from '../core/engine.js'
 import { ConnectionReceiver } from './connection-handoff.js'
 import { WorkerAdmission } from './connection-limits.js'
 import { IpcChannel, NO_FIELDS } from './ipc.js'
@@ -79,6 +79,7 @@ export class PrimaryConnection {
       presence: new WorkerPresence(this.#ipc),
       cluster: new WorkerCluster(this.#ipc),
       userConnections: new WorkerUserConnections(this.#ipc),
+      isShared: false,
       isReady: true,
       probeChannels: (channel) => [{ channel, server: null }],
       sweep: () => undefined,

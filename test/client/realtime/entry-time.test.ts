@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { entryTimeMs } from '../../../src/client/realtime/entry-time.js'
-import { parseIsoTime } from '../../../src/relay/core/entry-time.js'
+import { parseIsoTime } from '../../../src/relay/core/merging/entry-time.js'
 import { checkProperty } from '../../helper/property.js'
 
 const NONE: readonly unknown[] = [

@@ -10,7 +10,7 @@ import type {
 } from '../../../src/relay/admin/contract.js'
 import { FirstRows } from '../../../src/relay/admin/listing.js'
 import type { AdminSurveys } from '../../../src/relay/admin/surveys.js'
-import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
+import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish/publish.js'
 import { ADMIN_PASSWORD, operator } from '../../helper/admin.js'
 import { eventually } from '../../helper/eventually.js'
 import { connectedClient } from '../../helper/raw-client.js'

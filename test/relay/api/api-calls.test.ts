@@ -1,7 +1,6 @@
 import t from 'tap'
 import { ApiDispatcher } from '../../../src/relay/api/dispatcher.js'
-import { EngineError } from '../../../src/relay/core/engine-interfaces.js'
-import type { ClusterCommand, ClusterCommandResult } from '../../../src/relay/core/survey.js'
+import { type CommandResult, EngineError } from '../../../src/relay/core/engine.js'
 import { TimeSlice } from '../../../src/relay/core/time-slice.js'
 import { SingleNodeCluster } from '../../../src/relay/engine/memory.js'
 import { coreRelay } from '../../helper/relay-core.js'
@@ -29,7 +28,7 @@ t.test('a broadcast has a result or an error for each channel if some engine cal
 
 t.test('a command that not all nodes confirm receives error 100', async (t) => {
   class UnconfirmedCluster extends SingleNodeCluster {
-    override async apply<C extends ClusterCommand>(): Promise<ClusterCommandResult<C>> {
+    override async apply(): Promise<CommandResult> {
       return { results: [], isConfirmed: false }
     }
   }

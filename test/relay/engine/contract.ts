@@ -9,11 +9,12 @@ import type {
   Payload,
   Position,
   Presence,
-  Publication
-} from '../../../src/relay/core/engine-interfaces.js'
+  Publication,
+  UserConnection,
+  UserConnections
+} from '../../../src/relay/core/engine.js'
 import type { ChannelOptions } from '../../../src/relay/core/options.js'
-import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
-import type { UserConnection, UserConnections } from '../../../src/relay/core/user-connection-limit.js'
+import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish/publish.js'
 import { configOf } from '../../helper/relay-rules.js'
 import { required } from '../../helper/required.js'
 

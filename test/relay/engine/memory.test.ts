@@ -1,5 +1,5 @@
 import t from 'tap'
-import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
+import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish/publish.js'
 import { MemoryEngine, MemoryPresence, MemoryUserConnections } from '../../../src/relay/engine/memory.js'
 import { configOf } from '../../helper/relay-rules.js'
 import { required } from '../../helper/required.js'

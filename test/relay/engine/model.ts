@@ -1,14 +1,8 @@
 import * as fc from 'fast-check'
 import t, { type Test } from 'tap'
-import type {
-  HistoryRange,
-  NewPublication,
-  Payload,
-  Position,
-  Publication
-} from '../../../src/relay/core/engine-interfaces.js'
-import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
-import { recoverFromStream } from '../../../src/relay/core/recovery.js'
+import type { HistoryRange, NewPublication, Payload, Position, Publication } from '../../../src/relay/core/engine.js'
+import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish/publish.js'
+import { recoverFromStream } from '../../../src/relay/core/subscribe/recovery.js'
 import { checkProperty } from '../../helper/property.js'
 import { Delivered, type EngineUnderTest, WITH_HISTORY } from './contract.js'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import * as fc from 'fast-check'
 import t from 'tap'
-import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
+import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish/publish.js'
 import {
   decodeBody,
   decodeMessages,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
-import type { Engine, EngineMetrics } from '../../../src/relay/engine/engine.js'
+import type { Engine, EngineMetrics } from '../../../src/relay/core/engine.js'
 import { buildRedisEngine } from '../../../src/relay/engine/redis/build.js'
 import { KEY_SUFFIX } from '../../../src/relay/engine/redis/keys.js'
 import { NODE_TIMINGS, type NodeTimings } from '../../../src/relay/engine/redis/nodes.js'

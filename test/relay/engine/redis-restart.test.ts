@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
-import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
+import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish/publish.js'
 import { eventually } from '../../helper/eventually.js'
 import { startRedis, type TestRedis } from '../../helper/redis.js'
 import { startTcpProxy } from '../../helper/tcp-proxy.js'

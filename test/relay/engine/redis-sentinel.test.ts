@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import { EngineError } from '../../../src/relay/core/engine-interfaces.js'
-import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
+import { EngineError } from '../../../src/relay/core/engine.js'
+import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish/publish.js'
 import { eventually } from '../../helper/eventually.js'
 import { freePort } from '../../helper/free-port.js'
 import { startSentinels, type TestSentinels } from '../../helper/redis-sentinel.js'

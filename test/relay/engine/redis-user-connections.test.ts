@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { EngineError } from '../../../src/relay/core/engine-interfaces.js'
+import { EngineError } from '../../../src/relay/core/engine.js'
 import { RedisKeys } from '../../../src/relay/engine/redis/keys.js'
 import { eventually } from '../../helper/eventually.js'
 import { startRedis } from '../../helper/redis.js'

@@ -125,7 +125,7 @@ t.test('a client that also offers compression without a limit receives compresse
       headers: {
         connection: 'Upgrade',
         upgrade: 'websocket',
-        'sec-websocket-version': 13,
+        'sec-websocket-version': '13',
         'sec-websocket-key': randomBytes(16).toString('base64'),
         'sec-websocket-extensions': offers
       }

@@ -16,16 +16,18 @@ import { type ConfigFile, configOf } from '../../helper/relay-rules.js'
 import { startWorkers } from '../../helper/relay-workers.js'
 
 const STATS = { clients: 3, users: 2, channels: 5, subscriptions: 7 }
-const create = () =>
-  new RelayMetrics({
+const create = () => {
+  const metrics = new RelayMetrics({
     version: '1.2.3',
     stats: () => STATS,
     nodes: () => 1,
     isEngineReady: () => true,
-    hasRedis: true,
     hasProcessMetrics: true,
     silences: () => new Map()
   })
+  metrics.addSharedEngine()
+  return metrics
+}
 
 const samplesOf = async (metrics: RelayMetrics): Promise<Map<string, number>> => {
   const lines = (await metrics.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'))
@@ -376,7 +378,6 @@ t.test('the /metrics route', async (t) => {
       version: '1',
       nodes: () => 1,
       isEngineReady: () => true,
-      hasRedis: false,
       hasProcessMetrics: false,
       silences: () => new Map(),
       stats: () => {

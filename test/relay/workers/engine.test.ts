@@ -1,5 +1,5 @@
 import t from 'tap'
-import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish.js'
+import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish/publish.js'
 import { WorkerEngine, WorkerPresence } from '../../../src/relay/workers/worker-engine.js'
 import { WorkerUserConnections } from '../../../src/relay/workers/worker-user-connections.js'
 import { startPrimary } from '../../helper/primary-process.js'

@@ -1,5 +1,5 @@
 import { parseRedisUrl } from '../../../shared/redis-address.js'
-import type { Engine, EngineDependencies } from '../engine.js'
+import type { Engine, EngineDependencies } from '../../core/engine.js'
 import { RedisKeys } from './keys.js'
 import { NODE_TIMINGS, type NodeTimings, RedisNodeCluster } from './nodes.js'
 import { RedisPresence } from './presence.js'
@@ -50,6 +50,7 @@ export const buildRedisEngine = (
     presence,
     cluster: new RedisNodeCluster(router, log, nodeTimings),
     userConnections,
+    isShared: true,
     get isReady() {
       return router.isReady
     },

@@ -1,4 +1,4 @@
-import type { JoinOrLeave, NewPublication, Publication, Published } from '../../core/engine-interfaces.js'
+import type { JoinOrLeave, NewPublication, Publication, Published } from '../../core/engine.js'
 
 // Publications are stored and sent as a line of numbers, followed by the JSON texts unchanged. Nothing is escaped, and only the
 // numbers are parsed. Binary data is in base64, marked by a b at the end of the line.

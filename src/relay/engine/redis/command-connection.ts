@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { RedisAddress } from '../../../shared/redis-address.js'
 import { reconnect, reconnectToMaster } from '../../../shared/sentinel-watch.js'
-import { EngineError } from '../../core/engine-interfaces.js'
+import { EngineError } from '../../core/engine.js'
 import { PublishBatcher, type StoredPublication, WriteBatcher } from './batching.js'
 import {
   disconnectedError,

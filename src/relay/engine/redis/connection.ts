@@ -1,6 +1,6 @@
 import { Command, Redis } from 'ioredis'
 import { addressName, connectionOptions, type RedisAddress } from '../../../shared/redis-address.js'
-import { EngineError } from '../../core/engine-interfaces.js'
+import { EngineError } from '../../core/engine.js'
 
 /** A server that has not replied for this long counts as down: its pending commands fail and the connection is opened again. */
 const REPLY_TIMEOUT_MS = 2_000

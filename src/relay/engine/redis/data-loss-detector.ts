@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
-import type { Position } from '../../core/engine-interfaces.js'
+import type { Position } from '../../core/engine.js'
 import { chunks } from './batching.js'
 import { CONFIRM_RUN, FIND_ROLLBACK, HEARTBEAT, type Script } from './scripts.js'
 

@@ -1,5 +1,6 @@
 import type { Log } from '../../../shared/log.js'
-import type { ClusterCommand, ClusterCommandResult, SurveyParams, SurveyResult } from '../../core/survey.js'
+import type { CommandResult } from '../../core/engine.js'
+import type { ClusterCommand } from '../../core/surveys.js'
 import { AppliedCommands, CommandLog } from './command-log.js'
 import { CONTROL } from './keys.js'
 import {
@@ -81,7 +82,7 @@ export class NodeCommands {
     await this.#commandLog.start(node)
   }
 
-  async apply<C extends ClusterCommand>(command: C, params: SurveyParams<C>): Promise<ClusterCommandResult<C>> {
+  async apply(command: string, params: unknown): Promise<CommandResult> {
     const { leases, nextId } = this.#dependencies
     const id = nextId()
     const message: RequestMessage = { kind: 'request', id, from: this.#node, to: null, survey: command, params }
@@ -92,8 +93,7 @@ export class NodeCommands {
     const isConfirmed = this.#isLogged(pending) && pending.missing.size === 0
     if (isConfirmed) this.#unconfirmed.delete(id)
     else this.#repeatLater(pending)
-    // The results come from relays, which respond to a command with its result type.
-    return { results: [...pending.results.values()] as SurveyResult<C>[], isConfirmed }
+    return { results: [...pending.results.values()], isConfirmed }
   }
 
   /** Applies a command of another node, however often it arrives. Null if it failed. */

@@ -1,14 +1,5 @@
 import type { Log } from '../../../shared/log.js'
-import type {
-  Cluster,
-  ClusterCommand,
-  ClusterCommandResult,
-  NodeResult,
-  SurveyHandlers,
-  SurveyName,
-  SurveyParams,
-  SurveyResult
-} from '../../core/survey.js'
+import type { Cluster, CommandResult, NodeResult, SurveyHandler } from '../../core/engine.js'
 import { CONTROL } from './keys.js'
 import { isCommand, NodeCommands, type Outcome } from './node-commands.js'
 import {
@@ -44,7 +35,7 @@ export class RedisNodeCluster implements Cluster {
   readonly #commands: NodeCommands
   #lastId = 0
   #node = ''
-  #handlers: SurveyHandlers | null = null
+  #handler: SurveyHandler | null = null
   #missedCommands = (): void => undefined
   #timers: readonly NodeJS.Timeout[] = []
 
@@ -58,7 +49,7 @@ export class RedisNodeCluster implements Cluster {
       leases: this.#leases,
       leaseMs: timings.leaseMs,
       nextId: () => ++this.#lastId,
-      handle: (message) => this.#handleRequest(message),
+      handle: ({ survey, params }) => this.#handle(survey, params),
       publish: (topic, message) => this.#publish(topic, message),
       reply: (message) => void this.#reply(message),
       missedCommands: () => this.#missedCommands()
@@ -69,9 +60,9 @@ export class RedisNodeCluster implements Cluster {
     return 1 + this.#leases.nodes.length
   }
 
-  async start(node: string, handlers: SurveyHandlers, missedCommands: () => void): Promise<void> {
+  async start(node: string, handler: SurveyHandler, missedCommands: () => void): Promise<void> {
     this.#node = node
-    this.#handlers = handlers
+    this.#handler = handler
     this.#missedCommands = missedCommands
     const receive = (text: string): void => {
       const message = parseNodeMessage(text)
@@ -101,28 +92,22 @@ export class RedisNodeCluster implements Cluster {
     ]
   }
 
-  async survey<Q extends SurveyName>(survey: Q, params: SurveyParams<Q>): Promise<readonly NodeResult<Q>[]> {
+  async survey(survey: string, params: unknown): Promise<readonly NodeResult[]> {
     const others = this.#sendSurvey(this.#leases.nodes, null, survey, params)
     const own = await this.#handle(survey, params)
     const results = new Map([...(own === null ? [] : [[this.#node, own.result] as const]), ...(await others)])
-    // The results come from relays, which respond to a survey with its result type.
-    return [...results].map(([node, result]) => ({ node, result: result as SurveyResult<Q> }))
+    return [...results].map(([node, result]) => ({ node, result }))
   }
 
-  apply<C extends ClusterCommand>(command: C, params: SurveyParams<C>): Promise<ClusterCommandResult<C>> {
+  apply(command: string, params: unknown): Promise<CommandResult> {
     return this.#commands.apply(command, params)
   }
 
-  async surveyNode<Q extends SurveyName>(
-    node: string,
-    survey: Q,
-    params: SurveyParams<Q>
-  ): Promise<SurveyResult<Q> | null> {
-    if (node === this.#node && this.#handlers !== null) return this.#handlers.handle(survey, params)
+  async surveyNode(node: string, survey: string, params: unknown): Promise<unknown> {
+    if (node === this.#node && this.#handler !== null) return this.#handler.handle(survey, params)
     if (!this.#leases.nodes.includes(node)) return null
     const results = await this.#sendSurvey([node], node, survey, params)
-    // As in `survey`.
-    return (results.get(node) ?? null) as SurveyResult<Q> | null
+    return results.get(node) ?? null
   }
 
   /** Reads the lease from Redis: this node may not have received the first heartbeat of the other one yet. */
@@ -144,7 +129,7 @@ export class RedisNodeCluster implements Cluster {
   async #sendSurvey(
     nodes: readonly string[],
     to: string | null,
-    survey: SurveyName,
+    survey: string,
     params: unknown
   ): Promise<ReadonlyMap<string, unknown>> {
     const pending = new PendingSurvey(nodes)
@@ -186,24 +171,19 @@ export class RedisNodeCluster implements Cluster {
   }
 
   async #reply(message: RequestMessage): Promise<void> {
-    const { id, from } = message
-    const outcome = isCommand(message) ? await this.#commands.applyOnce(message) : await this.#handleRequest(message)
+    const { id, from, survey, params } = message
+    const outcome = isCommand(message) ? await this.#commands.applyOnce(message) : await this.#handle(survey, params)
     const node = this.#node
     const reply: ReplyMessage =
       outcome === null ? { kind: 'failure', id, node } : { kind: 'response', id, node, result: outcome.result }
     void this.#publish(CONTROL.nodeTopic(from), reply)
   }
 
-  #handleRequest({ survey, params }: RequestMessage): Promise<Outcome | null> {
-    // Names and parameters come from a relay, which has validated them. An unknown name throws in the handlers.
-    return this.#handle(survey as SurveyName, params as SurveyParams<SurveyName>)
-  }
-
   /** Null if this node has no result. */
-  async #handle<Q extends SurveyName>(survey: Q, params: SurveyParams<Q>): Promise<Outcome | null> {
+  async #handle(survey: string, params: unknown): Promise<Outcome | null> {
     try {
-      if (this.#handlers === null) return null
-      return { result: await this.#handlers.handle(survey, params) }
+      if (this.#handler === null) return null
+      return { result: await this.#handler.handle(survey, params) }
     } catch {
       return null
     }

@@ -1,4 +1,4 @@
-import type { Presence } from '../../core/engine-interfaces.js'
+import type { Presence } from '../../core/engine.js'
 import { chunks } from './batching.js'
 import { listReply, stringListReply } from './connection.js'
 import { channelKey } from './keys.js'

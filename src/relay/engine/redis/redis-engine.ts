@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { monotonicMs } from '../../../shared/monotonic.js'
-import { hasHistory } from '../../core/channels.js'
+import { hasHistory } from '../../core/channel-names.js'
 import {
   type Broker,
   type Delivery,
@@ -14,7 +14,7 @@ import {
   type Published,
   type PublishTarget,
   type RetainedPage
-} from '../../core/engine-interfaces.js'
+} from '../../core/engine.js'
 import type { HistoryOptions } from '../../core/options.js'
 import { TimeSlice } from '../../core/time-slice.js'
 import {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { monotonicMs } from '../../../shared/monotonic.js'
-import { EngineError } from '../../core/engine-interfaces.js'
+import { EngineError } from '../../core/engine.js'
 import { TimeSlice } from '../../core/time-slice.js'
 import { chunks } from './batching.js'
 import type { CommandConnection } from './command-connection.js'

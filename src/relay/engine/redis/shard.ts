@@ -1,7 +1,7 @@
 import type { Log } from '../../../shared/log.js'
 import { addressName, type RedisAddress } from '../../../shared/redis-address.js'
 import { watchMaster } from '../../../shared/sentinel-watch.js'
-import type { EngineMetrics } from '../engine.js'
+import type { EngineMetrics } from '../../core/engine.js'
 import { CommandConnection } from './command-connection.js'
 import type { DataLossDetector } from './data-loss-detector.js'
 import { topicSuffix } from './keys.js'

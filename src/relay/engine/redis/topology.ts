@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { addressName, type RedisAddress, type RedisServer } from '../../../shared/redis-address.js'
-import { EngineError } from '../../core/engine-interfaces.js'
+import { EngineError } from '../../core/engine.js'
 import { errorText, listReply, openConnection, parseServerInfo, sendCommand } from './connection.js'
 import { CONTROL_TAG, channelSlot, HASH_SLOTS, tagSlot } from './keys.js'
 import type { Shard } from './shard.js'

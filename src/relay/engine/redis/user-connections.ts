@@ -1,5 +1,5 @@
-import { EngineError } from '../../core/engine-interfaces.js'
-import type { UserConnection, UserConnections } from '../../core/user-connection-limit.js'
+import type { UserConnection, UserConnections } from '../../core/engine.js'
+import { EngineError } from '../../core/engine.js'
 import { stringListReply } from './connection.js'
 import { USER_CONNECTION_ADD } from './scripts.js'
 import type { ShardRouter } from './shard-router.js'

@@ -1,0 +1,247 @@
+import {
+  type Caller,
+  channelNameError,
+  isTooLong,
+  maySubscribe,
+  personalChannel,
+  resolveChannel
+} from '../channel-names.js'
+import { expiryAt, ttlSeconds } from '../clocks.js'
+import type { ConnectReply, RefreshReply, SubscribeReply } from '../codec/codec.js'
+import {
+  DISCONNECT_CHANNEL_LIMIT,
+  DISCONNECT_CONNECTION_EXPIRED,
+  DISCONNECT_CONNECTION_LIMIT,
+  DISCONNECT_INSUFFICIENT_STATE,
+  DISCONNECT_INVALID_TOKEN,
+  DISCONNECT_MALFORMED,
+  DISCONNECT_NOT_PERMITTED,
+  Disconnect,
+  ERROR_EXPIRED,
+  ERROR_INTERNAL,
+  ERROR_TOKEN_EXPIRED,
+  ReplyError
+} from '../codes.js'
+import { NO_OVERRIDE, type ServerSubscription } from '../options.js'
+import { type ConnectCommand, parseConnect, parseRefresh } from '../protocol.js'
+import type { Client, CommandOutcome, RunningCommand } from '../session/client.js'
+import {
+  type ConnectionClaims,
+  claimsRejection,
+  connectionClaims,
+  hasEnded,
+  tokenRejection,
+  userRejection
+} from '../session/tokens.js'
+import { countConnection } from '../session/user-connection-limit.js'
+import {
+  addSubscription,
+  ReplySpace,
+  type SubscribeRequest,
+  type SubscribeResult
+} from '../subscribe/add-subscription.js'
+
+const ANONYMOUS: ConnectionClaims = { user: '', expiresAt: 0, info: null, subscriptions: new Map() }
+const PLAIN_SUBSCRIPTION: ServerSubscription = { info: null, data: null, override: NO_OVERRIDE }
+
+/** The first command of every client: verifies the token and makes the server-side subscriptions. */
+export const connect = async (client: Client, request: unknown, command: RunningCommand): Promise<CommandOutcome> => {
+  const { context } = client
+  const parsed = parseConnect(request)
+  if (parsed === null || client.state !== 'new') return DISCONNECT_MALFORMED
+  const claims = await identify(client, parsed.token)
+  if (claims instanceof Disconnect || claims instanceof ReplyError) return claims
+  if (client.isClosed) return null
+
+  const channels = serverChannels(client, claims, parsed)
+  if (channels instanceof Disconnect) return channels
+  const { channelLimit } = context.clientOptions
+  if (channelLimit > 0 && channels.size > channelLimit) return DISCONNECT_CHANNEL_LIMIT
+
+  client.state = 'connecting'
+  client.id = context.newId()
+  client.user = claims.user
+  client.info = claims.info
+  client.name = parsed.name
+  client.version = parsed.version
+  client.tokenChannels = channelSet(claims)
+  client.expiry = expiryAt(claims.expiresAt * 1000, context)
+  // Before the connection is counted, so that a survey of another node finds it.
+  context.clients.setUser(client)
+  if (!(await countConnection(client))) return DISCONNECT_CONNECTION_LIMIT
+  if (client.isClosed) return null
+
+  const results = await subscribeAll(client, channels, parsed)
+  if (results instanceof Disconnect || results instanceof ReplyError) return results
+  if (client.isClosed) return null
+  const hasSnapshot = [...results.values()].some((result) => result.hasSnapshot)
+  client.reply(command, 'connect', connectReply(client, results), hasSnapshot)
+  client.goLive()
+  for (const each of results.values()) each.activate()
+  context.metrics.clientConnected(client.transport.name, client.name, client.version)
+  return null
+}
+
+const identify = async (client: Client, token: string): Promise<ConnectionClaims | ReplyError | Disconnect> => {
+  const { clientOptions, checkToken, nowMs } = client.context
+  const rejected = tokenRejection(client)
+  const allowsAnonymous = clientOptions.insecure || clientOptions.allowAnonymousConnectWithoutToken
+  if (token === '' && allowsAnonymous) return ANONYMOUS
+  if (token === '') {
+    rejected('missing')
+    return DISCONNECT_MALFORMED
+  }
+  const checked = await checkToken(token, nowMs(), rejected)
+  if (checked === 'unavailable') return ERROR_INTERNAL
+  if (checked === 'expired') return ERROR_TOKEN_EXPIRED
+  if (checked === 'invalid') return DISCONNECT_INVALID_TOKEN
+  const claims = connectionClaims(checked, client.context.clientOptions.token)
+  if (claims === null) {
+    rejected(claimsRejection(checked, clientOptions.token))
+    return DISCONNECT_INVALID_TOKEN
+  }
+  // As in Centrifugo, connections do not expire in insecure mode.
+  if (clientOptions.insecure) return { ...claims, expiresAt: 0 }
+  if (hasEnded(checked, nowMs())) {
+    rejected('expired')
+    return ERROR_EXPIRED
+  }
+  if (claims.user !== '' || !clientOptions.disallowAnonymousConnectionTokens) return claims
+  rejected('no-user')
+  return DISCONNECT_NOT_PERMITTED
+}
+
+/** The channels of a token as one text, to compare with those of a later token. */
+const channelSet = ({ subscriptions }: ConnectionClaims): string | null =>
+  subscriptions.size === 0 ? null : JSON.stringify([...subscriptions.keys()].sort())
+
+/**
+ * The channels of the token, the personal channel, and those channels of the connect command that the client may subscribe to
+ * without a subscription token. The others are skipped.
+ */
+const serverChannels = (
+  { context: { clientOptions, channelRules } }: Client,
+  { user, subscriptions }: ConnectionClaims,
+  { subs }: ConnectCommand
+): ReadonlyMap<string, ServerSubscription> | Disconnect => {
+  const { insecure, userSubscribeToPersonal, personalChannelNamespace } = clientOptions
+  const channels = new Map<string, ServerSubscription>()
+  if (userSubscribeToPersonal && user !== '')
+    channels.set(personalChannel(user, personalChannelNamespace, channelRules), PLAIN_SUBSCRIPTION)
+  for (const [channel, subscription] of subscriptions) channels.set(channel, subscription)
+  const caller: Caller = { user, insecure, isSubscribed: false }
+  for (const channel of subs.keys()) {
+    if (channels.has(channel) || channel === '' || isTooLong(channel, channelRules)) continue
+    const resolved = resolveChannel(channel, channelRules)
+    if (resolved instanceof ReplyError) return DISCONNECT_MALFORMED
+    const isValid = channelNameError(channel, resolved, channelRules) === null
+    if (isValid && maySubscribe(channel, resolved, caller, channelRules)) channels.set(channel, PLAIN_SUBSCRIPTION)
+  }
+  return channels
+}
+
+/**
+ * Makes the server-side subscriptions. If one of them fails, the client is rejected or closed, which removes
+ * the others.
+ */
+const subscribeAll = async (
+  client: Client,
+  channels: ReadonlyMap<string, ServerSubscription>,
+  { subs }: ConnectCommand
+): Promise<ReadonlyMap<string, SubscribeResult> | ReplyError | Disconnect> => {
+  const results = new Map<string, SubscribeResult>()
+  if (channels.size === 0) return results
+  const replySpace = new ReplySpace(client)
+  const requests: SubscribeRequest[] = []
+  // All channels are checked before the first one is subscribed.
+  for (const [channel, subscription] of channels) {
+    const resolved = resolveChannel(channel, client.context.channelRules)
+    if (resolved instanceof ReplyError) return resolved
+    const { recover = null, delta = false } = subs.get(channel) ?? {}
+    requests.push({
+      ...subscription,
+      channel,
+      resolved,
+      isServerSide: true,
+      expiresAt: 0,
+      recover,
+      positioned: false,
+      recoverable: false,
+      joinLeave: false,
+      delta,
+      filter: null,
+      rate: null,
+      failsUnrecovered: false,
+      replySpace
+    })
+  }
+  // All are awaited, also if one fails: an unobserved rejection would end the process.
+  const outcomes = await Promise.allSettled(requests.map((request) => addSubscription(client, request)))
+  let failure: ReplyError | Disconnect | null = null
+  for (const [index, outcome] of outcomes.entries()) {
+    if (outcome.status === 'rejected') throw outcome.reason
+    if ('activate' in outcome.value) results.set(requests[index]?.channel ?? '', outcome.value)
+    else failure ??= outcome.value
+  }
+  return failure ?? results
+}
+
+const connectReply = (client: Client, results: ReadonlyMap<string, SubscribeResult>): ConnectReply => {
+  const { context, transport, expiry } = client
+  const { clientOptions } = context
+  const nowMs = context.nowMs()
+  const hasPings = clientOptions.pingIntervalMs > 0 && !transport.hasOwnPings
+  if (transport.isEmulated || transport.isUnidirectional) client.session = context.newId()
+  const { session } = client
+  // A client that only receives has a session for the API, but cannot send commands with it.
+  if (transport.isEmulated && session !== null) context.sessions.set(session, client)
+  return {
+    client: client.id,
+    version: context.version,
+    ttl: Number.isFinite(expiry.wallMs) ? ttlSeconds(expiry.wallMs, nowMs) : 0,
+    subs: results.size === 0 ? NO_REPLIES : new Map([...results].map(([channel, { reply }]) => [channel, reply])),
+    ping: hasPings ? Math.max(1, Math.round(clientOptions.pingIntervalMs / 1000)) : 0,
+    pong: hasPings && clientOptions.pongTimeoutMs > 0 && !transport.isUnidirectional,
+    session: session ?? '',
+    node: transport.isEmulated ? context.node : '',
+    time: clientOptions.includeConnectionTime ? nowMs : 0
+  }
+}
+
+const NO_REPLIES: ReadonlyMap<string, SubscribeReply> = new Map()
+
+/** Replaces the token of a live connection. User and channels must not change. */
+export const refresh = async (client: Client, request: unknown, command: RunningCommand): Promise<CommandOutcome> => {
+  const parsed = parseRefresh(request)
+  if (parsed === null || parsed.token === '') return DISCONNECT_MALFORMED
+  const { checkToken, nowMs } = client.context
+  const rejected = tokenRejection(client)
+  const checked = await checkToken(parsed.token, nowMs(), rejected)
+  if (client.isClosed) return null
+  if (checked === 'unavailable') return ERROR_INTERNAL
+  if (checked === 'expired') return DISCONNECT_CONNECTION_EXPIRED
+  if (checked === 'invalid') return DISCONNECT_INVALID_TOKEN
+  const claims = connectionClaims(checked, client.context.clientOptions.token)
+  if (claims === null || claims.user !== client.user) {
+    rejected(claims === null ? claimsRejection(checked, client.context.clientOptions.token) : userRejection(claims))
+    return DISCONNECT_INVALID_TOKEN
+  }
+  if (hasEnded(checked, nowMs())) {
+    rejected('expired')
+    return ERROR_EXPIRED
+  }
+  // The client gets the new channels when it reconnects.
+  if (channelSet(claims) !== client.tokenChannels) return DISCONNECT_INSUFFICIENT_STATE
+
+  client.info = claims.info
+  client.reply(command, 'refresh', extendExpiry(client, claims.expiresAt))
+  return null
+}
+
+/** Sets the expiry; 0 for never. The result contains the client id, because the official client overwrites its own. */
+export const extendExpiry = (client: Client, expiresAtSeconds: number): RefreshReply => {
+  client.expiry = expiryAt(expiresAtSeconds * 1000, client.context)
+  client.deadlines.schedule()
+  const ttl = expiresAtSeconds > 0 ? ttlSeconds(expiresAtSeconds * 1000, client.context.nowMs()) : 0
+  return { client: client.id, ttl }
+}

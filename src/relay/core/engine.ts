@@ -1,0 +1,240 @@
+import type { Log } from '../../shared/log.js'
+import type { HistoryOptions } from './options.js'
+
+/** The data of a publication: JSON text on one line, exactly as the publisher sent it, or bytes, which only protobuf clients receive. */
+export type Payload = string | Buffer
+
+/** A message on a channel. */
+export interface Publication {
+  readonly data: Payload
+  /** Offset in the channel's stream, from 1; 0 without history. */
+  readonly offset: number
+  /** Client info of the publisher as JSON text; null for the API. */
+  readonly info: string | null
+  /** Tags as JSON text. */
+  readonly tags: string | null
+  /** Milliseconds since 1970. */
+  readonly time: number
+  /** Whether it may be sent as a delta to the previous publication. */
+  readonly delta: boolean
+  /** Version number of the publisher; 0 for none. */
+  readonly version: number
+  /** `traceparent` of the publisher's span. Absent if the publication is not traced. */
+  readonly trace?: string
+}
+
+/** A position in a channel's stream. Offsets restart with each epoch. */
+export interface Position {
+  readonly epoch: string
+  readonly offset: number
+}
+
+/** Position of a publication. */
+export interface Published extends Position {
+  /** Why it was not published: the idempotency key was used before, or the version is not newer. */
+  readonly suppressedBy: 'idempotency' | 'version' | null
+}
+
+export const NO_POSITION: Position = { epoch: '', offset: 0 }
+
+export interface NewPublication {
+  readonly data: Payload
+  readonly info: string | null
+  readonly tags: string | null
+  readonly delta: boolean
+  readonly skipHistory: boolean
+  /** A repeated key within five minutes is suppressed; '' for none. */
+  readonly idempotencyKey: string
+  /** Suppressed unless it is higher than the last one; 0 for none. */
+  readonly version: number
+  readonly versionEpoch: string
+  /** `traceparent` of the publisher's span. Absent if the publication is not traced. */
+  readonly trace?: string
+}
+
+/** A channel of `publishToMany`. */
+export interface PublishTarget {
+  readonly channel: string
+  readonly options: HistoryOptions
+}
+
+export type JoinOrLeave = 'join' | 'leave'
+
+/** Receives what the engine delivers for the channels of this node, in order per channel. */
+export interface Delivery {
+  publication(channel: string, publication: Publication, epoch: string): void
+  joinOrLeave(channel: string, kind: JoinOrLeave, info: string): void
+  /** Publications may have been lost. The position of the channel is then compared with its history. */
+  mayHaveMissed(channel: string): void
+  /** Delivered positions of this node's channels, so that an engine can detect data loss after a restart. */
+  positions(): Iterable<readonly [channel: string, position: Position]>
+}
+
+/** Carries publications between relay nodes, in order per channel. */
+export interface Broker {
+  /** Called once, before anything else. */
+  start(delivery: Delivery): Promise<void>
+  /** Resolves when deliveries are active; clients receive their subscribe reply only after that. */
+  subscribe(channel: string): Promise<void>
+  unsubscribe(channel: string): Promise<void>
+  /** Whether deliveries of a subscribed channel are active; false while the connection that carries them is down. */
+  isDelivering(channel: string): boolean
+  /**
+   * Position of the publication or of the earlier one with the same key; `NO_POSITION` without history. The memory engine
+   * publishes synchronously, and everything from publish to delivery continues without a promise if it can (`after`), because
+   * that costs less.
+   */
+  publish(channel: string, publication: NewPublication, options: HistoryOptions): MaybePromise<Published>
+  /**
+   * Publishes to many channels, with one outcome per channel in the same order. Remote engines implement it, so that the
+   * publication is transferred once. Must not block the event loop.
+   */
+  publishToMany?(
+    targets: readonly PublishTarget[],
+    publication: NewPublication
+  ): Promise<readonly (Published | EngineError)[]>
+  joinOrLeave(channel: string, kind: JoinOrLeave, info: string): Promise<void>
+  close(): Promise<void>
+}
+
+export interface HistoryRange {
+  /** Start after this position; null for the beginning, or the end with `reverse`. */
+  readonly since: Position | null
+  /** Maximum number of publications; 0 for none, negative for all. */
+  readonly limit: number
+  readonly reverse: boolean
+}
+
+export interface HistoryPage extends Position {
+  readonly publications: readonly Publication[]
+}
+
+/** A page of the history of a channel, as an engine returns it. */
+export interface RetainedPage extends HistoryPage {
+  /** Offset of the oldest publication in the history, whether the page contains it or not; `offset + 1` if there is none. */
+  readonly oldest: number
+}
+
+/** Recent publications. Reading a channel assigns an epoch to it, so that the first subscriber has a position. */
+export interface History {
+  read(channel: string, range: HistoryRange, options: HistoryOptions): Promise<RetainedPage>
+  remove(channel: string): Promise<void>
+}
+
+/** The clients on each channel, across all nodes. */
+export interface Presence {
+  /** `info` is JSON text. */
+  add(channel: string, client: string, user: string, info: string): Promise<void>
+  remove(channel: string, client: string): Promise<void>
+  /** Client info as JSON text, by client id. */
+  read(channel: string): Promise<ReadonlyMap<string, string>>
+  count(channel: string): Promise<{ readonly clients: number; readonly users: number }>
+}
+
+/** A connection of a user, at any node. */
+export interface UserConnection {
+  readonly user: string
+  readonly node: string
+  readonly client: string
+}
+
+/** Connections of each user at all nodes, counted for `user_connection_limit`. */
+export interface UserConnections {
+  /**
+   * Counts the connection and returns null. If the user has reached the limit, nothing is counted and the connections are
+   * returned that may be stale because their node could not remove them.
+   */
+  add(connection: UserConnection, limit: number): Promise<readonly UserConnection[] | null>
+  remove(connection: UserConnection): Promise<void>
+}
+
+/** Runs the surveys and commands of other nodes at this node. Rejects a name that this version does not have. */
+export interface SurveyHandler {
+  handle(survey: string, params: unknown): Promise<unknown>
+}
+
+export interface NodeResult<Result = unknown> {
+  readonly node: string
+  readonly result: Result
+}
+
+export interface CommandResult<Result = unknown> {
+  /** Results of the nodes that have applied the command. */
+  readonly results: readonly Result[]
+  /** Whether every live node has applied it. If not, the cluster retries until each node has applied it or has left. */
+  readonly isConfirmed: boolean
+}
+
+/**
+ * The nodes that share the engine. It carries surveys and commands between them: a name, parameters and a result, both JSON.
+ * The core gives them types (`surveys.ts`).
+ */
+export interface Cluster {
+  /** Number of nodes, including this one. */
+  readonly size: number
+  /**
+   * Called once, before any survey. From then on other nodes can survey this one. `missedCommands` is called if this node
+   * was disconnected for so long that it has missed commands.
+   */
+  start(node: string, handler: SurveyHandler, missedCommands: () => void): Promise<void>
+  /** Surveys every node, including this one. Nodes that fail or time out are omitted from the result. */
+  survey(survey: string, params: unknown): Promise<readonly NodeResult[]>
+  /** Applies a command exactly once at every node, including this one. Fails if it cannot be applied anywhere. */
+  apply(command: string, params: unknown): Promise<CommandResult>
+  /** Surveys one node; null if there is no such node or it does not respond. */
+  surveyNode(node: string, survey: string, params: unknown): Promise<unknown>
+  /** Whether the node has joined and not left. Such a node may still be too busy to respond to a survey. */
+  hasNode(node: string): Promise<boolean>
+  close(): Promise<void>
+}
+
+/** Stores publications and presence, and connects a relay with the other nodes of its cluster. */
+export interface Engine {
+  readonly broker: Broker
+  readonly history: History
+  readonly presence: Presence
+  readonly cluster: Cluster
+  readonly userConnections: UserConnections
+  /** Whether relays on several machines can share it. It is then reached over the network, which can fail. */
+  readonly isShared: boolean
+  /** False while the engine cannot be used; `/health` is 503 then. */
+  readonly isReady: boolean
+  /** One channel on each server of the engine, for delivery probes. All names begin with `name`. */
+  probeChannels(name: string): readonly ProbeChannel[]
+  /** Called at intervals. Removes expired data. */
+  sweep(): void
+  close(): Promise<void>
+}
+
+export interface ProbeChannel {
+  readonly channel: string
+  /** Address of the server that has the channel; null if the engine is in the relay's own processes. */
+  readonly server: string | null
+}
+
+export interface EngineDependencies {
+  readonly nowMs: () => number
+  readonly log: Log
+  readonly metrics: EngineMetrics
+}
+
+/** Counters of an engine. */
+export interface EngineMetrics {
+  /** The connection to the engine was lost. */
+  engineLost(): void
+  /** The engine replied with an error. */
+  engineError(): void
+  /** A message arrived that no relay has sent. */
+  engineMalformedMessage(): void
+}
+
+/** A failure of the engine, for example a lost connection. The engine logs it itself; callers reply with error 100. */
+export class EngineError extends Error {
+  override readonly name: string = 'EngineError'
+}
+
+/** A value, or a promise of it. */
+export type MaybePromise<T> = T | Promise<T>
+
+export const after = <T, R>(value: MaybePromise<T>, next: (value: T) => R | Promise<R>): MaybePromise<R> =>
+  value instanceof Promise ? value.then(next) : next(value)

@@ -1,0 +1,222 @@
+import type { Framing } from '../codec/transport.js'
+import type { CoreMetrics } from '../core-metrics.js'
+import type { Publication } from '../engine.js'
+import type { Conflator } from '../merging/keyed-list.js'
+import { GroupBacklogs } from './backlog.js'
+import { DeltaChain, type DeltaPatches } from './delta.js'
+import { Group } from './group.js'
+import { type Rate, RateClass } from './rate-class.js'
+import type { Subscription } from './subscription.js'
+import { type TagFilter, tagsOf } from './tag-filter.js'
+
+/** Collects groups with unsent frames until the end of the turn. */
+export interface FlushQueue {
+  add(group: Group): void
+  /** Sends everything now. Called before the members of a group change, so that queued frames reach the right members. */
+  flush(): void
+}
+
+/** The services that the groups of a channel use. */
+export interface GroupsDependencies {
+  readonly flushQueue: FlushQueue
+  readonly metrics: CoreMetrics
+  readonly patches: DeltaPatches
+  readonly monotonicMs: () => number
+  readonly setTimer: (task: () => void, ms: number) => () => void
+}
+
+interface GroupKey {
+  readonly takesDelta: boolean
+  readonly filter: TagFilter | null
+  /** Null for a group that sends no deltas. */
+  readonly delta: DeltaChain | null
+}
+
+/** The live subscriptions of a channel, in groups that receive identical bytes. */
+export class ChannelGroups {
+  readonly #channel: string
+  readonly #namespace: string
+  readonly #dependencies: GroupsDependencies
+  readonly #failed: (error: unknown) => void
+  #conflator: Conflator | null
+  readonly #delta: DeltaChain
+  /** Groups that receive every publication. */
+  readonly #plain: Group[] = []
+  /** Groups with a tag filter, by framing and filter. */
+  readonly #filtered = new Map<string, Group>()
+  /** Subscribers with a limited rate, by rate and filter. */
+  readonly #rates = new Map<string, RateClass>()
+
+  constructor(
+    channel: string,
+    namespace: string,
+    conflator: Conflator | null,
+    dependencies: GroupsDependencies,
+    failed: (error: unknown) => void
+  ) {
+    this.#channel = channel
+    this.#namespace = namespace
+    this.#conflator = conflator
+    this.#dependencies = dependencies
+    this.#failed = failed
+    this.#delta = new DeltaChain(channel, dependencies.patches)
+  }
+
+  get all(): Group[] {
+    const limited = [...this.#rates.values()].flatMap(({ groups }) => groups)
+    return [...this.#plain, ...this.#filtered.values(), ...limited]
+  }
+
+  /** Number of subscriptions by rate. */
+  get limited(): ReadonlyMap<Rate, number> {
+    const counts = new Map<Rate, number>()
+    for (const { rate, groups } of this.#rates.values())
+      for (const { subscriptions } of groups) counts.set(rate, (counts.get(rate) ?? 0) + subscriptions.length)
+    return counts
+  }
+
+  /** Applies changed conflation rules. */
+  configure(conflator: Conflator | null): void {
+    this.#dependencies.flushQueue.flush()
+    this.#conflator = conflator
+    for (const group of this.all) group.replaceBacklogs(this.#newBacklogs())
+    for (const rateClass of this.#rates.values()) rateClass.configure(conflator ?? UNMERGED)
+  }
+
+  /** Whether a client that has the publication at this offset can receive the next one as a delta. */
+  canPatchFrom(offset: number): boolean {
+    return this.#delta.canPatchFrom(offset)
+  }
+
+  /** `missed` are publications that a client with a limited rate has not received yet. */
+  add(subscription: Subscription, missed: readonly Publication[], epoch: string): void {
+    this.#dependencies.flushQueue.flush()
+    const { rate } = subscription
+    if (rate === null) this.#groupOf(subscription).add(subscription)
+    else this.#rateClassOf(rate, subscription.filter).add(subscription, missed, epoch)
+  }
+
+  /** Removes a subscription that is in a group. */
+  remove(subscription: Subscription): void {
+    this.#dependencies.flushQueue.flush()
+    const { group, rate, filter } = subscription
+    if (rate !== null) {
+      if (this.#rateClassOf(rate, filter).remove(subscription)) this.#rates.delete(rateKey(rate, filter))
+      return
+    }
+    group?.remove(subscription)
+    const key = filterKeyOf(subscription)
+    if (key !== null && group?.subscriptions.length === 0) this.#filtered.delete(key)
+  }
+
+  /** Encodes the publication once per group; the frames are sent at the end of the turn, or when the rate allows it. */
+  deliver(publication: Publication, epoch: string): void {
+    const { flushQueue } = this.#dependencies
+    this.#advanceDelta(publication, epoch)
+    for (const group of this.#plain) {
+      if (group.subscriptions.length > 0 && group.enqueue(publication, epoch)) flushQueue.add(group)
+    }
+    if (this.#filtered.size > 0) this.#deliverFiltered(publication, epoch)
+    if (this.#rates.size > 0) this.#deliverLimited(publication, epoch)
+  }
+
+  #advanceDelta(publication: Publication, epoch: string): void {
+    if (this.#plain.some((group) => group.takesDelta && group.subscriptions.length > 0))
+      this.#delta.advance(publication, epoch)
+    else this.#delta.reset()
+  }
+
+  /** Clients choose their filters, so there may be many groups. They share one frame per framing. */
+  #deliverFiltered(publication: Publication, epoch: string): void {
+    const { metrics, flushQueue } = this.#dependencies
+    const tags = tagsOf(publication)
+    const frames = new Map<Framing, Buffer>()
+    for (const group of this.#filtered.values()) {
+      const { filter, framing, subscriptions } = group
+      if (filter?.matches(tags)) {
+        const frame = frames.get(framing) ?? group.fullFrame(publication, epoch)
+        frames.set(framing, frame)
+        if (group.enqueue(publication, epoch, frame)) flushQueue.add(group)
+      } else metrics.filteredOut(this.#namespace, subscriptions.length)
+    }
+  }
+
+  #deliverLimited(publication: Publication, epoch: string): void {
+    for (const rateClass of this.#rates.values()) {
+      const { filter } = rateClass
+      if (filter === null || filter.matches(tagsOf(publication))) rateClass.deliver(publication, epoch)
+      else this.#countFilteredOut(rateClass)
+    }
+  }
+
+  #countFilteredOut({ groups }: RateClass): void {
+    for (const { subscriptions } of groups)
+      this.#dependencies.metrics.filteredOut(this.#namespace, subscriptions.length)
+  }
+
+  #groupOf(subscription: Subscription): Group {
+    const { takesDelta, filter, outbox } = subscription
+    const { framing } = outbox.transport
+    const key = filterKeyOf(subscription)
+    const existing =
+      key === null
+        ? this.#plain.find((group) => group.framing === framing && group.takesDelta === takesDelta)
+        : this.#filtered.get(key)
+    if (existing !== undefined) return existing
+    const group = this.#newGroup(subscription, { takesDelta, filter, delta: this.#delta })
+    if (key === null) this.#plain.push(group)
+    else this.#filtered.set(key, group)
+    return group
+  }
+
+  #rateClassOf(rate: Rate, filter: TagFilter | null): RateClass {
+    const key = rateKey(rate, filter)
+    const existing = this.#rates.get(key)
+    if (existing !== undefined) return existing
+    const { monotonicMs, setTimer, flushQueue } = this.#dependencies
+    const rateClass = new RateClass({
+      rate,
+      filter,
+      conflator: this.#conflator ?? UNMERGED,
+      monotonicMs,
+      setTimer,
+      // A merged publication is not part of the stream, so there are no deltas between them.
+      newGroup: ({ outbox, takesDelta }) => this.#newGroup({ outbox }, { takesDelta, filter, delta: null }),
+      flush: (groups) => {
+        for (const group of groups) flushQueue.add(group)
+        flushQueue.flush()
+      },
+      failed: this.#failed
+    })
+    this.#rates.set(key, rateClass)
+    return rateClass
+  }
+
+  #newGroup({ outbox }: Pick<Subscription, 'outbox'>, { takesDelta, filter, delta }: GroupKey): Group {
+    const { framing, name: transport } = outbox.transport
+    const { metrics } = this.#dependencies
+    return new Group({
+      framing,
+      takesDelta,
+      filter,
+      channel: this.#channel,
+      delta,
+      backlogs: this.#newBacklogs(),
+      sent: metrics.sent(transport, 'push_publication', this.#namespace),
+      conflated: (publications) => metrics.conflated(this.#namespace, publications)
+    })
+  }
+
+  #newBacklogs(): GroupBacklogs | null {
+    return this.#conflator === null ? null : new GroupBacklogs(this.#conflator)
+  }
+}
+
+/** Null without a filter. */
+const filterKeyOf = ({ filter, outbox: { transport } }: Pick<Subscription, 'filter' | 'outbox'>): string | null =>
+  filter === null ? null : `${transport.framing.name} ${filter.text}`
+
+const rateKey = (rate: Rate, filter: TagFilter | null): string => `${rate} ${filter?.text ?? ''}`
+
+/** For subscribers that keep their rate after a reload has removed `conflate`. */
+const UNMERGED: Conflator = { read: () => null }

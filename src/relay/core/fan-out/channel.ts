@@ -1,0 +1,348 @@
+import type { ResolvedChannel } from '../channel-names.js'
+import type { Framing } from '../codec/transport.js'
+import { DISCONNECT_INAPPROPRIATE_PROTOCOL, UNSUBSCRIBE_INSUFFICIENT_STATE } from '../codes.js'
+import { type CoreMetrics, count } from '../core-metrics.js'
+import type { Broker, History, JoinOrLeave, Position, Publication } from '../engine.js'
+import { type Conflator, newestTime } from '../merging/keyed-list.js'
+import type { ChannelOptions } from '../options.js'
+import { ChannelGroups, type GroupsDependencies } from './channel-groups.js'
+import type { Rate } from './rate-class.js'
+import { ChannelSnapshot, filteredSnapshot, type PositionedSnapshot, type ReadHistory } from './snapshot.js'
+import { pushInFull, type Subscription } from './subscription.js'
+import { passes, type TagFilter } from './tag-filter.js'
+
+const UNKNOWN = -1
+
+/** State at the start of a position check, taken before the stream is read. */
+export interface PositionCheck {
+  readonly possibleGaps: number
+  readonly delivered: Position
+}
+
+/** Receives the publications of a channel without being a subscriber. */
+export type ChannelObserver = (publication: Publication) => void
+
+export interface ChannelDependencies extends GroupsDependencies {
+  /** A delivery failed for an unexpected reason; it is unknown which subscribers received it. */
+  deliveryFailed(channel: Channel, error: unknown): void
+}
+
+/** An open channel of this node: its subscriptions, and how far its stream was delivered. */
+export class Channel {
+  /** Ascending in the order in which this node opened its channels, from 1. */
+  sequence = 0
+  readonly name: string
+  readonly namespace: string
+  options: ChannelOptions
+  /** Monotonic time of the last delivery, or of the opening before the first. */
+  silentSince = 0
+  /** Time of the last position check. */
+  checkedAt = 0
+  /** Whether a position check has been started and not finished. */
+  isCheckingPosition = false
+  readonly #metrics: CoreMetrics
+  readonly #monotonicMs: () => number
+  #conflator: Conflator | null
+  /** Null if the namespace has no snapshots. */
+  #snapshot: ChannelSnapshot | null
+  readonly #groups: ChannelGroups
+  /** Subscriptions whose clients have not received their starting position yet. */
+  #pending: Subscription[] = []
+  /** Subscriptions whose starting position includes publications that were not delivered to this node yet. */
+  #ahead: Subscription[] = []
+  #offset = UNKNOWN
+  #epoch = ''
+  #size = 0
+  /** Number of subscriptions whose client relies on receiving every publication. */
+  #positioned = 0
+  #observers: Set<ChannelObserver> | null = null
+  /** The delivered offset at the last check, if the stream was ahead of it. */
+  #suspectOffset = UNKNOWN
+  /** How often deliveries may have been lost, and how many of these times a check has covered. */
+  #possibleGaps = 0
+  #checkedGaps = 0
+  /** Null while the channel is not subscribed at the broker. */
+  #brokerSubscription: Promise<void> | null = null
+
+  constructor(
+    name: string,
+    { namespace, options }: ResolvedChannel,
+    dependencies: ChannelDependencies,
+    conflator: Conflator | null
+  ) {
+    this.name = name
+    this.namespace = namespace
+    this.options = options
+    this.#metrics = dependencies.metrics
+    this.#monotonicMs = dependencies.monotonicMs
+    this.#conflator = conflator
+    this.#groups = new ChannelGroups(name, namespace, conflator, dependencies, (error) =>
+      dependencies.deliveryFailed(this, error)
+    )
+    this.#snapshot = this.#newSnapshot()
+  }
+
+  configure(options: ChannelOptions, conflator: Conflator | null): void {
+    const { conflate, entryTime, snapshot } = this.options
+    const isConflateSame = options.conflate === conflate && options.entryTime === entryTime
+    this.options = options
+    // Clients that cannot receive binary data resubscribe, and are refused.
+    if (options.publicationDataFormat === 'binary') for (const each of this.#jsonOnly) this.#restart(each)
+    if (!isConflateSame) this.#conflator = conflator
+    if (!isConflateSame || options.snapshot !== snapshot) this.#snapshot = this.#newSnapshot()
+    if (!isConflateSame) this.#groups.configure(conflator)
+  }
+
+  #newSnapshot(): ChannelSnapshot | null {
+    return this.options.snapshot && this.#conflator !== null
+      ? new ChannelSnapshot(this.#conflator, this.#monotonicMs)
+      : null
+  }
+
+  /** The newest entry of every key in the history, and its position; null if the namespace has no snapshots. */
+  readSnapshot(history: History, filter: TagFilter | null): Promise<PositionedSnapshot> | null {
+    if (this.#snapshot === null || this.#conflator === null) return null
+    const read: ReadHistory = (since) => history.read(this.name, { since, limit: -1, reverse: false }, this.options)
+    return filter === null
+      ? this.#snapshot.read(read, () => this.#delivered)
+      : filteredSnapshot(this.#conflator, filter, read, this.#monotonicMs)
+  }
+
+  /** Subscriptions of clients that can receive JSON only. */
+  get #jsonOnly(): readonly Subscription[] {
+    return this.subscriptions().filter(({ outbox }) => !outbox.transport.framing.codec.allowsBinary)
+  }
+
+  /** The client subscribes again. */
+  #restart(subscription: Subscription): void {
+    const { subscriber } = subscription
+    subscriber.closeOnError(() => subscriber.endSubscription(subscription, UNSUBSCRIBE_INSUFFICIENT_STATE))
+  }
+
+  /** A JSON message cannot contain other bytes, and a client that does not receive them would have a gap. */
+  #closeJsonClients(publication: Publication): void {
+    for (const { subscriber, filter } of this.#jsonOnly)
+      if (passes(filter, publication)) subscriber.close(DISCONNECT_INAPPROPRIATE_PROTOCOL)
+  }
+
+  /** Epoch of the delivered stream; '' before the first delivery. */
+  get epoch(): string {
+    return this.#epoch
+  }
+
+  /** The latest position that a client of this node received; null if there is none. */
+  get knownPosition(): Position | null {
+    if (this.#offset === UNKNOWN) return null
+    const offset = this.#ahead.reduce((highest, { aheadOffset }) => Math.max(highest, aheadOffset), this.#offset)
+    return { epoch: this.#epoch, offset }
+  }
+
+  get #delivered(): Position | null {
+    return this.#offset === UNKNOWN ? null : { epoch: this.#epoch, offset: this.#offset }
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  /** Number of subscriptions with a limited rate, by rate. */
+  get limited(): ReadonlyMap<Rate, number> {
+    return this.#groups.limited
+  }
+
+  get isUnused(): boolean {
+    return this.#size === 0 && this.#observers === null
+  }
+
+  /** Subscribes at the broker once. Concurrent callers share the pending attempt; after a failure the next call retries. */
+  subscribeAtBroker(broker: Pick<Broker, 'subscribe'>): Promise<void> {
+    if (this.#brokerSubscription !== null) return this.#brokerSubscription
+    const subscribing = broker.subscribe(this.name)
+    this.#brokerSubscription = subscribing
+    subscribing.catch(() => {
+      this.#brokerSubscription = null
+    })
+    return subscribing
+  }
+
+  get isSubscribedAtBroker(): boolean {
+    return this.#brokerSubscription !== null
+  }
+
+  addObserver(observer: ChannelObserver): void {
+    this.#observers ??= new Set()
+    this.#observers.add(observer)
+  }
+
+  removeObserver(observer: ChannelObserver): void {
+    this.#observers?.delete(observer)
+    if (this.#observers?.size === 0) this.#observers = null
+  }
+
+  /** Adds a subscription whose starting position is not known yet. From now on its publications are buffered. */
+  addPending(subscription: Subscription): void {
+    this.#size++
+    if (subscription.isPositioned) this.#positioned++
+    this.#pending.push(subscription)
+  }
+
+  /** Whether publications after the position were skipped on this node and will never be delivered. */
+  hasPassed(position: Position): boolean {
+    return position.epoch === this.#epoch && position.offset < this.#offset
+  }
+
+  /**
+   * Starts live delivery to a pending subscription whose client is at the given position. `missed` are publications up to this
+   * position that a client with a limited rate has not received yet.
+   */
+  goLive(subscription: Subscription, position: Position, missed: readonly Publication[] = []): void {
+    this.#pending = this.#pending.filter((each) => each !== subscription)
+    subscription.buffered = null
+    if (subscription.isPositioned) {
+      if (this.#offset === UNKNOWN) {
+        this.#offset = position.offset
+        this.#epoch = position.epoch
+      } else if (position.epoch === this.#epoch && position.offset > this.#offset) {
+        subscription.aheadOffset = position.offset
+        this.#ahead.push(subscription)
+        // All of them are without an offset: the client's position is beyond everything that this node has delivered.
+        for (const publication of missed) this.#sendToAhead(subscription, publication)
+        return
+      }
+    }
+    this.#groups.add(subscription, missed, this.#epoch)
+  }
+
+  /** Whether a client that has the publication at this offset can receive the next one as a delta. */
+  canPatchFrom(offset: number): boolean {
+    return this.#groups.canPatchFrom(offset)
+  }
+
+  remove(subscription: Subscription): void {
+    this.#size--
+    if (subscription.isPositioned) this.#positioned--
+    if (this.#size === 0) this.#snapshot?.clear()
+    if (subscription.group !== null) this.#groups.remove(subscription)
+    else {
+      this.#pending = this.#pending.filter((each) => each !== subscription)
+      this.#ahead = this.#ahead.filter((each) => each !== subscription)
+    }
+  }
+
+  /** Time of the newest entry, in milliseconds since 1970; null if the publication has no entry with a time. */
+  newestEntryTime({ data }: Publication): number | null {
+    return typeof data === 'string' ? newestTime(this.#conflator?.read(data) ?? null) : null
+  }
+
+  deliver(publication: Publication, epoch: string): void {
+    if (publication.offset > 0 && !this.#advanceTo(publication.offset, epoch)) return
+    if (typeof publication.data !== 'string' && this.options.publicationDataFormat !== 'binary')
+      this.#closeJsonClients(publication)
+    this.#snapshot?.deliver(publication, epoch, this.options.historySize)
+    if (this.#observers !== null) for (const observer of this.#observers) observer(publication)
+    for (const { buffered } of this.#pending) buffered?.push(publication)
+    this.#groups.deliver(publication, epoch)
+    if (this.#ahead.length === 0) return
+    if (publication.offset > 0) this.#joinAheadUpTo(publication.offset)
+    else for (const subscription of this.#ahead) this.#sendToAhead(subscription, publication)
+  }
+
+  pushJoinOrLeave(kind: JoinOrLeave, info: string): void {
+    const frames = new Map<Framing, Buffer>()
+    for (const { wantsJoinLeave, isConfirmed, outbox } of this.subscriptions()) {
+      if (!wantsJoinLeave || !isConfirmed) continue
+      const { framing } = outbox.transport
+      const frame = frames.get(framing) ?? framing.frame(framing.codec.push({ kind, channel: this.name, info }))
+      frames.set(framing, frame)
+      count(this.#metrics.sent(outbox.transport.name, `push_${kind}`, this.namespace), frame.length)
+      outbox.send(frame)
+    }
+  }
+
+  subscriptions(): Subscription[] {
+    return [...this.#groups.all.flatMap((group) => group.subscriptions), ...this.#pending, ...this.#ahead]
+  }
+
+  /** Whether a check can find a loss that matters to a client. */
+  get needsPositionCheck(): boolean {
+    return this.#offset !== UNKNOWN && this.#positioned > 0
+  }
+
+  /** Deliveries may have been lost, for example because the engine was disconnected. The next check decides. */
+  markPossibleGap(): void {
+    this.#possibleGaps++
+  }
+
+  get mayHaveGap(): boolean {
+    return this.#possibleGaps > this.#checkedGaps
+  }
+
+  /**
+   * Forgets possible gaps that concern no client. A client that subscribes later reads its own position, which must not be
+   * compared with the one before the gap.
+   */
+  clearIrrelevantGaps(): void {
+    if (this.#positioned > 0) return
+    this.#checkedGaps = this.#possibleGaps
+    this.#offset = UNKNOWN
+  }
+
+  startPositionCheck(): PositionCheck {
+    this.isCheckingPosition = true
+    return { possibleGaps: this.#possibleGaps, delivered: { epoch: this.#epoch, offset: this.#offset } }
+  }
+
+  /**
+   * Compares the delivered position with the end of the stream, to find losses that no later publication reveals. A
+   * publication in transit looks like a loss too, so a difference counts only if two checks in a row find it or if a gap is
+   * likely. A gap that is marked after the stream was read stays marked, and the next check follows at once.
+   */
+  finishPositionCheck(end: Position, { possibleGaps, delivered }: PositionCheck): void {
+    const isBehind = end.epoch !== this.#epoch || end.offset > this.#offset
+    // The stream lost publications that were already delivered, and would reuse their offsets.
+    const hasGoneBack = end.epoch === delivered.epoch && end.offset < delivered.offset
+    const isCertain = hasGoneBack || possibleGaps > this.#checkedGaps || this.#suspectOffset === this.#offset
+    this.#checkedGaps = Math.max(this.#checkedGaps, possibleGaps)
+    if (!isCertain || !(isBehind || hasGoneBack)) {
+      this.#suspectOffset = isBehind ? this.#offset : UNKNOWN
+      return
+    }
+    this.#suspectOffset = UNKNOWN
+    this.#snapshot?.clear()
+    this.#offset = end.offset
+    this.#epoch = end.epoch
+    this.endPositioned()
+  }
+
+  /** Returns false for a publication that was already delivered. */
+  #advanceTo(offset: number, epoch: string): boolean {
+    const isNext = this.#offset === UNKNOWN || (epoch === this.#epoch && offset === this.#offset + 1)
+    if (!isNext && epoch === this.#epoch && offset <= this.#offset) return false
+    this.#offset = offset
+    this.#epoch = epoch
+    if (!isNext) this.endPositioned()
+    return true
+  }
+
+  /** After a gap or a long lag: clients with a position resubscribe and recover; the others continue without what they missed. */
+  endPositioned(): void {
+    for (const subscription of this.subscriptions()) {
+      if (subscription.isPositioned && subscription.buffered === null) this.#restart(subscription)
+    }
+  }
+
+  #joinAheadUpTo(offset: number): void {
+    const reached = this.#ahead.filter(({ aheadOffset }) => aheadOffset <= offset)
+    if (reached.length === 0) return
+    this.#ahead = this.#ahead.filter(({ aheadOffset }) => aheadOffset > offset)
+    for (const subscription of reached) this.#groups.add(subscription, [], this.#epoch)
+  }
+
+  /** A publication without an offset is not part of the stream, so a subscription that is ahead receives it too. */
+  #sendToAhead(subscription: Subscription, publication: Publication): void {
+    if (!passes(subscription.filter, publication)) return
+    pushInFull(subscription, publication, this.#epoch)
+    // The client would apply the next delta to this publication, which is not its base.
+    if (subscription.takesDelta) subscription.needsFull = true
+  }
+}

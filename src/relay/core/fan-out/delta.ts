@@ -1,0 +1,136 @@
+import type { Payload, Publication } from '../engine.js'
+import { createDelta } from './fossil.js'
+
+/** Deltas between consecutive publications of a channel, shared by all its subscribers. */
+export class DeltaChain {
+  readonly #channel: string
+  readonly #patches: DeltaPatches
+  #base: Publication | null = null
+  #patch: Payload | null = null
+
+  constructor(channel: string, patches: DeltaPatches) {
+    this.#channel = channel
+    this.#patches = patches
+  }
+
+  /** Patch of the last publication; null if it must be sent in full. */
+  get patch(): Payload | null {
+    return this.#patch
+  }
+
+  /** Whether a client that has the publication at this offset can apply the next patch. */
+  canPatchFrom(offset: number): boolean {
+    return this.#base === null || (offset > 0 && this.#base.offset === offset)
+  }
+
+  advance(publication: Publication, epoch: string): void {
+    const base = this.#base
+    this.#patch =
+      base !== null && publication.delta ? this.#patches.between(this.#channel, epoch, base, publication) : null
+    this.#base = publication
+  }
+
+  /** Called when no subscriber uses deltas. */
+  reset(): void {
+    this.#base = null
+    this.#patch = null
+  }
+}
+
+/** Maximum size of the cache in characters. */
+const MAX_LENGTH = 16 * 1024 * 1024
+/** Overhead of a patch or a stream in the cache. */
+const ENTRY_LENGTH = 100
+/** Evicted at once, because iteration of a `Map` passes all entries at its start that were deleted before. */
+const EVICTED_SHARE = 1 / 16
+
+/** Patches of a stream by offset; null if the patch is not shorter than the publication. */
+type StreamPatches = Map<number, Payload | null>
+
+/**
+ * Cache of the patches between consecutive publications. Each patch is created once, for live delivery and for recovery.
+ * Patches of the least recently used channel are evicted first.
+ */
+export class DeltaPatches {
+  readonly #maxLength: number
+  /** Least recently used first. */
+  readonly #streams = new Map<string, StreamPatches>()
+  #length = 0
+
+  constructor(maxLength = MAX_LENGTH) {
+    this.#maxLength = maxLength
+  }
+
+  /** Size of the cache in characters. */
+  get length(): number {
+    return this.#length
+  }
+
+  /** The patch from `base` to `target`; null if the target must be sent in full. */
+  between(channel: string, epoch: string, base: Publication, target: Publication): Payload | null {
+    return this.#find(this.#use(channel, epoch), base, target)
+  }
+
+  /** The patches of consecutive publications, each to the previous one; null if it must be sent in full. */
+  chain(channel: string, epoch: string, publications: readonly Publication[]): readonly (Payload | null)[] {
+    const stream = this.#use(channel, epoch)
+    const patches: (Payload | null)[] = []
+    let base: Publication | null = null
+    for (const target of publications) {
+      patches.push(base === null || !target.delta ? null : this.#find(stream, base, target))
+      base = target
+    }
+    return patches
+  }
+
+  /** Returns the patches of a stream and marks it as used last. */
+  #use(channel: string, epoch: string): StreamPatches {
+    const key = `${epoch} ${channel}`
+    const existing = this.#streams.get(key)
+    if (existing !== undefined) this.#streams.delete(key)
+    else this.#grow(ENTRY_LENGTH + key.length)
+    const stream: StreamPatches = existing ?? new Map()
+    this.#streams.set(key, stream)
+    return stream
+  }
+
+  #find(stream: StreamPatches, base: Publication, target: Publication): Payload | null {
+    // Publications without history have no offset to cache by.
+    if (base.offset === 0 || base.offset + 1 !== target.offset) return createPatch(base, target)
+    const cached = stream.get(target.offset)
+    if (cached !== undefined) return cached
+    const patch = createPatch(base, target)
+    stream.set(target.offset, patch)
+    this.#grow(lengthOf(patch))
+    return patch
+  }
+
+  /** Adds to the size, and evicts the oldest patches of the least recently used streams. */
+  #grow(length: number): void {
+    this.#length += length
+    if (this.#length <= this.#maxLength) return
+    const target = this.#maxLength * (1 - EVICTED_SHARE)
+    for (const [key, stream] of this.#streams) {
+      for (const [offset, patch] of stream) {
+        if (this.#length <= target) return
+        stream.delete(offset)
+        this.#length -= lengthOf(patch)
+      }
+      if (this.#length <= target) return
+      this.#streams.delete(key)
+      this.#length -= ENTRY_LENGTH + key.length
+    }
+  }
+}
+
+const lengthOf = (patch: Payload | null): number => ENTRY_LENGTH + (patch?.length ?? 0)
+
+/** Null if the patch is not shorter than the target. A patch between texts is text, because it never splits a character. */
+const createPatch = (base: Publication, target: Publication): Payload | null => {
+  const { data } = target
+  if (typeof base.data !== typeof data) return null
+  const bytes = Buffer.from(data)
+  const patch = Buffer.from(createDelta(Buffer.from(base.data), bytes))
+  if (patch.length >= bytes.length) return null
+  return typeof data === 'string' ? patch.toString() : patch
+}

@@ -1,0 +1,91 @@
+import { type Codec, maxPublicationBytes, type SentPublication } from '../codec/codec.js'
+import { isSharedList } from '../codec/message-parts.js'
+import type { Publication } from '../engine.js'
+import type { DeltaPatches } from './delta.js'
+
+export interface RecoveredList {
+  readonly channel: string
+  readonly epoch: string
+  readonly publications: readonly Publication[]
+  /** For a client with deltas: the first publication is sent in full, the others as patches. Null for other clients. */
+  readonly patches: DeltaPatches | null
+}
+
+/** Publications for one reply, and an upper bound for their size. */
+export interface SizedPublications {
+  readonly publications: readonly SentPublication[]
+  readonly bytes: number
+}
+
+/** Null if the publications exceed `maxBytes`, which is determined before their data is escaped if possible. */
+export const sizedPublications = (
+  { channel, epoch, publications, patches }: RecoveredList,
+  { deltaData }: Codec,
+  maxBytes: number
+): SizedPublications | null => {
+  const chain = patches?.chain(channel, epoch, publications) ?? null
+  let length = 0
+  for (const [index, { data }] of publications.entries()) {
+    // A text has at least as many bytes as characters.
+    length += (chain?.[index] ?? data).length
+    if (length > maxBytes) return null
+  }
+  const sent: SentPublication[] = []
+  let bytes = 0
+  for (const [index, publication] of publications.entries()) {
+    const patch = chain?.[index] ?? null
+    const data = patches === null ? publication.data : deltaData(patch ?? publication.data)
+    bytes += maxPublicationBytes(data, publication)
+    if (bytes > maxBytes) return null
+    sent.push({ publication, epoch, data, isDelta: patch !== null })
+  }
+  return { publications: sent, bytes }
+}
+
+/** Maximum size of the cache. */
+const MAX_CACHED_BYTES = 16 * 1024 * 1024
+
+/**
+ * Publications of recent recoveries. After a restart many clients recover the same publications of a channel: they receive
+ * the same list, which the codec encodes once. The least recently used lists are evicted first.
+ */
+export class RecoveryCache {
+  readonly #maxBytes: number
+  /** Least recently used first. */
+  readonly #lists = new Map<string, SizedPublications>()
+  #bytes = 0
+
+  constructor(maxBytes = MAX_CACHED_BYTES) {
+    this.#maxBytes = maxBytes
+  }
+
+  /** The same as `sizedPublications`, for consecutive publications. */
+  find(list: RecoveredList, codec: Codec, maxBytes: number): SizedPublications | null {
+    const { channel, epoch, publications, patches } = list
+    const first = publications[0]?.offset
+    const last = publications[publications.length - 1]?.offset
+    const key = `${codec.name} ${patches !== null} ${first} ${last} ${epoch} ${channel}`
+    const known = this.#lists.get(key)
+    if (known !== undefined) {
+      this.#lists.delete(key)
+      this.#lists.set(key, known)
+      return known.bytes > maxBytes ? null : known
+    }
+    const sized = sizedPublications(list, codec, maxBytes)
+    if (sized !== null && isSharedList(sized.publications)) this.#add(key, sized)
+    return sized
+  }
+
+  #add(key: string, sized: SizedPublications): void {
+    this.#lists.set(key, sized)
+    this.#bytes += cachedBytes(sized)
+    for (const [oldest, evicted] of this.#lists) {
+      if (this.#bytes <= this.#maxBytes) return
+      this.#lists.delete(oldest)
+      this.#bytes -= cachedBytes(evicted)
+    }
+  }
+}
+
+/** The publications and their encoded form. */
+const cachedBytes = ({ bytes }: SizedPublications): number => 2 * bytes

@@ -1,0 +1,251 @@
+import type { Codec, SentPublication } from '../codec/codec.js'
+import type { Position, Publication, RetainedPage } from '../engine.js'
+import { listText, replaces } from '../merging/conflation.js'
+import type { Conflator, KeyedList } from '../merging/keyed-list.js'
+import { TimeSlice } from '../time-slice.js'
+import { passes, type TagFilter } from './tag-filter.js'
+
+/** An entry of a retained publication that is the newest of its key, or will be when those before it have left the history. */
+interface Candidate {
+  readonly key: string
+  readonly text: string
+  readonly time: number
+  /** Offset of its publication. */
+  readonly offset: number
+  /** Ascending in the order in which entries were added. */
+  readonly sequence: number
+  /** A later entry of the key with an earlier time. */
+  next: Candidate | null
+}
+
+/** The newest publication of a merged history that has the configured shape. */
+interface Envelope {
+  readonly publication: Publication
+  readonly list: KeyedList
+}
+
+/** The publications of a history, merged by key. Publications are added at the end and leave at the beginning. */
+export class MergedHistory {
+  readonly epoch: string
+  readonly #conflator: Conflator
+  /** The newest entry of each key, ordered by their sequence. */
+  #newest = new Map<string, Candidate>()
+  #envelope: Envelope | null = null
+  #offset = 0
+  #oldest = 0
+  #sequence = 0
+  /** Null after a change. */
+  #snapshot: Snapshot | null = null
+
+  constructor(conflator: Conflator, epoch: string) {
+    this.#conflator = conflator
+    this.epoch = epoch
+  }
+
+  /** The history up to this offset is merged. */
+  get offset(): number {
+    return this.#offset
+  }
+
+  /** The history continues after this offset; publications up to it were added or have left. */
+  advanceTo(offset: number): void {
+    this.#offset = Math.max(this.#offset, offset)
+  }
+
+  add(publication: Publication): void {
+    const { data, offset } = publication
+    this.advanceTo(offset)
+    const list = typeof data === 'string' && offset >= this.#oldest ? this.#conflator.read(data) : null
+    if (list === null) return
+    this.#snapshot = null
+    this.#envelope = { publication, list }
+    for (const { key, text, time } of list.entries)
+      this.#addEntry({ key, text, time, offset, sequence: ++this.#sequence, next: null })
+  }
+
+  #addEntry(entry: Candidate): void {
+    const head = this.#newest.get(entry.key)
+    if (head === undefined || replaces(entry, head)) {
+      // Deleted first, so that the key moves to the end.
+      if (head !== undefined) this.#newest.delete(entry.key)
+      this.#newest.set(entry.key, entry)
+      return
+    }
+    // Times decrease along the chain, so everything after the first entry that is replaced is replaced too.
+    let last = head
+    while (last.next !== null && !replaces(entry, last.next)) last = last.next
+    last.next = entry
+  }
+
+  /** Removes the publications before this offset, which have left the history. */
+  dropBefore(oldest: number): void {
+    if (oldest <= this.#oldest) return
+    this.#oldest = oldest
+    if (this.#envelope !== null && this.#envelope.publication.offset < oldest) this.#envelope = null
+    const successors: Candidate[] = []
+    for (const [key, head] of this.#newest) {
+      if (head.offset >= oldest) break
+      this.#snapshot = null
+      this.#newest.delete(key)
+      let successor = head.next
+      while (successor !== null && successor.offset < oldest) successor = successor.next
+      if (successor !== null) successors.push(successor)
+    }
+    if (successors.length > 0) this.#insert(successors)
+  }
+
+  #insert(entries: readonly Candidate[]): void {
+    const all = [...this.#newest.values(), ...entries].sort((one, other) => one.sequence - other.sequence)
+    this.#newest = new Map(all.map((entry) => [entry.key, entry]))
+  }
+
+  /** Null if no publication has the configured shape. */
+  snapshot(): Snapshot | null {
+    if (this.#envelope === null) return null
+    const { publication, list } = this.#envelope
+    this.#snapshot ??= new Snapshot(publication, listText(list, this.#newest.values()))
+    return this.#snapshot
+  }
+}
+
+/** A publication with the newest entry of every key in the history. Subscribers share what they receive: it is encoded once. */
+export class Snapshot {
+  readonly #newest: Publication
+  readonly #text: string
+  readonly #lists = new Map<string, readonly SentPublication[]>()
+
+  constructor(newest: Publication, text: string) {
+    this.#newest = newest
+    this.#text = text
+  }
+
+  /** The list of publications for a reply. `offset` is the client's position, 0 for a client without one. */
+  toSend(codec: Codec, takesDelta: boolean, { epoch, offset }: Position): readonly SentPublication[] {
+    const key = `${codec.name} ${takesDelta} ${offset > 0}`
+    const known = this.#lists.get(key)
+    if (known?.[0]?.publication.offset === offset) return known
+    const { info, tags, time, version } = this.#newest
+    const publication: Publication = { data: this.#text, offset, info, tags, time, delta: false, version }
+    const data = takesDelta ? codec.deltaData(this.#text) : this.#text
+    const list = [{ publication, epoch, data, isDelta: false }]
+    this.#lists.set(key, list)
+    return list
+  }
+}
+
+/** A snapshot and the position that it belongs to. */
+export interface PositionedSnapshot {
+  readonly position: Position
+  /** Null if no publication has the configured shape. */
+  readonly snapshot: Snapshot | null
+}
+
+/** Reads the publications after a position; all of them for null. */
+export type ReadHistory = (since: Position | null) => Promise<RetainedPage>
+
+/** Deliveries that arrive while the history is read usually need no second read. */
+const MAX_READS = 3
+
+/**
+ * The merged history of a channel. It is merged for the first subscriber and updated with every delivery. Each subscriber
+ * reads the end of the stream anyway, and with it the offset of the oldest retained publication. Older publications are
+ * dropped then: they have expired, or a node has removed them.
+ */
+export class ChannelSnapshot {
+  readonly #conflator: Conflator
+  readonly #monotonicMs: () => number
+  #merged: MergedHistory | null = null
+  /** The first merge, shared by all subscribers that wait for it. */
+  #loading: Promise<MergedHistory> | null = null
+
+  constructor(conflator: Conflator, monotonicMs: () => number) {
+    this.#conflator = conflator
+    this.#monotonicMs = monotonicMs
+  }
+
+  /** A publication was delivered. After a gap nothing is added until the next subscriber has read the history. */
+  deliver(publication: Publication, epoch: string, historySize: number): void {
+    const merged = this.#merged
+    if (merged === null || publication.offset === 0) return
+    if (epoch !== merged.epoch) this.#merged = null
+    else if (publication.offset === merged.offset + 1) {
+      merged.add(publication)
+      merged.dropBefore(publication.offset + 1 - historySize)
+    }
+  }
+
+  /** Called when the channel has no subscribers, or when the stream has lost publications. */
+  clear(): void {
+    this.#merged = null
+  }
+
+  /**
+   * Brings the merged history up to date. `delivered` returns the position up to which the channel has delivered: the
+   * snapshot contains all of it, because the subscriber may not have received it otherwise.
+   */
+  async read(readHistory: ReadHistory, delivered: () => Position | null): Promise<PositionedSnapshot> {
+    for (let reads = 1; ; reads++) {
+      const merged = await this.#update(readHistory)
+      const reached = delivered()
+      const isBehind = reached !== null && reached.epoch === merged.epoch && reached.offset > merged.offset
+      if (!isBehind || reads === MAX_READS)
+        return { position: { epoch: merged.epoch, offset: merged.offset }, snapshot: merged.snapshot() }
+    }
+  }
+
+  async #update(readHistory: ReadHistory): Promise<MergedHistory> {
+    const known = this.#merged
+    if (known !== null) {
+      const page = await readHistory({ epoch: known.epoch, offset: known.offset })
+      // While the history was read, a delivery may have begun another stream.
+      if (page.epoch === known.epoch && this.#merged === known) return extend(known, page)
+    }
+    this.#loading ??= this.#load(readHistory)
+    return this.#loading
+  }
+
+  async #load(readHistory: ReadHistory): Promise<MergedHistory> {
+    try {
+      const merged = await mergePage(this.#conflator, await readHistory(null), this.#monotonicMs)
+      this.#merged = merged
+      return merged
+    } finally {
+      this.#loading = null
+    }
+  }
+}
+
+const extend = (merged: MergedHistory, { publications, offset, oldest }: RetainedPage): MergedHistory => {
+  for (const publication of publications) if (publication.offset > merged.offset) merged.add(publication)
+  merged.advanceTo(offset)
+  merged.dropBefore(oldest)
+  return merged
+}
+
+/** In time slices, because a history can have any size. */
+const mergePage = async (
+  conflator: Conflator,
+  page: RetainedPage,
+  monotonicMs: () => number
+): Promise<MergedHistory> => {
+  const merged = new MergedHistory(conflator, page.epoch)
+  const slice = new TimeSlice(monotonicMs)
+  for (const publication of page.publications) {
+    if (slice.isOver) await slice.next()
+    merged.add(publication)
+  }
+  return extend(merged, { ...page, publications: [] })
+}
+
+/** The snapshot for one subscriber with a tag filter: the matching publications of the history, merged. */
+export const filteredSnapshot = async (
+  conflator: Conflator,
+  filter: TagFilter,
+  readHistory: ReadHistory,
+  monotonicMs: () => number
+): Promise<PositionedSnapshot> => {
+  const page = await readHistory(null)
+  const publications = page.publications.filter((publication) => passes(filter, publication))
+  const merged = await mergePage(conflator, { ...page, publications }, monotonicMs)
+  return { position: { epoch: page.epoch, offset: page.offset }, snapshot: merged.snapshot() }
+}

@@ -1,0 +1,299 @@
+import {
+  INVALID,
+  isListAt,
+  isObjectAt,
+  parseString,
+  skipName,
+  skipValue,
+  skipWhitespace,
+  sliceText
+} from '../codec/json.js'
+import { NO_TIME, timeOf } from './entry-time.js'
+
+/** A parsed `conflate` option: the list inside a publication and the key of its entries. */
+export interface ConflatePath {
+  /** Member names from the outermost object to the list; empty if the publication itself is the list. */
+  readonly list: readonly string[]
+  /** Member names from an entry to its key. */
+  readonly key: readonly string[]
+}
+
+const NAME = '[A-Za-z_$][\\w$-]*'
+const NAMES = `${NAME}(?:\\.${NAME})*`
+const SHAPE = new RegExp(`^((?:${NAMES})?)\\[\\]\\.(${NAMES})$`)
+const MEMBER_PATH = new RegExp(`^${NAMES}$`)
+
+/** Parses a path such as `data[].transmitterId`, `[].id` or `a.b[].c.d`; null if it is invalid. */
+export const parseConflatePath = (text: string): ConflatePath | null => {
+  const [, list, key] = SHAPE.exec(text) ?? []
+  if (list === undefined || key === undefined) return null
+  return { list: list === '' ? [] : list.split('.'), key: key.split('.') }
+}
+
+/** Parses an `entry_time` option, the path from an entry to its time, such as `timestamp` or `meta.time`; null if it is invalid. */
+export const parseEntryTimePath = (text: string): readonly string[] | null =>
+  MEMBER_PATH.test(text) ? text.split('.') : null
+
+/** An entry of a list. Its text is exactly as the publisher sent it, a part of the text of the publication. */
+export interface Entry {
+  readonly key: string
+  readonly text: string
+  readonly bytes: number
+  /** Milliseconds since 1970; `NO_TIME` without one. */
+  readonly time: number
+}
+
+/** A publication taken apart: its entries, and its text before and after them. */
+export interface KeyedList {
+  readonly prefix: string
+  readonly suffix: string
+  /** Bytes of prefix and suffix. */
+  readonly outerBytes: number
+  readonly entries: readonly Entry[]
+}
+
+/** Null if no entry has a time. */
+export const newestTime = (list: KeyedList | null): number | null => {
+  let newest: number | null = null
+  // A comparison with `NO_TIME` is false.
+  for (const { time } of list?.entries ?? []) if (time > (newest ?? Number.NEGATIVE_INFINITY)) newest = time
+  return newest
+}
+
+/** Reads publications that contain a list of keyed entries. */
+export interface Conflator {
+  /** Null for a publication that does not have the configured shape. The last result is reused for the same text. */
+  read(text: string): KeyedList | null
+}
+
+/**
+ * The same lists with copied texts. A part of a text keeps the whole text in memory, and a merged result can contain one entry
+ * of each of many publications.
+ */
+export const copying = ({ read }: Conflator): Conflator => {
+  let lastText: string | null = null
+  let lastList: KeyedList | null = null
+  return {
+    read: (text) => {
+      if (text !== lastText) {
+        const list = read(text)
+        lastList = list === null ? null : { ...list, entries: list.entries.map(copyOf) }
+        lastText = text
+      }
+      return lastList
+    }
+  }
+}
+
+const copyOf = ({ key, text, bytes, time }: Entry): Entry => ({ key: copyText(key), text: copyText(text), bytes, time })
+
+const copyText = (text: string): string => Buffer.from(text).toString()
+
+/** Throws a `TypeError` for an invalid path. Without `entryTime` entries have no time. */
+export const conflator = (conflate: string, entryTime: string | null = null): Conflator => {
+  const path = parseConflatePath(conflate)
+  if (path === null) throw new TypeError(`not a path to a list and the key of its entries: ${conflate}`)
+  const timePath = entryTime === null ? null : parseEntryTimePath(entryTime)
+  if (entryTime !== null && timePath === null) throw new TypeError(`not a path to the time of an entry: ${entryTime}`)
+  const reader = new ListReader(path, timePath)
+  let lastText: string | null = null
+  let lastList: KeyedList | null = null
+  return {
+    read: (text) => {
+      if (text !== lastText) {
+        lastList = reader.read(text)
+        lastText = text
+      }
+      return lastList
+    }
+  }
+}
+
+/** A publication as text and as bytes: bytes are scanned faster, and a slice of the text copies nothing. */
+class Source {
+  readonly json: Buffer
+  readonly #text: string
+  readonly #isAscii: boolean
+
+  constructor(text: string) {
+    this.json = Buffer.from(text)
+    this.#text = text
+    this.#isAscii = this.json.length === text.length
+  }
+
+  slice(start: number, end: number): string {
+    return this.#isAscii ? this.#text.slice(start, end) : sliceText(this.json, start, end)
+  }
+}
+
+const [QUOTE, COMMA, BACKSLASH] = [0x22, 0x2c, 0x5c] as const
+const [CLOSE_LIST, CLOSE_OBJECT] = [0x5d, 0x7d] as const
+
+const NOT_FOUND = -1
+/** More than one member has the name: parsers disagree on which of them counts. */
+const REPEATED = -2
+
+/** A member name, compared with names in a publication. */
+class MemberName {
+  readonly #name: string
+  /** With quotes, as it is usually spelled. */
+  readonly #json: Buffer
+
+  constructor(name: string) {
+    this.#name = name
+    this.#json = Buffer.from(`"${name}"`)
+  }
+
+  /** Whether the string at `index` is this name. */
+  matches(json: Buffer, index: number): boolean {
+    const expected = this.#json
+    for (let each = 1; each < expected.length; each++) {
+      const byte = json[index + each]
+      if (byte === BACKSLASH) return this.#matchesEscaped(json, index)
+      if (byte !== expected[each]) return false
+    }
+    return true
+  }
+
+  #matchesEscaped(json: Buffer, index: number): boolean {
+    return parseString(sliceText(json, index, skipValue(json, index))) === this.#name
+  }
+}
+
+/** Start of the value of a member of the object at `index`; negative if there is none, or more than one. */
+const findMember = (json: Buffer, index: number, name: MemberName): number => {
+  const found = [NOT_FOUND]
+  return findMembers(json, index, [name], found) === INVALID ? NOT_FOUND : (found[0] ?? NOT_FOUND)
+}
+
+/** Writes the start of the value of each member to `found`. Returns the index after the object, `INVALID` for no object. */
+const findMembers = (json: Buffer, index: number, names: readonly MemberName[], found: number[]): number => {
+  found.fill(NOT_FOUND)
+  if (!isObjectAt(json, index)) return INVALID
+  let next = skipWhitespace(json, index + 1)
+  while (json[next] === QUOTE) {
+    const start = skipName(json, next)
+    const end = start === INVALID ? INVALID : skipValue(json, start)
+    if (end === INVALID) return INVALID
+    for (let each = 0; each < names.length; each++) {
+      if (names[each]?.matches(json, next)) found[each] = found[each] === NOT_FOUND ? start : REPEATED
+    }
+    next = skipWhitespace(json, end)
+    if (json[next] !== COMMA) break
+    next = skipWhitespace(json, next + 1)
+  }
+  return json[next] === CLOSE_OBJECT ? next + 1 : INVALID
+}
+
+/** Start of the value that the names lead to from the value at `index`; negative if there is none. */
+const findPath = (json: Buffer, index: number, names: readonly MemberName[]): number => {
+  let found = index
+  for (const name of names) {
+    if (found < 0) return found
+    found = findMember(json, found, name)
+  }
+  return found
+}
+
+/** JavaScript may read two different longer numbers as the same value. */
+const MAX_NUMBER_LENGTH = 15
+
+/** A string or number in normalised form, so that equal values have equal text; null for everything else. */
+const keyOf = (json: string): string | null => {
+  if (json.startsWith('"')) return json.includes('\\') ? JSON.stringify(parseString(json)) : json
+  if (!/^[-\d]/.test(json)) return null
+  return json.length > MAX_NUMBER_LENGTH ? json : String(Number(json))
+}
+
+/** Reads the entries of a list. Key and time are found in one pass over an entry. */
+class EntryReader {
+  /** The first name of the paths to key and time, and the names after them. */
+  readonly #names: readonly MemberName[]
+  readonly #keyRest: readonly MemberName[]
+  readonly #timeRest: readonly MemberName[]
+  readonly #found: number[]
+
+  constructor([key = '', ...keyRest]: readonly string[], timePath: readonly string[] | null) {
+    const [time = '', ...timeRest] = timePath ?? []
+    this.#names = (timePath === null ? [key] : [key, time]).map((name) => new MemberName(name))
+    this.#keyRest = keyRest.map((name) => new MemberName(name))
+    this.#timeRest = timeRest.map((name) => new MemberName(name))
+    this.#found = this.#names.map(() => NOT_FOUND)
+  }
+
+  /** Null for an entry without a key. */
+  read(source: Source, start: number): Entry | null {
+    const { json } = source
+    const end = findMembers(json, start, this.#names, this.#found)
+    if (end === INVALID) return null
+    const [keyIndex = NOT_FOUND, timeIndex = NOT_FOUND] = this.#found
+    const keyStart = findPath(json, keyIndex, this.#keyRest)
+    const key = keyStart < 0 ? null : keyOf(source.slice(keyStart, skipValue(json, keyStart)))
+    if (key === null) return null
+    const timeStart = findPath(json, timeIndex, this.#timeRest)
+    const time = timeStart < 0 ? NO_TIME : timeOf(json, timeStart, skipValue(json, timeStart))
+    return { key, text: source.slice(start, end), bytes: end - start, time }
+  }
+}
+
+/** Reads a publication in one pass. */
+class ListReader {
+  readonly #path: readonly MemberName[]
+  readonly #entryReader: EntryReader
+  #list: KeyedList | null = null
+
+  constructor({ list, key }: ConflatePath, timePath: readonly string[] | null) {
+    this.#path = list.map((name) => new MemberName(name))
+    this.#entryReader = new EntryReader(key, timePath)
+  }
+
+  /** Null if there is no such list, or if an entry has no key. */
+  read(text: string): KeyedList | null {
+    const source = new Source(text)
+    this.#list = null
+    const end = this.#readValue(source, skipWhitespace(source.json, 0), 0)
+    return end === INVALID ? null : this.#list
+  }
+
+  /** Reads the value that the first `depth` names lead to. Returns the index after it, or `INVALID`. */
+  #readValue(source: Source, index: number, depth: number): number {
+    const name = this.#path[depth]
+    if (name === undefined) return this.#readList(source, index)
+    const { json } = source
+    if (!isObjectAt(json, index)) return INVALID
+    let isFound = false
+    let next = skipWhitespace(json, index + 1)
+    while (json[next] === QUOTE) {
+      const isNext = name.matches(json, next)
+      if (isNext && isFound) return INVALID
+      isFound ||= isNext
+      const start = skipName(json, next)
+      if (start === INVALID) return INVALID
+      const end = isNext ? this.#readValue(source, start, depth + 1) : skipValue(json, start)
+      if (end === INVALID) return INVALID
+      next = skipWhitespace(json, end)
+      if (json[next] !== COMMA) break
+      next = skipWhitespace(json, next + 1)
+    }
+    return isFound && json[next] === CLOSE_OBJECT ? next + 1 : INVALID
+  }
+
+  #readList(source: Source, index: number): number {
+    const { json } = source
+    if (!isListAt(json, index)) return INVALID
+    const entries: Entry[] = []
+    let next = skipWhitespace(json, index + 1)
+    while (json[next] !== CLOSE_LIST) {
+      const entry = this.#entryReader.read(source, next)
+      if (entry === null) return INVALID
+      entries.push(entry)
+      next = skipWhitespace(json, next + entry.bytes)
+      if (json[next] === COMMA) next = skipWhitespace(json, next + 1)
+      else if (json[next] !== CLOSE_LIST) return INVALID
+    }
+    const prefix = source.slice(0, index + 1)
+    const suffix = source.slice(next, json.length)
+    this.#list = { prefix, suffix, outerBytes: index + 1 + json.length - next, entries }
+    return next + 1
+  }
+}

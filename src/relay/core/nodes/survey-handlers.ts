@@ -1,0 +1,66 @@
+import type { RelayContext } from '../session/context.js'
+import type { ChannelPage, ChannelPageParams, NodeInfo } from '../surveys.js'
+import { TimeSlice } from '../time-slice.js'
+import { globTest } from './glob.js'
+import { disconnectUser, refreshUser, subscribeUser, unsubscribeUser } from './user-commands.js'
+
+/** Adds the handlers for the surveys of the core, which act on the connections of this node. */
+export const handleCoreSurveys = (context: RelayContext, stats: () => NodeStats): void => {
+  const { surveys } = context
+  surveys.handle('info', () => nodeInfo(context, stats()))
+  surveys.handle('channelPage', (params) => channelPage(context, params))
+  surveys.handle('disconnect', (params) => disconnectUser(context, params))
+  surveys.handle('unsubscribe', (params) => unsubscribeUser(context, params))
+  surveys.handle('subscribe', (params) => subscribeUser(context, params))
+  surveys.handle('refresh', (params) => refreshUser(context, params))
+  surveys.handle('userClients', (user) => context.clients.ofUser(user).map(({ id }) => id))
+  surveys.handle('emulate', ({ session, data, encoding }) => {
+    const client = context.sessions.get(session)
+    client?.handleFrame(encoding === undefined ? data : Buffer.from(data, encoding))
+    return client !== undefined
+  })
+}
+
+/** Limits the size of one message between nodes. */
+const CHANNELS_PER_PAGE = 5000
+
+/** Pages follow the sequence numbers of the channels, so a channel that stays open is on exactly one page. */
+const channelPage = async (
+  { hub, monotonicMs }: RelayContext,
+  { pattern, after }: ChannelPageParams
+): Promise<ChannelPage> => {
+  const matches = pattern === '' ? () => true : (globTest(pattern) ?? (() => false))
+  const slice = new TimeSlice(monotonicMs)
+  const channels: [name: string, clients: number][] = []
+  for (const { sequence, name, size } of hub.channels.values()) {
+    if (slice.isOverAfterStep) await slice.next()
+    // A channel that only an operator observes is open without subscribers.
+    if (size === 0 || sequence <= after || !matches(name)) continue
+    channels.push([name, size])
+    if (channels.length === CHANNELS_PER_PAGE) return { channels, next: sequence }
+  }
+  return { channels, next: null }
+}
+
+interface NodeStats {
+  readonly clients: number
+  readonly users: number
+  readonly channels: number
+  readonly subscriptions: number
+}
+
+const nodeInfo = (context: RelayContext, { clients, users, channels, subscriptions }: NodeStats): NodeInfo => {
+  const { uptimeSeconds, memoryBytes } = context.processStats()
+  return {
+    uid: context.node,
+    name: context.name,
+    version: context.version,
+    num_clients: clients,
+    num_users: users,
+    num_subs: subscriptions,
+    num_channels: channels,
+    uptime: Math.floor(uptimeSeconds),
+    metrics: { interval: 0, items: {} },
+    process: { cpu: 0, rss: memoryBytes }
+  }
+}

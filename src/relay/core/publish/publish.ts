@@ -1,0 +1,113 @@
+import type { ResolvedChannel } from '../channel-names.js'
+import { hasTooManyContainers, jsonFromBytes, MAX_CONTAINERS } from '../codec/json.js'
+import { ERROR_BAD_REQUEST, ReplyError } from '../codes.js'
+import type { CoreMetrics } from '../core-metrics.js'
+import { after, type Broker, type MaybePromise, type NewPublication, type Payload, type Published } from '../engine.js'
+import type { ChannelOptions, ChannelRules } from '../options.js'
+import type { PublishActivity } from './publish-activity.js'
+
+/** The parts of the core that publishing needs. */
+export interface PublishContext {
+  readonly broker: Broker
+  readonly metrics: CoreMetrics
+  readonly activity: PublishActivity
+  readonly channelRules: ChannelRules
+  readonly monotonicMs: () => number
+  /** Returns a readable description of the first mismatch with the named schema, or null if the data is valid. */
+  readonly schemaError: (schema: string, data: unknown) => string | null
+}
+
+export const PLAIN_PUBLICATION: NewPublication = {
+  data: 'null',
+  info: null,
+  tags: null,
+  delta: false,
+  skipHistory: false,
+  idempotencyKey: '',
+  version: 0,
+  versionEpoch: ''
+}
+
+/** Checks the data of one publication against the named schema. Returns a description of the mismatch, or null. */
+export type SchemaCheck = (schema: string) => string | null
+
+const schemaCheck =
+  ({ schemaError }: PublishContext, { data }: NewPublication): SchemaCheck =>
+  (schema) => {
+    const text = jsonTextOf(data)
+    if (text === null) return `data must be JSON to fit ${schema}`
+    return hasTooManyContainers(text)
+      ? `data holds more than ${MAX_CONTAINERS} objects and lists, too many to check against ${schema}`
+      : schemaError(schema, JSON.parse(text))
+  }
+
+const jsonTextOf = (data: Payload): string | null => (typeof data === 'string' ? data : jsonFromBytes(data))
+
+/** For one publication to many channels: each schema is checked once instead of once per channel. */
+export const cachedSchemaCheck = (context: PublishContext, publication: NewPublication): SchemaCheck => {
+  const check = schemaCheck(context, publication)
+  const results = new Map<string, string | null>()
+  return (schema) => {
+    if (!results.has(schema)) results.set(schema, check(schema))
+    return results.get(schema) ?? null
+  }
+}
+
+export const publishToChannel = (
+  context: PublishContext,
+  resolved: ResolvedChannel,
+  channel: string,
+  publication: NewPublication,
+  check: SchemaCheck = schemaCheck(context, publication)
+): MaybePromise<Published | ReplyError> => {
+  const { options } = resolved
+  const formatted = inDataFormat(publication, options)
+  if (formatted instanceof ReplyError) return formatted
+  const error = publicationError(options, check)
+  if (error !== null) return error
+  return after(context.broker.publish(channel, withDelta(formatted, options), options), (result) => {
+    countPublished(context, resolved, channel, result)
+    return result
+  })
+}
+
+const ERROR_DATA_MISSING = ERROR_BAD_REQUEST.with('data is missing')
+const ERROR_DATA_NOT_JSON = ERROR_BAD_REQUEST.with('data must be JSON')
+const ERROR_DATA_NOT_OBJECT = ERROR_BAD_REQUEST.with('data must be a JSON object')
+
+/** The publication with its data in the format of the namespace; error 107 if the data does not have it. */
+export const inDataFormat = (
+  publication: NewPublication,
+  { publicationDataFormat }: ChannelOptions
+): NewPublication | ReplyError => {
+  const { data } = publication
+  if (publicationDataFormat === 'binary')
+    return typeof data === 'string' ? { ...publication, data: Buffer.from(data) } : publication
+  if (data.length === 0) return ERROR_DATA_MISSING
+  const text = jsonTextOf(data)
+  if (text === null) return publicationDataFormat === 'any' ? publication : ERROR_DATA_NOT_JSON
+  if (publicationDataFormat === 'json_object' && !text.trimStart().startsWith('{')) return ERROR_DATA_NOT_OBJECT
+  return text === data ? publication : { ...publication, data: text }
+}
+
+/** Error 107 if the data does not match the schema of the namespace, else null. */
+export const publicationError = ({ schema }: ChannelOptions, check: SchemaCheck): ReplyError | null => {
+  const mismatch = schema === null ? null : check(schema)
+  return mismatch === null ? null : ERROR_BAD_REQUEST.with(mismatch)
+}
+
+/** Applies the `delta_publish` option of the namespace. */
+const withDelta = (publication: NewPublication, { deltaPublish }: ChannelOptions): NewPublication =>
+  deltaPublish && !publication.delta ? { ...publication, delta: true } : publication
+
+export const countPublished = (
+  context: PublishContext,
+  resolved: ResolvedChannel,
+  channel: string,
+  result: Published
+): void => {
+  if (result.suppressedBy === null) {
+    context.metrics.published(resolved.namespace)
+    context.activity.published(channel, resolved, context.monotonicMs(), result.offset > 0)
+  } else context.metrics.suppressed(resolved.namespace, result.suppressedBy)
+}

@@ -1,0 +1,136 @@
+import { hasExpired, type Moment, NEVER } from '../clocks.js'
+import { DISCONNECT_CONNECTION_EXPIRED, DISCONNECT_NO_PONG, DISCONNECT_STALE, UNSUBSCRIBE_EXPIRED } from '../codes.js'
+import { count } from '../core-metrics.js'
+import type { Client } from './client.js'
+
+const NO_TIME = Number.POSITIVE_INFINITY
+
+/**
+ * The pings and time limits of one client: it is closed if it does not connect in time, does not respond to a ping, or if
+ * its token expires. `Relay.tick` checks all clients, which costs less than a timer for each.
+ */
+export class ClientDeadlines {
+  readonly #client: Client
+  readonly #openedAt: number
+  /** Monotonic time of the next `check`. */
+  #nextAt: number
+  /** Wall-clock time of the next `check`; set for expiries only. */
+  #nextAtWall = NO_TIME
+  #pingAt = NO_TIME
+  /** The interval that was announced to the client; it does not change with the configuration. */
+  #pingIntervalMs = 0
+  #pongDueAt = NO_TIME
+  /** Drain count of the outbox at the last ping. */
+  #drainCountAtPing = 0
+
+  constructor(client: Client) {
+    this.#client = client
+    this.#openedAt = client.context.monotonicMs()
+    this.#nextAt = this.#staleAt
+  }
+
+  /** Starts the pings. */
+  goLive(): void {
+    const { clientOptions, monotonicMs, random } = this.#client.context
+    this.#pingIntervalMs = clientOptions.pingIntervalMs
+    if (clientOptions.pingIntervalMs > 0) {
+      // Spread over half an interval, because after a restart all clients connect at once.
+      this.#pingAt = monotonicMs() + clientOptions.pingIntervalMs * (0.5 + random() / 2)
+    }
+    this.schedule()
+  }
+
+  /** Called when an expiry or the client options have changed. */
+  schedule(): void {
+    const { context, state, expiry, subscriptions } = this.#client
+    const { expiredCloseDelayMs, expiredSubCloseDelayMs } = context.clientOptions
+    if (state !== 'live') {
+      this.#nextAt = this.#staleAt
+      return
+    }
+    let at = Math.min(this.#pingAt, this.#pongDueAt, expiry.monotonicMs + expiredCloseDelayMs)
+    let atWall = expiry.wallMs + expiredCloseDelayMs
+    for (const { expiry: subscriptionExpiry } of subscriptions.values()) {
+      if (subscriptionExpiry === NEVER) continue
+      at = Math.min(at, subscriptionExpiry.monotonicMs + expiredSubCloseDelayMs)
+      atWall = Math.min(atWall, subscriptionExpiry.wallMs + expiredSubCloseDelayMs)
+    }
+    this.#nextAt = at
+    this.#nextAtWall = atWall
+  }
+
+  /** Processes a pong. Returns false if no ping was sent. */
+  pong(): boolean {
+    if (this.#pongDueAt === NO_TIME) return false
+    const { context, transport } = this.#client
+    const { clientOptions, monotonicMs, metrics } = context
+    metrics.pongReceived(transport.name, (monotonicMs() - this.#pongDueAt + clientOptions.pongTimeoutMs) / 1000)
+    this.#pongDueAt = NO_TIME
+    this.schedule()
+    return true
+  }
+
+  isDue(now: Moment): boolean {
+    return this.#nextAt <= now.monotonicMs || this.#nextAtWall <= now.wallMs
+  }
+
+  /** Sends a ping, or closes the client. Called when it is due. */
+  check(now: Moment): void {
+    const client = this.#client
+    if (client.state !== 'live') {
+      client.close(DISCONNECT_STALE)
+      return
+    }
+    if (now.monotonicMs >= this.#pongDueAt && !this.#extendPongDeadline(now.monotonicMs)) {
+      client.close(DISCONNECT_NO_PONG)
+      return
+    }
+    if (hasExpired(client.expiry, client.context.clientOptions.expiredCloseDelayMs, now)) {
+      client.close(DISCONNECT_CONNECTION_EXPIRED)
+      return
+    }
+    this.#endExpiredSubscriptions(now)
+    if (client.isClosed) return
+    if (now.monotonicMs >= this.#pingAt) this.#ping(now.monotonicMs)
+    this.schedule()
+  }
+
+  get #staleAt(): number {
+    const { staleCloseDelayMs } = this.#client.context.clientOptions
+    return staleCloseDelayMs > 0 ? this.#openedAt + staleCloseDelayMs : NO_TIME
+  }
+
+  /**
+   * Extends the pong timeout while reading is paused, because the pong may be among the unread frames. A client that also
+   * accepts nothing from the network is not given more time.
+   */
+  #extendPongDeadline(nowMs: number): boolean {
+    const { outbox, context, isReadingPaused } = this.#client
+    const { isBehind, drainCount } = outbox
+    const isReading = !isBehind || drainCount !== this.#drainCountAtPing
+    this.#drainCountAtPing = drainCount
+    this.#pongDueAt = nowMs + context.clientOptions.pongTimeoutMs
+    return isReadingPaused && isReading
+  }
+
+  #ping(nowMs: number): void {
+    const { context, transport, outbox } = this.#client
+    const { clientOptions, metrics } = context
+    this.#pingAt = nowMs + this.#pingIntervalMs
+    // A pending timeout continues: it may be longer than the interval and would otherwise restart with every ping.
+    if (clientOptions.pongTimeoutMs > 0 && this.#pongDueAt === NO_TIME && !transport.isUnidirectional)
+      this.#pongDueAt = nowMs + clientOptions.pongTimeoutMs
+    this.#drainCountAtPing = outbox.drainCount
+    count(metrics.sent(transport.name, 'server_ping', ''), transport.pingBytes.length)
+    outbox.send(transport.pingBytes)
+  }
+
+  #endExpiredSubscriptions(now: Moment): void {
+    const client = this.#client
+    const graceMs = client.context.clientOptions.expiredSubCloseDelayMs
+    for (const subscription of [...client.subscriptions.values()]) {
+      if (hasExpired(subscription.expiry, graceMs, now)) client.endSubscription(subscription, UNSUBSCRIBE_EXPIRED)
+      if (client.isClosed) return
+    }
+  }
+}
