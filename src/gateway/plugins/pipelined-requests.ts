@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import { onceClosed } from '../request-context.js'
+import { onceClosed } from '../http/response-close.js'
 
 /** Requests of one connection that may wait, so that their memory is bounded. The connection is closed after them. */
 const MAX_REQUESTS = 100
