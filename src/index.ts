@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import packageFile from '../package.json' with { type: 'json' }
 import { buildGatewayApp } from './gateway/app.js'
 import { CHECKS_OFF_IN_DEVELOPMENT, gatewayConfig, gatewaySettings } from './gateway/config.js'
-import { connectionDrain } from './gateway/connection-drain.js'
+import { connectionDrain } from './gateway/http/connection-drain.js'
 import type { RouteTable } from './gateway/routes/tables/declare.js'
 import { buildRelayApp } from './relay/app.js'
 import { relayConfig } from './relay/config/config.js'

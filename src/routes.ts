@@ -1,7 +1,6 @@
 // The package entry `gatehouse/routes`: the functions that route tables are made with, and the schemas of their bodies.
 
 export { FormatRegistry, type Static, type TSchema, Type } from '@sinclair/typebox'
-export type { AccessLevel } from './gateway/access.js'
 export {
   action,
   defineRoutes,
@@ -17,3 +16,4 @@ export {
   withAccess,
   withOptionalBody
 } from './gateway/routes/tables/declare.js'
+export type { AccessLevel } from './shared/access-level.js'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { AccessRules } from '../gateway/access.js'
 import { gatewayConfig, gatewaySettings } from '../gateway/config.js'
-import { configuredRoutes, publicOperations } from '../gateway/custom-routes.js'
+import { configuredRoutes, publicOperations } from '../gateway/custom-routes/custom-routes.js'
 import { relayConfig } from '../relay/config/config.js'
 import { FILE_ERROR_PREFIX } from '../relay/config/file.js'
 import { migrationNotes } from '../relay/config/migration-notes.js'

@@ -1,5 +1,5 @@
-import { type Operation, readDescription } from '../gateway/routes/openapi/description.js'
-import { childOf, type Documents, type Located } from '../gateway/routes/openapi/documents.js'
+import { type Operation, readDescription } from '../openapi/description.js'
+import { childOf, type Documents, type Located } from '../openapi/documents.js'
 import { isObject } from '../shared/is-object.js'
 import { comment, identifier, propertyName, TypeScriptTypes, union } from './typescript-types.js'
 

@@ -1,4 +1,4 @@
-import { childOf, type Documents, decode, type JsonObject, type Located } from '../gateway/routes/openapi/documents.js'
+import { childOf, type Documents, decode, type JsonObject, type Located } from '../openapi/documents.js'
 import { isObject } from '../shared/is-object.js'
 
 /** Properties that only requests or only responses have are left out of the other. */

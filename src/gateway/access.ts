@@ -1,9 +1,6 @@
-// Access rules by canonical path.
+import type { AccessLevel } from '../shared/access-level.js'
 
-/** `public`: no token. `user`: a verified token. `admin`: the token of an admin. On every method. */
-export const ACCESS_LEVELS = ['public', 'user', 'admin'] as const
-/** The access level that a route states. */
-export type AccessLevel = (typeof ACCESS_LEVELS)[number]
+// Access rules by canonical path.
 
 /** `mutations`: a verified token on mutations; the backend decides about reads. */
 export type Access = AccessLevel | 'mutations'
@@ -31,7 +28,7 @@ export const isUnder = (prefix: string, path: string): boolean =>
 /** The access that each path needs. Of several prefixes that contain a path, the longest counts. */
 export class AccessRules {
   readonly #prefixes: readonly (readonly [string, Access])[]
-  /** Prefixes whose other spellings are rejected: see `plugins/canonical-path.ts`. */
+  /** Prefixes whose other spellings are rejected: see `http/known-paths.ts`. */
   readonly protectedPaths: readonly string[]
 
   constructor(paths: AccessPaths = DEFAULT_ACCESS_PATHS) {

@@ -17,37 +17,46 @@ import { requestLogger } from '../shared/logger.js'
 import { monotonicMs as systemMonotonicMs } from '../shared/monotonic.js'
 import type { Tracer } from '../shared/tracing.js'
 import { AccessRules } from './access.js'
-import { API_DOCS_PATHS } from './api-docs.js'
-import { AuditLog } from './audit-log.js'
-import { CookieSafeResponse } from './caching.js'
+import { API_DOCS_PATHS } from './api-docs/api-docs.js'
+import { AuditLog } from './audit/audit-log.js'
 import type { GatewayConfig } from './config.js'
-import { checkedTables, configuredRoutes, type DeclaredRoutes, publicOperations } from './custom-routes.js'
-import { type DrainLimits, drainingResponse } from './draining-response.js'
+import {
+  checkedTables,
+  configuredRoutes,
+  type DeclaredRoutes,
+  publicOperations
+} from './custom-routes/custom-routes.js'
 import type { GatewayErrorCode } from './errors.js'
-import type { DatabaseHealth } from './health-database.js'
-import { MemoryLoginCounter } from './login-counter.js'
+import type { DatabaseHealth } from './health/database-health.js'
+import { CookieSafeResponse } from './http/caching.js'
+import { requestId } from './http/client-request.js'
+import { clientErrorHandler, connectionErrors } from './http/connection-errors.js'
+import { type DrainLimits, drainingResponse } from './http/draining-response.js'
+import { errorSender } from './http/error-sender.js'
+import { expectContinue } from './http/expect-continue.js'
+import { KnownPaths } from './http/known-paths.js'
+import { OpenReplies } from './http/open-replies.js'
+import { MAX_URL_LENGTH, originForm, tooManyHeaderLines } from './http/request-target.js'
+import { slowClients } from './http/slow-clients.js'
+import { tracing } from './http/tracing.js'
+import { MemoryLoginCounter } from './login-limit/login-counter.js'
 import { GatewayMetrics } from './metrics.js'
 import { OIDC_PATHS } from './oidc/config.js'
 import type { SessionExchange } from './oidc/exchange.js'
-import { OpenReplies } from './open-replies.js'
 import { apiAuth } from './plugins/api-auth.js'
-import { canonicalPath, KnownPaths, MAX_URL_LENGTH, originForm, tooManyHeaderLines } from './plugins/canonical-path.js'
-import { clientErrorHandler, connectionErrors } from './plugins/connection-errors.js'
+import { canonicalPath } from './plugins/canonical-path.js'
 import { csrf } from './plugins/csrf.js'
-import { errorHandling, errorSender } from './plugins/error-handling.js'
-import { expectContinue } from './plugins/expect-continue.js'
+import { errorHandling } from './plugins/error-handling.js'
 import { loginLimit } from './plugins/login-limit.js'
 import { pipelinedRequests } from './plugins/pipelined-requests.js'
+import { requestContext } from './plugins/request-context.js'
 import { recordRequests, requestLog, trackRejected } from './plugins/request-log.js'
 import { routes } from './plugins/routes.js'
 import { securityHeaders, securityHeaderTable } from './plugins/security-headers.js'
 import { sessionExchange } from './plugins/session-exchange.js'
-import { slowClients } from './plugins/slow-clients.js'
-import { tracing } from './plugins/tracing.js'
 import { openBackend } from './proxy/backend-pool.js'
 import type { RedisTimeouts } from './redis-connection.js'
-import { isRelayUpgrade } from './relay-upgrades.js'
-import { requestContext, requestId } from './request-context.js'
+import { isRelayUpgrade } from './relay-proxy/relay-upgrades.js'
 import { pathTemplate, type RouteTable } from './routes/tables/declare.js'
 import { SessionCookies } from './session/app-session.js'
 import { CsrfTokens } from './session/csrf-tokens.js'
@@ -225,7 +234,7 @@ const openServices = async (
 }
 
 const openDatabaseHealth = async (url: string): Promise<DatabaseHealth> =>
-  new (await import('./health-database.js')).DatabaseHealth(url)
+  new (await import('./health/database-health.js')).DatabaseHealth(url)
 
 const declaredPaths = ({ tables, description }: DeclaredRoutes): string[] => [
   ...tables.flatMap(({ rows }) => rows.map(({ path }) => pathTemplate(path))),

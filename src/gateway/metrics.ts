@@ -4,16 +4,9 @@ import { errorCode } from '../shared/error-code.js'
 import { collectProcessMetrics } from '../shared/process-metrics.js'
 import { MUTATING_METHODS, READING_METHODS } from './access.js'
 import { GATEWAY_ERROR_CODES, type GatewayErrorCode } from './errors.js'
+import type { RequestOutcome } from './http/open-replies.js'
 import { EXCHANGE_RESULTS, type ExchangeResult } from './oidc/exchange.js'
 import type { BackendMetrics } from './proxy/backend-pool.js'
-
-/** How a request ended. */
-export interface RequestOutcome {
-  readonly status: number
-  /** The client disconnected, or the backend failed in the middle of its response. */
-  readonly cutShort: boolean
-  readonly ms: number
-}
 
 /** Values that other parts maintain, read when the metrics are scraped. */
 export interface GatewayMetricSources {

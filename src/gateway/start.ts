@@ -6,12 +6,12 @@ import { onHangup } from '../shared/hangup.js'
 import { AddressSet } from '../shared/ip-address.js'
 import { listenError } from '../shared/listen-error.js'
 import { createLogger } from '../shared/logger.js'
+import { openTracer } from '../shared/open-tracer.js'
 import { closeOnSignal } from '../shared/shutdown.js'
-import { openTracer } from '../shared/tracing.js'
 import { type UnknownSetting, unknownSettingLine, unknownSettings } from '../shared/unknown-settings.js'
 import { buildGatewayApp } from './app.js'
 import { CHECKS_OFF_IN_DEVELOPMENT, type GatewayConfig, gatewayConfig, gatewaySettings } from './config.js'
-import { connectionDrain } from './connection-drain.js'
+import { connectionDrain } from './http/connection-drain.js'
 
 const run = async (
   environment: Environment,

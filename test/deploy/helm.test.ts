@@ -8,7 +8,7 @@ import { hasHelm, prepareCrds, prepareHelm, prepareKubernetesSchemas } from '../
 import { CHART, CHART_COPIES, MANIFESTS, manifests, renderChart } from '../../scripts/lib/manifests.js'
 import { thisMachine } from '../../scripts/lib/services.js'
 import { gatewayConfig } from '../../src/gateway/config.js'
-import { readRoutesFile } from '../../src/gateway/custom-routes.js'
+import { readRoutesFile } from '../../src/gateway/custom-routes/custom-routes.js'
 import { environment } from '../helper/environment.js'
 import { required } from '../helper/required.js'
 import {

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { ROOT } from '../../scripts/lib/root.js'
-import { readRoutesFile } from '../../src/gateway/custom-routes.js'
+import { readRoutesFile } from '../../src/gateway/custom-routes/custom-routes.js'
 
 const page = readFileSync(join(ROOT, 'docs/how-to/custom-routes.md'), 'utf8')
 

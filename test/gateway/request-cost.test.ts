@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify'
 import t from 'tap'
-import { KnownPaths } from '../../src/gateway/plugins/canonical-path.js'
+import { KnownPaths } from '../../src/gateway/http/known-paths.js'
 import { backendRequestHeaders } from '../../src/gateway/proxy/request-headers.js'
-import { toCanonicalPath } from '../../src/gateway/request-path.js'
 import { routeTables } from '../../src/gateway/routes/index.js'
 import { pathTemplate } from '../../src/gateway/routes/tables/declare.js'
+import { toCanonicalPath } from '../../src/shared/request-path.js'
 
 // With quadratic cost the factor would be in the hundreds.
 const FACTOR = 20

@@ -1,9 +1,9 @@
 import Fastify from 'fastify'
 import { AccessRules } from '../../../src/gateway/access.js'
 import { gatewayConfig } from '../../../src/gateway/config.js'
+import { requestContext } from '../../../src/gateway/plugins/request-context.js'
 import { openBackend } from '../../../src/gateway/proxy/backend-pool.js'
 import { createForwarder } from '../../../src/gateway/proxy/forward.js'
-import { requestContext } from '../../../src/gateway/request-context.js'
 import { mountRoutes } from '../../../src/gateway/routes/mount-routes.js'
 import { zones } from '../../../src/gateway/routes/tables/zones.js'
 

@@ -4,7 +4,7 @@ import { sameSecret } from '../../shared/same-secret.js'
 import { isApiPath, MUTATING_METHODS, needsCsrfToken } from '../access.js'
 import type { GatewayConfig } from '../config.js'
 import { GatewayError } from '../errors.js'
-import { foreignPageTest } from '../request-origin.js'
+import { foreignPageTest } from '../http/request-origin.js'
 import { cookieValues } from '../session/cookies.js'
 import type { CsrfTokens } from '../session/csrf-tokens.js'
 

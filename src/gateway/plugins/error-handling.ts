@@ -1,6 +1,7 @@
-import type { FastifyError, FastifyReply } from 'fastify'
+import type { FastifyError } from 'fastify'
 import fp from 'fastify-plugin'
-import { errorBody, errorHeaders, GatewayError, type GatewayErrorCode, toGatewayError } from '../errors.js'
+import { GatewayError } from '../errors.js'
+import type { SendError } from '../http/error-sender.js'
 
 export interface ErrorHandlingOptions {
   readonly sendError: SendError
@@ -15,25 +16,3 @@ export const errorHandling = fp<ErrorHandlingOptions>(
   },
   { name: 'error-handling', fastify: '5.x', dependencies: ['pipelined-requests'] }
 )
-
-export type SendError = (error: unknown, reply: FastifyReply) => void
-
-/**
- * Sends an error response. Errors of the gateway and the backend are logged; errors of the client are only counted, and so
- * is OVERLOADED, because a stack trace per rejected request would add to the load.
- */
-export const errorSender =
-  (count: (code: GatewayErrorCode) => void): SendError =>
-  (error, reply) => {
-    const gatewayError = toGatewayError(error)
-    const { code, statusCode } = gatewayError
-    const { request } = reply
-    request.errorCode = code
-    // A body that ends because the client disconnected is not an error.
-    const isDisconnected = reply.raw.destroyed || request.raw.errored !== null
-    if (!isDisconnected) count(code)
-    if (!isDisconnected && statusCode >= 500 && code !== 'OVERLOADED') {
-      request.log.error({ code, err: gatewayError.cause ?? gatewayError }, 'request failed')
-    }
-    reply.code(statusCode).headers(errorHeaders(gatewayError)).send(errorBody(gatewayError, request.id))
-  }

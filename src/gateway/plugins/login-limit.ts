@@ -5,10 +5,10 @@ import type { Logger } from 'pino'
 import { isLoginAttempt } from '../access.js'
 import type { GatewayConfig } from '../config.js'
 import { GatewayError } from '../errors.js'
-import type { LoginCounter, MemoryLoginCounter } from '../login-counter.js'
+import { addressGroup } from '../http/client-request.js'
+import { foreignPageTest } from '../http/request-origin.js'
+import type { LoginCounter, MemoryLoginCounter } from '../login-limit/login-counter.js'
 import type { RedisTimeouts } from '../redis-connection.js'
-import { addressGroup } from '../request-context.js'
-import { foreignPageTest } from '../request-origin.js'
 
 export interface LoginLimitOptions {
   readonly config: Pick<GatewayConfig, 'loginLimit' | 'csrf'>
@@ -67,7 +67,7 @@ export const loginLimit = fp<LoginLimitOptions>(
 const openSharedCounter = async ({ config, loginCounter, log, redisTimeouts }: LoginLimitOptions) => {
   const { redisUrl, windowMs } = config.loginLimit
   if (redisUrl === null) return null
-  const { RedisLoginCounter } = await import('../login-counter-redis.js')
+  const { RedisLoginCounter } = await import('../login-limit/login-counter-redis.js')
   const shared = new RedisLoginCounter({
     url: redisUrl,
     windowMs,

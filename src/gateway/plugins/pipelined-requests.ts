@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import fp from 'fastify-plugin'
 import { READING_METHODS } from '../access.js'
-import { onceClosed } from '../request-context.js'
+import { onceClosed } from '../http/response-close.js'
 
 /** Open requests of one connection, so that their memory is bounded. The connection is closed after their responses. */
 const MAX_REQUESTS = 100

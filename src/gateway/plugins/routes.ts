@@ -2,18 +2,19 @@ import fp from 'fastify-plugin'
 import packageFile from '../../../package.json' with { type: 'json' }
 import { AddressSet } from '../../shared/ip-address.js'
 import { type AccessRules, SERVED_METHODS } from '../access.js'
-import { apiDocs } from '../api-docs.js'
+import { apiDocs } from '../api-docs/api-docs.js'
 import type { GatewayConfig } from '../config.js'
-import type { DeclaredRoutes } from '../custom-routes.js'
+import type { DeclaredRoutes } from '../custom-routes/custom-routes.js'
 import { GatewayError } from '../errors.js'
-import { backendReachable, healthRoutes } from '../health.js'
-import type { DatabaseHealth } from '../health-database.js'
+import { backendReachable } from '../health/backend-health.js'
+import type { DatabaseHealth } from '../health/database-health.js'
+import { healthRoutes } from '../health/health-routes.js'
+import type { HeaderTable } from '../http/header-table.js'
+import type { OpenReplies, RequestEnded } from '../http/open-replies.js'
 import { backendMetrics, type GatewayMetrics } from '../metrics.js'
 import type { Oidc } from '../oidc/oidc.js'
-import type { OpenReplies, RequestEnded } from '../open-replies.js'
 import { createForwarder } from '../proxy/forward.js'
-import type { HeaderTable } from '../proxy/response-headers.js'
-import { relayProxy } from '../relay-proxy.js'
+import { relayProxy } from '../relay-proxy/relay-proxy.js'
 import { catchAll, undeclaredReads } from '../routes/catch-all.js'
 import { type DevelopmentRoutesOptions, developmentRoutes } from '../routes/development.js'
 import { metricsRoute } from '../routes/metrics-route.js'
@@ -62,7 +63,7 @@ export const routes = fp<RoutesOptions>(
     })
     const paths = description?.paths ?? []
     if (description !== null) {
-      const { mountOperations } = await import('../routes/openapi/mount-operations.js')
+      const { mountOperations } = await import('../custom-routes/mount-operations.js')
       mountOperations(app, description, { forward, uploadBytes, unknownPaths })
     }
     developmentRoutes(app, options)
@@ -78,7 +79,7 @@ export const routes = fp<RoutesOptions>(
         csrf: config.csrf
       })
     }
-    if (config.webRoot !== null) await (await import('../static.js')).webRoot(app, config.webRoot)
+    if (config.webRoot !== null) await (await import('../routes/web-root.js')).webRoot(app, config.webRoot)
   },
   { name: 'routes', fastify: '5.x', dependencies: ['session-exchange'] }
 )

@@ -3,8 +3,8 @@ import helmet from '@fastify/helmet'
 import Fastify from 'fastify'
 import fp from 'fastify-plugin'
 import type { GatewayConfig } from '../config.js'
+import type { HeaderTable } from '../http/header-table.js'
 import { OIDC_PAGE_STYLE } from '../oidc/navigation.js'
-import type { HeaderTable } from '../proxy/response-headers.js'
 
 export interface SecurityHeadersOptions {
   readonly headerTable: HeaderTable

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { removeConditions } from '../caching.js'
+import { removeConditions } from '../http/caching.js'
 import type { SessionExchange } from '../oidc/exchange.js'
 import { sessionCookie, usesSession } from '../session/credentials.js'
 

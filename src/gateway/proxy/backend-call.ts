@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { onceClosed } from '../request-context.js'
+import { onceClosed } from '../http/response-close.js'
 import { hasCredentials } from '../session/credentials.js'
 import { type Backend, type BackendMetrics, toBackendError } from './backend-pool.js'
 import { endBackendSpan, startBackendSpan } from './backend-span.js'

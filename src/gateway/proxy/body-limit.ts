@@ -1,7 +1,7 @@
 import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { GatewayError } from '../errors.js'
-import { requestBody } from './request-body.js'
+import { requestBody } from '../http/request-body.js'
 
 // Only a part of the rest is read, so the connection is closed.
 const tooLarge = (): GatewayError => new GatewayError('BODY_TOO_LARGE', { headers: { connection: 'close' } })

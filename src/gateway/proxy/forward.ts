@@ -6,19 +6,14 @@ import { type Dispatcher, errors } from 'undici'
 import type { Span } from '../../shared/tracing.js'
 import { MUTATING_METHODS, READING_METHODS } from '../access.js'
 import { GatewayError } from '../errors.js'
-import { onceClosed } from '../request-context.js'
+import type { HeaderTable } from '../http/header-table.js'
+import { onceClosed } from '../http/response-close.js'
 import { hasCredentials } from '../session/credentials.js'
 import { type Backend, type BackendMetrics, isRetryable, toBackendError } from './backend-pool.js'
 import { endBackendSpan, startBackendSpan } from './backend-span.js'
 import type { CapacityRequest } from './capacity.js'
 import { backendRequestHeaders, type OutgoingBody } from './request-headers.js'
-import {
-  browserResponseHeaders,
-  type HeaderTable,
-  headerValue,
-  rawHeadersOf,
-  withoutNames
-} from './response-headers.js'
+import { browserResponseHeaders, headerValue, rawHeadersOf, withoutNames } from './response-headers.js'
 
 /** RFC 9110 defines no status above it. */
 export const MAX_STATUS = 599

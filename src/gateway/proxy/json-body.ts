@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isObject } from '../../shared/is-object.js'
+import { endOfString } from '../../shared/json-string.js'
 import { GatewayError, toGatewayError } from '../errors.js'
-import { METHOD_FIELD, methodFieldError } from '../field-names.js'
+import { METHOD_FIELD, methodFieldError } from '../http/field-names.js'
 
 /**
  * Makes the routes of this scope accept only JSON. The parsed value is serialised again for the backend, so that the
@@ -100,22 +101,6 @@ const decimalOf = (number: string): Decimal => {
   let end = digits.length
   while (end > start && digits[end - 1] === '0') end -= 1
   return { digits: digits.slice(start, end), exponent: whole.length - start + Number(power) }
-}
-
-/**
- * The index after the string whose content begins at `start`, in valid JSON. Not a regular expression: one that matches pairs
- * of quotes backtracks for minutes, or exceeds the stack.
- */
-export const endOfString = (text: string, start: number): number => {
-  let end = text.indexOf('"', start)
-  while (isEscaped(text, end)) end = text.indexOf('"', end + 1)
-  return end + 1
-}
-
-const isEscaped = (text: string, index: number): boolean => {
-  let first = index
-  while (text[first - 1] === '\\') first -= 1
-  return (index - first) % 2 === 1
 }
 
 /** Rejected here, because Fastify's validation does not distinguish it from a missing body. */

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Span } from '../../shared/tracing.js'
-import { browserHost, browserProtocol } from '../request-context.js'
+import { browserHost, browserProtocol } from '../http/client-request.js'
 import { forwardedAuthorization } from '../session/credentials.js'
 import { jsonMediaType } from './json-body.js'
 

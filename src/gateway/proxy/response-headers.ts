@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { browserVary, withoutSharedCaching } from '../caching.js'
+import { browserVary, withoutSharedCaching } from '../http/caching.js'
 import type { Backend } from './backend-pool.js'
 import { connectionHeaderNames, HOP_BY_HOP } from './request-headers.js'
 
@@ -32,9 +32,6 @@ const NOT_TO_BROWSER: ReadonlySet<string> = new Set([
   'alt-svc',
   'public-key-pins'
 ])
-
-/** The headers that the gateway adds to every response. */
-export type HeaderTable = Readonly<Record<string, string>>
 
 /** Alternating names and values, as received: nothing merged, no byte changed. */
 export type RawHeaders = readonly string[]

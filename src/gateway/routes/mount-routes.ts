@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
-import { type AccessLevel, type AccessRules, READING_METHODS, SERVED_METHODS } from '../access.js'
+import type { AccessLevel } from '../../shared/access-level.js'
+import { type AccessRules, READING_METHODS, SERVED_METHODS } from '../access.js'
 import { GatewayError } from '../errors.js'
 import { limitedBody } from '../proxy/body-limit.js'
 import type { Forward } from '../proxy/forward.js'

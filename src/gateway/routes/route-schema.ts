@@ -14,7 +14,7 @@ interface RouteSchemaOptions {
 
 /**
  * The Fastify schema of a declared route. Fastify validates `params` and `body`; the rest is documentation, which
- * `../api-docs.ts` serves.
+ * `../api-docs/api-docs.ts` serves.
  */
 export const routeSchema = (
   row: RouteDeclaration,

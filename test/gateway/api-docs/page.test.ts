@@ -1,6 +1,6 @@
 import t from 'tap'
 import packageFile from '../../../package.json' with { type: 'json' }
-import { API_DOCS_PATHS } from '../../../src/gateway/api-docs.js'
+import { API_DOCS_PATHS } from '../../../src/gateway/api-docs/api-docs.js'
 import { routeTables } from '../../../src/gateway/routes/index.js'
 import { browserHeaders, startGateway } from '../../helper/gateway.js'
 import { documentOf } from './read-document.js'

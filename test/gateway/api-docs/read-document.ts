@@ -1,6 +1,6 @@
 import Fastify from 'fastify'
 import { AccessRules } from '../../../src/gateway/access.js'
-import { apiDocs } from '../../../src/gateway/api-docs.js'
+import { apiDocs } from '../../../src/gateway/api-docs/api-docs.js'
 import { type LocalHandler, mountRoutes } from '../../../src/gateway/routes/mount-routes.js'
 import type { RouteTable } from '../../../src/gateway/routes/tables/declare.js'
 import { memberAt } from '../../helper/member-at.js'

@@ -1,7 +1,7 @@
 import { appendFileSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { AuditFile } from '../../../src/gateway/audit-file.js'
+import { AuditFile } from '../../../src/gateway/audit/audit-file.js'
 import { withFileSizeLimit } from './file-size-limit.js'
 
 const openFile = async (t: Test, content?: string) => {

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import type { Test } from 'tap'
-import { AuditLog, type AuditLogOptions } from '../../../src/gateway/audit-log.js'
-import type { Denial } from '../../../src/gateway/audit-record.js'
+import { AuditLog, type AuditLogOptions } from '../../../src/gateway/audit/audit-log.js'
+import type { Denial } from '../../../src/gateway/audit/audit-record.js'
 
 export const START = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 

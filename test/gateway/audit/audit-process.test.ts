@@ -8,7 +8,7 @@ import { ROOT } from '../../../scripts/lib/root.js'
 import { idsInFile } from './audit-fixture.js'
 
 t.test('a process with an audit log on its own stderr', async (t) => {
-  const source = join(ROOT, 'dist/src/gateway/audit-log.js')
+  const source = join(ROOT, 'dist/src/gateway/audit/audit-log.js')
   // It records when its stdin ends and does not call exit: the log must not keep the process alive.
   const script = `
     import { AuditLog } from '${source}'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { auditLine, type Denial, overflowLine } from '../../../src/gateway/audit-record.js'
+import { auditLine, type Denial, overflowLine } from '../../../src/gateway/audit/audit-record.js'
 import { checkProperty } from '../../helper/property.js'
 import { denial, START } from './audit-fixture.js'
 

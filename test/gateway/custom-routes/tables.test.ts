@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { importTables } from '../../../src/gateway/routes/table-module.js'
+import { importTables } from '../../../src/gateway/custom-routes/table-module.js'
 import { SettingsError } from '../../../src/shared/env.js'
 import { browserHeaders, startGateway, tokenOf } from '../../helper/gateway.js'
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { t } from 'tap'
-import { backendReachable, type ReachableOptions } from '../../../src/gateway/health.js'
+import { backendReachable, type ReachableOptions } from '../../../src/gateway/health/backend-health.js'
 import { freePort } from '../../helper/free-port.js'
 import { startBackend } from '../../helper/recording-backend.js'
 import { startRawBackend } from '../../helper/scripted-backend.js'

@@ -1,5 +1,5 @@
 import type { TSchema } from '@sinclair/typebox'
-import type { AccessLevel } from '../../access.js'
+import type { AccessLevel } from '../../../shared/access-level.js'
 
 // Routes are data: each domain has a table in this folder, and `../mount-routes.ts` registers all of them. The files of this folder
 // import nothing of the server, so that the browser's client can be generated from the same declarations.
@@ -7,7 +7,7 @@ import type { AccessLevel } from '../../access.js'
 // A new route needs:
 // 1. the schema of its body in `schemas/`, with an `$id`, and its row in `schemas/registry.ts`;
 // 2. a row in the table of its domain, or a new table in `../index.ts`;
-// 3. for a route with `local(…)`: its documented responses in the row, and a handler in `../session-routes.ts` or `../../health.ts`.
+// 3. for a route with `local(…)`: its documented responses in the row, and a handler in `../session-routes.ts` or `../../health/health-routes.ts`.
 //    The gateway does not start without either;
 // 4. `npm run client-api`, which generates the call of the client library;
 // 5. its implementation in `demo/backend/routes/`. The demo does not start without it.

@@ -1,0 +1,184 @@
+import type { SwaggerTransform, SwaggerTransformObject } from '@fastify/swagger'
+import type { TSchema } from '@sinclair/typebox'
+import type { FastifyInstance, FastifySchema, HTTPMethods } from 'fastify'
+import { ErrorBodySchema } from '../../../schemas/error-body.js'
+import { PagingSchema } from '../../../schemas/paging.js'
+import { type AccessRules, MUTATING_METHODS, READING_METHODS } from '../access.js'
+import type { DeclaredRoutes } from '../custom-routes/custom-routes.js'
+import { GatewayError } from '../errors.js'
+import { errorExamples, errorsOfAnyRequest } from '../routes/error-responses.js'
+import { rejectedRoute, type UnknownPaths } from '../routes/mount-routes.js'
+import { byReference } from '../routes/route-schema.js'
+import { pathTemplate, type RouteDeclaration } from '../routes/tables/declare.js'
+
+/** Never forwarded to the backend, whether the documentation is on or off. */
+export const API_DOCS_PATHS = ['/api/docs', '/api/docs/json'] as const
+
+const [PAGE_PATH] = API_DOCS_PATHS
+
+export interface ApiDocsOptions {
+  readonly declared: DeclaredRoutes
+  readonly access: AccessRules
+  readonly unknownPaths: UnknownPaths
+  /** The version in the document; null if the documentation is off. */
+  readonly version: string | null
+}
+
+/**
+ * Serves the API description as a page and as an OpenAPI document, which @fastify/swagger makes from the schemas of the
+ * routes that are registered after this. The libraries are loaded only if the documentation is on.
+ */
+export const apiDocs = async (app: FastifyInstance, options: ApiDocsOptions): Promise<void> => {
+  const { version, declared, unknownPaths } = options
+  const { tables } = declared
+  if (version === null) {
+    for (const path of API_DOCS_PATHS)
+      rejectedRoute(app, app.supportedMethods, path, () => new GatewayError('NOT_FOUND'))
+    return
+  }
+  const [{ default: swagger }, { default: swaggerUi }] = await Promise.all([
+    import('@fastify/swagger'),
+    import('@fastify/swagger-ui')
+  ])
+  const rows = tables.flatMap((table) => table.rows)
+  for (const schema of namedSchemas(rows)) app.addSchema(schema)
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'Gatehouse', version, description: introduction(errorsOfAnyRequest, unknownPaths) },
+      servers: [{ url: '/' }],
+      tags: tables.map(({ domain, about }) => ({ name: domain, description: about })),
+      components: { examples: { ...errorExamples() }, securitySchemes: SECURITY_SCHEMES }
+    },
+    convertConstToEnum: false,
+    refResolver: { buildLocalReference: ({ $id }) => String($id) },
+    transform: documentedRequest(declared.isBuiltIn),
+    transformObject: await completeDocument(rows, options)
+  })
+
+  rejectMutations(app)
+  await app.register(async (scope) => {
+    // Without HEAD here, the catch-all would forward it.
+    scope.addHook('onRoute', (route) => {
+      if (route.method === 'GET') route.method = GET_AND_HEAD
+    })
+    scope.addHook('onSend', (_request, reply, payload, done) => {
+      if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-cache')
+      done(null, payload)
+    })
+    await scope.register(swaggerUi, {
+      routePrefix: PAGE_PATH,
+      staticCSP: PAGE_CSP,
+      theme: { title: 'Gatehouse API' },
+      uiConfig: { docExpansion: 'none', filter: true, validatorUrl: null }
+    })
+  })
+}
+
+/** The schemas that the document refers to by name. */
+const namedSchemas = (rows: readonly RouteDeclaration[]): ReadonlySet<TSchema> => {
+  const responses = rows.flatMap((row) => (row.kind === 'local' ? Object.values(row.documentation.responses) : []))
+  const bodies = [...rows, ...responses].flatMap(({ body }) => body ?? [])
+  return new Set([ErrorBodySchema, ...bodies].filter(({ $id }) => $id !== undefined))
+}
+
+/** Adds the parts of a request that the gateway documents and does not validate. */
+const documentedRequest =
+  (isBuiltIn: boolean): SwaggerTransform =>
+  ({ schema, url, route }) => {
+    const row = route.config?.declaration
+    if (row === undefined) return { url, schema: { hide: true } }
+    return { url, schema: { ...schema, ...bodyOf(row), ...(isBuiltIn && queryOf(row)) } }
+  }
+
+const bodyOf = (row: RouteDeclaration): FastifySchema => {
+  if (row.kind === 'upload') return { consumes: ['multipart/form-data'], body: row.form }
+  return row.body === null ? {} : { body: byReference(row.body) }
+}
+
+/** The whole query is forwarded, and the backend decides which parameters a list accepts. Most accept these. */
+const queryOf = ({ method, kind, path }: RouteDeclaration): FastifySchema =>
+  method === 'GET' && kind !== 'local' && !/\/:\w+$/.test(path) ? { querystring: PagingSchema } : {}
+
+/** Adds the operations of an OpenAPI description, and corrects that @fastify/swagger documents every body as required. */
+const completeDocument = async (
+  rows: readonly RouteDeclaration[],
+  { declared: { description }, access }: ApiDocsOptions
+): Promise<SwaggerTransformObject> => {
+  const { documentedOperations } = await import('./documented-operations.js')
+  return (documents) => {
+    if (!('openapiObject' in documents)) throw new TypeError('not an OpenAPI document')
+    const { openapiObject } = documents
+    if (description !== null) {
+      const { paths, components, tags } = documentedOperations(description, access, { ...openapiObject.components })
+      const sections = Object.entries(components).map(([section, added]) => [
+        section,
+        // The keys of the components object are its sections.
+        { ...openapiObject.components?.[section as keyof typeof openapiObject.components], ...added }
+      ])
+      Object.assign(openapiObject, {
+        tags: [...(openapiObject.tags ?? []), ...tags],
+        paths: { ...openapiObject.paths, ...paths },
+        components: { ...openapiObject.components, ...Object.fromEntries(sections) }
+      })
+    }
+    for (const { method, path } of rows.filter(({ bodyOptional }) => bodyOptional)) {
+      const item = openapiObject.paths?.[pathTemplate(path)]
+      const body = item?.[LOWER_CASE[method]]?.requestBody
+      if (body !== undefined && 'content' in body) body.required = false
+    }
+    return openapiObject
+  }
+}
+
+const LOWER_CASE = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'delete' } as const
+
+const rejectMutations = (app: FastifyInstance): void => {
+  const allow = [...READING_METHODS].join(', ')
+  const error = () => new GatewayError('METHOD_NOT_ALLOWED', { headers: { allow } })
+  for (const path of API_DOCS_PATHS) rejectedRoute(app, [...MUTATING_METHODS], path, error)
+}
+
+const GET_AND_HEAD: HTTPMethods[] = ['GET', 'HEAD']
+
+// Swagger UI sets inline styles. Everything else comes from its own files.
+const PAGE_CSP = {
+  'default-src': "'self'",
+  'script-src': "'self'",
+  'style-src': "'self' 'unsafe-inline'",
+  'img-src': "'self' data:",
+  'base-uri': "'none'",
+  'object-src': "'none'",
+  'frame-ancestors': "'none'"
+}
+
+const SECURITY_SCHEMES = {
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: 'auth_token',
+    description: 'The app token, set at sign-in. Scripts cannot read it.'
+  },
+  csrf: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-CSRF-Token',
+    description: 'Must be equal to the cookie csrf_token, which comes from /api/auth/csrf-token.'
+  }
+} as const
+
+const introduction = (errors: readonly GatewayError[], unknownPaths: UnknownPaths): string =>
+  `
+The gateway checks each request and forwards it to the same path of the backend. The response of the backend is returned
+unchanged. ${unknownPaths === 'forward' ? 'Requests to all other paths under `/api/` are forwarded without a schema.' : 'There are no other paths under `/api/`.'}
+
+Mutations require a session and a CSRF token. The token comes from \`/api/auth/csrf-token\` and is sent in the header
+\`X-CSRF-Token\`. Reads that do not list a session are forwarded, and the backend decides.
+Sessions, CSRF tokens and the login limit are enforced in production only.
+
+An error response of the gateway has the header \`X-Gateway-Error\` and the body \`ErrorBody\`; an error response of the
+backend has neither. A mutation with a method that is not listed for a path is rejected with \`METHOD_NOT_ALLOWED\` (405),
+a different spelling of a listed path with \`AMBIGUOUS_PATH\` (400). Any request can also fail with these errors:
+
+${errors.map(({ statusCode, code, message }) => `- ${statusCode} \`${code}\`: ${message}`).join('\n')}
+`.trim()

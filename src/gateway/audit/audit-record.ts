@@ -1,0 +1,77 @@
+import type { UserDetails } from '../../shared/app-token.js'
+
+/** One denied request. It has no field for a token, a cookie or a body, so none can reach the file. */
+export interface Denial {
+  readonly event: 'unauthorized_access' | 'forbidden_access'
+  readonly ip: string
+  /** The canonical path. A query is cut off. */
+  readonly resource: string
+  readonly method: string
+  readonly status: number
+  /** A short identifier such as `token-expired`. */
+  readonly reason: string
+  /** From a verified token only. Claims of an invalid token do not identify a user. */
+  readonly user: UserDetails | null
+  readonly requestId: string
+  readonly userAgent: string | null | undefined
+}
+
+const MAX_RESOURCE_CHARACTERS = 1024
+const MAX_EMAIL_CHARACTERS = 254
+const MAX_OTHER_CHARACTERS = 256
+
+/** The record as JSON without its line break; `at` is in milliseconds since the epoch. */
+export const auditLine = (denial: Denial, at: number): string =>
+  toLine({
+    timestamp: new Date(at).toISOString(),
+    event: denial.event,
+    ip: bounded(denial.ip),
+    resource: withoutQuery(bounded(denial.resource, MAX_RESOURCE_CHARACTERS)),
+    method: bounded(denial.method),
+    result: 'denied',
+    status: denial.status,
+    reason: bounded(denial.reason),
+    user: denial.user && {
+      id: bounded(denial.user.id),
+      email: bounded(denial.user.email, MAX_EMAIL_CHARACTERS),
+      role: bounded(denial.user.role)
+    },
+    requestId: bounded(denial.requestId),
+    userAgent: bounded(denial.userAgent)
+  })
+
+/** Replaces records that were dropped. */
+export const overflowLine = (dropped: number, at: number): string =>
+  toLine({ timestamp: new Date(at).toISOString(), event: 'audit_overflow', dropped })
+
+// JSON.stringify escapes C0 controls only. Some readers treat DEL, C1 controls and the two Unicode separators as line
+// breaks, and bidirectional marks change the order in which a terminal shows a line.
+const UNSAFE_CHARACTERS = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
+
+const toLine = (record: object): string =>
+  JSON.stringify(record).replace(
+    UNSAFE_CHARACTERS,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+  )
+
+// With the u flag this matches unpaired surrogates only. They have no UTF-8 form, and a strict reader would reject the
+// line.
+const LONE_SURROGATES = /\p{Surrogate}/gu
+
+const bounded = (value: string | null | undefined, max = MAX_OTHER_CHARACTERS): string | null => {
+  // Values come from requests and token claims, whose types are not checked at run time.
+  if (typeof value !== 'string') return null
+  return truncated(value, max).replace(LONE_SURROGATES, '\ufffd')
+}
+
+const truncated = (value: string, max: number): string => {
+  if (value.length <= max) return value
+  const splitsPair = isHighSurrogate(value.charCodeAt(max - 1)) && isLowSurrogate(value.charCodeAt(max))
+  return value.slice(0, splitsPair ? max - 1 : max)
+}
+
+const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff
+const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff
+
+// Queries may contain secrets. A caller that passes the raw URL must not leak them.
+const withoutQuery = (path: string | null): string | null => path?.split('?', 1)[0] ?? null

@@ -1,0 +1,55 @@
+import { type IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { isWebSocketHandshake, pathOf, returnToHttp } from '../../shared/http-upgrade.js'
+import { RELAY_CONNECTION_PREFIX } from '../access.js'
+import { afterReplies } from '../http/connection-drain.js'
+import type { OpenReplies } from '../http/open-replies.js'
+
+/** Whether the connection of a request becomes a WebSocket to the relay. */
+export const isRelayUpgrade = (request: IncomingMessage): boolean =>
+  isWebSocketHandshake(request) && pathOf(request).startsWith(`${RELAY_CONNECTION_PREFIX}/`)
+
+/** A connection that Node has taken out of HTTP. */
+export interface UpgradedConnection {
+  readonly socket: Socket
+  /** The bytes that arrived behind the request. */
+  readonly head: Buffer
+}
+
+/** The upgraded connections of requests that are WebSocket handshakes. */
+export type UpgradedConnections = Pick<WeakMap<IncomingMessage, UpgradedConnection>, 'get'>
+
+/**
+ * Passes WebSocket handshakes for the relay through the router, so that every step of the chain checks them. A rejected
+ * handshake gets an ordinary error response. All other requests with `Upgrade` are served as ordinary requests.
+ */
+export const acceptUpgrades = (app: FastifyInstance, openReplies: OpenReplies): UpgradedConnections => {
+  const { server } = app
+  const upgraded = new WeakMap<IncomingMessage, UpgradedConnection>()
+  // A connection that returns to HTTP can offer an upgrade again.
+  const seen = new WeakSet<Socket>()
+
+  const route = (request: IncomingMessage, socket: Socket, head: Buffer): void => {
+    upgraded.set(request, { socket, head })
+    const response = new ServerResponse(request)
+    response.assignSocket(socket)
+    response.setHeader('connection', 'close')
+    response.once('finish', () => socket.destroySoon())
+    app.routing(request, response)
+  }
+
+  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    // Node removes its own listener, and an error without one would end the process.
+    if (!seen.has(socket)) socket.on('error', () => socket.destroy())
+    seen.add(socket)
+    // Responses to earlier requests of the connection are sent first.
+    afterReplies(openReplies.on(socket), () => {
+      // One of them may have closed the connection.
+      if (!socket.writable) return
+      if (isRelayUpgrade(request)) route(request, socket, head)
+      else returnToHttp(server, request, socket, head)
+    })
+  })
+  return upgraded
+}
