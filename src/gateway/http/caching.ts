@@ -17,9 +17,10 @@ type HeadArgument = OutgoingHttpHeaders | OutgoingHttpHeader[]
  */
 export class CookieSafeResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
   override writeHead(status: number, reason?: string | HeadArgument, headers?: HeadArgument): this {
-    const given = typeof reason === 'string' ? headers : reason
+    // Like Node, which ignores a second argument of undefined.
+    const given = headers ?? (typeof reason === 'string' ? undefined : reason)
     if (!this.hasHeader('set-cookie') && !hasCookie(given))
-      return typeof reason === 'string' ? super.writeHead(status, reason, headers) : super.writeHead(status, reason)
+      return typeof reason === 'string' ? super.writeHead(status, reason, given) : super.writeHead(status, given)
     for (const name of this.getHeaderNames()) if (isCachingHeader(name)) this.removeHeader(name)
     const parts = listOf(given)
     const kept = parts.filter((_part, index) => !isCachingHeader(String(parts[index - (index % 2)]).toLowerCase()))

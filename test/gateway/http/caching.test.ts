@@ -19,6 +19,13 @@ const WAYS: Readonly<Record<string, (reply: FastifyReply) => unknown>> = {
   'past Fastify, with headers in an object': (reply) => {
     reply.hijack().raw.writeHead(200, 'OK', { 'Set-Cookie': COOKIE, 'Cache-Control': PUBLIC, Expires: '1' }).end()
   },
+  'past Fastify, with headers as the third argument': (reply) => {
+    const headers = { 'Set-Cookie': COOKIE, 'Cache-Control': PUBLIC }
+    // Node permits it, its types do not.
+    const { raw } = reply.hijack()
+    Reflect.apply(raw.writeHead, raw, [200, undefined, headers])
+    raw.end()
+  },
   'past Fastify, with headers in a list': (reply) => {
     reply.hijack().raw.writeHead(200, ['Set-Cookie', COOKIE, 'Cache-Control', PUBLIC, 'cache-control', 'x']).end()
   },
