@@ -1,38 +1,20 @@
-import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
-import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
-import { AddressSet } from '../shared/ip-address.js'
 import { monotonicMs as systemMonotonicMs } from '../shared/monotonic.js'
 import type { Tracer } from '../shared/tracing.js'
-import { buildAdmin } from './admin/admin.js'
-import { ApiDispatcher } from './api/dispatcher.js'
-import { apiRoutes, publishApi } from './api/publish-api.js'
-import { deliverySpans } from './api/publish-span.js'
-import { schemaError } from './api/request.js'
-import { buildEngine } from './build-engine.js'
+import { buildCore } from './build-core.js'
+import { buildHandlers, buildServers, type HandlerDependencies } from './build-http.js'
 import type { RelayConfig } from './config/config.js'
-import { EXPECTED_TRAFFIC } from './config/expected-traffic.js'
-import { cachedPerConfig } from './config/reload.js'
 import { DISCONNECT_SHUTDOWN } from './core/codes.js'
 import type { Engine } from './core/engine.js'
-import { longestSilences } from './core/fan-out/channel-silence.js'
-import { conflator } from './core/merging/keyed-list.js'
-import { Relay } from './core/relay.js'
+import type { Relay } from './core/relay.js'
 import { CLOSES_PER_SECOND } from './core/session/paced-close.js'
-import { delayPushAfterReply } from './delay-push-after-reply.js'
-import { DeliveryProbe, deliveryRoute, PROBE_TIMINGS, type ProbeTimings } from './delivery-probe.js'
-import { measuredCluster } from './metrics/measured-cluster.js'
-import { RelayMetrics } from './metrics/relay-metrics.js'
-import { TokenChecks } from './token-check.js'
-import { ClientAdmission, type ConnectionCounter, LocalConnectionCounter } from './transport/admission.js'
-import { clientRoutes } from './transport/client-routes.js'
-import { RateLimitedLog, Rejections } from './transport/rejections.js'
-import { RequestErrors } from './transport/respond.js'
-import { buildServer, healthRoute, metricsRoute, type Routes, routesIf } from './transport/server.js'
+import { DeliveryProbe, PROBE_TIMINGS, type ProbeTimings } from './delivery-probe.js'
+import { type ConnectionCounter, LocalConnectionCounter } from './transport/admission.js'
+import type { RelayServer } from './transport/server.js'
 
 export interface RelayAppDependencies {
   readonly log: Logger
@@ -86,191 +68,87 @@ export const buildRelayApp = async (
   dependencies: RelayAppDependencies
 ): Promise<RunningRelay> => {
   const {
-    log,
-    version,
     name = initial.nodeName ?? 'relay',
     nowMs = Date.now,
     monotonicMs = systemMonotonicMs,
-    adminPage = ADMIN_PAGE,
-    probeTimings = PROBE_TIMINGS,
     hasProcessMetrics = true,
-    tracer = null
+    tracer = null,
+    log
   } = dependencies
   let config = initial
-  const currentConfig = (): RelayConfig => config
-
-  const metrics: RelayMetrics = new RelayMetrics({
-    version,
-    stats: () => relay.stats(),
-    nodes: () => engine.cluster.size,
-    isEngineReady: () => engine.isReady,
-    hasProcessMetrics,
-    silences: () => longestSilences(relay.openChannels.values(), monotonicMs())
-  })
-  const engine: Engine = dependencies.engine ?? (await buildEngine(initial, { nowMs, monotonicMs, log, metrics }))
-  if (engine.isShared) metrics.addSharedEngine()
-  metrics.configure(initial)
-  const { broker, history, presence, userConnections } = engine
-  const cluster = measuredCluster(engine.cluster, monotonicMs, (op, seconds) => metrics.surveyed(op, seconds))
-
-  const rejections = new Rejections(metrics, new RateLimitedLog(log), { nowMs, monotonicMs })
-  const tokenChecks = new TokenChecks({ monotonicMs, log })
-  const checkToken = cachedPerConfig(currentConfig, ({ tokens }) => tokenChecks.build(tokens.connection))
-  const checkSubscriptionToken = cachedPerConfig(currentConfig, ({ tokens }) => tokenChecks.build(tokens.subscription))
-  const relay: Relay = new Relay(
-    {
-      broker,
-      history,
-      presence,
-      cluster,
-      userConnections,
-      checkToken: (token, now, rejected) => checkToken()(token, now, rejected),
-      checkSubscriptionToken: (token, now, rejected) => checkSubscriptionToken()(token, now, rejected),
-      tokenRejected: (reason, address) => rejections.token(reason, address),
-      nowMs,
-      monotonicMs,
-      random: Math.random,
-      newId: randomUUID,
-      schemaError,
-      conflator,
-      delayPushAfterReply: delayPushAfterReply(),
-      atEndOfTurn: setImmediate,
-      setTimer: dependencies.setTimer ?? systemTimer,
-      processStats: () => ({ uptimeSeconds: process.uptime(), memoryBytes: process.memoryUsage.rss() }),
-      log,
-      metrics,
-      traceDelivery: tracer === null ? null : deliverySpans(tracer),
-      name,
-      version
-    },
-    initial
-  )
-
-  const connectionCounter = dependencies.admission ?? new LocalConnectionCounter(monotonicMs)
-  const admission = new ClientAdmission(initial, connectionCounter, metrics, rejections)
-  const dispatcher = new ApiDispatcher(relay, metrics, log)
-  const api = publishApi({
-    dispatcher,
-    config: () => config.api,
-    isDraining: () => admission.isClosed,
-    keyRejected: (reason, request) => rejections.apiKey(reason, admission.addressOf(request)),
-    failed: (error, traceId) => {
-      metrics.unexpectedError('api')
-      log.error({ err: error, source: 'api', ...(traceId !== null && { traceId }) }, 'request failed')
-    },
-    tracer
-  })
-  const configTimes: { startedAt: number; reloadedAt: number | null } = { startedAt: nowMs(), reloadedAt: null }
-  const admin = buildAdmin({
-    relay,
-    dispatcher,
-    config: currentConfig,
-    configTimes,
-    expectedTraffic: EXPECTED_TRAFFIC,
-    addressOf: (request) => admission.addressOf(request),
-    totals: () => metrics.totals(),
-    rejections,
-    // Nodes on different machines may have the same name.
-    nodeName: engine.isShared && config.nodeName === null ? `${name} at ${hostname()} ${relay.node.slice(0, 4)}` : name,
-    isEngineConnected: () => (engine.isShared ? engine.isReady : null),
-    unexpectedError: () => metrics.unexpectedError('admin'),
-    pageFolder: adminPage,
-    log
-  })
   let isStopping = false
-  let metricsReaders = new AddressSet(initial.metricsAllow)
-  const readMetrics = dependencies.metricsOfAll?.(() => metrics.json()) ?? ((): Promise<string> => metrics.text())
-
+  const configTimes: HandlerDependencies['configTimes'] = { startedAt: nowMs(), reloadedAt: null }
+  const { version, engine, setTimer } = dependencies
+  const options = { config: () => config, log, version, name, nowMs, monotonicMs, engine, setTimer }
+  const core = await buildCore({ ...options, hasProcessMetrics, tracer })
+  const { relay, metrics } = core
+  const { admission: connectionCounter = new LocalConnectionCounter(monotonicMs), adminPage = ADMIN_PAGE } =
+    dependencies
+  const parts = { ...options, ...core, configTimes, connectionCounter, adminPage, tracer }
+  const handlers = buildHandlers(parts)
   await relay.start()
-  const probe = new DeliveryProbe({ relay, engine, metrics, log, timings: probeTimings })
-  const errors = new RequestErrors(log, metrics)
-  const responded = (path: string, method: string, status: number): void => metrics.httpResponded(path, method, status)
-  const clients = clientRoutes({ relay, errors, admission, rejections, config: currentConfig })
-  const methodRoutes = apiRoutes(api)
-  const adminRoutes: Routes = { '/admin': admin.handle, '/admin/*': admin.handle }
-  const monitoringRoutes: Routes = {
-    ...routesIf(() => config.endpoints.health, {
-      '/health': healthRoute(() => !isStopping && engine.isReady),
-      '/health/delivery': deliveryRoute(probe)
-    }),
-    ...routesIf(() => config.endpoints.metrics, {
-      '/metrics': metricsRoute(readMetrics, metrics.contentType, () => metricsReaders)
-    })
-  }
-  const isInternal = initial.internalListen !== null
-  const external = buildServer({
-    errors,
-    responded,
-    routes: {
-      ...clients.routes,
-      ...routesIf(() => !isInternal || config.api.isExternal, methodRoutes),
-      ...routesIf(() => !isInternal || config.isAdminExternal, adminRoutes),
-      ...(isInternal ? {} : monitoringRoutes)
-    },
-    upgrades: clients.upgrades
+  const probe = new DeliveryProbe({
+    relay,
+    engine: core.engine,
+    metrics,
+    log,
+    timings: dependencies.probeTimings ?? PROBE_TIMINGS
   })
-  const internal = isInternal
-    ? buildServer({
-        errors,
-        responded,
-        routes: {
-          ...routesIf(() => !config.api.isExternal, methodRoutes),
-          ...routesIf(() => !config.isAdminExternal, adminRoutes),
-          ...monitoringRoutes
-        },
-        upgrades: {}
-      })
-    : null
-  const servers = internal === null ? [external] : [external, internal]
-  const ticking = setInterval(() => relay.tick(), TICK_MS).unref()
-  const sweeping = setInterval(() => engine.sweep(), SWEEP_MS).unref()
-
+  const readMetrics = dependencies.metricsOfAll?.(() => metrics.json()) ?? ((): Promise<string> => metrics.text())
+  const servers = buildServers({ ...parts, ...handlers, probe, readMetrics, isStopping: () => isStopping })
+  const all = servers.internal === null ? [servers.external] : [servers.external, servers.internal]
+  const timers = [
+    setInterval(() => relay.tick(), TICK_MS).unref(),
+    setInterval(() => core.engine.sweep(), SWEEP_MS).unref()
+  ]
   const announceShutdown = (): void => {
     isStopping = true
-    for (const server of servers) server.announceShutdown()
+    for (const server of all) server.announceShutdown()
   }
-
   return {
     relay,
-    server: external.server,
-    internalServer: internal?.server ?? null,
+    server: servers.external.server,
+    internalServer: servers.internal?.server ?? null,
     configure: (next) => {
       config = next
       configTimes.reloadedAt = nowMs()
       relay.configure(next)
-      admission.configure(next)
+      handlers.admission.configure(next)
       metrics.configure(next)
-      metricsReaders = new AddressSet(next.metricsAllow)
     },
     announceShutdown,
     close: async () => {
       announceShutdown()
-      admission.close()
-      admin.close()
-      const serversClosed = Promise.all(servers.map(({ server }) => once(server, 'close')))
-      for (const { server, drain } of servers) {
-        server.close()
-        drain()
-      }
-      await closeClients(relay, config.shutdownMs)
-      await (dependencies.connectionsClosed?.() ?? serversClosed)
-      clearInterval(ticking)
-      clearInterval(sweeping)
+      handlers.admission.close()
+      handlers.admin.close()
+      await closeServers(all, relay, config.shutdownMs, dependencies.connectionsClosed)
+      for (const timer of timers) clearInterval(timer)
       probe.close()
-      await cluster.close()
-      await engine.close()
+      await core.cluster.close()
+      await core.engine.close()
       await tracer?.close()
     },
     closeConnections: () => {
       relay.closeClients(Number.POSITIVE_INFINITY, DISCONNECT_SHUTDOWN)
-      for (const { server } of servers) server.closeAllConnections()
+      for (const { server } of all) server.closeAllConnections()
     }
   }
 }
 
-const systemTimer = (task: () => void, ms: number): (() => void) => {
-  const timer = setTimeout(task, ms).unref()
-  return () => clearTimeout(timer)
+/** Closes the listeners and all clients. Resolves when no connection is left. */
+const closeServers = async (
+  servers: readonly RelayServer[],
+  relay: Relay,
+  withinMs: number,
+  connectionsClosed?: () => Promise<void>
+): Promise<void> => {
+  const serversClosed = Promise.all(servers.map(({ server }) => once(server, 'close')))
+  for (const { server, drain } of servers) {
+    server.close()
+    drain()
+  }
+  await closeClients(relay, withinMs)
+  await (connectionsClosed?.() ?? serversClosed)
 }
 
 const CLOSE_STEP_MS = 20

@@ -64,28 +64,6 @@ export const runPrimary = async (dependencies: PrimaryDependencies): Promise<Add
   })
   setInterval(() => engine.sweep(), SWEEP_MS).unref()
 
-  /** Returns the number of the worker if it has not applied the new configuration in time, else null. */
-  const configureWorker = async ({ number, ipc }: RunningWorker): Promise<number | null> => {
-    const applied = ipc.request<'applied'>(
-      'configure',
-      (out) => out.textOrNull(file),
-      () => 'applied'
-    )
-    const outcome = applied.catch((error) => {
-      // A worker that has exited is replaced by one that starts with the new configuration.
-      if (error instanceof IpcClosed) return 'exited'
-      log.error({ err: error, worker: number }, 'config rejected by worker')
-      return 'rejected'
-    })
-    const inTime = await withTimeout(timings.reloadMs, outcome)
-    if (inTime !== null) return inTime === 'rejected' ? number : null
-    // The request is still in the IPC channel: a suspended worker applies it when it continues.
-    void outcome.then((late) => {
-      if (late === 'applied') log.info({ worker: number }, 'config applied late')
-    })
-    return number
-  }
-
   const reload = async (): Promise<void> => {
     const reloaded = dependencies.reload(config)
     if (!reloaded.outcome.ok) {
@@ -94,7 +72,8 @@ export const runPrimary = async (dependencies: PrimaryDependencies): Promise<Add
     }
     config = reloaded.outcome.config
     file = reloaded.file
-    const unreached = (await Promise.all(workers.running.map(configureWorker))).filter((number) => number !== null)
+    const configured = workers.running.map((worker) => configureWorker(worker, file, dependencies))
+    const unreached = (await Promise.all(configured)).filter((number) => number !== null)
     logReload(log, reloaded.outcome, unreached)
   }
 
@@ -110,4 +89,30 @@ export const runPrimary = async (dependencies: PrimaryDependencies): Promise<Add
   const addresses = await workers.start()
   onHangup(() => void reload())
   return addresses
+}
+
+/** Returns the number of the worker if it has not applied the new configuration in time, else null. */
+const configureWorker = async (
+  { number, ipc }: RunningWorker,
+  file: string | null,
+  { log, timings }: PrimaryDependencies
+): Promise<number | null> => {
+  const applied = ipc.request<'applied'>(
+    'configure',
+    (out) => out.textOrNull(file),
+    () => 'applied'
+  )
+  const outcome = applied.catch((error) => {
+    // A worker that has exited is replaced by one that starts with the new configuration.
+    if (error instanceof IpcClosed) return 'exited'
+    log.error({ err: error, worker: number }, 'config rejected by worker')
+    return 'rejected'
+  })
+  const inTime = await withTimeout(timings.reloadMs, outcome)
+  if (inTime !== null) return inTime === 'rejected' ? number : null
+  // The request is still in the IPC channel: a suspended worker applies it when it continues.
+  void outcome.then((late) => {
+    if (late === 'applied') log.info({ worker: number }, 'config applied late')
+  })
+  return number
 }
