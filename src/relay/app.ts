@@ -71,6 +71,9 @@ export const buildRelayApp = async (
     name = initial.nodeName ?? 'relay',
     nowMs = Date.now,
     monotonicMs = systemMonotonicMs,
+    adminPage = ADMIN_PAGE,
+    admission: connectionCounter = new LocalConnectionCounter(monotonicMs),
+    probeTimings: timings = PROBE_TIMINGS,
     hasProcessMetrics = true,
     tracer = null,
     log
@@ -82,18 +85,10 @@ export const buildRelayApp = async (
   const options = { config: () => config, log, version, name, nowMs, monotonicMs, engine, setTimer }
   const core = await buildCore({ ...options, hasProcessMetrics, tracer })
   const { relay, metrics } = core
-  const { admission: connectionCounter = new LocalConnectionCounter(monotonicMs), adminPage = ADMIN_PAGE } =
-    dependencies
   const parts = { ...options, ...core, configTimes, connectionCounter, adminPage, tracer }
   const handlers = buildHandlers(parts)
   await relay.start()
-  const probe = new DeliveryProbe({
-    relay,
-    engine: core.engine,
-    metrics,
-    log,
-    timings: dependencies.probeTimings ?? PROBE_TIMINGS
-  })
+  const probe = new DeliveryProbe({ relay, engine: core.engine, metrics, log, timings })
   const readMetrics = dependencies.metricsOfAll?.(() => metrics.json()) ?? ((): Promise<string> => metrics.text())
   const servers = buildServers({ ...parts, ...handlers, probe, readMetrics, isStopping: () => isStopping })
   const all = servers.internal === null ? [servers.external] : [servers.external, servers.internal]

@@ -4,7 +4,7 @@ import { AddressSet } from '../shared/ip-address.js'
 import type { Tracer } from '../shared/tracing.js'
 import { type Admin, buildAdmin } from './admin/admin.js'
 import { ApiDispatcher } from './api/dispatcher.js'
-import { apiRoutes, publishApi } from './api/publish-api.js'
+import { apiRoutes, serverApi } from './api/server-api.js'
 import type { RelayCore } from './build-core.js'
 import type { RelayConfig } from './config/config.js'
 import { EXPECTED_TRAFFIC } from './config/expected-traffic.js'
@@ -39,7 +39,7 @@ export const buildHandlers = (dependencies: HandlerDependencies): Handlers => {
   const { config, configTimes, relay, engine, metrics, rejections, name, log, tracer } = dependencies
   const admission = new ClientAdmission(config(), dependencies.connectionCounter, metrics, rejections)
   const dispatcher = new ApiDispatcher(relay, metrics, log)
-  const api = publishApi({
+  const api = serverApi({
     dispatcher,
     config: () => config().api,
     isDraining: () => admission.isClosed,

@@ -152,13 +152,13 @@ t.test('two relays on one Redis', async (t) => {
     t.teardown(() => redis.disconnect())
     const topics: string[] = []
     redis.on('pmessage', (_pattern, topic: string, text: string) => {
-      if (JSON.parse(text).question === 'emulate') topics.push(topic)
+      if (JSON.parse(text).survey === 'emulate') topics.push(topic)
     })
-    await redis.psubscribe('gatehouse!{all}fleet*')
+    await redis.psubscribe('gatehouse!{all}all-nodes*', 'gatehouse!{all}node:*')
     t.equal(await one.relay.handleSessionFrame(other.relay.node, 'no such session', '{}'), false)
     await eventually(() => topics.length > 0)
 
-    t.same(topics, [`gatehouse!{all}fleet:${other.relay.node}`])
+    t.same(topics, [`gatehouse!{all}node:${other.relay.node}`])
   })
 
   t.test('a relay subscribes in Redis only to channels with subscribers', async (t) => {

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http'
 import t, { type Test } from 'tap'
 import { ApiDispatcher } from '../../../src/relay/api/dispatcher.js'
-import { publishApi } from '../../../src/relay/api/publish-api.js'
 import { schemaError } from '../../../src/relay/api/request.js'
+import { serverApi } from '../../../src/relay/api/server-api.js'
 import type { NewPublication, PublishTarget } from '../../../src/relay/core/engine.js'
 import { send } from '../../helper/http.js'
 import { type EdgeRelay, startRelay } from '../../helper/relay.js'
@@ -322,7 +322,7 @@ const serve = async (t: Test, dispatcher: ApiDispatcher, failed: (error: unknown
     errorMode: 'default' as const,
     isExternal: false
   }
-  const api = publishApi({
+  const api = serverApi({
     dispatcher,
     config: () => config,
     isDraining: () => false,

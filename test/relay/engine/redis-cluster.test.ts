@@ -69,7 +69,7 @@ t.test('hash slots', async (t) => {
   t.test('the slot of a channel is the one that Redis computes', async (t) => {
     const [redis] = cluster.redis
     for (const channel of ['a', 'floor:7', '}', '{', 'a}b', '{a}', 'é', '']) {
-      const key = `x{:${channel}}place`
+      const key = `x{:${channel}}position`
       t.equal(channelSlot(channel), await redis.call('CLUSTER', 'KEYSLOT', key), key)
     }
   })

@@ -219,8 +219,8 @@ t.test('a Redis server with foreign data', async (t) => {
   })
 
   const wrong: [key: string, write: (key: string) => Promise<unknown>][] = [
-    ['place', (key) => foreign.set(key, 'garbage')],
-    ['place', (key) => foreign.hset(key, 'o', 'garbage', 'e', 'e', 'r', 'r')],
+    ['position', (key) => foreign.set(key, 'garbage')],
+    ['position', (key) => foreign.hset(key, 'o', 'garbage', 'e', 'e', 'r', 'r')],
     ['stream', (key) => foreign.set(key, 'garbage')]
   ]
   for (const [index, [key, write]] of wrong.entries()) {

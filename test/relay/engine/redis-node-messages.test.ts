@@ -10,40 +10,25 @@ import {
 import { checkProperty } from '../../helper/property.js'
 
 t.test('parsing messages between nodes', async (t) => {
-  const valid: readonly (readonly [message: NodeMessage, json: Readonly<Record<string, unknown>>])[] = [
-    [
-      { kind: 'heartbeat', node: 'n', isNew: true },
-      { kind: 'here', node: 'n', isNew: true }
-    ],
-    [
-      { kind: 'leave', node: 'n' },
-      { kind: 'gone', node: 'n' }
-    ],
-    [
-      { kind: 'request', id: 1, from: 'n', to: null, survey: 'info', params: null },
-      { kind: 'ask', id: 1, from: 'n', to: null, question: 'info', params: null }
-    ],
-    [
-      { kind: 'response', id: 1, node: 'n', result: null },
-      { kind: 'answer', id: 1, node: 'n', answer: null }
-    ],
-    [
-      { kind: 'failure', id: 1, node: 'n' },
-      { kind: 'failed', id: 1, node: 'n' }
-    ]
+  const valid: readonly NodeMessage[] = [
+    { kind: 'heartbeat', node: 'n', isNew: true },
+    { kind: 'leave', node: 'n' },
+    { kind: 'request', id: 1, from: 'n', to: null, survey: 'info', params: null },
+    { kind: 'response', id: 1, node: 'n', result: null },
+    { kind: 'failure', id: 1, node: 'n' }
   ]
-  for (const [message, json] of valid) {
-    t.test(`the JSON of a ${message.kind} message is the one of earlier versions`, async (t) => {
-      t.same(JSON.parse(nodeMessageJson(message)), json)
-      t.same(parseNodeMessage(JSON.stringify(json)), message)
+  for (const message of valid) {
+    t.test(`a ${message.kind} message is JSON with the fields of its type`, async (t) => {
+      t.same(JSON.parse(nodeMessageJson(message)), message)
+      t.same(parseNodeMessage(JSON.stringify(message)), message)
     })
 
     t.test(`a ${message.kind} message needs all its fields`, async (t) => {
-      for (const name of Object.keys(json)) {
-        t.equal(parseNodeMessage(JSON.stringify({ ...json, [name]: undefined })), null, `without ${name}`)
+      for (const name of Object.keys(message)) {
+        t.equal(parseNodeMessage(JSON.stringify({ ...message, [name]: undefined })), null, `without ${name}`)
         t.equal(
-          parseNodeMessage(JSON.stringify({ ...json, [name]: {} })) === null,
-          name !== 'params' && name !== 'answer'
+          parseNodeMessage(JSON.stringify({ ...message, [name]: {} })) === null,
+          name !== 'params' && name !== 'result'
         )
       }
     })

@@ -113,7 +113,7 @@ t.test('a new epoch begins when a stream lacks delivered publications', async (t
   const restore = proxy.block('gatehouse-relay-')
   await redis.kill()
   await redis.restart()
-  await raw(t, redis).hset(`${PREFIX}{:ns:1}place`, 'o', '1')
+  await raw(t, redis).hset(`${PREFIX}{:ns:1}position`, 'o', '1')
   restore()
   await eventually(() => node.engine.isReady)
 

@@ -16,17 +16,17 @@ export const CONTROL = {
   /** Sorted set: the nodes by the end of their lease. */
   nodes: 'nodes',
   /** Topic of messages to all nodes. */
-  allNodesTopic: 'fleet',
+  allNodesTopic: 'all-nodes',
   /** Topic of messages to one node. */
-  nodeTopic: (node: string): string => `fleet:${node}`,
+  nodeTopic: (node: string): string => `node:${node}`,
   /** Topic of the heartbeats that a node sends to itself. */
-  heartbeatTopic: (node: string): string => `pulse:${node}`
+  heartbeatTopic: (node: string): string => `heartbeat:${node}`
 } as const
 
 /** Suffixes of the keys of a channel. The prefix is the topic of the channel. */
 export const KEY_SUFFIX = {
   /** Hash: offset and epoch, and the last version. */
-  position: 'place',
+  position: 'position',
   /** Stream: the publications. */
   stream: 'stream',
   /** Followed by an idempotency key. String: the position of the publication with that key. */

@@ -20,27 +20,7 @@ export type NodeMessage =
 export type RequestMessage = Extract<NodeMessage, { readonly kind: 'request' }>
 export type ReplyMessage = Extract<NodeMessage, { readonly kind: 'response' | 'failure' }>
 
-// The JSON of a message has other names than its type. Relays of different versions share a Redis during an upgrade, so the
-// names in JSON do not change.
-
-export const nodeMessageJson = (message: NodeMessage): string => JSON.stringify(toJson(message))
-
-const toJson = (message: NodeMessage): object => {
-  switch (message.kind) {
-    case 'heartbeat':
-      return { ...message, kind: 'here' }
-    case 'leave':
-      return { ...message, kind: 'gone' }
-    case 'request': {
-      const { id, from, to, survey, params } = message
-      return { kind: 'ask', id, from, to, question: survey, params }
-    }
-    case 'response':
-      return { kind: 'answer', id: message.id, node: message.node, answer: message.result }
-    case 'failure':
-      return { ...message, kind: 'failed' }
-  }
-}
+export const nodeMessageJson = (message: NodeMessage): string => JSON.stringify(message)
 
 /** Null for a malformed message. */
 export const parseNodeMessage = (text: string): NodeMessage | null => {
@@ -56,18 +36,18 @@ const isId = (value: unknown): value is number => Number.isSafeInteger(value)
 
 const fromJson = (json: Readonly<Record<string, unknown>>): NodeMessage | null => {
   const { kind, id, node } = json
-  if (kind === 'ask') return requestFromJson(json)
+  if (kind === 'request') return requestFromJson(json)
   if (!isText(node)) return null
-  if (kind === 'gone') return { kind: 'leave', node }
-  if (kind === 'here') return typeof json.isNew === 'boolean' ? { kind: 'heartbeat', node, isNew: json.isNew } : null
+  if (kind === 'leave') return { kind, node }
+  if (kind === 'heartbeat') return typeof json.isNew === 'boolean' ? { kind, node, isNew: json.isNew } : null
   if (!isId(id)) return null
-  if (kind === 'failed') return { kind: 'failure', id, node }
-  return kind === 'answer' && json.answer !== undefined ? { kind: 'response', id, node, result: json.answer } : null
+  if (kind === 'failure') return { kind, id, node }
+  return kind === 'response' && json.result !== undefined ? { kind, id, node, result: json.result } : null
 }
 
-const requestFromJson = ({ id, from, to, question, params }: Readonly<Record<string, unknown>>): NodeMessage | null =>
-  isId(id) && isText(from) && (to === null || isText(to)) && isText(question) && params !== undefined
-    ? { kind: 'request', id, from, to, survey: question, params }
+const requestFromJson = ({ id, from, to, survey, params }: Readonly<Record<string, unknown>>): NodeMessage | null =>
+  isId(id) && isText(from) && (to === null || isText(to)) && isText(survey) && params !== undefined
+    ? { kind: 'request', id, from, to, survey, params }
     : null
 
 /** The other nodes with a recent heartbeat. A node without one for the time of its lease has left. */

@@ -36,7 +36,7 @@ export const apiRoutes = (handler: HttpHandler): Routes =>
   Object.fromEntries([...PATHS, UNKNOWN_METHOD].map((path) => [path, handler]))
 
 /** `POST /api/<method>` with the request of one method, or `POST /api` with commands that name their method. */
-export const publishApi = ({
+export const serverApi = ({
   dispatcher,
   config,
   isDraining,
