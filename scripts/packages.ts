@@ -88,6 +88,7 @@ const PACKAGES: readonly Package[] = [
       ...entryFiles(exports),
       'src/cli': 'dist/src/cli',
       'src/gateway': 'dist/src/gateway',
+      'src/openapi': 'dist/src/openapi',
       'src/relay': 'dist/src/relay',
       'src/shared': 'dist/src/shared',
       schemas: 'dist/schemas',

@@ -12,9 +12,9 @@ const SHARED = ['package.json', 'schemas', 'src/shared']
 
 /** The parts of `dist` in each image. */
 const PROGRAMS = {
-  gateway: [...SHARED, 'src/gateway'],
+  gateway: [...SHARED, 'src/openapi', 'src/gateway'],
   relay: [...SHARED, 'src/relay', 'relay-admin'],
-  demo: [...SHARED, 'src/gateway', 'demo/backend', 'web']
+  demo: [...SHARED, 'src/openapi', 'src/gateway', 'demo/backend', 'web']
 } as const satisfies Readonly<Record<string, readonly string[]>>
 
 type Program = keyof typeof PROGRAMS
