@@ -178,16 +178,15 @@ t.test('the patterns of published OpenAPI documents match the same texts as in V
     'refs/heads/main',
     'a.b.example.com'
   ]
+  // V8 takes years for some of the patterns on longer texts.
+  const TEXT_OF_WORDS = fc
+    .array(fc.constantFrom(...WORDS, ...'aZ09-_.:/*%#@ {}', '\n', '0123456789abcdef', 'connection:'), { maxLength: 8 })
+    .map((parts) => parts.join('').slice(0, 20))
   for (const source of found) {
     const [pattern, expected] = [linearRegExpOfJavaScript(source), new RegExp(source)]
     await checkProperty(
       t,
-      fc.property(
-        fc.array(fc.constantFrom(...WORDS, ...'aZ09-_.:/*%#@ {}', '\n', '0123456789abcdef', 'connection:'), {
-          maxLength: 8
-        }),
-        (parts) => pattern.test(parts.join('')) === expected.test(parts.join(''))
-      ),
+      fc.property(TEXT_OF_WORDS, (text) => pattern.test(text) === expected.test(text)),
       { numRuns: 40 }
     )
   }
