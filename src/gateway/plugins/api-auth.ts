@@ -41,7 +41,7 @@ export const apiAuth = fp<ApiAuthOptions>(
     oidc?.addRevocationHook(app)
     app.addHook('onRequest', (request, _reply, done) => {
       if (!isApiPath(request.path)) return done()
-      // Of the requested path, because a parameter of the route may stand for a part of a strict or admin path.
+      // The requested path decides, because a parameter of the route may stand for a part of a strict or admin path.
       const access = rules.accessOf(request.path, request.routeOptions.config.access)
       const denial = checkToken(request, tokens) ?? checkRole(request, access)
       if (denial === null || !config.auth.enforced || !isChecked(request, access)) return done()
