@@ -1,8 +1,11 @@
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { type ConnectionOptions, connect } from 'node:tls'
 import t, { type Test } from 'tap'
+import { eventually } from '../helper/eventually.js'
 import { responseOf } from '../helper/exact-http.js'
 import { freePort } from '../helper/free-port.js'
 import { type RecordingBackend, startBackend } from '../helper/recording-backend.js'
@@ -10,6 +13,13 @@ import { startTool } from './tool.js'
 
 const HOSTS = { page: 'gatehouse.localhost', realtime: 'realtime.gatehouse.localhost' } as const
 type Host = keyof typeof HOSTS
+
+const canConnect = async (options: ConnectionOptions): Promise<boolean> => {
+  const socket = connect({ host: '127.0.0.1', ...options })
+  await once(socket, 'secureConnect')
+  socket.destroy()
+  return true
+}
 
 /** The shipped Caddyfile of docker-compose.yml, in front of servers that record their requests. */
 const startProxy = async (t: Test, { hasIngest }: { readonly hasIngest: boolean }) => {
@@ -29,6 +39,8 @@ const startProxy = async (t: Test, { hasIngest }: { readonly hasIngest: boolean 
   await caddy.waitForLine('serving initial configuration')
   for (const name of Object.values(HOSTS)) await caddy.waitForLine(new RegExp(`certificate obtained.*"${name}"`))
   const ca = readFileSync(join(folder, 'caddy/pki/authorities/local/root.crt'), 'utf8')
+  // Caddy logs that it has a certificate before it presents it; handshakes in between fail.
+  for (const servername of Object.values(HOSTS)) await eventually(() => canConnect({ port, servername, ca }))
 
   /** Sends a request through the proxy. Returns the upstream that received it, if any. */
   const send = async (target: Host, path: string, headers: Readonly<Record<string, string>> = {}) => {
