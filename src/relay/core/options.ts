@@ -60,6 +60,10 @@ export interface ChannelOptions {
   readonly allowMaxRate: boolean
   /** Name of the schema that publications must match. */
   readonly schema: string | null
+  /** Names of the proxies that are asked about subscribing, publishing and expired subscriptions; null for none. */
+  readonly subscribeProxy: string | null
+  readonly publishProxy: string | null
+  readonly subRefreshProxy: string | null
 }
 
 /** The part that engines need. */
@@ -114,6 +118,17 @@ export interface ClientOptions {
   readonly userSubscribeToPersonal: boolean
   readonly personalChannelNamespace: string
   readonly includeConnectionTime: boolean
+  /** Whether a backend is asked about connections without a token, and about connections that expire. */
+  readonly connectProxy: boolean
+  readonly refreshProxy: boolean
+}
+
+/** Which proxy is asked about a method of `rpc`. */
+export interface RpcRules {
+  /** Names of proxies; null if calls without a namespace, or of this namespace, are not available. */
+  readonly withoutNamespace: string | null
+  readonly namespaces: ReadonlyMap<string, string | null>
+  readonly namespaceBoundary: string
 }
 
 /** A regular expression of the configuration. */
