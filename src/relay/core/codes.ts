@@ -33,6 +33,7 @@ export const ERROR_BINARY_CHANNEL = ERROR_NOT_AVAILABLE.with('the channel has bi
 export const ERROR_TOKEN_EXPIRED = new ReplyError(109, 'token expired')
 /** The token is valid, but what it permits has expired already. */
 export const ERROR_EXPIRED = new ReplyError(110, 'expired')
+export const ERROR_TOO_MANY_REQUESTS = new ReplyError(111, 'too many requests', true)
 export const ERROR_UNRECOVERABLE_POSITION = new ReplyError(112, 'unrecoverable position')
 
 const HTTP_STATUSES: Readonly<Record<number, number>> = {

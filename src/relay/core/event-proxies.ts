@@ -97,6 +97,9 @@ export type RefreshOutcome = RefreshResult | 'expired' | 'unavailable'
  * counted by the implementation. The result of a call that was aborted is ignored.
  */
 export interface EventProxies {
+  /** Lower-case names of the request headers, and of the headers in the connect command, that some proxy forwards. */
+  readonly requestHeaderNames: readonly string[]
+  readonly emulatedHeaderNames: readonly string[]
   /** Null if the response has no result. */
   connect(event: ConnectEvent): Promise<EventOutcome<ConnectResult | null>>
   refresh(event: EventSource): Promise<RefreshOutcome>

@@ -52,7 +52,7 @@ export interface SubscribeReply {
   readonly publications: readonly SentPublication[]
   readonly recovered: boolean
   readonly wasRecovering: boolean
-  readonly data: string | null
+  readonly data: Payload | null
   readonly delta: boolean
 }
 
