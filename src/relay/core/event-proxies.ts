@@ -1,12 +1,9 @@
-import type { TransportName } from './codec/transport.js'
+import type { ClientHeaders, TransportName } from './codec/transport.js'
 import type { Disconnect, ReplyError } from './codes.js'
 import type { NewPublication, Payload } from './engine.js'
 import type { ServerSubscription } from './options.js'
 
 // Events that the core asks a backend about. The folder `proxies/` sends them over HTTP; the core has no part in that.
-
-/** Headers of a client by lower-case name, with all values of a repeated header. Only names that a proxy lists. */
-export type ClientHeaders = Readonly<Record<string, readonly string[]>>
 
 /** The connection that an event belongs to. */
 export interface EventSource {

@@ -1,5 +1,3 @@
-import type { Payload } from './engine.js'
-
 // Options as plain validated values. All times are in milliseconds.
 
 export interface CompressionOptions {
@@ -153,7 +151,7 @@ export interface ServerSubscription {
   /** JSON text. */
   readonly info: string | null
   /** For the subscribe reply. Bytes that are not JSON can only be sent to protobuf clients. */
-  readonly data: Payload | null
+  readonly data: string | Buffer | null
   readonly override: Override
 }
 

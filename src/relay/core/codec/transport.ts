@@ -40,10 +40,15 @@ export interface Transport {
   onceDrained(callback: () => void): void
 }
 
+/** Headers of a client by lower-case name, with all values of a repeated header. Only names that a proxy forwards. */
+export type ClientHeaders = Readonly<Record<string, readonly string[]>>
+
 /** A client connection, implemented by each transport. */
 export interface ClientTransport extends Transport {
   /** Network address of the client. */
   readonly address: string
+  /** Headers of the request that opened the connection, for proxies; null for none. */
+  readonly requestHeaders: ClientHeaders | null
   /** An encoded ping, shared by all clients of the transport. */
   readonly pingBytes: Buffer
   /** The transport has its own pings (WebSocket ping frames), so the protocol's pings are off. */
