@@ -133,6 +133,11 @@ export class Relay {
     return this.#context.clients.all
   }
 
+  /** Lower-case names of the request headers that connections keep for proxies. */
+  get requestHeaderNames(): readonly string[] {
+    return this.#context.eventProxies.requestHeaderNames
+  }
+
   get openChannels(): ReadonlyMap<string, OpenChannel> {
     return this.#context.hub.channels
   }

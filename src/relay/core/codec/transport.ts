@@ -1,4 +1,5 @@
 import type { Disconnect } from '../codes.js'
+import type { ClientHeaders } from '../event-proxies.js'
 import type { Codec, Encoded, MessageParts } from './codec.js'
 
 /**
@@ -39,9 +40,6 @@ export interface Transport {
   /** Calls back once, after everything written so far was accepted by the network. */
   onceDrained(callback: () => void): void
 }
-
-/** Headers of a client by lower-case name, with all values of a repeated header. Only names that a proxy forwards. */
-export type ClientHeaders = Readonly<Record<string, readonly string[]>>
 
 /** A client connection, implemented by each transport. */
 export interface ClientTransport extends Transport {
