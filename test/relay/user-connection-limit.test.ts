@@ -151,7 +151,8 @@ t.test('a connection that closes while Redis is down is not counted afterwards',
 t.test('a limit that is set by a reload counts existing connections', async (t) => {
   const edge = await startRelay(t, {})
   await connectMany(t, Array(LIMIT).fill(edge.url))
-  edge.running.configure(configOf({ client: { user_connection_limit: LIMIT } }))
+  const { client, channels, rpc } = configOf({})
+  edge.relay.configure({ client: { ...client, userConnectionLimit: LIMIT }, channels, rpc })
 
   t.equal((await connect(t, edge.url)).outcome, REJECTED)
 })
