@@ -11,6 +11,7 @@ import type { RelayDependencies } from '../../src/relay/core/session/context.js'
 import { MemoryEngine, MemoryUserConnections, SingleNodeCluster } from '../../src/relay/engine/memory.js'
 import { MemoryPresence } from '../../src/relay/engine/memory-presence.js'
 import { TokenChecks } from '../../src/relay/token-check.js'
+import { NO_EVENT_PROXIES } from './no-event-proxies.js'
 import { NO_METRICS } from './no-metrics.js'
 import { type ConfigFile, configOf, relayToken } from './relay-rules.js'
 import type { ServerMessage } from './server-message.js'
@@ -33,6 +34,7 @@ export class FakeSink implements ClientTransport {
   readonly framing: Framing
   readonly pingBytes = Buffer.from('{}')
   readonly address = '192.0.2.1'
+  readonly requestHeaders = null
   readonly hasOwnPings = false
   readonly isUnidirectional = false
   readonly isEmulated: boolean
@@ -154,6 +156,7 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayDependencies> =
       presence: new MemoryPresence({ nowMs, monotonicMs }),
       cluster: new SingleNodeCluster(),
       userConnections: new MemoryUserConnections(),
+      eventProxies: NO_EVENT_PROXIES,
       checkToken: tokenChecks.build(config.tokens.connection),
       checkSubscriptionToken: tokenChecks.build(config.tokens.subscription),
       nowMs,
