@@ -61,6 +61,7 @@ export const buildRedisEngine = (
     sweep: () => void channelStates.sweep(),
     close: async () => {
       presence.close()
+      await channelStates.close()
       userConnections.close()
       await engine.close()
     }

@@ -47,6 +47,7 @@ export class RedisChannelStates implements ChannelStates {
   readonly #claims = new WeakMap<ChannelStateEvent, string>()
   /** Changes of this event loop turn: by proxy, the time until the check of each channel, or -1 if its state was removed. */
   readonly #changes = new Map<string, Map<string, number>>()
+  #writing: Promise<void> = Promise.resolve()
   #takes = 0
 
   constructor(router: ShardRouter, presenceTtlMs: number) {
@@ -119,6 +120,12 @@ export class RedisChannelStates implements ChannelStates {
     }
   }
 
+  /** Writes what has changed so far. */
+  async close(): Promise<void> {
+    await this.#writeChanges()
+    await this.#writing
+  }
+
   /** All servers with an index, beginning with another one each time, so that none waits for the others. */
   #shardsInTurn(): readonly Shard[] {
     const shards = this.#router.controlShards
@@ -188,7 +195,10 @@ export class RedisChannelStates implements ChannelStates {
 
   /** Collects the changes of an event loop turn, so that they are written together. */
   #addChange(proxy: string, channel: string, waitMs: number): void {
-    if (this.#changes.size === 0) setImmediate(() => void this.#writeChanges())
+    if (this.#changes.size === 0)
+      setImmediate(() => {
+        this.#writing = this.#writeChanges()
+      })
     const changes = this.#changes.get(proxy)
     if (changes === undefined) this.#changes.set(proxy, new Map([[channel, waitMs]]))
     else changes.set(channel, Math.min(waitMs, changes.get(channel) ?? waitMs))

@@ -173,6 +173,8 @@ end
 if redis.call('EXISTS', KEYS[1]) == 1 then
   redis.call('SADD', KEYS[2], ARGV[1])
   for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ${STATE_TTL_MS}) end
+else
+  redis.call('SREM', KEYS[2], ARGV[1])
 end
 `)
 
