@@ -11,8 +11,8 @@ export interface ProxyConfig {
   /** The proxies in use, by event and name. */
   readonly events: Readonly<Record<ProxyEvent, ReadonlyMap<string, ProxyOptions>>>
   /** Lower-case names of the headers that any proxy in use lists. Others are not kept. */
-  readonly requestHeaders: ReadonlySet<string>
-  readonly emulatedHeaders: ReadonlySet<string>
+  readonly requestHeaders: readonly string[]
+  readonly emulatedHeaders: readonly string[]
 }
 
 const DEFAULT_NAME = 'default'
@@ -67,8 +67,8 @@ export const proxyConfig = (file: RelayConfigFile, isProduction: boolean, report
   const used = Object.values(events).flatMap((byName) => [...byName.values()])
   return Object.freeze({
     events: Object.freeze(events),
-    requestHeaders: new Set(used.flatMap(({ httpHeaders }) => httpHeaders)),
-    emulatedHeaders: new Set(used.flatMap(({ emulatedHeaders }) => emulatedHeaders))
+    requestHeaders: [...new Set(used.flatMap(({ httpHeaders }) => httpHeaders))],
+    emulatedHeaders: [...new Set(used.flatMap(({ emulatedHeaders }) => emulatedHeaders))]
   })
 }
 

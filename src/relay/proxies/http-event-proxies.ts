@@ -65,6 +65,8 @@ export class HttpEventProxies implements EventProxies {
   #proxies: ReadonlyMap<string, EventProxy> = new Map()
   #events: ProxyConfig['events']
   readonly #calls = new Set<Promise<unknown>>()
+  requestHeaderNames: readonly string[] = []
+  emulatedHeaderNames: readonly string[] = []
 
   constructor(config: ProxyConfig, dependencies: ProxyDependencies) {
     this.#dependencies = dependencies
@@ -73,7 +75,7 @@ export class HttpEventProxies implements EventProxies {
   }
 
   /** Unchanged proxies keep their connections. Calls under way end with the old proxies. */
-  configure({ events }: ProxyConfig): void {
+  configure({ events, requestHeaders, emulatedHeaders }: ProxyConfig): void {
     const before = this.#proxies
     const proxies = new Map<string, EventProxy>()
     for (const options of Object.values(events).flatMap((byName) => [...byName.values()])) {
@@ -85,6 +87,8 @@ export class HttpEventProxies implements EventProxies {
     for (const [id, proxy] of before) if (proxies.get(id) !== proxy) proxy.close()
     this.#proxies = proxies
     this.#events = events
+    this.requestHeaderNames = requestHeaders
+    this.emulatedHeaderNames = emulatedHeaders
   }
 
   /** Of all proxies in use. */

@@ -81,14 +81,22 @@ const textOrBytes = (bytes: Buffer): Payload => jsonFromBytes(bytes) ?? bytes
 
 const subscription = (fields: JsonFields): ServerSubscription => ({
   info: optionalJson(fields, 'info'),
-  data: fields.json('data'),
+  data: payload(fields),
   override: fields.override()
 })
+
+/** The channel may deliver its latest publication at once. */
+const serverSubscription = (fields: JsonFields): ServerSubscription => {
+  const options = subscription(fields)
+  return fields.flag('cache_recover')
+    ? { ...options, override: { ...options.override, autoCacheRecover: true } }
+    : options
+}
 
 export const connectResult = (fields: JsonFields): ConnectResult => {
   const subscriptions = new Map<string, ServerSubscription>()
   for (const channel of fields.texts('channels')) subscriptions.set(channel, NO_OPTIONS)
-  for (const [channel, options] of fields.objects('subs')) subscriptions.set(channel, subscription(options))
+  for (const [channel, options] of fields.objects('subs')) subscriptions.set(channel, serverSubscription(options))
   return {
     user: fields.text('user'),
     expiresAt: expiry(fields),
