@@ -96,10 +96,8 @@ export const channelStateModel = (
         backend.confirm(events)
       }
       const perform = async (step: Step): Promise<void> => {
-        if (step.kind === 'take') await take(step.limit)
-        else if (step.kind === 'confirm') await confirm(step.count)
-        else if (step.kind === 'release') await channelStates.release('default', backend.sending.splice(0, step.count))
-        else {
+        if ('limit' in step) await take(step.limit)
+        else if ('channel' in step) {
           const channel = unique(step.channel)
           const clients = present.get(channel) ?? new Set()
           present.set(channel, clients)
@@ -107,7 +105,8 @@ export const channelStateModel = (
             clients.add(step.client)
             await presence.add(channel, step.client, 'ada', '{}')
           } else if (clients.delete(step.client)) await presence.remove(channel, step.client)
-        }
+        } else if (step.kind === 'confirm') await confirm(step.count)
+        else await channelStates.release('default', backend.sending.splice(0, step.count))
       }
       for (const step of all) await perform(step)
       const isSettled = (): boolean =>
