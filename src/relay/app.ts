@@ -119,7 +119,7 @@ export const buildRelayApp = async (
       announceShutdown()
       handlers.admission.close()
       handlers.admin.close()
-      await settleCalls(core.eventProxies, config.shutdownMs)
+      if (core.eventProxies.hasCalls) await settleCalls(core.eventProxies, config.shutdownMs)
       await closeServers(all, relay, config.shutdownMs, dependencies.connectionsClosed)
       for (const timer of timers) clearInterval(timer)
       probe.close()

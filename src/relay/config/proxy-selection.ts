@@ -100,7 +100,7 @@ const namedProxies = (
     if (!NAME.test(name)) report(`${path}.name`, NAME_RULE)
     else if (name === DEFAULT_NAME) report(`${path}.name`, 'must not be default, which names the default proxies')
     else if (byName.has(name)) report(`${path}.name`, 'is the name of another proxy too')
-    const source = { id: `proxies.${name}`, name, isProduction, neededBy: path }
+    const source = { id: `proxies[${name}]`, name, isProduction, neededBy: path }
     byName.set(name, readProxy(proxy, source, reportIn(path, report)))
   }
   return byName
