@@ -21,7 +21,7 @@ export interface ProxyTls {
 
 /** A backend that is asked about events. Names of headers are in lower case. */
 export interface ProxyOptions {
-  /** Where the file has it, such as `channel.proxy.subscribe`; `proxies.<name>` for a named one. */
+  /** Where the file has it, such as `channel.proxy.subscribe`; `proxies[<name>]` for a named one. */
   readonly id: string
   /** Unique within an event: `default`, or the name in the file. */
   readonly name: string
