@@ -34,12 +34,8 @@ import {
   userRejection
 } from '../session/tokens.js'
 import { countConnection } from '../session/user-connection-limit.js'
-import {
-  addSubscription,
-  ReplySpace,
-  type SubscribeRequest,
-  type SubscribeResult
-} from '../subscribe/add-subscription.js'
+import { addSubscription, type SubscribeResult } from '../subscribe/add-subscription.js'
+import { ReplySpace, type SubscribeRequest } from '../subscribe/subscribe-request.js'
 
 const ANONYMOUS: ConnectionClaims = { user: '', expiresAt: 0, info: null, subscriptions: new Map() }
 const PLAIN_SUBSCRIPTION: ServerSubscription = { info: null, data: null, override: NO_OVERRIDE }

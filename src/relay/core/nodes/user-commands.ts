@@ -10,7 +10,8 @@ import {
 import { extendExpiry } from '../commands/connect.js'
 import type { Client } from '../session/client.js'
 import type { RelayContext } from '../session/context.js'
-import { addSubscription, ReplySpace } from '../subscribe/add-subscription.js'
+import { addSubscription } from '../subscribe/add-subscription.js'
+import { ReplySpace } from '../subscribe/subscribe-request.js'
 import type { DisconnectParams, RefreshParams, SubscribeParams, UnsubscribeParams, UserSelector } from '../surveys.js'
 
 // The commands of the API for the connections of a user, at this node.

@@ -38,7 +38,8 @@ import {
   tokenRejection,
   userRejection
 } from '../session/tokens.js'
-import { addSubscription, ReplySpace } from './add-subscription.js'
+import { addSubscription } from './add-subscription.js'
+import { ReplySpace } from './subscribe-request.js'
 
 /** Values of the `type` field. */
 const TYPE_STREAM = 0
