@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { isTooLong, type ResolvedChannel, resolveChannel } from '../core/channel-names.js'
-import { fieldText } from '../core/codec/json.js'
+import { MemberSearch, memberText } from '../core/codec/json-members.js'
 import { DISCONNECT_FORCED, ReplyError } from '../core/codes.js'
 import type { Relay } from '../core/relay.js'
 import { channelDetail, storedPublication } from './channel-detail.js'
@@ -27,6 +27,8 @@ const PUBLISH = Type.Object(
 )
 const MAX_PUBLISH_BYTES = 64 * 1024
 
+const DATA = new MemberSearch(['data'])
+
 /** Uses the publish method of the API, with the same checks. */
 const testPublish =
   ({ dispatcher, surveys, relay, log }: RouteDependencies) =>
@@ -40,7 +42,7 @@ const testPublish =
         return
       }
       // Publishes the bytes of `data` unchanged. Null for a duplicate field.
-      const data = fieldText(text, 'data')
+      const data = memberText(text, DATA)
       const request = `{"channel":${JSON.stringify(channel)},"data":${data}}`
       const reply = data === null ? null : await dispatcher.runMethod('publish', Buffer.from(request))
       if (reply === null || reply instanceof ReplyError) {

@@ -1,6 +1,7 @@
 import type { Log } from '../../shared/log.js'
 import type { Span } from '../../shared/tracing.js'
-import { forEachElement, INVALID, isListAt, LazyJsonObject, skipValue, skipWhitespace } from '../core/codec/json.js'
+import { forEachElement, INVALID, isListAt, skipValue, skipWhitespace } from '../core/codec/json.js'
+import { LazyJsonObject } from '../core/codec/json-members.js'
 import { ERROR_INTERNAL, ERROR_METHOD_NOT_FOUND, ReplyError } from '../core/codes.js'
 import { after, EngineError, type MaybePromise } from '../core/engine.js'
 import type { Relay } from '../core/relay.js'
@@ -82,7 +83,7 @@ export class ApiDispatcher {
 
   /** Several commands in one request: for small channels the HTTP request is half of the cost of a publication. */
   async #batch(request: LazyJsonObject | null, body: Buffer, span: Span | null): Promise<ApiReply> {
-    const list = request?.span('commands') ?? null
+    const list = request?.range('commands') ?? null
     if (list === null && request?.has('commands')) return duplicateField('commands').reply
     if (list === null || !isListAt(body, list.start)) return new InvalidField('commands', 'must be a list').reply
     const commands: (LazyJsonObject | null)[] = []
@@ -218,9 +219,9 @@ const paramsOf = (command: LazyJsonObject, body: Buffer): LazyJsonObject | null 
 
 /** The member `name`, or null if its value is not an object. */
 const objectIn = (object: LazyJsonObject, name: string, body: Buffer): LazyJsonObject | null => {
-  const span = object.span(name)
-  if (span === null) throw duplicateField(name)
-  return LazyJsonObject.at(body, span.start)
+  const range = object.range(name)
+  if (range === null) throw duplicateField(name)
+  return LazyJsonObject.at(body, range.start)
 }
 
 const duplicateField = (name: string): InvalidField => new InvalidField(name, 'must be there once')

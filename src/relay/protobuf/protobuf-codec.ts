@@ -12,7 +12,7 @@ import {
   type SentPublication,
   type SubscribeReply
 } from '../core/codec/codec.js'
-import { LazyJsonObject } from '../core/codec/json.js'
+import { LazyJsonObject } from '../core/codec/json-members.js'
 import { encodedOnce, isSharedList, partsOf, toBuffer } from '../core/codec/message-parts.js'
 import type { Payload, Publication } from '../core/engine.js'
 import { descriptor } from './descriptor.js'
@@ -43,8 +43,8 @@ const clientInfoFields = (text: string): Fields => {
   const json = Buffer.from(text)
   const info = LazyJsonObject.at(json, 0)
   const payload = (name: string): Buffer | null => {
-    const span = info?.span(name) ?? null
-    return span === null ? null : json.subarray(span.start, span.end)
+    const range = info?.range(name) ?? null
+    return range === null ? null : json.subarray(range.start, range.end)
   }
   return {
     user: info?.value('user'),

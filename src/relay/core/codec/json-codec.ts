@@ -20,7 +20,8 @@ import {
   type SubRefreshReply,
   type SubscribeReply
 } from './codec.js'
-import { fieldText, onOneLine } from './json.js'
+import { onOneLine } from './json.js'
+import { MemberSearch, memberText } from './json-members.js'
 import { encodedOnce, isInParts, isSharedList, partsOf } from './message-parts.js'
 
 // Replies and pushes as JSON text. Templates instead of JSON.stringify, because data, info and tags are inserted as the
@@ -225,6 +226,9 @@ const joinLines = (messages: readonly EncodedMessage[]): EncodedMessage => {
   return [Buffer.concat(lines)]
 }
 
+const PUBLISH = new MemberSearch(['publish'])
+const DATA = new MemberSearch(['data'])
+
 /** One command, reply or push per line. */
 export const jsonCodec: Codec = {
   name: 'json',
@@ -239,7 +243,7 @@ export const jsonCodec: Codec = {
   decode: (command) => parse(command.toString()),
   publishData: (command) => {
     // The data is passed on as the client spelled it.
-    const data = fieldText(fieldText(command.toString(), 'publish') ?? PING, 'data')
+    const data = memberText(memberText(command.toString(), PUBLISH) ?? PING, DATA)
     return data === null ? null : onOneLine(data)
   },
   reply: (id, method, result) => replyWith(`{"id":${id},"${method}":`, RESULT_ENCODERS[method](result)),
