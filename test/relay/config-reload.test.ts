@@ -22,8 +22,14 @@ t.test('reloading the configuration file', async (t) => {
 
     t.match(result, {
       ok: true,
-      needsRestart: ['http_server.port', 'engine.type', 'engine.redis.address'],
-      config: { listen: { port: 8101 }, engine: 'memory', redisUrl: null }
+      needsRestart: [
+        'http_server.port',
+        'engine.type',
+        'engine.redis.address',
+        'engine.redis.prefix',
+        'engine.redis.presence_ttl'
+      ],
+      config: { listen: { port: 8101 }, engine: { kind: 'memory' } }
     })
   })
 

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from 'pino'
 import { type Environment, SettingsError } from '../../shared/env.js'
 import type { ChannelOptions } from '../core/options.js'
-import { type RelayConfig, relayConfig } from './config.js'
+import { type EngineConfig, type RedisEngineConfig, type RelayConfig, relayConfig } from './config.js'
 import type { ReadFile } from './file.js'
 
 export interface Reloaded {
@@ -21,16 +21,18 @@ type OptionReaders = Readonly<Record<string, (config: RelayConfig) => unknown>>
 // An option in none of these tables takes effect at once, also for existing channels and connections. A test changes
 // every option of the file to verify this.
 
+const redisOptions = (engine: EngineConfig): RedisEngineConfig | null => (engine.kind === 'memory' ? null : engine)
+
 /** Sockets, the engine and processes are set up at start. */
 const NEEDS_RESTART: OptionReaders = {
   'http_server.address': ({ listen }) => listen.host,
   'http_server.port': ({ listen }) => listen.port,
   'http_server.internal_address': ({ internalListen }) => internalListen?.host,
   'http_server.internal_port': ({ internalListen }) => internalListen?.port,
-  'engine.type': ({ engine }) => engine,
-  'engine.redis.address': ({ redisUrl }) => redisUrl,
-  'engine.redis.prefix': ({ redisPrefix }) => redisPrefix,
-  'engine.redis.presence_ttl': ({ presenceTtlMs }) => presenceTtlMs,
+  'engine.type': ({ engine }) => engine.kind,
+  'engine.redis.address': ({ engine }) => redisOptions(engine)?.url,
+  'engine.redis.prefix': ({ engine }) => redisOptions(engine)?.prefix,
+  'engine.redis.presence_ttl': ({ engine }) => redisOptions(engine)?.presenceTtlMs,
   'log.file': ({ logFile }) => logFile,
   'node.name': ({ nodeName }) => nodeName,
   RELAY_WORKERS: ({ workers }) => workers
@@ -79,7 +81,7 @@ export const reloadConfigFile = (current: RelayConfig, environment: Environment,
     if (!(error instanceof SettingsError)) throw error
     return { ok: false, errors: error.errors }
   }
-  const { listen, internalListen, engine, redisUrl, redisPrefix, presenceTtlMs, workers, nodeName, logFile } = current
+  const { listen, internalListen, engine, workers, nodeName, logFile } = current
   return {
     ok: true,
     config: Object.freeze({
@@ -87,9 +89,6 @@ export const reloadConfigFile = (current: RelayConfig, environment: Environment,
       listen,
       internalListen,
       engine,
-      redisUrl,
-      redisPrefix,
-      presenceTtlMs,
       workers,
       nodeName,
       logFile
