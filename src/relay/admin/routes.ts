@@ -4,7 +4,7 @@ import { MemberSearch, memberText } from '../core/codec/json-members.js'
 import { DISCONNECT_FORCED, ReplyError } from '../core/codes.js'
 import type { Relay } from '../core/relay.js'
 import { channelDetail, storedPublication } from './channel-detail.js'
-import { CHANNEL_SORTING, channelPage, channelRows } from './channel-list.js'
+import { CHANNEL_SORTING, channelListPage, channelRows } from './channel-list.js'
 import { configView } from './config-view.js'
 import { CONNECTION_SORTING, connectionPage, findConnection, SUBSCRIPTION_SORTING } from './connection-list.js'
 import type { ActiveConfig, AdminSession, Page, TestPublished } from './contract.js'
@@ -90,7 +90,11 @@ const sendPage =
   }
 
 /** The channel of a request. Responds with an error and returns null if there is no such channel. */
-const channelOf = (call: AdminCall, field: string, relay: Relay): [name: string, resolved: ResolvedChannel] | null => {
+const requestedChannel = (
+  call: AdminCall,
+  field: string,
+  relay: Relay
+): [name: string, resolved: ResolvedChannel] | null => {
   const name = call.query.get(field) ?? ''
   const resolved = resolveChannel(name, relay.channelRules)
   if (name === '' || isTooLong(name, relay.channelRules)) call.reject(400, 'BAD_REQUEST', `${field} must be a channel`)
@@ -102,14 +106,14 @@ const channelOf = (call: AdminCall, field: string, relay: Relay): [name: string,
 const sendChannel =
   ({ surveys, relay }: RouteDependencies) =>
   async (call: AdminCall): Promise<void> => {
-    const channel = channelOf(call, 'name', relay)
+    const channel = requestedChannel(call, 'name', relay)
     if (channel !== null) call.json(await channelDetail(surveys, relay, ...channel))
   }
 
 const sendPublication =
   ({ relay }: RouteDependencies) =>
   async (call: AdminCall): Promise<void> => {
-    const channel = channelOf(call, 'channel', relay)
+    const channel = requestedChannel(call, 'channel', relay)
     if (channel === null) return
     const offset = Number(call.query.get('offset') ?? '')
     if (!Number.isSafeInteger(offset) || offset < 1) {
@@ -162,7 +166,7 @@ export const adminRoutes = (dependencies: RouteDependencies): AdminRoutes => {
     '/admin/api/live': sessionRoute('GET', (call) => streams.open(call)),
     '/admin/api/channels': sessionRoute(
       'GET',
-      sendPage(CHANNEL_SORTING, (query) => channelPage(surveys, relay, query))
+      sendPage(CHANNEL_SORTING, (query) => channelListPage(surveys, relay, query))
     ),
     '/admin/api/channel': sessionRoute('GET', sendChannel(dependencies)),
     '/admin/api/publication': sessionRoute('GET', sendPublication(dependencies)),

@@ -37,7 +37,7 @@ import {
   readChannel,
   readChannelHistory,
   readPresence,
-  readPublication,
+  readStoredPublication,
   removeChannelHistory
 } from './subscribe/channel-reads.js'
 import { checkPositions } from './subscribe/position-checks.js'
@@ -257,7 +257,7 @@ export class Relay {
 
   /** The publication at an offset of the history, without access checks or metrics; null if it is not there. */
   readPublication(channel: string, resolved: ResolvedChannel, offset: number): Promise<Publication | null> {
-    return readPublication(this.#context, channel, resolved, offset)
+    return readStoredPublication(this.#context, channel, resolved, offset)
   }
 
   /** Passes the publications of a channel to the observer until the returned function is called. Null for an invalid name. */

@@ -1,9 +1,6 @@
 import { BoundedMap } from '../../shared/bounded-map.js'
-import type { HistoryRange, Position, Publication } from '../core/engine.js'
+import { type HistoryRange, type Position, type Publication, UNUSED_POSITION_TTL_MS } from '../core/engine.js'
 import type { HistoryOptions } from '../core/options.js'
-
-/** TTL of a position without publications, so that requests for invented channels do not fill the memory. */
-const UNUSED_POSITION_TTL_MS = 10 * 60 * 1000
 
 /** The history of one channel. The position outlives the publications. All times are on the monotonic clock. */
 export class ChannelStream {

@@ -64,8 +64,7 @@ export const subscribeUser = async (
   // As in Centrifugo: an error if there is a connection that it would apply to.
   if (selected.length > 0 && isPast(subscription.expiresAt, context)) return ERROR_INTERNAL
   const clients = selected.filter(({ subscriptions }) => !subscriptions.has(channel))
-  if (channelLimit > 0 && clients.some(({ subscriptions }) => subscriptions.size >= channelLimit))
-    return ERROR_LIMIT_EXCEEDED
+  if (clients.some(({ subscriptions }) => subscriptions.size >= channelLimit)) return ERROR_LIMIT_EXCEEDED
   const outcomes = await Promise.allSettled(
     clients.map((client) =>
       addSubscription(client, {

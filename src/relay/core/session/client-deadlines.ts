@@ -33,10 +33,8 @@ export class ClientDeadlines {
   goLive(): void {
     const { clientOptions, monotonicMs, random } = this.#client.context
     this.#pingIntervalMs = clientOptions.pingIntervalMs
-    if (clientOptions.pingIntervalMs > 0) {
-      // Spread over half an interval, because after a restart all clients connect at once.
-      this.#pingAt = monotonicMs() + clientOptions.pingIntervalMs * (0.5 + random() / 2)
-    }
+    // Spread over half an interval, because after a restart all clients connect at once.
+    this.#pingAt = monotonicMs() + clientOptions.pingIntervalMs * (0.5 + random() / 2)
     this.schedule()
   }
 
@@ -96,8 +94,7 @@ export class ClientDeadlines {
   }
 
   get #staleAt(): number {
-    const { staleCloseDelayMs } = this.#client.context.clientOptions
-    return staleCloseDelayMs > 0 ? this.#openedAt + staleCloseDelayMs : NOT_SCHEDULED
+    return this.#openedAt + this.#client.context.clientOptions.staleCloseDelayMs
   }
 
   /**
@@ -118,7 +115,7 @@ export class ClientDeadlines {
     const { clientOptions, metrics } = context
     this.#pingAt = nowMs + this.#pingIntervalMs
     // A pending timeout continues: it may be longer than the interval and would otherwise restart with every ping.
-    if (clientOptions.pongTimeoutMs > 0 && this.#pongDueAt === NOT_SCHEDULED && !transport.isUnidirectional)
+    if (this.#pongDueAt === NOT_SCHEDULED && !transport.isUnidirectional)
       this.#pongDueAt = nowMs + clientOptions.pongTimeoutMs
     this.#drainCountAtPing = outbox.drainCount
     count(metrics.sent(transport.name, 'server_ping', ''), transport.pingBytes.length)

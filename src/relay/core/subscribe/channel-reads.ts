@@ -82,7 +82,7 @@ export const readChannel = async (
 }
 
 /** The publication at an offset of the history; null if it is not there. */
-export const readPublication = async (
+export const readStoredPublication = async (
   { history }: RelayContext,
   channel: string,
   { options }: ResolvedChannel,

@@ -7,13 +7,11 @@ const END_ONLY: HistoryRange = { since: null, limit: 0, reverse: false }
 /** Compares the positions of channels with the history, at an interval and after a possible gap. Called periodically. */
 export const checkPositions = (context: RelayContext, nowMs: number): void => {
   const { hub, broker, history, clientOptions } = context
-  const { positionCheckDelayMs } = clientOptions
-  const delayMs = positionCheckDelayMs > 0 ? positionCheckDelayMs : Number.POSITIVE_INFINITY
   for (const channel of hub.channels.values()) {
     // Retry: subscribing failed while the engine was down.
     if (!channel.isSubscribedAtBroker) runInBackground(context, () => channel.subscribeAtBroker(broker))
     if (channel.checkedAt === 0) channel.checkedAt = nowMs
-    if (!channel.mayHaveGap && nowMs - channel.checkedAt < delayMs) continue
+    if (!channel.mayHaveGap && nowMs - channel.checkedAt < clientOptions.positionCheckDelayMs) continue
     // While the engine responds slowly, another check would only add to its work.
     if (channel.isCheckingPosition) continue
     channel.checkedAt = nowMs

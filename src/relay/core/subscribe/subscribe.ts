@@ -107,7 +107,7 @@ const checkRequest = (client: Client, { channel, type }: SubscribeCommand): Reso
 const checkSubscriptions = ({ context, subscriptions }: Client, channel: string): ReplyError | null => {
   const { channelLimit } = context.clientOptions
   if (subscriptions.has(channel)) return ERROR_ALREADY_SUBSCRIBED
-  return channelLimit > 0 && subscriptions.size >= channelLimit ? ERROR_LIMIT_EXCEEDED : null
+  return subscriptions.size >= channelLimit ? ERROR_LIMIT_EXCEEDED : null
 }
 
 /** Error 107 for a filter that is invalid, not allowed, or combined with deltas: the base of a delta might be filtered out. */

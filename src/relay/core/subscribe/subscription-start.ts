@@ -32,14 +32,14 @@ export const readStart = async (
 ): Promise<SubscriptionStart> => {
   const { codec, context } = client
   if (options.since !== null || !options.snapshot) {
-    const read = await readPosition(client, request, options)
+    const read = await readStream(client, request, options)
     const page = skipToNewest(subscription, options, read)
     const recovered = recover(client, request, options, page)
     if (recovered !== null || !options.snapshot || request.failsUnrecovered) return { page, recovered, snapshot: null }
   }
   const read = await subscription.channel.readSnapshot(context.history, request.filter)
   // The option was removed while the client subscribed.
-  if (read === null) return { page: await readPosition(client, request, options), recovered: null, snapshot: null }
+  if (read === null) return { page: await readStream(client, request, options), recovered: null, snapshot: null }
   const { position, snapshot } = read
   const offset = options.positioned ? position.offset : NO_POSITION.offset
   return {
@@ -50,7 +50,7 @@ export const readStart = async (
 }
 
 /** Reads the end of the stream and what is to be recovered. */
-const readPosition = async (
+const readStream = async (
   { context }: Client,
   { channel, resolved }: SubscribeRequest,
   { positioned, since, fromCache }: SubscriptionOptions
