@@ -22,13 +22,7 @@ t.test('reloading the configuration file', async (t) => {
 
     t.match(result, {
       ok: true,
-      needsRestart: [
-        'http_server.port',
-        'engine.type',
-        'engine.redis.address',
-        'engine.redis.prefix',
-        'engine.redis.presence_ttl'
-      ],
+      needsRestart: ['http_server.port', 'engine.type'],
       config: { listen: { port: 8101 }, engine: { kind: 'memory' } }
     })
   })

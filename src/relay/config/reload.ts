@@ -21,8 +21,6 @@ type OptionReaders = Readonly<Record<string, (config: RelayConfig) => unknown>>
 // An option in none of these tables takes effect at once, also for existing channels and connections. A test changes
 // every option of the file to verify this.
 
-const redisOptions = (engine: EngineConfig): RedisEngineConfig | null => (engine.kind === 'memory' ? null : engine)
-
 /** Sockets, the engine and processes are set up at start. */
 const NEEDS_RESTART: OptionReaders = {
   'http_server.address': ({ listen }) => listen.host,
@@ -30,13 +28,19 @@ const NEEDS_RESTART: OptionReaders = {
   'http_server.internal_address': ({ internalListen }) => internalListen?.host,
   'http_server.internal_port': ({ internalListen }) => internalListen?.port,
   'engine.type': ({ engine }) => engine.kind,
-  'engine.redis.address': ({ engine }) => redisOptions(engine)?.url,
-  'engine.redis.prefix': ({ engine }) => redisOptions(engine)?.prefix,
-  'engine.redis.presence_ttl': ({ engine }) => redisOptions(engine)?.presenceTtlMs,
   'log.file': ({ logFile }) => logFile,
   'node.name': ({ nodeName }) => nodeName,
   RELAY_WORKERS: ({ workers }) => workers
 }
+
+/** The options of an engine, compared if the engine itself is the same. */
+const ENGINE_OPTIONS: OptionReaders = {
+  'engine.redis.address': ({ engine }) => redisOptions(engine)?.url,
+  'engine.redis.prefix': ({ engine }) => redisOptions(engine)?.prefix,
+  'engine.redis.presence_ttl': ({ engine }) => redisOptions(engine)?.presenceTtlMs
+}
+
+const redisOptions = (engine: EngineConfig): RedisEngineConfig | null => (engine.kind === 'memory' ? null : engine)
 
 /** Fixed when a client connects. */
 const NEEDS_RECONNECT: OptionReaders = {
@@ -93,7 +97,10 @@ export const reloadConfigFile = (current: RelayConfig, environment: Environment,
       nodeName,
       logFile
     }),
-    needsRestart: changed(NEEDS_RESTART, current, next),
+    needsRestart: [
+      ...changed(NEEDS_RESTART, current, next),
+      ...(engine.kind === next.engine.kind ? changed(ENGINE_OPTIONS, current, next) : [])
+    ],
     needsReconnect: [...changed(NEEDS_RECONNECT, current, next), ...changedInChannels(current, next)]
   }
 }
