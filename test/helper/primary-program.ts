@@ -11,7 +11,8 @@ import { IPC_FDS, type PrimaryCommand } from './primary-process.js'
 let nowMs = 1_700_000_000_000
 let epochs = 0
 const ipcConnections = IPC_FDS.map(
-  (fd) => new IpcConnection(new Socket({ fd, readable: true, writable: true }), (error) => process.send?.(String(error)))
+  (fd) =>
+    new IpcConnection(new Socket({ fd, readable: true, writable: true }), (error) => process.send?.(String(error)))
 )
 
 process.on('message', (command: PrimaryCommand) => {
