@@ -52,12 +52,12 @@ const REQUIRED_FIELDS: Readonly<Record<EventName, readonly string[]>> = {
 }
 
 /**
- * Answers the requests of one event proxy. If `handle` throws `EventError` or `EventDisconnect`, the client receives that.
+ * Answers the requests of one event proxy. `request` has the headers that the proxy forwards; its body has been read. If `handle` throws `EventError` or `EventDisconnect`, the client receives that.
  * Other errors are passed to the caller, usually a framework that logs them and responds with status 500.
  */
 export const eventHandler = <Name extends EventName>(
   name: Name,
-  handle: (event: Events[Name]['event']) => Events[Name]['result'] | Promise<Events[Name]['result']>,
+  handle: (event: Events[Name]['event'], request: Request) => Events[Name]['result'] | Promise<Events[Name]['result']>,
   { secrets, maxBytes = MAX_BYTES }: EventHandlerOptions = {}
 ): ((request: Request) => Promise<Response>) => {
   if (secrets !== undefined && (secrets.length === 0 || secrets.some((secret) => !secret)))
@@ -71,7 +71,7 @@ export const eventHandler = <Name extends EventName>(
     const event = parseEvent(name, body)
     if (event === null) return problem(400, `the body is not a ${name} event of the relay`)
     try {
-      return respond(await handle(event))
+      return respond(await handle(event, request))
     } catch (error) {
       if (error instanceof EventError)
         return json({ error: { code: error.code, message: error.message, temporary: error.temporary } })
