@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { monotonicMs as systemMonotonicMs } from '../shared/monotonic.js'
 import type { Tracer } from '../shared/tracing.js'
-import { buildCore } from './build-core.js'
+import { buildCore, type RelayCore } from './build-core.js'
 import { buildHandlers, buildServers, type HandlerDependencies } from './build-http.js'
 import type { RelayConfig } from './config/config.js'
 import { DISCONNECT_SHUTDOWN } from './core/codes.js'
@@ -107,6 +107,7 @@ export const buildRelayApp = async (
     configure: (next) => {
       config = next
       configTimes.reloadedAt = nowMs()
+      core.eventProxies.configure(next.proxies)
       relay.configure(next)
       handlers.admission.configure(next)
       metrics.configure(next)
@@ -116,9 +117,11 @@ export const buildRelayApp = async (
       announceShutdown()
       handlers.admission.close()
       handlers.admin.close()
+      await settleCalls(core.eventProxies, config.shutdownMs)
       await closeServers(all, relay, config.shutdownMs, dependencies.connectionsClosed)
       for (const timer of timers) clearInterval(timer)
       probe.close()
+      core.eventProxies.close()
       await core.cluster.close()
       await core.engine.close()
       await tracer?.close()
@@ -128,6 +131,16 @@ export const buildRelayApp = async (
       for (const { server } of all) server.closeAllConnections()
     }
   }
+}
+
+/** Lets the backend answer the clients that wait for it, within the time of the shutdown. */
+const settleCalls = async (eventProxies: RelayCore['eventProxies'], withinMs: number): Promise<void> => {
+  const abort = new AbortController()
+  await Promise.race([
+    eventProxies.settled(),
+    delay(withinMs, undefined, { signal: abort.signal }).catch(() => undefined)
+  ])
+  abort.abort()
 }
 
 /** Closes the listeners and all clients. Resolves when no connection is left. */

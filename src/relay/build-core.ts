@@ -15,6 +15,7 @@ import type { TokenCheck } from './core/session/tokens.js'
 import { delayPushAfterReply } from './delay-push-after-reply.js'
 import { measuredCluster } from './metrics/measured-cluster.js'
 import { RelayMetrics } from './metrics/relay-metrics.js'
+import { HttpEventProxies } from './proxies/http-event-proxies.js'
 import { TokenChecks } from './token-check.js'
 import { RateLimitedLog, Rejections } from './transport/rejections.js'
 
@@ -39,6 +40,7 @@ export interface RelayCore {
   readonly cluster: Cluster
   readonly metrics: RelayMetrics
   readonly rejections: Rejections
+  readonly eventProxies: HttpEventProxies
 }
 
 /** Builds engine, metrics and relay. The relay is not started yet. */
@@ -57,7 +59,9 @@ export const buildCore = async (dependencies: CoreDependencies): Promise<RelayCo
   metrics.configure(config())
   const { broker, history, presence, userConnections } = engine
   const cluster = measuredCluster(engine.cluster, monotonicMs, (op, seconds) => metrics.surveyed(op, seconds))
-  const rejections = new Rejections(metrics, new RateLimitedLog(log), { nowMs, monotonicMs })
+  const limitedLog = new RateLimitedLog(log)
+  const rejections = new Rejections(metrics, limitedLog, { nowMs, monotonicMs })
+  const eventProxies = new HttpEventProxies(config().proxies, { nowMs, monotonicMs, metrics, log: limitedLog, tracer })
   const relay: Relay = new Relay(
     {
       broker,
@@ -65,6 +69,7 @@ export const buildCore = async (dependencies: CoreDependencies): Promise<RelayCo
       presence,
       cluster,
       userConnections,
+      eventProxies,
       ...tokenChecks(dependencies),
       tokenRejected: (reason, address) => rejections.token(reason, address),
       nowMs,
@@ -85,7 +90,7 @@ export const buildCore = async (dependencies: CoreDependencies): Promise<RelayCo
     },
     config()
   )
-  return { relay, engine, cluster, metrics, rejections }
+  return { relay, engine, cluster, metrics, rejections, eventProxies }
 }
 
 const tokenChecks = ({

@@ -15,6 +15,7 @@ import {
   SingleNodeCluster
 } from '../../src/relay/engine/memory.js'
 import { TokenChecks } from '../../src/relay/token-check.js'
+import { NO_EVENT_PROXIES } from './no-event-proxies.js'
 import { NO_METRICS } from './no-metrics.js'
 import { type ConfigFile, configOf, relayToken } from './relay-rules.js'
 import type { ServerMessage } from './server-message.js'
@@ -37,6 +38,7 @@ export class FakeSink implements ClientTransport {
   readonly framing: Framing
   readonly pingBytes = Buffer.from('{}')
   readonly address = '192.0.2.1'
+  readonly requestHeaders = null
   readonly hasOwnPings = false
   readonly isUnidirectional = false
   readonly isEmulated: boolean
@@ -158,6 +160,7 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayDependencies> =
       presence: new MemoryPresence(),
       cluster: new SingleNodeCluster(),
       userConnections: new MemoryUserConnections(),
+      eventProxies: NO_EVENT_PROXIES,
       checkToken: tokenChecks.build(config.tokens.connection),
       checkSubscriptionToken: tokenChecks.build(config.tokens.subscription),
       nowMs,

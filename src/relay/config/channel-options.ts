@@ -1,8 +1,10 @@
 import { parseConflatePath, parseEntryTimePath } from '../core/merging/keyed-list.js'
 import type { ChannelOptions, ChannelRules } from '../core/options.js'
 import { type ReportError, reportIn } from './file.js'
+import { durationMs } from './option-kinds.js'
 import { parsePattern } from './pattern.js'
-import { durationMs, type FileChannelOptions, type RelayConfigFile } from './schema.js'
+import { proxyName } from './proxy-selection.js'
+import type { FileChannelOptions, RelayConfigFile } from './schema.js'
 
 const SECOND_MS = 1000
 const HISTORY_META_TTL_MS = 720 * 3600 * SECOND_MS
@@ -93,7 +95,10 @@ const channelOptions = (
     entryTime: file.entry_time ?? null,
     snapshot: file.snapshot ?? false,
     allowMaxRate: file.allow_max_rate ?? false,
-    schema: file.schema ?? null
+    schema: file.schema ?? null,
+    subscribeProxy: proxyName(file.subscribe_proxy_enabled, file.subscribe_proxy_name),
+    publishProxy: proxyName(file.publish_proxy_enabled, file.publish_proxy_name),
+    subRefreshProxy: proxyName(file.sub_refresh_proxy_enabled, file.sub_refresh_proxy_name)
   }
   checkHistory(options, report)
   if (options.autoCacheRecover && !(options.forceRecovery && options.recoveryMode === 'cache'))

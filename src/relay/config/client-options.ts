@@ -1,7 +1,8 @@
 import type { ChannelRules, ClientOptions, CompressionOptions } from '../core/options.js'
 import { type ReportError, reportIn } from './file.js'
+import { durationMs, durationOr } from './option-kinds.js'
 import { isAllowedOriginEntry } from './origins.js'
-import { durationMs, durationOr, type RelayConfigFile } from './schema.js'
+import type { RelayConfigFile } from './schema.js'
 import { claimRules } from './token-options.js'
 
 const DEFAULT_MESSAGE_BYTES = 65_536
@@ -43,7 +44,9 @@ export const clientOptions = (
     compression: compressionOptions(websocket),
     userSubscribeToPersonal: personal.enabled ?? false,
     personalChannelNamespace: personal.personal_channel_namespace ?? '',
-    includeConnectionTime: file.connect_include_server_time ?? false
+    includeConnectionTime: file.connect_include_server_time ?? false,
+    connectProxy: file.proxy?.connect?.enabled ?? false,
+    refreshProxy: file.proxy?.refresh?.enabled ?? false
   }
   if (options.pongTimeoutMs >= options.pingIntervalMs)
     report('client.pong_timeout', 'must be shorter than client.ping_interval')

@@ -2,11 +2,13 @@ import { type Environment, isGiven, readSettings, SettingsError, type SettingVal
 import type { ListenSettings } from '../../shared/listen-error.js'
 import { isRedisPrefix, REDIS_PREFIX_RULE, REDIS_URL_RULE, redisUrlError } from '../../shared/redis-address.js'
 import { weaknesses } from '../../shared/secret-strength.js'
-import type { ChannelRules, ClientOptions } from '../core/options.js'
+import type { ChannelRules, ClientOptions, RpcRules } from '../core/options.js'
 import { channelRules } from './channel-options.js'
 import { clientOptions } from './client-options.js'
 import { FILE_ERROR_PREFIX, type ReadFile, type ReportError, readConfigFile, reportIn } from './file.js'
-import { durationMs, durationOr, type FileSubscriptionToken, type RelayConfigFile } from './schema.js'
+import { durationMs, durationOr } from './option-kinds.js'
+import { type ProxyConfig, proxyConfig, rpcRules } from './proxy-selection.js'
+import type { FileSubscriptionToken, RelayConfigFile } from './schema.js'
 import { chooseSecret, FILE_SECRET_FORM, SECRET_FORM, type SecretSource } from './secrets.js'
 import { relaySettings } from './settings.js'
 import { hasPublicKey, type TokenKeys, tokenKeys } from './token-options.js'
@@ -33,6 +35,9 @@ export interface RelayConfig {
   readonly client: ClientOptions
   readonly tokens: { readonly connection: TokenKeys; readonly subscription: TokenKeys }
   readonly channels: ChannelRules
+  readonly rpc: RpcRules
+  /** Backends that are asked about events. */
+  readonly proxies: ProxyConfig
   readonly api: {
     readonly key: string
     /** Still accepted while the key is rotated. */
@@ -149,6 +154,8 @@ class ConfigReader {
       client,
       tokens: this.#tokens(file),
       channels,
+      rpc: rpcRules(file, this.#report),
+      proxies: proxyConfig(file, this.#isProduction, this.#report),
       api: Object.freeze({
         key: this.#secret('REALTIME_API_KEY', 'http_api.key', file.http_api?.key, file.http_api?.insecure),
         previousKey: this.#previousSecret('REALTIME_API_KEY_PREVIOUS'),
@@ -205,7 +212,8 @@ class ConfigReader {
   #tokens({ client = {} }: RelayConfigFile): RelayConfig['tokens'] {
     const { token = {}, subscription_token: separate = {}, insecure = false } = client
     const path = 'client.token'
-    const isOptional = insecure || hasPublicKey(token)
+    // With a connect proxy, clients need no token.
+    const isOptional = insecure || hasPublicKey(token) || (client.proxy?.connect?.enabled ?? false)
     const fromEnvironment = this.#values.REALTIME_HMAC_SECRET
     const isGiven = fromEnvironment !== null || token.hmac_secret_key !== undefined
     const connection = tokenKeys(

@@ -4,8 +4,8 @@ import { errorCode } from '../../shared/error-code.js'
 import { alternativeTo } from './centrifugo-options.js'
 import { FormatError, parseConfigText } from './file-format.js'
 import { fileValues } from './file-values.js'
+import { DURATION_PATTERN } from './option-kinds.js'
 import {
-  DURATION_PATTERN,
   NAMESPACE_PATTERN,
   PORT_PATTERN,
   type RelayConfigFile,

@@ -1,65 +1,12 @@
-import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox'
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { schemas } from '../../../schemas/registry.js'
-
-const UNIT_MS: ReadonlyMap<string, number> = new Map([
-  ['ms', 1],
-  ['s', 1000],
-  ['m', 60_000],
-  ['h', 3_600_000]
-])
-
-/** Durations such as `300s`, `1h30m` and `1.5s`, or `0`. */
-export const DURATION_PATTERN = '^(?:0|(?:\\d{1,9}(?:\\.\\d{1,3})?(?:ms|s|m|h))+)$'
-
-const PART = /(\d+(?:\.\d+)?)(ms|s|m|h)/g
-
-/** Converts a text that matches `DURATION_PATTERN`. */
-export const durationMs = (text: string): number =>
-  Math.round(
-    [...text.matchAll(PART)].reduce((sum, [, count, unit = '']) => sum + Number(count) * (UNIT_MS.get(unit) ?? 0), 0)
-  )
-
-/** As in Centrifugo, 0 stands for the default. */
-export const durationOr = (text: string | undefined, fallback: string): number =>
-  durationMs(text ?? '0') || durationMs(fallback)
+import { count, duration, flag, limit, oneOf, section, text } from './option-kinds.js'
+import { proxyOptions, proxyReference } from './proxy-schema.js'
 
 // The schema of the RELAY_CONFIG file. Names and nesting are those of Centrifugo 6, so that an existing file can be used;
 // options marked "Gatehouse only" are not in Centrifugo. docs/relay-config.schema.json is generated from this file.
 
-const MAX_COUNT = 1_000_000_000
 const GIB = 1024 ** 3
-
-const section = <P extends TProperties>(description: string, properties: P) =>
-  Type.Optional(Type.Object(properties, { description, additionalProperties: false }))
-
-// A `default` is documentation: the code that reads the file has the same value, which a test compares.
-
-const flag = (description: string, fallback = false) => Type.Optional(Type.Boolean({ description, default: fallback }))
-
-const withDefault = (fallback: unknown): { readonly default?: unknown } =>
-  fallback === undefined ? {} : { default: fallback }
-
-const count = (description: string, minimum = 0, maximum = MAX_COUNT, fallback?: number) =>
-  Type.Optional(Type.Integer({ description, minimum, maximum, ...withDefault(fallback) }))
-
-/** A number of something that is unlimited by default. */
-const limit = (description: string) => count(description, 0, MAX_COUNT, 0)
-
-const duration = (description: string, fallback?: string) =>
-  Type.Optional(Type.String({ description, pattern: DURATION_PATTERN, examples: ['300s'], ...withDefault(fallback) }))
-
-const text = (description: string, maxLength = 1024, fallback?: string) =>
-  Type.Optional(Type.String({ description, minLength: 1, maxLength, ...withDefault(fallback) }))
-
-const oneOf = <const Choice extends string>(choices: readonly Choice[], description: string, fallback?: Choice) =>
-  Type.Optional(
-    Type.Unsafe<Choice>(
-      Type.Union(
-        choices.map((choice) => Type.Literal(choice)),
-        { description, ...withDefault(fallback) }
-      )
-    )
-  )
 
 /** A namespace name without the boundary character. */
 export const NAMESPACE_PATTERN = '^[-a-zA-Z0-9_.]{2,}$'
@@ -135,7 +82,17 @@ const channelOptions = {
     ['json', 'json_object', 'binary'],
     'Data of publications: any JSON value, a JSON object, or any bytes (also none), which only protobuf clients receive. Default: channel.publication_data_format.'
   ),
-  schema: oneOf(SCHEMA_NAMES, 'Gatehouse only: publications must match this schema.')
+  schema: oneOf(SCHEMA_NAMES, 'Gatehouse only: publications must match this schema.'),
+  subscribe_proxy_enabled: flag(
+    'The backend decides who may subscribe. The permissions allow_subscribe_for_client and allow_subscribe_for_anonymous are not used then.'
+  ),
+  subscribe_proxy_name: proxyReference('channel.proxy.subscribe'),
+  publish_proxy_enabled: flag(
+    'The backend decides about publications of clients. The permissions allow_publish_for_… are not used then.'
+  ),
+  publish_proxy_name: proxyReference('channel.proxy.publish'),
+  sub_refresh_proxy_enabled: flag('The backend decides about subscriptions that expire.'),
+  sub_refresh_proxy_name: proxyReference('channel.proxy.sub_refresh')
 } as const satisfies Record<string, TSchema>
 
 const ChannelOptionsSchema = Type.Object(channelOptions, { additionalProperties: false })
@@ -200,6 +157,11 @@ const SubscriptionTokenSchema = Type.Object(
 export type FileSubscriptionToken = Static<typeof SubscriptionTokenSchema>
 
 const channel = {
+  proxy: section('Default proxies of events in channels.', {
+    subscribe: section('Is asked when a client subscribes.', proxyOptions),
+    publish: section('Is asked when a client publishes.', proxyOptions),
+    sub_refresh: section('Is asked when a subscription expires.', proxyOptions)
+  }),
   without_namespace: section('Options of channels without a namespace.', channelOptions),
   namespaces: Type.Optional(
     Type.Array(NamespaceSchema, {
@@ -219,6 +181,16 @@ const channel = {
 }
 
 const client = {
+  proxy: section('Proxies of events of connections.', {
+    connect: section('Is asked when a client connects without a token.', {
+      enabled: flag('Ask the backend about connections without a token.'),
+      ...proxyOptions
+    }),
+    refresh: section('Is asked when a connection expires.', {
+      enabled: flag('Ask the backend about connections that expire.'),
+      ...proxyOptions
+    })
+  }),
   insecure: flag(
     'Accept clients without a token and permit everything, for client test suites. Rejected in production.'
   ),
@@ -300,6 +272,13 @@ const webSocket = {
   message_size_limit: count('Maximum size of a message from a client, in bytes.', 1, MAX_MESSAGE_BYTES, 65_536)
 } as const satisfies Record<string, TSchema>
 
+const rpcOptions = {
+  proxy_enabled: flag('Clients may call methods of this namespace.'),
+  proxy_name: proxyReference('rpc.proxy')
+} as const satisfies Record<string, TSchema>
+
+const CLOSED = { additionalProperties: false }
+
 /** Error messages name options by their path in this schema. */
 export const RelayConfigFileSchema = Type.Object(
   {
@@ -339,6 +318,22 @@ export const RelayConfigFileSchema = Type.Object(
       error_mode: oneOf(['default', 'transport'], 'transport: respond to errors with an HTTP error status.', 'default'),
       max_body_size: count('Gatehouse only: maximum size of a request body, in bytes.', 1, GIB, 1_048_576)
     }),
+    rpc: section('Calls of clients to the backend.', {
+      proxy: section('The default proxy of calls.', proxyOptions),
+      without_namespace: section('Methods without a namespace.', rpcOptions),
+      namespaces: Type.Optional(
+        Type.Array(Type.Object({ name: text('The part of a method before the boundary.'), ...rpcOptions }, CLOSED), {
+          description: 'All namespaces of methods.'
+        })
+      ),
+      namespace_boundary: text('Separates the namespace from the rest of a method.', 1, ':')
+    }),
+    proxies: Type.Optional(
+      Type.Array(
+        Type.Object({ name: text('The name for the options that select a proxy.'), ...proxyOptions }, CLOSED),
+        { description: 'Named proxies. One proxy may serve several events.' }
+      )
+    ),
     websocket: section('WebSocket transport.', webSocket),
     engine: section('The engine, which stores history and presence and connects relay nodes.', {
       type: oneOf(['memory', 'redis'], 'Same as RELAY_ENGINE.'),

@@ -84,18 +84,25 @@ const isAllowed = (forClient: boolean, forSubscriber: boolean, forAnonymous: boo
   return forClient || (forSubscriber && caller.isSubscribed)
 }
 
+/** `backend`: a proxy decides. */
+export type Access = 'granted' | 'denied' | 'backend'
+
+const accessIf = (isGranted: boolean): Access => (isGranted ? 'granted' : 'denied')
+
 /** Whether the client may subscribe without a subscription token. */
-export const maySubscribe = (
+export const accessTo = (
   channel: string,
   { options, isPrivate }: ResolvedChannel,
   caller: Caller,
   rules: ChannelRules
-): boolean => {
-  if (isPrivate && !caller.insecure) return false
+): Access => {
+  if (isPrivate && !caller.insecure) return 'denied'
   if (options.allowUserLimitedChannels && namesUsers(channel, rules)) {
-    return caller.insecure || isUserListed(channel, caller.user, rules)
+    return accessIf(caller.insecure || isUserListed(channel, caller.user, rules))
   }
-  return isAllowed(options.allowSubscribeForClient, false, options.allowSubscribeForAnonymous, caller)
+  // The permissions of the namespace are for channels that no backend protects.
+  if (options.subscribeProxy !== null) return 'backend'
+  return accessIf(isAllowed(options.allowSubscribeForClient, false, options.allowSubscribeForAnonymous, caller))
 }
 
 export const mayPublish = (options: ChannelOptions, caller: Caller): boolean =>

@@ -1,18 +1,18 @@
-import type { TransportName } from './codec/transport.js'
 import type { Disconnect, ReplyError } from './codes.js'
 import type { NewPublication, Payload } from './engine.js'
 import type { ServerSubscription } from './options.js'
 
 // Events that the core asks a backend about. The folder `proxies/` sends them over HTTP; the core has no part in that.
 
-/** Headers of a client by lower-case name, with all values of a repeated header. Only names that a proxy lists. */
+/** Headers of a client by lower-case name, with all values of a repeated header. Only names that a proxy forwards. */
 export type ClientHeaders = Readonly<Record<string, readonly string[]>>
 
 /** The connection that an event belongs to. */
 export interface EventSource {
   /** Id of the client, as in its connect reply. */
   readonly client: string
-  readonly transport: TransportName
+  /** `websocket`, `sse`, `uni_sse` and so on. */
+  readonly transport: string
   /** Encoding of the client. */
   readonly protocol: 'json' | 'protobuf'
   /** '' for an anonymous user, and before the connection has one. */
@@ -97,6 +97,9 @@ export type RefreshOutcome = RefreshResult | 'expired' | 'unavailable'
  * counted by the implementation. The result of a call that was aborted is ignored.
  */
 export interface EventProxies {
+  /** Lower-case names of the request headers, and of the headers in the connect command, that some proxy forwards. */
+  readonly requestHeaderNames: readonly string[]
+  readonly emulatedHeaderNames: readonly string[]
   /** Null if the response has no result. */
   connect(event: ConnectEvent): Promise<EventOutcome<ConnectResult | null>>
   refresh(event: EventSource): Promise<RefreshOutcome>

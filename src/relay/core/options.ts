@@ -146,21 +146,24 @@ export interface ClaimRules {
   readonly userIdClaim: string
 }
 
-/** A subscription that is made by a token or the API. */
+/** A subscription that is made by a token, the API or a backend. */
 export interface ServerSubscription {
-  /** JSON text, as is `data`. */
+  /** JSON text. */
   readonly info: string | null
-  readonly data: string | null
+  /** For the subscribe reply. Bytes that are not JSON can only be sent to protobuf clients. */
+  readonly data: string | Buffer | null
   readonly override: Override
 }
 
-/** Namespace options that a token or the API changes for one subscription. */
+/** Namespace options that a token, the API or a backend changes for one subscription. */
 export interface Override {
   readonly presence?: boolean
   readonly joinLeave?: boolean
   readonly forcePushJoinLeave?: boolean
   readonly forceRecovery?: boolean
   readonly forcePositioning?: boolean
+  /** `cache_recover` of a backend. */
+  readonly autoCacheRecover?: boolean
 }
 
 export const NO_OVERRIDE: Override = {}

@@ -16,6 +16,7 @@ import {
   type RefreshReply,
   type RepliedMethod,
   type Replies,
+  type RpcReply,
   type SentPublication,
   type SubRefreshReply,
   type SubscribeReply
@@ -34,6 +35,8 @@ export const quote = (text: string): string => JSON.stringify(text)
 /** Binary data is written in base64, for the API. It is not sent to JSON clients. */
 const dataField = (data: Payload): string =>
   typeof data === 'string' ? `"data":${data}` : `"b64data":"${data.toString('base64')}"`
+
+const dataFieldIf = (data: Payload | null): string => (data === null ? '' : `,${dataField(data)}`)
 
 export const clientInfoText = (user: string, client: string, connectionInfo: string | null, info: string | null) =>
   `{"user":${quote(user)},"client":"${client}"${connectionInfo === null ? '' : `,"conn_info":${connectionInfo}`}${
@@ -68,10 +71,11 @@ const fieldIf = (isPresent: boolean, name: string): string => (isPresent ? `,"${
 
 export const objectText = (fields: string): string => `{${fields.slice(1)}}`
 
-const connectText = ({ client, version, ttl, subs, ping, pong, session, node, time }: ConnectReply): string =>
+const connectText = ({ client, version, ttl, data, subs, ping, pong, session, node, time }: ConnectReply): string =>
   objectText(
     `,"client":"${client}","version":${quote(version)}` +
       expiryFields(ttl) +
+      dataFieldIf(data) +
       (subs.size > 0 ? `,"subs":${subscriptionsText(subs)}` : '') +
       (ping > 0 ? `,"ping":${ping}` : '') +
       fieldIf(pong, 'pong') +
@@ -102,7 +106,7 @@ const subscribeFields = (reply: SubscribeReply): string => {
     positionFields(position) +
     fieldIf(recovered, 'recovered') +
     fieldIf(wasRecovering, 'was_recovering') +
-    (data === null ? '' : `,"data":${data}`) +
+    dataFieldIf(data) +
     fieldIf(delta, 'delta')
   )
 }
@@ -124,7 +128,7 @@ const subscribePushText = ({ recoverable, positioned, position, data }: Subscrib
     fieldIf(recoverable, 'recoverable') +
       fieldIf(positioned, 'positioned') +
       positionFields(position) +
-      (data === null ? '' : `,"data":${data}`)
+      dataFieldIf(data)
   )
 
 export const historyText = ({ publications, epoch, offset }: HistoryReply): string => {
@@ -148,6 +152,8 @@ const presenceText = ({ presence }: PresenceReply): string =>
 export const presenceStatsText = ({ clients, users }: PresenceStatsReply): string =>
   `{"num_clients":${clients},"num_users":${users}}`
 
+const rpcText = ({ data }: RpcReply): string => objectText(dataFieldIf(data))
+
 const refreshText = ({ client, ttl }: RefreshReply): string => objectText(`,"client":"${client}"${expiryFields(ttl)}`)
 
 const subRefreshText = ({ ttl }: SubRefreshReply): string => objectText(expiryFields(ttl))
@@ -163,6 +169,7 @@ const RESULT_ENCODERS: { readonly [M in RepliedMethod]: (result: Replies[M]) => 
   presence: presenceText,
   presence_stats: presenceStatsText,
   history: historyText,
+  rpc: rpcText,
   refresh: refreshText,
   sub_refresh: subRefreshText
 }
@@ -237,9 +244,9 @@ export const jsonCodec: Codec = {
   },
   isPongFrame: (frame) => frame.length === PING.length && frame.toString() === PING,
   decode: (command) => parse(command.toString()),
-  publishData: (command) => {
+  commandData: (command, method) => {
     // The data is passed on as the client spelled it.
-    const data = fieldText(fieldText(command.toString(), 'publish') ?? PING, 'data')
+    const data = fieldText(fieldText(command.toString(), method) ?? PING, 'data')
     return data === null ? null : onOneLine(data)
   },
   reply: (id, method, result) => replyWith(`{"id":${id},"${method}":`, RESULT_ENCODERS[method](result)),

@@ -317,6 +317,17 @@ export class LazyJsonObject {
     return members.length === 1 ? (members[0] ?? null) : null
   }
 
+  /** The value as an object; null if it is none, and under the same conditions as `span`. */
+  object(name: string): LazyJsonObject | null {
+    const span = this.span(name)
+    return span === null ? null : LazyJsonObject.at(this.#json, span.start)
+  }
+
+  /** All members with their values as objects; null for other values. */
+  *objects(): Iterable<readonly [name: string, value: LazyJsonObject | null]> {
+    for (const { name, start } of this.#members) yield [name, LazyJsonObject.at(this.#json, start)]
+  }
+
   /** Source text of the value; null under the same conditions as `span`. */
   text(name: string): string | null {
     const span = this.span(name)

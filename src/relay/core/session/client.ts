@@ -1,4 +1,4 @@
-import { type Moment, NEVER } from '../clocks.js'
+import { type Expiry, NEVER } from '../clocks.js'
 import {
   type Codec,
   type EncodedMessage,
@@ -27,6 +27,7 @@ import { Outbox, type OutboxOwner } from '../fan-out/outbox.js'
 import type { Subscriber, Subscription } from '../fan-out/subscription.js'
 import type { Method } from '../protocol.js'
 import { ClientDeadlines } from './client-deadlines.js'
+import { ClientEvents } from './client-events.js'
 import type { RelayContext } from './context.js'
 import { removeSubscription } from './remove-subscription.js'
 import { uncountConnection } from './user-connection-limit.js'
@@ -62,7 +63,7 @@ export class Client implements Subscriber, OutboxOwner {
   readonly deadlines: ClientDeadlines
   id = ''
   user = ''
-  /** The `info` claim of the token, as JSON text. */
+  /** `conn_info` as JSON text. */
   info: string | null = null
   name = ''
   version = ''
@@ -72,8 +73,8 @@ export class Client implements Subscriber, OutboxOwner {
   registryIndex = -1
   /** Session id of an emulated or unidirectional transport, else null. */
   session: string | null = null
-  /** Expiry of the connection token. */
-  expiry: Moment = NEVER
+  /** Set by the connection token, the backend or the API. */
+  expiry: Expiry = NEVER
   /** Whether the connection counts towards `user_connection_limit`. */
   isUserCounted = false
   /** The channels of the connection token, in comparable form. */
@@ -83,6 +84,7 @@ export class Client implements Subscriber, OutboxOwner {
 
   readonly #frames: FrameHandler
   #subscriptions: Map<string, Subscription> | null = null
+  #events: ClientEvents | null = null
   #heldReplies: EncodedMessage[] | null = null
   #heldBytes = 0
   #isReadingPaused = false
@@ -111,6 +113,12 @@ export class Client implements Subscriber, OutboxOwner {
   configure(): void {
     this.outbox.maxBytes = this.context.clientOptions.queueMaxBytes
     this.deadlines.schedule()
+  }
+
+  /** Created when it is first used. */
+  get events(): ClientEvents {
+    this.#events ??= new ClientEvents(this)
+    return this.#events
   }
 
   get subscriptions(): ReadonlyMap<string, Subscription> {
@@ -334,6 +342,7 @@ export class Client implements Subscriber, OutboxOwner {
     this.outbox.close()
     // The socket first: the following steps may take time, and the client should reconnect soon.
     if (reason !== DISCONNECT_NORMAL) this.#attempt(() => this.#closeTransport(reason))
+    this.#events?.abort()
     context.clients.remove(this)
     uncountConnection(this)
     if (this.session !== null) context.sessions.delete(this.session)

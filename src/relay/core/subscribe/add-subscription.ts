@@ -1,5 +1,5 @@
 import { type Caller, hasHistory, maySeeHistory, maySeePresence, type ResolvedChannel } from '../channel-names.js'
-import { expiryAt, NEVER, ttlSeconds } from '../clocks.js'
+import { expiryAt, NEVER, ttlOf } from '../clocks.js'
 import { canCarry, type SentPublication, type SubscribeReply } from '../codec/codec.js'
 import {
   DISCONNECT_INAPPROPRIATE_PROTOCOL,
@@ -134,7 +134,7 @@ export const addSubscription = async (
   subscription.rate = request.rate
   subscription.wantsJoinLeave = options.pushJoinLeave
   subscription.info = request.info
-  subscription.expiry = expiryAt(request.expiresAt, context)
+  subscription.expiry = expiryAt(request.expiresAt, context, request.resolved.options.subRefreshProxy !== null)
   channel.addPending(subscription)
   client.addSubscription(subscription)
   try {
@@ -232,7 +232,7 @@ const finish = (
     return isComplete ? DISCONNECT_INAPPROPRIATE_PROTOCOL : DISCONNECT_INSUFFICIENT_STATE
   }
   return {
-    reply: subscribeReply(client, request, options, page, recovered, snapshot),
+    reply: subscribeReply(request, options, page, recovered, snapshot, ttlOf(subscription.expiry, client.context)),
     hasSnapshot: snapshot !== null,
     activate: () => activate(client, subscription, options, page, hasPublications),
     undo
@@ -286,14 +286,14 @@ const recover = (
 }
 
 const subscribeReply = (
-  { context }: Client,
-  { expiresAt, recover, data }: SubscribeRequest,
+  { recover, data }: SubscribeRequest,
   { recoverable, positioned, delta }: SubscriptionOptions,
   page: HistoryPage,
   recovered: SentRecovery | null,
-  snapshot: readonly SentPublication[] | null
+  snapshot: readonly SentPublication[] | null,
+  ttl: number
 ): SubscribeReply => ({
-  ttl: expiresAt > 0 ? ttlSeconds(expiresAt, context.nowMs()) : 0,
+  ttl,
   recoverable,
   positioned,
   // A recovering client starts at its own position, and advances with each recovered publication.

@@ -1,0 +1,142 @@
+import type { Span, Tracer } from '../../shared/tracing.js'
+import type { ProxyOptions } from '../config/proxy-options.js'
+import type { ProxyEvent } from '../config/proxy-selection.js'
+import type { Clocks } from '../core/clocks.js'
+import { ERROR_INTERNAL, ERROR_TOO_MANY_REQUESTS, type ReplyError } from '../core/codes.js'
+import type { EventSource } from '../core/event-proxies.js'
+import { InvalidField, type JsonFields } from '../json-fields.js'
+import type { RateLimitedLog } from '../transport/rejections.js'
+import { type Exchange, type FailedExchange, ProxyEndpoint } from './endpoint.js'
+import { HealthRecord, type ProxyHealth } from './health.js'
+import { endProxySpan, startProxySpan } from './proxy-span.js'
+import type { Body } from './request-body.js'
+import { requestHeaders, signatureHeaders } from './request-headers.js'
+import { type Decision, readResponse } from './response.js'
+
+export interface ProxyMetrics {
+  /** The number of requests under way. */
+  proxyInFlight(event: ProxyEvent, proxy: string): { value: number }
+  /** A call ended, also if it failed. */
+  proxyCalled(event: ProxyEvent, proxy: string, seconds: number): void
+  proxyFailed(event: ProxyEvent, proxy: string): void
+}
+
+export interface ProxyDependencies extends Clocks {
+  readonly metrics: ProxyMetrics
+  readonly log: RateLimitedLog
+  /** Null if tracing is disabled. */
+  readonly tracer: Tracer | null
+}
+
+/** A call without a usable response. */
+export class FailedCall {
+  /** Why, for the log. Contains nothing that a client or the backend sent. */
+  readonly facts: { readonly reason: string; readonly cause?: string; readonly status?: number }
+
+  constructor(facts: FailedCall['facts']) {
+    this.facts = facts
+  }
+
+  /** For the client. */
+  get reply(): ReplyError {
+    return this.facts.reason === 'queue-full' ? ERROR_TOO_MANY_REQUESTS : ERROR_INTERNAL
+  }
+}
+
+export type CallOutcome<Result> = Decision<Result> | FailedCall
+
+/** How the request of an event is written and its result is read. */
+export interface EventFormat<Event extends EventSource, Result> {
+  readonly type: ProxyEvent
+  readonly body: Body<Event>
+  readonly readResult: (fields: JsonFields) => Result
+}
+
+const OK = 200
+
+/** A configured proxy: it sends events to its endpoint, and counts, logs and traces the calls. */
+export class EventProxy {
+  readonly options: ProxyOptions
+  readonly #endpoint: ProxyEndpoint
+  readonly #health: HealthRecord
+  readonly #dependencies: ProxyDependencies
+
+  constructor(options: ProxyOptions, dependencies: ProxyDependencies) {
+    this.options = options
+    this.#endpoint = new ProxyEndpoint(options)
+    this.#health = new HealthRecord(options.id, dependencies)
+    this.#dependencies = dependencies
+  }
+
+  get health(): ProxyHealth {
+    return this.#health.current
+  }
+
+  /** Never rejects. The outcome of an aborted call is of no use. */
+  async call<Event extends EventSource, Result>(
+    { type, body: bodyOf, readResult }: EventFormat<Event, Result>,
+    event: Event
+  ): Promise<CallOutcome<Result>> {
+    const { metrics, monotonicMs, tracer } = this.#dependencies
+    const body = bodyOf(event, this.options)
+    if (body === null) return this.#rejectEvent(type, event, 'data-not-json')
+    const span = tracer === null ? null : startProxySpan(tracer, type, this.options)
+    const headers = requestHeaders(this.options, event, span)
+    if (headers === null) return this.#rejectEvent(type, event, 'invalid-header', span)
+    headers.push(...signatureHeaders(body, this.options.signingSecrets, this.#dependencies.nowMs()))
+    const { name } = this.options
+    const startedAt = monotonicMs()
+    const inFlight = metrics.proxyInFlight(type, name)
+    const exchange = await this.#endpoint.post({ body, headers, signal: event.signal, inFlight })
+    const seconds = (monotonicMs() - startedAt) / 1000
+    const outcome = this.#outcomeOf(exchange, readResult)
+    const failure = outcome instanceof FailedCall ? outcome.facts : null
+    endProxySpan(span, 'status' in exchange ? exchange.status : 0, failure?.reason)
+    // The client has left.
+    if (failure?.reason === 'aborted') return outcome
+    metrics.proxyCalled(type, name, seconds)
+    if (failure === null) this.#health.succeeded()
+    else {
+      this.#health.failed(failure.cause ?? failure.reason)
+      metrics.proxyFailed(type, name)
+      this.#log(type, event, failure)
+    }
+    return outcome
+  }
+
+  /** Lets the calls under way end, each within its time limit. */
+  close(): void {
+    this.#endpoint.close()
+  }
+
+  /** The client sent what cannot be passed on. There is no call, so none has failed. */
+  #rejectEvent(type: ProxyEvent, event: EventSource, reason: string, span: Span | null = null): FailedCall {
+    endProxySpan(span, 0, reason)
+    this.#log(type, event, { reason })
+    return new FailedCall({ reason })
+  }
+
+  #outcomeOf<Result>(
+    exchange: Exchange | FailedExchange,
+    readResult: (fields: JsonFields) => Result
+  ): CallOutcome<Result> {
+    if ('failure' in exchange) {
+      const { failure: reason, cause } = exchange
+      return new FailedCall(cause === '' ? { reason } : { reason, cause })
+    }
+    const { status, body } = exchange
+    if (status !== OK) return this.options.statusTransforms.get(status) ?? new FailedCall({ reason: 'status', status })
+    try {
+      return readResponse(body, readResult)
+    } catch (error) {
+      const cause = error instanceof InvalidField ? error.problem : String(error)
+      return new FailedCall({ reason: 'invalid-response', cause })
+    }
+  }
+
+  #log(type: ProxyEvent, { client }: EventSource, facts: FailedCall['facts']): void {
+    const { name } = this.options
+    const key = `${type} ${name} ${facts.reason}`
+    this.#dependencies.log.error(key, { event: type, proxy: name, client, ...facts }, 'event proxy failed')
+  }
+}
