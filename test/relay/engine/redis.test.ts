@@ -1,5 +1,6 @@
 import t from 'tap'
 import { startRedis } from '../../helper/redis.js'
+import { channelStateContract } from './channel-state-contract.js'
 import { engineContract } from './contract.js'
 import { engineModel } from './model.js'
 import { redisEngine } from './redis-fixture.js'
@@ -10,4 +11,9 @@ const other = await startRedis(t)
 engineContract('the Redis engine', async (t) => redisEngine(t, url))
 engineModel('the Redis engine', async (t) => redisEngine(t, url))
 engineContract('the Redis engine on two servers', async (t) => redisEngine(t, `${url},${other.url}`))
+channelStateContract('the Redis engine', async (t) => ({ ...redisEngine(t, url), elapse: () => undefined }))
+channelStateContract('the Redis engine on two servers', async (t) => ({
+  ...redisEngine(t, `${url},${other.url}`),
+  elapse: () => undefined
+}))
 engineModel('the Redis engine on two servers', async (t) => redisEngine(t, `${other.url},${url}`), { runs: 30 })

@@ -1,0 +1,84 @@
+import type { ChannelStateEvent, ChannelStates, TakenStateEvents } from '../core/engine.js'
+import type { FrameReader, FrameWriter } from './frames.js'
+import type { IpcChannel } from './ipc.js'
+import { readList, writeList } from './messages.js'
+
+/** A worker's side: the primary has the states of all channels. */
+export class WorkerChannelStates implements ChannelStates {
+  readonly #primary: IpcChannel
+  #listener: (proxy: string) => void = () => undefined
+
+  constructor(primary: IpcChannel) {
+    this.#primary = primary
+    primary.onMessage({ stateEventsDue: (fields) => this.#listener(fields.text()) })
+  }
+
+  /** The primary has the same configuration. */
+  configure(): void {}
+
+  take(proxy: string, limit: number, leaseMs: number): Promise<TakenStateEvents> {
+    return this.#primary.request(
+      'takeStateEvents',
+      (out) => out.text(proxy).number(limit).number(leaseMs),
+      (fields) => ({ nextMs: fields.number(), events: readList(fields, readEvent) })
+    )
+  }
+
+  async confirm(proxy: string, events: readonly ChannelStateEvent[]): Promise<void> {
+    this.#primary.send('confirmStateEvents', (out) => writeList(out.text(proxy), events, writeEvent))
+  }
+
+  async release(proxy: string, events: readonly ChannelStateEvent[]): Promise<void> {
+    this.#primary.send('releaseStateEvents', (out) => writeList(out.text(proxy), events, writeEvent))
+  }
+
+  onDue(listener: (proxy: string) => void): void {
+    this.#listener = listener
+  }
+}
+
+/** The primary's side. All workers may take events; one of them is notified, and the others look from time to time. */
+export class PrimaryChannelStates {
+  readonly #states: ChannelStates
+  /** In the order of their first request. */
+  readonly #workers = new Set<IpcChannel>()
+
+  constructor(states: ChannelStates) {
+    this.#states = states
+    states.onDue((proxy) => {
+      const [worker] = this.#workers
+      worker?.send('stateEventsDue', (out) => out.text(proxy))
+    })
+  }
+
+  /** Serves a worker until its IPC channel closes. Events that it has taken are due again when their lease ends. */
+  serve(ipc: IpcChannel): void {
+    ipc.onRequest({
+      takeStateEvents: async (fields) => {
+        this.#workers.add(ipc)
+        const { events, nextMs } = await this.#states.take(fields.text(), fields.number(), fields.number())
+        return (out) => writeList(out.number(nextMs), events, writeEvent)
+      }
+    })
+    ipc.onMessage({
+      confirmStateEvents: (fields) => void this.#states.confirm(fields.text(), readList(fields, readEvent)),
+      releaseStateEvents: (fields) => void this.#states.release(fields.text(), readList(fields, readEvent))
+    })
+    void ipc.closed.then(() => this.#workers.delete(ipc))
+  }
+}
+
+const writeEvent = (out: FrameWriter, { id, channel, type, timeMs }: ChannelStateEvent): void => {
+  out
+    .text(id)
+    .text(channel)
+    .byte(type === 'occupied' ? 1 : 0)
+    .number(timeMs)
+}
+
+const readEvent = (fields: FrameReader): ChannelStateEvent => ({
+  id: fields.text(),
+  channel: fields.text(),
+  type: fields.byte() === 1 ? 'occupied' : 'vacated',
+  timeMs: fields.number()
+})
