@@ -155,7 +155,9 @@ export const isIgnored = (path: string, value: unknown, isSectionOff: boolean): 
   DEPENDENT_OPTIONS.includes(commonName(path)) ||
   (alternativeTo(path) !== null && (isSectionOff || isUnused(path, value)))
 
-/** Defaults of Centrifugo for unsupported options, except empty ones. */
+const PROXY_NAME = 'default'
+
+/** Defaults of Centrifugo for unsupported options, except empty ones and names of proxies. */
 const DEFAULTS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ['engine.redis.connect_timeout', '1s'],
   ['engine.redis.io_timeout', '4s'],
@@ -185,7 +187,7 @@ const DEFAULTS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
  * that `centrifugo defaultconfig` printed contains all options.
  */
 const isUnused = (path: string, value: unknown): boolean => {
-  if (DEPENDENT_OPTIONS.includes(path) || isEmpty(value) || isSameValue(value, DEFAULTS.get(path))) return true
+  if (DEPENDENT_OPTIONS.includes(path) || isEmpty(value) || isSameValue(value, defaultOf(path))) return true
   if (Array.isArray(value)) return value.every((entry) => isUnused(`${path}[]`, entry))
   if (!isObject(value)) return false
   if (isEmpty(value.enabled) && (value.enabled !== undefined || path === 'consumers[]')) return true
@@ -194,6 +196,8 @@ const isUnused = (path: string, value: unknown): boolean => {
 }
 
 const isEmpty = (value: unknown): boolean => !value || value === 'false' || isSameValue(value, '0s')
+
+const defaultOf = (path: string): unknown => (path.endsWith('proxy_name') ? PROXY_NAME : DEFAULTS.get(path))
 
 /** `60s` and `1m0s` are the same duration. A text may stand for a number. */
 const isSameValue = (value: unknown, other: unknown): boolean =>

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { errorCode } from '../../shared/error-code.js'
@@ -202,7 +203,7 @@ const readTransforms = (file: FileTransforms, report: ReportError): ProxyOptions
       errorCode === 0
         ? disconnectOfBackend(disconnectCode, disconnect.reason ?? '')
         : new ReplyError(errorCode, error.message ?? '', error.temporary ?? false)
-    if ('reason' in target && target.code !== disconnectCode)
+    if (disconnectCode !== 0 && 'reason' in target && target.code !== disconnectCode)
       report(`${path}.to_disconnect.code`, 'must be 1000, or from 3000 to 4999')
     if (status !== undefined) transforms.set(status, target)
   }
@@ -223,18 +224,18 @@ const readTls = (file: FileTls, report: ReportError): ProxyTls | null => {
   const key = readPem('key_pem', file.key_pem, report)
   if (file.cert_pem === undefined && file.key_pem !== undefined) report('cert_pem', 'is needed together with key_pem')
   if (file.key_pem === undefined && file.cert_pem !== undefined) report('key_pem', 'is needed together with cert_pem')
-  for (const [option, secrets] of [
-    ['server_ca_pem', { ca }],
-    ['cert_pem', { cert, key }]
-  ] as const) {
-    try {
-      createSecureContext(Object.fromEntries(Object.entries(secrets).filter(([, text]) => text !== null)))
-    } catch (error) {
-      report(option, `cannot be used (${errorCode(error) || 'invalid'})`)
-    }
-  }
+  if (ca !== null) checkUsable('server_ca_pem', () => new X509Certificate(ca), report)
+  if (cert !== null && key !== null) checkUsable('cert_pem', () => createSecureContext({ cert, key }), report)
   const serverName = file.server_name ?? null
   return Object.freeze({ ca, cert, key, serverName, isVerified: !file.insecure_skip_verify })
+}
+
+const checkUsable = (option: string, use: () => unknown, report: ReportError): void => {
+  try {
+    use()
+  } catch (error) {
+    report(option, `cannot be used (${errorCode(error) || 'invalid'})`)
+  }
 }
 
 const PEM_MARK = '-----BEGIN'

@@ -51,20 +51,32 @@ export class PrimaryChannelStates {
     })
   }
 
-  /** Serves a worker until its IPC channel closes. Events that it has taken are due again when their lease ends. */
+  /** Serves a worker until its IPC channel closes. The events that it has taken are due again then. */
   serve(ipc: IpcChannel): void {
+    /** By id. */
+    const taken = new Map<string, { readonly proxy: string; readonly event: ChannelStateEvent }>()
+    const finish = (action: 'confirm' | 'release', fields: FrameReader): void => {
+      const [proxy, events] = [fields.text(), readList(fields, readEvent)]
+      for (const { id } of events) taken.delete(id)
+      void this.#states[action](proxy, events)
+    }
     ipc.onRequest({
       takeStateEvents: async (fields) => {
         this.#workers.add(ipc)
-        const { events, nextMs } = await this.#states.take(fields.text(), fields.number(), fields.number())
+        const proxy = fields.text()
+        const { events, nextMs } = await this.#states.take(proxy, fields.number(), fields.number())
+        for (const event of events) taken.set(event.id, { proxy, event })
         return (out) => writeList(out.number(nextMs), events, writeEvent)
       }
     })
     ipc.onMessage({
-      confirmStateEvents: (fields) => void this.#states.confirm(fields.text(), readList(fields, readEvent)),
-      releaseStateEvents: (fields) => void this.#states.release(fields.text(), readList(fields, readEvent))
+      confirmStateEvents: (fields) => finish('confirm', fields),
+      releaseStateEvents: (fields) => finish('release', fields)
     })
-    void ipc.closed.then(() => this.#workers.delete(ipc))
+    void ipc.closed.then(() => {
+      this.#workers.delete(ipc)
+      for (const { proxy, event } of taken.values()) void this.#states.release(proxy, [event])
+    })
   }
 }
 
