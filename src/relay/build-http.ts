@@ -36,7 +36,7 @@ export interface Handlers {
 
 /** Builds API and operators' page. The page adds surveys, so this precedes the start of the relay. */
 export const buildHandlers = (dependencies: HandlerDependencies): Handlers => {
-  const { config, configTimes, relay, engine, metrics, rejections, name, log, tracer } = dependencies
+  const { config, configTimes, relay, engine, metrics, rejections, eventProxies, name, log, tracer } = dependencies
   const admission = new ClientAdmission(config(), dependencies.connectionCounter, metrics, rejections)
   const dispatcher = new ApiDispatcher(relay, metrics, log)
   const api = serverApi({
@@ -63,6 +63,7 @@ export const buildHandlers = (dependencies: HandlerDependencies): Handlers => {
     nodeName:
       engine.isShared && config().nodeName === null ? `${name} at ${hostname()} ${relay.node.slice(0, 4)}` : name,
     isEngineConnected: () => (engine.isShared ? engine.isReady : null),
+    proxies: () => eventProxies.health,
     unexpectedError: () => metrics.unexpectedError('admin'),
     pageFolder: dependencies.adminPage,
     log
@@ -70,7 +71,7 @@ export const buildHandlers = (dependencies: HandlerDependencies): Handlers => {
   return { admission, api, admin }
 }
 
-export interface ServerDependencies extends HandlerDependencies, Handlers {
+export interface HttpDependencies extends HandlerDependencies, Handlers {
   readonly probe: DeliveryProbe
   /** Reads the metrics in the text format of Prometheus. */
   readonly readMetrics: () => Promise<string>
@@ -84,7 +85,7 @@ export interface Servers {
 }
 
 /** Builds the servers, not listening yet. With an internal listener, the routes that are not for clients are there. */
-export const buildServers = (dependencies: ServerDependencies): Servers => {
+export const buildServers = (dependencies: HttpDependencies): Servers => {
   const { config, relay, metrics, rejections, admission, api, admin, log } = dependencies
   const errors = new RequestErrors(log, metrics)
   const responded = (path: string, method: string, status: number): void => metrics.httpResponded(path, method, status)
@@ -118,7 +119,7 @@ export const buildServers = (dependencies: ServerDependencies): Servers => {
   return { external, internal }
 }
 
-const monitoringRoutes = ({ config, engine, metrics, probe, readMetrics, isStopping }: ServerDependencies): Routes => {
+const monitoringRoutes = ({ config, engine, metrics, probe, readMetrics, isStopping }: HttpDependencies): Routes => {
   const metricsReaders = cachedPerConfig(config, ({ metricsAllow }) => new AddressSet(metricsAllow))
   return {
     ...routesIf(() => config().endpoints.health, {

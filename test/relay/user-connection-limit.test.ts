@@ -151,8 +151,7 @@ t.test('a connection that closes while Redis is down is not counted afterwards',
 t.test('a limit that is set by a reload counts existing connections', async (t) => {
   const edge = await startRelay(t, {})
   await connectMany(t, Array(LIMIT).fill(edge.url))
-  const { client, channels, rpc } = configOf({})
-  edge.relay.configure({ client: { ...client, userConnectionLimit: LIMIT }, channels, rpc })
+  edge.running.configure(configOf({ client: { user_connection_limit: LIMIT } }))
 
   t.equal((await connect(t, edge.url)).outcome, REJECTED)
 })

@@ -96,6 +96,10 @@ export class HttpEventProxies implements EventProxies {
     return [...this.#proxies.values()].map((proxy) => proxy.health)
   }
 
+  get hasCalls(): boolean {
+    return this.#calls.size > 0
+  }
+
   /** Resolves when the calls that are under way now have ended. Each of them has a time limit. */
   async settled(): Promise<void> {
     await Promise.all(this.#calls)

@@ -5,6 +5,7 @@ import { MemoryPresence } from '../../../src/relay/engine/memory-presence.js'
 import { configOf } from '../../helper/relay-rules.js'
 import { required } from '../../helper/required.js'
 import { channelStateContract } from './channel-state-contract.js'
+import { channelStateModel } from './channel-state-model.js'
 import { engineContract } from './contract.js'
 import { engineModel } from './model.js'
 
@@ -37,6 +38,7 @@ channelStateContract('the memory engine', async () => {
   const engine = memoryEngine()
   return { ...engine, elapse: engine.advance }
 })
+channelStateModel('the memory engine', async () => ({ ...memoryEngine(), elapse: () => undefined }), { runs: 500 })
 engineModel('the memory engine', async () => memoryEngine(), { runs: 500 })
 
 t.test('the memory engine', async (t) => {
