@@ -136,7 +136,7 @@ export class EventProxy {
     metrics.proxyCalled(type, name, seconds)
     if (failure === null) this.#health.succeeded()
     else {
-      this.#health.failed(failure.cause ?? failure.reason)
+      this.#health.failed(failure.status === undefined ? (failure.cause ?? failure.reason) : `status ${failure.status}`)
       metrics.proxyFailed(type, name)
       this.#log(type, facts, failure)
     }

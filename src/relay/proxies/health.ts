@@ -1,6 +1,6 @@
 import { type Clocks, wallTimeOf } from '../core/clocks.js'
 
-/** How the calls of one proxy ended lately, for the operators' page. Times are milliseconds since 1970. */
+/** How the calls of one proxy ended lately, for the operators' page. */
 export interface ProxyHealth {
   /** Where the configuration file has the proxy. */
   readonly id: string
@@ -8,8 +8,8 @@ export interface ProxyHealth {
   readonly failures: number
   /** Why the last failed call failed; '' if none failed. */
   readonly reason: string
+  /** In milliseconds since 1970. */
   readonly lastFailure: number | null
-  readonly lastSuccess: number | null
 }
 
 /** Records how the calls of a proxy end. */
@@ -19,7 +19,6 @@ export class HealthRecord {
   #failures = 0
   #reason = ''
   #failedAt: number | null = null
-  #succeededAt: number | null = null
 
   constructor(id: string, clocks: Clocks) {
     this.#id = id
@@ -28,7 +27,6 @@ export class HealthRecord {
 
   succeeded(): void {
     this.#failures = 0
-    this.#succeededAt = this.#clocks.monotonicMs()
   }
 
   failed(reason: string): void {
@@ -38,13 +36,11 @@ export class HealthRecord {
   }
 
   get current(): ProxyHealth {
-    const wallTime = (at: number | null): number | null => (at === null ? null : wallTimeOf(at, this.#clocks))
     return {
       id: this.#id,
       failures: this.#failures,
       reason: this.#reason,
-      lastFailure: wallTime(this.#failedAt),
-      lastSuccess: wallTime(this.#succeededAt)
+      lastFailure: this.#failedAt === null ? null : wallTimeOf(this.#failedAt, this.#clocks)
     }
   }
 }
