@@ -88,6 +88,7 @@ export const buildRelayApp = async (
   const parts = { ...options, ...core, configTimes, connectionCounter, adminPage, tracer }
   const handlers = buildHandlers(parts)
   await relay.start()
+  core.webhooks.configure(config)
   const probe = new DeliveryProbe({ relay, engine: core.engine, metrics, log, timings })
   const readMetrics = dependencies.metricsOfAll?.(() => metrics.json()) ?? ((): Promise<string> => metrics.text())
   const servers = buildServers({ ...parts, ...handlers, probe, readMetrics, isStopping: () => isStopping })
@@ -108,6 +109,7 @@ export const buildRelayApp = async (
       config = next
       configTimes.reloadedAt = nowMs()
       core.eventProxies.configure(next.proxies)
+      core.webhooks.configure(next)
       relay.configure(next)
       handlers.admission.configure(next)
       metrics.configure(next)
@@ -123,6 +125,7 @@ export const buildRelayApp = async (
       await closeServers(all, relay, remainingMs, dependencies.connectionsClosed)
       for (const timer of timers) clearInterval(timer)
       probe.close()
+      await core.webhooks.close()
       core.eventProxies.close()
       await core.cluster.close()
       await core.engine.close()

@@ -18,6 +18,7 @@ import { RelayMetrics } from './metrics/relay-metrics.js'
 import { HttpEventProxies } from './proxies/http-event-proxies.js'
 import { TokenChecks } from './token-check.js'
 import { RateLimitedLog, Rejections } from './transport/rejections.js'
+import { Webhooks } from './webhooks/webhooks.js'
 
 export interface CoreDependencies extends Clocks {
   /** The current configuration; replaced by a reload. */
@@ -41,6 +42,7 @@ export interface RelayCore {
   readonly metrics: RelayMetrics
   readonly rejections: Rejections
   readonly eventProxies: HttpEventProxies
+  readonly webhooks: Webhooks
 }
 
 /** Builds engine, metrics and relay. The relay is not started yet. */
@@ -62,6 +64,13 @@ export const buildCore = async (dependencies: CoreDependencies): Promise<RelayCo
   const limitedLog = new RateLimitedLog(log)
   const rejections = new Rejections(metrics, limitedLog, { nowMs, monotonicMs })
   const eventProxies = new HttpEventProxies(config().proxies, { nowMs, monotonicMs, metrics, log: limitedLog, tracer })
+  const setTimer = dependencies.setTimer ?? systemTimer
+  const webhooks = new Webhooks({
+    states: engine.channelStates,
+    send: (proxy, body) => eventProxies.sendStates(proxy, body),
+    setTimer,
+    log
+  })
   const relay: Relay = new Relay(
     {
       broker,
@@ -80,7 +89,7 @@ export const buildCore = async (dependencies: CoreDependencies): Promise<RelayCo
       conflator,
       delayPushAfterReply: delayPushAfterReply(),
       atEndOfTurn: setImmediate,
-      setTimer: dependencies.setTimer ?? systemTimer,
+      setTimer,
       processStats: () => ({ uptimeSeconds: process.uptime(), memoryBytes: process.memoryUsage.rss() }),
       log,
       metrics,
@@ -90,7 +99,7 @@ export const buildCore = async (dependencies: CoreDependencies): Promise<RelayCo
     },
     config()
   )
-  return { relay, engine, cluster, metrics, rejections, eventProxies }
+  return { relay, engine, cluster, metrics, rejections, eventProxies, webhooks }
 }
 
 const tokenChecks = ({

@@ -75,7 +75,9 @@ const SHOWN_CHANNEL_OPTIONS = [
   'schema',
   'subscribeProxy',
   'publishProxy',
-  'subRefreshProxy'
+  'subRefreshProxy',
+  'stateProxy',
+  'stateEvents'
 ] as const satisfies readonly (keyof ChannelOptions)[]
 
 const pick = <Source extends object>(source: Source, names: readonly (keyof Source)[]): object =>
@@ -186,6 +188,7 @@ export const configView = (config: RelayConfig) => ({
   redisUrl: config.redisUrl === null ? null : redactedRedisUrl(config.redisUrl),
   redisPrefix: config.redisPrefix,
   presenceTtlMs: config.presenceTtlMs,
+  vacatedDelayMs: config.vacatedDelayMs,
   workers: config.workers,
   nodeName: config.nodeName,
   logLevel: config.logLevel,

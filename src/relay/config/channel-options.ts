@@ -1,5 +1,5 @@
 import { parseConflatePath, parseEntryTimePath } from '../core/merging/keyed-list.js'
-import type { ChannelOptions, ChannelRules } from '../core/options.js'
+import type { ChannelOptions, ChannelRules, ChannelState } from '../core/options.js'
 import { type ReportError, reportIn } from './file.js'
 import { durationMs } from './option-kinds.js'
 import { parsePattern } from './pattern.js'
@@ -8,6 +8,8 @@ import type { FileChannelOptions, RelayConfigFile } from './schema.js'
 
 const SECOND_MS = 1000
 const HISTORY_META_TTL_MS = 720 * 3600 * SECOND_MS
+
+const ALL_STATES: readonly ChannelState[] = ['occupied', 'vacated']
 
 type ChannelSection = NonNullable<RelayConfigFile['channel']>
 
@@ -98,9 +100,12 @@ const channelOptions = (
     schema: file.schema ?? null,
     subscribeProxy: proxyName(file.subscribe_proxy_enabled, file.subscribe_proxy_name),
     publishProxy: proxyName(file.publish_proxy_enabled, file.publish_proxy_name),
-    subRefreshProxy: proxyName(file.sub_refresh_proxy_enabled, file.sub_refresh_proxy_name)
+    subRefreshProxy: proxyName(file.sub_refresh_proxy_enabled, file.sub_refresh_proxy_name),
+    stateProxy: proxyName(file.state_proxy_enabled, file.state_proxy_name),
+    stateEvents: Object.freeze(file.state_events?.length ? [...file.state_events] : [...ALL_STATES])
   }
   checkHistory(options, report)
+  if (options.stateProxy !== null && !options.presence) report('state_proxy_enabled', 'needs presence')
   if (options.autoCacheRecover && !(options.forceRecovery && options.recoveryMode === 'cache'))
     report('auto_cache_recover', 'needs force_recovery and the force_recovery_mode "cache"')
   checkConflation(options, report)

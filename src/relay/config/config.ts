@@ -66,6 +66,8 @@ export interface RelayConfig {
   readonly redisPrefix: string
   /** How long the presence of a crashed relay's clients remains. */
   readonly presenceTtlMs: number
+  /** How long a channel must be without subscribers before it counts as vacated. */
+  readonly vacatedDelayMs: number
   readonly workers: number
   /** Null: named by its role. */
   readonly nodeName: string | null
@@ -99,6 +101,7 @@ export const relayConfig = (environment: Environment, readFile: ReadFile): Relay
 
 const DEFAULT_SHUTDOWN = '5s'
 const DEFAULT_PRESENCE_TTL = '60s'
+const DEFAULT_VACATED_DELAY = '5s'
 
 const MIN_PRESENCE_TTL_MS = 1000
 
@@ -301,7 +304,7 @@ class ConfigReader {
 
   #engine({
     engine: file = {}
-  }: RelayConfigFile): Pick<RelayConfig, 'engine' | 'redisUrl' | 'redisPrefix' | 'presenceTtlMs'> {
+  }: RelayConfigFile): Pick<RelayConfig, 'engine' | 'redisUrl' | 'redisPrefix' | 'presenceTtlMs' | 'vacatedDelayMs'> {
     const engine = this.#choose('RELAY_ENGINE', file.type)
     const address = redisAddress(file)
     const redisUrl = this.#choose('REDIS_URL', address)
@@ -314,7 +317,8 @@ class ConfigReader {
     const redisPrefix = this.#choose('RELAY_REDIS_PREFIX', file.redis?.prefix)
     const presenceTtlMs = durationOr(file.redis?.presence_ttl, DEFAULT_PRESENCE_TTL)
     if (presenceTtlMs < MIN_PRESENCE_TTL_MS) this.#report('engine.redis.presence_ttl', 'must be at least 1s')
-    return { engine, redisUrl, redisPrefix, presenceTtlMs }
+    const vacatedDelayMs = durationOr(file.redis?.channel_state?.vacated_event_delay, DEFAULT_VACATED_DELAY)
+    return { engine, redisUrl, redisPrefix, presenceTtlMs, vacatedDelayMs }
   }
 
   #rejectInsecureOptions({ client, http_api }: RelayConfigFile): void {

@@ -5,7 +5,7 @@ import type { FileProxy } from './proxy-schema.js'
 import { NAMESPACE_PATTERN, type RelayConfigFile } from './schema.js'
 
 /** Events that a backend is asked about; values of the metrics label `type`. */
-export type ProxyEvent = 'connect' | 'refresh' | 'subscribe' | 'publish' | 'sub_refresh' | 'rpc'
+export type ProxyEvent = 'connect' | 'refresh' | 'subscribe' | 'publish' | 'sub_refresh' | 'rpc' | 'state'
 
 export interface ProxyConfig {
   /** The proxies in use, by event and name. */
@@ -49,7 +49,8 @@ export const proxyConfig = (file: RelayConfigFile, isProduction: boolean, report
     subscribe: new Map<string, ProxyOptions>(),
     publish: new Map<string, ProxyOptions>(),
     sub_refresh: new Map<string, ProxyOptions>(),
-    rpc: new Map<string, ProxyOptions>()
+    rpc: new Map<string, ProxyOptions>(),
+    state: new Map<string, ProxyOptions>()
   }
   for (const { event, path, proxy } of defaultProxies(file)) {
     const use = uses.find((each) => each.event === event && each.name === DEFAULT_NAME)
@@ -84,6 +85,7 @@ const defaultProxies = ({ client = {}, channel = {}, rpc = {} }: RelayConfigFile
   { event: 'subscribe', path: 'channel.proxy.subscribe', proxy: channel.proxy?.subscribe ?? {} },
   { event: 'publish', path: 'channel.proxy.publish', proxy: channel.proxy?.publish ?? {} },
   { event: 'sub_refresh', path: 'channel.proxy.sub_refresh', proxy: channel.proxy?.sub_refresh ?? {} },
+  { event: 'state', path: 'channel.proxy.state', proxy: channel.proxy?.state ?? {} },
   { event: 'rpc', path: 'rpc.proxy', proxy: rpc.proxy ?? {} }
 ]
 
@@ -123,7 +125,7 @@ const usesOf = function* ({ client = {}, channel = {}, rpc = {} }: RelayConfigFi
     ...(channel.namespaces ?? []).map((options, index) => [`channel.namespaces[${index}]`, options] as const)
   ]
   for (const [path, options] of namespaces) {
-    for (const event of ['subscribe', 'publish', 'sub_refresh'] as const) {
+    for (const event of ['subscribe', 'publish', 'sub_refresh', 'state'] as const) {
       const [enabledBy, selectedBy] = [`${path}.${event}_proxy_enabled`, `${path}.${event}_proxy_name`]
       const name = proxyName(options[`${event}_proxy_enabled`], options[`${event}_proxy_name`])
       if (name !== null) yield { event, name, enabledBy, selectedBy }

@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { schemas } from '../../../schemas/registry.js'
+import type { ChannelState } from '../core/options.js'
 import { count, duration, flag, limit, oneOf, section, text } from './option-kinds.js'
 import { proxyOptions, proxyReference } from './proxy-schema.js'
 
@@ -92,7 +93,22 @@ const channelOptions = {
   ),
   publish_proxy_name: proxyReference('channel.proxy.publish'),
   sub_refresh_proxy_enabled: flag('The backend decides about subscriptions that expire.'),
-  sub_refresh_proxy_name: proxyReference('channel.proxy.sub_refresh')
+  sub_refresh_proxy_name: proxyReference('channel.proxy.sub_refresh'),
+  state_proxy_enabled: flag(
+    'The backend is notified when a channel becomes occupied and when it is vacated. Requires presence.'
+  ),
+  state_events: Type.Optional(
+    Type.Array(Type.Unsafe<ChannelState>(Type.Union([Type.Literal('occupied'), Type.Literal('vacated')])), {
+      description: 'The events that the backend receives: occupied, vacated. Empty: both.',
+      uniqueItems: true,
+      default: []
+    })
+  ),
+  state_proxy_name: text(
+    'Gatehouse only: the proxy: the name of one of proxies, or default for channel.proxy.state.',
+    1024,
+    'default'
+  )
 } as const satisfies Record<string, TSchema>
 
 const ChannelOptionsSchema = Type.Object(channelOptions, { additionalProperties: false })
@@ -160,7 +176,8 @@ const channel = {
   proxy: section('Default proxies of events in channels.', {
     subscribe: section('Is asked when a client subscribes.', proxyOptions),
     publish: section('Is asked when a client publishes.', proxyOptions),
-    sub_refresh: section('Is asked when a subscription expires.', proxyOptions)
+    sub_refresh: section('Is asked when a subscription expires.', proxyOptions),
+    state: section('Is notified when a channel becomes occupied or is vacated.', proxyOptions)
   }),
   without_namespace: section('Options of channels without a namespace.', channelOptions),
   namespaces: Type.Optional(
@@ -348,7 +365,13 @@ export const RelayConfigFileSchema = Type.Object(
           )
         ),
         prefix: text('Same as RELAY_REDIS_PREFIX.', 64),
-        presence_ttl: duration('How long the presence of the clients of a crashed relay remains.', '60s')
+        presence_ttl: duration('How long the presence of the clients of a crashed relay remains.', '60s'),
+        channel_state: section('Channel state events.', {
+          vacated_event_delay: duration(
+            'How long a channel must be without subscribers before it counts as vacated; 0: the default. Also read with the memory engine.',
+            '5s'
+          )
+        })
       })
     }),
     admin: section("The operators' page.", {

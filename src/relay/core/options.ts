@@ -9,6 +9,9 @@ export interface CompressionOptions {
   readonly maxDecompressedBytes: number
 }
 
+/** `occupied`: a channel has subscribers. */
+export type ChannelState = 'occupied' | 'vacated'
+
 /** Options of a namespace. Everything that is not allowed is denied. */
 export interface ChannelOptions {
   readonly presence: boolean
@@ -64,6 +67,10 @@ export interface ChannelOptions {
   readonly subscribeProxy: string | null
   readonly publishProxy: string | null
   readonly subRefreshProxy: string | null
+  /** Name of the proxy that is notified when a channel becomes occupied or vacated; null for none. Requires `presence`. */
+  readonly stateProxy: string | null
+  /** The events that this proxy receives. */
+  readonly stateEvents: readonly ChannelState[]
 }
 
 /** The part that engines need. */

@@ -2,7 +2,7 @@ import type { Span, Tracer } from '../../shared/tracing.js'
 import type { ProxyOptions } from '../config/proxy-options.js'
 import type { ProxyEvent } from '../config/proxy-selection.js'
 import type { Clocks } from '../core/clocks.js'
-import { ERROR_INTERNAL, ERROR_TOO_MANY_REQUESTS, type ReplyError } from '../core/codes.js'
+import { ERROR_INTERNAL, ERROR_TOO_MANY_REQUESTS, ReplyError } from '../core/codes.js'
 import type { EventSource } from '../core/event-proxies.js'
 import { InvalidField, type JsonFields } from '../json-fields.js'
 import type { RateLimitedLog } from '../transport/rejections.js'
@@ -31,7 +31,7 @@ export interface ProxyDependencies extends Clocks {
 /** A call without a usable response. */
 export class FailedCall {
   /** Why, for the log. Contains nothing that a client or the backend sent. */
-  readonly facts: { readonly reason: string; readonly cause?: string; readonly status?: number }
+  readonly facts: { readonly reason: string; readonly cause?: string; readonly status?: number; readonly code?: number }
 
   constructor(facts: FailedCall['facts']) {
     this.facts = facts
@@ -51,6 +51,18 @@ export interface EventFormat<Event extends EventSource, Result> {
   readonly body: Body<Event>
   readonly readResult: (fields: JsonFields) => Result
 }
+
+/** One request, and what the log says about it. */
+interface Request {
+  readonly type: ProxyEvent
+  readonly body: string
+  readonly headers: readonly string[]
+  readonly span: Span | null
+  readonly signal: AbortSignal | null
+  readonly facts: { readonly client?: string }
+}
+
+const NO_CLIENT = { requestHeaders: null, emulatedHeaders: null }
 
 const OK = 200
 
@@ -77,19 +89,46 @@ export class EventProxy {
     { type, body: bodyOf, readResult }: EventFormat<Event, Result>,
     event: Event
   ): Promise<CallOutcome<Result>> {
-    const { metrics, monotonicMs, tracer } = this.#dependencies
+    const { tracer } = this.#dependencies
     const body = bodyOf(event, this.options)
     if (body === null) return this.#rejectEvent(type, event, 'data-not-json')
     const span = tracer === null ? null : startProxySpan(tracer, type, this.options)
     const headers = requestHeaders(this.options, event, span)
     if (headers === null) return this.#rejectEvent(type, event, 'invalid-header', span)
-    headers.push(...signatureHeaders(body, this.options.signingSecrets, this.#dependencies.nowMs()))
-    const { name } = this.options
+    const { client, signal } = event
+    return this.#send({ type, body, headers, span, signal, facts: { client } }, (exchange) =>
+      this.#outcomeOf(exchange, readResult)
+    )
+  }
+
+  /** Sends events that belong to no client. Resolves with whether the backend has accepted them. Never rejects. */
+  async notify(type: ProxyEvent, body: string): Promise<boolean> {
+    const { tracer } = this.#dependencies
+    const span = tracer === null ? null : startProxySpan(tracer, type, this.options)
+    // Static headers have been checked.
+    const headers = requestHeaders(this.options, NO_CLIENT, span) ?? []
+    const outcome = await this.#send({ type, body, headers, span, signal: null, facts: {} }, (exchange) => {
+      // Transforms are for clients.
+      if ('status' in exchange && exchange.status !== OK)
+        return new FailedCall({ reason: 'status', status: exchange.status })
+      const decision = this.#outcomeOf(exchange, () => null)
+      return decision instanceof ReplyError ? new FailedCall({ reason: 'refused', code: decision.code }) : decision
+    })
+    return !(outcome instanceof FailedCall)
+  }
+
+  async #send<Outcome>(
+    { type, body, headers, span, signal, facts }: Request,
+    outcomeOf: (exchange: Exchange | FailedExchange) => Outcome | FailedCall
+  ): Promise<Outcome | FailedCall> {
+    const { metrics, monotonicMs, nowMs } = this.#dependencies
+    const { name, signingSecrets } = this.options
     const startedAt = monotonicMs()
     const inFlight = metrics.proxyInFlight(type, name)
-    const exchange = await this.#endpoint.post({ body, headers, signal: event.signal, inFlight })
+    const signed = [...headers, ...signatureHeaders(body, signingSecrets, nowMs())]
+    const exchange = await this.#endpoint.post({ body, headers: signed, signal, inFlight })
     const seconds = (monotonicMs() - startedAt) / 1000
-    const outcome = this.#outcomeOf(exchange, readResult)
+    const outcome = outcomeOf(exchange)
     const failure = outcome instanceof FailedCall ? outcome.facts : null
     endProxySpan(span, 'status' in exchange ? exchange.status : 0, failure?.reason)
     // The client has left.
@@ -99,7 +138,7 @@ export class EventProxy {
     else {
       this.#health.failed(failure.status === undefined ? (failure.cause ?? failure.reason) : `status ${failure.status}`)
       metrics.proxyFailed(type, name)
-      this.#log(type, event, failure)
+      this.#log(type, facts, failure)
     }
     return outcome
   }
@@ -110,9 +149,9 @@ export class EventProxy {
   }
 
   /** The client sent what cannot be passed on. There is no call, so none has failed. */
-  #rejectEvent(type: ProxyEvent, event: EventSource, reason: string, span: Span | null = null): FailedCall {
+  #rejectEvent(type: ProxyEvent, { client }: EventSource, reason: string, span: Span | null = null): FailedCall {
     endProxySpan(span, 0, reason)
-    this.#log(type, event, { reason })
+    this.#log(type, { client }, { reason })
     return new FailedCall({ reason })
   }
 
@@ -134,9 +173,9 @@ export class EventProxy {
     }
   }
 
-  #log(type: ProxyEvent, { client }: EventSource, facts: FailedCall['facts']): void {
+  #log(type: ProxyEvent, facts: Request['facts'], failure: FailedCall['facts']): void {
     const { name } = this.options
-    const key = `${type} ${name} ${facts.reason}`
-    this.#dependencies.log.error(key, { event: type, proxy: name, client, ...facts }, 'event proxy failed')
+    const key = `${type} ${name} ${failure.reason}`
+    this.#dependencies.log.error(key, { event: type, proxy: name, ...facts, ...failure }, 'event proxy failed')
   }
 }

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { ProxyConfig } from '../config/proxy-selection.js'
+import type { ProxyConfig, ProxyEvent } from '../config/proxy-selection.js'
 import { Disconnect, ReplyError } from '../core/codes.js'
 import type {
   ChannelDataEvent,
@@ -138,16 +138,29 @@ export class HttpEventProxies implements EventProxies {
     return outcome instanceof FailedCall ? outcome.reply : (outcome ?? { data: null })
   }
 
+  /** Sends channel state events. Resolves with whether the backend has accepted them. */
+  async sendStates(name: string, body: string): Promise<boolean> {
+    const proxy = this.#find('state', name)
+    return proxy !== undefined && this.#track(proxy.notify('state', body))
+  }
+
   async #call<Event extends EventSource, Result>(
     format: EventFormat<Event, Result>,
     name: string,
     event: Event
   ): Promise<CallOutcome<Result>> {
-    const options = this.#events[format.type].get(name)
-    const proxy = options === undefined ? undefined : this.#proxies.get(options.id)
+    const proxy = this.#find(format.type, name)
     // A reload has removed the proxy since the core decided to ask it.
     if (proxy === undefined) return new FailedCall({ reason: 'no-proxy' })
-    const call = proxy.call(format, event)
+    return this.#track(proxy.call(format, event))
+  }
+
+  #find(event: ProxyEvent, name: string): EventProxy | undefined {
+    const options = this.#events[event].get(name)
+    return options === undefined ? undefined : this.#proxies.get(options.id)
+  }
+
+  async #track<Outcome>(call: Promise<Outcome>): Promise<Outcome> {
     this.#calls.add(call)
     try {
       return await call

@@ -4,6 +4,7 @@ import { ConnectionReceiver } from './connection-handoff.js'
 import { WorkerAdmission } from './connection-limits.js'
 import { IpcChannel, NO_FIELDS } from './ipc.js'
 import { IPC_FD } from './processes.js'
+import { WorkerChannelStates } from './worker-channel-states.js'
 import { WorkerCluster } from './worker-cluster.js'
 import { WorkerEngine, WorkerPresence } from './worker-engine.js'
 import { WorkerUserConnections } from './worker-user-connections.js'
@@ -79,6 +80,7 @@ export class PrimaryConnection {
       presence: new WorkerPresence(this.#ipc),
       cluster: new WorkerCluster(this.#ipc),
       userConnections: new WorkerUserConnections(this.#ipc),
+      channelStates: new WorkerChannelStates(this.#ipc),
       isShared: false,
       isReady: true,
       probeChannels: (channel) => [{ channel, server: null }],

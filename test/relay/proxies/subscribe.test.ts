@@ -1,5 +1,5 @@
 import t from 'tap'
-import { HANG, RawAnswer, RESET, startEventBackend } from '../../helper/event-backend.js'
+import { type Answer, HANG, RawAnswer, RESET, startEventBackend } from '../../helper/event-backend.js'
 import { eventually } from '../../helper/eventually.js'
 import type { Json } from '../../helper/raw-client.js'
 import { connectClient, event, officialClient, startRelay, subscribeTo } from '../../helper/relay.js'
@@ -206,7 +206,7 @@ t.test('subscribe', async (t) => {
   t.test('every failure of the backend refuses the subscription with error 100', async (t) => {
     const hasty = await startRelay(t, proxiedFile(backend, { timeout: '200ms', http: { max_response_size: 1000 } }))
     const client = await connectedWithToken(t, 'json', hasty.url)
-    const answers = [
+    const answers: readonly Answer[] = [
       new RawAnswer(500, '{"result":{}}'),
       new RawAnswer(302, '', { location: backend.endpoint('other') }),
       new RawAnswer(200, '<html>login</html>'),

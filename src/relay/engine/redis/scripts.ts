@@ -7,10 +7,10 @@ export interface Script {
   readonly sha: string
 }
 
-const script = (text: string): Script => ({ text, sha: createHash('sha1').update(text).digest('hex') })
+export const script = (text: string): Script => ({ text, sha: createHash('sha1').update(text).digest('hex') })
 
 // Times are those of Redis, because the clocks of the nodes may differ.
-const NOW = `
+export const NOW = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `
@@ -206,49 +206,6 @@ if ARGV[8] == '' then return { epoch, offset, redis.call(ARGV[5], KEYS[2], ARGV[
 return { epoch, offset, redis.call(ARGV[5], KEYS[2], ARGV[6], ARGV[7], 'COUNT', ARGV[8]), oldest }
 `)
 
-// Presence is a hash of client to user and info, and a sorted set of client to the end of its lease.
-const REMOVE_EXPIRED = `
-local expired = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now)
-for from = 1, #expired, 1000 do
-  redis.call('HDEL', KEYS[1], unpack(expired, from, math.min(from + 999, #expired)))
-end
-if #expired > 0 then redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now) end
-`
-
-/** Adds entries or renews their leases. Keys: entries, leases. Arguments: lease, then alternately client and entry. */
-export const PRESENCE_ADD = script(`${NOW}${REMOVE_EXPIRED}
-for at = 2, #ARGV, 2 do
-  redis.call('HSET', KEYS[1], ARGV[at], ARGV[at + 1])
-  redis.call('ZADD', KEYS[2], now + ARGV[1], ARGV[at])
-end
-redis.call('PEXPIRE', KEYS[1], ARGV[1])
-redis.call('PEXPIRE', KEYS[2], ARGV[1])
-`)
-
-/** Keys: entries, leases. Argument: client. */
-export const PRESENCE_REMOVE = script(`
-redis.call('HDEL', KEYS[1], ARGV[1])
-redis.call('ZREM', KEYS[2], ARGV[1])
-`)
-
-/** Keys: entries, leases. Reply: alternately client and entry. */
-export const PRESENCE_READ = script(`${NOW}${REMOVE_EXPIRED}
-return redis.call('HGETALL', KEYS[1])
-`)
-
-/** Keys: entries, leases. Reply: number of clients, number of users. An entry begins with its user. */
-export const PRESENCE_COUNT = script(`${NOW}${REMOVE_EXPIRED}
-local seen, users = {}, 0
-for _, entry in ipairs(redis.call('HVALS', KEYS[1])) do
-  local user = string.match(entry, '^[^\\n]*')
-  if not seen[user] then
-    seen[user] = true
-    users = users + 1
-  end
-end
-return { redis.call('HLEN', KEYS[1]), users }
-`)
-
 /** Keys: positions. Arguments: epoch and offset expected for each. Reply: 1 if one is behind or has another epoch. */
 export const FIND_ROLLBACK = script(`
 for at, key in ipairs(KEYS) do
@@ -395,7 +352,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return {}
 `)
 
-/** Loaded on every new connection. */
+/** Loaded on every new connection, with those of `presence-scripts.ts`. */
 export const SCRIPTS: readonly Script[] = [
   FIND_ROLLBACK,
   HEARTBEAT,
@@ -406,9 +363,5 @@ export const SCRIPTS: readonly Script[] = [
   PUBLISH_WITH_HISTORY,
   PUBLISH_TO_MANY,
   PUBLISH_IDEMPOTENT,
-  READ_HISTORY,
-  PRESENCE_ADD,
-  PRESENCE_REMOVE,
-  PRESENCE_READ,
-  PRESENCE_COUNT
+  READ_HISTORY
 ]

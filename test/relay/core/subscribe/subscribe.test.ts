@@ -2,7 +2,8 @@ import t from 'tap'
 import type { Framing } from '../../../../src/relay/core/codec/transport.js'
 import type { Publication, RetainedPage } from '../../../../src/relay/core/engine.js'
 import { EngineError } from '../../../../src/relay/core/engine.js'
-import { MemoryPresence } from '../../../../src/relay/engine/memory.js'
+import { MemoryPresence } from '../../../../src/relay/engine/memory-presence.js'
+import { monotonicMs } from '../../../../src/shared/monotonic.js'
 import { coreRelay, FakeSink, type Message, publicationAt, settled, withNamespace } from '../../../helper/relay-core.js'
 import type { ServerMessage } from '../../../helper/server-message.js'
 
@@ -750,7 +751,7 @@ t.test('a client that unsubscribes while its presence is being added', async (t)
       read: async () => ({ epoch: 'e', offset: 0, publications: [], oldest: 0 }),
       remove: async () => undefined
     },
-    presence: Object.assign(new MemoryPresence(), {
+    presence: Object.assign(new MemoryPresence({ nowMs: Date.now, monotonicMs }), {
       add: () =>
         new Promise<void>((resolve) => {
           added = resolve
