@@ -1,6 +1,7 @@
 import t from 'tap'
 import { signatureError } from '../../../src/shared/webhook-signature.js'
 import { type EventRequest, startEventBackend } from '../../helper/event-backend.js'
+import { eventually } from '../../helper/eventually.js'
 import { send } from '../../helper/http.js'
 import { type Json, openClient, type RawClient } from '../../helper/raw-client.js'
 import { startRelay } from '../../helper/relay.js'
@@ -40,6 +41,8 @@ const PROXIES = [
 ]
 
 const file = {
+  // No pings between the replies.
+  client: { ping_interval: '1h' },
   proxies: PROXIES,
   rpc: { namespaces: PROXIES.map(({ name }) => ({ name, proxy_enabled: true, proxy_name: name })) }
 }
@@ -288,4 +291,29 @@ t.test('the relay sends no more requests at once than configured while many clie
     relay.relay.clients.every(({ id, user }) => user === `user of ${id}`),
     'each answer belongs to its client'
   )
+})
+
+t.test('many calls of one client at the same time cause no warning, and all end when it leaves', async (t) => {
+  const warnings: string[] = []
+  const onWarning = ({ name }: Error): void => void warnings.push(name)
+  process.on('warning', onWarning)
+  t.teardown(() => process.off('warning', onWarning))
+  const CALLS = 30
+  const relay = await startRelay(t, {
+    client: { concurrency: CALLS },
+    rpc: {
+      proxy: { endpoint: backend.endpoint('many'), timeout: '30s', max_inflight: 10 },
+      without_namespace: { proxy_enabled: true }
+    }
+  })
+  const held = backend.hold('many')
+  const one = await openClient(t, relay.url)
+  await one.request({ id: 1, connect: { token: relayToken({ sub: '42' }) } })
+  for (let id = 2; id < 2 + CALLS; id++) one.send({ id, rpc: { method: 'x' } })
+  const running: EventRequest[] = []
+  while (running.length < 10) running.push(await held.next())
+  one.ws.terminate()
+  await eventually(() => running.every(({ isAborted }) => isAborted))
+  t.equal(backend.of('many').length, 10, 'calls that waited are not sent')
+  t.same(warnings, [])
 })
