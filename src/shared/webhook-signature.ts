@@ -12,7 +12,9 @@ const digest = (secret: string, timestamp: string, body: string | Uint8Array): B
 /** The value of the header. `secrets` has the current secret and, during a rotation, the previous one. */
 export const signBody = (body: string | Uint8Array, secrets: readonly string[], nowMs: number): string => {
   const timestamp = String(Math.floor(nowMs / 1000))
-  return [`t=${timestamp}`, ...secrets.map((secret) => `v1=${digest(secret, timestamp, body).toString('hex')}`)].join(',')
+  return [`t=${timestamp}`, ...secrets.map((secret) => `v1=${digest(secret, timestamp, body).toString('hex')}`)].join(
+    ','
+  )
 }
 
 export type SignatureError = 'missing' | 'malformed' | 'expired' | 'mismatch'

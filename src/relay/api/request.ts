@@ -2,7 +2,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import { schemas } from '../../../schemas/registry.js'
 import { isObject } from '../../shared/is-object.js'
-import type { LazyJsonObject } from '../core/codec/json.js'
+import type { LazyJsonObject } from '../core/codec/json-members.js'
 import { NO_POSITION, type Payload, type Position } from '../core/engine.js'
 import { InvalidField, isSafeInteger, JsonFields } from '../json-fields.js'
 

@@ -1,8 +1,8 @@
 import type { ChannelRules, ClientOptions, CompressionOptions } from '../core/options.js'
 import { type ReportError, reportIn } from './file.js'
-import { durationMs, durationOr } from './option-kinds.js'
 import { isAllowedOriginEntry } from './origins.js'
 import type { RelayConfigFile } from './schema.js'
+import { durationMs, durationOr } from './schema-kinds.js'
 import { claimRules } from './token-options.js'
 
 const DEFAULT_MESSAGE_BYTES = 65_536

@@ -6,8 +6,8 @@ import { weaknesses } from '../../shared/secret-strength.js'
 import { SIGNATURE_HEADER } from '../../shared/webhook-signature.js'
 import { type Disconnect, disconnectOfBackend, MAX_REASON_BYTES, ReplyError } from '../core/codes.js'
 import { type ReportError, reportIn } from './file.js'
-import { durationMs } from './option-kinds.js'
 import type { FileProxy } from './proxy-schema.js'
+import { durationMs } from './schema-kinds.js'
 import { FILE_SECRET_FORM } from './secrets.js'
 
 export interface ProxyTls {

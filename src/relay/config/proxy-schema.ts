@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import { count, duration, flag, section, text } from './option-kinds.js'
+import { count, duration, flag, section, text } from './schema-kinds.js'
 
 // The options of a proxy: a backend that the relay asks about events. They are the same at every place of the file that has one.
 

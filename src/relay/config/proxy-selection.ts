@@ -1,8 +1,9 @@
 import type { RpcRules } from '../core/options.js'
+import { NAMESPACE_PATTERN } from './channel-schema.js'
 import { type ReportError, reportIn } from './file.js'
 import { type ProxyOptions, readProxy } from './proxy-options.js'
 import type { FileProxy } from './proxy-schema.js'
-import { NAMESPACE_PATTERN, type RelayConfigFile } from './schema.js'
+import type { RelayConfigFile } from './schema.js'
 
 /** Events that a backend is asked about; values of the metrics label `type`. */
 export type ProxyEvent = 'connect' | 'refresh' | 'subscribe' | 'publish' | 'sub_refresh' | 'rpc' | 'state'

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { jsonFromBytes, LazyJsonObject, skipWhitespace } from '../core/codec/json.js'
+import { jsonFromBytes, skipWhitespace } from '../core/codec/json.js'
+import { LazyJsonObject } from '../core/codec/json-members.js'
 import { type Disconnect, disconnectOfBackend, ERROR_INTERNAL, ReplyError } from '../core/codes.js'
 import type { Payload } from '../core/engine.js'
 import type {

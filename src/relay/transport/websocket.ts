@@ -159,7 +159,7 @@ export const webSocketUpgrade = (relay: Relay, admission: ClientAdmission): Upgr
       const framings = framingsOf(ws, compressed)
       const framing = isProtobuf ? framings.binary : framings.text
       const facts = { address, requestHeaders: forwardedRequestHeaders(request, relay) }
-      listen(ws, relay.connect(new WebSocketTransport(ws, framing, socket, facts, hasOwnPings)))
+      receiveFrames(ws, relay.connect(new WebSocketTransport(ws, framing, socket, facts, hasOwnPings)))
     }
   )
 
@@ -179,7 +179,7 @@ export const unidirectionalWebSocketUpgrade = (
     const facts = { address, requestHeaders: forwardedRequestHeaders(request, relay) }
     const transport = new UnidirectionalWebSocketTransport(ws, framing, socket, facts, hasDisconnectPush)
     const client = relay.connectUnidirectional(transport, bearerToken(request))
-    listen(ws, client)
+    receiveFrames(ws, client)
     const connect = connectInQuery(request)
     if (connect !== '') client.handleFrame(connect)
   })
@@ -265,7 +265,7 @@ const createServer = ({ messageSizeLimit, compression }: MessageOptions): Upgrad
 
 const ignore = (): void => undefined
 
-const listen = (ws: ClosingWebSocket, client: Client): void => {
+const receiveFrames = (ws: ClosingWebSocket, client: Client): void => {
   ws.client = client
   if (client.codec.name === 'protobuf') {
     // By default `ws` passes a `Buffer`.

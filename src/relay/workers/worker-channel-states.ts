@@ -1,14 +1,14 @@
 import type { ChannelStateEvent, ChannelStates, TakenStateEvents } from '../core/engine.js'
 import type { FrameReader, FrameWriter } from './frames.js'
-import type { IpcChannel } from './ipc.js'
+import type { IpcConnection } from './ipc.js'
 import { readList, writeList } from './messages.js'
 
 /** A worker's side: the primary has the states of all channels. */
 export class WorkerChannelStates implements ChannelStates {
-  readonly #primary: IpcChannel
+  readonly #primary: IpcConnection
   #listener: (proxy: string) => void = () => undefined
 
-  constructor(primary: IpcChannel) {
+  constructor(primary: IpcConnection) {
     this.#primary = primary
     primary.onMessage({ stateEventsDue: (fields) => this.#listener(fields.text()) })
   }
@@ -41,7 +41,7 @@ export class WorkerChannelStates implements ChannelStates {
 export class PrimaryChannelStates {
   readonly #states: ChannelStates
   /** In the order of their first request. */
-  readonly #workers = new Set<IpcChannel>()
+  readonly #workers = new Set<IpcConnection>()
 
   constructor(states: ChannelStates) {
     this.#states = states
@@ -52,7 +52,7 @@ export class PrimaryChannelStates {
   }
 
   /** Serves a worker until its IPC channel closes. The events that it has taken are due again then. */
-  serve(ipc: IpcChannel): void {
+  serve(ipc: IpcConnection): void {
     /** By id. */
     const taken = new Map<string, { readonly proxy: string; readonly event: ChannelStateEvent }>()
     const finish = (action: 'confirm' | 'release', fields: FrameReader): void => {

@@ -4,7 +4,7 @@ import { count } from '../core-metrics.js'
 import type { Client } from './client.js'
 import { refreshConnection, refreshSubscription } from './proxy-refresh.js'
 
-const NO_TIME = Number.POSITIVE_INFINITY
+const NOT_SCHEDULED = Number.POSITIVE_INFINITY
 
 /** The backend is asked at once; a client is given time to refresh. */
 const graceOf = ({ isRefreshedByBackend }: Expiry, delayMs: number): number => (isRefreshedByBackend ? 0 : delayMs)
@@ -19,11 +19,11 @@ export class ClientDeadlines {
   /** Monotonic time of the next `check`. */
   #nextAt: number
   /** Wall-clock time of the next `check`; set for expiries only. */
-  #nextAtWall = NO_TIME
-  #pingAt = NO_TIME
+  #nextAtWall = NOT_SCHEDULED
+  #pingAt = NOT_SCHEDULED
   /** The interval that was announced to the client; it does not change with the configuration. */
   #pingIntervalMs = 0
-  #pongDueAt = NO_TIME
+  #pongDueAt = NOT_SCHEDULED
   /** Drain count of the outbox at the last ping. */
   #drainCountAtPing = 0
 
@@ -37,10 +37,8 @@ export class ClientDeadlines {
   goLive(): void {
     const { clientOptions, monotonicMs, random } = this.#client.context
     this.#pingIntervalMs = clientOptions.pingIntervalMs
-    if (clientOptions.pingIntervalMs > 0) {
-      // Spread over half an interval, because after a restart all clients connect at once.
-      this.#pingAt = monotonicMs() + clientOptions.pingIntervalMs * (0.5 + random() / 2)
-    }
+    // Spread over half an interval, because after a restart all clients connect at once.
+    this.#pingAt = monotonicMs() + clientOptions.pingIntervalMs * (0.5 + random() / 2)
     this.schedule()
   }
 
@@ -67,11 +65,11 @@ export class ClientDeadlines {
 
   /** Processes a pong. Returns false if no ping was sent. */
   pong(): boolean {
-    if (this.#pongDueAt === NO_TIME) return false
+    if (this.#pongDueAt === NOT_SCHEDULED) return false
     const { context, transport } = this.#client
     const { clientOptions, monotonicMs, metrics } = context
     metrics.pongReceived(transport.name, (monotonicMs() - this.#pongDueAt + clientOptions.pongTimeoutMs) / 1000)
-    this.#pongDueAt = NO_TIME
+    this.#pongDueAt = NOT_SCHEDULED
     this.schedule()
     return true
   }
@@ -103,8 +101,7 @@ export class ClientDeadlines {
   }
 
   get #staleAt(): number {
-    const { staleCloseDelayMs } = this.#client.context.clientOptions
-    return staleCloseDelayMs > 0 ? this.#openedAt + staleCloseDelayMs : NO_TIME
+    return this.#openedAt + this.#client.context.clientOptions.staleCloseDelayMs
   }
 
   /**
@@ -125,7 +122,7 @@ export class ClientDeadlines {
     const { clientOptions, metrics } = context
     this.#pingAt = nowMs + this.#pingIntervalMs
     // A pending timeout continues: it may be longer than the interval and would otherwise restart with every ping.
-    if (clientOptions.pongTimeoutMs > 0 && this.#pongDueAt === NO_TIME && !transport.isUnidirectional)
+    if (this.#pongDueAt === NOT_SCHEDULED && !transport.isUnidirectional)
       this.#pongDueAt = nowMs + clientOptions.pongTimeoutMs
     this.#drainCountAtPing = outbox.drainCount
     count(metrics.sent(transport.name, 'server_ping', ''), transport.pingBytes.length)

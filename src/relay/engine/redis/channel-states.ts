@@ -9,8 +9,8 @@ import {
 import { chunks } from './batching.js'
 import { listReply, stringListReply } from './connection.js'
 import { CONTROL, presenceKeys } from './keys.js'
+import type { Script } from './lua-script.js'
 import { STATE_FINISH, STATE_INDEX_CLAIM, STATE_INDEX_WRITE, STATE_TAKE } from './presence-scripts.js'
-import type { Script } from './scripts.js'
 import type { Shard } from './shard.js'
 import type { ShardRouter } from './shard-router.js'
 

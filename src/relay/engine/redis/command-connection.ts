@@ -13,8 +13,9 @@ import {
   stringListReply
 } from './connection.js'
 import type { DataLossDetector, RunScript } from './data-loss-detector.js'
-import { PRESENCE_SCRIPTS } from './presence-scripts.js'
-import { IDEMPOTENT_RESULT_TTL_MS, PUBLISH_WITH_HISTORY, SCRIPTS, type Script } from './scripts.js'
+import type { Script } from './lua-script.js'
+import { IDEMPOTENT_RESULT_TTL_MS, PUBLISH_WITH_HISTORY } from './publish-scripts.js'
+import { SCRIPTS } from './scripts.js'
 
 export interface CommandConnectionDependencies {
   readonly publishCommand: string
@@ -169,7 +170,7 @@ export class CommandConnection {
         this.#send('info', []),
         // ioredis ignores a failed SELECT and would stay in database 0.
         this.#send('select', [String(this.#address.db)]),
-        ...[...SCRIPTS, ...PRESENCE_SCRIPTS].map(({ text }) => this.#send('script', ['LOAD', text]))
+        ...SCRIPTS.map(({ text }) => this.#send('script', ['LOAD', text]))
       ])
       const { runId, replicationId, unusableReason } = parseServerInfo(String(info))
       if (unusableReason !== '') throw new Error(unusableReason)

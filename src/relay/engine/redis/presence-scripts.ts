@@ -1,4 +1,4 @@
-import { NOW, type Script, script } from './scripts.js'
+import { NOW, type Script, script } from './lua-script.js'
 
 // Presence is a hash of client to user and info, and a sorted set of client to the end of its lease.
 const REMOVE_EXPIRED = `

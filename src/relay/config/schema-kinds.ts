@@ -1,7 +1,5 @@
 import { type TProperties, Type } from '@sinclair/typebox'
 
-// The kinds of options that the schema of the configuration file consists of.
-
 const UNIT_MS: ReadonlyMap<string, number> = new Map([
   ['ms', 1],
   ['s', 1000],
@@ -25,6 +23,7 @@ export const durationOr = (text: string | undefined, fallback: string): number =
   durationMs(text ?? '0') || durationMs(fallback)
 
 const MAX_COUNT = 1_000_000_000
+export const GIB = 1024 ** 3
 
 export const section = <P extends TProperties>(description: string, properties: P) =>
   Type.Optional(Type.Object(properties, { description, additionalProperties: false }))

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { createPublisher, negotiate } from '../src/backend.js'
-import { eventually } from './helper/eventually.js'
-import { collect, event, officialClient, startRelay } from './helper/relay.js'
-import { API_KEY, HMAC_SECRET } from './helper/relay-rules.js'
+import { createPublisher, negotiate } from '../../src/backend/index.js'
+import { eventually } from '../helper/eventually.js'
+import { collect, event, officialClient, startRelay } from '../helper/relay.js'
+import { API_KEY, HMAC_SECRET } from '../helper/relay-rules.js'
 
 const NAMESPACE = { channel: { namespaces: [{ name: 'chat', allow_subscribe_for_client: true, presence: true }] } }
 

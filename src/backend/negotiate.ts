@@ -1,8 +1,4 @@
-// The package entry `gatehouse/backend`: what a Node.js backend needs to publish to the relay and to let pages connect.
-
-import { secretKey, signJwt } from './shared/jwt.js'
-
-export { createPublisher, type Publisher, type PublisherCounts, type PublisherOptions } from './shared/publisher.js'
+import { secretKey, signJwt } from '../shared/jwt.js'
 
 export interface NegotiateOptions {
   /** The id of the signed-in user. */
