@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { buildConnector, type Dispatcher, Pool } from 'undici'
 import { errorCode } from '../../shared/error-code.js'
 import type { ProxyOptions } from '../config/proxy-options.js'
@@ -120,6 +121,7 @@ export class ProxyEndpoint {
     setImmediate(() => {
       this.#isScheduled = false
       this.#sendQueued()
+      this.#closeIfIdle()
     })
   }
 
@@ -164,7 +166,11 @@ class Call implements Dispatcher.DispatchHandler {
     this.request = request
     this.#resolve = resolve
     this.#deadline = setTimeout(() => this.#cancel('timeout'), endpoint.options.timeoutMs)
-    request.signal?.addEventListener('abort', this.#onAbort)
+    if (request.signal !== null) {
+      // One listener for each call of the client: more than ten are no leak.
+      setMaxListeners(0, request.signal)
+      request.signal.addEventListener('abort', this.#onAbort)
+    }
   }
 
   readonly #onAbort = (): void => this.#cancel('aborted')

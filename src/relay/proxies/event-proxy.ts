@@ -138,7 +138,8 @@ export class EventProxy {
     else {
       this.#health.failed(failure.status === undefined ? (failure.cause ?? failure.reason) : `status ${failure.status}`)
       metrics.proxyFailed(type, name)
-      this.#log(type, facts, failure)
+      const key = `${type} ${name} ${failure.reason}`
+      this.#dependencies.log.error(key, { event: type, proxy: name, ...facts, ...failure }, 'event proxy failed')
     }
     return outcome
   }
@@ -150,8 +151,10 @@ export class EventProxy {
 
   /** The client sent what cannot be passed on. There is no call, so none has failed. */
   #rejectEvent(type: ProxyEvent, { client }: EventSource, reason: string, span: Span | null = null): FailedCall {
+    const { name } = this.options
     endProxySpan(span, 0, reason)
-    this.#log(type, { client }, { reason })
+    const facts = { event: type, proxy: name, client, reason }
+    this.#dependencies.log.warn(`${type} ${name} ${reason}`, facts, 'event not sent to the backend')
     return new FailedCall({ reason })
   }
 
@@ -168,14 +171,9 @@ export class EventProxy {
     try {
       return readResponse(body, readResult)
     } catch (error) {
-      const cause = error instanceof InvalidField ? error.problem : String(error)
+      // The message of another error may quote the response.
+      const cause = error instanceof InvalidField ? error.problem : 'unexpected error'
       return new FailedCall({ reason: 'invalid-response', cause })
     }
-  }
-
-  #log(type: ProxyEvent, facts: Request['facts'], failure: FailedCall['facts']): void {
-    const { name } = this.options
-    const key = `${type} ${name} ${failure.reason}`
-    this.#dependencies.log.error(key, { event: type, proxy: name, ...facts, ...failure }, 'event proxy failed')
   }
 }
