@@ -282,6 +282,48 @@ function subscriptionExpiry(channel: string): Effect['see'] {
   }
 }
 
+/** Subscribes to a channel, and waits until the backend was notified that it is occupied. */
+const occupying = async (world: World, channel: string): Promise<RawClient> => {
+  const existing = await connected(world)
+  const before = BACKEND.requests.length
+  await run(existing, 'subscribe', { channel })
+  await eventually(() => BACKEND.requests.length > before)
+  return existing
+}
+
+/** The backend that is notified when a channel is vacated. */
+const vacating =
+  (channel: string): Effect['see'] =>
+  async (world) => {
+    const existing = await occupying(world, channel)
+    return async () => {
+      await run(existing, 'unsubscribe', { channel })
+      return askedAfter(world, 10_000)
+    }
+  }
+
+/** The types of the events after a channel was vacated and another one occupied, up to this one. */
+const stateEvents =
+  (channel: string, last?: string): Effect['see'] =>
+  async (world) => {
+    const existing = await occupying(world, channel)
+    return async () => {
+      const before = BACKEND.requests.length
+      await run(existing, 'unsubscribe', { channel })
+      world.advance(10_000)
+      await run(existing, 'subscribe', { channel: `${channel}b` })
+      return eventually(() => {
+        const bodies = BACKEND.requests.slice(before).map(({ body }) => body.events)
+        const types = bodies.flat().map((each) => (isObject(each) ? each.type : null))
+        return types.length > 0 && (last === undefined || types.includes(last)) ? types.toSorted() : null
+      })
+    }
+  }
+
+/** A namespace that notifies the backend `two`. */
+const NOTIFYING: Json = { presence: true, allow_subscribe_for_client: true, state_proxy_enabled: true }
+const STATE_PROXY: ConfigFile = { channel: { proxy: { state: { endpoint: BACKEND.endpoint('two') } } } }
+
 /** The switch of a proxy in a namespace, and its name. */
 const proxySwitch = (
   method: 'subscribe' | 'publish',
@@ -516,6 +558,24 @@ const channelRows = (channel: string, fileWithOptions: (options: Json) => Config
       see: subscriptionExpiry(channel),
       was: 'two',
       is: 'one'
+    },
+    // test/relay/webhooks/webhooks.test.ts
+    state_proxy_enabled: { before: false, after: true, ...by({ presence: true }, STATE_PROXY), listed: 'process' },
+    state_proxy_name: {
+      before: 'default',
+      after: 'one',
+      ...by(NOTIFYING, merged(NAMED, STATE_PROXY)),
+      see: vacating(channel),
+      was: 'two',
+      is: 'one'
+    },
+    state_events: {
+      before: ['occupied'],
+      after: ['vacated'],
+      ...by(NOTIFYING, STATE_PROXY),
+      see: stateEvents(channel),
+      was: ['occupied'],
+      is: ['vacated']
     },
     conflate: {
       before: undefined,
@@ -1201,6 +1261,7 @@ const DEFAULT_PROXIES: Readonly<Record<string, Row>> = {
     }),
     subscriptionExpiry('room:1')
   ),
+  'channel.proxy.state.endpoint': defaultEndpoint(room(NOTIFYING), vacating('room:1')),
   'rpc.proxy.endpoint': defaultEndpoint({ rpc: { without_namespace: { proxy_enabled: true } } }, asking(event))
 }
 
@@ -1350,6 +1411,14 @@ const OPTIONS: Readonly<Record<string, Row>> = {
   'engine.redis.address': restart('redis://127.0.0.1:1', 'redis://127.0.0.1:2', REDIS),
   'engine.redis.prefix': restart('one', 'two', REDIS),
   'engine.redis.presence_ttl': restart('60s', '30s', REDIS),
+  'engine.redis.channel_state.vacated_event_delay': {
+    before: '1h',
+    after: '1s',
+    also: merged(room(NOTIFYING), STATE_PROXY),
+    see: stateEvents('room:1', 'occupied'),
+    was: ['occupied'],
+    is: ['occupied', 'vacated']
+  },
   'admin.enabled': {
     before: false,
     after: true,
