@@ -1,9 +1,3 @@
-export interface RelayConfigOptions {
-  readonly backendUrl: string
-  /** Signs the events. */
-  readonly secret: string
-}
-
 /** Clients may only receive. Publications that are missed during a short disconnect are recovered. */
 const RECEIVE_ONLY = {
   publication_data_format: 'json',
@@ -17,12 +11,11 @@ const RECEIVE_ONLY = {
  * The relay's configuration for the demo: as without a file, but the backend decides about subscriptions to floors, is told
  * which floors are watched, and serves the calls of clients.
  */
-export const relayConfigOf = ({ backendUrl, secret }: RelayConfigOptions): object => {
+export const relayConfigOf = (backendUrl: string): object => {
   const proxy = (event: string) => ({
     endpoint: `${backendUrl}/relay/${event}`,
     // The embedded database blocks the backend for seconds when it starts.
-    timeout: '10s',
-    http: { signing_secret: secret }
+    timeout: '10s'
   })
   return {
     channel: {

@@ -53,7 +53,8 @@ export const stackOf = (env: Env, { root, folder, oidc = false }: StackOptions):
   const tokenSecret = env.TOKEN_SECRET || env.API_SECRET || newSecret()
   const realtime = {
     REALTIME_HMAC_SECRET: env.REALTIME_HMAC_SECRET || newSecret(),
-    REALTIME_API_KEY: env.REALTIME_API_KEY || newSecret()
+    REALTIME_API_KEY: env.REALTIME_API_KEY || newSecret(),
+    REALTIME_SIGNING_SECRET: env.REALTIME_SIGNING_SECRET || newSecret()
   }
   const adminPassword = env.RELAY_ADMIN_PASSWORD || newPassword()
   const demoPassword = env.DEMO_PASSWORD || newPassword()
@@ -63,11 +64,8 @@ export const stackOf = (env: Env, { root, folder, oidc = false }: StackOptions):
   const webRoot = env.WEB_ROOT || join(root, 'dist/web')
   const hasPage = existsSync(join(webRoot, 'index.html'))
   const exchangeSecret = env.EXCHANGE_SECRET || newSecret()
-  const eventsSecret = env.EVENTS_SECRET || newSecret()
   const backendUrl = `http://127.0.0.1:${backendPort}`
-  const relayConfig = env.RELAY_CONFIG
-    ? null
-    : { file: join(folder, 'relay.json'), content: relayConfigOf({ backendUrl, secret: eventsSecret }) }
+  const relayConfig = env.RELAY_CONFIG ? null : { file: join(folder, 'relay.json'), content: relayConfigOf(backendUrl) }
   const provider = oidc ? providerOf(root, port('DEMO_OIDC_PORT', 9100), pageUrl) : null
 
   return {
@@ -111,7 +109,6 @@ export const stackOf = (env: Env, { root, folder, oidc = false }: StackOptions):
           DEMO_PASSWORD: demoPassword,
           TOKEN_SECRET: tokenSecret,
           EXCHANGE_SECRET: exchangeSecret,
-          EVENTS_SECRET: eventsSecret,
           REALTIME_PUBLISH_URL: `http://127.0.0.1:${relayPort}/api`,
           REALTIME_CLIENT_URL: `${realtimeUrl}/connection/websocket`,
           ...realtime
@@ -171,10 +168,8 @@ const providerOf = (root: string, port: number, pageUrl: string) => {
   return { program, gatewayEnv }
 }
 
-/** Only this user can read it, because it contains a secret. */
 export const writeRelayConfig = async ({ relayConfig }: Stack): Promise<void> => {
-  if (relayConfig === null) return
-  await writeFile(relayConfig.file, JSON.stringify(relayConfig.content, null, 2), { mode: 0o600 })
+  if (relayConfig !== null) await writeFile(relayConfig.file, JSON.stringify(relayConfig.content, null, 2))
 }
 
 const newSecret = (): string => randomBytes(32).toString('hex')

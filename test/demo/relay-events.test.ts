@@ -3,7 +3,7 @@ import { signBody } from '../../src/shared/webhook-signature.js'
 import { startTestBackend } from './demo-backend.js'
 
 const SECRET = 'a-secret-for-the-events-of-the-relay'
-const backend = await startTestBackend(t, { env: { EVENTS_SECRET: SECRET } })
+const backend = await startTestBackend(t, { env: { REALTIME_SIGNING_SECRET: SECRET } })
 const CLIENT = { client: 'c1', transport: 'websocket', protocol: 'json', encoding: 'json' }
 
 const post = (event: string, body: unknown, secret = SECRET) => {
@@ -104,7 +104,7 @@ t.test('events without the signature of the relay are rejected', async (t) => {
   t.equal((await backend.send('/relay/subscribe')).status, 404)
 })
 
-t.test('a backend without EVENTS_SECRET has no routes for events', async (t) => {
+t.test('a backend without REALTIME_SIGNING_SECRET has no routes for events', async (t) => {
   const other = await startTestBackend(t)
   t.equal((await other.request('POST', '/relay/subscribe', null, {})).status, 404)
 })

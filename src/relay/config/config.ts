@@ -166,7 +166,11 @@ class ConfigReader {
       tokens: this.#tokens(file),
       channels,
       rpc: rpcRules(file, this.#report),
-      proxies: proxyConfig(file, this.#isProduction, this.#report),
+      proxies: proxyConfig(
+        file,
+        { isProduction: this.#isProduction, signingSecrets: this.#signingSecrets() },
+        this.#report
+      ),
       api: Object.freeze({
         key: this.#secret('REALTIME_API_KEY', 'http_api.key', file.http_api?.key, file.http_api?.insecure),
         previousKey: this.#previousSecret('REALTIME_API_KEY_PREVIOUS'),
@@ -270,7 +274,7 @@ class ConfigReader {
 
   /** The environment wins over the file. */
   #previousSecret(
-    name: 'REALTIME_HMAC_SECRET_PREVIOUS' | 'REALTIME_API_KEY_PREVIOUS',
+    name: 'REALTIME_HMAC_SECRET_PREVIOUS' | 'REALTIME_API_KEY_PREVIOUS' | 'REALTIME_SIGNING_SECRET_PREVIOUS',
     path = '',
     fromFile: string | undefined = undefined
   ): string | null {
@@ -279,6 +283,18 @@ class ConfigReader {
       this.#values[name] === null ? [`${FILE_ERROR_PREFIX} ${path}`, FILE_SECRET_FORM] : [name, SECRET_FORM]
     if (this.#isProduction && previous !== null) this.#errors.push(...weaknesses(source, previous, form))
     return previous
+  }
+
+  /** Sign the requests of proxies without secrets of their own. */
+  #signingSecrets(): readonly string[] {
+    const name = 'REALTIME_SIGNING_SECRET'
+    const { [name]: current } = this.#values
+    const previous = this.#previousSecret(`${name}_PREVIOUS`)
+    if (current === null) {
+      if (previous !== null) this.#errors.push(`${name} is required with ${name}_PREVIOUS`)
+      return []
+    }
+    return [this.#chooseSecret([{ name, text: current, form: SECRET_FORM }]), ...(previous === null ? [] : [previous])]
   }
 
   #secret(

@@ -45,10 +45,16 @@ export interface ProxyOptions {
   readonly signingSecrets: readonly string[]
 }
 
-interface ProxySource {
+/** The part of the configuration that all proxies have in common. */
+export interface ProxyDefaults {
+  readonly isProduction: boolean
+  /** For proxies without secrets of their own. */
+  readonly signingSecrets: readonly string[]
+}
+
+interface ProxySource extends ProxyDefaults {
   readonly id: string
   readonly name: string
-  readonly isProduction: boolean
   /** The option that requires an endpoint; null if the proxy is not used. */
   readonly neededBy: string | null
 }
@@ -87,7 +93,7 @@ export const readProxy = (file: FileProxy, source: ProxySource, report: ReportEr
     maxInFlight: file.max_inflight ?? DEFAULT_MAX_IN_FLIGHT,
     maxQueue: file.max_queue ?? DEFAULT_MAX_QUEUE,
     maxResponseBytes: http.max_response_size ?? DEFAULT_RESPONSE_BYTES,
-    signingSecrets: readSecrets(http, source.isProduction, reportHttp)
+    signingSecrets: readSecrets(http, source, reportHttp)
   })
 }
 
@@ -258,11 +264,13 @@ const readPem = (option: string, text: string | undefined, report: ReportError):
 
 const readSecrets = (
   { signing_secret: current, signing_secret_previous: previous }: NonNullable<FileProxy['http']>,
-  isProduction: boolean,
+  { isProduction, signingSecrets }: ProxyDefaults,
   report: ReportError
 ): readonly string[] => {
-  if (current === undefined && previous !== undefined)
-    report('signing_secret', 'is needed with signing_secret_previous')
+  if (current === undefined) {
+    if (previous !== undefined) report('signing_secret', 'is needed with signing_secret_previous')
+    return signingSecrets
+  }
   const secrets = Object.entries({ signing_secret: current, signing_secret_previous: previous })
   return Object.freeze(
     secrets.flatMap(([option, secret]) => {

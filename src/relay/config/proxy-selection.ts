@@ -1,7 +1,7 @@
 import type { RpcRules } from '../core/options.js'
 import { NAMESPACE_PATTERN } from './channel-schema.js'
 import { type ReportError, reportIn } from './file.js'
-import { type ProxyOptions, readProxy } from './proxy-options.js'
+import { type ProxyDefaults, type ProxyOptions, readProxy } from './proxy-options.js'
 import type { FileProxy } from './proxy-schema.js'
 import type { RelayConfigFile } from './schema.js'
 
@@ -41,9 +41,9 @@ export const rpcRules = ({ rpc = {} }: RelayConfigFile, report: ReportError): Rp
 }
 
 /** Reads all proxies of a file. One that no option enables is checked too, but may lack its endpoint. */
-export const proxyConfig = (file: RelayConfigFile, isProduction: boolean, report: ReportError): ProxyConfig => {
+export const proxyConfig = (file: RelayConfigFile, defaults: ProxyDefaults, report: ReportError): ProxyConfig => {
   const uses = [...usesOf(file)]
-  const named = namedProxies(file, isProduction, report)
+  const named = namedProxies(file, defaults, report)
   const events = {
     connect: new Map<string, ProxyOptions>(),
     refresh: new Map<string, ProxyOptions>(),
@@ -55,7 +55,7 @@ export const proxyConfig = (file: RelayConfigFile, isProduction: boolean, report
   }
   for (const { event, path, proxy } of defaultProxies(file)) {
     const use = uses.find((each) => each.event === event && each.name === DEFAULT_NAME)
-    const source = { id: path, name: DEFAULT_NAME, isProduction, neededBy: use?.enabledBy ?? null }
+    const source = { ...defaults, id: path, name: DEFAULT_NAME, neededBy: use?.enabledBy ?? null }
     const options = readProxy(proxy, source, reportIn(path, report))
     if (use !== undefined) events[event].set(DEFAULT_NAME, options)
   }
@@ -92,7 +92,7 @@ const defaultProxies = ({ client = {}, channel = {}, rpc = {} }: RelayConfigFile
 
 const namedProxies = (
   { proxies = [] }: RelayConfigFile,
-  isProduction: boolean,
+  defaults: ProxyDefaults,
   report: ReportError
 ): ReadonlyMap<string, ProxyOptions> => {
   const byName = new Map<string, ProxyOptions>()
@@ -101,7 +101,7 @@ const namedProxies = (
     if (!NAME.test(name)) report(`${path}.name`, NAME_RULE)
     else if (name === DEFAULT_NAME) report(`${path}.name`, 'must not be default, which names the default proxies')
     else if (byName.has(name)) report(`${path}.name`, 'is the name of another proxy too')
-    const source = { id: `proxies[${name}]`, name, isProduction, neededBy: path }
+    const source = { ...defaults, id: `proxies[${name}]`, name, neededBy: path }
     byName.set(name, readProxy(proxy, source, reportIn(path, report)))
   }
   return byName

@@ -4,7 +4,7 @@ import t from 'tap'
 import { Disconnect, ReplyError } from '../../../src/relay/core/codes.js'
 import { configWith, errorsOf, PRODUCTION, SECRETS } from '../config-fixture.js'
 
-const fileErrors = (file: object, environment = SECRETS): string[] =>
+const fileErrors = (file: object, environment: Readonly<Record<string, string>> = SECRETS): string[] =>
   errorsOf(() => configWith(file, environment)).map((error) => error.replace('RELAY_CONFIG: ', ''))
 
 const ENDPOINT = 'http://backend/events'
@@ -188,6 +188,36 @@ t.test('invalid options of proxies', async (t) => {
         'proxies[0].http.signing_secret_previous is too easy to guess: use at least 4 different characters'
       ]
     )
+  })
+})
+
+t.test('REALTIME_SIGNING_SECRET', async (t) => {
+  const secretsOf = (file: object, environment: Readonly<Record<string, string>>) =>
+    configWith(
+      { rpc: { proxy: { endpoint: ENDPOINT, ...file }, without_namespace: { proxy_enabled: true } } },
+      {
+        ...SECRETS,
+        ...environment
+      }
+    ).proxies.events.rpc.get('default')?.signingSecrets
+  const current = { REALTIME_SIGNING_SECRET: 'current' }
+  const both = { ...current, REALTIME_SIGNING_SECRET_PREVIOUS: 'previous' }
+
+  t.test('requests are signed with the secrets of the environment unless the proxy has its own', async (t) => {
+    t.same(secretsOf({}, {}), [])
+    t.same(secretsOf({}, current), ['current'])
+    t.same(secretsOf({}, both), ['current', 'previous'])
+    t.same(secretsOf({ http: { signing_secret: 'own' } }, both), ['own'])
+  })
+
+  t.test('a previous signing secret needs a current one, and both must be strong in production', async (t) => {
+    t.same(fileErrors({}, { ...SECRETS, REALTIME_SIGNING_SECRET_PREVIOUS: 'x' }), [
+      'REALTIME_SIGNING_SECRET is required with REALTIME_SIGNING_SECRET_PREVIOUS'
+    ])
+    t.match(fileErrors({}, { ...PRODUCTION, ...both }), [
+      'REALTIME_SIGNING_SECRET_PREVIOUS must be 64 hex characters in production',
+      'REALTIME_SIGNING_SECRET must be 64 hex characters in production'
+    ])
   })
 })
 
