@@ -181,15 +181,37 @@ t.test('changed rules', async (t) => {
     await eventually(async () => (await keysOf(killed.prefix, 'state')).length === 0)
   })
 
-  t.test('the state of a channel without a proxy is removed', async (t) => {
+  const WITHOUT_ROOMS: ChannelStateRules = { ...STATE_RULES, proxyOf: () => null }
+
+  t.test('a node that does not know the namespace yet keeps the states of others', async (t) => {
+    const one = await startNode(t)
+    const earlier = await startNode(t, { prefix: one.prefix }, WITHOUT_ROOMS)
+    await one.join('room:1')
+    await one.confirm(await one.next())
+    await one.leave('room:1')
+    const dueNow = () => redis.zadd(`${one.prefix}!{all}states:default`, 0, 'room:1')
+    await dueNow()
+    t.same(await earlier.take(), [])
+    await dueNow()
+
+    t.same(named(await one.next()), ['room:1 vacated'])
+  })
+
+  t.test('the state of a channel that has had no proxy for an hour is removed', async (t) => {
     const { prefix, channelStates, join, next, confirm } = await startNode(t)
     await join('room:1')
     await confirm(await next())
-    channelStates.configure({ ...STATE_RULES, proxyOf: () => null })
-
-    await eventually(async () => {
+    channelStates.configure(WITHOUT_ROOMS)
+    const [state, index] = [`${prefix}{:room:1}state`, `${prefix}!{all}states:default`]
+    const check = async (): Promise<void> => {
+      await redis.zadd(index, 0, 'room:1')
       await channelStates.take('default', 10, 60_000)
-      return (await keysOf(prefix, 'state')).length === 0
-    })
+    }
+    await check()
+    t.equal(await redis.exists(state), 1)
+    await redis.hset(state, 'f', Date.now() - 3_600_001)
+    await check()
+
+    t.same(await keysOf(prefix, 'state'), [])
   })
 })

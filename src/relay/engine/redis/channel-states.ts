@@ -10,13 +10,16 @@ import { chunks } from './batching.js'
 import { listReply, stringListReply } from './connection.js'
 import { CONTROL, presenceKeys } from './keys.js'
 import type { Script } from './lua-script.js'
-import { STATE_FINISH, STATE_INDEX_CLAIM, STATE_INDEX_WRITE, STATE_TAKE } from './presence-scripts.js'
+import { STATE_FINISH, STATE_FORGET, STATE_INDEX_CLAIM, STATE_INDEX_WRITE, STATE_TAKE } from './presence-scripts.js'
 import type { Shard } from './shard.js'
 import type { ShardRouter } from './shard-router.js'
 
 const CHANNELS_PER_SCRIPT = 200
 /** How long a node may take to check channels without taking events. */
 const CHECK_MS = 10_000
+/** For how long a channel must be without a proxy before its state is removed: nodes are configured one after the other. */
+const FORGET_AFTER_MS = 3_600_000
+const FORGET_ARGUMENTS = [String(FORGET_AFTER_MS), String(CHECK_MS)]
 /** When to look again at a server that could not be reached. */
 const RETRY_MS = 1_000
 
@@ -177,8 +180,8 @@ export class RedisChannelStates implements ChannelStates {
       const args = [String(this.vacatedDelayMs), String(leaseMs), leaseMs === 0 ? '' : randomUUID()]
       return listReply(await this.#runStateScript(channel, STATE_TAKE, args))
     }
-    if (assigned !== null) this.#addChange(assigned, channel, 0)
-    else await this.#router.send(channel, 'del', presenceKeys(this.#router.keys.channel(channel)).slice(2))
+    if (assigned === null) return [await this.#runStateScript(channel, STATE_FORGET, FORGET_ARGUMENTS)]
+    this.#addChange(assigned, channel, 0)
     return [-1]
   }
 

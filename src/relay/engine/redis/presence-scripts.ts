@@ -52,8 +52,9 @@ return { redis.call('HLEN', KEYS[1]), users }
 const STATE_TTL_MS = 30 * 24 * 3600 * 1000
 
 // The state of a channel is a hash: s (state of its last event: o occupied, v or nothing vacated), p (since when the channel has
-// the other state), i and t (id and time of the last event, until it is confirmed), l (end of the lease of that event). It
-// exists while the channel is occupied or has an event. Its TTL only removes the data of a relay that is not used any more.
+// the other state), i and t (id and time of the last event, until it is confirmed), l (end of the lease of that event), f (since
+// when nodes have found the channel without a proxy). It exists while the channel is occupied or has an event. Its TTL only
+// removes the data of a relay that is not used any more.
 //
 // `compare` records whether the presence differs from the last event. `nextCheck` returns the milliseconds until the channel
 // must be checked, or -1 if it has no state. An occupied channel is checked when its last lease ends, because the leases of a
@@ -66,6 +67,7 @@ local function compare()
   else
     redis.call('HSETNX', KEYS[3], 'p', now)
   end
+  redis.call('HDEL', KEYS[3], 'f')
   redis.call('PEXPIRE', KEYS[3], ${STATE_TTL_MS})
 end
 local function nextCheck(vacatedDelay)
@@ -133,6 +135,19 @@ compare()
 return nextCheck(vacatedDelay)
 `)
 
+/**
+ * Removes the state of a channel that has had no proxy for some time. While the nodes are being configured, others may already
+ * have one for it. Keys: entries, leases, state. Arguments: that time, time until the next check. Reply: time until the next
+ * check, or -1.
+ */
+export const STATE_FORGET = script(`${NOW}
+if redis.call('EXISTS', KEYS[3]) == 0 then return -1 end
+redis.call('HSETNX', KEYS[3], 'f', now)
+if now - redis.call('HGET', KEYS[3], 'f') < tonumber(ARGV[1]) then return tonumber(ARGV[2]) end
+redis.call('DEL', KEYS[3])
+return -1
+`)
+
 // The index of a proxy is a sorted set of channel to the time of its next check. It is not in the hash slot of the channels, so
 // it is written by commands of its own: after every change that requires an earlier check, and again whenever a node renews its
 // presence. Each channel with a state is in the index, so that another node continues after a crash. A superfluous entry costs
@@ -188,6 +203,7 @@ export const PRESENCE_SCRIPTS: readonly Script[] = [
   PRESENCE_REMOVE_WITH_STATE,
   STATE_TAKE,
   STATE_FINISH,
+  STATE_FORGET,
   STATE_INDEX_CLAIM,
   STATE_INDEX_WRITE
 ]
