@@ -10,7 +10,7 @@ import type {
   RpcResult,
   SubscribeEventResult
 } from '../core/event-proxies.js'
-import type { ServerSubscription } from '../core/options.js'
+import { NO_OVERRIDE, type ServerSubscription } from '../core/options.js'
 import { InvalidField, JsonFields } from '../json-fields.js'
 
 /** The decision of a backend: an error or disconnect for the client, or a result; null if the response has none of them. */
@@ -108,7 +108,7 @@ export const connectResult = (fields: JsonFields): ConnectResult => {
   }
 }
 
-const NO_OPTIONS: ServerSubscription = { info: null, data: null, override: {} }
+const NO_OPTIONS: ServerSubscription = { info: null, data: null, override: NO_OVERRIDE }
 
 export const refreshResult = (fields: JsonFields): RefreshResult => ({
   isExpired: fields.flag('expired'),

@@ -251,6 +251,29 @@ t.test('subscribe', async (t) => {
     t.match(await ended, { code: 403, reason: 'not a member' })
   })
 
+  t.test('a JSON client on a channel with binary data is refused without a request', async (t) => {
+    const own = await startRelay(t, {
+      channel: {
+        proxy: { subscribe: { endpoint: backend.endpoint('subscribe') } },
+        namespaces: [{ name: 'bytes', subscribe_proxy_enabled: true, publication_data_format: 'binary' }]
+      }
+    })
+    const client = await connectedWithToken(t, 'json', own.url)
+    t.match(await client.request({ id: 2, subscribe: { channel: 'bytes:1' } }), { error: { code: 108 } })
+    t.same(backend.requests, [])
+  })
+
+  t.test('a reload while the backend is asked counts for the subscription', async (t) => {
+    const own = await startRelay(t, proxiedFile(backend))
+    const client = await connectedWithToken(t, 'json', own.url)
+    const held = backend.hold('subscribe')
+    client.send({ id: 2, subscribe: { channel: 'room:1' } })
+    await held.next()
+    own.running.configure(configOf({ channel: { namespaces: [] } }))
+    held.release({})
+    t.match(await client.next(), { id: 2, error: { code: 102 } })
+  })
+
   t.test('a reload adds and removes the proxy of a namespace', async (t) => {
     const own = await startRelay(t, { channel: { namespaces: [{ name: 'room', allow_subscribe_for_client: true }] } })
     const client = await connectClient(officialClient(t, own, 'websocket'))

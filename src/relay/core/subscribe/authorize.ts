@@ -3,6 +3,7 @@ import { isPast } from '../clocks.js'
 import {
   DISCONNECT_INVALID_TOKEN,
   Disconnect,
+  ERROR_BINARY_CHANNEL,
   ERROR_EXPIRED,
   ERROR_INTERNAL,
   ERROR_PERMISSION_DENIED,
@@ -42,14 +43,16 @@ export const authorize = (
 }
 
 const askBackend = async (
-  { context, events }: Client,
+  { context, events, codec }: Client,
   channel: string,
   { options }: ResolvedChannel,
   data: EventData | ReplyError
 ): Promise<SubscribeEventResult | ReplyError | Disconnect> => {
   if (data instanceof ReplyError) return data
-  const { subscribeProxy: proxy } = options
+  const { subscribeProxy: proxy, publicationDataFormat } = options
   if (proxy === null) return ERROR_PERMISSION_DENIED
+  // The client could not read the publications, even with permission.
+  if (publicationDataFormat === 'binary' && !codec.allowsBinary) return ERROR_BINARY_CHANNEL
   const outcome = await events.ask((source) => context.eventProxies.subscribe(proxy, { ...source, channel, data }))
   if (outcome instanceof ReplyError || outcome instanceof Disconnect) return outcome
   return isPast(outcome.expiresAt, context) ? ERROR_EXPIRED : outcome

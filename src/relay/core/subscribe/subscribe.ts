@@ -40,17 +40,19 @@ export const subscribe = async (
   const parsed = parseSubscribe(request)
   if (parsed === null) return DISCONNECT_MALFORMED
   const { channel } = parsed
-  const resolved = checkRequest(client, parsed)
-  if (resolved instanceof ReplyError) return resolved
-  const filter = checkFilter(parsed, resolved)
+  const requested = checkRequest(client, parsed)
+  if (requested instanceof ReplyError) return requested
+  const filter = checkFilter(parsed, requested)
   if (filter instanceof ReplyError) return filter
-  const rate = checkRate(parsed, resolved)
+  const rate = checkRate(parsed, requested)
   if (rate instanceof ReplyError) return rate
-  const authorized = authorize(client, parsed, resolved, () => eventData(client, encoded, 'subscribe', request))
+  const authorized = authorize(client, parsed, requested, () => eventData(client, encoded, 'subscribe', request))
   const grant = authorized instanceof Promise ? await authorized : authorized
   if (grant instanceof Disconnect || grant instanceof ReplyError) return grant
   if (client.isClosed) return null
-  // The API or another command may have subscribed the client meanwhile.
+  // A reload may have changed the namespace meanwhile, and the API or another command may have subscribed the client.
+  const resolved = authorized instanceof Promise ? resolveChannel(channel, client.context.channelRules) : requested
+  if (resolved instanceof ReplyError) return resolved
   const conflict = checkSubscriptions(client, channel) ?? replyDataError(client, grant.data)
   if (conflict !== null) return conflict
 
