@@ -10,8 +10,9 @@ import { openTracer } from '../shared/open-tracer.js'
 import { closeOnSignal } from '../shared/shutdown.js'
 import { type UnknownSetting, unknownSettingLine, unknownSettings } from '../shared/unknown-settings.js'
 import { buildGatewayApp } from './app.js'
-import { CHECKS_OFF_IN_DEVELOPMENT, type GatewayConfig, gatewayConfig, gatewaySettings } from './config.js'
+import { CHECKS_OFF_IN_DEVELOPMENT, type GatewayConfig, gatewayConfig } from './config.js'
 import { connectionDrain } from './http/connection-drain.js'
+import { gatewaySettings } from './settings.js'
 
 const run = async (
   environment: Environment,

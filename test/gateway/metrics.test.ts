@@ -338,7 +338,7 @@ const startApp = async (
   })
   app.get('/not-modified', async (_request, reply) => reply.code(304).send())
   app.all('/api/*', async () => 'any')
-  metricsRoute(app, metrics, new AddressSet(readers))
+  metricsRoute(app, { metrics, allowed: new AddressSet(readers) })
   const ends: Promise<unknown>[] = []
   app.server.on('connection', (socket) => ends.push(once(socket, 'close')))
   await app.listen({ host, port: 0 })

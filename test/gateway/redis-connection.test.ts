@@ -18,7 +18,7 @@ const now = (): number => START_MS
 
 const options = (url: string, lines: string[] = []) => {
   const record = (...facts: readonly unknown[]): void => void lines.push(JSON.stringify(facts))
-  return { url, log: { info: record, warn: record }, timeouts: PATIENT_TIMEOUTS }
+  return { redis: { url, timeouts: PATIENT_TIMEOUTS }, log: { info: record, warn: record } }
 }
 
 const openCounter = async (t: Test, url: string, lines?: string[]): Promise<RedisLoginCounter> => {

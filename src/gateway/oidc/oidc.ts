@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { AppTokenVerifier } from '../../shared/app-token.js'
 import type { Backend } from '../proxy/backend-pool.js'
-import type { RedisTimeouts } from '../redis-connection.js'
+import type { RedisConfig } from '../redis-connection.js'
 import type { SessionCookies } from '../session/app-session.js'
 import { sessionCookie, usesSession } from '../session/credentials.js'
 import type { LoginFields } from '../session/login-response.js'
@@ -28,7 +28,8 @@ export interface OidcOptions {
   readonly count: (result: ExchangeResult) => void
   readonly now: () => number
   readonly monotonicMs: () => number
-  readonly redisTimeouts?: RedisTimeouts | undefined
+  /** Null if the state of sessions is not shared between gateways. */
+  readonly redis: RedisConfig | null
 }
 
 /** Sign-in through an identity provider, as the app uses it. */
@@ -49,7 +50,7 @@ export interface Oidc {
 const MAX_SHARED_CHARACTERS = 256 * 1024
 
 export const openOidc = async (options: OidcOptions): Promise<Oidc> => {
-  const { config, cookieConfig, log, now, cookies } = options
+  const { config, cookieConfig, log, now, cookies, redis } = options
   const { groupsClaim, sessionSecrets } = config
   const newSealer = (purpose: string, maxCharacters?: number): Sealer =>
     new Sealer({ secrets: sessionSecrets, purpose, now, ...(maxCharacters !== undefined && { maxCharacters }) })
@@ -81,7 +82,7 @@ export const openOidc = async (options: OidcOptions): Promise<Oidc> => {
       app.get(CALLBACK_PATH, callbackHandler(signIn))
       app.get(LOGOUT_PATH, logoutHandler(signOut))
       // Without Redis, other gateways behind the same address could not be notified of the logout.
-      if (config.redisUrl !== null) addBackChannelLogout(app, { log, config, discovery, store })
+      if (redis !== null) addBackChannelLogout(app, { log, config, discovery, store })
       app.addHook('onClose', async () => {
         discovery.close()
         store.close()
@@ -93,22 +94,14 @@ export const openOidc = async (options: OidcOptions): Promise<Oidc> => {
 }
 
 const openSessionStore = async (
-  { config, log, now, monotonicMs, redisTimeouts }: OidcOptions,
+  { config, log, now, monotonicMs, redis }: OidcOptions,
   sealer: Sealer
 ): Promise<SessionStore> => {
   const local = new MemorySessionStore(now, monotonicMs)
-  if (config.redisUrl === null) return local
+  if (redis === null) return local
   const realm = JSON.stringify([config.issuer, config.clientId])
   const { RedisSessionStore } = await import('./session-store-redis.js')
-  const shared = new RedisSessionStore({
-    url: config.redisUrl,
-    realm,
-    local,
-    sealer,
-    log,
-    now,
-    timeouts: redisTimeouts
-  })
+  const shared = new RedisSessionStore({ redis, realm, local, sealer, log, now })
   await shared.ready()
   return shared
 }

@@ -67,7 +67,7 @@ class RedisLocks {
   }
 }
 
-export interface RedisSessionStoreOptions extends Pick<RedisConnectionOptions, 'url' | 'log' | 'timeouts'> {
+export interface RedisSessionStoreOptions extends Pick<RedisConnectionOptions, 'redis' | 'log'> {
   /** Separates the keys of different providers and clients in one Redis. */
   readonly realm: string
   /** Used while Redis is unavailable. */

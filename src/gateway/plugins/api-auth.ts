@@ -5,13 +5,13 @@ import { type AppClaims, type AppTokenVerifier, isAdmin, userDetails } from '../
 import { ExpiredToken, InvalidToken } from '../../shared/token-errors.js'
 import { type Access, type AccessRules, isApiPath, MUTATING_METHODS } from '../access.js'
 import type { AuditLog } from '../audit/audit-log.js'
-import type { GatewayConfig } from '../config.js'
 import { GatewayError, type GatewayErrorCode } from '../errors.js'
 import { sessionCookie } from '../session/credentials.js'
 import { withoutPathSecret } from './request-log.js'
 
 export interface ApiAuthOptions {
-  readonly config: Pick<GatewayConfig, 'auth'>
+  /** False outside production: every request continues. */
+  readonly enforced: boolean
   readonly access: AccessRules
   readonly tokens: AppTokenVerifier
   readonly audit: AuditLog
@@ -36,7 +36,7 @@ interface Denial {
 
 /** Requires a verified token where the path and method need one. Only the cookie counts, never a header. */
 export const apiAuth = fp<ApiAuthOptions>(
-  async (app, { config, access: rules, tokens, audit, oidc }) => {
+  async (app, { enforced, access: rules, tokens, audit, oidc }) => {
     // Before the token is checked: the token of a revoked session is no token.
     oidc?.addRevocationHook(app)
     app.addHook('onRequest', (request, _reply, done) => {
@@ -44,7 +44,7 @@ export const apiAuth = fp<ApiAuthOptions>(
       // The requested path decides, because a parameter of the route may stand for a part of a strict or admin path.
       const access = rules.accessOf(request.path, request.routeOptions.config.access)
       const denial = checkToken(request, tokens) ?? checkRole(request, access)
-      if (denial === null || !config.auth.enforced || !isChecked(request, access)) return done()
+      if (denial === null || !enforced || !isChecked(request, access)) return done()
       done(deny(request, denial, audit))
     })
   },

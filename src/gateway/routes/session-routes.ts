@@ -6,8 +6,7 @@ import { GatewayError } from '../errors.js'
 import { fieldsIn, queryNames } from '../http/field-names.js'
 import { isClosed } from '../http/response-close.js'
 import { DEFAULT_EXCHANGE_FIELD, LOGIN_PATH } from '../oidc/config.js'
-import { type BackendResponse, createBackendCall } from '../proxy/backend-call.js'
-import type { Backend, BackendMetrics } from '../proxy/backend-pool.js'
+import { type BackendCallOptions, type BackendResponse, createBackendCall } from '../proxy/backend-call.js'
 import { isNoContent } from '../proxy/forward.js'
 import { jsonBody } from '../proxy/json-body.js'
 import { headersObject } from '../proxy/response-headers.js'
@@ -19,11 +18,9 @@ import type { LocalHandler } from './mount-routes.js'
 
 type SessionHook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 
-export interface SessionRouteOptions {
-  readonly config: GatewayConfig
+export interface SessionRouteOptions extends BackendCallOptions {
+  readonly config: Pick<GatewayConfig, 'loginBodyToken' | 'loginFields' | 'exchangeField' | 'cookies'>
   readonly log: Logger
-  readonly backend: Backend
-  readonly metrics: BackendMetrics
   readonly cookies: SessionCookies
   readonly tokens: AppTokenVerifier
   readonly csrfTokens: CsrfTokens
@@ -33,8 +30,8 @@ export interface SessionRouteOptions {
 
 /** The handlers of the `/api/auth/` routes that start and end sessions. */
 export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string, LocalHandler> => {
-  const { backend, metrics, config } = options
-  const callBackend = createBackendCall({ backend, metrics, publicHost: config.publicHost })
+  const { config } = options
+  const callBackend = createBackendCall(options)
   const rejectExchangeFields = exchangeFieldCheck(options)
 
   const login: LocalHandler = async (request, reply) => {
