@@ -5,7 +5,7 @@ import { collectProcessMetrics } from '../shared/process-metrics.js'
 import { MUTATING_METHODS, READING_METHODS } from './access.js'
 import { GATEWAY_ERROR_CODES, type GatewayErrorCode } from './errors.js'
 import type { RequestOutcome } from './http/open-replies.js'
-import { EXCHANGE_RESULTS, type ExchangeResult } from './oidc/exchange.js'
+import { EXCHANGE_RESULTS, type ExchangeResultKind } from './oidc/exchange-result.js'
 import type { BackendMetrics } from './proxy/backend-pool.js'
 
 /** Values that other parts maintain, read when the metrics are scraped. */
@@ -136,7 +136,7 @@ export class GatewayMetrics {
     this.#rejections.inc({ code })
   }
 
-  exchanged(result: ExchangeResult): void {
+  exchanged(result: ExchangeResultKind): void {
     this.#exchanges.inc({ result })
   }
 

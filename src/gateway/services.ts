@@ -22,13 +22,13 @@ import { OpenReplies, type RequestEnded } from './http/open-replies.js'
 import { MemoryLoginCounter } from './login-limit/login-counter.js'
 import { GatewayMetrics } from './metrics.js'
 import { OIDC_PATHS } from './oidc/config.js'
-import type { SessionExchange } from './oidc/exchange.js'
 import type { Oidc } from './oidc/oidc.js'
+import type { SessionExchange } from './oidc/session-exchange.js'
 import { recordRequests } from './plugins/request-log.js'
 import { securityHeaderTable } from './plugins/security-headers.js'
 import { type Backend, openBackend } from './proxy/backend-pool.js'
 import { pathTemplate, type RouteTable } from './routes/tables/declare.js'
-import { SessionCookies } from './session/app-session.js'
+import { AppSessionCookies } from './session/app-session.js'
 import { CsrfTokens } from './session/csrf-tokens.js'
 
 /** What the parts of one gateway share. `app.ts` gives each plugin those that it uses. */
@@ -58,12 +58,12 @@ export interface GatewayServices {
 
   readonly tokens: AppTokenVerifier
   readonly csrfTokens: CsrfTokens
-  readonly cookies: SessionCookies
+  readonly cookies: AppSessionCookies
   /** Signs the tokens of the development login; null in production. */
   readonly developmentKey: KeyObject | null
   /** Null if no identity provider is configured. */
   readonly oidc: Oidc | null
-  readonly exchange: SessionExchange | null
+  readonly exchange: Pick<SessionExchange, 'exchange'> | null
 }
 
 export interface ServiceOptions {
@@ -71,7 +71,7 @@ export interface ServiceOptions {
   /** Replaces the configured routes. */
   readonly routes?: readonly RouteTable[]
   /** Replaces the exchange with the configured identity provider. */
-  readonly exchange?: SessionExchange
+  readonly exchange?: Pick<SessionExchange, 'exchange'>
   /** The clock of provider sessions, in milliseconds since 1970. */
   readonly now?: () => number
   readonly monotonicMs?: () => number
@@ -96,7 +96,7 @@ export const openServices = async (config: GatewayConfig, options: ServiceOption
   // Generated at start: other gateways must not accept tokens of this gateway's development login.
   const developmentKey = config.production ? null : createSecretKey(randomBytes(32))
   const tokens = tokenVerifier(config, developmentKey)
-  const cookies = new SessionCookies(config.cookies)
+  const cookies = new AppSessionCookies(config.cookies)
   const oidc = await openIdentityProvider({ config, log, backend, cookies, tokens, metrics }, options)
 
   return {

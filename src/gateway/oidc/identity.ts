@@ -7,7 +7,7 @@ export interface Identity {
   readonly name: string
   readonly groups: readonly string[]
   /** The `sid` of the session at the provider, if it sends one. Back-channel logout names sessions by it. */
-  readonly providerSession: string | null
+  readonly sid: string | null
 }
 
 export type Claims = Readonly<Record<string, unknown>>
@@ -40,7 +40,7 @@ export const identityOf = (claims: Claims, groupsClaim: string): IdentityResult 
     subject,
     email,
     name: nameOf(claims) ?? email,
-    providerSession: idOf(claims.sid)
+    sid: idOf(claims.sid)
   }
   const groups = fittingGroups(all, MAX_IDENTITY_BYTES - jsonBytes(person))
   return { identity: { ...person, groups }, error: null, droppedGroups: all.length - groups.length }

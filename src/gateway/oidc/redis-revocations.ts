@@ -1,6 +1,6 @@
 import type { RedisClient, RedisConnection } from '../redis-connection.js'
-import { MAX_SESSION_SECONDS } from './provider-session.js'
-import type { Revocation, Revocations } from './session-store.js'
+import { MAX_SESSION_SECONDS } from './provider-session-cookie.js'
+import type { Revocation, Revocations } from './provider-session-store.js'
 
 const TTL_MS = MAX_SESSION_SECONDS * 1000
 

@@ -6,7 +6,7 @@ import { ExpiredToken, InvalidToken } from '../../shared/token-errors.js'
 import { type Access, type AccessRules, isApiPath, MUTATING_METHODS } from '../access.js'
 import type { AuditLog } from '../audit/audit-log.js'
 import { GatewayError, type GatewayErrorCode } from '../errors.js'
-import { sessionCookie } from '../session/credentials.js'
+import { appTokenCookie } from '../session/credentials.js'
 import { withoutPathSecret } from './request-log.js'
 
 export interface ApiAuthOptions {
@@ -53,7 +53,7 @@ export const apiAuth = fp<ApiAuthOptions>(
 
 /** Attaches the claims of a valid token, on every path and in every environment. Returns the reason if it is not valid. */
 const checkToken = (request: FastifyRequest, tokens: AppTokenVerifier): Denial | null => {
-  const cookie = sessionCookie(request)
+  const cookie = appTokenCookie(request)
   if (cookie.kind === 'absent' || cookie.kind === 'unusable')
     return { code: 'UNAUTHENTICATED', reason: `token-${cookie.kind}`, claims: null }
   try {

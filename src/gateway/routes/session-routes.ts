@@ -10,7 +10,7 @@ import { type BackendCallOptions, type BackendResponse, createBackendCall } from
 import { isNoContent } from '../proxy/forward.js'
 import { jsonBody } from '../proxy/json-body.js'
 import { headersObject } from '../proxy/response-headers.js'
-import { type AppSession, type SessionCookies, startSession } from '../session/app-session.js'
+import { type AppSession, type AppSessionCookies, startAppSession } from '../session/app-session.js'
 import { cookieOptions, cookieValues, setCookie } from '../session/cookies.js'
 import type { CsrfTokens } from '../session/csrf-tokens.js'
 import { isRejectedLogin, readLoginResponse, withoutLoginToken } from '../session/login-response.js'
@@ -21,7 +21,7 @@ type SessionHook = (request: FastifyRequest, reply: FastifyReply) => Promise<voi
 export interface SessionRouteOptions extends BackendCallOptions {
   readonly config: Pick<GatewayConfig, 'loginBodyToken' | 'loginFields' | 'exchangeField' | 'cookies'>
   readonly log: Logger
-  readonly cookies: SessionCookies
+  readonly cookies: AppSessionCookies
   readonly tokens: AppTokenVerifier
   readonly csrfTokens: CsrfTokens
   /** Ends provider sessions at a logout, and at a password login that replaces them. */
@@ -38,7 +38,8 @@ export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string,
     rejectExchangeFields(request)
     const response = await callBackend(reply, jsonBody(request))
     const session = isSuccess(response) ? sessionIn(response, request) : null
-    if (session !== null && startSession(options, reply, session)) await options.oidc?.onPasswordLogin(request, reply)
+    if (session !== null && startAppSession(options, reply, session))
+      await options.oidc?.onPasswordLogin(request, reply)
     const omit = session !== null && config.loginBodyToken === 'omit'
     return passOn(reply, omit ? { ...response, body: withoutToken(response) } : response)
   }
