@@ -25,7 +25,6 @@ import type { OpenReplies } from './http/open-replies.js'
 import { MAX_URL_LENGTH, originForm, tooManyHeaderLines } from './http/request-target.js'
 import { slowClients } from './http/slow-clients.js'
 import { tracing } from './http/tracing.js'
-import { backendMetrics } from './metrics.js'
 import { apiAuth } from './plugins/api-auth.js'
 import { canonicalPath } from './plugins/canonical-path.js'
 import { csrf } from './plugins/csrf.js'
@@ -83,17 +82,16 @@ export const CHAIN: readonly Step[] = [
 /** The options of the last step, by the routes that use them. */
 const routesOptions = (services: ChainServices): RoutesOptions => {
   const { config, log, metrics, access, declared, headerTable, backend, database, oidc, tokens, cookies } = services
-  const { csrfTokens, developmentKey, openReplies, requestEnded, isStopping } = services
+  const { callBackend, csrfTokens, developmentKey, openReplies, requestEnded, isStopping } = services
   const { csrf, limits, metricsAllow, publicHost, relay, webRoot } = config
-  const backendOptions = { backend, publicHost, metrics: backendMetrics(metrics) }
   return {
     declared,
     access,
     unknownPaths: config.routes.unknownPaths,
     uploadBytes: limits.uploadBytes,
     hasApiDocs: config.apiDocs,
-    forwarder: { ...backendOptions, headerTable, log },
-    session: { ...backendOptions, config, log, cookies, tokens, csrfTokens, oidc },
+    forwarder: { backend, publicHost, headerTable, metrics, log },
+    session: { config, log, backend, callBackend, cookies, tokens, csrfTokens, oidc },
     health: { isStopping, database, backend: backendReachable(backend) },
     development: { cookies, tokens, developmentKey },
     metrics: { metrics, allowed: new AddressSet(metricsAllow) },

@@ -26,6 +26,7 @@ import type { Oidc } from './oidc/oidc.js'
 import type { SessionExchange } from './oidc/session-exchange.js'
 import { recordRequests } from './plugins/request-log.js'
 import { securityHeaderTable } from './plugins/security-headers.js'
+import { type CallBackend, createBackendCall } from './proxy/backend-call.js'
 import { type Backend, openBackend } from './proxy/backend-pool.js'
 import { pathTemplate, type RouteTable } from './routes/tables/declare.js'
 import { AppSessionCookies } from './session/app-session.js'
@@ -51,6 +52,7 @@ export interface GatewayServices {
   readonly requestEnded: RequestEnded
 
   readonly backend: Backend
+  readonly callBackend: CallBackend
   /** Null if no database is configured. */
   readonly database: DatabaseHealth | null
   /** The login attempts at this instance. */
@@ -91,13 +93,14 @@ export const openServices = async (config: GatewayConfig, options: ServiceOption
     auditFallback: () => audit.fallback,
     auditDropped: () => audit.dropped
   })
+  const callBackend = createBackendCall({ backend, metrics })
   const countError = (code: GatewayErrorCode): void => metrics.rejected(code)
   const requestEnded = recordRequests(metrics)
   // Generated at start: other gateways must not accept tokens of this gateway's development login.
   const developmentKey = config.production ? null : createSecretKey(randomBytes(32))
   const tokens = tokenVerifier(config, developmentKey)
   const cookies = new AppSessionCookies(config.cookies)
-  const oidc = await openIdentityProvider({ config, log, backend, cookies, tokens, metrics }, options)
+  const oidc = await openIdentityProvider({ config, log, backend, callBackend, cookies, tokens, metrics }, options)
 
   return {
     config,
@@ -113,6 +116,7 @@ export const openServices = async (config: GatewayConfig, options: ServiceOption
     openReplies: new OpenReplies((reply) => requestEnded(reply, true)),
     requestEnded,
     backend,
+    callBackend,
     database: config.databaseUrl === null ? null : await openDatabaseHealth(config.databaseUrl),
     loginCounter,
     tokens,
@@ -157,7 +161,7 @@ const openIdentityProvider = async (
     config,
     metrics,
     ...services
-  }: Pick<GatewayServices, 'config' | 'log' | 'backend' | 'cookies' | 'tokens' | 'metrics'>,
+  }: Pick<GatewayServices, 'config' | 'log' | 'backend' | 'callBackend' | 'cookies' | 'tokens' | 'metrics'>,
   { now = Date.now, monotonicMs = systemMonotonicMs }: ServiceOptions
 ): Promise<Oidc | null> => {
   if (config.oidc === null) return null

@@ -33,6 +33,7 @@ export interface TestGatewayOptions {
   readonly backend?: RecordingBackend
   readonly exchange?: NonNullable<GatewayParts['exchange']>
   readonly now?: NonNullable<GatewayParts['now']>
+  readonly tracer?: NonNullable<GatewayParts['tracer']>
   /** Longer than those of a gateway: on a loaded machine a healthy Redis may respond late. */
   readonly redisTimeouts?: RedisTimeouts
   /** Registers further hooks, which record properties of requests. */
@@ -68,6 +69,7 @@ export const startGateway = async (t: Teardown, options: TestGatewayOptions = {}
   const gateway = await buildGatewayApp(withTimeouts(config, options.redisTimeouts), {
     log,
     ...(options.exchange && { exchange: options.exchange }),
+    ...(options.tracer && { tracer: options.tracer }),
     ...(options.now && { now: options.now, monotonicMs: options.now })
   })
   options.extend?.(gateway.app)

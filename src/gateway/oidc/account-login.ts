@@ -1,9 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { GatewayError } from '../errors.js'
-import { readBody } from '../proxy/backend-call.js'
-import { type Backend, toBackendError } from '../proxy/backend-pool.js'
-import { acquireSlot } from '../proxy/capacity.js'
+import type { BackendCall, CallBackend } from '../proxy/backend-call.js'
+import type { Backend } from '../proxy/backend-pool.js'
 import { EXCHANGE_SECRET_HEADER } from '../proxy/request-headers.js'
 import type { AppSession } from '../session/app-session.js'
 import { isRejectedLogin, type LoginFields, readLoginResponse } from '../session/login-response.js'
@@ -15,24 +14,25 @@ export type AccountLogin = (identity: Identity, request: FastifyRequest) => Prom
 
 export interface AccountLoginOptions {
   readonly log: Logger
-  readonly backend: Backend
+  readonly backend: Pick<Backend, 'timeoutMs'>
+  readonly callBackend: CallBackend
   readonly exchangeSecret: string | null
   readonly exchangeField: string
   readonly loginFields: LoginFields
   readonly now: () => number
 }
 
-const BACKEND_LOGIN_PATH = '/api/auth/login'
+const LOGIN_PATH = '/api/auth/login'
 
 /** The user waits for a page meanwhile. */
 const TIMEOUT_MS = 5_000
 
 export const accountLogin = (options: AccountLoginOptions): AccountLogin => {
-  const { log, loginFields, now } = options
+  const { log, callBackend, loginFields, now } = options
   return async (identity, request) => {
     const facts = { requestId: request.id, subject: identity.subject }
     try {
-      const { status, body } = await postLogin(options, identity, request)
+      const { status, body } = await callBackend(loginCall(options, identity, request))
       if (isTransient(status)) throw new Error(`status ${status}`)
       const json = parseJson(body)
       if (status >= 400 || isRejectedLogin(json)) {
@@ -47,35 +47,30 @@ export const accountLogin = (options: AccountLoginOptions): AccountLogin => {
   }
 }
 
-const postLogin = async (
+/** Not bound to the request's response: other requests may wait for the same login. */
+const loginCall = (
   { backend, exchangeSecret, exchangeField }: AccountLoginOptions,
   { email, name, groups }: Identity,
-  { id: requestId, clientAddress }: FastifyRequest
-): Promise<{ readonly status: number; readonly body: Buffer }> => {
-  const signal = AbortSignal.timeout(Math.min(TIMEOUT_MS, backend.timeoutMs))
-  const { release } = await acquireSlot(backend.capacity, signal)
-  try {
-    const { statusCode, body } = await backend.pool.request({
-      method: 'POST',
-      path: backend.pathOf(BACKEND_LOGIN_PATH),
-      headers: {
-        accept: 'application/json',
-        'accept-encoding': 'identity',
-        'content-type': 'application/json',
-        'x-forwarded-for': clientAddress,
-        'x-request-id': requestId,
-        ...(exchangeSecret !== null && { [EXCHANGE_SECRET_HEADER]: exchangeSecret })
-      },
-      body: JSON.stringify({ email, name, [exchangeField]: true, groups }),
-      signal
-    })
-    return { status: statusCode, body: await readBody(body) }
-  } catch (error) {
-    throw toBackendError(error)
-  } finally {
-    release()
-  }
-}
+  request: FastifyRequest
+): BackendCall => ({
+  request,
+  path: LOGIN_PATH,
+  route: LOGIN_PATH,
+  headers: (span) => [
+    'accept',
+    'application/json',
+    'content-type',
+    'application/json',
+    'x-forwarded-for',
+    request.clientAddress,
+    'x-request-id',
+    request.id,
+    ...(exchangeSecret === null ? [] : [EXCHANGE_SECRET_HEADER, exchangeSecret]),
+    ...(span?.headers ?? [])
+  ],
+  body: JSON.stringify({ email, name, [exchangeField]: true, groups }),
+  timeoutMs: Math.min(TIMEOUT_MS, backend.timeoutMs)
+})
 
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 425, 429])
 

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { AppTokenVerifier } from '../../shared/app-token.js'
+import type { CallBackend } from '../proxy/backend-call.js'
 import type { Backend } from '../proxy/backend-pool.js'
 import type { RedisConfig } from '../redis-connection.js'
 import type { AppSessionCookies } from '../session/app-session.js'
@@ -22,7 +23,8 @@ export interface OidcOptions {
   readonly config: OidcConfig
   readonly cookieConfig: { readonly secure: boolean }
   readonly log: Logger
-  readonly backend: Backend
+  readonly backend: Pick<Backend, 'timeoutMs'>
+  readonly callBackend: CallBackend
   readonly loginFields: LoginFields
   readonly cookies: AppSessionCookies
   readonly tokens: AppTokenVerifier

@@ -1,10 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { clientAddress } from '../http/client-request.js'
+import { clientAddress, routeLabel } from '../http/client-request.js'
 import type { OpenReplies, RequestEnded, RequestOutcome } from '../http/open-replies.js'
 import { endRequestSpan } from '../http/tracing.js'
 import type { GatewayMetrics } from '../metrics.js'
-import { routeLabel } from '../metrics.js'
 
 // An onboarding token is part of the path and must not be logged. Other spellings of the path are covered, too.
 const PHONE_BEACON = /(phone-beacon\b)(?!\/(?:onboarding-token|complete-enrollment|irk-records)$).+$/i

@@ -6,21 +6,25 @@ import { GatewayError } from '../errors.js'
 import { fieldsIn, queryNames } from '../http/field-names.js'
 import { isClosed } from '../http/response-close.js'
 import { DEFAULT_EXCHANGE_FIELD, LOGIN_PATH } from '../oidc/config.js'
-import { type BackendCallOptions, type BackendResponse, createBackendCall } from '../proxy/backend-call.js'
+import { type BackendResponse, type CallBackend, forwardedCall } from '../proxy/backend-call.js'
+import type { Backend } from '../proxy/backend-pool.js'
 import { isNoContent } from '../proxy/forward.js'
 import { jsonBody } from '../proxy/json-body.js'
-import { headersObject } from '../proxy/response-headers.js'
+import { browserResponseHeaders, headersObject } from '../proxy/response-headers.js'
 import { type AppSession, type AppSessionCookies, startAppSession } from '../session/app-session.js'
 import { cookieOptions, cookieValues, setCookie } from '../session/cookies.js'
+import { hasCredentials } from '../session/credentials.js'
 import type { CsrfTokens } from '../session/csrf-tokens.js'
 import { isRejectedLogin, readLoginResponse, withoutLoginToken } from '../session/login-response.js'
 import type { LocalHandler } from './mount-routes.js'
 
 type SessionHook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 
-export interface SessionRouteOptions extends BackendCallOptions {
-  readonly config: Pick<GatewayConfig, 'loginBodyToken' | 'loginFields' | 'exchangeField' | 'cookies'>
+export interface SessionRouteOptions {
+  readonly config: Pick<GatewayConfig, 'publicHost' | 'loginBodyToken' | 'loginFields' | 'exchangeField' | 'cookies'>
   readonly log: Logger
+  readonly backend: Backend
+  readonly callBackend: CallBackend
   readonly cookies: AppSessionCookies
   readonly tokens: AppTokenVerifier
   readonly csrfTokens: CsrfTokens
@@ -30,8 +34,9 @@ export interface SessionRouteOptions extends BackendCallOptions {
 
 /** The handlers of the `/api/auth/` routes that start and end sessions. */
 export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string, LocalHandler> => {
-  const { config } = options
-  const callBackend = createBackendCall(options)
+  const { config, backend } = options
+  const callBackend = (reply: FastifyReply, body: string | null): Promise<BackendResponse> =>
+    options.callBackend(forwardedCall(reply, body, config.publicHost))
   const rejectExchangeFields = exchangeFieldCheck(options)
 
   const login: LocalHandler = async (request, reply) => {
@@ -41,7 +46,7 @@ export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string,
     if (session !== null && startAppSession(options, reply, session))
       await options.oidc?.onPasswordLogin(request, reply)
     const omit = session !== null && config.loginBodyToken === 'omit'
-    return passOn(reply, omit ? { ...response, body: withoutToken(response) } : response)
+    return passOn(reply, backend, omit ? { ...response, body: withoutToken(response) } : response)
   }
 
   const withoutToken = (response: BackendResponse): Buffer =>
@@ -61,7 +66,7 @@ export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string,
     options.cookies.clear(reply)
     await options.oidc?.onLogout(request, reply)
     try {
-      return passOn(reply, await callBackend(reply, jsonBody(request)))
+      return passOn(reply, backend, await callBackend(reply, jsonBody(request)))
     } catch (error) {
       if (isClosed(reply.raw)) throw error
       options.log.warn({ requestId: request.id, err: error }, 'backend logout failed')
@@ -116,13 +121,12 @@ const providers = ({ oidc }: SessionRouteOptions): LocalHandler => {
   return (_request, reply) => reply.header('cache-control', 'no-store').send({ success: true, data })
 }
 
-const passOn = (reply: FastifyReply, { status, headers, body }: BackendResponse): FastifyReply => {
+const passOn = (reply: FastifyReply, backend: Backend, { status, headers, body }: BackendResponse): FastifyReply => {
   // Session responses are private. Caching headers of the backend are ignored.
   reply.header('cache-control', 'no-store')
-  for (const [name, value] of Object.entries(headersObject(headers))) {
-    // Headers set by the gateway take precedence.
-    if (name !== 'content-length' && !reply.hasHeader(name)) reply.header(name, value)
-  }
+  const passed = browserResponseHeaders(headers, backend, reply.getHeaders(), hasCredentials(reply.request))
+  for (const [name, value] of Object.entries(headersObject(passed)))
+    if (name !== 'content-length') reply.header(name, value)
   return body.length === 0 && isNoContent(status, 'POST')
     ? reply.code(204).removeHeader('content-type').send()
     : reply.code(status).send(body)
