@@ -74,7 +74,14 @@ export const CHAIN: readonly Step[] = [
     log
   })),
   step(csrf, ({ config, csrfTokens }) => ({ ...config.csrf, csrfTokens })),
-  step(apiAuth, ({ config, access, tokens, audit, oidc }) => ({ ...config.auth, access, tokens, audit, oidc })),
+  step(apiAuth, ({ config, access, tokens, audit, secretPaths, oidc }) => ({
+    ...config.auth,
+    access,
+    tokens,
+    audit,
+    secretPaths,
+    oidc
+  })),
   step(sessionExchange, ({ exchange, oidc }) => ({ exchange, oidc })),
   step(routes, (services) => routesOptions(services))
 ]

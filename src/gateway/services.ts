@@ -19,6 +19,7 @@ import { errorSender, type SendError } from './http/error-sender.js'
 import type { HeaderTable } from './http/header-table.js'
 import { KnownPaths } from './http/known-paths.js'
 import { OpenReplies, type RequestEnded } from './http/open-replies.js'
+import { SecretPaths } from './http/secret-paths.js'
 import { MemoryLoginCounter } from './login-limit/login-counter.js'
 import { GatewayMetrics } from './metrics.js'
 import { OIDC_PATHS } from './oidc/config.js'
@@ -45,6 +46,7 @@ export interface GatewayServices {
   readonly declared: DeclaredRoutes
   readonly access: AccessRules
   readonly knownPaths: KnownPaths
+  readonly secretPaths: SecretPaths
   readonly headerTable: HeaderTable
 
   readonly openReplies: OpenReplies
@@ -95,7 +97,8 @@ export const openServices = async (config: GatewayConfig, options: ServiceOption
   })
   const callBackend = createBackendCall({ backend, metrics })
   const countError = (code: GatewayErrorCode): void => metrics.rejected(code)
-  const requestEnded = recordRequests(metrics)
+  const secretPaths = new SecretPaths(secretTemplates(declared), declaredPaths(declared))
+  const requestEnded = recordRequests(metrics, secretPaths)
   // Generated at start: other gateways must not accept tokens of this gateway's development login.
   const developmentKey = config.production ? null : createSecretKey(randomBytes(32))
   const tokens = tokenVerifier(config, developmentKey)
@@ -112,6 +115,7 @@ export const openServices = async (config: GatewayConfig, options: ServiceOption
     declared,
     access,
     knownPaths: new KnownPaths(declaredPaths(declared), access.protectedPaths),
+    secretPaths,
     headerTable: await securityHeaderTable(config.headers),
     openReplies: new OpenReplies((reply) => requestEnded(reply, true)),
     requestEnded,
@@ -146,6 +150,11 @@ const declaredPaths = ({ tables, description }: DeclaredRoutes): string[] => [
   '/api/dev-login',
   ...API_DOCS_PATHS,
   ...OIDC_PATHS
+]
+
+const secretTemplates = ({ tables, description }: DeclaredRoutes): string[] => [
+  ...tables.flatMap(({ rows }) => rows.filter(({ secretPath }) => secretPath).map(({ path }) => pathTemplate(path))),
+  ...(description?.paths.filter(({ secretPath }) => secretPath).map(({ template }) => template) ?? [])
 ]
 
 const tokenVerifier = (

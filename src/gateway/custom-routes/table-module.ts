@@ -87,6 +87,11 @@ export class TableChecker {
     if (row.access !== undefined && !ACCESS_LEVELS.some((level) => level === row.access)) {
       this.#report(location, `access must be one of ${ACCESS_LEVELS.join(', ')}`)
     }
+    if (row.secretPath !== undefined && typeof row.secretPath !== 'boolean') {
+      this.#report(location, 'secretPath must be true or false')
+    } else if (row.secretPath === true && !row.path.includes(':')) {
+      this.#report(location, 'a secret path needs a parameter, such as /api/invitations/:token')
+    }
     if (typeof row.summary !== 'string') this.#report(location, 'needs a summary')
     const key = `${row.method} ${pathTemplate(row.path).replace(/\{\w+\}/g, '{}')}`
     const other = this.#routes.get(key)
