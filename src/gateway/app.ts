@@ -18,6 +18,7 @@ import type { GatewayConfig } from './config.js'
 import { backendReachable } from './health/backend-health.js'
 import { CookieSafeResponse } from './http/caching.js'
 import { requestId } from './http/client-request.js'
+import { connectionDrain } from './http/connection-drain.js'
 import { clientErrorHandler, connectionErrors } from './http/connection-errors.js'
 import { type DrainLimits, drainingResponse } from './http/draining-response.js'
 import { expectContinue } from './http/expect-continue.js'
@@ -155,6 +156,7 @@ export const buildGatewayApp = async (
   await app.register(expectContinue)
   for (const register of chain) await register(app, { ...services, isStopping: () => isStopping })
   await app.register(slowClients, { ...config.clientRate, openReplies, sendError })
+  await app.register(connectionDrain, { openReplies })
 
   app.addHook('onClose', async () => {
     await openReplies.closed()

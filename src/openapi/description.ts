@@ -1,5 +1,6 @@
 import { ACCESS_LEVELS, type AccessLevel } from '../shared/access-level.js'
 import { SettingsError } from '../shared/env.js'
+import { messageOf } from '../shared/error-message.js'
 import { isObject } from '../shared/is-object.js'
 import { childOf, DocumentError, Documents, type Located } from './documents.js'
 import { endlessSchemas } from './endless-schemas.js'
@@ -334,5 +335,3 @@ const versionOf = (documents: Documents): string => {
   const found = typeof version === 'string' ? `"openapi" is ${version}` : 'there is no "openapi"'
   throw new SettingsError([documents.error(documents.root, `${found}, supported are 3.0 and 3.1`).message])
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { FormatRegistry, KindGuard, type TSchema } from '@sinclair/typebox'
 import { ACCESS_LEVELS } from '../../shared/access-level.js'
 import { SettingsError } from '../../shared/env.js'
+import { messageOf } from '../../shared/error-message.js'
 import { toCanonicalPath } from '../../shared/request-path.js'
 import { pathTemplate, type RouteDeclaration, type RouteTable } from '../routes/tables/declare.js'
 import { compileOnce } from '../routes/validation.js'
@@ -156,7 +157,5 @@ const formatsIn = (schema: TSchema): ReadonlySet<string> => {
   visit(schema)
   return formats
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')

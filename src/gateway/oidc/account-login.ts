@@ -1,5 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
+import { messageOf } from '../../shared/error-message.js'
+import { jsonOrUndefined } from '../../shared/json-or-undefined.js'
 import { GatewayError } from '../errors.js'
 import type { BackendCall, CallBackend } from '../proxy/backend-call.js'
 import type { Backend } from '../proxy/backend-pool.js'
@@ -34,7 +36,7 @@ export const accountLogin = (options: AccountLoginOptions): AccountLogin => {
     try {
       const { status, body } = await callBackend(loginCall(options, identity, request))
       if (isTransient(status)) throw new Error(`status ${status}`)
-      const json = parseJson(body)
+      const json = jsonOrUndefined(body.toString())
       if (status >= 400 || isRejectedLogin(json)) {
         log.warn({ ...facts, status }, 'no account for provider session')
         return { kind: 'no_account' }
@@ -87,13 +89,5 @@ const sessionIn = (status: number, json: unknown, fields: LoginFields, now: numb
 /** The cause of an error of the gateway, which has a message for users. */
 const reasonOf = (error: unknown): string => {
   if (error instanceof GatewayError) return error.cause instanceof Error ? error.cause.message : error.code
-  return error instanceof Error ? error.message : String(error)
-}
-
-const parseJson = (body: Buffer): unknown => {
-  try {
-    return JSON.parse(body.toString())
-  } catch {
-    return null
-  }
+  return messageOf(error)
 }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
-import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from 'undici'
+import { readBounded } from '../../shared/bounded-body.js'
 import type { Span } from '../../shared/tracing.js'
 import { routeLabel } from '../http/client-request.js'
 import { isClosed, onceClosed } from '../http/response-close.js'
@@ -93,7 +93,11 @@ const send = async (
       throw new Error(`invalid response status ${status}`)
     }
     metrics.backendResponded(route, (performance.now() - startedAt) / 1000)
-    return { status, headers: rawHeadersOf(response.headers), body: await readBody(response.body) }
+    return {
+      status,
+      headers: rawHeadersOf(response.headers),
+      body: await readBounded(response.body, MAX_RESPONSE_BYTES)
+    }
   } catch (error) {
     failure = error instanceof Error ? error : new Error(String(error))
     if (clientResponse === undefined || !isClosed(clientResponse)) metrics.backendFailed(error)
@@ -120,15 +124,3 @@ export const forwardedCall = (
   body,
   response: raw
 })
-
-const readBody = async (stream: Readable): Promise<Buffer> => {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  // Leaving the loop early destroys the stream and with it the connection.
-  for await (const chunk of stream) {
-    bytes += chunk.length
-    if (bytes > MAX_RESPONSE_BYTES) throw new Error(`the response is longer than ${MAX_RESPONSE_BYTES} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
-}

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { AppTokenVerifier } from '../../shared/app-token.js'
+import { jsonOrUndefined } from '../../shared/json-or-undefined.js'
 import type { GatewayConfig } from '../config.js'
 import { GatewayError } from '../errors.js'
 import { fieldsIn, queryNames } from '../http/field-names.js'
@@ -134,10 +135,4 @@ const passOn = (reply: FastifyReply, backend: Backend, { status, headers, body }
 
 const isSuccess = ({ status }: Pick<BackendResponse, 'status'>): boolean => status >= 200 && status < 300
 
-const jsonOf = ({ body }: BackendResponse): unknown => {
-  try {
-    return JSON.parse(body.toString())
-  } catch {
-    return null
-  }
-}
+const jsonOf = ({ body }: BackendResponse): unknown => jsonOrUndefined(body.toString())
