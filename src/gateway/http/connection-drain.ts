@@ -17,6 +17,8 @@ export const connectionDrain = fp<ConnectionDrainOptions>(
   async (app, { openReplies }) => {
     const connections = new Set<Socket>()
     app.server.on('connection', (socket: Socket) => {
+      // A connection that returns to HTTP after an upgrade is reported again.
+      if (connections.has(socket)) return
       connections.add(socket)
       socket.once('close', () => connections.delete(socket))
     })
