@@ -19,7 +19,8 @@ export class SecretPaths {
 
   /** The path without its secret: `/api/invitations/…`. */
   masked(path: string): string {
-    if (this.#routes.length === 0 || (!HAS_OTHER_FORM.test(path) && !this.#firstWords.test(path))) return path
+    // Most paths have none of the words, which is cheap to see.
+    if (this.#routes.length === 0 || !this.#firstWords.test(plainForm(path))) return path
     if (this.#fixedPaths.has(path)) return path
     const words = wordsOf(path)
     const shown = this.#routes.flatMap((route) => shownPart(route, path, words) ?? [])
@@ -29,6 +30,9 @@ export class SecretPaths {
 
 // Encoded characters, and bytes that are not ASCII.
 const HAS_OTHER_FORM = /[%\x80-\xff]/
+
+/** The text as a server sees it that decodes and normalises. */
+const plainForm = (text: string): string => (HAS_OTHER_FORM.test(text) ? foldedText(decoded(text)) : text)
 
 /** A route whose path contains a secret. */
 interface SecretRoute {
@@ -79,7 +83,8 @@ const wordsOf = (path: string): Word[] => {
   return path.split(SEPARATORS).flatMap((part) => {
     const start = end
     end += part.length
-    return foldedText(decoded(part))
+    return plainForm(part)
+      .toLowerCase()
       .split(/[^\p{L}\p{N}_-]+/u)
       .filter((text) => text !== '')
       .map((text) => ({ text, start, end: start + part.length }))
@@ -88,11 +93,20 @@ const wordsOf = (path: string): Word[] => {
 
 const MAX_ENCODINGS = 3
 
-/** Never throws, unlike `decodeURIComponent`: the path may be malformed. */
 const decoded = (part: string): string => {
   // Node reads the bytes of a request line as Latin-1.
-  let text = Buffer.from(part, 'latin1').toString()
-  for (let count = 0; count < MAX_ENCODINGS && text.includes('%'); count += 1)
-    text = text.replace(/(?:%[\da-f]{2})+/gi, (bytes) => Buffer.from(bytes.replaceAll('%', ''), 'hex').toString())
+  let text = NOT_ASCII.test(part) ? Buffer.from(part, 'latin1').toString() : part
+  for (let count = 0; count < MAX_ENCODINGS && text.includes('%'); count += 1) text = decodedOnce(text)
   return text
+}
+
+const NOT_ASCII = /[\x80-\xff]/
+
+/** Never throws: what is malformed stays as it is, or becomes a replacement character. */
+const decodedOnce = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text.replace(/(?:%[\da-f]{2})+/gi, (bytes) => Buffer.from(bytes.replaceAll('%', ''), 'hex').toString())
+  }
 }
