@@ -1,5 +1,4 @@
 import cookie from '@fastify/cookie'
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -145,7 +144,7 @@ export const buildGatewayApp = async (
       sendError(tooManyHeaderLines(request.raw) ?? error, reply)
     },
     clientErrorHandler: clientErrorHandler({ headerTable, openReplies, countError })
-  }).withTypeProvider<TypeBoxTypeProvider>()
+  })
   keepAllHeaderLines(app.server)
 
   // Without its hooks: `session/cookies.ts` parses only the cookies that a step reads.

@@ -52,8 +52,7 @@ export const routes = fp<RoutesOptions>(
     developmentRoutes(app, options.development)
     options.oidc?.addRoutes(app)
     metricsRoute(app, options.metrics)
-    const { backend } = options.forwarder
-    if (unknownPaths === 'forward') catchAll(app, { uploadBytes, backend, forward, reads: undeclaredReads(paths) })
+    if (unknownPaths === 'forward') catchAll(app, { uploadBytes, forward, reads: undeclaredReads(paths) })
     else rejectedRoute(app, [...SERVED_METHODS], '/api/*', () => new GatewayError('NOT_FOUND'))
     if (options.relayProxy !== null) await app.register(relayProxy, options.relayProxy)
     if (options.webRoot !== null) await (await import('../routes/web-root.js')).webRoot(app, options.webRoot)
