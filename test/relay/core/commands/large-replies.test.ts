@@ -183,9 +183,12 @@ t.test('history larger than queue_max_size is truncated, and the client can cont
 })
 
 t.test('history whose first publication exceeds queue_max_size is answered with 106', async (t) => {
-  const client = await relayWith(1, LIMIT).connected('42')
+  const relay = relayWith(1, LIMIT)
+  relay.publish('chat:2', 1, { tags: JSON.stringify({ tag: 'x'.repeat(LIMIT) }) })
+  const client = await relay.connected('42')
 
-  t.match(await client.send({ id: 2, history: { channel: 'chat:1', limit: 10 } }), [{ id: 2, error: { code: 106 } }])
+  for (const channel of ['chat:1', 'chat:2'])
+    t.match(await client.send({ id: 2, history: { channel, limit: 10 } }), [{ id: 2, error: { code: 106 } }], channel)
   t.equal(client.closed, null)
 })
 
