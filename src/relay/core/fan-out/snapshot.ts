@@ -174,7 +174,7 @@ export class ChannelSnapshot {
     }
   }
 
-  /** Called when the channel has no subscribers, or when the stream has lost publications. */
+  /** Called when the stream has lost publications. */
   clear(): void {
     this.#merged = null
   }

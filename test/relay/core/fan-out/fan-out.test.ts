@@ -1,4 +1,5 @@
 import t from 'tap'
+import { NO_METRICS } from '../../../helper/no-metrics.js'
 import { coreRelay, type FakeSink, type Message, withNamespace } from '../../../helper/relay-core.js'
 import { required } from '../../../helper/required.js'
 import type { ServerMessage, ServerPublication } from '../../../helper/server-message.js'
@@ -59,6 +60,20 @@ t.test('publications of one turn', async (t) => {
     t.equal(first, second)
   })
 
+  t.test('clients on different channels receive their own publications of one turn', async (t) => {
+    const { subscribed, publish } = setUp(OPEN)
+    const clients = [await subscribed(['chat:1', 'chat:2']), await subscribed(['chat:1', 'chat:3'])]
+    for (const n of [1, 2, 3]) publish(`chat:${n}`, n)
+
+    t.same(
+      clients.map((client) => pubs(client.received()).map(({ data }) => data)),
+      [
+        [1, 2],
+        [1, 3]
+      ]
+    )
+  })
+
   t.test('large publications are written in bounded chunks', async (t) => {
     const { subscribed, publish, endTurn } = setUp(OPEN)
     const { sink } = await subscribed()
@@ -67,18 +82,25 @@ t.test('publications of one turn', async (t) => {
 
     t.equal(sink.writes.length, 5)
     t.ok(sink.writes.every(({ length }) => length < 256 * 1024))
+    sink.writes.length = 0
+    publish('chat:1', 'x'.repeat(300_000))
+    publish('chat:1', 1)
+    endTurn()
+
+    t.equal(sink.writes.length, 2, 'a publication that is larger than a chunk has its own')
   })
 
   t.test('publications reach all remaining subscribers after some have left', async (t) => {
     const { subscribed, publish, endTurn } = setUp(OPEN)
     const clients = await Promise.all(Array.from({ length: 10 }, async () => subscribed()))
-    for (const index of [0, 9, 4, 5]) clients[index]?.client.connectionLost()
+    // Some of them have taken the place of an earlier one.
+    for (const index of [0, 9, 8, 4, 5]) clients[index]?.client.connectionLost()
     publish('chat:1', 1)
     endTurn()
 
     t.same(
       clients.map(({ sink }) => sink.writes.length),
-      [0, 1, 1, 1, 0, 0, 1, 1, 1, 0]
+      [0, 1, 1, 1, 0, 0, 1, 1, 0, 0]
     )
   })
 })
@@ -233,6 +255,37 @@ t.test('a client that is behind', async (t) => {
     client.sink.drain()
 
     t.same(pubs(client.received()).slice(1), [{ data: batch(['a', 3], ['b', 4]), offset: 3 }])
+  })
+
+  t.test('a merged publication at the first offset has the epoch', async (t) => {
+    const { subscribed, publish, endTurn } = setUp(MERGED)
+    const client = await subscribed()
+    client.sink.isStuck = true
+    for (const skipHistory of [true, false, true]) {
+      publish('chat:1', batch(['a', 1]), { skipHistory })
+      endTurn()
+    }
+    client.sink.drain()
+
+    t.same(pubs(client.received()).slice(1), [{ data: batch(['a', 1]), offset: 1, epoch: 'epoch1' }])
+  })
+
+  t.test('publications that wait for a client are counted when they are sent', async (t) => {
+    const traffic = { messages: { value: 0 }, bytes: { value: 0 } }
+    const metrics = { ...NO_METRICS, sent: () => traffic }
+    const relay = coreRelay(withNamespace(MERGED), { metrics })
+    const clients = [await relay.connected('1'), await relay.connected('2')] as const
+    for (const client of clients) await client.send({ id: 2, subscribe: { channel: 'chat:1' } })
+    clients[0].sink.isStuck = true
+    traffic.messages.value = 0
+    for (const n of [1, 2, 3]) {
+      relay.publish('chat:1', batch(['a', n]))
+      relay.endTurn()
+    }
+    t.equal(traffic.messages.value, 4, 'three to one client, the first to the other')
+    clients[0].sink.drain()
+
+    t.equal(traffic.messages.value, 5)
   })
 
   t.test('clients that fell behind at different times receive no older offsets', async (t) => {

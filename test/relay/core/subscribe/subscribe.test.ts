@@ -4,6 +4,7 @@ import type { Publication, RetainedPage } from '../../../../src/relay/core/engin
 import { EngineError } from '../../../../src/relay/core/engine.js'
 import { MemoryPresence } from '../../../../src/relay/engine/memory.js'
 import { coreRelay, FakeSink, type Message, publicationAt, settled, withNamespace } from '../../../helper/relay-core.js'
+import { configOf } from '../../../helper/relay-rules.js'
 import type { ServerMessage } from '../../../helper/server-message.js'
 
 const WITH_HISTORY = { allow_subscribe_for_client: true, history_size: 10, history_ttl: '60s', force_recovery: true }
@@ -410,6 +411,41 @@ t.test('a slow history', async (t) => {
       { id: 3, unsubscribe: {} },
       { push: { pub: { offset: 7 } } }
     ])
+  })
+
+  t.test('a gap of this node before the position in the reply does not end the subscription', async (t) => {
+    const { connected, give, deliver, settled } = await setUp()
+    const client = await connected('42')
+    await client.send({ id: 2, subscribe: { channel: 'floor:7' } })
+    for (const offset of [1, 3]) deliver(offset)
+    give(page(3))
+    await settled()
+    deliver(4)
+
+    t.match(client.received(), [{ id: 2, subscribe: { offset: 3 } }, { push: { pub: { offset: 4 } } }])
+  })
+
+  t.test('a join during a pending subscribe is not pushed before the reply', async (t) => {
+    const { connected, give, settled, delivery, relay } = await setUp()
+    const { client, channels } = configOf(
+      withNamespace({
+        allow_subscribe_for_client: true,
+        join_leave: true,
+        force_push_join_leave: true,
+        history_size: 1,
+        history_ttl: '60s',
+        force_positioning: true
+      })
+    )
+    relay.configure({ client, channels })
+    const subscribing = await connected('42')
+    await subscribing.send({ id: 2, subscribe: { channel: 'chat:1' } })
+    delivery.joinOrLeave('chat:1', 'join', '{"user":"1","client":"c"}')
+    t.same(subscribing.received(), [])
+    give(page(0))
+    await settled()
+
+    t.match(subscribing.received()[0], { id: 2, subscribe: {} })
   })
 
   t.test('an API unsubscribe during a pending subscribe takes effect after the reply', async (t) => {
