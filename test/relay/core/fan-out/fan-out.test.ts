@@ -1,6 +1,7 @@
 import t from 'tap'
+import type { CoreMetrics } from '../../../../src/relay/core/core-metrics.js'
 import { NO_METRICS } from '../../../helper/no-metrics.js'
-import { coreRelay, type FakeSink, type Message, withNamespace } from '../../../helper/relay-core.js'
+import { coreRelay, type FakeSink, type Message, publicationAt, withNamespace } from '../../../helper/relay-core.js'
 import { required } from '../../../helper/required.js'
 import type { ServerMessage, ServerPublication } from '../../../helper/server-message.js'
 
@@ -385,6 +386,34 @@ t.test('a client that is behind', async (t) => {
       ]
     )
   })
+})
+
+t.test('a subscriber that has left is not counted for its tag filter', async (t) => {
+  const filteredOut: number[] = []
+  const metrics = { ...NO_METRICS, filteredOut: (_namespace: string, count: number) => void filteredOut.push(count) }
+  const relay = coreRelay(withNamespace({ ...OPEN, allow_tags_filter: true }), { metrics })
+  for (const val of ['a', 'b']) {
+    const client = await relay.connected('42')
+    await client.send({ id: 2, subscribe: { channel: 'chat:1', tf: { key: 'side', cmp: 'eq', val } } })
+    if (val === 'a') client.client.connectionLost()
+  }
+  relay.publish('chat:1', 1)
+
+  t.same(filteredOut, [1])
+})
+
+t.test('the lag of a publication from a node whose clock is ahead is 0', async (t) => {
+  const lags: (number | null)[] = []
+  const metrics = {
+    ...NO_METRICS,
+    delivered: (...[, , , lag]: Parameters<CoreMetrics['delivered']>) => void lags.push(lag)
+  }
+  const relay = coreRelay(withNamespace(OPEN), { metrics })
+  await (await relay.connected('42')).send({ id: 2, subscribe: { channel: 'chat:1' } })
+  relay.delivery.publication('chat:1', { ...publicationAt(1), time: relay.clock.nowMs + 5000 }, 'epoch1')
+  relay.endTurn()
+
+  t.same(lags, [0])
 })
 
 t.test(
