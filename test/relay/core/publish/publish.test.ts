@@ -1,8 +1,10 @@
 import t from 'tap'
 import { type ResolvedChannel, resolveChannel } from '../../../../src/relay/core/channel-names.js'
-import { ReplyError } from '../../../../src/relay/core/codes.js'
+import { ERROR_EMPTY_CHANNEL, ERROR_INTERNAL, ReplyError } from '../../../../src/relay/core/codes.js'
+import { type Broker, EngineError, type Published } from '../../../../src/relay/core/engine.js'
 import { PLAIN_PUBLICATION } from '../../../../src/relay/core/publish/publish.js'
 import { PublishActivity } from '../../../../src/relay/core/publish/publish-activity.js'
+import { TimeSlice } from '../../../../src/relay/core/time-slice.js'
 import { coreRelay, withNamespace } from '../../../helper/relay-core.js'
 import { configOf } from '../../../helper/relay-rules.js'
 import { required } from '../../../helper/required.js'
@@ -87,3 +89,34 @@ t.test(
     t.ok(activity.channels.size <= 200_000, `${activity.channels.size} channels`)
   }
 )
+
+t.test('a broadcast publishes to the other channels if one has no name', async (t) => {
+  const { relay } = coreRelay(withNamespace({ history_size: 2, history_ttl: '10s' }))
+  const outcomes = await relay.broadcast(['', 'chat:1'], PLAIN_PUBLICATION, new TimeSlice(relay.clocks.monotonicMs))
+
+  t.match(outcomes, [ERROR_EMPTY_CHANNEL, { offset: 1 }])
+})
+
+t.test('a broadcast publishes to the other channels if the engine fails for one', async (t) => {
+  const published: Published = { epoch: 'e', offset: 1, suppressedBy: null }
+  const broker: Broker = {
+    start: async () => undefined,
+    subscribe: async () => undefined,
+    unsubscribe: async () => undefined,
+    isDelivering: () => true,
+    publish: async (channel) => {
+      if (channel === 'chat:1') throw new EngineError('down')
+      return published
+    },
+    joinOrLeave: async () => undefined,
+    close: async () => undefined
+  }
+  const { relay } = coreRelay(withNamespace({}), { broker })
+  const outcomes = await relay.broadcast(
+    ['chat:1', 'chat:2'],
+    PLAIN_PUBLICATION,
+    new TimeSlice(relay.clocks.monotonicMs)
+  )
+
+  t.match(outcomes, [ERROR_INTERNAL, published])
+})
