@@ -386,6 +386,34 @@ t.test('a client that is behind', async (t) => {
       ]
     )
   })
+
+  t.test('the backlog of a channel goes on merging while the client reads that of another', async (t) => {
+    const { subscribed, publish, endTurn } = setUp(MERGED)
+    const client = await subscribed(['chat:1', 'chat:2'])
+    const { sink } = client
+    const write = sink.write.bind(sink)
+    sink.write = (bytes) => {
+      sink.isStuck = true
+      write(bytes)
+    }
+    for (const n of [1, 2, 3]) {
+      for (const channel of ['chat:1', 'chat:2']) {
+        publish(channel, batch(['a', n]))
+        endTurn()
+      }
+      if (n === 2) sink.drain()
+    }
+    sink.drain()
+
+    t.match(
+      client.received().map(({ push }) => [push?.channel, push?.pub?.offset]),
+      [
+        ['chat:1', 1],
+        ['chat:1', 2],
+        ['chat:2', 3]
+      ]
+    )
+  })
 })
 
 t.test('a subscriber that has left is not counted for its tag filter', async (t) => {
