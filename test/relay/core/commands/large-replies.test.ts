@@ -117,6 +117,18 @@ t.test('the replies to one frame are never joined beyond queue_max_size', async 
   for (const write of client.sink.writes) t.ok(Buffer.byteLength(write) <= LIMIT, `${Buffer.byteLength(write)} bytes`)
 })
 
+t.test('many small replies to one frame are sent in frames within queue_max_size', async (t) => {
+  const client = await coreRelay({ client: { queue_max_size: 1000 } }).connected('42')
+  client.sink.writes.length = 0
+  client.received()
+  const replies = await client.send(
+    ...Array.from({ length: 200 }, (_, index) => ({ id: index + 2, unsubscribe: { channel: 'x' } }))
+  )
+
+  t.equal(replies.length, 200)
+  t.ok(client.sink.writes.every(({ length }) => length <= 1000))
+})
+
 t.test('commands with large replies wait until the client has received the earlier data', async (t) => {
   const client = await relayWith(8, 1500).connected('42')
   const commands = Array.from({ length: 20 }, (_, n) => [recover(2 + 2 * n), unsubscribe(3 + 2 * n)]).flat()

@@ -770,6 +770,15 @@ t.test('a broker that is down', async (t) => {
   })
 })
 
+t.test('a subscribe fails if the engine begins to deliver only while the history is read', async (t) => {
+  const { connected, engine } = coreRelay()
+  const client = await connected('42')
+  let calls = 0
+  engine.isDelivering = () => ++calls > 1
+
+  t.match(await client.send({ id: 2, subscribe: { channel: 'floor:7' } }), [{ id: 2, error: { code: 100 } }])
+})
+
 t.test('a client that unsubscribes while its presence is being added', async (t) => {
   const pushes: string[] = []
   let added = (): void => undefined
