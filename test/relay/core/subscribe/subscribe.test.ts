@@ -770,6 +770,24 @@ t.test('a broker that is down', async (t) => {
   })
 })
 
+t.test('a client that the API subscribes while its token is verified is answered with 105', async (t) => {
+  let verify = (): void => undefined
+  const claims = new Promise<Message>((resolve) => {
+    verify = () => resolve({ sub: '42', channel: 'floor:7', exp: 9_999_999_999 })
+  })
+  const { connected, relay } = coreRelay(undefined, { checkSubscriptionToken: () => claims })
+  const client = await connected('42')
+  await client.send({ id: 2, subscribe: { channel: 'floor:7', token: 'x' } })
+  const target = { user: '42', client: '', session: '' }
+  const subscription = { channel: 'floor:7', expiresAt: 0, recover: null, info: null, data: null, override: {} }
+  await relay.subscribeUser({ target, subscription })
+  verify()
+  await settled()
+
+  t.match(client.received(), [{ push: { subscribe: {} } }, { id: 2, error: { code: 105 } }])
+  t.equal(relay.stats().subscriptions, 1)
+})
+
 t.test('a subscribe fails if the engine begins to deliver only while the history is read', async (t) => {
   const { connected, engine } = coreRelay()
   const client = await connected('42')
