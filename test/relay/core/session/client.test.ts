@@ -76,6 +76,16 @@ t.test('a connection', async (t) => {
     t.equal(living.closed, '3005 connection expired')
   })
 
+  t.test('a refresh with the same channels in another order is accepted', async (t) => {
+    const { connected, token } = coreRelay(withNamespace({}))
+    const client = await connected('42', { channels: ['chat:1', 'chat:2'] })
+    const refresh = (...channels: string[]) => ({ id: 2, refresh: { token: token({ sub: '42', channels }) } })
+
+    t.match(await client.send(refresh('chat:2', 'chat:1')), [{ id: 2, refresh: {} }])
+    await client.send(refresh('chat:1'))
+    t.equal(client.closed, '3010 insufficient state')
+  })
+
   t.test('a connection whose token does not expire stays open', async (t) => {
     const { client, token, advance } = coreRelay({ client: { ping_interval: '10000000s' } })
     const living = client()
