@@ -15,7 +15,8 @@ import { goalTable, grouped, roundsText, table } from '../harness/table.js'
 import { type RunningServer, SECRET } from './running-server.js'
 import { RELAY, startServer } from './servers.js'
 
-const AT_ONCE = 50
+/** As in the storm of connects. */
+const AT_ONCE = 100
 const SETTLE_MS = 300
 const USER = 'reader'
 const KEY = secretKey(SECRET)

@@ -1,7 +1,7 @@
-import { setMaxListeners } from 'node:events'
 import { buildConnector, type Dispatcher, Pool } from 'undici'
 import { errorCode } from '../../shared/error-code.js'
 import type { ProxyOptions } from '../config/proxy-options.js'
+import type { PendingCall } from '../core/event-proxies.js'
 
 /** Why there is no response. `aborted`: the caller no longer needs one. */
 export type ExchangeFailure = 'queue-full' | 'timeout' | 'aborted' | 'too-large' | 'network' | 'invalid-request'
@@ -21,9 +21,9 @@ export interface Exchange {
 export interface ExchangeRequest {
   readonly body: string
   /** Names and values in turn. */
-  readonly headers: readonly string[]
-  /** Null for a request that is not aborted. */
-  readonly signal: AbortSignal | null
+  readonly headers: string[]
+  /** Contains the call until it ends; null if nothing aborts it. */
+  readonly calls: Set<PendingCall> | null
   /** Counts the request while it is under way. */
   readonly inFlight: { value: number }
 }
@@ -81,9 +81,7 @@ export class ProxyEndpoint {
   post(request: ExchangeRequest): Promise<Exchange | FailedExchange> {
     return new Promise((resolve) => {
       const { maxInFlight, maxQueue } = this.options
-      if (request.signal?.aborted) resolve({ failure: 'aborted', cause: '' })
-      else if (this.#inFlight + this.#queue.size >= maxInFlight + maxQueue)
-        resolve({ failure: 'queue-full', cause: '' })
+      if (this.#inFlight + this.#queue.size >= maxInFlight + maxQueue) resolve({ failure: 'queue-full', cause: '' })
       else {
         this.#queue.add(new Call(this, request, resolve))
         this.#schedule()
@@ -133,7 +131,7 @@ export class ProxyEndpoint {
       const { body, headers } = call.request
       call.isSent = true
       call.request.inFlight.value += 1
-      this.#pool.dispatch({ path: this.options.path, method: 'POST', headers: [...headers], body }, call)
+      this.#pool.dispatch({ path: this.options.path, method: 'POST', headers, body }, call)
     }
   }
 
@@ -148,7 +146,7 @@ const FIRST_FINAL_STATUS = 200
 const NO_BODY = Buffer.alloc(0)
 
 /** One request. Its result is known before undici has finished with it: after a timeout, or with a status other than 200. */
-class Call implements Dispatcher.DispatchHandler {
+class Call implements Dispatcher.DispatchHandler, PendingCall {
   readonly request: ExchangeRequest
   isSent = false
   readonly #endpoint: ProxyEndpoint
@@ -166,14 +164,12 @@ class Call implements Dispatcher.DispatchHandler {
     this.request = request
     this.#resolve = resolve
     this.#deadline = setTimeout(() => this.#cancel('timeout'), endpoint.options.timeoutMs)
-    if (request.signal !== null) {
-      // One listener for each call of the client: more than ten are no leak.
-      setMaxListeners(0, request.signal)
-      request.signal.addEventListener('abort', this.#onAbort)
-    }
+    request.calls?.add(this)
   }
 
-  readonly #onAbort = (): void => this.#cancel('aborted')
+  abort(): void {
+    this.#cancel('aborted')
+  }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
@@ -233,7 +229,7 @@ class Call implements Dispatcher.DispatchHandler {
 
   #clear(): void {
     clearTimeout(this.#deadline)
-    this.request.signal?.removeEventListener('abort', this.#onAbort)
+    this.request.calls?.delete(this)
   }
 }
 

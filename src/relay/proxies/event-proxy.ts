@@ -3,7 +3,7 @@ import type { ProxyOptions } from '../config/proxy-options.js'
 import type { ProxyEvent } from '../config/proxy-selection.js'
 import type { Clocks } from '../core/clocks.js'
 import { ERROR_INTERNAL, ERROR_TOO_MANY_REQUESTS, ReplyError } from '../core/codes.js'
-import type { EventSource } from '../core/event-proxies.js'
+import type { EventSource, PendingCall } from '../core/event-proxies.js'
 import { InvalidField, type JsonFields } from '../json-fields.js'
 import type { RateLimitedLog } from '../transport/rejections.js'
 import { type Exchange, type FailedExchange, ProxyEndpoint } from './endpoint.js'
@@ -56,9 +56,9 @@ export interface EventFormat<Event extends EventSource, Result> {
 interface Request {
   readonly type: ProxyEvent
   readonly body: string
-  readonly headers: readonly string[]
+  readonly headers: string[]
   readonly span: Span | null
-  readonly signal: AbortSignal | null
+  readonly calls: Set<PendingCall> | null
   readonly facts: { readonly client?: string }
 }
 
@@ -71,6 +71,8 @@ export class EventProxy {
   readonly options: ProxyOptions
   readonly #endpoint: ProxyEndpoint
   readonly #health: HealthRecord
+  /** Kept, because finding them takes longer than counting. */
+  readonly #inFlight = new Map<ProxyEvent, { value: number }>()
   readonly #dependencies: ProxyDependencies
 
   constructor(options: ProxyOptions, dependencies: ProxyDependencies) {
@@ -95,8 +97,8 @@ export class EventProxy {
     const span = tracer === null ? null : startProxySpan(tracer, type, this.options)
     const headers = requestHeaders(this.options, event, span)
     if (headers === null) return this.#rejectEvent(type, event, 'invalid-header', span)
-    const { client, signal } = event
-    return this.#send({ type, body, headers, span, signal, facts: { client } }, (exchange) =>
+    const { client, calls } = event
+    return this.#send({ type, body, headers, span, calls, facts: { client } }, (exchange) =>
       this.#outcomeOf(exchange, readResult)
     )
   }
@@ -107,7 +109,7 @@ export class EventProxy {
     const span = tracer === null ? null : startProxySpan(tracer, type, this.options)
     // Static headers have been checked.
     const headers = requestHeaders(this.options, NO_CLIENT, span) ?? []
-    const outcome = await this.#send({ type, body, headers, span, signal: null, facts: {} }, (exchange) => {
+    const outcome = await this.#send({ type, body, headers, span, calls: null, facts: {} }, (exchange) => {
       // Transforms are for clients.
       if ('status' in exchange && exchange.status !== OK)
         return new FailedCall({ reason: 'status', status: exchange.status })
@@ -118,15 +120,15 @@ export class EventProxy {
   }
 
   async #send<Outcome>(
-    { type, body, headers, span, signal, facts }: Request,
+    { type, body, headers, span, calls, facts }: Request,
     outcomeOf: (exchange: Exchange | FailedExchange) => Outcome | FailedCall
   ): Promise<Outcome | FailedCall> {
     const { metrics, monotonicMs, nowMs } = this.#dependencies
     const { name, signingSecrets } = this.options
     const startedAt = monotonicMs()
-    const inFlight = metrics.proxyInFlight(type, name)
-    const signed = [...headers, ...signatureHeaders(body, signingSecrets, nowMs())]
-    const exchange = await this.#endpoint.post({ body, headers: signed, signal, inFlight })
+    const inFlight = this.#inFlightOf(type)
+    headers.push(...signatureHeaders(body, signingSecrets, nowMs()))
+    const exchange = await this.#endpoint.post({ body, headers, calls, inFlight })
     const seconds = (monotonicMs() - startedAt) / 1000
     const outcome = outcomeOf(exchange)
     const failure = outcome instanceof FailedCall ? outcome.facts : null
@@ -142,6 +144,14 @@ export class EventProxy {
       this.#dependencies.log.error(key, { event: type, proxy: name, ...facts, ...failure }, 'event proxy failed')
     }
     return outcome
+  }
+
+  #inFlightOf(type: ProxyEvent): { value: number } {
+    const known = this.#inFlight.get(type)
+    if (known !== undefined) return known
+    const value = this.#dependencies.metrics.proxyInFlight(type, this.options.name)
+    this.#inFlight.set(type, value)
+    return value
   }
 
   /** Lets the calls under way end, each within its time limit. */

@@ -2,7 +2,7 @@ import { isObject } from '../../../shared/is-object.js'
 import { canCarry, type DataMethod, type Encoded, payloadBytes } from '../codec/codec.js'
 import { ERROR_BAD_REQUEST, ERROR_INTERNAL, ERROR_LIMIT_EXCEEDED, type ReplyError } from '../codes.js'
 import type { Payload } from '../engine.js'
-import type { ClientHeaders, EventData, EventSource } from '../event-proxies.js'
+import type { ClientHeaders, EventData, EventSource, PendingCall } from '../event-proxies.js'
 import type { Client } from './client.js'
 
 /** What the requests to a backend say about a client, and the calls under way. Only clients that need it have one. */
@@ -11,9 +11,8 @@ export class ClientEvents {
   meta: string | null = null
   emulatedHeaders: ClientHeaders | null = null
   readonly #client: Client
-  #calls = 0
-  /** Null while no call is under way, because a controller takes more memory than everything else here. */
-  #abort: AbortController | null = null
+  /** Null while no call is under way, because a set takes more memory than everything else here. */
+  #calls: Set<PendingCall> | null = null
 
   constructor(client: Client) {
     this.#client = client
@@ -21,26 +20,24 @@ export class ClientEvents {
 
   /** Asks the backend. The call ends when the client is closed, and the caller ignores its result then. */
   async ask<Outcome>(call: (source: EventSource) => Promise<Outcome>): Promise<Outcome> {
-    this.#abort ??= new AbortController()
-    this.#calls += 1
+    this.#calls ??= new Set()
     try {
-      return await call(this.#source(this.#abort.signal))
+      return await call(this.#source(this.#calls))
     } finally {
-      this.#calls -= 1
-      if (this.#calls === 0) this.#abort = null
+      if (this.#calls?.size === 0) this.#calls = null
     }
   }
 
   /** The client has left. */
   abort(): void {
-    this.#abort?.abort()
+    for (const call of this.#calls ?? []) call.abort()
   }
 
-  #source(signal: AbortSignal): EventSource {
+  #source(calls: Set<PendingCall>): EventSource {
     const { id, user, transport, codec } = this.#client
     const { meta, emulatedHeaders } = this
     const { name, requestHeaders } = transport
-    return { client: id, transport: name, protocol: codec.name, user, meta, requestHeaders, emulatedHeaders, signal }
+    return { client: id, transport: name, protocol: codec.name, user, meta, requestHeaders, emulatedHeaders, calls }
   }
 }
 
