@@ -139,12 +139,12 @@ const relayViolations = async (
     const { body } = await send(url, `/api/${method}`, { method: 'POST', body: JSON.stringify(request), headers })
     return JSON.parse(body).result
   }
-  const { nodes } = (await api('info', {})) as { nodes: readonly { num_clients: number }[] }
+  const { nodes }: { nodes: readonly { num_clients: number }[] } = await api('info', {})
   const connected = nodes.reduce((sum, { num_clients: count }) => sum + count, 0)
   const expected = visitors.filter(({ isConnected }) => isConnected).length
   if (connected !== expected) violations.push(`the relay has ${connected} connections instead of ${expected}`)
   for (const channel of CHANNELS) {
-    const { presence } = (await api('presence', { channel })) as { presence: Record<string, { user: string }> }
+    const { presence }: { presence: Record<string, { user: string }> } = await api('presence', { channel })
     const present = Object.values(presence).map(({ user }) => user)
     const subscribed = visitors.filter((visitor) => visitor.isSubscribedTo(channel)).map(({ user }) => user)
     if (present.sort().join() !== subscribed.sort().join())

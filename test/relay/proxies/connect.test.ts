@@ -218,6 +218,7 @@ t.test('connect', async (t) => {
 
   t.test('only listed headers are sent, with every event, and emulated ones do not replace real ones', async (t) => {
     backend.on('connect', { result: { user: '7' } })
+    // The types of `ws` have no repeated headers.
     const headers = { cookie: ['a=1', 'b=2'], 'x-trace': ['t1', 't2'], 'x-secret': 's', authorization: 'real' }
     const client = await openCodecClient(t, 'json', edge.url, { headers: headers as never })
     const emulated = { AUTHORIZATION: 'Bearer e', cookie: 'forged=1', 'X-Trace': 'forged', 'x-other': '1' }

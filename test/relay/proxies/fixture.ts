@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { Test } from 'tap'
 import { type ClientOptions, WebSocket } from 'ws'
+import { isObject } from '../../../src/shared/is-object.js'
 import type { EventBackend } from '../../helper/event-backend.js'
 import { frameOf, repliesIn } from '../../helper/protobuf.js'
 import { type Json, openClient } from '../../helper/raw-client.js'
@@ -10,6 +11,11 @@ import type { ServerMessage } from '../../helper/server-message.js'
 /** Options of each proxy, in addition to its endpoint. */
 export type ProxyFile = Readonly<Record<string, unknown>>
 
+/** Options of clients. */
+export interface ClientFile extends ProxyFile {
+  readonly proxy?: ProxyFile
+}
+
 /** Long enough for a busy machine, so that only tests of the time limit meet it. */
 const TIMEOUT = '30s'
 
@@ -17,12 +23,12 @@ const TIMEOUT = '30s'
  * A relay whose events go to the backend: `room:` asks about subscribing and publishing, `lease:` about subscribing and expired
  * subscriptions, `open:` about nothing.
  */
-export const proxiedFile = (backend: EventBackend, proxy: ProxyFile = {}, client: ProxyFile = {}): ConfigFile => {
+export const proxiedFile = (backend: EventBackend, proxy: ProxyFile = {}, client: ClientFile = {}): ConfigFile => {
   const to = (event: string): ProxyFile => ({ endpoint: backend.endpoint(event), timeout: TIMEOUT, ...proxy })
   const { proxy: clientProxies = {}, ...options } = client
   return {
     client: {
-      proxy: { connect: { enabled: true, ...to('connect') }, ...(clientProxies as ProxyFile) },
+      proxy: { connect: { enabled: true, ...to('connect') }, ...clientProxies },
       ...options
     },
     channel: {
@@ -56,7 +62,7 @@ export const proxiedFile = (backend: EventBackend, proxy: ProxyFile = {}, client
 }
 
 /** Adds the refresh proxy to `proxiedFile`. */
-export const withRefreshProxy = (backend: EventBackend, proxy: ProxyFile = {}): ProxyFile => ({
+export const withRefreshProxy = (backend: EventBackend, proxy: ProxyFile = {}): ClientFile => ({
   proxy: { refresh: { enabled: true, endpoint: backend.endpoint('refresh'), timeout: TIMEOUT, ...proxy } }
 })
 
@@ -114,15 +120,13 @@ const jsonText = (command: Json): string => {
 }
 
 /** The command with its data as bytes. */
-const withBytes = (value: unknown): unknown =>
-  typeof value !== 'object' || value === null || Buffer.isBuffer(value)
-    ? value
-    : Object.fromEntries(
-        Object.entries(value).map(([name, each]) => [
-          name,
-          name === 'data' ? Buffer.from(String(each)) : withBytes(each)
-        ])
-      )
+const withBytes = (command: Json): Json =>
+  Object.fromEntries(
+    Object.entries(command).map(([name, value]) => {
+      if (name === 'data') return [name, Buffer.from(String(value))]
+      return [name, isObject(value) ? withBytes(value) : value]
+    })
+  )
 
 const openProtobuf = async (t: Test, url: string, options: ClientOptions): Promise<CodecClient> => {
   const ws = new WebSocket(`${url.replace('http', 'ws')}/connection/websocket`, 'centrifuge-protobuf', options)
@@ -143,8 +147,7 @@ const openProtobuf = async (t: Test, url: string, options: ClientOptions): Promi
     ws.once('close', (code, reason) => resolve(`${code} ${reason}`.trim()))
   )
   await once(ws, 'open')
-  const send = (...commands: readonly Json[]): void =>
-    ws.send(frameOf(...commands.map((command) => withBytes(command) as Json)))
+  const send = (...commands: readonly Json[]): void => ws.send(frameOf(...commands.map(withBytes)))
   const next = async (): Promise<ServerMessage> => messages.shift() ?? new Promise((resolve) => waiters.push(resolve))
   return {
     send,

@@ -101,12 +101,12 @@ t.test('transports', async (t) => {
     t.test(`commands of ${transport} carry the headers of the stream, not those of their own request`, async (t) => {
       backend.on('connect', { result: { user: '7' } })
       const first = await openStream(path, JSON.stringify({ id: 1, connect: {} }), 'application/json')
-      const { connect } = JSON.parse(
+      const { connect }: { connect: Json } = JSON.parse(
         first
           .toString()
           .trim()
           .replace(/^data: /, '')
-      ) as { connect: Json }
+      )
       const data = JSON.stringify({ id: 2, subscribe: { channel: 'room:1' } })
       const { status } = await send(edge.url, '/emulation', {
         method: 'POST',
