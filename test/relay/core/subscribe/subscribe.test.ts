@@ -428,7 +428,7 @@ t.test('a slow history', async (t) => {
 
   t.test('a join during a pending subscribe is not pushed before the reply', async (t) => {
     const { connected, give, settled, delivery, relay } = await setUp()
-    const { client, channels } = configOf(
+    const rules = configOf(
       withNamespace({
         allow_subscribe_for_client: true,
         join_leave: true,
@@ -438,7 +438,7 @@ t.test('a slow history', async (t) => {
         force_positioning: true
       })
     )
-    relay.configure({ client, channels })
+    relay.configure(rules)
     const subscribing = await connected('42')
     await subscribing.send({ id: 2, subscribe: { channel: 'chat:1' } })
     delivery.joinOrLeave('chat:1', 'join', '{"user":"1","client":"c"}')
