@@ -9,6 +9,7 @@ import {
 import type { RedisTimeouts } from '../../../src/gateway/redis-connection.js'
 import { portOf } from '../../helper/address.js'
 import type { Teardown } from '../../helper/child.js'
+import { eventually } from '../../helper/eventually.js'
 import { startGateway, type TestGateway, tokenOf } from '../../helper/gateway.js'
 import type { RecordedRequest, RecordingBackend } from '../../helper/recording-backend.js'
 import { TestBrowser } from './test-browser.js'
@@ -112,11 +113,14 @@ export interface OidcGatewayOptions {
   readonly backend?: RecordingBackend
   readonly clock?: TestClock
   readonly redisTimeouts?: RedisTimeouts
+  /** False if the gateway cannot use the provider when it starts. */
+  readonly isDiscovered?: boolean
 }
 
+/** A gateway that has discovered its provider: on a busy machine its first attempt may time out. */
 export const startOidcGateway = async (
   t: Teardown,
-  { issuer, env, backend, clock, redisTimeouts }: OidcGatewayOptions
+  { issuer, env, backend, clock, redisTimeouts, isDiscovered = true }: OidcGatewayOptions
 ): Promise<TestGateway> => {
   const gateway = await startGateway(t, {
     env: {
@@ -133,6 +137,7 @@ export const startOidcGateway = async (
     ...(clock && { now: clock.now })
   })
   if (backend === undefined) gateway.backend.respond = backendWith(['ada@example.com'])
+  if (isDiscovered) await eventually(() => gateway.logs.some(({ msg }) => msg === 'identity provider discovered'))
   return gateway
 }
 
