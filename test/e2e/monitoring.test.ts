@@ -1,7 +1,4 @@
-import t from 'tap'
 import './monitoring/dashboard.js'
 import './monitoring/history.js'
 // Last, because it changes the state of receivers.
 import './monitoring/alerts.js'
-
-t.setTimeout(600_000)
