@@ -91,6 +91,13 @@ t.test('PostgreSQL and the embedded database give the same responses', async (t)
   t.same([...real.keys()], [...embedded.keys()])
   for (const [question, response] of real) t.same(embedded.get(question), response, question)
 
+  t.test('a session survives a restart of the backend with the same demo password', async (t) => {
+    const before = await startTestBackend(t, { nowMs: NOON, database: { url }, newIds: 'before' })
+    const token = await before.signIn('viewer')
+    const after = await startTestBackend(t, { nowMs: NOON, database: { url }, newIds: 'after' })
+    t.equal((await after.request('GET', '/api/floors', token)).status, 200)
+  })
+
   t.test('data in PostgreSQL survives a restart, and the demo password is updated', async (t) => {
     const env = { DEMO_PASSWORD: 'another-password' }
     const backend = await startTestBackend(t, { nowMs: NOON, database: { url }, env, newIds: 'later' })
