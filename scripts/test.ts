@@ -37,22 +37,32 @@ const RUN_FILES = join(COMPILED, 'scripts/lib/run-files.js')
 const GROUP_SIZE = 10
 
 /**
- * The files that take longest and use most CPU time, longest first. Each has a process of its own. They are spread over the
- * run, because the others wait for processes and sockets most of their time.
+ * The files that take longest, longest first. Each has a process of its own. They are spread over the first half of the run,
+ * because the others wait for processes and sockets most of their time.
  */
 const LONGEST = [
   'e2e/page.test.ts',
+  'relay/live-state-model.test.ts',
   'packages/packages.test.ts',
   'e2e/plans.test.ts',
-  'e2e/admin.test.ts',
+  'docs/redis-high-availability.test.ts',
   'e2e/monitoring.test.ts',
+  'soak/soak.test.ts',
   'gateway/main.test.ts',
-  'tracing.test.ts',
-  'docs/tutorial.test.ts',
-  'examples/examples.test.ts',
-  'relay/engine/redis-sentinel.test.ts',
   'docs/page-commands.test.ts',
-  'scripts/start.test.ts'
+  'e2e/admin.test.ts',
+  'docs/tutorial.test.ts',
+  'deploy/rolling-restart.test.ts',
+  'e2e/identity-provider.test.ts',
+  'deploy/release.test.ts',
+  'scripts/start.test.ts',
+  'relay/redis-outages.test.ts',
+  'relay/engine/redis-sentinel.test.ts',
+  'tracing.test.ts',
+  'examples/examples.test.ts',
+  'demo/databases.test.ts',
+  'docs/demo-tutorial.test.ts',
+  'cli/client-api.test.ts'
 ]
 
 // tsx prints a module on one line, where a line that ran in part counts as covered. ts-node keeps the lines: it is active
@@ -110,7 +120,8 @@ const runSuite = async (env: NodeJS.ProcessEnv): Promise<number> => {
   replaceTap()
   rmSync(TEST_RESULTS, { recursive: true, force: true })
   const startedAt = performance.now()
-  const listener = testReport(print, sourceName)
+  // The summary of each process is omitted.
+  const listener = { ...testReport(print, sourceName), runner() {} }
   const commands = groups.map((files) => ['node', '--enable-source-maps', RUN_FILES, ...files])
   const totals = await runTests(commands, { env, listener, print })
   print(`The tests took ${minutes((performance.now() - startedAt) / 1000)}.`)
@@ -141,8 +152,9 @@ const compiledTests = (): string[][] => {
   const all = testFilesIn(join(ROOT, 'test'))
   const longest = LONGEST.filter((file) => all.includes(file))
   const others = groupsOf(all.filter((file) => !longest.includes(file)))
-  const interval = Math.ceil(others.length / longest.length)
-  const groups = longest.flatMap((file, index) => [[file], ...others.slice(index * interval, (index + 1) * interval)])
+  const interval = Math.floor(others.length / 2 / longest.length)
+  const between = longest.flatMap((file, index) => [[file], ...others.slice(index * interval, (index + 1) * interval)])
+  const groups = [...between, ...others.slice(longest.length * interval)]
   return groups.map((group) => group.map((file) => join(COMPILED, 'test', file.replace(/\.ts$/, '.js'))))
 }
 

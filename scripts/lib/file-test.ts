@@ -20,4 +20,5 @@ export const runTestFile = (file: string): PromiseLike<unknown> =>
   processTest.test(file, { timeout: TIMEOUT_MS }, async (t) => {
     fileTest = t
     await import(pathToFileURL(resolve(file)).href)
+    if (t.subtests.length === 0 && t.counts.total === 0) t.fail('the file has no tests')
   })

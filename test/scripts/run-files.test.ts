@@ -22,9 +22,11 @@ t.test('run-files', async (t) => {
       t.test('one fails', async (t) => t.fail('on purpose'))`,
     'b.test.mjs': `import { t } from 'tap'
       const { open } = globalThis
-      t.test('two', async (t) => t.equal(open, undefined))`
+      t.test('two', async (t) => t.equal(open, undefined))`,
+    'c.test.mjs': ''
   })
-  const { status, stdout } = spawnSync(process.execPath, ['--import', TSX, RUN_FILES, 'a.test.mjs', 'b.test.mjs'], {
+  const files = ['a.test.mjs', 'b.test.mjs', 'c.test.mjs']
+  const { status, stdout } = spawnSync(process.execPath, ['--import', TSX, RUN_FILES, ...files], {
     cwd: folder,
     env: { PATH: environment.path },
     encoding: 'utf8'
@@ -36,8 +38,12 @@ t.test('run-files', async (t) => {
     t.equal(status, 1)
   })
 
+  t.test('run-files reports a file without tests', async (t) => {
+    t.match(stdout, /^not ok 3 - c\.test\.mjs/m)
+  })
+
   t.test('run-files stores the cost of each file', async (t) => {
-    for (const file of ['a.test.mjs', 'b.test.mjs']) {
+    for (const file of files) {
       const cost = JSON.parse(readFileSync(join(folder, `.tap/test-results/${file}.json`), 'utf8'))
       t.match(cost, { seconds: Number, cpuSeconds: Number })
     }
