@@ -16,9 +16,10 @@ const TIMEOUT_MS = 1_200_000
 processTest.setTimeout(0)
 
 /** Runs a compiled test file in this process. Resolves when its tests and its teardown have ended. */
-export const runTestFile = (file: string): PromiseLike<unknown> =>
-  processTest.test(file, { timeout: TIMEOUT_MS }, async (t) => {
+export const runTestFile = async (file: string): Promise<void> => {
+  const results = await processTest.test(file, { timeout: TIMEOUT_MS }, async (t) => {
     fileTest = t
     await import(pathToFileURL(resolve(file)).href)
-    if (t.subtests.length === 0 && t.counts.total === 0) t.fail('the file has no tests')
   })
+  if (results?.count === 0) processTest.fail(`${file} has no tests`)
+}
