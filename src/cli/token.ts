@@ -1,4 +1,4 @@
-import { DURATION_PATTERN, durationMs } from '../relay/config/schema.js'
+import { DURATION_PATTERN, durationMs } from '../relay/config/schema-kinds.js'
 import { type Environment, readSettings } from '../shared/env.js'
 import { secretKey, signJwt } from '../shared/jwt.js'
 import { secret } from '../shared/setting-kinds.js'

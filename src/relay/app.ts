@@ -9,7 +9,7 @@ import { buildCore } from './build-core.js'
 import { buildHandlers, buildServers, type HandlerDependencies } from './build-http.js'
 import type { RelayConfig } from './config/config.js'
 import { DISCONNECT_SHUTDOWN } from './core/codes.js'
-import type { Engine } from './core/engine.js'
+import { ENGINE_SWEEP_MS, type Engine } from './core/engine.js'
 import type { Relay } from './core/relay.js'
 import { CLOSES_PER_SECOND } from './core/session/paced-close.js'
 import { DeliveryProbe, PROBE_TIMINGS, type ProbeTimings } from './delivery-probe.js'
@@ -60,7 +60,6 @@ export interface RunningRelay {
 /** `dist/relay-admin`, from `dist/src/relay`. */
 const ADMIN_PAGE = fileURLToPath(new URL('../../relay-admin', import.meta.url))
 const TICK_MS = 500
-const SWEEP_MS = 10_000
 
 /** Builds the complete relay, not listening yet. */
 export const buildRelayApp = async (
@@ -94,7 +93,7 @@ export const buildRelayApp = async (
   const all = servers.internal === null ? [servers.external] : [servers.external, servers.internal]
   const timers = [
     setInterval(() => relay.tick(), TICK_MS).unref(),
-    setInterval(() => core.engine.sweep(), SWEEP_MS).unref()
+    setInterval(() => core.engine.sweep(), ENGINE_SWEEP_MS).unref()
   ]
   const announceShutdown = (): void => {
     isStopping = true

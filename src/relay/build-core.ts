@@ -52,7 +52,8 @@ export const buildCore = async (dependencies: CoreDependencies): Promise<RelayCo
     hasProcessMetrics,
     silences: () => longestSilences(relay.openChannels.values(), monotonicMs())
   })
-  const engine: Engine = dependencies.engine ?? (await buildEngine(config(), { nowMs, monotonicMs, log, metrics }))
+  const engine: Engine =
+    dependencies.engine ?? (await buildEngine(config().engine, { nowMs, monotonicMs, log, metrics }))
   if (engine.isShared) metrics.addSharedEngine()
   metrics.configure(config())
   const { broker, history, presence, userConnections } = engine

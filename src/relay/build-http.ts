@@ -70,7 +70,7 @@ export const buildHandlers = (dependencies: HandlerDependencies): Handlers => {
   return { admission, api, admin }
 }
 
-export interface ServerDependencies extends HandlerDependencies, Handlers {
+export interface HttpDependencies extends HandlerDependencies, Handlers {
   readonly probe: DeliveryProbe
   /** Reads the metrics in the text format of Prometheus. */
   readonly readMetrics: () => Promise<string>
@@ -84,7 +84,7 @@ export interface Servers {
 }
 
 /** Builds the servers, not listening yet. With an internal listener, the routes that are not for clients are there. */
-export const buildServers = (dependencies: ServerDependencies): Servers => {
+export const buildServers = (dependencies: HttpDependencies): Servers => {
   const { config, relay, metrics, rejections, admission, api, admin, log } = dependencies
   const errors = new RequestErrors(log, metrics)
   const responded = (path: string, method: string, status: number): void => metrics.httpResponded(path, method, status)
@@ -118,7 +118,7 @@ export const buildServers = (dependencies: ServerDependencies): Servers => {
   return { external, internal }
 }
 
-const monitoringRoutes = ({ config, engine, metrics, probe, readMetrics, isStopping }: ServerDependencies): Routes => {
+const monitoringRoutes = ({ config, engine, metrics, probe, readMetrics, isStopping }: HttpDependencies): Routes => {
   const metricsReaders = cachedPerConfig(config, ({ metricsAllow }) => new AddressSet(metricsAllow))
   return {
     ...routesIf(() => config().endpoints.health, {

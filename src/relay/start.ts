@@ -137,7 +137,7 @@ const startWorker = async (environment: Environment): Promise<void> => {
         tracer: await openRelayTracer(environment, log),
         name: `${config.nodeName ?? 'relay'} worker ${primary.workerNumber}`,
         // With Redis every worker is a node of its own.
-        ...(config.engine === 'memory' ? { engine: primary.engine() } : {}),
+        ...(config.engine.kind === 'memory' ? { engine: primary.engine() } : {}),
         admission: primary.admission,
         connectionsClosed: () => primary.connections.closed(),
         metricsOfAll: (own) => primary.shareMetrics(own)

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { IpcChannel } from '../../src/relay/workers/ipc.js'
+import { IpcConnection } from '../../src/relay/workers/ipc.js'
 import type { Teardown } from './child.js'
 import { required } from './required.js'
 
@@ -11,14 +11,14 @@ export type PrimaryCommand =
   /** Replaces the engine by an empty one. */
   | { readonly kind: 'reset'; readonly surveyTimeoutMs: number }
 
-/** File descriptors of the IPC channels in the primary process. */
+/** File descriptors of the IPC connections in the primary process. */
 export const IPC_FDS = [4, 5] as const
 
 export interface PrimaryProcess {
   readonly child: ChildProcess
   /** This end of each stream. */
   readonly streams: readonly [Socket, Socket]
-  readonly ipcChannels: readonly [IpcChannel, IpcChannel]
+  readonly ipcConnections: readonly [IpcConnection, IpcConnection]
   command(command: PrimaryCommand): Promise<void>
 }
 
@@ -43,9 +43,9 @@ export const startPrimary = async (t: Teardown): Promise<PrimaryProcess> => {
   const malformedFrame = (error: unknown): never => {
     throw error
   }
-  const ipcChannels: PrimaryProcess['ipcChannels'] = [
-    new IpcChannel(streams[0], malformedFrame),
-    new IpcChannel(streams[1], malformedFrame)
+  const ipcConnections: PrimaryProcess['ipcConnections'] = [
+    new IpcConnection(streams[0], malformedFrame),
+    new IpcConnection(streams[1], malformedFrame)
   ]
-  return { child, streams, ipcChannels, command }
+  return { child, streams, ipcConnections, command }
 }

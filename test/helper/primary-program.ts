@@ -1,6 +1,6 @@
 import { Socket } from 'node:net'
 import { MemoryUserConnections } from '../../src/relay/engine/memory.js'
-import { IpcChannel } from '../../src/relay/workers/ipc.js'
+import { IpcConnection } from '../../src/relay/workers/ipc.js'
 import { PrimaryEngine } from '../../src/relay/workers/primary-engine.js'
 import { PrimarySurvey } from '../../src/relay/workers/worker-cluster.js'
 import { serveUserConnections } from '../../src/relay/workers/worker-user-connections.js'
@@ -10,8 +10,9 @@ import { IPC_FDS, type PrimaryCommand } from './primary-process.js'
 
 let nowMs = 1_700_000_000_000
 let epochs = 0
-const ipcChannels = IPC_FDS.map(
-  (fd) => new IpcChannel(new Socket({ fd, readable: true, writable: true }), (error) => process.send?.(String(error)))
+const ipcConnections = IPC_FDS.map(
+  (fd) =>
+    new IpcConnection(new Socket({ fd, readable: true, writable: true }), (error) => process.send?.(String(error)))
 )
 
 process.on('message', (command: PrimaryCommand) => {
@@ -24,7 +25,7 @@ process.on('message', (command: PrimaryCommand) => {
     })
     const survey = new PrimarySurvey(command.surveyTimeoutMs)
     const userConnections = new MemoryUserConnections()
-    for (const ipc of ipcChannels) {
+    for (const ipc of ipcConnections) {
       primary.serve(ipc)
       survey.serve(ipc)
       serveUserConnections(ipc, userConnections)

@@ -39,6 +39,8 @@ const IMPORTS: readonly (readonly [string, string, boolean])[] = [
   ['src/relay/core/codec/c.ts', '../codes.js', true],
   ['src/relay/core/merging/a.ts', '../fan-out/hub.js', false],
   ['src/relay/core/merging/b.ts', '../codec/json.js', true],
+  ['src/relay/core/merging/c.ts', '../../../../schemas/iso-time.js', true],
+  ['src/relay/core/fan-out/c.ts', '../../../../schemas/iso-time.js', false],
   ['src/relay/core/fan-out/a.ts', '../session/client.js', false],
   ['src/relay/core/fan-out/b.ts', '../publish/publish.js', false],
   ['src/relay/core/publish/a.ts', '../fan-out/hub.js', false],

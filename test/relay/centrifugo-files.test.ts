@@ -166,6 +166,8 @@ t.test('features that are off', async (t) => {
   }
 })
 
+const redisUrl = ({ engine }: RelayConfig): string | null => (engine.kind === 'redis' ? engine.url : null)
+
 const room = (config: RelayConfig) => config.channels.namespaces.get('room')
 
 const VALUES: readonly (readonly [file: object, read: (config: RelayConfig) => unknown, value: unknown])[] = [
@@ -184,11 +186,11 @@ const VALUES: readonly (readonly [file: object, read: (config: RelayConfig) => u
   [namespace({ allowed_delta_types: 'fossil' }), (config) => room(config)?.allowedDeltaTypes, ['fossil']],
   [{ client: { ping_interval: '9.5s' } }, (config) => config.client.pingIntervalMs, 9500],
   [{ client: { ping_interval: '1500ms', pong_timeout: '1s' } }, (config) => config.client.pingIntervalMs, 1500],
-  [{ engine: { type: 'redis' } }, ({ engine, redisUrl }) => [engine, redisUrl], ['redis', 'redis://127.0.0.1:6379']],
-  [{ engine: { type: 'redis', redis: { address: 'cache:6380' } } }, (config) => config.redisUrl, 'redis://cache:6380'],
+  [{ engine: { type: 'redis' } }, redisUrl, 'redis://127.0.0.1:6379'],
+  [{ engine: { type: 'redis', redis: { address: 'cache:6380' } } }, redisUrl, 'redis://cache:6380'],
   [
     { engine: { type: 'redis', redis: { address: ['10.0.0.1:6379', '[::1]:6379', 'rediss://c'] } } },
-    (config) => config.redisUrl,
+    redisUrl,
     'redis://10.0.0.1:6379,redis://[::1]:6379,rediss://c'
   ]
 ]

@@ -506,18 +506,18 @@ const EFFECTS: readonly (readonly [file: object, read: (config: RelayConfig) => 
   [{ http_api: { max_body_size: 1024 } }, (config) => config.api.maxBodyBytes, 1024],
   [
     { engine: { type: 'redis', redis: { address: 'redis://cache' } } },
-    ({ engine, redisUrl, redisPrefix, presenceTtlMs }) => [engine, redisUrl, redisPrefix, presenceTtlMs],
-    ['redis', 'redis://cache', 'gatehouse', 60_000]
+    ({ engine }) => engine,
+    { kind: 'redis', url: 'redis://cache', prefix: 'gatehouse', presenceTtlMs: 60_000 }
   ],
   [
-    { engine: { redis: { prefix: 'site-7', presence_ttl: '5s' } } },
-    ({ redisPrefix, presenceTtlMs }) => [redisPrefix, presenceTtlMs],
-    ['site-7', 5_000]
+    { engine: { type: 'redis', redis: { prefix: 'site-7', presence_ttl: '5s' } } },
+    ({ engine }) => engine,
+    { kind: 'redis', url: 'redis://127.0.0.1:6379', prefix: 'site-7', presenceTtlMs: 5_000 }
   ],
   [
     { engine: { type: 'redis', redis: { address: ['redis://one', 'redis://two'] } } },
-    (config) => config.redisUrl,
-    'redis://one,redis://two'
+    (config) => config.engine,
+    { kind: 'redis', url: 'redis://one,redis://two', prefix: 'gatehouse', presenceTtlMs: 60_000 }
   ],
   [{ log: { level: 'none' } }, (config) => config.logLevel, 'silent'],
   [{ sse: { enabled: false } }, (config) => config.endpoints.sse, false],
@@ -694,8 +694,7 @@ t.test('the environment wins over the file', async (t) => {
     tokens: { connection: { hmacSecret: 'a' } },
     api: { key: 'b' },
     allowedOrigins: ['https://env.example'],
-    engine: 'memory',
-    redisUrl: 'redis://env',
+    engine: { kind: 'memory' },
     adminPassword: 'c'
   })
   t.equal(config.allowedOrigins.length, 1)

@@ -22,8 +22,8 @@ t.test('reloading the configuration file', async (t) => {
 
     t.match(result, {
       ok: true,
-      needsRestart: ['http_server.port', 'engine.type', 'engine.redis.address'],
-      config: { listen: { port: 8101 }, engine: 'memory', redisUrl: null }
+      needsRestart: ['http_server.port', 'engine.type'],
+      config: { listen: { port: 8101 }, engine: { kind: 'memory' } }
     })
   })
 

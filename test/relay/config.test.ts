@@ -178,10 +178,10 @@ t.test('any setting can be read from a file', async (t) => {
 
 t.test('the redis engine requires REDIS_URL', async (t) => {
   t.same(environmentErrors({ ...SECRETS, RELAY_ENGINE: 'redis' }), ['REDIS_URL is required with RELAY_ENGINE=redis'])
-  t.match(configOf({ ...SECRETS, RELAY_ENGINE: 'redis', REDIS_URL: 'redis://cache' }), {
-    engine: 'redis',
-    redisUrl: 'redis://cache'
-  })
+  for (const url of ['rediss://cache:6380/2', 'redis://a:1, redis://b:2']) {
+    const environment = { ...SECRETS, RELAY_ENGINE: 'redis', REDIS_URL: url, RELAY_REDIS_PREFIX: 'site-7' }
+    t.same(configOf(environment).engine, { kind: 'redis', url, prefix: 'site-7', presenceTtlMs: 60_000 })
+  }
 })
 
 const CLOSED = {
@@ -307,10 +307,7 @@ const DEFAULTS = {
   metrics: { recoveredPublications: false, httpRequests: false },
   adminPassword: null,
   isAdminExternal: false,
-  engine: 'memory',
-  redisUrl: null,
-  redisPrefix: 'gatehouse',
-  presenceTtlMs: 60_000,
+  engine: { kind: 'memory' },
   workers: 1,
   nodeName: null,
   logLevel: 'info',
@@ -332,7 +329,7 @@ t.test('default configuration', async (t) => {
   t.test('production has the same defaults', async (t) => {
     t.strictSame(configOf({ ...SECRETS, ...PRODUCTION, ...SECRETS, NODE_ENV: 'test' }), DEFAULTS)
     const { client, api, ...rest } = configOf(PRODUCTION)
-    t.match({ ...rest }, { engine: 'memory', workers: 1, allowedOrigins: [], adminPassword: null })
+    t.match({ ...rest }, { engine: { kind: 'memory' }, workers: 1, allowedOrigins: [], adminPassword: null })
     t.equal(client.insecure || api.insecure, false)
   })
 
@@ -365,9 +362,6 @@ const EFFECTS: readonly (readonly [
   ],
   ['RELAY_ALLOWED_ORIGINS', '*', (config) => config.allowedOrigins, ['*']],
   ['RELAY_ADMIN_PASSWORD', 'open sesame', (config) => config.adminPassword, 'open sesame'],
-  ['REDIS_URL', 'rediss://cache:6380/2', (config) => config.redisUrl, 'rediss://cache:6380/2'],
-  ['REDIS_URL', 'redis://a:1, redis://b:2', (config) => config.redisUrl, 'redis://a:1, redis://b:2'],
-  ['RELAY_REDIS_PREFIX', 'site-7', (config) => config.redisPrefix, 'site-7'],
   ['SHUTDOWN_DELAY_MS', '5000', (config) => config.shutdownDelayMs, 5000],
   ['RELAY_WARM_UP', 'true', (config) => config.warmsUp, true],
   ['RELAY_WORKERS', '3', (config) => config.workers, 3],

@@ -26,7 +26,7 @@ export const channelDetail = async (
     ...row,
     // Publications from before the start of the relay are not counted.
     lastPublish: row.lastPublish ?? publications[0]?.time ?? null,
-    historyLength: row.historyLength === null ? null : historyLength(row.historyLength, publications.length),
+    historyLength: row.historyLength === null ? null : likelyLength(row.historyLength, publications.length),
     namespace: resolved.namespace,
     schema,
     example: schema === null ? null : exampleOf(schema),
@@ -47,7 +47,7 @@ export const storedPublication = async (
 }
 
 /** The exact length if the complete history was read, else the counted length. */
-const historyLength = (counted: number, read: number): number =>
+const likelyLength = (counted: number, read: number): number =>
   read < MAX_PUBLICATIONS ? read : Math.max(counted, read)
 
 const exampleOf = (schema: string): unknown => {
@@ -59,10 +59,10 @@ const MAX_PRESENCE = 200
 
 const presenceOf = (presence: ReadonlyMap<string, string>): ChannelPresence => ({
   total: presence.size,
-  clients: [...presence].slice(0, MAX_PRESENCE).map(([client, info]) => ({ client, user: userOf(info) }))
+  clients: [...presence].slice(0, MAX_PRESENCE).map(([client, info]) => ({ client, user: userIn(info) }))
 })
 
-const userOf = (info: string): string => {
+const userIn = (info: string): string => {
   const parsed: unknown = JSON.parse(info)
   return isObject(parsed) && typeof parsed.user === 'string' ? parsed.user : ''
 }

@@ -52,7 +52,7 @@ export const nodeChannel = ({ openChannels, activity, clocks, channelRules }: Re
     subscribers: openChannels.get(name)?.size ?? 0,
     publishesPerSecond: active === undefined ? 0 : Math.round(active.perSecond(now) * 10) / 10,
     lastPublish: active === undefined ? null : wallTimeOf(active.lastAt, clocks),
-    historyLength: historyLength(name, active?.stored(now) ?? 0, channelRules),
+    historyLength: lengthIfStored(name, active?.stored(now) ?? 0, channelRules),
     limited: rateCounts(openChannels.get(name)?.limited ?? [])
   }
 }
@@ -62,7 +62,7 @@ const rateCounts = (byRate: Iterable<readonly [rate: number, subscribers: number
   [...byRate].map(([rate, subscribers]) => ({ rate, subscribers })).sort((left, right) => right.rate - left.rate)
 
 /** Null if the namespace has no history. */
-const historyLength = (name: string, stored: number, rules: ChannelRules): number | null => {
+const lengthIfStored = (name: string, stored: number, rules: ChannelRules): number | null => {
   const resolved = resolveChannel(name, rules)
   if (resolved instanceof ReplyError || !hasHistory(resolved.options)) return null
   return Math.min(resolved.options.historySize, stored)
@@ -78,7 +78,7 @@ const addRows = (one: ChannelRow, other: ChannelRow, rules: ChannelRules): Chann
     subscribers: one.subscribers + other.subscribers,
     publishesPerSecond: one.publishesPerSecond + other.publishesPerSecond,
     lastPublish: Math.max(one.lastPublish ?? 0, other.lastPublish ?? 0) || null,
-    historyLength: historyLength(one.name, (one.historyLength ?? 0) + (other.historyLength ?? 0), rules),
+    historyLength: lengthIfStored(one.name, (one.historyLength ?? 0) + (other.historyLength ?? 0), rules),
     limited: rateCounts(byRate)
   }
 }
@@ -96,7 +96,7 @@ const mergeRows = (rows: readonly ChannelRow[], rules: ChannelRules): ChannelRow
  * A page of the channels of all nodes. Each node sends only its first channels, so the counts on the page are read again
  * from all nodes. Channels that are beyond the first ones at every node are missing.
  */
-export const channelPage = async (
+export const channelListPage = async (
   surveys: AdminSurveys,
   { channelRules: rules, clocks }: Relay,
   { page, size, ...query }: PageQuery<ChannelSort>

@@ -133,10 +133,8 @@ export const configView = (config: RelayConfig) => ({
   metrics: config.metrics,
   adminPassword: HIDDEN,
   isAdminExternal: config.isAdminExternal,
-  engine: config.engine,
-  redisUrl: config.redisUrl === null ? null : redactedRedisUrl(config.redisUrl),
-  redisPrefix: config.redisPrefix,
-  presenceTtlMs: config.presenceTtlMs,
+  engine:
+    config.engine.kind === 'memory' ? config.engine : { ...config.engine, url: redactedRedisUrl(config.engine.url) },
   workers: config.workers,
   nodeName: config.nodeName,
   logLevel: config.logLevel,

@@ -12,8 +12,7 @@ const HOUR_MS = 60 * MINUTE_MS
 /** Limits the list of a check. */
 const MAX_SILENT_CHANNELS = 20
 
-/** `key` is the kind `api_key`. Nodes of other versions send and expect this name. */
-type RecentRejections = Readonly<Record<'origin' | 'token' | 'key' | 'upgrade', readonly RecentCount[]>>
+type RecentRejections = Readonly<Record<'origin' | 'token' | 'api_key' | 'upgrade', readonly RecentCount[]>>
 
 /** The observations of one node behind the checks. Times are milliseconds since 1970. */
 export interface Diagnostics {
@@ -25,8 +24,8 @@ export interface Diagnostics {
   /** Null for the memory engine. */
   readonly isEngineConnected: boolean | null
   readonly rejections: RecentRejections
-  /** Channels with subscribers and no publication for a minute. Earlier versions do not send it. */
-  readonly silentChannels?: SilentChannels
+  /** Channels with subscribers and no publication for a minute. */
+  readonly silentChannels: SilentChannels
 }
 
 export interface DiagnosticsDependencies {
@@ -59,7 +58,7 @@ export const nodeDiagnostics = ({
     rejections: {
       origin: rejections.recent('origin'),
       token: rejections.recent('token'),
-      key: rejections.recent('api_key'),
+      api_key: rejections.recent('api_key'),
       upgrade: rejections.recent('upgrade')
     },
     silentChannels: silentChannels(
@@ -82,7 +81,6 @@ const withoutExpected = function* (
 
 /** The observations of all nodes together. */
 interface ClusterDiagnostics extends Omit<Diagnostics, 'isEngineConnected'> {
-  readonly silentChannels: SilentChannels
   readonly nowMs: number
   readonly engines: readonly (boolean | null)[]
 }
@@ -171,7 +169,7 @@ const CHECKS: readonly CheckDefinition[] = [
   {
     id: 'key',
     title: 'Publish key',
-    run: ({ rejections: { key }, lastPublish }) => {
+    run: ({ rejections: { api_key: key }, lastPublish }) => {
       if (key.length === 0) return ['green', 'No API key was rejected.']
       const hasPublishedSince = lastPublish !== null && key.every(({ lastAt }) => lastAt <= lastPublish)
       const sentence = `A wrong API key was used ${times(key)}: the backend and the relay must have the same REALTIME_API_KEY.`
@@ -233,7 +231,7 @@ const merge = (
   rejections: {
     origin: mergeRejections(nodes, 'origin'),
     token: mergeRejections(nodes, 'token'),
-    key: mergeRejections(nodes, 'key'),
+    api_key: mergeRejections(nodes, 'api_key'),
     upgrade: mergeRejections(nodes, 'upgrade')
   },
   silentChannels: mergeSilentChannels(nodes)
@@ -243,14 +241,14 @@ const merge = (
 const mergeSilentChannels = (nodes: readonly Diagnostics[]): SilentChannels => {
   const byName = new Map<string, number>()
   let repeated = 0
-  for (const { name, silentMs } of nodes.flatMap((node) => node.silentChannels?.longest ?? [])) {
+  for (const { name, silentMs } of nodes.flatMap((node) => node.silentChannels.longest)) {
     const other = byName.get(name)
     if (other !== undefined) repeated++
     byName.set(name, Math.max(silentMs, other ?? 0))
   }
   const longest = [...byName].map(([name, silentMs]) => ({ name, silentMs }))
   longest.sort((left, right) => right.silentMs - left.silentMs)
-  const count = nodes.reduce((sum, node) => sum + (node.silentChannels?.count ?? 0), 0) - repeated
+  const count = nodes.reduce((sum, node) => sum + node.silentChannels.count, 0) - repeated
   return { count, longest: longest.slice(0, MAX_SILENT_CHANNELS) }
 }
 
@@ -262,8 +260,6 @@ const latest = (times: readonly (number | null)[]): number | null => {
 const mergeRejections = (nodes: readonly Diagnostics[], kind: keyof RecentRejections): readonly RecentCount[] => {
   const byLabel = new Map<string, RecentCount>()
   for (const { label, count, lastAt } of nodes.flatMap(({ rejections }) => rejections[kind])) {
-    // Earlier versions send another name for the field.
-    if (label === undefined) continue
     const other = byLabel.get(label)
     byLabel.set(label, {
       label,

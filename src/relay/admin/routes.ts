@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox'
 import { isTooLong, type ResolvedChannel, resolveChannel } from '../core/channel-names.js'
-import { fieldText } from '../core/codec/json.js'
+import { MemberSearch, memberText } from '../core/codec/json-members.js'
 import { DISCONNECT_FORCED, ReplyError } from '../core/codes.js'
 import type { Relay } from '../core/relay.js'
 import { channelDetail, storedPublication } from './channel-detail.js'
-import { CHANNEL_SORTING, channelPage, channelRows } from './channel-list.js'
+import { CHANNEL_SORTING, channelListPage, channelRows } from './channel-list.js'
 import { configView } from './config-view.js'
 import { CONNECTION_SORTING, connectionPage, findConnection, SUBSCRIPTION_SORTING } from './connection-list.js'
 import type { ActiveConfig, AdminSession, Page, TestPublished } from './contract.js'
@@ -27,6 +27,8 @@ const PUBLISH = Type.Object(
 )
 const MAX_PUBLISH_BYTES = 64 * 1024
 
+const DATA = new MemberSearch(['data'])
+
 /** Uses the publish method of the API, with the same checks. */
 const testPublish =
   ({ dispatcher, surveys, relay, log }: RouteDependencies) =>
@@ -40,7 +42,7 @@ const testPublish =
         return
       }
       // Publishes the bytes of `data` unchanged. Null for a duplicate field.
-      const data = fieldText(text, 'data')
+      const data = memberText(text, DATA)
       const request = `{"channel":${JSON.stringify(channel)},"data":${data}}`
       const reply = data === null ? null : await dispatcher.runMethod('publish', Buffer.from(request))
       if (reply === null || reply instanceof ReplyError) {
@@ -88,7 +90,11 @@ const sendPage =
   }
 
 /** The channel of a request. Responds with an error and returns null if there is no such channel. */
-const channelOf = (call: AdminCall, field: string, relay: Relay): [name: string, resolved: ResolvedChannel] | null => {
+const requestedChannel = (
+  call: AdminCall,
+  field: string,
+  relay: Relay
+): [name: string, resolved: ResolvedChannel] | null => {
   const name = call.query.get(field) ?? ''
   const resolved = resolveChannel(name, relay.channelRules)
   if (name === '' || isTooLong(name, relay.channelRules)) call.reject(400, 'BAD_REQUEST', `${field} must be a channel`)
@@ -100,14 +106,14 @@ const channelOf = (call: AdminCall, field: string, relay: Relay): [name: string,
 const sendChannel =
   ({ surveys, relay }: RouteDependencies) =>
   async (call: AdminCall): Promise<void> => {
-    const channel = channelOf(call, 'name', relay)
+    const channel = requestedChannel(call, 'name', relay)
     if (channel !== null) call.json(await channelDetail(surveys, relay, ...channel))
   }
 
 const sendPublication =
   ({ relay }: RouteDependencies) =>
   async (call: AdminCall): Promise<void> => {
-    const channel = channelOf(call, 'channel', relay)
+    const channel = requestedChannel(call, 'channel', relay)
     if (channel === null) return
     const offset = Number(call.query.get('offset') ?? '')
     if (!Number.isSafeInteger(offset) || offset < 1) {
@@ -160,7 +166,7 @@ export const adminRoutes = (dependencies: RouteDependencies): AdminRoutes => {
     '/admin/api/live': sessionRoute('GET', (call) => streams.open(call)),
     '/admin/api/channels': sessionRoute(
       'GET',
-      sendPage(CHANNEL_SORTING, (query) => channelPage(surveys, relay, query))
+      sendPage(CHANNEL_SORTING, (query) => channelListPage(surveys, relay, query))
     ),
     '/admin/api/channel': sessionRoute('GET', sendChannel(dependencies)),
     '/admin/api/publication': sessionRoute('GET', sendPublication(dependencies)),

@@ -32,14 +32,17 @@ const countsSource = ({ relay, nodeName, totals }: AdminDependencies, { sharedMs
   }
 }
 
-export interface HandlerDependencies extends AdminDependencies {
+export interface SurveyHandlerDependencies extends AdminDependencies {
   readonly sessions: Sessions
   readonly limiter: SignInLimiter
   readonly history: FigureHistory
 }
 
 /** Adds this node's handlers for the surveys of all nodes. */
-export const addSurveyHandlers = (surveys: AdminSurveys, dependencies: HandlerDependencies): { close(): void } => {
+export const addSurveyHandlers = (
+  surveys: AdminSurveys,
+  dependencies: SurveyHandlerDependencies
+): { close(): void } => {
   const { relay, nodeName, sessions, limiter, history } = dependencies
   const { monotonicMs } = relay.clocks
   const startedAt = monotonicMs()

@@ -1,12 +1,13 @@
 import type { Log } from '../../shared/log.js'
 import type { Span } from '../../shared/tracing.js'
-import { forEachElement, INVALID, isListAt, LazyJsonObject, skipValue, skipWhitespace } from '../core/codec/json.js'
+import { forEachElement, INVALID, isListAt, skipValue, skipWhitespace } from '../core/codec/json.js'
+import { LazyJsonObject } from '../core/codec/json-members.js'
 import { ERROR_INTERNAL, ERROR_METHOD_NOT_FOUND, ReplyError } from '../core/codes.js'
 import { after, EngineError, type MaybePromise } from '../core/engine.js'
 import type { Relay } from '../core/relay.js'
 import { TextParts } from '../transport/respond.js'
 import { API_METHODS, type ApiMethodName, NUMBERED_METHODS } from './methods.js'
-import { ApiBudget, errorJson, resultJson } from './reply.js'
+import { ApiBudget, type ApiResult, errorJson, resultJson } from './reply.js'
 import { ApiRequest, InvalidField } from './request.js'
 
 export interface ApiMetrics {
@@ -37,8 +38,6 @@ interface ApiCommand {
   readonly method: string
   readonly read: RequestReader
 }
-
-type Result = string | ReplyError
 
 /** Runs the commands in the body of an API request. */
 export class ApiDispatcher {
@@ -82,7 +81,7 @@ export class ApiDispatcher {
 
   /** Several commands in one request: for small channels the HTTP request is half of the cost of a publication. */
   async #batch(request: LazyJsonObject | null, body: Buffer, span: Span | null): Promise<ApiReply> {
-    const list = request?.span('commands') ?? null
+    const list = request?.range('commands') ?? null
     if (list === null && request?.has('commands')) return duplicateField('commands').reply
     if (list === null || !isListAt(body, list.start)) return new InvalidField('commands', 'must be a list').reply
     const commands: (LazyJsonObject | null)[] = []
@@ -108,11 +107,11 @@ export class ApiDispatcher {
     entries: readonly Entry[],
     span: Span | null,
     commandOf: (entry: Entry, index: number) => ApiCommand
-  ): Promise<readonly Result[]> {
+  ): Promise<readonly ApiResult[]> {
     const budget = new ApiBudget(span)
     const { slices } = budget
-    const results: MaybePromise<Result>[] = []
-    let reads: Promise<Result>[] = []
+    const results: MaybePromise<ApiResult>[] = []
+    let reads: Promise<ApiResult>[] = []
     for (const [index, entry] of entries.entries()) {
       if (slices.isOverAt(budget.nowMs)) await slices.next()
       const command = commandOf(entry, index)
@@ -132,18 +131,18 @@ export class ApiDispatcher {
   }
 
   /** Never throws or rejects: a failed command becomes an error in the response and the others run. */
-  #call({ method, read }: ApiCommand, budget: ApiBudget): MaybePromise<Result> {
+  #call({ method, read }: ApiCommand, budget: ApiBudget): MaybePromise<ApiResult> {
     if (!isMethod(method)) return ERROR_METHOD_NOT_FOUND
     const startedAt = performance.now()
     budget.nowMs = startedAt
-    const finish = (result: Result): Result => {
+    const finish = (result: ApiResult): ApiResult => {
       const nowMs = performance.now()
       budget.nowMs = nowMs
       this.#metrics.apiReplied(method, (nowMs - startedAt) / 1000)
       if (result instanceof ReplyError) this.#metrics.apiError(method, result.code)
       return result
     }
-    const fail = (error: unknown): Result => finish(this.#errorOf(method, error, budget.span))
+    const fail = (error: unknown): ApiResult => finish(this.#errorOf(method, error, budget.span))
     try {
       const result = API_METHODS[method](this.#relay, new ApiRequest(read()), budget)
       return result instanceof Promise ? result.then(finish, fail) : finish(result)
@@ -218,9 +217,9 @@ const paramsOf = (command: LazyJsonObject, body: Buffer): LazyJsonObject | null 
 
 /** The member `name`, or null if its value is not an object. */
 const objectIn = (object: LazyJsonObject, name: string, body: Buffer): LazyJsonObject | null => {
-  const span = object.span(name)
-  if (span === null) throw duplicateField(name)
-  return LazyJsonObject.at(body, span.start)
+  const range = object.range(name)
+  if (range === null) throw duplicateField(name)
+  return LazyJsonObject.at(body, range.start)
 }
 
 const duplicateField = (name: string): InvalidField => new InvalidField(name, 'must be there once')

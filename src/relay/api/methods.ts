@@ -1,7 +1,7 @@
 import { isObject } from '../../shared/is-object.js'
 import {
-  historyLength,
   historyText,
+  historyTextLength,
   objectText,
   positionFields,
   presenceEntryText,
@@ -200,7 +200,7 @@ const history: ApiMethod = async (relay, request, budget) => {
   })
   if (page instanceof ReplyError) return page
   // Checked before the text is built: it could exceed the maximum length of a string.
-  return historyLength(page.publications) > budget.left ? budget.reject() : budget.fit(historyText(page))
+  return historyTextLength(page.publications) > budget.left ? budget.reject() : budget.fit(historyText(page))
 }
 
 const historyRemove: ApiMethod = async (relay, request) =>

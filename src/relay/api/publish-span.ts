@@ -2,8 +2,7 @@ import type { Span, Tracer } from '../../shared/tracing.js'
 import { ReplyError } from '../core/codes.js'
 import type { MaybePromise, NewPublication } from '../core/engine.js'
 import type { TracedDelivery } from '../core/fan-out/hub.js'
-
-type Result = string | ReplyError
+import type { ApiResult } from './reply.js'
 
 // The spans of a publication: the call of the engine, and the fan-out at every process with subscribers.
 
@@ -15,8 +14,8 @@ export const tracePublish = (
   parent: Span | null,
   publication: NewPublication,
   channels: string | readonly string[],
-  publish: (publication: NewPublication) => MaybePromise<Result>
-): MaybePromise<Result> => {
+  publish: (publication: NewPublication) => MaybePromise<ApiResult>
+): MaybePromise<ApiResult> => {
   if (parent === null || !parent.isSampled) return publish(publication)
   const span = parent.startChild('publish', {
     kind: 'producer',
@@ -28,7 +27,7 @@ export const tracePublish = (
         : { 'messaging.batch.message_count': channels.length })
     }
   })
-  const finish = (result: Result): Result => {
+  const finish = (result: ApiResult): ApiResult => {
     if (result instanceof ReplyError) span.end(String(result.code))
     else span.end()
     return result

@@ -3,6 +3,9 @@ import type { Span } from '../../shared/tracing.js'
 import { ERROR_LIMIT_EXCEEDED, type ReplyError } from '../core/codes.js'
 import { TimeSlice } from '../core/time-slice.js'
 
+/** The result of a method as JSON text. */
+export type ApiResult = string | ReplyError
+
 /** Without `temporary`, which only client replies have. */
 export const bareErrorJson = ({ code, message }: ReplyError): string =>
   `{"code":${code},"message":${JSON.stringify(message)}}`

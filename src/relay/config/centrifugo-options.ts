@@ -1,5 +1,5 @@
 import { isObject } from '../../shared/is-object.js'
-import { DURATION_PATTERN, durationMs } from './schema.js'
+import { DURATION_PATTERN, durationMs } from './schema-kinds.js'
 
 const SENTINEL_ADDRESS =
   'write it into engine.redis.address: redis+sentinel://user:password@host:26379,host:26379/master-name/0?sentinel_password=…'
@@ -16,7 +16,7 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
   'http_server.http3': 'enable HTTP/3 at the reverse proxy',
   'http_server.h2c_external': 'enable HTTP/2 at the reverse proxy',
 
-  'engine.redis.cluster_address': 'list servers of the cluster in engine.redis.address',
+  'engine.redis.cluster_address': 'list servers of the Redis Cluster in engine.redis.address',
   'engine.redis.sentinel_address': SENTINEL_ADDRESS,
   'engine.redis.sentinel_master_name': SENTINEL_ADDRESS,
   'engine.redis.sentinel_user': SENTINEL_ADDRESS,

@@ -1,8 +1,10 @@
 import { parseConflatePath, parseEntryTimePath } from '../core/merging/keyed-list.js'
 import type { ChannelOptions, ChannelRules } from '../core/options.js'
+import type { FileChannelOptions } from './channel-schema.js'
 import { type ReportError, reportIn } from './file.js'
 import { parsePattern } from './pattern.js'
-import { durationMs, type FileChannelOptions, type RelayConfigFile } from './schema.js'
+import type { RelayConfigFile } from './schema.js'
+import { durationMs } from './schema-kinds.js'
 
 const SECOND_MS = 1000
 const HISTORY_META_TTL_MS = 720 * 3600 * SECOND_MS

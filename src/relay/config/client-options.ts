@@ -1,7 +1,8 @@
 import type { ChannelRules, ClientOptions, CompressionOptions } from '../core/options.js'
 import { type ReportError, reportIn } from './file.js'
 import { isAllowedOriginEntry } from './origins.js'
-import { durationMs, durationOr, type RelayConfigFile } from './schema.js'
+import type { RelayConfigFile } from './schema.js'
+import { durationMs, durationOr } from './schema-kinds.js'
 import { claimRules } from './token-options.js'
 
 const DEFAULT_MESSAGE_BYTES = 65_536

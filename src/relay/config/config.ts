@@ -6,10 +6,12 @@ import type { ChannelRules, ClientOptions } from '../core/options.js'
 import { channelRules } from './channel-options.js'
 import { clientOptions } from './client-options.js'
 import { FILE_ERROR_PREFIX, type ReadFile, type ReportError, readConfigFile, reportIn } from './file.js'
-import { durationMs, durationOr, type FileSubscriptionToken, type RelayConfigFile } from './schema.js'
+import type { RelayConfigFile } from './schema.js'
+import { durationMs, durationOr } from './schema-kinds.js'
 import { chooseSecret, FILE_SECRET_FORM, SECRET_FORM, type SecretSource } from './secrets.js'
 import { relaySettings } from './settings.js'
 import { hasPublicKey, type TokenKeys, tokenKeys } from './token-options.js'
+import type { FileSubscriptionToken } from './token-schema.js'
 import {
   type EndpointOptions,
   enabledEndpoints,
@@ -17,7 +19,7 @@ import {
   unidirectionalOptions
 } from './transport-options.js'
 
-type Values = SettingValues<typeof relaySettings>
+type RelaySettings = SettingValues<typeof relaySettings>
 
 export interface ListenAddress {
   readonly host: string
@@ -54,22 +56,28 @@ export interface RelayConfig {
   readonly adminPassword: string | null
   /** With an internal listener: the operators' page is served where clients connect instead. */
   readonly isAdminExternal: boolean
-  readonly engine: 'memory' | 'redis'
-  /** Not null if the engine is `redis`. */
-  readonly redisUrl: string | null
-  /** Prefix of all keys and channels in Redis. */
-  readonly redisPrefix: string
-  /** How long the presence of a crashed relay's clients remains. */
-  readonly presenceTtlMs: number
+  readonly engine: EngineConfig
   readonly workers: number
   /** Null: named by its role. */
   readonly nodeName: string | null
-  readonly logLevel: Values['LOG_LEVEL']
+  readonly logLevel: RelaySettings['LOG_LEVEL']
   /** Null: standard output. */
   readonly logFile: string | null
   readonly shutdownMs: number
   readonly shutdownDelayMs: number
   readonly warmsUp: boolean
+}
+
+/** The engine, with the options that only it has. */
+export type EngineConfig = { readonly kind: 'memory' } | RedisEngineConfig
+
+export interface RedisEngineConfig {
+  readonly kind: 'redis'
+  readonly url: string
+  /** Prefix of all keys and topics. */
+  readonly prefix: string
+  /** How long the presence of a crashed relay's clients remains. */
+  readonly presenceTtlMs: number
 }
 
 /** The settings of the listen addresses, for error messages. */
@@ -106,22 +114,23 @@ const MIN_PASSWORD_LENGTH = 12
 
 const DEFAULT_BODY_BYTES = 1024 * 1024
 
-/** As in Centrifugo, an entry may be `host:port`, and a Redis engine without an address uses the one on this machine. */
-const redisAddress = ({ type, redis = {} }: NonNullable<RelayConfigFile['engine']>): string | undefined => {
+/** As in Centrifugo, an entry may be `host:port`. */
+const redisAddress = ({ redis = {} }: NonNullable<RelayConfigFile['engine']>): string | undefined => {
   const entries = [redis.address ?? []].flat()
-  if (entries.length === 0) return type === 'redis' ? DEFAULT_REDIS_ADDRESS : undefined
-  return entries.map((entry) => (HOST_AND_PORT.test(entry) ? `redis://${entry}` : entry)).join(',')
+  return entries.length === 0
+    ? undefined
+    : entries.map((entry) => (HOST_AND_PORT.test(entry) ? `redis://${entry}` : entry)).join(',')
 }
 
 /** Combines the sources: the environment wins over the file, the file over the default. */
 class ConfigReader {
   readonly #environment: Environment
-  readonly #values: Values
+  readonly #values: RelaySettings
   readonly #file: RelayConfigFile | null
   readonly #errors: string[]
   readonly #isProduction: boolean
 
-  constructor(environment: Environment, values: Values, file: RelayConfigFile | null, errors: string[]) {
+  constructor(environment: Environment, values: RelaySettings, file: RelayConfigFile | null, errors: string[]) {
     this.#environment = environment
     this.#values = values
     this.#file = file
@@ -167,7 +176,7 @@ class ConfigReader {
       }),
       adminPassword: this.#adminPassword(file),
       isAdminExternal: file.admin?.external ?? false,
-      ...this.#engine(file),
+      engine: this.#engine(file),
       workers: RELAY_WORKERS,
       nodeName: file.node?.name ?? null,
       logLevel: this.#choose('LOG_LEVEL', file.log?.level === 'none' ? 'silent' : file.log?.level),
@@ -192,7 +201,10 @@ class ConfigReader {
     this.#errors.push(`${FILE_ERROR_PREFIX} ${path} ${problem}`)
   }
 
-  #choose<Name extends keyof Values>(name: Name, fromFile: Values[Name] | undefined): Values[Name] {
+  #choose<Name extends keyof RelaySettings>(
+    name: Name,
+    fromFile: RelaySettings[Name] | undefined
+  ): RelaySettings[Name] {
     return isGiven(name, this.#environment) ? this.#values[name] : (fromFile ?? this.#values[name])
   }
 
@@ -291,22 +303,22 @@ class ConfigReader {
     return password
   }
 
-  #engine({
-    engine: file = {}
-  }: RelayConfigFile): Pick<RelayConfig, 'engine' | 'redisUrl' | 'redisPrefix' | 'presenceTtlMs'> {
-    const engine = this.#choose('RELAY_ENGINE', file.type)
-    const address = redisAddress(file)
-    const redisUrl = this.#choose('REDIS_URL', address)
-    const addressError = engine === 'memory' || address === undefined ? null : redisUrlError(address)
-    if (addressError !== null) this.#report('engine.redis.address', `must be ${REDIS_URL_RULE}: ${addressError}`)
-    if (engine === 'redis' && redisUrl === null && !this.#isReported('REDIS_URL'))
-      this.#errors.push('REDIS_URL is required with RELAY_ENGINE=redis')
+  #engine({ engine: file = {} }: RelayConfigFile): EngineConfig {
+    const kind = this.#choose('RELAY_ENGINE', file.type)
     if (file.redis?.prefix !== undefined && !isRedisPrefix(file.redis.prefix))
       this.#report('engine.redis.prefix', `must be ${REDIS_PREFIX_RULE}`)
-    const redisPrefix = this.#choose('RELAY_REDIS_PREFIX', file.redis?.prefix)
     const presenceTtlMs = durationOr(file.redis?.presence_ttl, DEFAULT_PRESENCE_TTL)
     if (presenceTtlMs < MIN_PRESENCE_TTL_MS) this.#report('engine.redis.presence_ttl', 'must be at least 1s')
-    return { engine, redisUrl, redisPrefix, presenceTtlMs }
+    if (kind === 'memory') return Object.freeze({ kind })
+    // As in Centrifugo, a file that selects the engine needs no address of a server on this machine.
+    const address = redisAddress(file) ?? (file.type === kind ? DEFAULT_REDIS_ADDRESS : undefined)
+    const addressError = address === undefined ? null : redisUrlError(address)
+    if (addressError !== null) this.#report('engine.redis.address', `must be ${REDIS_URL_RULE}: ${addressError}`)
+    const url = this.#choose('REDIS_URL', address)
+    if (url === null && !this.#isReported('REDIS_URL'))
+      this.#errors.push('REDIS_URL is required with RELAY_ENGINE=redis')
+    const prefix = this.#choose('RELAY_REDIS_PREFIX', file.redis?.prefix)
+    return Object.freeze({ kind, url: url ?? '', prefix, presenceTtlMs })
   }
 
   #rejectInsecureOptions({ client, http_api }: RelayConfigFile): void {

@@ -1,7 +1,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { isObject } from '../../shared/is-object.js'
 import { isIgnored } from './centrifugo-options.js'
-import { DURATION_PATTERN } from './schema.js'
+import { DURATION_PATTERN } from './schema-kinds.js'
 
 /**
  * The values of a file as the schema describes them. As in Centrifugo, null, an empty text, and 0 where it is not a useful

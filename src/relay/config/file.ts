@@ -2,16 +2,12 @@ import type { TSchema } from '@sinclair/typebox'
 import { Value, type ValueError, ValueErrorType } from '@sinclair/typebox/value'
 import { errorCode } from '../../shared/error-code.js'
 import { alternativeTo } from './centrifugo-options.js'
+import { NAMESPACE_PATTERN } from './channel-schema.js'
 import { FormatError, parseConfigText } from './file-format.js'
 import { fileValues } from './file-values.js'
-import {
-  DURATION_PATTERN,
-  NAMESPACE_PATTERN,
-  PORT_PATTERN,
-  type RelayConfigFile,
-  RelayConfigFileSchema,
-  USER_ID_CLAIM_PATTERN
-} from './schema.js'
+import { PORT_PATTERN, type RelayConfigFile, RelayConfigFileSchema } from './schema.js'
+import { DURATION_PATTERN } from './schema-kinds.js'
+import { USER_ID_CLAIM_PATTERN } from './token-schema.js'
 
 /** Returns the text of a file, or throws. */
 export type ReadFile = (path: string) => string

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from 'pino'
 import { type Environment, SettingsError } from '../../shared/env.js'
 import type { ChannelOptions } from '../core/options.js'
-import { type RelayConfig, relayConfig } from './config.js'
+import { type EngineConfig, type RedisEngineConfig, type RelayConfig, relayConfig } from './config.js'
 import type { ReadFile } from './file.js'
 
 export interface Reloaded {
@@ -27,14 +27,20 @@ const NEEDS_RESTART: OptionReaders = {
   'http_server.port': ({ listen }) => listen.port,
   'http_server.internal_address': ({ internalListen }) => internalListen?.host,
   'http_server.internal_port': ({ internalListen }) => internalListen?.port,
-  'engine.type': ({ engine }) => engine,
-  'engine.redis.address': ({ redisUrl }) => redisUrl,
-  'engine.redis.prefix': ({ redisPrefix }) => redisPrefix,
-  'engine.redis.presence_ttl': ({ presenceTtlMs }) => presenceTtlMs,
+  'engine.type': ({ engine }) => engine.kind,
   'log.file': ({ logFile }) => logFile,
   'node.name': ({ nodeName }) => nodeName,
   RELAY_WORKERS: ({ workers }) => workers
 }
+
+/** The options of an engine, compared if the engine itself is the same. */
+const ENGINE_OPTIONS: OptionReaders = {
+  'engine.redis.address': ({ engine }) => redisOptions(engine)?.url,
+  'engine.redis.prefix': ({ engine }) => redisOptions(engine)?.prefix,
+  'engine.redis.presence_ttl': ({ engine }) => redisOptions(engine)?.presenceTtlMs
+}
+
+const redisOptions = (engine: EngineConfig): RedisEngineConfig | null => (engine.kind === 'memory' ? null : engine)
 
 /** Fixed when a client connects. */
 const NEEDS_RECONNECT: OptionReaders = {
@@ -79,7 +85,7 @@ export const reloadConfigFile = (current: RelayConfig, environment: Environment,
     if (!(error instanceof SettingsError)) throw error
     return { ok: false, errors: error.errors }
   }
-  const { listen, internalListen, engine, redisUrl, redisPrefix, presenceTtlMs, workers, nodeName, logFile } = current
+  const { listen, internalListen, engine, workers, nodeName, logFile } = current
   return {
     ok: true,
     config: Object.freeze({
@@ -87,14 +93,14 @@ export const reloadConfigFile = (current: RelayConfig, environment: Environment,
       listen,
       internalListen,
       engine,
-      redisUrl,
-      redisPrefix,
-      presenceTtlMs,
       workers,
       nodeName,
       logFile
     }),
-    needsRestart: changed(NEEDS_RESTART, current, next),
+    needsRestart: [
+      ...changed(NEEDS_RESTART, current, next),
+      ...(engine.kind === next.engine.kind ? changed(ENGINE_OPTIONS, current, next) : [])
+    ],
     needsReconnect: [...changed(NEEDS_RECONNECT, current, next), ...changedInChannels(current, next)]
   }
 }

@@ -2,7 +2,7 @@ import { createPublicKey, type KeyObject } from 'node:crypto'
 import type { ClaimRules } from '../core/options.js'
 import type { ReportError } from './file.js'
 import { parsePattern } from './pattern.js'
-import type { FileSubscriptionToken, FileToken } from './schema.js'
+import type { FileSubscriptionToken, FileToken } from './token-schema.js'
 
 /** The keys of one kind of token. A token is accepted if one of them verifies it. */
 export interface TokenKeys {

@@ -28,14 +28,14 @@ export const knownNamespace = (channel: unknown, rules: ChannelRules): string =>
 
 /** The part after the private prefix, up to the first boundary. */
 const namespaceOf = (channel: string, { namespaceBoundary, privatePrefix }: ChannelRules): string => {
-  const start = privatePrefix !== '' && channel.startsWith(privatePrefix) ? privatePrefix.length : 0
-  const end = namespaceBoundary === '' ? -1 : channel.indexOf(namespaceBoundary, start)
+  const start = channel.startsWith(privatePrefix) ? privatePrefix.length : 0
+  const end = channel.indexOf(namespaceBoundary, start)
   return end === -1 ? '' : channel.slice(start, end)
 }
 
 export const isTooLong = (channel: string, { maxLength }: ChannelRules): boolean =>
   // A UTF-16 code unit has at most three bytes in UTF-8, so the bytes of most names need not be counted.
-  maxLength > 0 && channel.length * 3 > maxLength && Buffer.byteLength(channel) > maxLength
+  channel.length * 3 > maxLength && Buffer.byteLength(channel) > maxLength
 
 /** Error 107 if the namespace does not allow the name, else null. */
 export const channelNameError = (

@@ -33,7 +33,7 @@ export type Action =
 /** Where an unexpected error occurred. `background` is work that no client waits for. */
 export type ErrorSource = 'connection' | 'delivery' | 'background' | 'http'
 
-export type MessageType = 'publication' | 'join' | 'leave' | 'control'
+export type MessageType = 'publication' | 'join' | 'leave'
 
 /** Counts events of the core. Calls must be cheap, above all those for each publication. */
 export interface CoreMetrics {

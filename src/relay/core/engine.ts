@@ -115,6 +115,9 @@ export interface RetainedPage extends HistoryPage {
   readonly oldest: number
 }
 
+/** TTL of a position without publications, so that requests for invented channels do not fill the engine. */
+export const UNUSED_POSITION_TTL_MS = 10 * 60 * 1000
+
 /** Recent publications. Reading a channel assigns an epoch to it, so that the first subscriber has a position. */
 export interface History {
   read(channel: string, range: HistoryRange, options: HistoryOptions): Promise<RetainedPage>
@@ -188,6 +191,8 @@ export interface Cluster {
   close(): Promise<void>
 }
 
+export const ENGINE_SWEEP_MS = 10_000
+
 /** Stores publications and presence, and connects a relay with the other nodes of its cluster. */
 export interface Engine {
   readonly broker: Broker
@@ -201,7 +206,7 @@ export interface Engine {
   readonly isReady: boolean
   /** One channel on each server of the engine, for delivery probes. All names begin with `name`. */
   probeChannels(name: string): readonly ProbeChannel[]
-  /** Called at intervals. Removes expired data. */
+  /** Called every `ENGINE_SWEEP_MS`. Removes expired data. */
   sweep(): void
   close(): Promise<void>
 }

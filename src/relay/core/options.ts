@@ -77,7 +77,7 @@ export interface ChannelRules {
   readonly maxLength: number
 }
 
-/** Options for connections. A limit of 0 means unlimited. */
+/** Options for connections. */
 export interface ClientOptions {
   /** Disables tokens and all permission checks, for test suites of client libraries. */
   readonly insecure: boolean
@@ -94,6 +94,7 @@ export interface ClientOptions {
   readonly expiredSubCloseDelayMs: number
   readonly queueMaxBytes: number
   readonly channelLimit: number
+  /** The limits from here to `commandsPerSecond`: 0 for none. */
   readonly userConnectionLimit: number
   readonly connectionLimit: number
   readonly connectionsPerAddress: number
@@ -103,7 +104,7 @@ export interface ClientOptions {
   /** Commands of one client that may run at the same time; 0 and 1: one after the other. */
   readonly concurrency: number
   readonly positionCheckDelayMs: number
-  /** Maximum time from publish to delivery for subscribers with a position. */
+  /** Maximum time from publish to delivery for subscribers with a position; 0 for no limit. */
   readonly positionMaxTimeLagMs: number
   readonly historyMaxPublicationLimit: number
   readonly recoveryMaxPublicationLimit: number

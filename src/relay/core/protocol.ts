@@ -62,7 +62,7 @@ const parseSubs = (subs: unknown): ReadonlyMap<string, SubscribeCommand> | null 
   if (!isObject(subs)) return null
   const parsed = new Map<string, SubscribeCommand>()
   for (const [channel, value] of Object.entries(subs)) {
-    const request = subscribeFields(value)
+    const request = readSubscribe(value)
     if (request === null) return null
     parsed.set(channel, request)
   }
@@ -90,11 +90,11 @@ export interface SubscribeCommand {
 const FLAG_FAIL_UNRECOVERED = 2
 
 export const parseSubscribe = (request: unknown): SubscribeCommand | null => {
-  const fields = subscribeFields(request)
+  const fields = readSubscribe(request)
   return fields === null || fields.channel === '' ? null : fields
 }
 
-const subscribeFields = (request: unknown): SubscribeCommand | null => {
+const readSubscribe = (request: unknown): SubscribeCommand | null => {
   if (!isObject(request)) return null
   const { channel, token, recover, epoch, offset, positioned, recoverable, join_leave, delta, tf, flag, type, data } =
     request

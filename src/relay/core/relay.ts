@@ -1,10 +1,9 @@
-import { hasHistory, isTooLong, type ResolvedChannel, resolveChannel } from './channel-names.js'
+import { type ResolvedChannel, resolveChannel } from './channel-names.js'
 import { type Clocks, readClocks } from './clocks.js'
 import type { ClientTransport } from './codec/transport.js'
-import { DISCONNECT_INSUFFICIENT_STATE, type Disconnect, ERROR_NOT_AVAILABLE, ReplyError } from './codes.js'
+import { DISCONNECT_INSUFFICIENT_STATE, type Disconnect, ReplyError } from './codes.js'
 import { CommandQueue } from './commands/command-queue.js'
 import { UnidirectionalConnect } from './commands/unidirectional-connect.js'
-import type { Action } from './core-metrics.js'
 import {
   type Cluster,
   EngineError,
@@ -18,6 +17,7 @@ import type { ChannelObserver } from './fan-out/channel.js'
 import { DeltaPatches } from './fan-out/delta.js'
 import { Hub, type OpenChannel } from './fan-out/hub.js'
 import { RecoveryCache } from './fan-out/recovery-cache.js'
+import { countSubscribers } from './nodes/subscriber-counts.js'
 import { handleCoreSurveys } from './nodes/survey-handlers.js'
 import type { ChannelRules, ClientOptions } from './options.js'
 import type { HistoryCommand } from './protocol.js'
@@ -25,14 +25,23 @@ import { broadcast, type PublishOutcome } from './publish/broadcast.js'
 import { cachedSchemaCheck, publishToChannel, type SchemaCheck } from './publish/publish.js'
 import { PublishActivity } from './publish/publish-activity.js'
 import { Client } from './session/client.js'
-import { type RelayContext, type RelayDependencies, runInBackground } from './session/context.js'
+import type { RelayContext, RelayDependencies } from './session/context.js'
 import { PacedClose } from './session/paced-close.js'
 import { ConnectionRegistry } from './session/registry.js'
-import { removeIfUnused } from './session/remove-subscription.js'
 import { countEarlierConnections } from './session/user-connection-limit.js'
-import { readHistory } from './subscribe/recovery.js'
 import {
-  type ChannelPage,
+  type ChannelContent,
+  countPresence,
+  observeChannel,
+  type PresenceCount,
+  readChannel,
+  readChannelHistory,
+  readPresence,
+  readStoredPublication,
+  removeChannelHistory
+} from './subscribe/channel-reads.js'
+import { checkPositions } from './subscribe/position-checks.js'
+import {
   type ClusterCommand,
   type CoreSurveys,
   type DisconnectParams,
@@ -43,7 +52,7 @@ import {
   Surveys,
   type UnsubscribeParams
 } from './surveys.js'
-import { forEachInSlices, type TimeSlice, TurnQueue } from './time-slice.js'
+import { type TimeSlice, TurnQueue } from './time-slice.js'
 
 export interface RelayRules {
   readonly client: ClientOptions
@@ -55,14 +64,6 @@ export interface RelayStats {
   readonly users: number
   readonly channels: number
   readonly subscriptions: number
-}
-
-/** The engine's view of a channel, for operators. */
-export interface ChannelContent {
-  /** Newest first. */
-  readonly publications: HistoryPage['publications']
-  /** Client info as JSON text, by client id; null if the namespace has no presence. */
-  readonly presence: ReadonlyMap<string, string> | null
 }
 
 /** A relay node. Transports, API and operators' page use its methods; everything behind it is private to the core. */
@@ -223,59 +224,25 @@ export class Relay {
   }
 
   /** Client info as JSON text, by client id. */
-  async presence(channel: string): Promise<ReadonlyMap<string, string> | ReplyError> {
-    const resolved = this.#resolveWith('presence', channel, ({ options }) => options.presence)
-    return resolved instanceof ReplyError ? resolved : this.#context.presence.read(channel)
+  presence(channel: string): Promise<ReadonlyMap<string, string> | ReplyError> {
+    return readPresence(this.#context, channel)
   }
 
-  async presenceStats(channel: string): Promise<{ readonly clients: number; readonly users: number } | ReplyError> {
-    const resolved = this.#resolveWith('presence_stats', channel, ({ options }) => options.presence)
-    return resolved instanceof ReplyError ? resolved : this.#context.presence.count(channel)
+  presenceStats(channel: string): Promise<PresenceCount | ReplyError> {
+    return countPresence(this.#context, channel)
   }
 
-  async history(command: HistoryCommand): Promise<HistoryPage | ReplyError> {
-    const resolved = this.#resolveWith('history', command.channel, ({ options }) => hasHistory(options))
-    return resolved instanceof ReplyError ? resolved : readHistory(this.#context, command, resolved.options)
+  history(command: HistoryCommand): Promise<HistoryPage | ReplyError> {
+    return readChannelHistory(this.#context, command)
   }
 
-  async removeHistory(channel: string): Promise<ReplyError | null> {
-    const resolved = this.#resolveWith('history_remove', channel, ({ options }) => hasHistory(options))
-    if (resolved instanceof ReplyError) return resolved
-    await this.#context.history.remove(channel)
-    this.#context.activity.channels.get(channel)?.clearStored()
-    return null
-  }
-
-  /** Error 102 for an unknown namespace, 108 if the namespace does not have the feature. */
-  #resolveWith(
-    action: Action,
-    channel: string,
-    hasFeature: (resolved: ResolvedChannel) => boolean
-  ): ResolvedChannel | ReplyError {
-    const resolved = resolveChannel(channel, this.#context.channelRules)
-    if (resolved instanceof ReplyError) return resolved
-    if (!hasFeature(resolved)) return ERROR_NOT_AVAILABLE
-    this.#context.metrics.engineAction(action, resolved.namespace)
-    return resolved
+  removeHistory(channel: string): Promise<ReplyError | null> {
+    return removeChannelHistory(this.#context, channel)
   }
 
   /** Subscriber counts of all nodes, by channel. `pattern` is a glob; '' matches all. */
-  async channels(pattern: string, slice: TimeSlice): Promise<ReadonlyMap<string, number>> {
-    const { surveys } = this.#context
-    const counts = new Map<string, number>()
-    const add = ({ channels }: ChannelPage): Promise<void> =>
-      forEachInSlices(channels, ([name, clients]) => counts.set(name, (counts.get(name) ?? 0) + clients), slice)
-    for (const { node, result } of await surveys.survey('channelPage', { pattern, after: 0 })) {
-      await add(result)
-      for (let { next } = result; next !== null; ) {
-        const page: ChannelPage | null = await surveys.surveyNode(node, 'channelPage', { pattern, after: next })
-        // The node has left, and its clients are disconnected.
-        if (page === null) break
-        await add(page)
-        next = page.next
-      }
-    }
-    return counts
+  channels(pattern: string, slice: TimeSlice): Promise<ReadonlyMap<string, number>> {
+    return countSubscribers(this.#context, pattern, slice)
   }
 
   /** Statistics of all nodes. */
@@ -284,39 +251,18 @@ export class Relay {
   }
 
   /** Newest publications and presence of a channel, without access checks or metrics. */
-  async readChannel(channel: string, { options }: ResolvedChannel, limit: number): Promise<ChannelContent> {
-    const { history, presence } = this.#context
-    const [page, present] = await Promise.all([
-      hasHistory(options) ? history.read(channel, { since: null, limit, reverse: true }, options) : null,
-      options.presence ? presence.read(channel) : null
-    ])
-    return { publications: page?.publications ?? [], presence: present }
+  readChannel(channel: string, resolved: ResolvedChannel, limit: number): Promise<ChannelContent> {
+    return readChannel(this.#context, channel, resolved, limit)
   }
 
   /** The publication at an offset of the history, without access checks or metrics; null if it is not there. */
-  async readPublication(channel: string, { options }: ResolvedChannel, offset: number): Promise<Publication | null> {
-    if (!hasHistory(options)) return null
-    const { history } = this.#context
-    const { epoch } = await history.read(channel, { since: null, limit: 0, reverse: false }, options)
-    const since = { epoch, offset: offset - 1 }
-    const { publications } = await history.read(channel, { since, limit: 1, reverse: false }, options)
-    return publications.find((publication) => publication.offset === offset) ?? null
+  readPublication(channel: string, resolved: ResolvedChannel, offset: number): Promise<Publication | null> {
+    return readStoredPublication(this.#context, channel, resolved, offset)
   }
 
   /** Passes the publications of a channel to the observer until the returned function is called. Null for an invalid name. */
   observeChannel(name: string, observer: ChannelObserver): (() => void) | null {
-    const context = this.#context
-    const resolved = resolveChannel(name, context.channelRules)
-    if (resolved instanceof ReplyError || isTooLong(name, context.channelRules)) return null
-    const channel = context.hub.open(name, resolved)
-    // An error of an observer must not affect the subscribers.
-    const contained: ChannelObserver = (publication) => runInBackground(context, () => observer(publication))
-    channel.addObserver(contained)
-    runInBackground(context, () => channel.subscribeAtBroker(context.broker))
-    return () => {
-      channel.removeObserver(contained)
-      removeIfUnused(context, channel)
-    }
+    return observeChannel(this.#context, name, observer)
   }
 
   /** Passes the publications of an internal channel to the observer; null stops that. The channel is not listed anywhere. */
@@ -349,7 +295,7 @@ export class Relay {
       if (client?.deadlines.isDue(now)) client.closeOnError(() => client.deadlines.check(now))
     }
     this.#reconnecting.tick(now.monotonicMs)
-    this.#checkPositions(now.monotonicMs)
+    checkPositions(this.#context, now.monotonicMs)
   }
 
   stats(): RelayStats {
@@ -369,32 +315,5 @@ export class Relay {
     const { all } = this.#context.clients
     for (let closed = 0; closed < count && all.length > 0; closed++) all[all.length - 1]?.close(reason)
     return all.length
-  }
-
-  #checkPositions(nowMs: number): void {
-    const { hub, broker, history, clientOptions } = this.#context
-    const { positionCheckDelayMs } = clientOptions
-    const delayMs = positionCheckDelayMs > 0 ? positionCheckDelayMs : Number.POSITIVE_INFINITY
-    for (const channel of hub.channels.values()) {
-      // Retry: subscribing failed while the engine was down.
-      if (!channel.isSubscribedAtBroker) runInBackground(this.#context, () => channel.subscribeAtBroker(broker))
-      if (channel.checkedAt === 0) channel.checkedAt = nowMs
-      if (!channel.mayHaveGap && nowMs - channel.checkedAt < delayMs) continue
-      // While the engine responds slowly, another check would only add to its work.
-      if (channel.isCheckingPosition) continue
-      channel.checkedAt = nowMs
-      if (channel.mayHaveGap) channel.clearIrrelevantGaps()
-      // A reload may have removed the history; publications have no offsets then.
-      if (!channel.needsPositionCheck || !hasHistory(channel.options)) continue
-      const endOnly = { since: null, limit: 0, reverse: false }
-      const check = channel.startPositionCheck()
-      runInBackground(this.#context, async () => {
-        try {
-          channel.finishPositionCheck(await history.read(channel.name, endOnly, channel.options), check)
-        } finally {
-          channel.isCheckingPosition = false
-        }
-      })
-    }
   }
 }

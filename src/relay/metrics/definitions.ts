@@ -1,5 +1,5 @@
 import { Counter, type Registry } from 'prom-client'
-import { Durations, TrafficCounters, Values } from './series.js'
+import { ArrayHistogram, ArrayValues, TrafficCounters } from './series.js'
 
 /** From 100 µs to 10 s. */
 const BOUNDS = [1e-4, 2.5e-4, 5e-4, 1e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -18,46 +18,46 @@ const counter = (registry: Registry, name: string, help: string): Counter =>
  * begin with `relay_` or `gatehouse_`. `relay-metrics.ts` counts them; an event of the core is also a method of `CoreMetrics`.
  */
 export const defineMetrics = (registry: Registry) => ({
-  messagesSent: new Values(
+  messagesSent: new ArrayValues(
     registry,
     'counter',
     'centrifugo_node_messages_sent_count',
     'Messages sent to the engine by this node.',
     ['type', 'channel_namespace']
   ),
-  messagesReceived: new Values(
+  messagesReceived: new ArrayValues(
     registry,
     'counter',
     'centrifugo_node_messages_received_count',
     'Messages received from the engine.',
     ['type', 'channel_namespace']
   ),
-  actions: new Values(registry, 'counter', 'centrifugo_node_action_count', 'Actions of this node.', [
+  actions: new ArrayValues(registry, 'counter', 'centrifugo_node_action_count', 'Actions of this node.', [
     'action',
     'channel_namespace'
   ]),
-  broadcastDurations: new Durations(
+  broadcastDurations: new ArrayHistogram(
     registry,
     'centrifugo_node_broadcast_duration_seconds',
     'Time to write all publications of one event loop turn to the subscribers of this node, for each publication; 0 for joins and leaves.',
     ['type', 'channel_namespace'],
     BROADCAST_BOUNDS
   ),
-  lags: new Durations(
+  lags: new ArrayHistogram(
     registry,
     'centrifugo_node_pub_sub_lag_seconds',
     'Time from publish to delivery.',
     ['channel_namespace'],
     LAG_BOUNDS
   ),
-  surveyDurations: new Durations(
+  surveyDurations: new ArrayHistogram(
     registry,
     'centrifugo_node_survey_duration_seconds_histogram',
     'Time until all nodes have responded to a survey or command.',
     ['op'],
     BOUNDS
   ),
-  httpRequests: new Values(
+  httpRequests: new ArrayValues(
     registry,
     'counter',
     'centrifugo_node_incoming_http_requests_total',
@@ -70,84 +70,84 @@ export const defineMetrics = (registry: Registry) => ({
     'centrifugo_node_client_connection_limit',
     'Connections rejected by a limit: total, rate or address.'
   ),
-  connectionsAccepted: new Values(
+  connectionsAccepted: new ArrayValues(
     registry,
     'counter',
     'centrifugo_client_connections_accepted',
     'Accepted client connections.',
     ['transport', 'accept_protocol', 'client_name', 'client_version']
   ),
-  connectionsInflight: new Values(
+  connectionsInflight: new ArrayValues(
     registry,
     'gauge',
     'centrifugo_client_connections_inflight',
     'Current client connections.',
     ['transport', 'accept_protocol', 'client_name', 'client_version']
   ),
-  subscriptionsAccepted: new Values(
+  subscriptionsAccepted: new ArrayValues(
     registry,
     'counter',
     'centrifugo_client_subscriptions_accepted',
     'Accepted subscriptions.',
     ['client_name', 'channel_namespace']
   ),
-  subscriptionsInflight: new Values(
+  subscriptionsInflight: new ArrayValues(
     registry,
     'gauge',
     'centrifugo_client_subscriptions_inflight',
     'Current subscriptions.',
     ['client_name', 'channel_namespace']
   ),
-  subscriptionsByRate: new Values(
+  subscriptionsByRate: new ArrayValues(
     registry,
     'gauge',
     'gatehouse_subscriptions_by_rate',
     'Current subscriptions by their limit of deliveries per second; full: no limit.',
     ['rate']
   ),
-  commandDurations: new Durations(
+  commandDurations: new ArrayHistogram(
     registry,
     'centrifugo_client_command_duration_seconds_histogram',
     'Time to execute a client command.',
     ['method', 'channel_namespace'],
     BOUNDS
   ),
-  replyErrors: new Values(
+  replyErrors: new ArrayValues(
     registry,
     'counter',
     'centrifugo_client_num_reply_errors',
     'Client commands with an error reply.',
     ['method', 'code', 'channel_namespace']
   ),
-  serverUnsubscribes: new Values(
+  serverUnsubscribes: new ArrayValues(
     registry,
     'counter',
     'centrifugo_client_num_server_unsubscribes',
     'Subscriptions ended by the relay.',
     ['code', 'channel_namespace']
   ),
-  serverDisconnects: new Values(
+  serverDisconnects: new ArrayValues(
     registry,
     'counter',
     'centrifugo_client_num_server_disconnects',
     'Connections closed by the relay.',
     ['code']
   ),
-  recoveries: new Values(
+  recoveries: new ArrayValues(
     registry,
     'counter',
     'centrifugo_client_recover',
     'Recoveries requested by clients, by result.',
     ['recovered', 'channel_namespace', 'has_recovered_publications']
   ),
-  recoveredPublications: new Durations(
+  recoveredPublications: new ArrayHistogram(
     registry,
     'centrifugo_client_recovered_publications',
     'Publications in a successful recovery.',
     ['channel_namespace'],
     RECOVERED_BOUNDS
   ),
-  pingPongs: new Durations(
+  pingPongs: new ArrayHistogram(
     registry,
     'centrifugo_client_ping_pong_duration_seconds',
     'Time from ping to pong.',
@@ -164,84 +164,77 @@ export const defineMetrics = (registry: Registry) => ({
     'frame_type',
     'channel_namespace'
   ]),
-  closes: new Values(
+  closes: new ArrayValues(
     registry,
     'counter',
     'centrifugo_transport_outgoing_close_count',
     'Close frames sent to clients.',
     ['transport', 'code']
   ),
-  apiDurations: new Durations(
+  apiDurations: new ArrayHistogram(
     registry,
     'centrifugo_api_command_duration_seconds_histogram',
     'Time to execute a command of the publish API.',
     ['protocol', 'method'],
     BOUNDS
   ),
-  apiErrors: new Values(
+  apiErrors: new ArrayValues(
     registry,
     'counter',
     'centrifugo_api_command_errors_total',
     'Commands of the publish API that failed.',
     ['protocol', 'method', 'error']
   ),
-  suppressed: new Values(
+  suppressed: new ArrayValues(
     registry,
     'counter',
     'centrifugo_broker_publish_suppressed_count',
     'Publications suppressed by an idempotency key or a version.',
     ['reason', 'channel_namespace']
   ),
-  pubSubErrors: new Values(
+  pubSubErrors: new ArrayValues(
     registry,
     'counter',
     'centrifugo_broker_redis_pub_sub_errors',
     'Errors of the connections to Redis.',
     ['broker_name', 'error']
   ),
-  pubSubDropped: new Values(
+  pubSubDropped: new ArrayValues(
     registry,
     'counter',
     'centrifugo_broker_redis_pub_sub_dropped_messages',
     'Messages of Redis that were not processed.',
     ['broker_name', 'channel_type']
   ),
-  pubSubBuffered: new Values(
-    registry,
-    'gauge',
-    'centrifugo_broker_redis_pub_sub_buffered_messages',
-    'Messages of Redis that wait to be processed. The relay processes them at once: always 0.',
-    ['broker_name', 'channel_type']
-  ),
-  conflated: new Values(
+  conflated: new ArrayValues(
     registry,
     'counter',
     'relay_conflated_publications_total',
     'Publications merged into newer ones for slow clients.',
     ['channel_namespace']
   ),
-  filteredOut: new Values(
+  filteredOut: new ArrayValues(
     registry,
     'counter',
     'centrifugo_node_tags_filter_dropped_publications',
     'Publications that were not sent to a subscriber because of its tag filter.',
     ['channel_namespace']
   ),
-  publicationAges: new Durations(
+  publicationAges: new ArrayHistogram(
     registry,
     'gatehouse_publication_age_seconds',
     'Time from the newest entry of a publication to its delivery, sampled.',
     ['channel_namespace'],
     AGE_BOUNDS
   ),
-  deliveryProbes: new Durations(
+  deliveryProbes: new ArrayHistogram(
     registry,
     'gatehouse_delivery_probe_seconds',
     'Time from publish to delivery of a successful delivery probe, of the slowest Redis server.',
     [],
     BOUNDS
   ),
-  deliveryProbeFailures: new Values(
+  deliveryProbeFailures: new ArrayValues(
     registry,
     'counter',
     'gatehouse_delivery_probe_failures_total',
@@ -249,18 +242,18 @@ export const defineMetrics = (registry: Registry) => ({
     ['step']
   ),
   slow: counter(registry, 'relay_slow_disconnects_total', 'Slow clients disconnected with 3008.'),
-  refused: new Values(
+  refused: new ArrayValues(
     registry,
     'counter',
     'relay_connections_refused_total',
     'Connections rejected before the upgrade, by reason.',
     ['reason']
   ),
-  rejections: new Values(registry, 'counter', 'relay_rejections_total', 'Rejected origins, tokens and API keys.', [
+  rejections: new ArrayValues(registry, 'counter', 'relay_rejections_total', 'Rejected origins, tokens and API keys.', [
     'kind',
     'reason'
   ]),
-  unexpectedErrors: new Values(
+  unexpectedErrors: new ArrayValues(
     registry,
     'counter',
     'relay_unexpected_errors_total',
@@ -272,6 +265,6 @@ export const defineMetrics = (registry: Registry) => ({
   engineMalformed: counter(
     registry,
     'relay_engine_strange_messages_total',
-    "Malformed messages on the relay's Redis channels."
+    "Malformed messages on the relay's topics in Redis."
   )
 })

@@ -26,7 +26,7 @@ const TRANSPORTS = namesOf<TransportName>({
   uni_sse: true
 })
 
-const API_METHODS = namesOf<ApiMethodName>({
+const API_METHOD_NAMES = namesOf<ApiMethodName>({
   publish: true,
   broadcast: true,
   subscribe: true,
@@ -136,13 +136,11 @@ export const createKnownSeries = (metrics: Metrics, clientNames: readonly string
   for (const [kind, reasons] of Object.entries(REJECTIONS)) metrics.rejections.create([kind], reasons)
   metrics.deliveryProbeFailures.create(PROBE_STEPS)
   metrics.unexpectedErrors.create(ERROR_SOURCES)
-  metrics.messagesSent.create(['control'], [''])
-  metrics.messagesReceived.create(['control'], [''])
   metrics.actions.create(['add_client', 'remove_client'], [''])
   metrics.connectionsAccepted.create(TRANSPORTS, ['h1'], clientNames, ['unversioned', 'unregistered'])
   metrics.serverDisconnects.create(CLOSE_CODES)
   metrics.closes.create(TRANSPORTS, CLOSE_CODES)
-  metrics.apiErrors.create(['http'], API_METHODS, API_ERRORS)
+  metrics.apiErrors.create(['http'], API_METHOD_NAMES, API_ERRORS)
   metrics.replyErrors.create(CONNECTION_METHODS, CONNECTION_ERRORS, [''])
   // The channel of an unknown namespace.
   metrics.replyErrors.create(CHANNEL_METHODS, ['102'], [''])
@@ -152,7 +150,6 @@ export const createKnownSeries = (metrics: Metrics, clientNames: readonly string
 export const createSharedEngineSeries = (metrics: Metrics): void => {
   metrics.pubSubErrors.create([BROKER_NAME], ['connection_lost'])
   metrics.pubSubDropped.create([BROKER_NAME], ['malformed'])
-  metrics.pubSubBuffered.create([BROKER_NAME], ['client'])
 }
 
 /** Creates the series of the configured namespaces. */

@@ -262,7 +262,7 @@ export class RelayMetrics implements CoreMetrics {
     return this.#registry.contentType
   }
 
-  /** In the text format of Prometheus. Made from JSON, because the text of a registry ignores `get` of `Durations`. */
+  /** In the text format of Prometheus. Made from JSON, because the text of a registry ignores `get` of `ArrayHistogram`. */
   async text(): Promise<string> {
     return metricsText(parseMetrics(await this.json()))
   }

@@ -12,7 +12,7 @@ import {
   type SentPublication,
   type SubscribeReply
 } from '../core/codec/codec.js'
-import { LazyJsonObject } from '../core/codec/json.js'
+import { LazyJsonObject } from '../core/codec/json-members.js'
 import { encodedOnce, isSharedList, partsOf, toBuffer } from '../core/codec/message-parts.js'
 import type { Payload, Publication } from '../core/engine.js'
 import { descriptor } from './descriptor.js'
@@ -43,8 +43,8 @@ const clientInfoFields = (text: string): Fields => {
   const json = Buffer.from(text)
   const info = LazyJsonObject.at(json, 0)
   const payload = (name: string): Buffer | null => {
-    const span = info?.span(name) ?? null
-    return span === null ? null : json.subarray(span.start, span.end)
+    const range = info?.range(name) ?? null
+    return range === null ? null : json.subarray(range.start, range.end)
   }
   return {
     user: info?.value('user'),
@@ -87,7 +87,7 @@ const connectFields = (reply: ConnectReply): Fields => ({
   version: reply.version,
   expires: reply.ttl > 0,
   ttl: reply.ttl,
-  subs: reply.subs.size === 0 ? null : mapFields(reply.subs, subscribeFields),
+  subs: reply.subs.size === 0 ? null : mapFields(reply.subs, subscribeResultFields),
   ping: reply.ping,
   pong: reply.pong,
   session: reply.session,
@@ -95,7 +95,7 @@ const connectFields = (reply: ConnectReply): Fields => ({
   time: reply.time
 })
 
-const subscribeFields = (reply: SubscribeReply): Fields => ({
+const subscribeResultFields = (reply: SubscribeReply): Fields => ({
   expires: reply.ttl > 0,
   ttl: reply.ttl,
   recoverable: reply.recoverable,
@@ -123,7 +123,7 @@ const noFields = (): Fields => NO_FIELDS
 
 const RESULT_FIELDS: { readonly [M in RepliedMethod]: (result: Replies[M]) => Fields } = {
   connect: connectFields,
-  subscribe: subscribeFields,
+  subscribe: subscribeResultFields,
   unsubscribe: noFields,
   publish: noFields,
   presence: ({ presence }) => ({ presence: mapFields(presence, clientInfoFields) }),
@@ -148,7 +148,7 @@ const SUBSCRIBE_TAG = (descriptor.nested.Reply.fields.subscribe.id << 3) | 2
 /** A reply with the bytes of the list at its end: the fields of a message may have any order. */
 const subscribeParts = (id: number, reply: SubscribeReply): MessageParts => {
   const list = publicationListBytes(reply.publications)
-  const fields = SubscribeResultType.encode(subscribeFields({ ...reply, publications: [] })).finish()
+  const fields = SubscribeResultType.encode(subscribeResultFields({ ...reply, publications: [] })).finish()
   const resultLength = fields.length + list.length
   const start = ReplyType.encode({ id }).uint32(SUBSCRIBE_TAG).uint32(resultLength).finish()
   const length = Writer.create()
@@ -246,14 +246,14 @@ const hasMistypedField = (type: protobuf.Type, message: unknown): boolean => {
 
 const fieldNumber = (field: Uint8Array): number => Reader.create(field).tag() >>> 3
 
-export interface EmulationRequest {
+export interface BinaryEmulation {
   readonly node: string
   readonly session: string
   readonly data: Buffer
 }
 
 /** The body of `POST /emulation` with protobuf; null if it is malformed. */
-export const decodeEmulation = (body: Buffer): EmulationRequest | null => {
+export const decodeEmulation = (body: Buffer): BinaryEmulation | null => {
   const message = decodeMessage(EmulationType, body)
   if (message === null) return null
   const { node, session, data } = message

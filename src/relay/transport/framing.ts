@@ -1,6 +1,6 @@
 import { constants, deflateRawSync } from 'node:zlib'
 import { type Codec, type Encoded, type MessageParts, payloadBytes } from '../core/codec/codec.js'
-import { jsonCodec, unidirectionalJsonCodec } from '../core/codec/json-codec.js'
+import { jsonCodec, LINE_END, unidirectionalJsonCodec } from '../core/codec/json-codec.js'
 import { encodedBytes } from '../core/codec/message-parts.js'
 import type { Framing } from '../core/codec/transport.js'
 import type { CompressionOptions } from '../core/options.js'
@@ -99,8 +99,6 @@ export const compressedFramings = (options: CompressionOptions): WebSocketFramin
   unidirectional: compressedFraming(unidirectionalWebSocketFraming, TEXT_FRAME, options)
 })
 
-const LINE_END = Buffer.from('\n')
-
 /** One line per message, for HTTP streaming. */
 const lines = (name: string, codec: Codec): Framing => ({
   name,
@@ -120,11 +118,11 @@ export const byteStreamFraming: Framing = {
   frameParts: (message) => message
 }
 
-const serverSentEvents = (name: string, codec: Codec): Framing => ({
+const eventFraming = (name: string, codec: Codec): Framing => ({
   name,
   codec,
   frame: (message) => Buffer.from(`data: ${message.toString().replaceAll('\n', '\ndata: ')}\n\n`)
 })
 
-export const serverSentEventFraming = serverSentEvents('sse', jsonCodec)
-export const unidirectionalEventFraming = serverSentEvents('uni_sse', unidirectionalJsonCodec)
+export const serverSentEventFraming = eventFraming('sse', jsonCodec)
+export const unidirectionalEventFraming = eventFraming('uni_sse', unidirectionalJsonCodec)

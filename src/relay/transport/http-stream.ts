@@ -313,13 +313,13 @@ export const emulation =
     readBody(request, response, MAX_EMULATION_BYTES, handleBody, cors)
   }
 
-interface EmulationRequest {
+interface JsonEmulation {
   readonly session: string
   readonly node: string
   readonly data: string
 }
 
-const parseEmulation = (text: string): EmulationRequest | null => {
+const parseEmulation = (text: string): JsonEmulation | null => {
   try {
     const value: unknown = JSON.parse(text)
     if (!isObject(value)) return null

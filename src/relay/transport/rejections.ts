@@ -19,7 +19,7 @@ export interface RejectionMetrics {
 /** The kinds of rejections that the diagnostics of the operators' page show. */
 type RecentRejectionKind = RejectionKind | 'upgrade'
 
-const MAX_ORIGIN_LENGTH = 200
+const MAX_LOGGED_ORIGIN = 200
 const RECENT_MS = 10 * 60 * 1000
 
 /** Records rejected origins, tokens, API keys and upgrades: in the metrics, in the log, and for the operators' page. */
@@ -41,7 +41,7 @@ export class Rejections {
     this.#report(
       'origin',
       'not-allowed',
-      { ip: address, origin: origin.slice(0, MAX_ORIGIN_LENGTH) },
+      { ip: address, origin: origin.slice(0, MAX_LOGGED_ORIGIN) },
       'rejected origin'
     )
   }

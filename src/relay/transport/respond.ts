@@ -146,7 +146,7 @@ const respondInSlices = async (
   const slice = new TimeSlice(monotonicMs)
   const encoded: Buffer[] = []
   let bytes = 0
-  for (const part of partsOf(texts)) {
+  for (const part of chunksOf(texts)) {
     const buffer = Buffer.from(part)
     encoded.push(buffer)
     bytes += buffer.length
@@ -159,7 +159,7 @@ const respondInSlices = async (
 }
 
 /** Splits and joins the texts to parts of about `PART_LENGTH`. */
-const partsOf = function* (texts: readonly string[]): Generator<string> {
+const chunksOf = function* (texts: readonly string[]): Generator<string> {
   let short: string[] = []
   let length = 0
   for (const text of texts) {

@@ -144,7 +144,7 @@ export const webSocketUpgrade = (relay: Relay, admission: ClientAdmission): Upgr
       const isProtobuf = ws.protocol === PROTOBUF_SUBPROTOCOL || requestsProtobuf(url)
       const framings = framingsOf(ws, compressed)
       const framing = isProtobuf ? framings.binary : framings.text
-      listen(ws, relay.connect(new WebSocketTransport(ws, framing, socket, address, hasOwnPings)))
+      receiveFrames(ws, relay.connect(new WebSocketTransport(ws, framing, socket, address, hasOwnPings)))
     }
   )
 
@@ -163,7 +163,7 @@ export const unidirectionalWebSocketUpgrade = (
     const { hasDisconnectPush } = options()
     const transport = new UnidirectionalWebSocketTransport(ws, framing, socket, address, hasDisconnectPush)
     const client = relay.connectUnidirectional(transport, bearerToken(request))
-    listen(ws, client)
+    receiveFrames(ws, client)
     const connect = connectInQuery(request)
     if (connect !== '') client.handleFrame(connect)
   })
@@ -249,7 +249,7 @@ const createServer = ({ messageSizeLimit, compression }: MessageOptions): Upgrad
 
 const ignore = (): void => undefined
 
-const listen = (ws: ClosingWebSocket, client: Client): void => {
+const receiveFrames = (ws: ClosingWebSocket, client: Client): void => {
   ws.client = client
   if (client.codec.name === 'protobuf') {
     // By default `ws` passes a `Buffer`.

@@ -2,7 +2,7 @@ import { AggregatorRegistry, Counter, Registry } from 'prom-client'
 import { collectProcessMetrics } from '../../shared/process-metrics.js'
 import { type MetricJson, parseMetrics } from '../metrics/metric-json.js'
 import { metricsText } from '../metrics/relay-metrics.js'
-import { type IpcChannel, NO_FIELDS } from './ipc.js'
+import { type IpcConnection, NO_FIELDS } from './ipc.js'
 import { withTimeout } from './worker-cluster.js'
 
 /** Aggregators of prom-client's process metrics that differ from its defaults. */
@@ -82,7 +82,7 @@ export class PrimaryMetrics {
   readonly #registry = new Registry()
   readonly #replacements: Counter
   readonly #aggregated = new AggregatedMetrics()
-  readonly #workers = new Map<string, IpcChannel>()
+  readonly #workers = new Map<string, IpcConnection>()
 
   constructor() {
     collectProcessMetrics(this.#registry)
@@ -93,7 +93,7 @@ export class PrimaryMetrics {
     })
   }
 
-  serve(ipc: IpcChannel, number: number): void {
+  serve(ipc: IpcConnection, number: number): void {
     const process = String(number)
     this.#workers.set(process, ipc)
     ipc.onRequest({

@@ -4,7 +4,7 @@ import { createServer, type Server, Socket } from 'node:net'
 import type { ListenSettings } from '../../shared/listen-error.js'
 import type { ListenAddress } from '../config/config.js'
 import { listen } from '../transport/server.js'
-import type { IpcChannel } from './ipc.js'
+import type { IpcConnection } from './ipc.js'
 
 // The primary accepts all connections and passes each one to a worker with `worker.send(message, socket)`. Workers take turns, so
 // that all have the same share of clients, which stay connected for hours.
@@ -17,7 +17,7 @@ interface Connection {
   readonly listener: Listener
 }
 
-interface Target {
+interface WorkerTarget {
   readonly worker: Worker
   /** The connection that the worker has not confirmed yet. A worker gets one connection at a time. */
   pending: Connection | null
@@ -27,9 +27,9 @@ interface Target {
 /** The primary's side. */
 export class ConnectionDispatcher {
   readonly #servers: Server[] = []
-  readonly #targets = new Set<Target>()
+  readonly #targets = new Set<WorkerTarget>()
   /** Targets without a pending connection; the first one gets the next connection. */
-  readonly #free: Target[] = []
+  readonly #free: WorkerTarget[] = []
   readonly #waiting: Connection[] = []
 
   async listen(address: ListenAddress, listener: Listener, settings: ListenSettings): Promise<ListenAddress> {
@@ -42,9 +42,9 @@ export class ConnectionDispatcher {
     return { host, port }
   }
 
-  /** Passes connections to a worker until it drains or its IPC channel closes. */
-  add(worker: Worker, ipc: IpcChannel): void {
-    const target: Target = { worker, pending: null, isDraining: false }
+  /** Passes connections to a worker until it drains or its IPC connection closes. */
+  add(worker: Worker, ipc: IpcConnection): void {
+    const target: WorkerTarget = { worker, pending: null, isDraining: false }
     this.#targets.add(target)
     this.#free.push(target)
     ipc.onMessage({
@@ -93,13 +93,13 @@ export class ConnectionDispatcher {
     }
   }
 
-  #release(target: Target): void {
+  #release(target: WorkerTarget): void {
     target.pending = null
     if (!target.isDraining) this.#free.push(target)
     this.#pump()
   }
 
-  #remove(target: Target): void {
+  #remove(target: WorkerTarget): void {
     target.isDraining = true
     this.#targets.delete(target)
     const index = this.#free.indexOf(target)
@@ -110,7 +110,7 @@ export class ConnectionDispatcher {
 
 /** The worker's side: passes the received connections to its HTTP servers. */
 export class ConnectionReceiver {
-  readonly #ipc: IpcChannel
+  readonly #ipc: IpcConnection
   #isDraining = false
   #open = 0
   #resolveClosed = (): void => undefined
@@ -119,7 +119,7 @@ export class ConnectionReceiver {
     if (this.#open === 0) this.#resolveClosed()
   }
 
-  constructor(ipc: IpcChannel) {
+  constructor(ipc: IpcConnection) {
     this.#ipc = ipc
   }
 

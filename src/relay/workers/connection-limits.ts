@@ -4,16 +4,16 @@ import {
   type LimitReached,
   LocalConnectionCounter
 } from '../transport/admission.js'
-import type { IpcChannel } from './ipc.js'
+import type { IpcConnection } from './ipc.js'
 
 /** Encodes the outcome of an admission by its index. */
 const OUTCOMES = [null, 'limit', 'rate', 'address'] as const
 
 /** A worker's side: the primary counts the connections of all workers, because limits apply to their sum. */
 export class WorkerAdmission implements ConnectionCounter {
-  readonly #primary: IpcChannel
+  readonly #primary: IpcConnection
 
-  constructor(primary: IpcChannel) {
+  constructor(primary: IpcConnection) {
     this.#primary = primary
   }
 
@@ -41,7 +41,7 @@ export class WorkerAdmission implements ConnectionCounter {
   }
 }
 
-/** The primary's side. The connections of a worker are released when its IPC channel closes. */
+/** The primary's side. The connections of a worker are released when its IPC connection closes. */
 export class PrimaryAdmission {
   readonly #counter: LocalConnectionCounter
 
@@ -49,7 +49,7 @@ export class PrimaryAdmission {
     this.#counter = new LocalConnectionCounter(monotonicMs)
   }
 
-  serve(ipc: IpcChannel): void {
+  serve(ipc: IpcConnection): void {
     const workerConnections = new Map<string, number>()
     const change = (address: string, difference: 1 | -1): void => {
       const count = (workerConnections.get(address) ?? 0) + difference

@@ -87,7 +87,7 @@ export class IpcClosed extends Error {
  * One end of the socket pair between the primary and a worker. Messages arrive in the order in which they were sent, and all
  * messages of an event loop turn leave in one write.
  */
-export class IpcChannel {
+export class IpcConnection {
   /** Resolves when the channel is closed. */
   readonly closed: Promise<void>
   readonly #stream: Duplex

@@ -3,7 +3,7 @@ import type { Delivery, JoinOrLeave, NewPublication, Publication, Published, Pub
 import { TimeSlice } from '../core/time-slice.js'
 import { MemoryEngine, type MemoryEngineDependencies, MemoryPresence } from '../engine/memory.js'
 import { FrameWriter } from './frames.js'
-import { type IpcChannel, kindNumber, type MessageKind, NO_FIELDS, NO_REPLY, type Write } from './ipc.js'
+import { type IpcConnection, kindNumber, type MessageKind, NO_FIELDS, NO_REPLY, type Write } from './ipc.js'
 import {
   readHistoryOptions,
   readHistoryRange,
@@ -64,7 +64,7 @@ class WorkerClients {
 export class PrimaryEngine implements Delivery {
   readonly #engine: MemoryEngine
   readonly #presence = new MemoryPresence()
-  readonly #subscribers = new Map<string, Set<IpcChannel>>()
+  readonly #subscribers = new Map<string, Set<IpcConnection>>()
   readonly #frame = new FrameWriter()
 
   constructor(dependencies: MemoryEngineDependencies) {
@@ -93,8 +93,8 @@ export class PrimaryEngine implements Delivery {
     this.#engine.sweep()
   }
 
-  /** Serves a worker until its IPC channel closes. */
-  serve(ipc: IpcChannel): void {
+  /** Serves a worker until its IPC connection closes. */
+  serve(ipc: IpcConnection): void {
     const clients = new WorkerClients()
     const subscribed = new Set<string>()
     this.#serveChannels(ipc, subscribed, clients)
@@ -107,7 +107,7 @@ export class PrimaryEngine implements Delivery {
     })
   }
 
-  #serveChannels(ipc: IpcChannel, subscribed: Set<string>, clients: WorkerClients): void {
+  #serveChannels(ipc: IpcConnection, subscribed: Set<string>, clients: WorkerClients): void {
     ipc.onMessage({
       unsubscribe: (fields) => {
         const channel = fields.text()
@@ -151,7 +151,7 @@ export class PrimaryEngine implements Delivery {
   async #publishToMany(publication: NewPublication, targets: readonly PublishTarget[]): Promise<Write> {
     const slice = new TimeSlice(monotonicMs)
     const results: Published[] = []
-    const reached = new Set<IpcChannel>()
+    const reached = new Set<IpcConnection>()
     for (const { channel, options } of targets) {
       results.push(this.#engine.publish(channel, publication, options))
       for (const ipc of this.#subscribers.get(channel) ?? []) reached.add(ipc)
@@ -163,7 +163,7 @@ export class PrimaryEngine implements Delivery {
     return (out) => writeList(out, results, writePublished)
   }
 
-  #servePresence(ipc: IpcChannel, clients: WorkerClients): void {
+  #servePresence(ipc: IpcConnection, clients: WorkerClients): void {
     ipc.onMessage({
       addPresence: (fields) => {
         const [channel, client] = [fields.text(), fields.text()]
@@ -188,7 +188,7 @@ export class PrimaryEngine implements Delivery {
     })
   }
 
-  #subscribe(channel: string, ipc: IpcChannel): void {
+  #subscribe(channel: string, ipc: IpcConnection): void {
     const subscribers = this.#subscribers.get(channel)
     if (subscribers !== undefined) subscribers.add(ipc)
     else {
@@ -197,7 +197,7 @@ export class PrimaryEngine implements Delivery {
     }
   }
 
-  #unsubscribe(channel: string, ipc: IpcChannel): void {
+  #unsubscribe(channel: string, ipc: IpcConnection): void {
     const subscribers = this.#subscribers.get(channel)
     subscribers?.delete(ipc)
     if (subscribers?.size !== 0) return

@@ -4,6 +4,7 @@ import { logOutput } from '../../shared/log-output.js'
 import { closeOnSignal } from '../../shared/shutdown.js'
 import type { RelayConfig } from '../config/config.js'
 import { logReload, type Reload } from '../config/reload.js'
+import { ENGINE_SWEEP_MS } from '../core/engine.js'
 import { type MemoryEngineDependencies, MemoryUserConnections } from '../engine/memory.js'
 import { PrimaryMetrics } from './aggregated-metrics.js'
 import { PrimaryAdmission } from './connection-limits.js'
@@ -12,8 +13,6 @@ import { PrimaryEngine } from './primary-engine.js'
 import { type Addresses, type RunningWorker, WorkerProcesses } from './processes.js'
 import { PrimarySurvey, withTimeout } from './worker-cluster.js'
 import { serveUserConnections } from './worker-user-connections.js'
-
-const SWEEP_MS = 10_000
 
 /** How long the primary waits for its workers. */
 export interface PrimaryTimings {
@@ -62,7 +61,7 @@ export const runPrimary = async (dependencies: PrimaryDependencies): Promise<Add
       serveUserConnections(ipc, userConnections)
     }
   })
-  setInterval(() => engine.sweep(), SWEEP_MS).unref()
+  setInterval(() => engine.sweep(), ENGINE_SWEEP_MS).unref()
 
   const reload = async (): Promise<void> => {
     const reloaded = dependencies.reload(config)
@@ -110,7 +109,7 @@ const configureWorker = async (
   })
   const inTime = await withTimeout(timings.reloadMs, outcome)
   if (inTime !== null) return inTime === 'rejected' ? number : null
-  // The request is still in the IPC channel: a suspended worker applies it when it continues.
+  // The request is still in the IPC connection: a suspended worker applies it when it continues.
   void outcome.then((late) => {
     if (late === 'applied') log.info({ worker: number }, 'config applied late')
   })

@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import { monotonicMs } from '../../shared/monotonic.js'
 import { INTERNAL_LISTEN_SETTINGS, LISTEN_SETTINGS, type ListenAddress } from '../config/config.js'
 import { ConnectionDispatcher } from './connection-handoff.js'
-import { IpcChannel, NO_FIELDS } from './ipc.js'
+import { IpcConnection, NO_FIELDS } from './ipc.js'
 
 const FIRST_RESTART_DELAY_MS = 100
 const MAX_RESTART_DELAY_MS = 30_000
@@ -24,7 +24,7 @@ class RestartBackoff {
   }
 }
 
-/** File descriptor of the IPC channel in a worker, which inherits one end of a socket pair. */
+/** File descriptor of the IPC connection in a worker, which inherits one end of a socket pair. */
 export const IPC_FD = 4
 
 /** The addresses that the relay listens on. */
@@ -35,12 +35,12 @@ export interface Addresses {
 
 export interface RunningWorker {
   readonly number: number
-  readonly ipc: IpcChannel
+  readonly ipc: IpcConnection
 }
 
 interface WorkerProcess {
   readonly worker: Worker
-  readonly ipc: IpcChannel
+  readonly ipc: IpcConnection
   readonly startedAt: number
 }
 
@@ -55,11 +55,11 @@ export interface WorkerProcessesDependencies {
   readonly output: (lines: string) => void
   /** The current text of the configuration file. */
   readonly configFile: () => string | null
-  /** Serves a worker until its IPC channel closes. */
-  readonly serve: (ipc: IpcChannel, number: number) => void
+  /** Serves a worker until its IPC connection closes. */
+  readonly serve: (ipc: IpcConnection, number: number) => void
 }
 
-/** How long a worker may run after its IPC channel has closed. */
+/** How long a worker may run after its IPC connection has closed. */
 const EXIT_TIMEOUT_MS = 2000
 
 /** Unanswered pings after which a worker is hung. Counted, not timed: the primary itself may have been suspended. */
@@ -148,7 +148,7 @@ export class WorkerProcesses {
     const stream = worker.process.stdio?.[IPC_FD]
     if (!(stream instanceof Duplex)) return
     forwardLines(worker.process.stdout, output)
-    const ipc = new IpcChannel(stream, (error) =>
+    const ipc = new IpcConnection(stream, (error) =>
       log.error({ err: error, worker: number }, 'malformed IPC frame from worker')
     )
     this.#running.set(number, { worker, ipc, startedAt: monotonicMs() })
@@ -159,7 +159,7 @@ export class WorkerProcesses {
       if (signal === 'SIGHUP' && this.#failStart !== null && !this.#isStopping) this.#fork(number, ready)
       else this.#exited(number, code ?? signal)
     })
-    // A worker without an IPC channel cannot serve clients.
+    // A worker without an IPC connection cannot serve clients.
     void ipc.closed.then(() => setTimeout(() => worker.process.kill('SIGKILL'), EXIT_TIMEOUT_MS).unref())
     ipc.onMessage({
       ready: () => {
@@ -172,7 +172,7 @@ export class WorkerProcesses {
     })
   }
 
-  #killWhenHung(number: number, worker: Worker, ipc: IpcChannel): void {
+  #killWhenHung(number: number, worker: Worker, ipc: IpcConnection): void {
     const { log, hungMs } = this.#dependencies
     let unanswered = 0
     const answered = (): void => {
@@ -186,7 +186,7 @@ export class WorkerProcesses {
         return
       }
       unanswered++
-      // A ping fails only if the IPC channel closes, which ends the worker.
+      // A ping fails only if the IPC connection closes, which ends the worker.
       ipc.request('ping', NO_FIELDS, answered).catch(() => undefined)
     }, hungMs / MAX_UNANSWERED_PINGS).unref()
     void ipc.closed.then(() => clearInterval(timer))

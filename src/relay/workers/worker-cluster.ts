@@ -1,24 +1,24 @@
 import type { Cluster, CommandResult, NodeResult, SurveyHandler } from '../core/engine.js'
 import type { FrameWriter } from './frames.js'
-import { type IpcChannel, IpcClosed, NO_FIELDS } from './ipc.js'
+import { IpcClosed, type IpcConnection, NO_FIELDS } from './ipc.js'
 import { readList, writeList } from './messages.js'
 
 /** A worker on the same machine that takes longer is suspended or overloaded. */
 const SURVEY_TIMEOUT_MS = 5000
 
 /** The outcome of a command at one worker. */
-type CommandOutcome = { readonly result: string } | 'exited' | 'unconfirmed'
+type WorkerOutcome = { readonly result: string } | 'exited' | 'unconfirmed'
 
 /** The primary's side: passes surveys and commands on to all workers. Parameters and results are passed on as JSON text. */
 export class PrimarySurvey {
-  readonly #workers = new Map<string, IpcChannel>()
+  readonly #workers = new Map<string, IpcConnection>()
   readonly #timeoutMs: number
 
   constructor(timeoutMs = SURVEY_TIMEOUT_MS) {
     this.#timeoutMs = timeoutMs
   }
 
-  serve(ipc: IpcChannel): void {
+  serve(ipc: IpcConnection): void {
     ipc.onRequest({
       joinCluster: (fields) => {
         const node = fields.text()
@@ -60,8 +60,8 @@ export class PrimarySurvey {
     })
   }
 
-  /** A worker that has exited has no clients. A suspended worker has the command in its IPC channel and applies it later. */
-  async #apply(worker: IpcChannel, command: string, params: string): Promise<CommandOutcome> {
+  /** A worker that has exited has no clients. A suspended worker has the command in its IPC connection and applies it later. */
+  async #apply(worker: IpcConnection, command: string, params: string): Promise<WorkerOutcome> {
     const write = (out: FrameWriter): void => void out.text(command).text(params)
     const applied = worker.request('handleSurvey', write, (fields) => ({ result: fields.text() }))
     const outcome = applied.catch((error) => (error instanceof IpcClosed ? 'exited' : 'unconfirmed'))
@@ -69,7 +69,7 @@ export class PrimarySurvey {
   }
 
   /** Null if the survey failed or timed out at the worker, or the worker has exited. */
-  #survey(worker: IpcChannel, survey: string, params: string): Promise<string | null> {
+  #survey(worker: IpcConnection, survey: string, params: string): Promise<string | null> {
     return withTimeout(
       this.#timeoutMs,
       worker.request(
@@ -102,12 +102,12 @@ export const withTimeout = async <T>(ms: number, promise: Promise<T>): Promise<T
 
 /** A worker's side: the workers of one relay, which send surveys and commands to each other through the primary. */
 export class WorkerCluster implements Cluster {
-  readonly #primary: IpcChannel
+  readonly #primary: IpcConnection
   #size = 1
   #node = ''
   #handler: SurveyHandler | null = null
 
-  constructor(primary: IpcChannel) {
+  constructor(primary: IpcConnection) {
     this.#primary = primary
   }
 

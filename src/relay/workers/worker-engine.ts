@@ -11,7 +11,7 @@ import type {
   RetainedPage
 } from '../core/engine.js'
 import type { HistoryOptions } from '../core/options.js'
-import type { IpcChannel } from './ipc.js'
+import type { IpcConnection } from './ipc.js'
 import {
   readHistoryPage,
   readJoinOrLeave,
@@ -30,13 +30,13 @@ const ignoreReply = (): void => undefined
 const CHANNELS_PER_FRAME = 5000
 
 /**
- * A worker's side of the engine in the primary. Everything goes over one IPC channel, which keeps the order: what was published
+ * A worker's side of the engine in the primary. Everything goes over one IPC connection, which keeps the order: what was published
  * before a reply was written is delivered before the reply is read.
  */
 export class WorkerEngine implements Broker, History {
-  readonly #primary: IpcChannel
+  readonly #primary: IpcConnection
 
-  constructor(primary: IpcChannel) {
+  constructor(primary: IpcConnection) {
     this.#primary = primary
   }
 
@@ -115,19 +115,19 @@ export class WorkerEngine implements Broker, History {
     return this.#primary.request('removeHistory', (out) => out.text(channel), ignoreReply)
   }
 
-  /** The IPC channel stays open for other uses. */
+  /** The IPC connection stays open for other uses. */
   async close(): Promise<void> {}
 }
 
 /** A worker's side of the presence in the primary. */
 export class WorkerPresence implements Presence {
-  readonly #primary: IpcChannel
+  readonly #primary: IpcConnection
 
-  constructor(primary: IpcChannel) {
+  constructor(primary: IpcConnection) {
     this.#primary = primary
   }
 
-  /** Not waited for: the IPC channel keeps the order, so later reads include the entry. */
+  /** Not waited for: the IPC connection keeps the order, so later reads include the entry. */
   async add(channel: string, client: string, user: string, info: string): Promise<void> {
     this.#primary.send('addPresence', (out) => out.text(channel).text(client).text(user).text(info))
   }

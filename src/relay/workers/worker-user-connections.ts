@@ -1,12 +1,12 @@
 import type { UserConnection, UserConnections } from '../core/engine.js'
 import type { FrameReader } from './frames.js'
-import type { IpcChannel } from './ipc.js'
+import type { IpcConnection } from './ipc.js'
 
 /** A worker's side: the primary counts the connections of each user at all workers. */
 export class WorkerUserConnections implements UserConnections {
-  readonly #primary: IpcChannel
+  readonly #primary: IpcConnection
 
-  constructor(primary: IpcChannel) {
+  constructor(primary: IpcConnection) {
     this.#primary = primary
   }
 
@@ -23,8 +23,8 @@ export class WorkerUserConnections implements UserConnections {
   }
 }
 
-/** The primary's side. The connections of a worker are removed when its IPC channel closes. */
-export const serveUserConnections = (ipc: IpcChannel, connections: UserConnections): void => {
+/** The primary's side. The connections of a worker are removed when its IPC connection closes. */
+export const serveUserConnections = (ipc: IpcConnection, connections: UserConnections): void => {
   const counted = new Map<string, UserConnection>()
   ipc.onRequest({
     addUserConnection: async (fields) => {

@@ -2,7 +2,7 @@ import { Socket } from 'node:net'
 import type { Engine } from '../core/engine.js'
 import { ConnectionReceiver } from './connection-handoff.js'
 import { WorkerAdmission } from './connection-limits.js'
-import { IpcChannel, NO_FIELDS } from './ipc.js'
+import { IpcConnection, NO_FIELDS } from './ipc.js'
 import { IPC_FD } from './processes.js'
 import { WorkerCluster } from './worker-cluster.js'
 import { WorkerEngine, WorkerPresence } from './worker-engine.js'
@@ -19,10 +19,10 @@ export class PrimaryConnection {
   onLost: () => void = () => undefined
   /** Called when the primary has sent a new configuration file. An error is reported to the primary. */
   onConfigFile: () => void = () => undefined
-  readonly #ipc: IpcChannel
+  readonly #ipc: IpcConnection
   #configFile: string
 
-  private constructor(ipc: IpcChannel, workerNumber: number, configFile: string) {
+  private constructor(ipc: IpcConnection, workerNumber: number, configFile: string) {
     this.#ipc = ipc
     this.workerNumber = workerNumber
     this.#configFile = configFile
@@ -39,7 +39,7 @@ export class PrimaryConnection {
 
   /** Resolves when the primary has sent the worker's number and the configuration file. */
   static open(): Promise<PrimaryConnection> {
-    const ipc = new IpcChannel(new Socket({ fd: IPC_FD, readable: true, writable: true }), (error) => {
+    const ipc = new IpcConnection(new Socket({ fd: IPC_FD, readable: true, writable: true }), (error) => {
       throw error
     })
     let connection: PrimaryConnection | null = null

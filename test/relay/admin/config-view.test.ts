@@ -36,7 +36,7 @@ t.test('the configuration view shows no secrets', async (t) => {
       pingIntervalMs: 25_000
     },
     adminPassword: '(hidden)',
-    redisUrl: 'redis://redis.example:6379/3,rediss://other.example:6380',
+    engine: { url: 'redis://redis.example:6379/3,rediss://other.example:6380' },
     channels: { namespaces: { floor: { channelRegex: '^[0-9]+$', historySize: 5 } } }
   })
 })

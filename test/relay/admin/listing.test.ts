@@ -1,5 +1,5 @@
 import t from 'tap'
-import { channelPage } from '../../../src/relay/admin/channel-list.js'
+import { channelListPage } from '../../../src/relay/admin/channel-list.js'
 import type {
   ChannelDetail,
   ChannelRow,
@@ -145,7 +145,7 @@ t.test('channel details', async (t) => {
       // A page of channels sends only these surveys.
     } as unknown as AdminSurveys
     const query = { search: '', channel: '', sort: 'subscribers', isDescending: true, page: 0, size: 50 } as const
-    t.match(await channelPage(surveys, relay.relay, query), {
+    t.match(await channelListPage(surveys, relay.relay, query), {
       total: 9000,
       rows: [
         { name: 'bare:1', subscribers: 11, limited: [{ rate: 1, subscribers: 5 }] },

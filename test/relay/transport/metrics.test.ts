@@ -74,8 +74,7 @@ const NAMES = [
   'client_recovered_publications histogram',
   'node_incoming_http_requests_total counter',
   'broker_redis_pub_sub_errors counter',
-  'broker_redis_pub_sub_dropped_messages counter',
-  'broker_redis_pub_sub_buffered_messages gauge'
+  'broker_redis_pub_sub_dropped_messages counter'
 ]
 
 t.test('metric names of Centrifugo', async (t) => {

@@ -4,13 +4,13 @@ import { connect, createServer, type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import t, { type Test } from 'tap'
 import { ConnectionReceiver } from '../../../src/relay/workers/connection-handoff.js'
-import { IpcChannel } from '../../../src/relay/workers/ipc.js'
+import { IpcConnection } from '../../../src/relay/workers/ipc.js'
 import { portOf } from '../../helper/address.js'
 
 /** An HTTP server that gets all its connections from a receiver. */
 const startReceiver = async (t: Test) => {
   const discard = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() })
-  const receiver = new ConnectionReceiver(new IpcChannel(discard, (error) => t.fail(String(error))))
+  const receiver = new ConnectionReceiver(new IpcConnection(discard, (error) => t.fail(String(error))))
   const options = { headersTimeout: 100, requestTimeout: 100, connectionsCheckingInterval: 20 }
   receiver.serve(
     createHttpServer(options, (_request, response) => response.end('ok')),

@@ -7,7 +7,7 @@ import { engineContract, WITH_HISTORY } from '../engine/contract.js'
 import { engineModel } from '../engine/model.js'
 
 const primary = await startPrimary(t)
-const [ipc] = primary.ipcChannels
+const [ipc] = primary.ipcConnections
 
 const workerEngine = async () => {
   await primary.command({ kind: 'reset', surveyTimeoutMs: 60_000 })

@@ -4,7 +4,7 @@ import t from 'tap'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish/publish.js'
 import { SurveyHandlers } from '../../../src/relay/core/surveys.js'
 import { type FrameReader, FrameSplitter, FrameWriter } from '../../../src/relay/workers/frames.js'
-import { IpcChannel, IpcClosed, NO_FIELDS } from '../../../src/relay/workers/ipc.js'
+import { IpcClosed, IpcConnection, NO_FIELDS } from '../../../src/relay/workers/ipc.js'
 import { WorkerCluster } from '../../../src/relay/workers/worker-cluster.js'
 import { WorkerEngine } from '../../../src/relay/workers/worker-engine.js'
 import { startPrimary } from '../../helper/primary-process.js'
@@ -68,8 +68,8 @@ t.test('frames', async (t) => {
 t.test('a request is rejected, and its channel closed, if the reply cannot be read', async (t) => {
   const [here, there] = duplexPair()
   const malformed: unknown[] = []
-  const ipc = new IpcChannel(here, (error) => malformed.push(error))
-  const other = new IpcChannel(there, (error) => t.fail(String(error)))
+  const ipc = new IpcConnection(here, (error) => malformed.push(error))
+  const other = new IpcConnection(there, (error) => t.fail(String(error)))
   other.onRequest({ readMetrics: () => NO_FIELDS })
   await t.rejects(
     ipc.request('readMetrics', NO_FIELDS, (fields) => fields.text()),
@@ -79,9 +79,9 @@ t.test('a request is rejected, and its channel closed, if the reply cannot be re
   await ipc.closed
 })
 
-t.test('an IPC channel', async (t) => {
+t.test('an IPC connection', async (t) => {
   const primary = await startPrimary(t)
-  const [ipc, other] = primary.ipcChannels
+  const [ipc, other] = primary.ipcConnections
   const engine = new WorkerEngine(ipc)
   const publish = (data: string): Promise<unknown> =>
     Promise.resolve(engine.publish('ns:1', { ...PLAIN_PUBLICATION, data }, HISTORY))

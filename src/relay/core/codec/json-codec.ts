@@ -20,7 +20,8 @@ import {
   type SubRefreshReply,
   type SubscribeReply
 } from './codec.js'
-import { fieldText, onOneLine } from './json.js'
+import { onOneLine } from './json.js'
+import { MemberSearch, memberText } from './json-members.js'
 import { encodedOnce, isInParts, isSharedList, partsOf } from './message-parts.js'
 
 // Replies and pushes as JSON text. Templates instead of JSON.stringify, because data, info and tags are inserted as the
@@ -86,14 +87,14 @@ const subscriptionsText = (subs: ReadonlyMap<string, SubscribeReply>): string =>
 const subscribeText = (reply: SubscribeReply): string => {
   const { publications } = reply
   const list = publications.length > 0 ? `,"publications":[${publicationListText(publications)}]` : ''
-  return objectText(list + subscribeFields(reply))
+  return objectText(list + subscribeReplyFields(reply))
 }
 
 const publicationListText = (publications: readonly SentPublication[]): string =>
   publications.map(sentPublicationText).join(',')
 
 /** All fields except the publications. */
-const subscribeFields = (reply: SubscribeReply): string => {
+const subscribeReplyFields = (reply: SubscribeReply): string => {
   const { ttl, recoverable, positioned, position, recovered, wasRecovering, data, delta } = reply
   return (
     expiryFields(ttl) +
@@ -115,7 +116,7 @@ const LIST_START = Buffer.from('{"publications":[')
 const subscribeParts = (reply: SubscribeReply): MessageParts => [
   LIST_START,
   publicationListBytes(reply.publications),
-  Buffer.from(`]${subscribeFields(reply)}}`)
+  Buffer.from(`]${subscribeReplyFields(reply)}}`)
 ]
 
 /** Fewer fields than the reply to a subscribe command. */
@@ -133,7 +134,7 @@ export const historyText = ({ publications, epoch, offset }: HistoryReply): stri
 }
 
 /** A lower bound for the length of `historyText`, without building the text. */
-export const historyLength = (publications: readonly Publication[]): number => {
+export const historyTextLength = (publications: readonly Publication[]): number => {
   let length = 0
   for (const { data, info, tags } of publications) length += data.length + (info?.length ?? 0) + (tags?.length ?? 0)
   return length
@@ -216,7 +217,7 @@ const publicationEncoder =
   (publication, epoch, data, isDelta) =>
     `${prefix}${publicationText(publication, epoch, data, isDelta)}${suffix}`
 
-const LINE_END = Buffer.from('\n')
+export const LINE_END = Buffer.from('\n')
 
 /** Joined replies are copied, because many small parts take longer to write. */
 const joinLines = (messages: readonly EncodedMessage[]): EncodedMessage => {
@@ -224,6 +225,9 @@ const joinLines = (messages: readonly EncodedMessage[]): EncodedMessage => {
   const lines = messages.flatMap((message, index) => [...(index === 0 ? [] : [LINE_END]), ...partsOf(message)])
   return [Buffer.concat(lines)]
 }
+
+const PUBLISH = new MemberSearch(['publish'])
+const DATA = new MemberSearch(['data'])
 
 /** One command, reply or push per line. */
 export const jsonCodec: Codec = {
@@ -239,7 +243,7 @@ export const jsonCodec: Codec = {
   decode: (command) => parse(command.toString()),
   publishData: (command) => {
     // The data is passed on as the client spelled it.
-    const data = fieldText(fieldText(command.toString(), 'publish') ?? PING, 'data')
+    const data = memberText(memberText(command.toString(), PUBLISH) ?? PING, DATA)
     return data === null ? null : onOneLine(data)
   },
   reply: (id, method, result) => replyWith(`{"id":${id},"${method}":`, RESULT_ENCODERS[method](result)),

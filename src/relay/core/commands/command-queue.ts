@@ -124,7 +124,7 @@ export class CommandQueue implements FrameHandler {
   #run(): void {
     const client = this.#client
     const { context } = client
-    client.holdReplies()
+    client.replies.hold()
     while (this.#next < this.#commands.length || this.#openNext()) {
       if (context.monotonicMs() - this.#sliceStartedAt >= SLICE_MS) {
         this.#waitsFor = 'turn'
@@ -142,9 +142,9 @@ export class CommandQueue implements FrameHandler {
     }
     if (this.#isFull) this.#waitsFor ??= 'commands'
     this.#lastRanAt = context.monotonicMs()
-    if (this.#runningCount === 0) client.sendReplies()
+    if (this.#runningCount === 0) client.replies.send()
     // The replies so far are sent with the next ones if those follow in this turn, and without them otherwise.
-    else if (client.hasHeldReplies) context.atEndOfTurn(() => client.flushReplies())
+    else if (client.replies.isWaiting) context.atEndOfTurn(() => client.replies.flush())
   }
 
   get #runningCount(): number {
@@ -175,7 +175,7 @@ export class CommandQueue implements FrameHandler {
       this.#running = others.length === 0 ? null : others
       if (client.isClosed) return
       if (this.#waitsFor === 'network' || this.#waitsFor === 'turn') {
-        client.flushReplies()
+        client.replies.flush()
         return
       }
       this.#waitsFor = null
@@ -234,7 +234,7 @@ export class CommandQueue implements FrameHandler {
     const isLarge = method !== undefined && hasLargeReply(method, request)
     if (this.#isBlocked(channel, isLarge)) return 'commands'
     if (method !== undefined && WAITS_FOR_NETWORK.has(method)) {
-      if (isLarge) client.flushReplies()
+      if (isLarge) client.replies.flush()
       if (client.isBehind) return 'network'
     }
     if (!this.#isWithinRate()) {

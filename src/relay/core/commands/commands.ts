@@ -93,7 +93,7 @@ const history: CommandHandler = async (client, request, command) => {
   if (!maySeeHistory(resolved.options, callerOn(client, channel))) return ERROR_PERMISSION_DENIED
   client.context.metrics.engineAction('history', resolved.namespace)
   const { historyMaxPublicationLimit: maxLimit } = client.context.clientOptions
-  const limit = maxLimit > 0 && (parsed.limit < 0 || parsed.limit > maxLimit) ? maxLimit : parsed.limit
+  const limit = parsed.limit < 0 || parsed.limit > maxLimit ? maxLimit : parsed.limit
   const page = await readHistory(client.context, { ...parsed, limit }, resolved.options)
   if (page instanceof ReplyError) return page
   const publications = fittingPublications(page, client.replyBytesLeft)

@@ -34,12 +34,8 @@ import {
   userRejection
 } from '../session/tokens.js'
 import { countConnection } from '../session/user-connection-limit.js'
-import {
-  addSubscription,
-  ReplySpace,
-  type SubscribeRequest,
-  type SubscribeResult
-} from '../subscribe/add-subscription.js'
+import { addSubscription, type SubscribeResult } from '../subscribe/add-subscription.js'
+import { ReplySpace, type SubscribeRequest } from '../subscribe/subscribe-request.js'
 
 const ANONYMOUS: ConnectionClaims = { user: '', expiresAt: 0, info: null, subscriptions: new Map() }
 const PLAIN_SUBSCRIPTION: ServerSubscription = { info: null, data: null, override: NO_OVERRIDE }
@@ -56,7 +52,7 @@ export const connect = async (client: Client, request: unknown, command: Running
   const channels = serverChannels(client, claims, parsed)
   if (channels instanceof Disconnect) return channels
   const { channelLimit } = context.clientOptions
-  if (channelLimit > 0 && channels.size > channelLimit) return DISCONNECT_CHANNEL_LIMIT
+  if (channels.size > channelLimit) return DISCONNECT_CHANNEL_LIMIT
 
   client.state = 'connecting'
   client.id = context.newId()
@@ -190,7 +186,7 @@ const connectReply = (client: Client, results: ReadonlyMap<string, SubscribeResu
   const { context, transport, expiry } = client
   const { clientOptions } = context
   const nowMs = context.nowMs()
-  const hasPings = clientOptions.pingIntervalMs > 0 && !transport.hasOwnPings
+  const hasPings = !transport.hasOwnPings
   if (transport.isEmulated || transport.isUnidirectional) client.session = context.newId()
   const { session } = client
   // A client that only receives has a session for the API, but cannot send commands with it.
@@ -201,7 +197,7 @@ const connectReply = (client: Client, results: ReadonlyMap<string, SubscribeResu
     ttl: Number.isFinite(expiry.wallMs) ? ttlSeconds(expiry.wallMs, nowMs) : 0,
     subs: results.size === 0 ? NO_REPLIES : new Map([...results].map(([channel, { reply }]) => [channel, reply])),
     ping: hasPings ? Math.max(1, Math.round(clientOptions.pingIntervalMs / 1000)) : 0,
-    pong: hasPings && clientOptions.pongTimeoutMs > 0 && !transport.isUnidirectional,
+    pong: hasPings && !transport.isUnidirectional,
     session: session ?? '',
     node: transport.isEmulated ? context.node : '',
     time: clientOptions.includeConnectionTime ? nowMs : 0

@@ -1,14 +1,16 @@
+import { NO_TIME } from '../../../../schemas/iso-time.js'
 import {
   INVALID,
   isListAt,
-  isObjectAt,
+  type MemberReader,
   parseString,
-  skipName,
+  readMembers,
   skipValue,
   skipWhitespace,
   sliceText
 } from '../codec/json.js'
-import { NO_TIME, timeOf } from './entry-time.js'
+import { MemberName, MemberSearch, NOT_FOUND } from '../codec/json-members.js'
+import { timeOf } from './entry-time.js'
 
 /** A parsed `conflate` option: the list inside a publication and the key of its entries. */
 export interface ConflatePath {
@@ -126,74 +128,7 @@ class Source {
   }
 }
 
-const [QUOTE, COMMA, BACKSLASH] = [0x22, 0x2c, 0x5c] as const
-const [CLOSE_LIST, CLOSE_OBJECT] = [0x5d, 0x7d] as const
-
-const NOT_FOUND = -1
-/** More than one member has the name: parsers disagree on which of them counts. */
-const REPEATED = -2
-
-/** A member name, compared with names in a publication. */
-class MemberName {
-  readonly #name: string
-  /** With quotes, as it is usually spelled. */
-  readonly #json: Buffer
-
-  constructor(name: string) {
-    this.#name = name
-    this.#json = Buffer.from(`"${name}"`)
-  }
-
-  /** Whether the string at `index` is this name. */
-  matches(json: Buffer, index: number): boolean {
-    const expected = this.#json
-    for (let each = 1; each < expected.length; each++) {
-      const byte = json[index + each]
-      if (byte === BACKSLASH) return this.#matchesEscaped(json, index)
-      if (byte !== expected[each]) return false
-    }
-    return true
-  }
-
-  #matchesEscaped(json: Buffer, index: number): boolean {
-    return parseString(sliceText(json, index, skipValue(json, index))) === this.#name
-  }
-}
-
-/** Start of the value of a member of the object at `index`; negative if there is none, or more than one. */
-const findMember = (json: Buffer, index: number, name: MemberName): number => {
-  const found = [NOT_FOUND]
-  return findMembers(json, index, [name], found) === INVALID ? NOT_FOUND : (found[0] ?? NOT_FOUND)
-}
-
-/** Writes the start of the value of each member to `found`. Returns the index after the object, `INVALID` for no object. */
-const findMembers = (json: Buffer, index: number, names: readonly MemberName[], found: number[]): number => {
-  found.fill(NOT_FOUND)
-  if (!isObjectAt(json, index)) return INVALID
-  let next = skipWhitespace(json, index + 1)
-  while (json[next] === QUOTE) {
-    const start = skipName(json, next)
-    const end = start === INVALID ? INVALID : skipValue(json, start)
-    if (end === INVALID) return INVALID
-    for (let each = 0; each < names.length; each++) {
-      if (names[each]?.matches(json, next)) found[each] = found[each] === NOT_FOUND ? start : REPEATED
-    }
-    next = skipWhitespace(json, end)
-    if (json[next] !== COMMA) break
-    next = skipWhitespace(json, next + 1)
-  }
-  return json[next] === CLOSE_OBJECT ? next + 1 : INVALID
-}
-
-/** Start of the value that the names lead to from the value at `index`; negative if there is none. */
-const findPath = (json: Buffer, index: number, names: readonly MemberName[]): number => {
-  let found = index
-  for (const name of names) {
-    if (found < 0) return found
-    found = findMember(json, found, name)
-  }
-  return found
-}
+const [COMMA, CLOSE_LIST] = [0x2c, 0x5d] as const
 
 /** JavaScript may read two different longer numbers as the same value. */
 const MAX_NUMBER_LENGTH = 15
@@ -205,28 +140,39 @@ const keyOf = (json: string): string | null => {
   return json.length > MAX_NUMBER_LENGTH ? json : String(Number(json))
 }
 
+/** Start of the value that the names lead to from the value at `index`; negative if there is none. */
+const findPath = (json: Buffer, index: number, names: readonly MemberSearch[]): number => {
+  let found = index
+  for (const name of names) {
+    if (found < 0) return found
+    name.search(json, found)
+    found = name.starts[0] ?? NOT_FOUND
+  }
+  return found
+}
+
+const searchEach = (names: readonly string[]): readonly MemberSearch[] => names.map((name) => new MemberSearch([name]))
+
 /** Reads the entries of a list. Key and time are found in one pass over an entry. */
 class EntryReader {
   /** The first name of the paths to key and time, and the names after them. */
-  readonly #names: readonly MemberName[]
-  readonly #keyRest: readonly MemberName[]
-  readonly #timeRest: readonly MemberName[]
-  readonly #found: number[]
+  readonly #first: MemberSearch
+  readonly #keyRest: readonly MemberSearch[]
+  readonly #timeRest: readonly MemberSearch[]
 
   constructor([key = '', ...keyRest]: readonly string[], timePath: readonly string[] | null) {
     const [time = '', ...timeRest] = timePath ?? []
-    this.#names = (timePath === null ? [key] : [key, time]).map((name) => new MemberName(name))
-    this.#keyRest = keyRest.map((name) => new MemberName(name))
-    this.#timeRest = timeRest.map((name) => new MemberName(name))
-    this.#found = this.#names.map(() => NOT_FOUND)
+    this.#first = new MemberSearch(timePath === null ? [key] : [key, time])
+    this.#keyRest = searchEach(keyRest)
+    this.#timeRest = searchEach(timeRest)
   }
 
   /** Null for an entry without a key. */
   read(source: Source, start: number): Entry | null {
     const { json } = source
-    const end = findMembers(json, start, this.#names, this.#found)
+    const end = this.#first.search(json, start)
     if (end === INVALID) return null
-    const [keyIndex = NOT_FOUND, timeIndex = NOT_FOUND] = this.#found
+    const [keyIndex = NOT_FOUND, timeIndex = NOT_FOUND] = this.#first.starts
     const keyStart = findPath(json, keyIndex, this.#keyRest)
     const key = keyStart < 0 ? null : keyOf(source.slice(keyStart, skipValue(json, keyStart)))
     if (key === null) return null
@@ -237,9 +183,12 @@ class EntryReader {
 }
 
 /** Reads a publication in one pass. */
-class ListReader {
+class ListReader implements MemberReader {
   readonly #path: readonly MemberName[]
   readonly #entryReader: EntryReader
+  #source = new Source('')
+  /** Number of names that lead to the object that is being read. */
+  #depth = 0
   #list: KeyedList | null = null
 
   constructor({ list, key }: ConflatePath, timePath: readonly string[] | null) {
@@ -249,36 +198,30 @@ class ListReader {
 
   /** Null if there is no such list, or if an entry has no key. */
   read(text: string): KeyedList | null {
-    const source = new Source(text)
+    this.#source = new Source(text)
+    this.#depth = 0
     this.#list = null
-    const end = this.#readValue(source, skipWhitespace(source.json, 0), 0)
+    const end = this.#readValue(skipWhitespace(this.#source.json, 0))
     return end === INVALID ? null : this.#list
   }
 
-  /** Reads the value that the first `depth` names lead to. Returns the index after it, or `INVALID`. */
-  #readValue(source: Source, index: number, depth: number): number {
-    const name = this.#path[depth]
-    if (name === undefined) return this.#readList(source, index)
-    const { json } = source
-    if (!isObjectAt(json, index)) return INVALID
-    let isFound = false
-    let next = skipWhitespace(json, index + 1)
-    while (json[next] === QUOTE) {
-      const isNext = name.matches(json, next)
-      if (isNext && isFound) return INVALID
-      isFound ||= isNext
-      const start = skipName(json, next)
-      if (start === INVALID) return INVALID
-      const end = isNext ? this.#readValue(source, start, depth + 1) : skipValue(json, start)
-      if (end === INVALID) return INVALID
-      next = skipWhitespace(json, end)
-      if (json[next] !== COMMA) break
-      next = skipWhitespace(json, next + 1)
-    }
-    return isFound && json[next] === CLOSE_OBJECT ? next + 1 : INVALID
+  /** Reads the list, or the object that leads to it. Returns the index after it, or `INVALID`. */
+  #readValue(index: number): number {
+    return this.#depth === this.#path.length ? this.#readList(index) : readMembers(this.#source.json, index, this)
   }
 
-  #readList(source: Source, index: number): number {
+  readMember(json: Buffer, name: number, start: number): number {
+    if (!this.#path[this.#depth]?.matches(json, name)) return skipValue(json, start)
+    // The member is repeated: parsers disagree on which of two members counts.
+    if (this.#list !== null) return INVALID
+    this.#depth += 1
+    const end = this.#readValue(start)
+    this.#depth -= 1
+    return this.#list === null ? INVALID : end
+  }
+
+  #readList(index: number): number {
+    const source = this.#source
     const { json } = source
     if (!isListAt(json, index)) return INVALID
     const entries: Entry[] = []

@@ -1,7 +1,6 @@
 import type { RelayContext } from '../session/context.js'
-import type { ChannelPage, ChannelPageParams, NodeInfo } from '../surveys.js'
-import { TimeSlice } from '../time-slice.js'
-import { globTest } from './glob.js'
+import type { NodeInfo } from '../surveys.js'
+import { channelPage } from './subscriber-counts.js'
 import { disconnectUser, refreshUser, subscribeUser, unsubscribeUser } from './user-commands.js'
 
 /** Adds the handlers for the surveys of the core, which act on the connections of this node. */
@@ -19,27 +18,6 @@ export const handleCoreSurveys = (context: RelayContext, stats: () => NodeStats)
     client?.handleFrame(encoding === undefined ? data : Buffer.from(data, encoding))
     return client !== undefined
   })
-}
-
-/** Limits the size of one message between nodes. */
-const CHANNELS_PER_PAGE = 5000
-
-/** Pages follow the sequence numbers of the channels, so a channel that stays open is on exactly one page. */
-const channelPage = async (
-  { hub, monotonicMs }: RelayContext,
-  { pattern, after }: ChannelPageParams
-): Promise<ChannelPage> => {
-  const matches = pattern === '' ? () => true : (globTest(pattern) ?? (() => false))
-  const slice = new TimeSlice(monotonicMs)
-  const channels: [name: string, clients: number][] = []
-  for (const { sequence, name, size } of hub.channels.values()) {
-    if (slice.isOverAfterStep) await slice.next()
-    // A channel that only an operator observes is open without subscribers.
-    if (size === 0 || sequence <= after || !matches(name)) continue
-    channels.push([name, size])
-    if (channels.length === CHANNELS_PER_PAGE) return { channels, next: sequence }
-  }
-  return { channels, next: null }
 }
 
 interface NodeStats {

@@ -10,7 +10,8 @@ import {
 import { extendExpiry } from '../commands/connect.js'
 import type { Client } from '../session/client.js'
 import type { RelayContext } from '../session/context.js'
-import { addSubscription, ReplySpace } from '../subscribe/add-subscription.js'
+import { addSubscription } from '../subscribe/add-subscription.js'
+import { ReplySpace } from '../subscribe/subscribe-request.js'
 import type { DisconnectParams, RefreshParams, SubscribeParams, UnsubscribeParams, UserSelector } from '../surveys.js'
 
 // The commands of the API for the connections of a user, at this node.
@@ -63,8 +64,7 @@ export const subscribeUser = async (
   // As in Centrifugo: an error if there is a connection that it would apply to.
   if (selected.length > 0 && isPast(subscription.expiresAt, context)) return ERROR_INTERNAL
   const clients = selected.filter(({ subscriptions }) => !subscriptions.has(channel))
-  if (channelLimit > 0 && clients.some(({ subscriptions }) => subscriptions.size >= channelLimit))
-    return ERROR_LIMIT_EXCEEDED
+  if (clients.some(({ subscriptions }) => subscriptions.size >= channelLimit)) return ERROR_LIMIT_EXCEEDED
   const outcomes = await Promise.allSettled(
     clients.map((client) =>
       addSubscription(client, {

@@ -15,7 +15,7 @@ import {
 export type PublishOutcome = Published | ReplyError
 
 /** A channel that passed all checks. */
-interface Target {
+interface CheckedChannel {
   readonly channel: string
   readonly resolved: ResolvedChannel
   readonly options: ChannelOptions
@@ -38,7 +38,7 @@ export const broadcast = async (
   const check = cachedSchemaCheck(context, publication)
   const formats = new Map<ChannelOptions['publicationDataFormat'], NewPublication | ReplyError>()
   const outcomes: PublishOutcome[] = []
-  const targets: Target[] = []
+  const targets: CheckedChannel[] = []
   for (const [index, channel] of channels.entries()) {
     if (slice.isOverAfterStep) await slice.next()
     const resolved = channel === '' ? ERROR_EMPTY_CHANNEL : resolveChannel(channel, context.channelRules)
@@ -62,7 +62,7 @@ export const broadcast = async (
 
 const publishEach = async (
   context: PublishContext,
-  targets: readonly Target[],
+  targets: readonly CheckedChannel[],
   outcomes: PublishOutcome[],
   slice: TimeSlice
 ): Promise<void> => {
@@ -96,7 +96,7 @@ const storeLater = async (
 /** Passes the publication to the engine once for each combination of data format and `delta_publish`. */
 const publishTogether = async (
   context: PublishContext,
-  targets: readonly Target[],
+  targets: readonly CheckedChannel[],
   outcomes: PublishOutcome[],
   slice: TimeSlice
 ): Promise<void> => {

@@ -3,7 +3,7 @@ import { DISCONNECT_CONNECTION_EXPIRED, DISCONNECT_NO_PONG, DISCONNECT_STALE, UN
 import { count } from '../core-metrics.js'
 import type { Client } from './client.js'
 
-const NO_TIME = Number.POSITIVE_INFINITY
+const NOT_SCHEDULED = Number.POSITIVE_INFINITY
 
 /**
  * The pings and time limits of one client: it is closed if it does not connect in time, does not respond to a ping, or if
@@ -15,11 +15,11 @@ export class ClientDeadlines {
   /** Monotonic time of the next `check`. */
   #nextAt: number
   /** Wall-clock time of the next `check`; set for expiries only. */
-  #nextAtWall = NO_TIME
-  #pingAt = NO_TIME
+  #nextAtWall = NOT_SCHEDULED
+  #pingAt = NOT_SCHEDULED
   /** The interval that was announced to the client; it does not change with the configuration. */
   #pingIntervalMs = 0
-  #pongDueAt = NO_TIME
+  #pongDueAt = NOT_SCHEDULED
   /** Drain count of the outbox at the last ping. */
   #drainCountAtPing = 0
 
@@ -33,10 +33,8 @@ export class ClientDeadlines {
   goLive(): void {
     const { clientOptions, monotonicMs, random } = this.#client.context
     this.#pingIntervalMs = clientOptions.pingIntervalMs
-    if (clientOptions.pingIntervalMs > 0) {
-      // Spread over half an interval, because after a restart all clients connect at once.
-      this.#pingAt = monotonicMs() + clientOptions.pingIntervalMs * (0.5 + random() / 2)
-    }
+    // Spread over half an interval, because after a restart all clients connect at once.
+    this.#pingAt = monotonicMs() + clientOptions.pingIntervalMs * (0.5 + random() / 2)
     this.schedule()
   }
 
@@ -61,11 +59,11 @@ export class ClientDeadlines {
 
   /** Processes a pong. Returns false if no ping was sent. */
   pong(): boolean {
-    if (this.#pongDueAt === NO_TIME) return false
+    if (this.#pongDueAt === NOT_SCHEDULED) return false
     const { context, transport } = this.#client
     const { clientOptions, monotonicMs, metrics } = context
     metrics.pongReceived(transport.name, (monotonicMs() - this.#pongDueAt + clientOptions.pongTimeoutMs) / 1000)
-    this.#pongDueAt = NO_TIME
+    this.#pongDueAt = NOT_SCHEDULED
     this.schedule()
     return true
   }
@@ -96,8 +94,7 @@ export class ClientDeadlines {
   }
 
   get #staleAt(): number {
-    const { staleCloseDelayMs } = this.#client.context.clientOptions
-    return staleCloseDelayMs > 0 ? this.#openedAt + staleCloseDelayMs : NO_TIME
+    return this.#openedAt + this.#client.context.clientOptions.staleCloseDelayMs
   }
 
   /**
@@ -118,7 +115,7 @@ export class ClientDeadlines {
     const { clientOptions, metrics } = context
     this.#pingAt = nowMs + this.#pingIntervalMs
     // A pending timeout continues: it may be longer than the interval and would otherwise restart with every ping.
-    if (clientOptions.pongTimeoutMs > 0 && this.#pongDueAt === NO_TIME && !transport.isUnidirectional)
+    if (this.#pongDueAt === NOT_SCHEDULED && !transport.isUnidirectional)
       this.#pongDueAt = nowMs + clientOptions.pongTimeoutMs
     this.#drainCountAtPing = outbox.drainCount
     count(metrics.sent(transport.name, 'server_ping', ''), transport.pingBytes.length)

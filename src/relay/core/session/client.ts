@@ -2,24 +2,20 @@ import { type Moment, NEVER } from '../clocks.js'
 import {
   type Codec,
   type EncodedMessage,
-  type MessageParts,
   type Push,
   payloadBytes,
   type RepliedMethod,
   type Replies
 } from '../codec/codec.js'
 import { clientInfoText } from '../codec/json-codec.js'
-import { encodedBytes, isInParts } from '../codec/message-parts.js'
-import type { ClientTransport, Framing } from '../codec/transport.js'
+import { encodedBytes } from '../codec/message-parts.js'
+import type { ClientTransport } from '../codec/transport.js'
 import {
-  DISCONNECT_INSUFFICIENT_STATE,
   DISCONNECT_INTERNAL_ERROR,
   DISCONNECT_NORMAL,
   DISCONNECT_SLOW,
-  DISCONNECT_SUBSCRIPTION_EXPIRED,
   type Disconnect,
   type ReplyError,
-  UNSUBSCRIBE_EXPIRED,
   type Unsubscribe
 } from '../codes.js'
 import { count, type FrameType, type Traffic } from '../core-metrics.js'
@@ -28,7 +24,8 @@ import type { Subscriber, Subscription } from '../fan-out/subscription.js'
 import type { Method } from '../protocol.js'
 import { ClientDeadlines } from './client-deadlines.js'
 import type { RelayContext } from './context.js'
-import { removeSubscription } from './remove-subscription.js'
+import { HeldReplies, writeMessage } from './held-replies.js'
+import { endSubscription, removeSubscription } from './remove-subscription.js'
 import { uncountConnection } from './user-connection-limit.js'
 
 /** `rejected`: the connect command failed, and nothing else is processed until the connection is closed as stale. */
@@ -49,16 +46,12 @@ export interface RunningCommand {
 /** Null: the command succeeded and its reply was written. */
 export type CommandOutcome = null | ReplyError | Disconnect
 
-/** Replies are joined up to this size. */
-const JOINED_REPLIES_BYTES = 64 * 1024
-/** Allowance for everything in a reply except publications: id, fields, frame header. */
-const REPLY_OVERHEAD_BYTES = 1024
-
 /** One connected client: identity, subscriptions and replies. */
 export class Client implements Subscriber, OutboxOwner {
   readonly context: RelayContext
   readonly transport: ClientTransport
   readonly outbox: Outbox
+  readonly replies: HeldReplies
   readonly deadlines: ClientDeadlines
   id = ''
   user = ''
@@ -83,8 +76,6 @@ export class Client implements Subscriber, OutboxOwner {
 
   readonly #frames: FrameHandler
   #subscriptions: Map<string, Subscription> | null = null
-  #heldReplies: EncodedMessage[] | null = null
-  #heldBytes = 0
   #isReadingPaused = false
 
   constructor(context: RelayContext, transport: ClientTransport, frameHandler: (client: Client) => FrameHandler) {
@@ -92,6 +83,7 @@ export class Client implements Subscriber, OutboxOwner {
     this.context = context
     this.transport = transport
     this.outbox = new Outbox(transport, this, clientOptions.queueMaxBytes)
+    this.replies = new HeldReplies(this.outbox)
     this.connectedAt = nowMs()
     this.deadlines = new ClientDeadlines(this)
     this.#frames = frameHandler(this)
@@ -150,31 +142,6 @@ export class Client implements Subscriber, OutboxOwner {
     return clientInfoText(this.user, this.id, this.info, channelInfo)
   }
 
-  /** Collects replies until `sendReplies`, so that the commands of one frame are answered in one frame. */
-  holdReplies(): void {
-    this.#heldReplies ??= []
-  }
-
-  /** Whether replies wait to be sent. */
-  get hasHeldReplies(): boolean {
-    return this.#heldReplies !== null && this.#heldReplies.length > 0
-  }
-
-  sendReplies(): void {
-    const replies = this.#heldReplies
-    this.#heldReplies = null
-    this.#heldBytes = 0
-    if (replies !== null && replies.length > 0)
-      this.#write(replies.length === 1 ? (replies[0] ?? '') : this.codec.join(replies))
-  }
-
-  /** Sends the held replies and continues to hold later ones. */
-  flushReplies(): void {
-    if (this.#heldReplies === null || this.#heldReplies.length === 0) return
-    this.sendReplies()
-    this.holdReplies()
-  }
-
   /** An exempt reply may be larger than `queue_max_size`. */
   reply<M extends RepliedMethod>(
     { id, traffic }: RunningCommand,
@@ -192,23 +159,12 @@ export class Client implements Subscriber, OutboxOwner {
   #sendReply(traffic: Traffic, reply: EncodedMessage, isExempt = false): void {
     const bytes = encodedBytes(reply)
     count(traffic, bytes)
-    if (this.#heldReplies === null) {
-      this.#write(reply, isExempt)
-      return
-    }
-    const maxBytes = Math.min(JOINED_REPLIES_BYTES, this.outbox.maxBytes)
-    if (this.#heldBytes + bytes > maxBytes) this.flushReplies()
-    if (isExempt && bytes > maxBytes) {
-      this.#write(reply, isExempt)
-      return
-    }
-    this.#heldReplies.push(reply)
-    this.#heldBytes += bytes
+    this.replies.add(reply, bytes, isExempt)
   }
 
   /** Maximum size of the next reply, so that the client stays within `queue_max_size`. */
   get replyBytesLeft(): number {
-    return Math.max(0, this.outbox.maxBytes - this.outbox.unsentBytes - this.#heldBytes - REPLY_OVERHEAD_BYTES)
+    return this.replies.bytesLeft
   }
 
   get isReadingPaused(): boolean {
@@ -249,13 +205,13 @@ export class Client implements Subscriber, OutboxOwner {
     const message = this.codec.push(push)
     const frameType: FrameType = push.kind === 'pub' ? 'push_publication' : `push_${push.kind}`
     count(this.context.metrics.sent(this.transport.name, frameType, namespace), payloadBytes(message))
-    this.flushReplies()
-    this.#write(message, isExempt)
+    this.replies.flush()
+    writeMessage(this.outbox, message, isExempt)
   }
 
   /** Sends everything that is still queued in this turn, for this client and for the subscribers of all channels. */
   flushPending(): void {
-    this.flushReplies()
+    this.replies.flush()
     this.context.hub.flush()
   }
 
@@ -288,22 +244,7 @@ export class Client implements Subscriber, OutboxOwner {
 
   /** Ends a subscription on the server side and notifies the client, which may resubscribe. */
   endSubscription(subscription: Subscription, unsubscribe: Unsubscribe): void {
-    const { metrics } = this.context
-    const endsConnection = subscription.isServerSide && unsubscribe.code >= 2500
-    // A client would take a subscribe reply that follows the push for a new subscription, and wait for publications in vain.
-    if (subscription.buffered !== null && !endsConnection) {
-      subscription.pendingUnsubscribe = unsubscribe
-      return
-    }
-    metrics.serverUnsubscribed(subscription.channel.namespace, unsubscribe.code)
-    if (endsConnection) {
-      const isExpired = unsubscribe === UNSUBSCRIBE_EXPIRED
-      this.close(isExpired ? DISCONNECT_SUBSCRIPTION_EXPIRED : DISCONNECT_INSUFFICIENT_STATE)
-      return
-    }
-    this.removeSubscription(subscription)
-    const { name, namespace } = subscription.channel
-    this.push({ kind: 'unsubscribe', channel: name, unsubscribe }, namespace)
+    endSubscription(this, subscription, unsubscribe)
   }
 
   removeSubscription(subscription: Subscription): void {
@@ -346,7 +287,7 @@ export class Client implements Subscriber, OutboxOwner {
   /** Sends everything that the client must receive before it is closed. */
   #sendAll(): void {
     this.flushPending()
-    this.sendReplies()
+    this.replies.send()
     this.outbox.flush()
   }
 
@@ -369,17 +310,6 @@ export class Client implements Subscriber, OutboxOwner {
       this.context.log.error({ err: error, client: this.id }, 'internal error while closing a connection')
     }
   }
-
-  #write(message: EncodedMessage, isExempt = false): void {
-    const frame = framed(message, this.transport.framing)
-    if (isExempt) this.outbox.sendExempt(frame)
-    else this.outbox.sendParts(frame)
-  }
-}
-
-const framed = (message: EncodedMessage, framing: Framing): MessageParts => {
-  if (!isInParts(message)) return [framing.frame(message)]
-  return framing.frameParts?.(message) ?? [framing.frame(Buffer.concat(message))]
 }
 
 const NO_SUBSCRIPTIONS: ReadonlyMap<string, Subscription> = new Map()

@@ -1,7 +1,35 @@
+import {
+  DISCONNECT_INSUFFICIENT_STATE,
+  DISCONNECT_SUBSCRIPTION_EXPIRED,
+  UNSUBSCRIBE_EXPIRED,
+  type Unsubscribe
+} from '../codes.js'
 import type { Channel } from '../fan-out/channel.js'
 import type { Subscription } from '../fan-out/subscription.js'
 import type { Client } from './client.js'
 import { type RelayContext, runInBackground } from './context.js'
+
+/** From this code on, clients resubscribe by themselves. A server-side subscription is made again only by a new connection. */
+const FIRST_RESUBSCRIBE_CODE = 2500
+
+/** Ends a subscription on the server side and notifies the client, which may resubscribe. */
+export const endSubscription = (client: Client, subscription: Subscription, unsubscribe: Unsubscribe): void => {
+  const { name, namespace } = subscription.channel
+  const endsConnection = subscription.isServerSide && unsubscribe.code >= FIRST_RESUBSCRIBE_CODE
+  // A client would take a subscribe reply that follows the push for a new subscription, and wait for publications in vain.
+  if (subscription.buffered !== null && !endsConnection) {
+    subscription.pendingUnsubscribe = unsubscribe
+    return
+  }
+  client.context.metrics.serverUnsubscribed(namespace, unsubscribe.code)
+  if (endsConnection) {
+    const isExpired = unsubscribe === UNSUBSCRIBE_EXPIRED
+    client.close(isExpired ? DISCONNECT_SUBSCRIPTION_EXPIRED : DISCONNECT_INSUFFICIENT_STATE)
+    return
+  }
+  client.removeSubscription(subscription)
+  client.push({ kind: 'unsubscribe', channel: name, unsubscribe }, namespace)
+}
 
 /** Removes a subscription from its channel, and its presence from the engine. */
 export const removeSubscription = (client: Client, subscription: Subscription): void => {

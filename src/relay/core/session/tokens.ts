@@ -45,7 +45,7 @@ export interface SubscriptionClaims extends ServerSubscription {
   readonly expiresAt: number
 }
 
-const NO_SUBSCRIPTIONS: ReadonlyMap<string, ServerSubscription> = new Map()
+const NO_TOKEN_CHANNELS: ReadonlyMap<string, ServerSubscription> = new Map()
 const PLAIN: ServerSubscription = { info: null, data: null, override: NO_OVERRIDE }
 
 /** Null if a claim is invalid. */
@@ -121,7 +121,7 @@ const serverSubscriptions = ({ channels, subs }: Claims): ReadonlyMap<string, Se
     return subscriptions
   }
   if (subs !== undefined && subs !== null) return null
-  if (channels === undefined || channels === null) return NO_SUBSCRIPTIONS
+  if (channels === undefined || channels === null) return NO_TOKEN_CHANNELS
   if (!Array.isArray(channels) || !channels.every((channel) => typeof channel === 'string')) return null
   return new Map(channels.map((channel: string) => [channel, PLAIN]))
 }

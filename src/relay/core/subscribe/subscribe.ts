@@ -38,7 +38,8 @@ import {
   tokenRejection,
   userRejection
 } from '../session/tokens.js'
-import { addSubscription, ReplySpace } from './add-subscription.js'
+import { addSubscription } from './add-subscription.js'
+import { ReplySpace } from './subscribe-request.js'
 
 /** Values of the `type` field. */
 const TYPE_STREAM = 0
@@ -106,7 +107,7 @@ const checkRequest = (client: Client, { channel, type }: SubscribeCommand): Reso
 const checkSubscriptions = ({ context, subscriptions }: Client, channel: string): ReplyError | null => {
   const { channelLimit } = context.clientOptions
   if (subscriptions.has(channel)) return ERROR_ALREADY_SUBSCRIBED
-  return channelLimit > 0 && subscriptions.size >= channelLimit ? ERROR_LIMIT_EXCEEDED : null
+  return subscriptions.size >= channelLimit ? ERROR_LIMIT_EXCEEDED : null
 }
 
 /** Error 107 for a filter that is invalid, not allowed, or combined with deltas: the base of a delta might be filtered out. */

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import { channelKey } from './keys.js'
-import { MAX_PUBLICATIONS_PER_SCRIPT } from './scripts.js'
+import { MAX_PUBLICATIONS_PER_SCRIPT } from './publish-scripts.js'
 
 /** Splits a list into chunks of at most `size` entries. */
 export const chunks = <T>(list: readonly T[], size: number): (readonly T[])[] =>

@@ -13,7 +13,9 @@ import {
   stringListReply
 } from './connection.js'
 import type { DataLossDetector, RunScript } from './data-loss-detector.js'
-import { IDEMPOTENT_RESULT_TTL_MS, PUBLISH_WITH_HISTORY, SCRIPTS, type Script } from './scripts.js'
+import type { Script } from './lua-script.js'
+import { IDEMPOTENT_RESULT_TTL_MS, PUBLISH_WITH_HISTORY } from './publish-scripts.js'
+import { SCRIPTS } from './scripts.js'
 
 export interface CommandConnectionDependencies {
   readonly publishCommand: string

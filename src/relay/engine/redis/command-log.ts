@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { BoundedMap } from '../../../shared/bounded-map.js'
 import { listReply, stringListReply } from './connection.js'
 import { CONTROL } from './keys.js'
-import { APPEND_COMMAND, READ_COMMANDS } from './scripts.js'
+import { APPEND_COMMAND, READ_COMMANDS } from './node-scripts.js'
 import type { Shard } from './shard.js'
 import type { ShardRouter } from './shard-router.js'
 

@@ -64,7 +64,7 @@ export interface ServerInfo {
   readonly runId: string
   /** Redis' `master_replid`: a new one also when a replica becomes the master, which keeps its `run_id`. */
   readonly replicationId: string
-  readonly isCluster: boolean
+  readonly isRedisCluster: boolean
   /** Why the engine cannot use the server; '' if it can. */
   readonly unusableReason: string
 }
@@ -79,7 +79,7 @@ export const parseServerInfo = (text: string): ServerInfo => {
   return {
     runId: fields.get('run_id') ?? '',
     replicationId: fields.get('master_replid') ?? '',
-    isCluster: fields.get('redis_mode') === 'cluster' || fields.get('cluster_enabled') === '1',
+    isRedisCluster: fields.get('redis_mode') === 'cluster' || fields.get('cluster_enabled') === '1',
     unusableReason:
       fields.get('loading') === '1'
         ? 'it is still loading its data'

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type { Position } from '../../core/engine.js'
 import { chunks } from './batching.js'
-import { CONFIRM_RUN, FIND_ROLLBACK, HEARTBEAT, type Script } from './scripts.js'
+import type { Script } from './lua-script.js'
+import { CONFIRM_RUN, FIND_ROLLBACK, HEARTBEAT } from './node-scripts.js'
 
 /** How long a node waits for the other nodes to confirm that a restarted server has their writes. */
 const CONFIRMATION_TIMEOUT_MS = 5_000

@@ -18,12 +18,17 @@ import type { ShardRouter } from './shard-router.js'
 /** Unconfirmed commands that this node retries. Nodes that have not applied the others find them in the log. */
 const MAX_PENDING_COMMANDS = 1_000
 
-const COMMANDS: ReadonlySet<string> = new Set<ClusterCommand>(['disconnect', 'unsubscribe', 'subscribe', 'refresh'])
+const CLUSTER_COMMANDS: ReadonlySet<string> = new Set<ClusterCommand>([
+  'disconnect',
+  'unsubscribe',
+  'subscribe',
+  'refresh'
+])
 
-export const isCommand = ({ survey }: RequestMessage): boolean => COMMANDS.has(survey)
+export const isCommand = ({ survey }: RequestMessage): boolean => CLUSTER_COMMANDS.has(survey)
 
 /** The result of a survey or command at this node. */
-export interface Outcome {
+export interface NodeOutcome {
   readonly result: unknown
 }
 
@@ -47,7 +52,7 @@ export interface NodeCommandsDependencies {
   readonly leaseMs: number
   nextId(): number
   /** Runs a command at this node. Null if it failed. */
-  handle(message: RequestMessage): Promise<Outcome | null>
+  handle(message: RequestMessage): Promise<NodeOutcome | null>
   publish(topic: string, message: NodeMessage): Promise<void>
   /** Runs a command that was found in the log, and replies to its sender. */
   reply(message: RequestMessage): void
@@ -62,7 +67,7 @@ export interface NodeCommandsDependencies {
 export class NodeCommands {
   readonly #dependencies: NodeCommandsDependencies
   readonly #commandLog: CommandLog
-  readonly #applied = new AppliedCommands<Outcome>()
+  readonly #applied = new AppliedCommands<NodeOutcome>()
   /** The commands of this node that wait for replies, by message id. */
   readonly #unconfirmed = new Map<number, PendingCommand>()
   /** Those that `apply` returned without a confirmation. This node repeats them. */
@@ -97,7 +102,7 @@ export class NodeCommands {
   }
 
   /** Applies a command of another node, however often it arrives. Null if it failed. */
-  applyOnce(message: RequestMessage): Promise<Outcome | null> {
+  applyOnce(message: RequestMessage): Promise<NodeOutcome | null> {
     return this.#applied.once(commandKey(message), () => this.#dependencies.handle(message))
   }
 

@@ -1,7 +1,7 @@
 import type { Log } from '../../../shared/log.js'
 import type { Cluster, CommandResult, NodeResult, SurveyHandler } from '../../core/engine.js'
 import { CONTROL } from './keys.js'
-import { isCommand, NodeCommands, type Outcome } from './node-commands.js'
+import { isCommand, NodeCommands, type NodeOutcome } from './node-commands.js'
 import {
   NodeLeases,
   type NodeMessage,
@@ -180,7 +180,7 @@ export class RedisNodeCluster implements Cluster {
   }
 
   /** Null if this node has no result. */
-  async #handle(survey: string, params: unknown): Promise<Outcome | null> {
+  async #handle(survey: string, params: unknown): Promise<NodeOutcome | null> {
     try {
       if (this.#handler === null) return null
       return { result: await this.#handler.handle(survey, params) }

@@ -2,7 +2,7 @@ import type { Presence } from '../../core/engine.js'
 import { chunks } from './batching.js'
 import { listReply, stringListReply } from './connection.js'
 import { channelKey } from './keys.js'
-import { PRESENCE_ADD, PRESENCE_COUNT, PRESENCE_READ, PRESENCE_REMOVE } from './scripts.js'
+import { PRESENCE_ADD, PRESENCE_COUNT, PRESENCE_READ, PRESENCE_REMOVE } from './lease-scripts.js'
 import type { ShardRouter } from './shard-router.js'
 
 /** A little more than two, so that one failed renewal does not end the lease. */

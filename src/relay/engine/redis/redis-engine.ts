@@ -13,7 +13,8 @@ import {
   type Publication,
   type Published,
   type PublishTarget,
-  type RetainedPage
+  type RetainedPage,
+  UNUSED_POSITION_TTL_MS
 } from '../../core/engine.js'
 import type { HistoryOptions } from '../../core/options.js'
 import { TimeSlice } from '../../core/time-slice.js'
@@ -27,11 +28,8 @@ import {
 } from './channel-messages.js'
 import { listReply, SlotError } from './connection.js'
 import { channelKey } from './keys.js'
-import { IDEMPOTENT_RESULT_TTL_MS, PUBLISH_IDEMPOTENT, READ_HISTORY } from './scripts.js'
+import { IDEMPOTENT_RESULT_TTL_MS, PUBLISH_IDEMPOTENT, READ_HISTORY } from './publish-scripts.js'
 import type { ChannelTarget, ShardRouter } from './shard-router.js'
-
-/** TTL of a position without publications, so that requests for invented channels do not fill Redis. */
-const UNUSED_POSITION_TTL_MS = 10 * 60 * 1000
 
 /** As many as the history arguments of a channel with history. */
 const NO_HISTORY_ARGUMENTS: readonly string[] = ['', '', '', '']
@@ -63,7 +61,7 @@ export class RedisEngine implements Broker, History {
   }
 
   start(delivery: Delivery): Promise<void> {
-    this.#router.listen({
+    this.#router.onMessages({
       message: (channel, text) => {
         const messages = decodeMessages(text)
         for (const message of messages) {

@@ -6,7 +6,7 @@ import { chunks } from './batching.js'
 import type { CommandConnection } from './command-connection.js'
 import { SlotError, stringListReply } from './connection.js'
 import { channelKey } from './keys.js'
-import { PUBLISH_TO_MANY } from './scripts.js'
+import { PUBLISH_TO_MANY } from './publish-scripts.js'
 import type { Shard } from './shard.js'
 
 // Limits of one script call. Longer calls would block Redis for other commands and fill its buffers for subscribers: by default

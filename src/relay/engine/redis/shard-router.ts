@@ -8,7 +8,7 @@ import type { StoredPublication } from './batching.js'
 import { SlotError } from './connection.js'
 import { DataLossDetector } from './data-loss-detector.js'
 import { CONTROL, channelKey, type RedisKeys } from './keys.js'
-import type { Script } from './scripts.js'
+import type { Script } from './lua-script.js'
 import { Shard } from './shard.js'
 import { type BroadcastBody, type BroadcastTarget, broadcastToShard, groupByShard } from './shard-broadcast.js'
 import { TopicSubscriptions } from './topic-subscriptions.js'
@@ -75,7 +75,7 @@ export class ShardRouter {
   }
 
   /** Called once, before `start`. */
-  listen(listener: MessageListener): void {
+  onMessages(listener: MessageListener): void {
     this.#listener = listener
   }
 
@@ -91,12 +91,12 @@ export class ShardRouter {
     const isFinal = (error: string): boolean => NON_RETRYABLE_ERRORS.test(error) || performance.now() > deadline
     // A master that Sentinel names is never part of a Redis Cluster.
     const servers = addresses.filter((address) => address.kind === 'server')
-    const isCluster = servers.length > 0 && (await isRedisCluster(servers, isFinal))
-    const topology: Topology = isCluster
+    const isSlotted = servers.length > 0 && (await isRedisCluster(servers, isFinal))
+    const topology: Topology = isSlotted
       ? new RedisClusterTopology(servers, this.#openShard, () => this.#subscriptions.followSlots())
       : new StandaloneTopology(addresses, this.#openShard)
     this.#topology = topology
-    this.#ledgerKeys = isCluster ? [] : [this.keys.control(CONTROL.ledger)]
+    this.#ledgerKeys = isSlotted ? [] : [this.keys.control(CONTROL.ledger)]
     while (!topology.isReady) {
       const { error } = topology
       if (isFinal(error)) {

@@ -21,7 +21,7 @@ export interface SubscriberConnectionDependencies {
   slotsMoved(): void
 }
 
-interface Subscription {
+interface TopicSubscription {
   /** Settles when Redis has confirmed the subscription; null from then on. */
   pending: Promise<void> | null
 }
@@ -39,7 +39,7 @@ export class SubscriberConnection {
   readonly #redis: Redis
   readonly #writes: WriteBatcher
   readonly #topicSuffix: string
-  readonly #subscriptions = new Map<string, Subscription>()
+  readonly #subscriptions = new Map<string, TopicSubscription>()
   /** Sent at the end of the event loop turn. */
   #pendingSubscribes: PendingSubscribe[] = []
   /** Topics to unsubscribe from when the delay is over. */
@@ -83,7 +83,7 @@ export class SubscriberConnection {
     this.#unused.delete(topic)
     const known = this.#subscriptions.get(topic)
     if (known !== undefined) return known.pending ?? undefined
-    const subscription: Subscription = { pending: null }
+    const subscription: TopicSubscription = { pending: null }
     this.#subscriptions.set(topic, subscription)
     if (this.#pendingSubscribes.length === 0) setImmediate(() => this.#sendSubscribes())
     subscription.pending = new Promise<void>((resolve, reject) => {

@@ -140,7 +140,7 @@ export const isRedisCluster = async (
   for (;;) {
     for (const address of addresses) {
       try {
-        return parseServerInfo(String(await sendOnce(address, 'info', []))).isCluster
+        return parseServerInfo(String(await sendOnce(address, 'info', []))).isRedisCluster
       } catch (error) {
         const text = errorText(address, error)
         if (isFinal(text)) throw new Error(text)
@@ -150,7 +150,7 @@ export const isRedisCluster = async (
   }
 }
 
-/** How often the slot table is read while the cluster is not ready, and while it is. */
+/** How often the slot table is read while the Redis Cluster is not ready, and while it is. */
 const REFRESH_MS = 500
 const REFRESH_WHEN_READY_MS = 10_000
 
@@ -164,7 +164,7 @@ export class RedisClusterTopology implements Topology {
   #slots: (Shard | undefined)[] = []
   #refreshing: Promise<void> | null = null
   #refreshedAt = 0
-  #error = 'the cluster has not answered'
+  #error = 'the Redis Cluster has not answered'
   readonly #refreshTimer: NodeJS.Timeout
 
   constructor(seeds: readonly RedisServer[], open: OpenShard, slotsMoved: () => void) {
@@ -201,7 +201,7 @@ export class RedisClusterTopology implements Topology {
 
   shardOf(channel: string): Shard {
     const shard = this.#slots[channelSlot(channel)]
-    if (shard === undefined) throw new EngineError('no server of the cluster has the slot')
+    if (shard === undefined) throw new EngineError('no server of the Redis Cluster has the slot')
     return shard
   }
 

@@ -1,7 +1,7 @@
 import type { UserConnection, UserConnections } from '../../core/engine.js'
 import { EngineError } from '../../core/engine.js'
 import { stringListReply } from './connection.js'
-import { USER_CONNECTION_ADD } from './scripts.js'
+import { USER_CONNECTION_ADD } from './lease-scripts.js'
 import type { ShardRouter } from './shard-router.js'
 
 /** Long, because the core checks the connections of a dead node when a user reaches the limit. The lease removes unused keys. */

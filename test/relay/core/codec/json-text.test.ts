@@ -1,11 +1,14 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { fieldText, onOneLine } from '../../../../src/relay/core/codec/json.js'
+import { onOneLine } from '../../../../src/relay/core/codec/json.js'
+import { MemberSearch, memberText } from '../../../../src/relay/core/codec/json-members.js'
 import { conflator } from '../../../../src/relay/core/merging/keyed-list.js'
 import { checkProperty } from '../../../helper/property.js'
 import { required } from '../../../helper/required.js'
 
-t.test('fieldText', async (t) => {
+const DATA = new MemberSearch(['data'])
+
+t.test('memberText', async (t) => {
   const cases: [object: string, text: string | null, title: string][] = [
     ['{"data":1}', '1', 'a number'],
     ['{"a":{"data":2},"data":[{"data":3}] }', '[{"data":3}]', 'the outer one'],
@@ -19,17 +22,17 @@ t.test('fieldText', async (t) => {
     ['{"x":"\\\\","data":null}', 'null', 'a backslash before']
   ]
   for (const [object, text, title] of cases) {
-    t.test(`fieldText of ${object} is ${text}: ${title}`, async (t) => {
-      t.equal(fieldText(object, 'data'), text)
+    t.test(`memberText of ${object} is ${text}: ${title}`, async (t) => {
+      t.equal(memberText(object, DATA), text)
     })
   }
 
-  t.test('fieldText agrees with JSON.parse', async (t) => {
+  t.test('memberText agrees with JSON.parse', async (t) => {
     await checkProperty(
       t,
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.jsonValue(), (object, data) => {
         const text = JSON.stringify({ ...object, data, [`z${Object.keys(object)[0] ?? ''}`]: 1 }, null, 1)
-        return JSON.stringify(JSON.parse(required(fieldText(text, 'data')))) === JSON.stringify(JSON.parse(text).data)
+        return JSON.stringify(JSON.parse(required(memberText(text, DATA)))) === JSON.stringify(JSON.parse(text).data)
       })
     )
   })
@@ -38,10 +41,10 @@ t.test('fieldText', async (t) => {
 t.test('invalid JSON', async (t) => {
   const garbage = fc.string({ unit: fc.constantFrom('{', '}', '[', ']', '"', '\\', ' ', 'a', 'data', ':', ',', 'é') })
 
-  t.test('fieldText terminates for invalid JSON', async (t) => {
+  t.test('memberText terminates for invalid JSON', async (t) => {
     await checkProperty(
       t,
-      fc.property(garbage, (text) => (fieldText(text, 'data') ?? '').length <= text.length)
+      fc.property(garbage, (text) => (memberText(text, DATA) ?? '').length <= text.length)
     )
   })
 

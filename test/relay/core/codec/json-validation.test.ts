@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { INVALID, LazyJsonObject, skipValue, skipWhitespace } from '../../../../src/relay/core/codec/json.js'
+import { INVALID, skipValue, skipWhitespace } from '../../../../src/relay/core/codec/json.js'
+import { LazyJsonObject } from '../../../../src/relay/core/codec/json-members.js'
 import { checkProperty } from '../../../helper/property.js'
 
 const isValid = (json: Buffer): boolean => {

@@ -1,0 +1,89 @@
+import { type Caller, hasHistory, maySeeHistory, maySeePresence, type ResolvedChannel } from '../channel-names.js'
+import { NO_POSITION, type Position } from '../engine.js'
+import type { Rate } from '../fan-out/rate-class.js'
+import type { TagFilter } from '../fan-out/tag-filter.js'
+import { type ChannelOptions, NO_OVERRIDE, type ServerSubscription } from '../options.js'
+import type { Client } from '../session/client.js'
+
+/** A subscription that passed all permission checks. */
+export interface SubscribeRequest extends ServerSubscription {
+  readonly channel: string
+  readonly resolved: ResolvedChannel
+  readonly isServerSide: boolean
+  /** Milliseconds since 1970; 0 for never. */
+  readonly expiresAt: number
+  readonly recover: Position | null
+  readonly positioned: boolean
+  readonly recoverable: boolean
+  readonly joinLeave: boolean
+  readonly delta: boolean
+  readonly filter: TagFilter | null
+  /** Deliveries per second; null for all. */
+  readonly rate: Rate | null
+  readonly failsUnrecovered: boolean
+  /** Space for recovered publications in the reply. */
+  readonly replySpace: ReplySpace
+}
+
+/** Space for recovered publications in one reply, shared by all subscriptions in it. */
+export class ReplySpace {
+  readonly #client: Client
+  #usedBytes = 0
+
+  constructor(client: Client) {
+    this.#client = client
+  }
+
+  get bytesLeft(): number {
+    return Math.max(0, this.#client.replyBytesLeft - this.#usedBytes)
+  }
+
+  use(bytes: number): void {
+    this.#usedBytes += bytes
+  }
+}
+
+/** The effective options: what was requested and what the namespace allows. */
+export interface SubscriptionOptions {
+  readonly presence: boolean
+  readonly joinLeave: boolean
+  readonly pushJoinLeave: boolean
+  readonly positioned: boolean
+  readonly recoverable: boolean
+  /** Position to recover from; null for no recovery. */
+  readonly since: Position | null
+  /** Recover only the newest publication. */
+  readonly fromCache: boolean
+  /** Without a recovery the reply contains a snapshot. */
+  readonly snapshot: boolean
+  readonly delta: boolean
+}
+
+export const resolveOptions = (request: SubscribeRequest, caller: Caller): SubscriptionOptions => {
+  const { resolved, override } = request
+  // Copied only if something changes, because this runs for every subscription.
+  const options: ChannelOptions = override === NO_OVERRIDE ? resolved.options : { ...resolved.options, ...override }
+  const hasStream = hasHistory(options)
+  const mayRecover = options.allowRecovery || maySeeHistory(options, caller)
+  const recoverable =
+    hasStream && (options.forceRecovery || ((request.recoverable || request.recover !== null) && mayRecover))
+  const fromCache = options.recoveryMode === 'cache'
+  const snapshot = options.snapshot && hasStream
+  // A snapshot contains the newest publication.
+  const since = request.recover ?? (fromCache && options.autoCacheRecover && !snapshot ? NO_POSITION : null)
+  const mayPosition = request.positioned && (options.allowPositioning || mayRecover)
+  const positioned = recoverable || (hasStream && (options.forcePositioning || mayPosition))
+  return {
+    presence: options.presence,
+    joinLeave: options.joinLeave,
+    pushJoinLeave:
+      options.joinLeave && (options.forcePushJoinLeave || (request.joinLeave && maySeePresence(options, caller))),
+    positioned,
+    recoverable,
+    since: recoverable ? since : null,
+    fromCache,
+    snapshot,
+    // A client with deltas has to detect missing publications.
+    delta: request.delta && positioned && options.allowedDeltaTypes.includes('fossil')
+  }
+}
