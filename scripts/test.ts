@@ -1,8 +1,8 @@
 /** `npm test`: type check, lint and build, then services and tests. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { delimiter, dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { print, runCommand, UsageError, UserError } from './lib/command.js'
 import { prepareJavaSdk } from './lib/java-sdk.js'
@@ -10,8 +10,9 @@ import { hasHelm, prepareCrds, prepareHelm, prepareKubernetesSchemas } from './l
 import { installNode } from './lib/node-version.js'
 import { PYTHON_SDK_VERSIONS, preparePythonSdk } from './lib/python-sdk.js'
 import { ROOT } from './lib/root.js'
+import { runTests } from './lib/run-tests.js'
 import { java, maven, missingServices, prepareServices, redis, services, thisMachine, valkey } from './lib/services.js'
-import { readTap, type TestTotals } from './lib/tap-results.js'
+import type { TestTotals } from './lib/tap-results.js'
 import { costReport, minutes, savedCosts, TEST_RESULTS } from './lib/test-cost.js'
 import { testReport } from './lib/test-report.js'
 
@@ -30,25 +31,38 @@ const TAP = join(ROOT, 'node_modules/.bin/tap')
 // The type check emits JavaScript. The complete suite runs that, in half the time that tap and tsx would take, which are for
 // single files.
 const COMPILED = '.test-build'
-const SUITE = join(COMPILED, 'scripts/lib/run-suite.js')
+const RUN_FILES = join(COMPILED, 'scripts/lib/run-files.js')
+
+/** Test files of one folder that run in one process. */
+const GROUP_SIZE = 10
 
 /**
- * The files that take longest and use most CPU time, longest first. They are spread over the run, because the others wait for
- * processes and sockets most of their time.
+ * The files that take longest, longest first. Each has a process of its own. They are spread over the first half of the run,
+ * because the others wait for processes and sockets most of their time.
  */
 const LONGEST = [
   'e2e/page.test.ts',
+  'relay/live-state-model.test.ts',
   'packages/packages.test.ts',
   'e2e/plans.test.ts',
-  'e2e/admin.test.ts',
+  'docs/redis-high-availability.test.ts',
   'e2e/monitoring.test.ts',
+  'soak/soak.test.ts',
   'gateway/main.test.ts',
-  'tracing.test.ts',
-  'docs/tutorial.test.ts',
-  'examples/examples.test.ts',
-  'relay/engine/redis-sentinel.test.ts',
   'docs/page-commands.test.ts',
-  'scripts/start.test.ts'
+  'e2e/admin.test.ts',
+  'docs/tutorial.test.ts',
+  'deploy/rolling-restart.test.ts',
+  'e2e/identity-provider.test.ts',
+  'deploy/release.test.ts',
+  'scripts/start.test.ts',
+  'relay/redis-outages.test.ts',
+  'relay/engine/redis-sentinel.test.ts',
+  'tracing.test.ts',
+  'examples/examples.test.ts',
+  'demo/databases.test.ts',
+  'docs/demo-tutorial.test.ts',
+  'cli/client-api.test.ts'
 ]
 
 // tsx prints a module on one line, where a line that ran in part counts as covered. ts-node keeps the lines: it is active
@@ -96,18 +110,31 @@ const main = async (args: readonly string[], processEnv: NodeJS.ProcessEnv): Pro
   print('== tests')
   if (!isPartial) return runSuite(env)
   const coverage = values.coverage ? COVERAGE_ARGUMENTS : []
-  return runTests(TAP, [...coverage, ...files, '--reporter=tap'], env)
+  const command = [TAP, ...coverage, ...files, '--reporter=tap']
+  return report(await runTests([command], { env, listener: testReport(print), print }))
 }
 
 /** Runs all compiled test files and reports their cost. Resolves with the exit code. */
 const runSuite = async (env: NodeJS.ProcessEnv): Promise<number> => {
-  const files = compiledTests()
+  const groups = compiledTests()
+  replaceTap()
   rmSync(TEST_RESULTS, { recursive: true, force: true })
   const startedAt = performance.now()
-  return runTests('node', [SUITE, ...files], env, () => {
-    print(`The tests took ${minutes((performance.now() - startedAt) / 1000)}.`)
-    for (const line of costReport(savedCosts(files), sourceName)) print(line)
-  })
+  // The summary of each process is omitted.
+  const listener = { ...testReport(print, sourceName), runner() {} }
+  const commands = groups.map((files) => ['node', '--enable-source-maps', RUN_FILES, ...files])
+  const totals = await runTests(commands, { env, listener, print })
+  print(`The tests took ${minutes((performance.now() - startedAt) / 1000)}.`)
+  for (const line of costReport(savedCosts(groups.flat()), sourceName)) print(line)
+  return report(totals)
+}
+
+/** Compiled test files find this package in place of tap, see `file-test.ts`. */
+const replaceTap = (): void => {
+  const folder = join(COMPILED, 'test/node_modules/tap')
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module", "exports": "./index.js" }\n')
+  writeFileSync(join(folder, 'index.js'), "export { t, t as default } from '../../../scripts/lib/file-test.js'\n")
 }
 
 const testFiles = (path: string): string[] => {
@@ -120,13 +147,26 @@ const testFilesIn = (folder: string): string[] =>
     .filter((file) => file.endsWith('.test.ts'))
     .toSorted()
 
-const compiledTests = (): string[] => {
+/** Groups of compiled test files in the order in which they start. */
+const compiledTests = (): string[][] => {
   const all = testFilesIn(join(ROOT, 'test'))
   const longest = LONGEST.filter((file) => all.includes(file))
-  const others = all.filter((file) => !longest.includes(file))
-  const interval = Math.ceil(others.length / longest.length)
-  const files = longest.flatMap((file, index) => [file, ...others.slice(index * interval, (index + 1) * interval)])
-  return files.map((file) => join(COMPILED, 'test', file.replace(/\.ts$/, '.js')))
+  const others = groupsOf(all.filter((file) => !longest.includes(file)))
+  const interval = Math.floor(others.length / 2 / longest.length)
+  const between = longest.flatMap((file, index) => [[file], ...others.slice(index * interval, (index + 1) * interval)])
+  const groups = [...between, ...others.slice(longest.length * interval)]
+  return groups.map((group) => group.map((file) => join(COMPILED, 'test', file.replace(/\.ts$/, '.js'))))
+}
+
+const groupsOf = (files: readonly string[]): string[][] => {
+  const groups: string[][] = []
+  for (const file of files) {
+    const last = groups.at(-1)
+    if (last === undefined || last.length === GROUP_SIZE || dirname(last[0] ?? '') !== dirname(file))
+      groups.push([file])
+    else last.push(file)
+  }
+  return groups
 }
 
 /** The source file of a compiled test. */
@@ -160,34 +200,8 @@ const npmRun = async (script: string, env: NodeJS.ProcessEnv): Promise<boolean> 
   return code === 0
 }
 
-/** Runs a command that prints TAP, and prints the totals last. Resolves with the exit code. */
-const runTests = async (
-  command: string,
-  args: readonly string[],
-  env: NodeJS.ProcessEnv,
-  reportCost: () => void = () => {}
-): Promise<number> => {
-  const tests = spawn(command, args, {
-    cwd: ROOT,
-    env,
-    stdio: ['ignore', 'pipe', 'inherit'],
-    // In a process group of its own: on a signal tap leaves its test files running, so the whole group is killed.
-    detached: true
-  })
-  const exit = once(tests, 'exit')
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.once(signal, () => {
-      if (tests.pid !== undefined) process.kill(-tests.pid, 'SIGKILL')
-    })
-  }
-
-  const totals = await readTap(tests.stdout.setEncoding('utf8'), testReport(print, sourceName))
-  const [code, signal] = await exit
-  if (code !== 0 && totals.failed === 0) {
-    print(`the tests ended with ${code ?? signal}`)
-    totals.failed++
-  }
-  reportCost()
+/** Prints the totals. Returns the exit code. */
+const report = (totals: TestTotals): number => {
   print(summary(totals))
   return totals.failed > 0 ? 1 : 0
 }

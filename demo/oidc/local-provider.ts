@@ -1,4 +1,5 @@
 /// <reference path="./oidc-provider.d.ts" />
+import './library-warnings.js'
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'

@@ -8,6 +8,8 @@ export interface TestTotals {
   todo: number
 }
 
+export const noTests = (): TestTotals => ({ passed: 0, failed: 0, skipped: 0, todo: 0 })
+
 /** Receives events while the tests run. */
 export interface TestListener {
   /** `path` leads from the test file to the assertion; `diag` is the YAML block that tap wrote about it. */
@@ -28,7 +30,7 @@ const EMPTY_FILE = 'no tests found'
  */
 export const readTap = async (input: AsyncIterable<string>, listener: TestListener): Promise<TestTotals> => {
   const root = new Parser()
-  const totals: TestTotals = { passed: 0, failed: 0, skipped: 0, todo: 0 }
+  const totals = noTests()
   let reported = 0
 
   const report = (path: readonly string[], diag: unknown): void => {

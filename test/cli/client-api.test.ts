@@ -5,26 +5,39 @@ import ts from 'typescript'
 import { ROOT } from '../../scripts/lib/root.js'
 import { clientApi } from '../../src/cli/client-api.js'
 
+const OPTIONS: ts.CompilerOptions = {
+  noEmit: true,
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  skipLibCheck: true,
+  target: ts.ScriptTarget.ES2023,
+  module: ts.ModuleKind.NodeNext,
+  moduleResolution: ts.ModuleResolutionKind.NodeNext,
+  lib: ['lib.es2023.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts'],
+  types: [],
+  paths: { 'gatehouse-client': [join(ROOT, 'src/client/index.ts')] }
+}
+
+/** The files that all checks share, such as the types of the browser. */
+const parsed = new Map<string, ts.SourceFile | undefined>()
+
 /** The type errors of a module that uses the generated one. */
 const typeErrors = (folder: string, generated: string, use: string): readonly string[] => {
   const [api, main] = [join(folder, 'api.ts'), join(folder, 'main.ts')]
   writeFileSync(api, generated)
   writeFileSync(main, use)
-  const program = ts.createProgram([api, main], {
-    noEmit: true,
-    strict: true,
-    exactOptionalPropertyTypes: true,
-    skipLibCheck: true,
-    target: ts.ScriptTarget.ES2023,
-    module: ts.ModuleKind.NodeNext,
-    moduleResolution: ts.ModuleResolutionKind.NodeNext,
-    lib: ['lib.es2023.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts'],
-    types: [],
-    paths: { 'gatehouse-client': [join(ROOT, 'src/client/index.ts')] }
-  })
-  return ts
-    .getPreEmitDiagnostics(program)
-    .filter(({ file }) => file?.fileName.startsWith(folder))
+  const host = ts.createCompilerHost(OPTIONS)
+  const { getSourceFile } = host
+  host.getSourceFile = (name, ...options) => {
+    if (name.startsWith(folder)) return getSourceFile(name, ...options)
+    if (!parsed.has(name)) parsed.set(name, getSourceFile(name, ...options))
+    return parsed.get(name)
+  }
+  const program = ts.createProgram([api, main], OPTIONS, host)
+  return program
+    .getSourceFiles()
+    .filter(({ fileName }) => fileName.startsWith(folder))
+    .flatMap((file) => ts.getPreEmitDiagnostics(program, file))
     .map(({ file, messageText }) => `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`)
 }
 

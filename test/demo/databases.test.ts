@@ -1,6 +1,6 @@
 import t from 'tap'
 import { routeTables } from '../../src/gateway/routes/index.js'
-import { startPostgres } from '../helper/postgres.js'
+import { newDatabase } from '../helper/postgres.js'
 import { form, PNG, startTestBackend, type TestBackend } from './demo-backend.js'
 
 // The embedded database is another build of PostgreSQL with another driver.
@@ -84,16 +84,23 @@ const conversation = async (backend: TestBackend): Promise<Map<string, unknown>>
 }
 
 t.test('PostgreSQL and the embedded database give the same responses', async (t) => {
-  const postgres = await startPostgres(t)
-  const embedded = await conversation(await startTestBackend(t, { nowMs: NOON }))
-  const real = await conversation(await startTestBackend(t, { nowMs: NOON, env: { DATABASE_URL: postgres.url } }))
+  const url = await newDatabase()
+  const embedded = await conversation(await startTestBackend(t, { nowMs: NOON, database: 'embedded' }))
+  const real = await conversation(await startTestBackend(t, { nowMs: NOON, database: { url } }))
 
   t.same([...real.keys()], [...embedded.keys()])
   for (const [question, response] of real) t.same(embedded.get(question), response, question)
 
+  t.test('a session survives a restart of the backend with the same demo password', async (t) => {
+    const before = await startTestBackend(t, { nowMs: NOON, database: { url }, newIds: 'before' })
+    const token = await before.signIn('viewer')
+    const after = await startTestBackend(t, { nowMs: NOON, database: { url }, newIds: 'after' })
+    t.equal((await after.request('GET', '/api/floors', token)).status, 200)
+  })
+
   t.test('data in PostgreSQL survives a restart, and the demo password is updated', async (t) => {
-    const env = { DATABASE_URL: postgres.url, DEMO_PASSWORD: 'another-password' }
-    const backend = await startTestBackend(t, { nowMs: NOON, env, newIds: 'later' })
+    const env = { DEMO_PASSWORD: 'another-password' }
+    const backend = await startTestBackend(t, { nowMs: NOON, database: { url }, env, newIds: 'later' })
     const credentials = { email: 'admin@example.com', password: 'another-password' }
     const { token } = (await backend.request('POST', '/api/auth/login', null, credentials)).json().data
 

@@ -4,6 +4,7 @@ import t from 'tap'
 import { ROOT } from '../../scripts/lib/root.js'
 import { environment } from '../helper/environment.js'
 import { freePort } from '../helper/free-port.js'
+import { newDatabase } from '../helper/postgres.js'
 import { commandBlocks, DocumentedShell, expectedOutput, hasFragments } from './command-blocks.js'
 
 t.test('the commands of the demo tutorial work', async (t) => {
@@ -18,7 +19,9 @@ t.test('the commands of the demo tutorial work', async (t) => {
     PATH: environment.path,
     GATEWAY_PORT: `${gatewayPort}`,
     RELAY_PORT: `${relayPort}`,
-    DEMO_BACKEND_PORT: `${await freePort()}`
+    DEMO_BACKEND_PORT: `${await freePort()}`,
+    // The test of `npm start` uses the embedded database, which takes ten CPU seconds to start.
+    DATABASE_URL: await newDatabase()
   })
 
   let running = { stop: async () => {} }

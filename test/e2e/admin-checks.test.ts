@@ -6,7 +6,6 @@ import { startRedis } from '../helper/redis.js'
 import { event, officialClient, startRelay } from '../helper/relay.js'
 import { relayToken } from '../helper/relay-rules.js'
 
-t.setTimeout(300_000)
 const MINUTE_MS = 60_000
 const browser = await startBrowser(t)
 

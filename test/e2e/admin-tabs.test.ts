@@ -8,7 +8,6 @@ import { eventually } from '../helper/eventually.js'
 import { connectedClient } from '../helper/raw-client.js'
 import { startRelay } from '../helper/relay.js'
 
-t.setTimeout(300_000)
 const NAMESPACES = [
   { name: 'loose', allow_subscribe_for_client: true },
   { name: 'kept', allow_subscribe_for_client: true, history_size: 10, history_ttl: '300s' }

@@ -10,7 +10,6 @@ import { API_KEY, HMAC_SECRET, relayToken } from '../helper/relay-rules.js'
 import { openWindow } from '../helper/window.js'
 
 // All tests share one relay and one browser; each test has its own window, users and channels.
-t.setTimeout(300_000)
 const NAMESPACES = [
   { name: 'floor', allow_subscribe_for_client: true, history_size: 10, history_ttl: '300s' },
   {

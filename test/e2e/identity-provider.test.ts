@@ -5,7 +5,6 @@ import { openDemoPage } from '../helper/demo-page.js'
 import { startDemoStack } from '../helper/demo-stack.js'
 
 // Like `npm start -- --oidc`: gateway, backend and identity provider as separate processes.
-t.setTimeout(300_000)
 const stack = await startDemoStack(t, {}, { oidc: true })
 const browser = await startBrowser(t)
 

@@ -1,8 +1,5 @@
-import t from 'tap'
 import './monitoring/dashboard.js'
 import './monitoring/history.js'
 import './monitoring/watchers.js'
 // Last, because it changes the state of receivers.
 import './monitoring/alerts.js'
-
-t.setTimeout(600_000)

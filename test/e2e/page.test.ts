@@ -14,7 +14,6 @@ import { records } from './page/records.js'
 import { sessions } from './page/sessions.js'
 
 // One file, because starting the stack and the browser takes longer than most of the tests.
-t.setTimeout(600_000)
 const [stack, browser] = await Promise.all([startDemoStack(t), startBrowser(t)])
 const tests: PageTests = { stack, open: (t, options) => openDemoPage(t, browser, stack, options) }
 

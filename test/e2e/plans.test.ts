@@ -1,7 +1,4 @@
-import t from 'tap'
 import './plans/plan.js'
 import './plans/floors.js'
 // Last, because it restarts the backend.
 import './plans/freshness.js'
-
-t.setTimeout(600_000)

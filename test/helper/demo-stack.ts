@@ -6,11 +6,15 @@ import { ROOT } from '../../scripts/lib/root.js'
 import type { Child, Teardown } from './child.js'
 import { freePort, LOOPBACK } from './free-port.js'
 import { type HttpResponse, send } from './http.js'
+import { newDatabase } from './postgres.js'
 import { startProgram } from './program.js'
 
 export const DEMO_PASSWORD = 'a-password-for-tests'
 
-/** The built gateway, relay and demo backend as `npm start` runs them, on free ports. */
+/**
+ * The built gateway, relay and demo backend as `npm start` runs them, on free ports. Their database is PostgreSQL: the
+ * embedded one takes ten CPU seconds to start.
+ */
 export interface DemoStack {
   /** The address of the page. */
   readonly url: string
@@ -43,6 +47,7 @@ export const startDemoStack = async (
     DEMO_BACKEND_PORT: `${await freePort()}`,
     DEMO_OIDC_PORT: `${await freePort()}`
   }
+  const databaseUrl = await newDatabase()
   const stack = stackOf({ ...ports, DEMO_PASSWORD, REALTIME_API_KEY: API_KEY }, { root: ROOT, folder, ...options })
   await writeRelayConfig(stack)
   const { programs, pageUrl, hasPage } = stack
@@ -54,6 +59,7 @@ export const startDemoStack = async (
     if (program === undefined) throw new Error(`the stack has no ${name}`)
     const child = await startProgram(t, program.entry, {
       ...program.env,
+      ...(name === 'backend' && { DATABASE_URL: databaseUrl }),
       AUDIT_LOG_FILE: join(folder, 'audit.jsonl'),
       // Every browser context has its own client address, because of the login limit.
       TRUST_PROXY: 'loopback',

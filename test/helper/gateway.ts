@@ -114,7 +114,10 @@ const idleGateways = new Map<string, TestGateway[]>()
 export const borrowGateway = async (t: Teardown, env: Settings = {}): Promise<TestGateway> => {
   const key = JSON.stringify(env)
   const idle = idleGateways.get(key) ?? []
-  idleGateways.set(key, idle)
+  if (!idleGateways.has(key)) {
+    idleGateways.set(key, idle)
+    root.teardown(() => void idleGateways.delete(key))
+  }
   const gateway = idle.pop() ?? (await startGateway(root, { env }))
   const { backend, logs } = gateway
   const { respond } = backend

@@ -2,6 +2,8 @@ import { rmSync } from 'node:fs'
 import { chown, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { Client } from 'pg'
+import { t as root } from 'tap'
 import { postgresql, programOf, thisMachine } from '../../scripts/lib/services.js'
 import { type Child, startChild, type Teardown } from './child.js'
 import { environment } from './environment.js'
@@ -106,6 +108,29 @@ export const startPostgres = async (
 /** A PostgreSQL for tests that only connect to it and do not depend on its contents. */
 export const databaseUrl = async (t: Teardown): Promise<string> =>
   environment.databaseUrl ?? (await startPostgres(t)).url
+
+let shared: Promise<TestPostgres> | undefined
+let databases = 0
+
+/**
+ * The address of an empty database on a server that the tests of a file share, because starting a server takes longer than
+ * creating a database.
+ */
+export const newDatabase = async (): Promise<string> => {
+  if (shared === undefined) {
+    shared = startPostgres(root)
+    root.teardown(() => {
+      shared = undefined
+    })
+  }
+  const { url } = await shared
+  const name = `test_${++databases}`
+  const client = new Client(url)
+  await client.connect()
+  await client.query(`CREATE DATABASE ${name}`)
+  await client.end()
+  return url.replace(/[^/]+$/, name)
+}
 
 const childrenOf = async (pid: number): Promise<number[]> =>
   (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).split(' ').filter(Boolean).map(Number)

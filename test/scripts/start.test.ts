@@ -14,6 +14,7 @@ import { type Child, startChild } from '../helper/child.js'
 import { environment } from '../helper/environment.js'
 import { freePort, LOOPBACK } from '../helper/free-port.js'
 import { send } from '../helper/http.js'
+import { newDatabase } from '../helper/postgres.js'
 
 /** A generous limit for a busy machine. */
 const PATIENCE_MS = 100_000
@@ -113,7 +114,8 @@ t.test(
   { timeout: 2 * PATIENCE_MS },
   async (t) => {
     const ports = { ...(await threePorts()), DEMO_OIDC_PORT: String(await freePort()) }
-    const program = await start(t, ports, '--oidc')
+    // The first test uses the embedded database, which takes ten CPU seconds to start.
+    const program = await start(t, { ...ports, DATABASE_URL: await newDatabase() }, '--oidc')
     await program.waitForLine('Stop      Ctrl-C', PATIENCE_MS)
     const page = `http://localhost:${ports.GATEWAY_PORT}`
     t.match(program.stdout, `Provider  ${page}/auth/oidc/login`)
@@ -135,7 +137,7 @@ t.test(
 t.test('npm start stops all programs when one of them ends', { timeout: 2 * PATIENCE_MS }, async (t) => {
   const ports = await threePorts()
   // An invalid setting that only the gateway reads.
-  const program = await start(t, { ...ports, CSRF_MODE: 'loud' })
+  const program = await start(t, { ...ports, DATABASE_URL: await newDatabase(), CSRF_MODE: 'loud' })
 
   t.same(await program.exited, { code: 1, signal: null })
   t.match(program.stdout, /gateway *│ gateway: CSRF_MODE must be one of plain, signed/)

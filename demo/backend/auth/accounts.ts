@@ -133,14 +133,14 @@ export const DEMO_ACCOUNTS = [
   { email: 'viewer@example.com', displayName: 'Vic Viewer', role: 'viewer' }
 ] as const
 
-/** Creates the accounts or resets their passwords in an existing database. */
+/** Creates the accounts or resets their passwords in an existing database. An unchanged password keeps its sessions. */
 export const ensureDemoAccounts = async (world: World, password: string): Promise<void> => {
   for (const account of DEMO_ACCOUNTS) {
-    const sql = 'SELECT id FROM users WHERE lower(email) = $1'
-    const [known] = await world.database.rows<{ id: string }>(sql, [account.email])
-    const id = known?.id ?? `demo-${account.role}`
+    const known = await find(world, 'lower(u.email) = $1', account.email)
+    const id = known?.userId ?? `demo-${account.role}`
     if (known === undefined) await insertRecords(world, users, [{ ...account, id, isActive: true }])
     else await changeRecords(world, users, [id], { mustChangePassword: false })
-    await setPassword(world, id, password)
+    if (known?.passwordHash && (await compare(password, known.passwordHash))) await unlock(world, id)
+    else await setPassword(world, id, password)
   }
 }

@@ -1,6 +1,10 @@
 import type { Test } from 'tap'
+import { PATIENCE_MS } from '../../helper/browser.js'
 import { eventually } from '../../helper/eventually.js'
 import type { PageTests } from './page-tests.js'
+
+/** For one attempt on a busy machine. */
+const FOUND_WITHIN_MS = 20_000
 
 export const alarm = async (t: Test, { open }: PageTests): Promise<void> => {
   await t.test('an alarm', async (t) => {
@@ -44,7 +48,9 @@ export const alarm = async (t: Test, { open }: PageTests): Promise<void> => {
       await page.getByRole('dialog').getByRole('button', { name: 'Raise alarm' }).click()
       const missing = page.getByRole('list', { name: 'Missing' })
       const button = missing.getByRole('button').first()
-      const name = (await button.getAttribute('aria-label'))?.replace(/^Mark (.*) safe$/, '$1') ?? ''
+      const firstName = async (): Promise<string> =>
+        (await button.getAttribute('aria-label'))?.replace(/^Mark (.*) safe$/, '$1') ?? ''
+      const name = await firstName()
       await button.click()
       await page.getByText(`${name} was marked safe`).waitFor()
       const safe = page.getByRole('list', { name: 'Safe' })
@@ -52,10 +58,20 @@ export const alarm = async (t: Test, { open }: PageTests): Promise<void> => {
       await page.getByRole('button', { name: `Undo: ${name} is safe` }).click()
       await page.getByText(`${name} is no longer marked safe`).waitFor()
 
-      await missing.getByRole('link', { name }).click()
-      await page.waitForURL(/\/live\/[^?]+\?selected=/)
-      await page.getByRole('button', { name, pressed: true }).waitFor()
-      await page.goBack()
+      // People leave the building meanwhile: one may have changed floors between the list and the plan.
+      const isFound = async (): Promise<boolean> => {
+        const name = await firstName()
+        await missing.getByRole('link', { name }).click()
+        await page.waitForURL(/\/live\/[^?]+\?selected=/)
+        const selected = page.getByRole('button', { name, pressed: true })
+        const found = await selected.waitFor({ timeout: FOUND_WITHIN_MS }).then(
+          () => true,
+          () => false
+        )
+        await page.goBack()
+        return found
+      }
+      await eventually(isFound, { deadlineMs: PATIENCE_MS })
       await page.getByRole('button', { name: 'End emergency' }).click()
       await page.getByRole('dialog').getByRole('button', { name: 'End now' }).click()
       await page.getByRole('button', { name: 'Raise an alarm' }).waitFor()

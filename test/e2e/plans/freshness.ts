@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import type { PositionEntry } from '../../../schemas/realtime.js'
 import { openDemoPage } from '../../helper/demo-page.js'
@@ -47,6 +47,27 @@ const publishUntilLive = async (page: Page, floorId: string, ids: readonly strin
     await publish(floorId, ...ids.map((id, index) => entry(id, 10 + 10 * index, nowMs, floorId)))
     return (await page.getByText('Live', { exact: true }).count()) === 1
   })
+}
+
+/**
+ * Advances the page's clock in steps until an element appears or disappears. The limits of the page's requests are on its
+ * clock too, so each step waits longer in real time than the one before: on a busy machine responses take seconds.
+ */
+const advanceUntil = async (
+  element: Locator,
+  stepMs: number,
+  state: 'visible' | 'hidden' = 'visible'
+): Promise<void> => {
+  let waitMs = 50
+  await eventually(
+    async () => {
+      await element.page().clock.fastForward(stepMs)
+      waitMs *= 1.5
+      await element.waitFor({ state, timeout: waitMs })
+      return true
+    },
+    { label: `${element} ${state}` }
+  )
 }
 
 /** Publishes until the page reports neither an outage nor stale positions. Its clock advances to the next attempts. */
@@ -162,21 +183,12 @@ t.test('the live plan', async (t) => {
     await publishUntilLive(page, 'f-1', ['A'])
     stack.signal('relay', 'SIGSTOP')
     t.teardown(() => stack.signal('relay', 'SIGCONT'))
-    await eventually(async () => {
-      await page.clock.fastForward(2000)
-      return (await page.getByText('Stale', { exact: true }).count()) === 1
-    })
+    await advanceUntil(page.getByText('Stale', { exact: true }), 2000)
     await page.getByRole('alert').getByText('No new positions').waitFor()
     // Without pings from the relay, the client connects again.
-    await eventually(async () => {
-      await page.clock.fastForward(10_000)
-      return (await page.getByText(/^(Connecting|Offline)$/).count()) === 1
-    })
+    await advanceUntil(page.getByText(/^(Connecting|Offline)$/), 10_000)
     stack.signal('relay', 'SIGCONT')
-    await eventually(async () => {
-      await page.clock.fastForward(5000)
-      return (await page.getByText(/^(Waiting|Stale|Live)$/).count()) === 1
-    })
+    await advanceUntil(page.getByText(/^(Waiting|Stale|Live)$/), 5000)
     await publishUntilRecovered(page, 'f-1')
 
     t.same(pageErrors, [])
@@ -192,23 +204,14 @@ t.test('the live plan', async (t) => {
     await list.page.getByRole('row').nth(1).waitFor()
     const outage = list.page.getByRole('alert').getByText('The data on this page may be outdated.')
     await stack.kill('backend')
-    await eventually(async () => {
-      await list.page.clock.fastForward(5000)
-      return outage.isVisible()
-    })
+    await advanceUntil(outage, 5000)
     await page.reload()
     await page.getByRole('alert').getByText('Trying again').waitFor()
     t.equal(await page.locator(PLAN).count(), 0)
     await stack.start('backend')
-    await eventually(async () => {
-      await page.clock.fastForward(30_000)
-      return (await page.locator(PLAN).count()) === 1
-    })
+    await advanceUntil(page.locator(PLAN), 30_000)
     await publishUntilRecovered(page, 'f-1')
-    await eventually(async () => {
-      await list.page.clock.fastForward(5000)
-      return !(await outage.isVisible())
-    })
+    await advanceUntil(outage, 5000, 'hidden')
 
     t.same([...pageErrors, ...list.pageErrors], [])
   })
@@ -223,15 +226,9 @@ t.test('the live plan', async (t) => {
         .getByRole('alert')
         .getByText('The service cannot be reached. Check the connection. Trying again')
       await context.setOffline(true)
-      await eventually(async () => {
-        await page.clock.fastForward(5000)
-        return alert.isVisible()
-      })
+      await advanceUntil(alert, 5000)
       await context.setOffline(false)
-      await eventually(async () => {
-        await page.clock.fastForward(5000)
-        return !(await alert.isVisible())
-      })
+      await advanceUntil(alert, 5000, 'hidden')
     }
     t.same(pageErrors, [])
   })
@@ -258,10 +255,7 @@ t.test('the live plan', async (t) => {
     await page.reload()
     await page.getByRole('alert').getByText('Trying again').waitFor()
     await page.unroute('**/api/auth/backend-me')
-    await eventually(async () => {
-      await page.clock.fastForward(20_000)
-      return (await page.locator(PLAN).count()) === 1
-    })
+    await advanceUntil(page.locator(PLAN), 20_000)
 
     t.same(pageErrors, [])
   })

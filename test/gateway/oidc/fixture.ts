@@ -10,6 +10,7 @@ import type { RedisTimeouts } from '../../../src/gateway/redis-connection.js'
 import type { Tracer } from '../../../src/shared/tracing.js'
 import { portOf } from '../../helper/address.js'
 import type { Teardown } from '../../helper/child.js'
+import { eventually } from '../../helper/eventually.js'
 import { startGateway, type TestGateway, tokenOf } from '../../helper/gateway.js'
 import type { RecordedRequest, RecordingBackend } from '../../helper/recording-backend.js'
 import { TestBrowser } from './test-browser.js'
@@ -114,11 +115,14 @@ export interface OidcGatewayOptions {
   readonly clock?: TestClock
   readonly redisTimeouts?: RedisTimeouts
   readonly tracer?: Tracer
+  /** False if the gateway cannot use the provider when it starts. */
+  readonly isDiscovered?: boolean
 }
 
+/** A gateway that has discovered its provider: on a busy machine its first attempt may time out. */
 export const startOidcGateway = async (
   t: Teardown,
-  { issuer, env, backend, clock, redisTimeouts, tracer }: OidcGatewayOptions
+  { issuer, env, backend, clock, redisTimeouts, tracer, isDiscovered = true }: OidcGatewayOptions
 ): Promise<TestGateway> => {
   const gateway = await startGateway(t, {
     env: {
@@ -136,6 +140,7 @@ export const startOidcGateway = async (
     ...(clock && { now: clock.now })
   })
   if (backend === undefined) gateway.backend.respond = backendWith(['ada@example.com'])
+  if (isDiscovered) await eventually(() => gateway.logs.some(({ msg }) => msg === 'identity provider discovered'))
   return gateway
 }
 

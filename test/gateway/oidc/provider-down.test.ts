@@ -11,7 +11,7 @@ t.test('unavailable provider', async (t) => {
   t.test('a gateway starts without its provider and discovers it later', async (t) => {
     const provider = await startProvider(t)
     await provider.down()
-    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    const gateway = await startOidcGateway(t, { issuer: provider.url, isDiscovered: false })
     t.equal((await gateway.send('/api/zones')).status, 200, 'everything else is served')
 
     const browser = browserOf(gateway)
@@ -46,7 +46,7 @@ t.test('unavailable provider', async (t) => {
         void once(response, 'finish').then(() => resolve())
       }
     })
-    await startOidcGateway(t, { issuer: provider.url })
+    await startOidcGateway(t, { issuer: provider.url, isDiscovered: false })
     await found
     t.equal(lookedAt, 2)
   })
@@ -97,7 +97,7 @@ t.test('unusable provider metadata', async (t) => {
     t.test(`a provider is not used if it ${title}`, async (t) => {
       const provider = await startScriptedProvider(t)
       provider.metadata = { ...metadata }
-      const gateway = await startOidcGateway(t, { issuer: provider.url })
+      const gateway = await startOidcGateway(t, { issuer: provider.url, isDiscovered: false })
       t.equal((await gateway.send('/auth/oidc/login')).status, 503)
     })
   }
@@ -157,7 +157,8 @@ t.test('hostile provider', async (t) => {
         if (request.url !== path) return listener(request, response)
         started.push(endless(response))
       }
-      const gateway = await startOidcGateway(t, { issuer: provider.url })
+      const isDiscovered = !path.startsWith('/.well-known')
+      const gateway = await startOidcGateway(t, { issuer: provider.url, isDiscovered })
       const browser = browserOf(gateway)
       const page = await signIn(browser, 'ada').catch(() => browser.request(`${APP}/auth/oidc/login`))
       t.ok(page.status >= 400)
@@ -176,7 +177,7 @@ t.test('hostile provider', async (t) => {
       visited.push(request.url)
       response.writeHead(302, { location: `${provider.url}/elsewhere` }).end()
     }
-    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    const gateway = await startOidcGateway(t, { issuer: provider.url, isDiscovered: false })
     t.equal((await gateway.send('/auth/oidc/login')).status, 503)
     t.same([...new Set(visited)], ['/.well-known/openid-configuration'])
   })

@@ -135,7 +135,7 @@ t.test('sign-out', async (t) => {
   t.test('a logout shows a page if the provider is unavailable', async (t) => {
     const provider = await startProvider(t)
     await provider.down()
-    const gateway = await startOidcGateway(t, { issuer: provider.url })
+    const gateway = await startOidcGateway(t, { issuer: provider.url, isDiscovered: false })
     const page = await browserOf(gateway).visit(`${APP}/auth/oidc/logout`)
     t.equal(page.status, 200)
     t.match(page.body, /cannot be reached/)
