@@ -2,7 +2,7 @@ import type { AccessLevel } from '../shared/access-level.js'
 
 // Access rules by canonical path.
 
-/** `mutations`: a verified token on mutations; the backend decides about reads. */
+/** `mutations`: a verified token on write requests; the backend decides about reads. */
 export type Access = AccessLevel | 'mutations'
 
 /** Path prefixes by the access that they need; `strict` is the level `user`, named like its setting. Complete segments count: `/api/admin` does not contain `/api/administrators`. */

@@ -110,7 +110,7 @@ export const gatewaySettings = {
     about: 'the URL that browsers use; required with OIDC_ISSUER if OIDC_REDIRECT_URI is unset',
     fallback: null
   }),
-  ALLOWED_ORIGINS: list('origin', { about: 'additional origins that may send mutations' }),
+  ALLOWED_ORIGINS: list('origin', { about: 'additional origins that may send write requests' }),
   CSRF_MODE: oneOf(['plain', 'signed'], {
     about:
       'plain: cookie and header must be equal; signed: in addition, the token must have been issued by this service',

@@ -5,7 +5,7 @@ export interface TokenClaims {
 }
 
 /** Identifiers for logs and audit records. API clients are only informed that the token is invalid. */
-export type RefusalReason =
+export type RejectionReason =
   | 'too-long'
   | 'malformed'
   | 'not-an-object'
@@ -25,10 +25,10 @@ export type RefusalReason =
 /** The token has a wrong signature or violates a rule of its format. */
 export class InvalidToken extends Error {
   override readonly name = 'InvalidToken'
-  readonly reason: RefusalReason
+  readonly reason: RejectionReason
 
-  constructor(reason: RefusalReason, options?: ErrorOptions) {
-    super(`token refused: ${reason}`, options)
+  constructor(reason: RejectionReason, options?: ErrorOptions) {
+    super(`token rejected: ${reason}`, options)
     this.reason = reason
   }
 }

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import t from 'tap'
 import { type AppClaims, AppTokenVerifier, createAppToken, isAdmin, userDetails } from '../../src/shared/app-token.js'
 import { secretKey } from '../../src/shared/jwt.js'
-import { ExpiredToken, type RefusalReason } from '../../src/shared/token-errors.js'
+import { ExpiredToken, type RejectionReason } from '../../src/shared/token-errors.js'
 
 const SECRET = 'a secret of at least thirty-two bytes'
 const KEY = secretKey(SECRET)
@@ -195,7 +195,7 @@ t.test('AppTokenVerifier', async (t) => {
   const legacy = legacyOf(`{"exp":${EXP_MS}}`)
   const jwt = jwtOf(`{"exp":${EXP_MS / 1000}}`)
 
-  const rejected: [name: string, token: string, reason: RefusalReason][] = [
+  const rejected: [name: string, token: string, reason: RejectionReason][] = [
     ['an empty text', '', 'malformed'],
     ['the text null', 'null', 'malformed'],
     ['the text undefined', 'undefined', 'malformed'],

@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey, generateKeyPairSync, sign } from 'node:crypto'
 import t from 'tap'
 import { secretKey, signJwt, verifyJwt } from '../../src/shared/jwt.js'
-import { ExpiredToken, InvalidToken, type RefusalReason } from '../../src/shared/token-errors.js'
+import { ExpiredToken, InvalidToken, type RejectionReason } from '../../src/shared/token-errors.js'
 
 const SECRET = 'a secret of at least thirty-two bytes'
 const KEY = secretKey(SECRET)
@@ -93,7 +93,7 @@ t.test('verifyJwt', async (t) => {
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const rsaSigned = `${base64url('{"alg":"RS256","typ":"JWT"}')}.${GOOD_PAYLOAD}`
 
-  const rejected: [name: string, token: string, reason: RefusalReason][] = [
+  const rejected: [name: string, token: string, reason: RejectionReason][] = [
     // The algorithm
     ['alg none', withHeader('{"alg":"none","typ":"JWT"}'), 'bad-algorithm'],
     ['alg None', withHeader('{"alg":"None","typ":"JWT"}'), 'bad-algorithm'],
@@ -276,7 +276,7 @@ t.test('verifyJwt', async (t) => {
     } catch (error) {
       if (!(error instanceof InvalidToken)) throw error
       t.equal(error.cause, undefined)
-      t.equal(error.message, 'token refused: malformed')
+      t.equal(error.message, 'token rejected: malformed')
     }
   })
 })

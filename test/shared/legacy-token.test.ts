@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import t from 'tap'
 import { secretKey } from '../../src/shared/jwt.js'
 import { createLegacyToken, verifyLegacyToken } from '../../src/shared/legacy-token.js'
-import { ExpiredToken, InvalidToken, type RefusalReason } from '../../src/shared/token-errors.js'
+import { ExpiredToken, InvalidToken, type RejectionReason } from '../../src/shared/token-errors.js'
 
 const SECRET = 'a secret of at least thirty-two bytes'
 const KEY = secretKey(SECRET)
@@ -79,7 +79,7 @@ t.test('verifyLegacyToken', async (t) => {
     t.match(SIGNATURE, /[a-f]/)
   })
 
-  const rejected: [name: string, token: string, reason: RefusalReason][] = [
+  const rejected: [name: string, token: string, reason: RejectionReason][] = [
     // The form
     ['an empty text', '', 'malformed'],
     ['a dot and nothing else', '.', 'malformed'],

@@ -3,7 +3,7 @@ import type { FloorContext } from '../types.js'
 
 type Floor = FloorContext['floor']
 
-/** Larger canvases need much memory, and some browsers refuse them. */
+/** Larger canvases need much memory, and some browsers reject them. */
 const MAX_SIDE = 4096
 
 /** The uploaded picture of a floor, cut to the floor; null without one, and while it loads. */

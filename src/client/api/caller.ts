@@ -26,7 +26,7 @@ export type ApiCaller = <Result = unknown>(method: string, path: string, options
 const CSRF_TOKEN_PATH = '/api/auth/csrf-token'
 const READING_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-/** Calls any path, with the CSRF token on mutations. `gatehouse client-api` generates typed functions for it. */
+/** Calls any path, with the CSRF token on write requests. `gatehouse client-api` generates typed functions for it. */
 export const createCaller = ({
   baseUrl = '',
   // A browser's fetch throws if it is called as a method of another object.

@@ -4,7 +4,7 @@ import { ApiError } from './api-error.js'
 /** Requests a token from the gateway. The response sets the cookie and contains the same token. */
 export type RequestToken = () => Promise<unknown>
 
-/** The CSRF token of mutations. It is read from the cookie each time, because another tab may have got a new one. */
+/** The CSRF token of write requests. It is read from the cookie each time, because another tab may have got a new one. */
 export class CsrfToken {
   readonly #cookies: () => string
   readonly #requestToken: RequestToken
@@ -35,7 +35,7 @@ export class CsrfToken {
     throw new ApiError({ code: 'UNEXPECTED_ANSWER', message: 'The service returned no CSRF token.' })
   }
 
-  /** Runs a mutation, and repeats it once with a new token if the gateway rejects the token. */
+  /** Runs a write request, and repeats it once with a new token if the gateway rejects the token. */
   async withToken<Result>(attempt: (token: string) => Promise<Result>): Promise<Result> {
     const token = await this.#current()
     try {

@@ -172,12 +172,12 @@ const introduction = (errors: readonly GatewayError[], unknownPaths: UnknownPath
 The gateway checks each request and forwards it to the same path of the backend. The response of the backend is returned
 unchanged. ${unknownPaths === 'forward' ? 'Requests to all other paths under `/api/` are forwarded without a schema.' : 'There are no other paths under `/api/`.'}
 
-Mutations require a session and a CSRF token. The token comes from \`/api/auth/csrf-token\` and is sent in the header
+Write requests require a session and a CSRF token. The token comes from \`/api/auth/csrf-token\` and is sent in the header
 \`X-CSRF-Token\`. Reads that do not list a session are forwarded, and the backend decides.
 Sessions, CSRF tokens and the login limit are enforced in production only.
 
 An error response of the gateway has the header \`X-Gateway-Error\` and the body \`ErrorBody\`; an error response of the
-backend has neither. A mutation with a method that is not listed for a path is rejected with \`METHOD_NOT_ALLOWED\` (405),
+backend has neither. A write request with a method that is not listed for a path is rejected with \`METHOD_NOT_ALLOWED\` (405),
 a different spelling of a listed path with \`AMBIGUOUS_PATH\` (400). Any request can also fail with these errors:
 
 ${errors.map(({ statusCode, code, message }) => `- ${statusCode} \`${code}\`: ${message}`).join('\n')}

@@ -91,7 +91,7 @@ const newStream = (path: string): SonicBoom => {
 }
 
 // SonicBoom could create the folder, but with the default mode. And it uses mkdir's `recursive` option, which in Node.js 20
-// never returns if a file system refuses a new folder with ENOENT, as /proc does.
+// never returns if a file system rejects a new folder with ENOENT, as /proc does.
 const makeFolder = async (folder: string): Promise<void> => {
   const parent = dirname(folder)
   try {

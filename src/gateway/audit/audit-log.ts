@@ -18,7 +18,7 @@ export interface AuditLogOptions {
 }
 
 /**
- * Appends denied requests to a file, one JSON object per line, and writes them to a stream while the file cannot be
+ * Appends rejected requests to a file, one JSON object per line, and writes them to a stream while the file cannot be
  * written. Its methods never throw or reject: a full disk must not change the response to a browser.
  */
 export class AuditLog {

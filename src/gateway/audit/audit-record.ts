@@ -1,6 +1,6 @@
 import type { UserDetails } from '../../shared/app-token.js'
 
-/** One denied request. It has no field for a token, a cookie or a body, so none can reach the file. */
+/** One rejected request. It has no field for a token, a cookie or a body, so none can reach the file. */
 export interface Denial {
   readonly event: 'unauthorized_access' | 'forbidden_access'
   readonly ip: string

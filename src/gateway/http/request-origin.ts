@@ -10,7 +10,7 @@ export interface OriginRules {
 
 export type ForeignPageTest = (request: FastifyRequest) => boolean
 
-/** Whether a browser sends a mutation for a page that is neither ours nor of an allowed origin. */
+/** Whether a browser sends a write request for a page that is neither ours nor of an allowed origin. */
 export const foreignPageTest = (rules: OriginRules): ForeignPageTest => {
   const allowedOrigins: ReadonlySet<string> = new Set(rules.allowedOrigins)
   return (request) => {
@@ -18,7 +18,7 @@ export const foreignPageTest = (rules: OriginRules): ForeignPageTest => {
     const origin = headers.origin === undefined ? undefined : withoutDefaultPort(headers.origin.toLowerCase())
     if (origin !== undefined && allowedOrigins.has(origin)) return false
     if (headers['sec-fetch-site'] === 'cross-site') return true
-    // Browsers send an Origin with every mutation; other clients need not.
+    // Browsers send an Origin with every write request; other clients need not.
     return (
       origin !== undefined &&
       origin !== rules.publicOrigin &&

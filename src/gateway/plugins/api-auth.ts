@@ -47,7 +47,7 @@ export const apiAuth = fp<ApiAuthOptions>(
       const access = rules.accessOf(request.path, request.routeOptions.config.access)
       const denial = checkToken(request, tokens) ?? checkRole(request, access)
       if (denial === null || !enforced || !isChecked(request, access)) return done()
-      done(deny(request, denial, { audit, secretPaths }))
+      done(reject(request, denial, { audit, secretPaths }))
     })
   },
   { name: 'api-auth', fastify: '5.x', dependencies: ['csrf'] }
@@ -70,7 +70,7 @@ const checkToken = (request: FastifyRequest, tokens: AppTokenVerifier): Denial |
   }
 }
 
-const deny = (
+const reject = (
   request: FastifyRequest,
   { code, reason, claims }: Denial,
   { audit, secretPaths }: Pick<ApiAuthOptions, 'audit' | 'secretPaths'>

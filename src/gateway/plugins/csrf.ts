@@ -15,7 +15,7 @@ export interface CsrfOptions extends OriginRules {
   readonly csrfTokens: CsrfTokens
 }
 
-/** Mutations must come from our own page or an allowed origin, and carry the CSRF token in cookie and header. */
+/** Write requests must come from our own origin or an allowed origin, and carry the CSRF token in cookie and header. */
 export const csrf = fp<CsrfOptions>(
   async (app, { enforced, signed, csrfTokens, ...origins }) => {
     if (!enforced) return

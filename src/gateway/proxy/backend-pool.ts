@@ -122,7 +122,7 @@ const CLOSED_CODES: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET
 
 /**
  * Whether a request without a response may be sent again: it was written to a kept-alive connection that the backend
- * was closing. A mutation is never repeated, because the backend may have processed it.
+ * was closing. A write request is never repeated, because the backend may have processed it.
  */
 export const isRetryable = (method: string, error: unknown): boolean =>
   READING_METHODS.has(method) && CLOSED_CODES.has(errorCode(error)) && hadReceivedData(error)

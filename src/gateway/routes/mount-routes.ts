@@ -142,7 +142,7 @@ export const otherMethods = (declared: readonly string[], unknownPaths: UnknownP
   const isAllowed = (method: string): boolean =>
     declared.includes(method) ||
     (method === 'HEAD' && declared.includes('GET')) ||
-    // Reads have nothing to validate. A mutation must not reach the catch-all, which has no schema for it.
+    // Reads have nothing to validate. A write request must not reach the catch-all, which has no schema for it.
     (unknownPaths === 'forward' && READING_METHODS.has(method))
   const methods = [...SERVED_METHODS]
   const allow = methods.filter(isAllowed).join(', ')

@@ -157,7 +157,7 @@ const SUBSCRIBE_ONLY: FileChannelOptions = {
 
 /** The channels of a relay without a configuration file. */
 const DEFAULT_CHANNELS: ChannelRules = Object.freeze({
-  // Denies everything to clients.
+  // Clients may do nothing.
   withoutNamespace: builtIn({}),
   namespaces: new Map([
     [

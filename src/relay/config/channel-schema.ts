@@ -123,7 +123,7 @@ export const channelSection = {
   without_namespace: section('Options of channels without a namespace.', channelOptionSchemas),
   namespaces: Type.Optional(
     Type.Array(NamespaceSchema, {
-      description: 'All namespaces. Permissions that a namespace does not grant are denied.'
+      description: 'All namespaces. A namespace grants only the permissions that it lists.'
     })
   ),
   publication_data_format: oneOf(

@@ -12,7 +12,7 @@ export interface CompressionOptions {
 /** `occupied`: a channel has subscribers. */
 export type ChannelState = 'occupied' | 'vacated'
 
-/** Options of a namespace. Everything that is not allowed is denied. */
+/** Options of a namespace. Everything that is not allowed is rejected. */
 export interface ChannelOptions {
   readonly presence: boolean
   readonly joinLeave: boolean

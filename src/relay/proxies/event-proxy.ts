@@ -114,7 +114,7 @@ export class EventProxy {
       if ('status' in exchange && exchange.status !== OK)
         return new FailedCall({ reason: 'status', status: exchange.status })
       const decision = this.#outcomeOf(exchange, () => null)
-      return decision instanceof ReplyError ? new FailedCall({ reason: 'refused', code: decision.code }) : decision
+      return decision instanceof ReplyError ? new FailedCall({ reason: 'rejected', code: decision.code }) : decision
     })
     return !(outcome instanceof FailedCall)
   }

@@ -51,7 +51,7 @@ const csrfToken: LocalDocumentation = {
   description: 'Returns the same token while it is valid, so that several tabs can use it.',
   responses: {
     200: {
-      description: 'The token, to be sent as `X-CSRF-Token` with every mutation.',
+      description: 'The token, to be sent as `X-CSRF-Token` with every write request.',
       body: Type.Object({
         success,
         csrfToken: Type.String({ description: 'The content of the cookie `csrf_token`.' })

@@ -35,7 +35,7 @@ export interface ReadRoute extends RouteBase {
   readonly bodyOptional: false
 }
 
-/** Has a JSON body with a schema. A mutation without one does not compile. */
+/** Has a JSON body with a schema. A write request without one does not compile. */
 export interface MutationRoute extends RouteBase {
   readonly method: MutatingMethod
   readonly kind: 'json'

@@ -86,7 +86,7 @@ export class Channel {
     const { conflate, entryTime, snapshot } = this.options
     const isConflateSame = options.conflate === conflate && options.entryTime === entryTime
     this.options = options
-    // Clients that cannot receive binary data resubscribe, and are refused.
+    // Clients that cannot receive binary data resubscribe, and are rejected.
     if (options.publicationDataFormat === 'binary') for (const each of this.#jsonOnly) this.#restart(each)
     if (!isConflateSame) this.#conflator = conflator
     if (!isConflateSame || options.snapshot !== snapshot) this.#snapshot = this.#newSnapshot()

@@ -1,5 +1,5 @@
 import { isObject } from '../../../shared/is-object.js'
-import type { RefusalReason } from '../../../shared/token-errors.js'
+import type { RejectionReason } from '../../../shared/token-errors.js'
 import { jsonFromBytes } from '../codec/json.js'
 import type { MaybePromise } from '../engine.js'
 import { type ClaimRules, NO_OVERRIDE, type Override, type ServerSubscription, type TextPattern } from '../options.js'
@@ -13,7 +13,7 @@ export type CheckedToken = Claims | 'expired' | 'invalid' | 'unavailable'
 
 /** Reasons of rejected tokens, for logs and metrics: those of the token check, and those of the core. */
 export type TokenRejectionReason =
-  | RefusalReason
+  | RejectionReason
   | 'expired'
   | 'keys-unavailable'
   | 'missing'
