@@ -133,9 +133,16 @@ t.test('prepareServices', async (t) => {
     const lines = await prepare(machine(has, { canInstall: () => true, install }), services)
 
     t.match(lines[0], /^Missing: Redis, PostgreSQL, Chromium, Firefox, /)
-    t.match(lines[1], / install -y --no-install-recommends redis-server postgresql chromium-headless-shell firefox-esr /)
+    t.match(
+      lines[1],
+      / install -y --no-install-recommends redis-server postgresql chromium-headless-shell firefox-esr /
+    )
     t.same(installed, [services.map(({ aptPackage }) => aptPackage)])
-    t.same(lines.slice(3, 6), ['Redis: /bin/redis-server', 'PostgreSQL: /bin/postgres', 'Chromium: /bin/chromium-headless-shell'])
+    t.same(lines.slice(3, 6), [
+      'Redis: /bin/redis-server',
+      'PostgreSQL: /bin/postgres',
+      'Chromium: /bin/chromium-headless-shell'
+    ])
   })
 })
 
