@@ -3,6 +3,7 @@ import type { Suite } from './harness/suite.js'
 import { latencySuite } from './latency.js'
 import { capacitySuite } from './relay/capacity.js'
 import { liveStateSuite } from './relay/live-state.js'
+import { proxiesSuite } from './relay/proxies.js'
 import { soakSuite } from './relay/soak.js'
 import { stormSuite } from './relay/storm.js'
 import { relaySuite } from './relay/suite.js'
@@ -14,6 +15,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   latency: latencySuite,
   storm: stormSuite,
   'live-state': liveStateSuite,
+  proxies: proxiesSuite,
   capacity: capacitySuite,
   soak: soakSuite
 }

@@ -86,6 +86,7 @@ const PACKAGES: readonly Package[] = [
     name: 'gatehouse',
     content: ({ exports }) => ({
       ...entryFiles(exports),
+      'src/backend': 'dist/src/backend',
       'src/cli': 'dist/src/cli',
       'src/gateway': 'dist/src/gateway',
       'src/openapi': 'dist/src/openapi',

@@ -2,12 +2,13 @@
  * `npm run screenshots`: writes the screenshots of the demo and of the operators' page in docs/images, all or the named
  * ones. Builds, runs the demo on separate ports, and needs a Chromium from CHROMIUM_PATH or the PATH.
  */
-import { mkdir } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type Browser, type BrowserContextOptions, type Cookie, chromium, type Page } from 'playwright-core'
 import { RunningProgram } from '../demo/run/running-program.js'
-import { stackOf } from '../demo/run/stack.js'
+import { stackOf, writeRelayConfig } from '../demo/run/stack.js'
 import { print, runCommand, UsageError, UserError } from './lib/command.js'
 import { ROOT } from './lib/root.js'
 import { programOf, chromium as service, thisMachine } from './lib/services.js'
@@ -162,7 +163,10 @@ const main = async (args: readonly string[]): Promise<number> => {
   }
   const executablePath = env.CHROMIUM_PATH || programOf(service, thisMachine(env))
   if (executablePath === undefined) throw new UserError('No Chromium: set CHROMIUM_PATH, or put chromium on the PATH')
-  const { programs, pageUrl, demoPassword, adminUrl, adminPassword } = stackOf(env, { root: ROOT })
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-'))
+  const stack = stackOf(env, { root: ROOT, folder })
+  const { programs, pageUrl, demoPassword, adminUrl, adminPassword } = stack
+  await writeRelayConfig(stack)
   const running = programs.map((program) => new RunningProgram(program, env, () => undefined))
   try {
     await Promise.all(running.map((program) => program.ready()))
@@ -181,6 +185,7 @@ const main = async (args: readonly string[]): Promise<number> => {
     }
   } finally {
     await Promise.all(running.map((program) => program.stop()))
+    await rm(folder, { recursive: true })
   }
   return 0
 }

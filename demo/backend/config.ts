@@ -21,6 +21,10 @@ export const demoSettings = {
     about: "if set, logins without a password must send it as X-Exchange-Secret; equal to the gateway's",
     fallback: null
   }),
+  REALTIME_SIGNING_SECRET: secret({
+    about: "signs the relay's events to this backend; equal to the relay's; if unset, the backend receives none",
+    fallback: null
+  }),
   DATABASE_URL: text('postgres-url', {
     about: 'PostgreSQL; if unset, an embedded database in memory',
     fallback: null
@@ -38,9 +42,14 @@ export const demoSettings = {
   })
 }
 
-const SHORTEST: Readonly<Record<string, number>> = { TOKEN_SECRET: 32, EXCHANGE_SECRET: 32, DEMO_PASSWORD: 8 }
+const SHORTEST: Readonly<Record<string, number>> = {
+  TOKEN_SECRET: 32,
+  EXCHANGE_SECRET: 32,
+  REALTIME_SIGNING_SECRET: 32,
+  DEMO_PASSWORD: 8
+}
 
-const OPTIONAL: ReadonlySet<string> = new Set(['DATABASE_URL', 'EXCHANGE_SECRET'])
+const OPTIONAL: ReadonlySet<string> = new Set(['DATABASE_URL', 'EXCHANGE_SECRET', 'REALTIME_SIGNING_SECRET'])
 
 export type DemoConfig = ReturnType<typeof demoConfig>
 
@@ -65,6 +74,7 @@ export const demoConfig = (environment: Environment) => {
     demoPassword: values.DEMO_PASSWORD ?? '',
     tokenSecret: values.TOKEN_SECRET ?? '',
     exchangeSecret: values.EXCHANGE_SECRET,
+    eventsSecret: values.REALTIME_SIGNING_SECRET,
     databaseUrl: values.DATABASE_URL,
     publish: { url: values.REALTIME_PUBLISH_URL ?? '', apiKey: values.REALTIME_API_KEY ?? '' },
     relay: { clientUrl, secret: values.REALTIME_HMAC_SECRET ?? '' },

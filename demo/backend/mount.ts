@@ -8,7 +8,7 @@ import { callerBy } from './auth/accounts.js'
 import { checkFor } from './auth/permissions.js'
 import { declared } from './declared.js'
 import { invalid } from './errors.js'
-import type { Backend, Call, CustomReply, Handler, Handlers } from './route.js'
+import type { Backend, Call, CustomReply, Handler, Handlers, RouteKey } from './route.js'
 import type { Fields } from './world.js'
 
 // Routes that the gateway handles itself.
@@ -28,15 +28,51 @@ export const mount = (app: FastifyInstance, handlers: Handlers, backend: Backend
     const [method = '', url = ''] = key.split(' ')
     const declaration = declared.get(key)
     if (declaration === undefined && method !== 'GET') throw new Error(`no declaration of ${key}`)
-    app.route({ method, url, ...handler.options, handler: routeHandler(handler, declaration, backend) })
+    const changes = method !== 'GET'
+    app.route({ method, url, ...handler.options, handler: routeHandler(handler, declaration, changes, backend) })
   }
 }
 
 const routeHandler = (
-  { may, run, status = 200, orChangingPassword = false, orOwnAccount = false }: Handler,
+  handler: Handler,
   declaration: RouteDeclaration | undefined,
+  changes: boolean,
   backend: Backend
 ): RouteHandlerMethod => {
+  const run = operationOf(handler, declaration, changes, backend)
+  const { status = 200 } = handler
+  return async (request, reply) => {
+    const caller = await callerBy(backend, backend.tokens.claimsOf(request.headers.authorization))
+    // Fastify types these as unknown; path and query have text values.
+    const { params, query } = request as Pick<Call, 'params' | 'query'>
+    const result = await run({ caller, params, query, body: request.body, request })
+    if (isCustomReply(result)) return result(reply)
+    return reply.code(status).send({ success: true, data: result ?? null })
+  }
+}
+
+/** One use of an operation, through HTTP or through the relay. */
+export interface OperationCall extends Pick<Call, 'caller' | 'params' | 'query' | 'request'> {
+  /** Not checked yet; undefined for none. */
+  readonly body: unknown
+}
+
+export type Operation = (call: OperationCall) => Promise<unknown>
+
+/** The operation of a declared route that changes something, for callers other than Fastify. */
+export const changeOf = (key: RouteKey, handlers: Handlers, backend: Backend): Operation => {
+  const { [key]: handler } = handlers
+  if (handler === undefined) throw new Error(`no handler for ${key}`)
+  return operationOf(handler, declared.get(key), true, backend)
+}
+
+/** Checks access and body, and runs the handler; a change and its audit record are one transaction. */
+const operationOf = (
+  { may, run, orChangingPassword = false, orOwnAccount = false }: Handler,
+  declaration: RouteDeclaration | undefined,
+  changes: boolean,
+  backend: Backend
+): Operation => {
   const checkCaller = checkFor(may, orChangingPassword)
   const checkBody = bodyCheck(declaration)
   const change = async (call: Call): Promise<unknown> => {
@@ -44,12 +80,9 @@ const routeHandler = (
     if (may.includes('.')) await audit(call, may, 'done', subjectOf(call))
     return result
   }
-  return async (request, reply) => {
-    const caller = await callerBy(backend, backend.tokens.claimsOf(request.headers.authorization))
-    // Fastify types these as unknown; path and query have text values, and bodies are JSON objects by schema.
-    const { params, query, body } = request as Pick<Call, 'params' | 'query'> & { body?: Call['body'] }
-    const call: Call = { ...backend, params, query, body: body ?? {}, caller, request, subjects: [] }
-    const changes = request.method !== 'GET' && request.method !== 'HEAD'
+  return async ({ caller, params, query, body, request }) => {
+    // Bodies are JSON objects by schema, which is checked below.
+    const call: Call = { ...backend, params, query, body: (body ?? {}) as Fields, caller, request, subjects: [] }
     try {
       if (!(orOwnAccount && caller !== null && caller.userId === params.id)) checkCaller(caller)
     } catch (error) {
@@ -65,8 +98,7 @@ const routeHandler = (
     // Without details, because every signed-in user receives this channel; pages load what they may read.
     const type = SHOWN_ON_PLANS.test(may) ? 'site-changed' : may.startsWith('emergency.') ? 'emergency-changed' : null
     if (changes && type !== null) backend.publisher.publish('global:all', { type })
-    if (isCustomReply(result)) return result(reply)
-    return reply.code(status).send({ success: true, data: result ?? null })
+    return result
   }
 }
 

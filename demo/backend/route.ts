@@ -3,6 +3,7 @@ import type { HttpMethod } from '../../src/gateway/routes/tables/declare.js'
 import type { Publisher } from '../../src/shared/publisher.js'
 import type { Caller, May } from './auth/permissions.js'
 import type { Tokens } from './auth/tokens.js'
+import type { Watchers } from './relay/watchers.js'
 import type { Database, Fields, World } from './world.js'
 
 /** The services that all routes use. */
@@ -13,6 +14,10 @@ export interface Backend extends World {
   readonly relayUrl: string
   /** The secret that the gateway sends with the exchange; null if none is configured. */
   readonly exchangeSecret: string | null
+  /** The users who watch each floor. */
+  readonly watchers: Watchers
+  /** The secret of the relay's events; null if the relay sends none. */
+  readonly eventsSecret: string | null
 }
 
 /** One request with the services of its route. */

@@ -7,6 +7,7 @@ import { createTokens } from './auth/tokens.js'
 import type { DemoConfig } from './config.js'
 import { openEmbedded, openPostgres } from './database/open.js'
 import { createTables } from './database/schema.js'
+import { Watchers } from './relay/watchers.js'
 import { Simulator } from './simulator/simulator.js'
 import { seedSite } from './site/seed.js'
 import type { World } from './world.js'
@@ -43,7 +44,9 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => 
   await alerts.check()
 
   const tokens = createTokens(tokenSecret, relay.secret, now)
-  const backend = { ...world, tokens, publisher, relayUrl: relay.clientUrl, exchangeSecret: config.exchangeSecret }
+  const { exchangeSecret, eventsSecret, publish } = config
+  const watchers = new Watchers(publish)
+  const backend = { ...world, tokens, publisher, relayUrl: relay.clientUrl, exchangeSecret, eventsSecret, watchers }
   const app = await buildDemoBackend(backend, log, config.trustedProxies)
   app.addHook('onClose', async () => {
     await alerts.stop()

@@ -1,9 +1,12 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { DEMO_ACCOUNTS } from '../backend/auth/accounts.js'
 import { unavailablePorts } from './ports.js'
 import { DemoError, RunningProgram } from './running-program.js'
-import { type Stack, type StackOptions, stackOf } from './stack.js'
+import { type Stack, type StackOptions, stackOf, writeRelayConfig } from './stack.js'
 
-export interface DemoOptions extends StackOptions {
+export interface DemoOptions extends Omit<StackOptions, 'folder'> {
   readonly env: NodeJS.ProcessEnv
   readonly print: (line: string) => void
   /** Called when the ports are known to be free, and before the programs start. */
@@ -14,7 +17,17 @@ export interface DemoOptions extends StackOptions {
  * Runs gateway, relay and demo backend as child processes and prints the address of the page, until a signal or the end of
  * one of them, which stops the others too. Throws `DemoError`.
  */
-export const runDemo = async ({ env, print, build, ...options }: DemoOptions): Promise<void> => {
+export const runDemo = async (options: DemoOptions): Promise<void> => {
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-'))
+  try {
+    await runIn(folder, options)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+const runIn = async (folder: string, { env, print, build, ...rest }: DemoOptions): Promise<void> => {
+  const options: StackOptions = { ...rest, folder }
   const stopped = new Promise<'stopped'>((resolve) => {
     // The terminal and npm may both send the signal of one Ctrl-C.
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve('stopped'))
@@ -25,6 +38,7 @@ export const runDemo = async ({ env, print, build, ...options }: DemoOptions): P
 
   // After the build, because the stack depends on whether the page exists.
   const stack = stackOf(env, options)
+  await writeRelayConfig(stack)
   const running = stack.programs.map((program) => new RunningProgram(program, env, print))
   const firstEnd = Promise.race(
     running.map(async ({ program, ended }) => `The ${program.name} ${await ended}, so the others stop too.`)

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { relayConfigOf } from './relay-config.js'
 
 type Env = Readonly<Record<string, string | undefined>>
 
@@ -27,17 +29,21 @@ export interface Stack {
   readonly hasPage: boolean
   /** Whether users sign in through an identity provider. */
   readonly hasProvider: boolean
+  /** The relay's configuration file, which must exist before the relay starts; null if the environment names another one. */
+  readonly relayConfig: { readonly file: string; readonly content: object } | null
 }
 
 export interface StackOptions {
   /** The folder that contains `dist`. */
   readonly root: string
+  /** A folder for generated files. */
+  readonly folder: string
   /** Adds an identity provider on this machine. */
   readonly oidc?: boolean
 }
 
 /** The programs of the demo with their environment. Secrets that are not set are generated for each start. */
-export const stackOf = (env: Env, { root, oidc = false }: StackOptions): Stack => {
+export const stackOf = (env: Env, { root, folder, oidc = false }: StackOptions): Stack => {
   const port = (name: string, fallback: number): number => Number(env[name] || fallback)
   const [gatewayPort, relayPort, backendPort] = [
     port('GATEWAY_PORT', 3000),
@@ -47,7 +53,8 @@ export const stackOf = (env: Env, { root, oidc = false }: StackOptions): Stack =
   const tokenSecret = env.TOKEN_SECRET || env.API_SECRET || newSecret()
   const realtime = {
     REALTIME_HMAC_SECRET: env.REALTIME_HMAC_SECRET || newSecret(),
-    REALTIME_API_KEY: env.REALTIME_API_KEY || newSecret()
+    REALTIME_API_KEY: env.REALTIME_API_KEY || newSecret(),
+    REALTIME_SIGNING_SECRET: env.REALTIME_SIGNING_SECRET || newSecret()
   }
   const adminPassword = env.RELAY_ADMIN_PASSWORD || newPassword()
   const demoPassword = env.DEMO_PASSWORD || newPassword()
@@ -57,6 +64,8 @@ export const stackOf = (env: Env, { root, oidc = false }: StackOptions): Stack =
   const webRoot = env.WEB_ROOT || join(root, 'dist/web')
   const hasPage = existsSync(join(webRoot, 'index.html'))
   const exchangeSecret = env.EXCHANGE_SECRET || newSecret()
+  const backendUrl = `http://127.0.0.1:${backendPort}`
+  const relayConfig = env.RELAY_CONFIG ? null : { file: join(folder, 'relay.json'), content: relayConfigOf(backendUrl) }
   const provider = oidc ? providerOf(root, port('DEMO_OIDC_PORT', 9100), pageUrl) : null
 
   return {
@@ -66,6 +75,7 @@ export const stackOf = (env: Env, { root, oidc = false }: StackOptions): Stack =
     demoPassword,
     hasPage,
     hasProvider: oidc,
+    relayConfig,
     programs: [
       ...(provider === null ? [] : [provider.program]),
       {
@@ -81,6 +91,7 @@ export const stackOf = (env: Env, { root, oidc = false }: StackOptions): Stack =
           // 5173 is the development server of `npx vite demo/web`.
           RELAY_ALLOWED_ORIGINS: `${pageUrl},http://127.0.0.1:${gatewayPort},http://localhost:5173`,
           RELAY_ADMIN_PASSWORD: adminPassword,
+          ...(relayConfig !== null && { RELAY_CONFIG: relayConfig.file }),
           // The gateway forwards the addresses of the browsers.
           TRUST_PROXY: 'loopback',
           ...realtime
@@ -113,7 +124,7 @@ export const stackOf = (env: Env, { root, oidc = false }: StackOptions): Stack =
         env: {
           NODE_ENV: 'production',
           GATEWAY_PORT: String(gatewayPort),
-          BACKEND_URL: `http://127.0.0.1:${backendPort}`,
+          BACKEND_URL: backendUrl,
           API_SECRET: tokenSecret,
           EXCHANGE_SECRET: exchangeSecret,
           PUBLIC_URL: pageUrl,
@@ -155,6 +166,10 @@ const providerOf = (root: string, port: number, pageUrl: string) => {
     SESSION_SECRET: newSecret()
   }
   return { program, gatewayEnv }
+}
+
+export const writeRelayConfig = async ({ relayConfig }: Stack): Promise<void> => {
+  if (relayConfig !== null) await writeFile(relayConfig.file, JSON.stringify(relayConfig.content, null, 2))
 }
 
 const newSecret = (): string => randomBytes(32).toString('hex')

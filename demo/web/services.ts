@@ -1,5 +1,6 @@
-import { createClient } from 'gatehouse-client'
+import { createClient, RpcError } from 'gatehouse-client'
 import { shallowRef } from 'vue'
+import type { DataResponse } from './types.js'
 
 /** How the last session ended; `left` after a sign-out in this tab. */
 export const sessionEnd = shallowRef<'none' | 'soon' | 'over' | 'left'>('none')
@@ -17,3 +18,21 @@ export const { api, call, session, realtime, signOut } = createClient({
     sessionEnd.value = 'over'
   }
 })
+
+interface Acknowledged {
+  readonly affected: number
+}
+
+/**
+ * Acknowledges alerts with a call through the relay, or with a request if that fails: the relay may have no RPC proxy, or no
+ * connection. The backend decides about both in the same way.
+ */
+export const acknowledgeAlerts = async (ids: readonly string[]): Promise<Acknowledged> => {
+  try {
+    return (await realtime.rpc('alerts.acknowledge', { ids })) as Acknowledged
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error
+    const body = { ids }
+    return (await call<DataResponse<Acknowledged>>('POST', '/api/alerts/acknowledge', { body })).data
+  }
+}

@@ -22,6 +22,7 @@ keep() { # name text
 keep api_secret "$(random 32)"
 keep realtime_hmac_secret "$(random 32)"
 keep realtime_api_key "$(random 32)"
+keep realtime_signing_secret "$(random 32)"
 keep relay_admin_password "$(random 16)"
 keep demo_password "$(random 8)"
 keep grafana_password "$(random 16)"

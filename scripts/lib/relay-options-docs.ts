@@ -22,25 +22,36 @@ interface Option {
 export const relayOptions = (schema: TSchema = RelayConfigFileSchema, prefix = ''): Option[] =>
   Object.entries<TSchema>(schema.properties).flatMap(([name, property]) => {
     const path = `${prefix}${name}`
-    if (property.type === 'object') return relayOptions(property, `${path}.`)
-    if (property.items?.type === 'object') return relayOptions(property.items, `${path}[].`)
+    if (property.type === 'object' && property.properties !== undefined) return relayOptions(property, `${path}.`)
+    if (property.items?.type === 'object' && !isDescribedAsWhole(property))
+      return relayOptions(property.items, `${path}[].`)
     return [{ path, schema: property }]
   })
 
+/** A list with a default has one row for all fields of its entries. */
+const isDescribedAsWhole = ({ default: fallback }: TSchema): boolean => fallback !== undefined
+
 const NAMESPACE = 'channel.namespaces[].'
+const PROXY = 'proxies[].'
+
+/** Options of the default proxies are those of a named one. */
+const OF_DEFAULT_PROXY = /^(?:client\.proxy\.\w+|channel\.proxy\.\w+|rpc\.proxy)\.(?!enabled$)/
 
 /** Options of channels without a namespace are those of a namespace. */
 const WITHOUT_NAMESPACE = 'channel.without_namespace.'
 
 /** Returns the page with its tables of options regenerated from the schema. */
 export const withCurrentOptions = (page: string): string => {
-  const options = relayOptions().filter(({ path }) => !path.startsWith(WITHOUT_NAMESPACE))
+  const options = relayOptions().filter(
+    ({ path }) => !path.startsWith(WITHOUT_NAMESPACE) && !OF_DEFAULT_PROXY.test(path)
+  )
   const startsWith = (prefix: string) => options.filter(({ path }) => path.startsWith(prefix))
   const namespace = startsWith(NAMESPACE)
   const channel = startsWith('channel.').filter((option) => !namespace.includes(option))
   const client = startsWith('client.')
-  const others = options.filter((option) => ![...namespace, ...channel, ...client].includes(option))
-  const tables = { namespace, channel, client, other: others }
+  const proxy = startsWith(PROXY)
+  const others = options.filter((option) => ![...namespace, ...channel, ...client, ...proxy].includes(option))
+  const tables = { namespace, channel, client, proxy, other: others }
   return Object.entries(tables).reduce(
     (text, [name, rows]) => withTable(text, `${name} options`, optionsTable(rows)),
     page
@@ -53,13 +64,13 @@ const optionsTable = (options: readonly Option[]): string =>
     '|---|---|---|---|',
     ...options.map(
       ({ path, schema }) =>
-        `| \`${path.replace(NAMESPACE, '')}\` | ${defaultText(schema)} | ${ruleOf(schema)} | ${meaningOf(schema)} |`
+        `| \`${path.replace(NAMESPACE, '').replace(PROXY, '')}\` | ${defaultText(schema)} | ${ruleOf(schema)} | ${meaningOf(schema)} |`
     )
   ].join('\n')
 
 const defaultText = ({ default: value }: TSchema): string => {
   if (value === undefined) return 'none'
-  if (Array.isArray(value)) return 'empty'
+  if (typeof value === 'object') return 'empty'
   return `\`${String(value)}\``
 }
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { monotonicMs as systemMonotonicMs } from '../shared/monotonic.js'
 import type { Tracer } from '../shared/tracing.js'
-import { buildCore } from './build-core.js'
+import { buildCore, type RelayCore } from './build-core.js'
 import { buildHandlers, buildServers, type HandlerDependencies } from './build-http.js'
 import type { RelayConfig } from './config/config.js'
 import { DISCONNECT_SHUTDOWN } from './core/codes.js'
@@ -87,6 +87,7 @@ export const buildRelayApp = async (
   const parts = { ...options, ...core, configTimes, connectionCounter, adminPage, tracer }
   const handlers = buildHandlers(parts)
   await relay.start()
+  core.webhooks.configure(config)
   const probe = new DeliveryProbe({ relay, engine: core.engine, metrics, log, timings })
   const readMetrics = dependencies.metricsOfAll?.(() => metrics.json()) ?? ((): Promise<string> => metrics.text())
   const servers = buildServers({ ...parts, ...handlers, probe, readMetrics, isStopping: () => isStopping })
@@ -106,20 +107,21 @@ export const buildRelayApp = async (
     configure: (next) => {
       config = next
       configTimes.reloadedAt = nowMs()
-      relay.configure(next)
+      core.configure(next)
       handlers.admission.configure(next)
-      metrics.configure(next)
     },
     announceShutdown,
     close: async () => {
       announceShutdown()
       handlers.admission.close()
       handlers.admin.close()
-      await closeServers(all, relay, config.shutdownMs, dependencies.connectionsClosed)
+      const startedAt = monotonicMs()
+      if (core.eventProxies.hasCalls) await settleCalls(core.eventProxies, config.shutdownMs)
+      const remainingMs = Math.max(0, config.shutdownMs - (monotonicMs() - startedAt))
+      await closeServers(all, relay, remainingMs, dependencies.connectionsClosed)
       for (const timer of timers) clearInterval(timer)
       probe.close()
-      await core.cluster.close()
-      await core.engine.close()
+      await core.close()
       await tracer?.close()
     },
     closeConnections: () => {
@@ -127,6 +129,16 @@ export const buildRelayApp = async (
       for (const { server } of all) server.closeAllConnections()
     }
   }
+}
+
+/** Lets the backend answer the clients that wait for it, within the time of the shutdown. */
+const settleCalls = async (eventProxies: RelayCore['eventProxies'], withinMs: number): Promise<void> => {
+  const abort = new AbortController()
+  await Promise.race([
+    eventProxies.settled(),
+    delay(withinMs, undefined, { signal: abort.signal }).catch(() => undefined)
+  ])
+  abort.abort()
 }
 
 /** Closes the listeners and all clients. Resolves when no connection is left. */

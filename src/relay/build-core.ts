@@ -15,8 +15,10 @@ import type { TokenCheck } from './core/session/tokens.js'
 import { delayPushAfterReply } from './delay-push-after-reply.js'
 import { measuredCluster } from './metrics/measured-cluster.js'
 import { RelayMetrics } from './metrics/relay-metrics.js'
+import { HttpEventProxies } from './proxies/http-event-proxies.js'
 import { TokenChecks } from './token-check.js'
 import { RateLimitedLog, Rejections } from './transport/rejections.js'
+import { Webhooks } from './webhooks/webhooks.js'
 
 export interface CoreDependencies extends Clocks {
   /** The current configuration; replaced by a reload. */
@@ -39,6 +41,12 @@ export interface RelayCore {
   readonly cluster: Cluster
   readonly metrics: RelayMetrics
   readonly rejections: Rejections
+  readonly eventProxies: HttpEventProxies
+  readonly webhooks: Webhooks
+  /** Applies a new configuration. */
+  configure(config: RelayConfig): void
+  /** After all clients were closed. */
+  close(): Promise<void>
 }
 
 /** Builds engine, metrics and relay. The relay is not started yet. */
@@ -58,7 +66,16 @@ export const buildCore = async (dependencies: CoreDependencies): Promise<RelayCo
   metrics.configure(config())
   const { broker, history, presence, userConnections } = engine
   const cluster = measuredCluster(engine.cluster, monotonicMs, (op, seconds) => metrics.surveyed(op, seconds))
-  const rejections = new Rejections(metrics, new RateLimitedLog(log), { nowMs, monotonicMs })
+  const limitedLog = new RateLimitedLog(log)
+  const rejections = new Rejections(metrics, limitedLog, { nowMs, monotonicMs })
+  const eventProxies = new HttpEventProxies(config().proxies, { nowMs, monotonicMs, metrics, log: limitedLog, tracer })
+  const setTimer = dependencies.setTimer ?? systemTimer
+  const webhooks = new Webhooks({
+    states: engine.channelStates,
+    send: (proxy, body) => eventProxies.sendStates(proxy, body),
+    setTimer,
+    log
+  })
   const relay: Relay = new Relay(
     {
       broker,
@@ -66,18 +83,13 @@ export const buildCore = async (dependencies: CoreDependencies): Promise<RelayCo
       presence,
       cluster,
       userConnections,
+      eventProxies,
       ...tokenChecks(dependencies),
       tokenRejected: (reason, address) => rejections.token(reason, address),
       nowMs,
       monotonicMs,
-      random: Math.random,
-      newId: randomUUID,
-      schemaError,
-      conflator,
-      delayPushAfterReply: delayPushAfterReply(),
-      atEndOfTurn: setImmediate,
-      setTimer: dependencies.setTimer ?? systemTimer,
-      processStats: () => ({ uptimeSeconds: process.uptime(), memoryBytes: process.memoryUsage.rss() }),
+      ...systemFunctions(),
+      setTimer,
       log,
       metrics,
       traceDelivery: tracer === null ? null : deliverySpans(tracer),
@@ -86,7 +98,27 @@ export const buildCore = async (dependencies: CoreDependencies): Promise<RelayCo
     },
     config()
   )
-  return { relay, engine, cluster, metrics, rejections }
+  return {
+    relay,
+    engine,
+    cluster,
+    metrics,
+    rejections,
+    eventProxies,
+    webhooks,
+    configure: (next) => {
+      eventProxies.configure(next.proxies)
+      webhooks.configure(next)
+      relay.configure(next)
+      metrics.configure(next)
+    },
+    close: async () => {
+      await webhooks.close()
+      eventProxies.close()
+      await cluster.close()
+      await engine.close()
+    }
+  }
 }
 
 const tokenChecks = ({
@@ -102,6 +134,17 @@ const tokenChecks = ({
     checkSubscriptionToken: (token, now, rejected) => subscription()(token, now, rejected)
   }
 }
+
+/** What the core needs of Node.js and of other folders, without a state that it shares with others. */
+const systemFunctions = () => ({
+  random: Math.random,
+  newId: randomUUID,
+  schemaError,
+  conflator,
+  delayPushAfterReply: delayPushAfterReply(),
+  atEndOfTurn: setImmediate,
+  processStats: () => ({ uptimeSeconds: process.uptime(), memoryBytes: process.memoryUsage.rss() })
+})
 
 const systemTimer = (task: () => void, ms: number): (() => void) => {
   const timer = setTimeout(task, ms).unref()

@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
 import { demoConfig, demoSettings } from '../../demo/backend/config.js'
-import { gatewayConfig, gatewaySettings } from '../../src/gateway/config.js'
+import { relayConfigOf } from '../../demo/run/relay-config.js'
+import { gatewayConfig } from '../../src/gateway/config.js'
+import { gatewaySettings } from '../../src/gateway/settings.js'
 import { relayConfig } from '../../src/relay/config/config.js'
 import { relaySettings } from '../../src/relay/config/settings.js'
 import type { Settings } from '../../src/shared/env.js'
@@ -125,6 +127,12 @@ t.test('networks of docker-compose.yml', async (t) => {
   })
 })
 
+t.test('the relay of docker-compose.yml has the configuration of the demo', async (t) => {
+  const { BACKEND_URL } = service('gateway').environment ?? {}
+  const backendUrl = String(BACKEND_URL).replace(/\$\{.*:-(\d+)\}/, '$1')
+  t.same(JSON.parse(shipped('deploy/compose/relay.json')), relayConfigOf(backendUrl))
+})
+
 t.test('secrets of docker-compose.yml', async (t) => {
   const folder = t.testdir()
   const script = join(folder, 'make-secrets.sh')
@@ -142,7 +150,7 @@ t.test('secrets of docker-compose.yml', async (t) => {
   })
 
   t.test('the secrets are long and all different', async (t) => {
-    for (const name of ['api_secret', 'realtime_hmac_secret', 'realtime_api_key'])
+    for (const name of ['api_secret', 'realtime_hmac_secret', 'realtime_api_key', 'realtime_signing_secret'])
       t.match(secret(name), /^[0-9a-f]{64}$/)
     t.equal(new Set(readdirSync(made).map(secret)).size, readdirSync(made).length)
     t.equal(secret('redis_url'), `redis://:${secret('redis_password')}@redis:6379`)
@@ -187,7 +195,10 @@ t.test('secrets of docker-compose.yml', async (t) => {
       const environment = { ...environmentOf(lastStage(shipped(dockerfile))), ...given }
       const here = Object.entries(environment).map(([variable, value]) => [
         variable,
-        value.replace('/run/secrets', made).replace(/^\/page$/, page)
+        value
+          .replace('/run/secrets', made)
+          .replace(/^\/page$/, page)
+          .replace(/^\/etc\/gatehouse\//, 'deploy/compose/')
       ])
       t.doesNotThrow(() => read(Object.fromEntries(here)))
       t.equal(environment.NODE_ENV, 'production')

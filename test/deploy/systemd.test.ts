@@ -34,7 +34,7 @@ t.test('systemd units', async (t) => {
         t.same(values(unit, 'ExecStart'), [script.replace('exec node', '/usr/bin/node')])
         t.equal(JSON.parse(image).join(' '), script.replace('exec ', ''))
         const { nodeFlags = [], entry = '' } =
-          stackOf({}, { root: '' }).programs.find(({ name }) => name === program) ?? {}
+          stackOf({}, { root: '', folder: '' }).programs.find(({ name }) => name === program) ?? {}
         t.equal(['node', ...nodeFlags, entry].join(' '), script.replace('exec ', ''), 'npm start')
       })
 

@@ -11,7 +11,7 @@ import {
 } from '../../scripts/lib/relay-options-docs.js'
 import { ROOT } from '../../scripts/lib/root.js'
 import { CONFIGURATION_PAGE, withCurrentTables } from '../../scripts/lib/settings-docs.js'
-import { gatewaySettings } from '../../src/gateway/config.js'
+import { gatewaySettings } from '../../src/gateway/settings.js'
 import { relayConfig } from '../../src/relay/config/config.js'
 import { relaySettings } from '../../src/relay/config/settings.js'
 import { publisherSettings } from '../../src/shared/publisher.js'
@@ -52,12 +52,20 @@ t.test('the relay accepts every example of its config file in the docs', async (
   for (const [name, example] of pages) t.doesNotThrow(() => configOf(example), name)
 })
 
-/** Sets the value at a path such as `client.token.audience`, or in the only namespace. */
+/** The entry of a list in which an option is set. */
+const ENTRY = { name: 'chat', endpoint: 'http://backend' }
+const FIELDS_OF_ENTRIES: Readonly<Record<string, readonly (keyof typeof ENTRY)[]>> = {
+  namespaces: ['name'],
+  proxies: ['name', 'endpoint']
+}
+
+/** Sets the value at a path such as `client.token.audience`, or in the only entry of a list. */
 const setOption = (file: Record<string, unknown>, path: string, value: unknown): void => {
-  const names = path.replace('namespaces[].', 'namespaces.0.').split('.')
+  const names = path.replaceAll('[].', '.0.').split('.')
   const last = names.pop() ?? ''
   const parent = names.reduce<Record<string, unknown>>((section, name) => {
-    section[name] ??= name === 'namespaces' ? [{ name: 'chat' }] : {}
+    const fields = FIELDS_OF_ENTRIES[name]
+    section[name] ??= fields === undefined ? {} : [Object.fromEntries(fields.map((field) => [field, ENTRY[field]]))]
     return section[name] as Record<string, unknown> // the schema has an object or a list at every path but the last
   }, file)
   parent[last] = value
@@ -68,7 +76,8 @@ t.test('the relay uses the default of every option that the schema documents', a
   const options = relayOptions().filter(({ schema }) => schema.default !== undefined)
   for (const { path, schema } of options) setOption(file, path, schema.default)
   t.ok(options.length > 80)
-  t.same(configOf(JSON.stringify(file)), configOf('{"channel":{"namespaces":[{"name":"chat"}]}}'))
+  const namespaces = [{ name: 'chat' }]
+  t.same(configOf(JSON.stringify(file)), configOf(JSON.stringify({ channel: { namespaces }, rpc: { namespaces } })))
 })
 
 t.test('docs/relay-config.schema.json is the generated schema', async (t) => {

@@ -14,20 +14,21 @@ interface Namespace {
 const parse = (file: string) =>
   relayConfig({ RELAY_CONFIG: 'config.json', REALTIME_HMAC_SECRET: SECRET, REALTIME_API_KEY: SECRET }, () => file)
 
-t.test('the relay rejects the file of Centrifugo on the migration page and accepts the translated one', async (t) => {
+t.test('the relay accepts the file of Centrifugo on the migration page, and its backend still decides', async (t) => {
   const page = readFileSync(join(ROOT, 'docs/how-to/migrate-from-centrifugo.md'), 'utf8')
-  const [before = '', after = ''] = [...page.matchAll(/```json\n([^`]*)```/g)].map(([, json = '']) => json)
-  t.throws(() => parse(before), /client\.proxy .*subscribe_proxy_enabled /s)
-  const { namespaces } = parse(after).channels
-  t.same([...namespaces.keys()], ['floor', 'chat'])
+  const [file = ''] = [...page.matchAll(/```json\n([^`]*)```/g)].map(([, json = '']) => json)
+  const { client, channels, proxies } = parse(file)
+  t.equal(client.connectProxy, true)
+  t.same([...channels.namespaces.keys()], ['floor', 'chat'])
 
   const isProxied = (each: Namespace): boolean => each.subscribe_proxy_enabled === true
-  const proxied: readonly Namespace[] = JSON.parse(before).channel.namespaces.filter(isProxied)
+  const proxied: readonly Namespace[] = JSON.parse(file).channel.namespaces.filter(isProxied)
   t.ok(proxied.length > 0)
   for (const { name } of proxied)
     t.match(
-      namespaces.get(name),
-      { allowSubscribeForClient: false, allowSubscribeForAnonymous: false },
+      channels.namespaces.get(name),
+      { subscribeProxy: 'default', allowSubscribeForClient: false, allowSubscribeForAnonymous: false },
       `${name} stays protected`
     )
+  t.match(proxies.events.subscribe.get('default'), { origin: 'http://backend:3001', path: '/subscribe' })
 })

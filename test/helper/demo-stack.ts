@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Program, type StackOptions, stackOf } from '../../demo/run/stack.js'
+import { type Program, type StackOptions, stackOf, writeRelayConfig } from '../../demo/run/stack.js'
 import { ROOT } from '../../scripts/lib/root.js'
 import type { Child, Teardown } from './child.js'
 import { freePort, LOOPBACK } from './free-port.js'
@@ -48,10 +48,9 @@ export const startDemoStack = async (
     DEMO_OIDC_PORT: `${await freePort()}`
   }
   const databaseUrl = await newDatabase()
-  const { programs, pageUrl, hasPage } = stackOf(
-    { ...ports, DEMO_PASSWORD, REALTIME_API_KEY: API_KEY },
-    { root: ROOT, ...options }
-  )
+  const stack = stackOf({ ...ports, DEMO_PASSWORD, REALTIME_API_KEY: API_KEY }, { root: ROOT, folder, ...options })
+  await writeRelayConfig(stack)
+  const { programs, pageUrl, hasPage } = stack
   if (!hasPage) throw new Error('the page is not built: npm run build')
 
   const running = new Map<string, Child>()

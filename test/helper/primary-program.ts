@@ -2,8 +2,10 @@ import { Socket } from 'node:net'
 import { MemoryUserConnections } from '../../src/relay/engine/memory.js'
 import { IpcConnection } from '../../src/relay/workers/ipc.js'
 import { PrimaryEngine } from '../../src/relay/workers/primary-engine.js'
+import { PrimaryChannelStates } from '../../src/relay/workers/worker-channel-states.js'
 import { PrimarySurvey } from '../../src/relay/workers/worker-cluster.js'
 import { serveUserConnections } from '../../src/relay/workers/worker-user-connections.js'
+import { STATE_RULES } from './channel-state-rules.js'
 import { IPC_FDS, type PrimaryCommand } from './primary-process.js'
 
 // The primary's engine, survey and user connections, with a clock that the test advances.
@@ -23,10 +25,13 @@ process.on('message', (command: PrimaryCommand) => {
       monotonicMs: () => nowMs,
       newEpoch: () => `epoch${++epochs}`
     })
+    primary.channelStates.configure(STATE_RULES)
+    const channelStates = new PrimaryChannelStates(primary.channelStates)
     const survey = new PrimarySurvey(command.surveyTimeoutMs)
     const userConnections = new MemoryUserConnections()
     for (const ipc of ipcConnections) {
       primary.serve(ipc)
+      channelStates.serve(ipc)
       survey.serve(ipc)
       serveUserConnections(ipc, userConnections)
     }

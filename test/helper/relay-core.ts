@@ -8,13 +8,10 @@ import { PLAIN_PUBLICATION } from '../../src/relay/core/publish/publish.js'
 import { Relay } from '../../src/relay/core/relay.js'
 import type { Client } from '../../src/relay/core/session/client.js'
 import type { RelayDependencies } from '../../src/relay/core/session/context.js'
-import {
-  MemoryEngine,
-  MemoryPresence,
-  MemoryUserConnections,
-  SingleNodeCluster
-} from '../../src/relay/engine/memory.js'
+import { MemoryEngine, MemoryUserConnections, SingleNodeCluster } from '../../src/relay/engine/memory.js'
+import { MemoryPresence } from '../../src/relay/engine/memory-presence.js'
 import { TokenChecks } from '../../src/relay/token-check.js'
+import { NO_EVENT_PROXIES } from './no-event-proxies.js'
 import { NO_METRICS } from './no-metrics.js'
 import { type ConfigFile, configOf, relayToken } from './relay-rules.js'
 import type { ServerMessage } from './server-message.js'
@@ -37,6 +34,7 @@ export class FakeSink implements ClientTransport {
   readonly framing: Framing
   readonly pingBytes = Buffer.from('{}')
   readonly address = '192.0.2.1'
+  readonly requestHeaders = null
   readonly hasOwnPings = false
   readonly isUnidirectional = false
   readonly isEmulated: boolean
@@ -155,9 +153,10 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayDependencies> =
     {
       broker: engine,
       history: engine,
-      presence: new MemoryPresence(),
+      presence: new MemoryPresence({ nowMs, monotonicMs }),
       cluster: new SingleNodeCluster(),
       userConnections: new MemoryUserConnections(),
+      eventProxies: NO_EVENT_PROXIES,
       checkToken: tokenChecks.build(config.tokens.connection),
       checkSubscriptionToken: tokenChecks.build(config.tokens.subscription),
       nowMs,

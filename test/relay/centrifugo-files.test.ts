@@ -153,9 +153,14 @@ t.test('features that are off', async (t) => {
       'consumers'
     ],
     [{ engine: { type: 'redis', redis: { password: 'x' } } }, 'engine.redis.password'],
-    [namespace({ subscribe_proxy_enabled: true }), 'channel.namespaces[0].subscribe_proxy_enabled'],
-    [{ rpc: { without_namespace: { proxy_enabled: true } } }, 'rpc'],
-    [{ client: { proxy: { connect: { enabled: true } } } }, 'client.proxy']
+    [namespace({ subscribe_stream_proxy_enabled: true }), 'channel.namespaces[0].subscribe_stream_proxy_enabled'],
+    [{ rpc: { ping: { enabled: true, method: 'ping' } } }, 'rpc.ping'],
+    [{ rpc: { proxy: { grpc_metadata: ['x-user'] } } }, 'rpc.proxy.grpc_metadata'],
+    [{ channel: { proxy: { subscribe: { grpc: { compression: true } } } } }, 'channel.proxy.subscribe.grpc'],
+    [
+      { proxies: [{ name: 'aa', endpoint: 'http://backend', http: { tls: { enabled: true, client_ca_pem: 'x' } } }] },
+      'proxies[0].http.tls.client_ca_pem'
+    ]
   ]
   for (const [file, path] of ON) {
     t.test(`the relay rejects ${JSON.stringify(file)} by name`, async (t) => {
@@ -325,7 +330,7 @@ channel:
 t.test('notes on the migration', async (t) => {
   const [expiry, user] = ['client.token.expiry_required', 'client.disallow_anonymous_connection_tokens']
   const token = { hmac_secret_key: 'x' }
-  const proxied = { name: 'room', subscribe_proxy_enabled: true }
+  const proxied = { name: 'room', subscribe_stream_proxy_enabled: true }
   const FILES: readonly (readonly [file: object, options: readonly string[]])[] = [
     [DEFAULT_CONFIG, [expiry]],
     [{ client: { token }, channel: { namespaces: [proxied] } }, [expiry, user]],

@@ -310,22 +310,24 @@ t.test('options of Centrifugo that the relay does not have', async (t) => {
     ['uni_sse', ON],
     ['uni_http_stream', ON],
     ['uni_websocket', ON],
+    ['tls', ON],
     ['subscription_token', ON],
     ['subscribe_to_user_personal_channel', ON]
   ])
 
-  /** A file with this option; `namespace` stands for a namespace. */
+  /** A file with this option; `namespace` stands for a namespace, `proxy` for a proxy. */
   const fileWith = (path: string, value: unknown): object => {
     const steps = path.split('.')
     const nested = ([name = '', ...rest]: readonly string[]): object => ({
       [name]: rest.length === 0 ? value : { ...SWITCHES.get(name), ...nested(rest) }
     })
+    if (steps[0] === 'proxy') return { rpc: nested(steps) }
     return steps[0] === 'namespace' ? namespace(nested(steps.slice(1))) : nested(steps)
   }
 
   for (const [path, alternative] of Object.entries(UNSUPPORTED_OPTIONS)) {
     t.test(`${path} is rejected with an alternative`, async (t) => {
-      const name = path.replace('namespace.', 'channel.namespaces[0].')
+      const name = path.replace('namespace.', 'channel.namespaces[0].').replace(/^proxy\./, 'rpc.proxy.')
       const errors = fileErrors(fileWith(path, 'x')).filter((error) => error.includes(' is not supported'))
       t.same(errors, [`${name} is not supported: ${alternative}`])
     })
@@ -335,10 +337,10 @@ t.test('options of Centrifugo that the relay does not have', async (t) => {
     for (const [path, value] of [
       ['engine.redis.io_timeout', '5s'],
       ['http_api.handler_prefix', '/other'],
-      ['namespace.subscribe_proxy_enabled', true],
+      ['namespace.subscribe_stream_proxy_enabled', true],
       ['consumers', [{ name: 'kafka', enabled: true }]],
       ['controller', { enabled: true }],
-      ['rpc', { namespaces: [{ name: 'x' }] }],
+      ['rpc.ping', { enabled: true }],
       ['map_broker', { type: 'redis' }]
     ] as const)
       t.match(fileErrors(fileWith(path, value)), [/ is not supported: /], path)

@@ -7,7 +7,7 @@ import { eventually } from '../helper/eventually.js'
 import { openClient } from '../helper/raw-client.js'
 import { startRedis } from '../helper/redis.js'
 import { type EdgeRelay, startRelay } from '../helper/relay.js'
-import { relayToken } from '../helper/relay-rules.js'
+import { configOf, relayToken } from '../helper/relay-rules.js'
 import { startWorkers } from '../helper/relay-workers.js'
 
 const LIMIT = 3
@@ -151,8 +151,7 @@ t.test('a connection that closes while Redis is down is not counted afterwards',
 t.test('a limit that is set by a reload counts existing connections', async (t) => {
   const edge = await startRelay(t, {})
   await connectMany(t, Array(LIMIT).fill(edge.url))
-  const { clientOptions: client, channelRules: channels } = edge.relay
-  edge.relay.configure({ client: { ...client, userConnectionLimit: LIMIT }, channels })
+  edge.running.configure(configOf({ client: { user_connection_limit: LIMIT } }))
 
   t.equal((await connect(t, edge.url)).outcome, REJECTED)
 })

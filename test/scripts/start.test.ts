@@ -166,7 +166,7 @@ t.test('unavailablePorts does not list free ports', async (t) => {
 
 t.test('secrets of npm start', async (t) => {
   const secretsOf = (env: Readonly<Record<string, string>>): string[] =>
-    stackOf(env, { root: ROOT }).programs.flatMap(
+    stackOf(env, { root: ROOT, folder: '' }).programs.flatMap(
       ({ env: { API_SECRET, TOKEN_SECRET, REALTIME_API_KEY, REALTIME_HMAC_SECRET } }) =>
         [API_SECRET, TOKEN_SECRET, REALTIME_API_KEY, REALTIME_HMAC_SECRET].filter((secret) => secret !== undefined)
     )
@@ -180,7 +180,7 @@ t.test('secrets of npm start', async (t) => {
   t.test('npm start uses the secrets that are set', async (t) => {
     const env = { TOKEN_SECRET: 'a', REALTIME_API_KEY: 'b', REALTIME_HMAC_SECRET: 'c', DEMO_PASSWORD: 'd' }
     t.same([...new Set(secretsOf(env))].toSorted(), ['a', 'b', 'c'])
-    t.equal(stackOf(env, { root: ROOT }).demoPassword, 'd')
+    t.equal(stackOf(env, { root: ROOT, folder: '' }).demoPassword, 'd')
   })
 })
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { print, runCommand, UsageError } from '../../scripts/lib/command.js'
 import { prepareServices, services, thisMachine } from '../../scripts/lib/services.js'
-import type { Teardown } from '../helper/child.js'
+import { Cleanup } from '../helper/cleanup.js'
 import { DEFAULTS, soak } from './soak.js'
 
 const USAGE = `Usage: npm run soak [-- [--seconds <n>] [--faults <n>] [--clients <n>] [--seed <n>]]
@@ -32,19 +32,6 @@ const optionsOf = (args: readonly string[]) => {
     seconds: integer('seconds', values.seconds),
     faults: integer('faults', values.faults),
     clients: integer('clients', values.clients)
-  }
-}
-
-/** Runs the steps in reverse order. */
-class Cleanup implements Teardown {
-  readonly #steps: (() => unknown)[] = []
-
-  readonly teardown = (step: () => unknown): void => {
-    this.#steps.push(step)
-  }
-
-  async run(): Promise<void> {
-    for (const step of this.#steps.reverse()) await step()
   }
 }
 

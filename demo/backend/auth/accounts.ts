@@ -66,6 +66,12 @@ export const callerBy = async (world: World, claims: Fields): Promise<Caller | n
   return row?.isActive && row.generation === generation ? callerOf(row, mustChangePassword === true) : null
 }
 
+/** The account of a relay connection; null if it does not exist or is inactive. */
+export const accountById = async (world: World, userId: string): Promise<Caller | null> => {
+  const row = await find(world, 'u.id = $1', userId)
+  return row?.isActive ? callerOf(row, false) : null
+}
+
 /** Throws if it is not the current password. */
 export const mustBeCurrent = async (world: World, userId: string, password: string): Promise<void> => {
   const row = await find(world, 'u.id = $1', userId)

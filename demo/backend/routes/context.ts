@@ -1,4 +1,5 @@
 import { RELAY_LIFETIME_SECONDS } from '../auth/tokens.js'
+import { checkFloorAccess } from '../floor-access.js'
 import { nested, oneRow, rows, together } from '../queries.js'
 import { getRecord } from '../records.js'
 import { floors, peopleWhere } from '../resources.js'
@@ -55,7 +56,17 @@ const floorDetails = together({
 
 const wholeFloor: Run = async (call) => {
   const { walls, doors, ...floor } = await getRecord(call, floors, idOf(call))
+  checkFloorAccess(floor, callerOf(call))
   return { floor, walls: walls ?? [], doors: doors ?? [], ...(await floorDetails(call)) }
+}
+
+const NAMES = `SELECT coalesce(display_name, name, email) AS name FROM users WHERE id = ANY($1::text[]) ORDER BY 1`
+
+/** The names of the users who watch a floor; null if the relay does not respond. */
+const floorWatchers: Run = async (call) => {
+  checkFloorAccess(await getRecord(call, floors, idOf(call)), callerOf(call))
+  const users = await call.watchers.usersOn(`floor:${idOf(call)}`)
+  return users === null ? null : (await call.database.rows(NAMES, [users])).map(({ name }) => name)
 }
 
 const wholeSite = together({
@@ -70,5 +81,6 @@ export const contextRoutes: Handlers = {
   'POST /api/negotiate': handler('authenticated', negotiate),
   'GET /api/context': handler('floors.read', wholeSite),
   'GET /api/context/floor/:floorId': handler('floors.read', wholeFloor),
+  'GET /api/floors/:floorId/watchers': handler('floors.read', floorWatchers),
   'GET /api/diagnostics/signal-monitor': handler('diagnostics.read', rows(SIGNALS, 'floorId'))
 }

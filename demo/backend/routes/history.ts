@@ -1,11 +1,12 @@
 import { notFound } from '../errors.js'
+import { checkFloorAccess } from '../floor-access.js'
 import { DAY_MS, HOUR_MS } from '../history/store.js'
 import { heatMapOf, MAX_GAP_MS, type Track, type TrackPoint, tracksOf } from '../history/tracks.js'
 import { type Sighting, visitsOf } from '../history/visits.js'
 import { list, type Range, rangeOf } from '../queries.js'
 import { getRecord } from '../records.js'
 import { floors, transmitters } from '../resources.js'
-import { type Call, type Handlers, handler, idOf, perMinute, type Run } from '../route.js'
+import { type Call, callerOf, type Handlers, handler, idOf, perMinute, type Run } from '../route.js'
 import type { Fields } from '../world.js'
 
 const EXPENSIVE = perMinute(120)
@@ -45,17 +46,18 @@ const readTracks = async (
 }
 
 const showTracks: Run = async (call) => {
-  await getRecord(call, floors, idOf(call))
+  checkFloorAccess(await getRecord(call, floors, idOf(call)), callerOf(call))
   const range = rangeOf(call, HOUR_MS)
   return { ...range, tracks: await readTracks(call, idOf(call), range, false) }
 }
 
 const showHeatMap: Run = async (call) => {
-  const { width, height } = await getRecord(call, floors, idOf(call))
+  const floor = await getRecord(call, floors, idOf(call))
+  checkFloorAccess(floor, callerOf(call))
   const range = rangeOf(call, HOUR_MS)
   const tracks = await readTracks(call, idOf(call), range, true)
   // A floor without a size has no cells.
-  const size = { width: Number(width ?? 0), height: Number(height ?? 0) }
+  const size = { width: Number(floor.width ?? 0), height: Number(floor.height ?? 0) }
   return { ...range, ...heatMapOf(tracks, size, range.to.getTime() - range.from.getTime()) }
 }
 

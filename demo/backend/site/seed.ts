@@ -75,11 +75,15 @@ const padded = (prefix: string, digits: number, number: number): string =>
 const macAddress = (prefix: string, number: number): string =>
   [prefix, ...(number.toString(16).toUpperCase().padStart(6, '0').match(/../g) ?? [])].join(':')
 
+/** The floor of the Prototype Lab, which viewers may not watch. */
+const CONFIDENTIAL_FLOOR = 'f-9'
+
 /** Buildings and their fixed equipment. */
 const buildingRows = (random: Random, ago: Ago): Rows => ({
   buildings: BUILDINGS.map((building, displayOrder) => ({ ...building, displayOrder, ...ADDRESSES[displayOrder] })),
   floors: FLOORS.map(({ floorId: id, regions: _regions, ...floor }) => {
-    return { id, ...floor, ...PLAN, displayOrder: Number(floor.buildingId) * 10 + floor.level }
+    const access = id === CONFIDENTIAL_FLOOR ? { metadata: { roles: ['admin', 'operator'] } } : {}
+    return { id, ...floor, ...PLAN, ...access, displayOrder: Number(floor.buildingId) * 10 + floor.level }
   }),
   zone_types: KINDS.map((kind, displayOrder) => {
     return { ...kind, displayOrder, name: `${kind.code[0]?.toUpperCase()}${kind.code.slice(1)}` }

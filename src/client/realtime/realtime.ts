@@ -8,7 +8,7 @@ import { type Freshness, type FreshnessChange, FreshnessMonitor } from './freshn
 import { type Negotiation, negotiationOf } from './negotiation.js'
 import { type LivePosition, PositionStore } from './position-store.js'
 import { ReferenceCounts } from './reference-counts.js'
-import { type ConnectionHandlers, type ConnectionState, RelayConnection } from './relay-connection.js'
+import { type ConnectionHandlers, type ConnectionState, RelayConnection, RpcError } from './relay-connection.js'
 import { Retries } from './retries.js'
 
 export interface RealtimeOptions {
@@ -179,6 +179,15 @@ export class Realtime {
     // The new floor first, so that the same floor is not unsubscribed in between.
     this.#releaseShown = floorId === null ? () => undefined : this.watchFloor(floorId)
     releaseBefore()
+  }
+
+  /**
+   * Calls a method of the backend, if the relay has an RPC proxy. Waits while the client is connecting. Rejects with an
+   * `RpcError` if the backend or the relay rejects the call, or if there is no connection.
+   */
+  async rpc(method: string, data: unknown): Promise<unknown> {
+    if (this.#connection === null) throw new RpcError({ message: 'not connected' })
+    return this.#connection.rpc(method, data)
   }
 
   async #open(): Promise<void> {

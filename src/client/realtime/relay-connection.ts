@@ -38,6 +38,20 @@ const NO_HANDLERS: ConnectionHandlers = {
   ended: () => undefined
 }
 
+/** A call through the relay failed: with the code of the backend, of the relay, or of the official client (up to 99). */
+export class RpcError extends Error {
+  override readonly name = 'RpcError'
+  readonly code: number
+  /** Whether the same call may succeed later. */
+  readonly temporary: boolean
+
+  constructor({ code = 0, message = '', temporary = true }: Partial<RpcError>) {
+    super(message)
+    this.code = code
+    this.temporary = temporary
+  }
+}
+
 /** A connection to the relay at one address. It reconnects automatically. */
 export class RelayConnection {
   readonly #client: Centrifuge
@@ -87,6 +101,16 @@ export class RelayConnection {
 
   unsubscribe(channel: string): void {
     this.#client.removeSubscription(this.#client.getSubscription(channel))
+  }
+
+  /** Rejects with an `RpcError`. */
+  async rpc(method: string, data: unknown): Promise<unknown> {
+    try {
+      return (await this.#client.rpc(method, data)).data
+    } catch (error) {
+      // The official client rejects with an object of this shape.
+      throw new RpcError(error as Partial<RpcError>)
+    }
   }
 
   /** Calls no more handlers. */

@@ -1,7 +1,9 @@
 import { redactedRedisUrl } from '../../shared/redis-address.js'
 import type { RelayConfig } from '../config/config.js'
+import type { ProxyOptions } from '../config/proxy-options.js'
+import type { ProxyConfig } from '../config/proxy-selection.js'
 import type { TokenKeys } from '../config/token-options.js'
-import type { ChannelOptions, ChannelRules, ClaimRules, ClientOptions } from '../core/options.js'
+import type { ChannelOptions, ChannelRules, ClaimRules, ClientOptions, RpcRules } from '../core/options.js'
 
 // The part of the configuration that operators may see. Only options listed here are shown, so a new option is hidden.
 
@@ -32,7 +34,9 @@ const SHOWN_CLIENT_OPTIONS = [
   'compression',
   'userSubscribeToPersonal',
   'personalChannelNamespace',
-  'includeConnectionTime'
+  'includeConnectionTime',
+  'connectProxy',
+  'refreshProxy'
 ] as const satisfies readonly (keyof ClientOptions)[]
 
 const SHOWN_CHANNEL_OPTIONS = [
@@ -68,7 +72,12 @@ const SHOWN_CHANNEL_OPTIONS = [
   'entryTime',
   'snapshot',
   'allowMaxRate',
-  'schema'
+  'schema',
+  'subscribeProxy',
+  'publishProxy',
+  'subRefreshProxy',
+  'stateProxy',
+  'stateEvents'
 ] as const satisfies readonly (keyof ChannelOptions)[]
 
 const pick = <Source extends object>(source: Source, names: readonly (keyof Source)[]): object =>
@@ -108,6 +117,46 @@ const tokenView = (keys: TokenKeys, rules: ClaimRules) => ({
   userIdClaim: rules.userIdClaim
 })
 
+/** Without the query of the address and the values of headers, which may be secrets. */
+const proxyView = (proxy: ProxyOptions) => ({
+  endpoint: `${proxy.origin}${proxy.path.replace(/\?.*/s, '?(hidden)')}`,
+  timeoutMs: proxy.timeoutMs,
+  httpHeaders: proxy.httpHeaders,
+  emulatedHeaders: proxy.emulatedHeaders,
+  staticHeaders: [...proxy.staticHeaders.keys()],
+  binaryEncoding: proxy.binaryEncoding,
+  includeMeta: proxy.includeMeta,
+  statusTransforms: Object.fromEntries(proxy.statusTransforms),
+  tls:
+    proxy.tls === null
+      ? null
+      : {
+          ca: proxy.tls.ca !== null,
+          cert: proxy.tls.cert !== null,
+          serverName: proxy.tls.serverName,
+          isVerified: proxy.tls.isVerified
+        },
+  maxInFlight: proxy.maxInFlight,
+  maxQueue: proxy.maxQueue,
+  maxResponseBytes: proxy.maxResponseBytes,
+  isSigned: proxy.signingSecrets.length > 0
+})
+
+/** The proxies in use by event and name. */
+const proxiesView = ({ events }: ProxyConfig) =>
+  Object.fromEntries(
+    Object.entries(events).map(([event, byName]) => [
+      event,
+      Object.fromEntries([...byName].map(([name, proxy]) => [name, proxyView(proxy)]))
+    ])
+  )
+
+const rpcView = ({ withoutNamespace, namespaces, namespaceBoundary }: RpcRules) => ({
+  withoutNamespace,
+  namespaces: Object.fromEntries(namespaces),
+  namespaceBoundary
+})
+
 export const configView = (config: RelayConfig) => ({
   listen: config.listen,
   internalListen: config.internalListen,
@@ -118,6 +167,8 @@ export const configView = (config: RelayConfig) => ({
     subscriptionToken: tokenView(config.tokens.subscription, config.client.subscriptionToken)
   },
   channels: channelsView(config.channels),
+  rpc: rpcView(config.rpc),
+  proxies: proxiesView(config.proxies),
   api: {
     key: HIDDEN,
     previousKey: config.api.previousKey === null ? null : HIDDEN,
@@ -135,6 +186,7 @@ export const configView = (config: RelayConfig) => ({
   isAdminExternal: config.isAdminExternal,
   engine:
     config.engine.kind === 'memory' ? config.engine : { ...config.engine, url: redactedRedisUrl(config.engine.url) },
+  vacatedDelayMs: config.vacatedDelayMs,
   workers: config.workers,
   nodeName: config.nodeName,
   logLevel: config.logLevel,

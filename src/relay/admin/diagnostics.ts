@@ -3,8 +3,10 @@ import { wallTimeOf } from '../core/clocks.js'
 import { type SilentChannels, silentChannels } from '../core/fan-out/channel-silence.js'
 import type { OpenChannel } from '../core/fan-out/hub.js'
 import type { Relay } from '../core/relay.js'
+import type { ProxyHealth } from '../proxies/health.js'
 import type { RecentCount, Rejections } from '../transport/rejections.js'
 import type { Check, CheckState } from './contract.js'
+import { checkProxies, mergeHealth } from './proxy-check.js'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -26,6 +28,8 @@ export interface Diagnostics {
   readonly rejections: RecentRejections
   /** Channels with subscribers and no publication for a minute. */
   readonly silentChannels: SilentChannels
+  /** Event proxies. */
+  readonly proxies: readonly ProxyHealth[]
 }
 
 export interface DiagnosticsDependencies {
@@ -35,6 +39,7 @@ export interface DiagnosticsDependencies {
   /** On the monotonic clock. */
   readonly startedAt: number
   readonly isEngineConnected: () => boolean | null
+  readonly proxies: () => readonly ProxyHealth[]
 }
 
 export const nodeDiagnostics = ({
@@ -42,7 +47,8 @@ export const nodeDiagnostics = ({
   rejections,
   expectedTraffic,
   startedAt,
-  isEngineConnected
+  isEngineConnected,
+  proxies
 }: DiagnosticsDependencies): Diagnostics => {
   const { activity, clients, clocks } = relay
   const wallTime = (monotonicMs: number | null): number | null =>
@@ -66,7 +72,8 @@ export const nodeDiagnostics = ({
       clocks.monotonicMs(),
       MINUTE_MS,
       MAX_SILENT_CHANNELS
-    )
+    ),
+    proxies: proxies()
   }
 }
 
@@ -190,6 +197,11 @@ const CHECKS: readonly CheckDefinition[] = [
     }
   },
   {
+    id: 'proxies',
+    title: 'Event proxies',
+    run: ({ proxies, nowMs }) => checkProxies(proxies, nowMs)
+  },
+  {
     id: 'engine',
     title: 'Engine',
     run: ({ engines }) => {
@@ -234,7 +246,8 @@ const merge = (
     api_key: mergeRejections(nodes, 'api_key'),
     upgrade: mergeRejections(nodes, 'upgrade')
   },
-  silentChannels: mergeSilentChannels(nodes)
+  silentChannels: mergeSilentChannels(nodes),
+  proxies: mergeHealth(nodes.flatMap(({ proxies }) => proxies))
 })
 
 /** A channel that is silent at several nodes is listed once. It is counted once only if it is among the listed ones. */

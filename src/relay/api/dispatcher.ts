@@ -5,10 +5,11 @@ import { LazyJsonObject } from '../core/codec/json-members.js'
 import { ERROR_INTERNAL, ERROR_METHOD_NOT_FOUND, ReplyError } from '../core/codes.js'
 import { after, EngineError, type MaybePromise } from '../core/engine.js'
 import type { Relay } from '../core/relay.js'
+import { InvalidField } from '../json-fields.js'
 import { TextParts } from '../transport/respond.js'
 import { API_METHODS, type ApiMethodName, NUMBERED_METHODS } from './methods.js'
 import { ApiBudget, type ApiResult, errorJson, resultJson } from './reply.js'
-import { ApiRequest, InvalidField } from './request.js'
+import { ApiRequest } from './request.js'
 
 export interface ApiMetrics {
   apiReplied(method: string, seconds: number): void

@@ -14,6 +14,7 @@ import {
   ERROR_EMPTY_CHANNEL,
   ERROR_INTERNAL,
   ERROR_METHOD_NOT_FOUND,
+  MAX_REASON_BYTES,
   ReplyError
 } from '../core/codes.js'
 import type { NewPublication, Position } from '../core/engine.js'
@@ -22,9 +23,10 @@ import { globTest } from '../core/nodes/glob.js'
 import type { Relay } from '../core/relay.js'
 import type { UserSelector } from '../core/surveys.js'
 import { joinInSlices } from '../core/time-slice.js'
+import { InvalidField } from '../json-fields.js'
 import { tracePublish } from './publish-span.js'
 import { type ApiBudget, errorJson, RESPONSE_TOO_LARGE, resultJson } from './reply.js'
-import { type ApiRequest, InvalidField } from './request.js'
+import type { ApiRequest } from './request.js'
 
 /** Returns the JSON text of a result. Throws `InvalidField` if the request is invalid. */
 export type ApiMethod = (relay: Relay, request: ApiRequest, budget: ApiBudget) => MaybePromise<string | ReplyError>
@@ -131,8 +133,6 @@ const subscribe: ApiMethod = async (relay, request) => {
 
 const unsubscribe: ApiMethod = async (relay, request) =>
   (await relay.unsubscribeUser({ channel: request.text('channel'), target: target(request) })) ?? '{}'
-
-const MAX_REASON_BYTES = 123
 
 /** The code and reason for the close frame, with defaults. */
 const disconnectReason = (value: unknown): Disconnect => {

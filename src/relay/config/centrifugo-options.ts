@@ -6,7 +6,7 @@ const SENTINEL_ADDRESS =
 
 /**
  * Options of Centrifugo 6 that the relay does not have, with what to use instead. The options of a namespace are listed
- * under `namespace`. A path also covers everything below it.
+ * under `namespace`, those of a proxy under `proxy`. A path also covers everything below it.
  */
 export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
   'http_server.tls': 'terminate TLS at the reverse proxy',
@@ -43,8 +43,7 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
   map_broker: 'use a namespace with force_recovery_mode "cache" for the latest value of a channel',
   shared_poll: 'publish changes with the HTTP API',
 
-  'client.proxy': 'sign tokens in the backend (client.token)',
-  'client.user_id_http_header': 'sign tokens in the backend (client.token)',
+  'client.user_id_http_header': 'use client.proxy.connect with this header in http_headers',
   'client.insecure_skip_token_signature_verify': 'use client.insecure in test environments',
   'client.token.insecure_skip_jwks_endpoint_safety_check':
     'remove it; jwks_public_endpoint is always one fixed address',
@@ -54,9 +53,6 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
   'client.connect_code_to_unidirectional_disconnect': 'remove it; docs/reference/protocol.md lists the codes',
   'client.subscribe_to_user_personal_channel.single_connection': 'use client.user_connection_limit',
 
-  'namespace.subscribe_proxy_enabled': 'use allow_subscribe_for_client or subscription tokens',
-  'namespace.publish_proxy_enabled': 'use allow_publish_for_client, or publish with the HTTP API',
-  'namespace.sub_refresh_proxy_enabled': 'use subscription tokens, which clients refresh',
   'namespace.subscribe_stream_proxy_enabled': 'publish with the HTTP API',
   'namespace.subscribe_stream_proxy_bidirectional': 'publish with the HTTP API',
   'namespace.shared_position_sync': 'remove it; positions are always checked once per channel and node',
@@ -72,7 +68,10 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
   'namespace.batch_max_delay': 'remove it; publications of one turn of the event loop are sent together',
   'namespace.batch_flush_latest': 'use conflate',
 
-  rpc: 'let clients call the backend through the gateway',
+  'proxy.grpc': 'use an endpoint with http:// or https://',
+  'proxy.grpc_metadata': 'use http_headers',
+  'proxy.http.tls.client_ca_pem': 'remove it; only servers use it',
+  'rpc.ping': 'remove it; clients receive pings of the protocol',
   grpc_api: 'use http_api',
   consumers: 'publish with the HTTP API',
 
@@ -126,25 +125,24 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
   enable_unreleased_features: 'remove it'
 }
 
-/** Options that take effect only together with an unsupported one, such as `subscribe_proxy_enabled`. */
+/** Options that take effect only together with an unsupported one, such as `subscribe_stream_proxy_enabled`. */
 const DEPENDENT_OPTIONS: readonly string[] = [
-  'proxies',
-  'channel.proxy',
-  'rpc.proxy',
-  'rpc.without_namespace.proxy_name',
-  'namespace.subscribe_proxy_name',
-  'namespace.publish_proxy_name',
-  'namespace.sub_refresh_proxy_name',
+  'channel.proxy.subscribe_stream',
+  'channel.proxy.map_publish',
+  'channel.proxy.map_remove',
+  'channel.proxy.shared_poll_refresh',
   'namespace.subscribe_stream_proxy_name'
 ]
 
-/** The name of an option of a namespace is the same in all of them. */
-const withoutNamespace = (path: string): string =>
-  path.replace(/^channel\.(?:namespaces\[\d+\]|without_namespace)\./, 'namespace.')
+/** The name of an option of a namespace or a proxy is the same in all of them. */
+const commonName = (path: string): string =>
+  path
+    .replace(/^channel\.(?:namespaces\[\d+\]|without_namespace)\./, 'namespace.')
+    .replace(/^(?:client\.proxy\.\w+|channel\.proxy\.\w+|rpc\.proxy|proxies\[\d+\])\./, 'proxy.')
 
 /** The advice for an unsupported option of Centrifugo; null for an option that Centrifugo does not have. */
 export const alternativeTo = (path: string): string | null => {
-  const steps = withoutNamespace(path).split('.')
+  const steps = commonName(path).split('.')
   for (let length = steps.length; length > 0; length--) {
     const name = steps.slice(0, length).join('.')
     if (Object.hasOwn(UNSUPPORTED_OPTIONS, name)) return UNSUPPORTED_OPTIONS[name] ?? null
@@ -154,7 +152,7 @@ export const alternativeTo = (path: string): string | null => {
 
 /** Whether an option that the relay does not have is one of Centrifugo without an effect. */
 export const isIgnored = (path: string, value: unknown, isSectionOff: boolean): boolean =>
-  DEPENDENT_OPTIONS.includes(withoutNamespace(path)) ||
+  DEPENDENT_OPTIONS.includes(commonName(path)) ||
   (alternativeTo(path) !== null && (isSectionOff || isUnused(path, value)))
 
 const PROXY_NAME = 'default'
@@ -164,7 +162,6 @@ const DEFAULTS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ['engine.redis.connect_timeout', '1s'],
   ['engine.redis.io_timeout', '4s'],
   ['client.presence_update_interval', '27s'],
-  ['rpc.namespace_boundary', ':'],
   ['http_api.handler_prefix', '/api'],
   ['websocket.handler_prefix', '/connection/websocket'],
   ['websocket.write_timeout', '1s'],

@@ -1,13 +1,16 @@
 import { parseConflatePath, parseEntryTimePath } from '../core/merging/keyed-list.js'
-import type { ChannelOptions, ChannelRules } from '../core/options.js'
+import type { ChannelOptions, ChannelRules, ChannelState } from '../core/options.js'
 import type { FileChannelOptions } from './channel-schema.js'
 import { type ReportError, reportIn } from './file.js'
 import { parsePattern } from './pattern.js'
+import { proxyName } from './proxy-selection.js'
 import type { RelayConfigFile } from './schema.js'
 import { durationMs } from './schema-kinds.js'
 
 const SECOND_MS = 1000
 const HISTORY_META_TTL_MS = 720 * 3600 * SECOND_MS
+
+const ALL_STATES: readonly ChannelState[] = ['occupied', 'vacated']
 
 type ChannelSection = NonNullable<RelayConfigFile['channel']>
 
@@ -95,9 +98,15 @@ const channelOptions = (
     entryTime: file.entry_time ?? null,
     snapshot: file.snapshot ?? false,
     allowMaxRate: file.allow_max_rate ?? false,
-    schema: file.schema ?? null
+    schema: file.schema ?? null,
+    subscribeProxy: proxyName(file.subscribe_proxy_enabled, file.subscribe_proxy_name),
+    publishProxy: proxyName(file.publish_proxy_enabled, file.publish_proxy_name),
+    subRefreshProxy: proxyName(file.sub_refresh_proxy_enabled, file.sub_refresh_proxy_name),
+    stateProxy: proxyName(file.state_proxy_enabled, file.state_proxy_name),
+    stateEvents: Object.freeze(file.state_events?.length ? [...file.state_events] : [...ALL_STATES])
   }
   checkHistory(options, report)
+  if (options.stateProxy !== null && !options.presence) report('state_proxy_enabled', 'needs presence')
   if (options.autoCacheRecover && !(options.forceRecovery && options.recoveryMode === 'cache'))
     report('auto_cache_recover', 'needs force_recovery and the force_recovery_mode "cache"')
   checkConflation(options, report)

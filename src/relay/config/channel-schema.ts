@@ -1,5 +1,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { schemas } from '../../../schemas/registry.js'
+import type { ChannelState } from '../core/options.js'
+import { proxyOptions, proxyReference } from './proxy-schema.js'
 import { count, duration, flag, oneOf, section, text } from './schema-kinds.js'
 
 /** A namespace name without the boundary character. */
@@ -71,7 +73,32 @@ const channelOptionSchemas = {
     ['json', 'json_object', 'binary'],
     'Data of publications: any JSON value, a JSON object, or any bytes (also none), which only protobuf clients receive. Default: channel.publication_data_format.'
   ),
-  schema: oneOf(SCHEMA_NAMES, 'Gatehouse only: publications must match this schema.')
+  schema: oneOf(SCHEMA_NAMES, 'Gatehouse only: publications must match this schema.'),
+  subscribe_proxy_enabled: flag(
+    'The backend decides who may subscribe. The permissions allow_subscribe_for_client and allow_subscribe_for_anonymous are not used then.'
+  ),
+  subscribe_proxy_name: proxyReference('channel.proxy.subscribe'),
+  publish_proxy_enabled: flag(
+    'The backend decides about publications of clients. The permissions allow_publish_for_… are not used then.'
+  ),
+  publish_proxy_name: proxyReference('channel.proxy.publish'),
+  sub_refresh_proxy_enabled: flag('The backend decides about subscriptions that expire.'),
+  sub_refresh_proxy_name: proxyReference('channel.proxy.sub_refresh'),
+  state_proxy_enabled: flag(
+    'The backend is notified when a channel becomes occupied and when it is vacated. Requires presence.'
+  ),
+  state_events: Type.Optional(
+    Type.Array(Type.Unsafe<ChannelState>(Type.Union([Type.Literal('occupied'), Type.Literal('vacated')])), {
+      description: 'The events that the backend receives: occupied, vacated. Empty: both.',
+      uniqueItems: true,
+      default: []
+    })
+  ),
+  state_proxy_name: text(
+    'Gatehouse only: the proxy: the name of one of proxies, or default for channel.proxy.state.',
+    1024,
+    'default'
+  )
 } as const satisfies Record<string, TSchema>
 
 const ChannelOptionsSchema = Type.Object(channelOptionSchemas, { additionalProperties: false })
@@ -87,6 +114,12 @@ const NamespaceSchema = Type.Object(
 
 /** The section `channel`. */
 export const channelSection = {
+  proxy: section('Default proxies of events in channels.', {
+    subscribe: section('Is asked when a client subscribes.', proxyOptions),
+    publish: section('Is asked when a client publishes.', proxyOptions),
+    sub_refresh: section('Is asked when a subscription expires.', proxyOptions),
+    state: section('Is notified when a channel becomes occupied or is vacated.', proxyOptions)
+  }),
   without_namespace: section('Options of channels without a namespace.', channelOptionSchemas),
   namespaces: Type.Optional(
     Type.Array(NamespaceSchema, {

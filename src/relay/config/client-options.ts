@@ -44,7 +44,9 @@ export const clientOptions = (
     compression: compressionOptions(websocket),
     userSubscribeToPersonal: personal.enabled ?? false,
     personalChannelNamespace: personal.personal_channel_namespace ?? '',
-    includeConnectionTime: file.connect_include_server_time ?? false
+    includeConnectionTime: file.connect_include_server_time ?? false,
+    connectProxy: file.proxy?.connect?.enabled ?? false,
+    refreshProxy: file.proxy?.refresh?.enabled ?? false
   }
   if (options.pongTimeoutMs >= options.pingIntervalMs)
     report('client.pong_timeout', 'must be shorter than client.ping_interval')

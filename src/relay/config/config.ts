@@ -2,10 +2,11 @@ import { type Environment, isGiven, readSettings, SettingsError, type SettingVal
 import type { ListenSettings } from '../../shared/listen-error.js'
 import { isRedisPrefix, REDIS_PREFIX_RULE, REDIS_URL_RULE, redisUrlError } from '../../shared/redis-address.js'
 import { weaknesses } from '../../shared/secret-strength.js'
-import type { ChannelRules, ClientOptions } from '../core/options.js'
+import type { ChannelRules, ClientOptions, RpcRules } from '../core/options.js'
 import { channelRules } from './channel-options.js'
 import { clientOptions } from './client-options.js'
 import { FILE_ERROR_PREFIX, type ReadFile, type ReportError, readConfigFile, reportIn } from './file.js'
+import { type ProxyConfig, proxyConfig, rpcRules } from './proxy-selection.js'
 import type { RelayConfigFile } from './schema.js'
 import { durationMs, durationOr } from './schema-kinds.js'
 import { chooseSecret, FILE_SECRET_FORM, SECRET_FORM, type SecretSource } from './secrets.js'
@@ -35,6 +36,9 @@ export interface RelayConfig {
   readonly client: ClientOptions
   readonly tokens: { readonly connection: TokenKeys; readonly subscription: TokenKeys }
   readonly channels: ChannelRules
+  readonly rpc: RpcRules
+  /** Backends that are asked about events. */
+  readonly proxies: ProxyConfig
   readonly api: {
     readonly key: string
     /** Still accepted while the key is rotated. */
@@ -57,6 +61,8 @@ export interface RelayConfig {
   /** With an internal listener: the operators' page is served where clients connect instead. */
   readonly isAdminExternal: boolean
   readonly engine: EngineConfig
+  /** How long a channel must be without subscribers before it counts as vacated. */
+  readonly vacatedDelayMs: number
   readonly workers: number
   /** Null: named by its role. */
   readonly nodeName: string | null
@@ -102,6 +108,7 @@ export const relayConfig = (environment: Environment, readFile: ReadFile): Relay
 
 const DEFAULT_SHUTDOWN = '5s'
 const DEFAULT_PRESENCE_TTL = '60s'
+const DEFAULT_VACATED_DELAY = '5s'
 
 const MIN_PRESENCE_TTL_MS = 1000
 
@@ -158,6 +165,12 @@ class ConfigReader {
       client,
       tokens: this.#tokens(file),
       channels,
+      rpc: rpcRules(file, this.#report),
+      proxies: proxyConfig(
+        file,
+        { isProduction: this.#isProduction, signingSecrets: this.#signingSecrets() },
+        this.#report
+      ),
       api: Object.freeze({
         key: this.#secret('REALTIME_API_KEY', 'http_api.key', file.http_api?.key, file.http_api?.insecure),
         previousKey: this.#previousSecret('REALTIME_API_KEY_PREVIOUS'),
@@ -177,6 +190,7 @@ class ConfigReader {
       adminPassword: this.#adminPassword(file),
       isAdminExternal: file.admin?.external ?? false,
       engine: this.#engine(file),
+      vacatedDelayMs: durationOr(file.engine?.redis?.channel_state?.vacated_event_delay, DEFAULT_VACATED_DELAY),
       workers: RELAY_WORKERS,
       nodeName: file.node?.name ?? null,
       logLevel: this.#choose('LOG_LEVEL', file.log?.level === 'none' ? 'silent' : file.log?.level),
@@ -217,7 +231,8 @@ class ConfigReader {
   #tokens({ client = {} }: RelayConfigFile): RelayConfig['tokens'] {
     const { token = {}, subscription_token: separate = {}, insecure = false } = client
     const path = 'client.token'
-    const isOptional = insecure || hasPublicKey(token)
+    // With a connect proxy, clients need no token.
+    const isOptional = insecure || hasPublicKey(token) || (client.proxy?.connect?.enabled ?? false)
     const fromEnvironment = this.#values.REALTIME_HMAC_SECRET
     const isGiven = fromEnvironment !== null || token.hmac_secret_key !== undefined
     const connection = tokenKeys(
@@ -259,7 +274,7 @@ class ConfigReader {
 
   /** The environment wins over the file. */
   #previousSecret(
-    name: 'REALTIME_HMAC_SECRET_PREVIOUS' | 'REALTIME_API_KEY_PREVIOUS',
+    name: 'REALTIME_HMAC_SECRET_PREVIOUS' | 'REALTIME_API_KEY_PREVIOUS' | 'REALTIME_SIGNING_SECRET_PREVIOUS',
     path = '',
     fromFile: string | undefined = undefined
   ): string | null {
@@ -268,6 +283,18 @@ class ConfigReader {
       this.#values[name] === null ? [`${FILE_ERROR_PREFIX} ${path}`, FILE_SECRET_FORM] : [name, SECRET_FORM]
     if (this.#isProduction && previous !== null) this.#errors.push(...weaknesses(source, previous, form))
     return previous
+  }
+
+  /** Sign the requests of proxies without secrets of their own. */
+  #signingSecrets(): readonly string[] {
+    const name = 'REALTIME_SIGNING_SECRET'
+    const { [name]: current } = this.#values
+    const previous = this.#previousSecret(`${name}_PREVIOUS`)
+    if (current === null) {
+      if (previous !== null) this.#errors.push(`${name} is required with ${name}_PREVIOUS`)
+      return []
+    }
+    return [this.#chooseSecret([{ name, text: current, form: SECRET_FORM }]), ...(previous === null ? [] : [previous])]
   }
 
   #secret(

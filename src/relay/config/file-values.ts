@@ -24,6 +24,7 @@ const optionValue = (value: unknown, schema: TSchema, path: string, unused: Unus
   if (Array.isArray(cast) && schema.type === 'array')
     return cast.map((entry, index) => optionValue(entry, schema.items, `${path}[${index}]`, unused))
   if (!isObject(cast) || schema.type !== 'object') return cast
+  if (schema.properties === undefined) return castEntries(cast, schema)
   const options: ReadonlyMap<string, TSchema> = new Map(Object.entries<TSchema>(schema.properties))
   const isOff = unused.has(path) || isDisabled(cast, options.get('enabled'))
   return Object.fromEntries(
@@ -33,6 +34,17 @@ const optionValue = (value: unknown, schema: TSchema, path: string, unused: Unus
       if (inner === undefined) return isIgnored(optionPath, option, isOff) ? [] : [[name, option]]
       return isDefault(option, inner) ? [] : [[name, optionValue(option, inner, optionPath, unused)]]
     })
+  )
+}
+
+/** The entries of an object with any names, such as headers. */
+const castEntries = (entries: Readonly<Record<string, unknown>>, { patternProperties }: TSchema): unknown => {
+  const [valueSchema] = Object.values<TSchema>(patternProperties)
+  return Object.fromEntries(
+    Object.entries(entries).map(([name, value]) => [
+      name,
+      valueSchema === undefined ? value : castValue(value, valueSchema)
+    ])
   )
 }
 

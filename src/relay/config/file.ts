@@ -106,7 +106,7 @@ export const ruleOf = (schema: TSchema): string => {
   if (schema.type === 'boolean') return 'true or false'
   if (schema.type === 'integer') return `a whole number from ${schema.minimum} to ${schema.maximum}`
   if (schema.type === 'array') return schema.uniqueItems ? 'a list without repetitions' : 'a list'
-  if (schema.type === 'object') return 'an object'
+  if (schema.type === 'object') return schema.properties === undefined ? 'an object of texts' : 'an object'
   if (schema.maxLength === 1) return 'one character'
   return PATTERN_RULES.get(schema.pattern) ?? `text of 1 to ${schema.maxLength ?? 'any number of'} characters`
 }

@@ -28,6 +28,6 @@ const hasGatehouseOption = (value: unknown, schema: TSchema): boolean => {
   return (
     schema.type === 'object' &&
     isObject(value) &&
-    Object.entries(value).some(([name, option]) => hasGatehouseOption(option, schema.properties[name]))
+    Object.entries(value).some(([name, option]) => hasGatehouseOption(option, schema.properties?.[name] ?? {}))
   )
 }

@@ -4,6 +4,8 @@ import { type Environment, SettingsError } from '../../shared/env.js'
 import type { ChannelOptions } from '../core/options.js'
 import { type EngineConfig, type RedisEngineConfig, type RelayConfig, relayConfig } from './config.js'
 import type { ReadFile } from './file.js'
+import type { ProxyOptions } from './proxy-options.js'
+import type { ProxyConfig } from './proxy-selection.js'
 
 export interface Reloaded {
   readonly ok: true
@@ -46,6 +48,8 @@ const redisOptions = (engine: EngineConfig): RedisEngineConfig | null => (engine
 const NEEDS_RECONNECT: OptionReaders = {
   // The client received the interval and closes a connection without a ping in that time.
   'client.ping_interval': ({ client }) => client.pingIntervalMs,
+  // The client was told whether it refreshes the connection itself.
+  'client.proxy.refresh.enabled': ({ client }) => client.refreshProxy,
   'client.subscribe_to_user_personal_channel.enabled': ({ client }) => client.userSubscribeToPersonal,
   'client.subscribe_to_user_personal_channel.personal_channel_namespace': ({ client }) =>
     client.personalChannelNamespace,
@@ -65,16 +69,18 @@ const NEEDS_RECONNECT: OptionReaders = {
 }
 
 /** Fixed when a client subscribes; in every namespace. */
-const RESUBSCRIBE_OPTIONS: readonly (readonly [name: keyof ChannelOptions, option: string])[] = [
-  ['presence', 'presence'],
-  ['joinLeave', 'join_leave'],
-  ['forcePushJoinLeave', 'force_push_join_leave'],
-  ['forceRecovery', 'force_recovery'],
-  ['allowRecovery', 'allow_recovery'],
-  ['forcePositioning', 'force_positioning'],
-  ['allowPositioning', 'allow_positioning'],
-  ['allowedDeltaTypes', 'allowed_delta_types']
-]
+const NEEDS_RESUBSCRIBE: Readonly<Record<string, (options: ChannelOptions) => unknown>> = {
+  presence: ({ presence }) => presence,
+  join_leave: ({ joinLeave }) => joinLeave,
+  force_push_join_leave: ({ forcePushJoinLeave }) => forcePushJoinLeave,
+  force_recovery: ({ forceRecovery }) => forceRecovery,
+  allow_recovery: ({ allowRecovery }) => allowRecovery,
+  force_positioning: ({ forcePositioning }) => forcePositioning,
+  allow_positioning: ({ allowPositioning }) => allowPositioning,
+  allowed_delta_types: ({ allowedDeltaTypes }) => allowedDeltaTypes,
+  // The client was told whether it refreshes the subscription itself.
+  sub_refresh_proxy_enabled: ({ subRefreshProxy }) => subRefreshProxy !== null
+}
 
 /** Reads the file again. An invalid file changes nothing. */
 export const reloadConfigFile = (current: RelayConfig, environment: Environment, readFile: ReadFile): Reload => {
@@ -101,7 +107,11 @@ export const reloadConfigFile = (current: RelayConfig, environment: Environment,
       ...changed(NEEDS_RESTART, current, next),
       ...(engine.kind === next.engine.kind ? changed(ENGINE_OPTIONS, current, next) : [])
     ],
-    needsReconnect: [...changed(NEEDS_RECONNECT, current, next), ...changedInChannels(current, next)]
+    needsReconnect: [
+      ...changed(NEEDS_RECONNECT, current, next),
+      ...changedInChannels(current, next),
+      ...changedHeaders(current, next)
+    ]
   }
 }
 
@@ -132,9 +142,25 @@ const changedInChannels = ({ channels: current }: RelayConfig, { channels: next 
 ]
 
 const changedOptions = (path: string, before: ChannelOptions, after: ChannelOptions): string[] =>
-  RESUBSCRIBE_OPTIONS.filter(([name]) => !isDeepStrictEqual(before[name], after[name])).map(
-    ([, option]) => `${path}.${option}`
-  )
+  Object.entries(NEEDS_RESUBSCRIBE)
+    .filter(([, read]) => !isDeepStrictEqual(read(before), read(after)))
+    .map(([option]) => `${path}.${option}`)
+
+/** A connection keeps the headers that were listed when it was opened. */
+const changedHeaders = ({ proxies: current }: RelayConfig, { proxies: next }: RelayConfig): string[] => {
+  const before = proxiesById(current)
+  return [...proxiesById(next)].flatMap(([id, { httpHeaders, emulatedHeaders }]) => {
+    const old = before.get(id)
+    if (old === undefined) return []
+    return [
+      ...(isDeepStrictEqual(old.httpHeaders, httpHeaders) ? [] : [`${id}.http_headers`]),
+      ...(isDeepStrictEqual(old.emulatedHeaders, emulatedHeaders) ? [] : [`${id}.emulated_headers`])
+    ]
+  })
+}
+
+const proxiesById = ({ events }: ProxyConfig): ReadonlyMap<string, ProxyOptions> =>
+  new Map(Object.values(events).flatMap((byName) => [...byName.values()].map((options) => [options.id, options])))
 
 /** Caches a value derived from the configuration until the configuration is reloaded. */
 export const cachedPerConfig = <T>(config: () => RelayConfig, derive: (config: RelayConfig) => T): (() => T) => {

@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { channelSection } from './channel-schema.js'
+import { proxyOptions, proxyReference } from './proxy-schema.js'
 import { count, duration, flag, GIB, limit, oneOf, section, text } from './schema-kinds.js'
 import { SubscriptionTokenSchema, TokenSchema } from './token-schema.js'
 
@@ -10,6 +11,16 @@ import { SubscriptionTokenSchema, TokenSchema } from './token-schema.js'
 export const PORT_PATTERN = '^\\d{0,5}$'
 
 const client = {
+  proxy: section('Proxies of events of connections.', {
+    connect: section('Is asked when a client connects without a token.', {
+      enabled: flag('Ask the backend about connections without a token.'),
+      ...proxyOptions
+    }),
+    refresh: section('Is asked when a connection expires.', {
+      enabled: flag('Ask the backend about connections that expire.'),
+      ...proxyOptions
+    })
+  }),
   insecure: flag(
     'Accept clients without a token and permit everything, for client test suites. Rejected in production.'
   ),
@@ -91,6 +102,13 @@ const webSocket = {
   message_size_limit: count('Maximum size of a message from a client, in bytes.', 1, MAX_MESSAGE_BYTES, 65_536)
 } as const satisfies Record<string, TSchema>
 
+const rpcOptions = {
+  proxy_enabled: flag('Clients may call methods of this namespace.'),
+  proxy_name: proxyReference('rpc.proxy')
+} as const satisfies Record<string, TSchema>
+
+const CLOSED = { additionalProperties: false }
+
 /** Error messages name options by their path in this schema. */
 export const RelayConfigFileSchema = Type.Object(
   {
@@ -130,6 +148,22 @@ export const RelayConfigFileSchema = Type.Object(
       error_mode: oneOf(['default', 'transport'], 'transport: respond to errors with an HTTP error status.', 'default'),
       max_body_size: count('Gatehouse only: maximum size of a request body, in bytes.', 1, GIB, 1_048_576)
     }),
+    rpc: section('Calls of clients to the backend.', {
+      proxy: section('The default proxy of calls.', proxyOptions),
+      without_namespace: section('Methods without a namespace.', rpcOptions),
+      namespaces: Type.Optional(
+        Type.Array(Type.Object({ name: text('The part of a method before the boundary.'), ...rpcOptions }, CLOSED), {
+          description: 'All namespaces of methods.'
+        })
+      ),
+      namespace_boundary: text('Separates the namespace from the rest of a method.', 1, ':')
+    }),
+    proxies: Type.Optional(
+      Type.Array(
+        Type.Object({ name: text('The name for the options that select a proxy.'), ...proxyOptions }, CLOSED),
+        { description: 'Named proxies. One proxy may serve several events.' }
+      )
+    ),
     websocket: section('WebSocket transport.', webSocket),
     engine: section('The engine, which stores history and presence and connects relay nodes.', {
       type: oneOf(['memory', 'redis'], 'Same as RELAY_ENGINE.'),
@@ -144,7 +178,13 @@ export const RelayConfigFileSchema = Type.Object(
           )
         ),
         prefix: text('Same as RELAY_REDIS_PREFIX.', 64),
-        presence_ttl: duration('How long the presence of the clients of a crashed relay remains.', '60s')
+        presence_ttl: duration('How long the presence of the clients of a crashed relay remains.', '60s'),
+        channel_state: section('Channel state events.', {
+          vacated_event_delay: duration(
+            'How long a channel must be without subscribers before it counts as vacated; 0: the default. Also read with the memory engine.',
+            '5s'
+          )
+        })
       })
     }),
     admin: section("The operators' page.", {

@@ -35,6 +35,15 @@ export const relaySettings = {
     about: 'the previous REALTIME_API_KEY during a rotation; still accepted',
     fallback: null
   }),
+  REALTIME_SIGNING_SECRET: secret({
+    about:
+      'signs requests to backends (event proxies and webhooks) that have no signing_secret in the file; 64 hex characters in production',
+    fallback: null
+  }),
+  REALTIME_SIGNING_SECRET_PREVIOUS: secret({
+    about: 'the previous REALTIME_SIGNING_SECRET during a rotation; requests have a second signature with it',
+    fallback: null
+  }),
   RELAY_ALLOWED_ORIGINS: list('origin-pattern', {
     about: 'origins that may connect; if empty, only the origin of the same host; * alone allows all'
   }),

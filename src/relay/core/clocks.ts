@@ -24,15 +24,37 @@ export const wallTimeOf = (monotonicMs: number, clocks: Clocks): number =>
 /** `ttl` is a uint32 in the protocol. */
 const MAX_TTL_SECONDS = 0xffff_ffff
 
-/** The `ttl` that a client receives: whole seconds, at least 1, so that 0 stays free for "never". */
-export const ttlSeconds = (expiresAtMs: number, nowMs: number): number =>
+/** Whole seconds, at least 1, so that 0 stays free for "never". */
+const ttlSeconds = (expiresAtMs: number, nowMs: number): number =>
   Math.min(Math.max(Math.ceil((expiresAtMs - nowMs) / 1000), 1), MAX_TTL_SECONDS)
 
-export const NEVER: Moment = { wallMs: Number.POSITIVE_INFINITY, monotonicMs: Number.POSITIVE_INFINITY }
+/** When a connection or a subscription expires, on both clocks. */
+export interface Expiry extends Moment {
+  /** The backend is asked then. Otherwise the client has to refresh it in time. */
+  readonly isRefreshedByBackend: boolean
+}
 
-/** An expiry that is given in wall-clock time, on both clocks; 0 is never. */
-export const expiryAt = (wallMs: number, clocks: Clocks): Moment =>
-  wallMs > 0 ? { wallMs, monotonicMs: clocks.monotonicMs() + wallMs - clocks.nowMs() } : NEVER
+export const NEVER: Expiry = {
+  wallMs: Number.POSITIVE_INFINITY,
+  monotonicMs: Number.POSITIVE_INFINITY,
+  isRefreshedByBackend: false
+}
+
+/** An expiry that is given in wall-clock time; 0 is never. */
+export const expiryAt = (wallMs: number, clocks: Clocks, isRefreshedByBackend: boolean): Expiry =>
+  wallMs > 0 ? { wallMs, monotonicMs: clocks.monotonicMs() + wallMs - clocks.nowMs(), isRefreshedByBackend } : NEVER
+
+/** An option may have changed since the client was told that it has to refresh; it applies to what has no expiry. */
+export const refreshesByBackend = (expiry: Expiry, hasProxy: boolean): boolean =>
+  expiry === NEVER ? hasProxy : expiry.isRefreshedByBackend
+
+/** Whether an expiry in seconds since 1970 is in the past; 0 is never. */
+export const isPast = (expiresAt: number, { nowMs }: Pick<Clocks, 'nowMs'>): boolean =>
+  expiresAt > 0 && expiresAt * 1000 <= nowMs()
+
+/** The `ttl` in a reply; 0 if the client does not have to refresh anything. */
+export const ttlOf = ({ wallMs, isRefreshedByBackend }: Expiry, { nowMs }: Pick<Clocks, 'nowMs'>): number =>
+  isRefreshedByBackend || wallMs === Number.POSITIVE_INFINITY ? 0 : ttlSeconds(wallMs, nowMs())
 
 /**
  * An expiry has come when either clock reaches it. Setting the system's clock back does not lengthen the `ttl` that the

@@ -33,6 +33,8 @@ export const ERROR_BINARY_CHANNEL = ERROR_NOT_AVAILABLE.with('the channel has bi
 export const ERROR_TOKEN_EXPIRED = new ReplyError(109, 'token expired')
 /** The token is valid, but what it permits has expired already. */
 export const ERROR_EXPIRED = new ReplyError(110, 'expired')
+/** Too many requests to the backend wait already. */
+export const ERROR_TOO_MANY_REQUESTS = new ReplyError(111, 'too many requests', true)
 export const ERROR_UNRECOVERABLE_POSITION = new ReplyError(112, 'unrecoverable position')
 
 const HTTP_STATUSES: Readonly<Record<number, number>> = {
@@ -82,6 +84,26 @@ export const DISCONNECT_CHANNEL_LIMIT = new Disconnect(3505, 'channel limit')
 export const DISCONNECT_INAPPROPRIATE_PROTOCOL = new Disconnect(3506, 'inappropriate protocol')
 export const DISCONNECT_NOT_PERMITTED = new Disconnect(3507, 'permission denied')
 export const DISCONNECT_UNAVAILABLE = new Disconnect(3508, 'not available')
+
+/** A close frame has 125 bytes, two of them for the code. */
+export const MAX_REASON_BYTES = 123
+
+const DEFAULT_REASON = 'disconnected by the backend'
+
+/** A disconnect that a backend chose. Codes that a close frame cannot have become 3004. */
+export const disconnectOfBackend = (code: number, reason: string): Disconnect => {
+  if (code !== 1000 && !(code >= 3000 && code <= 4999)) return DISCONNECT_INTERNAL_ERROR
+  return new Disconnect(code, reason === '' ? DEFAULT_REASON : truncated(reason, MAX_REASON_BYTES))
+}
+
+/** The longest beginning of a text that has at most so many bytes, without a part of a character. */
+const truncated = (text: string, maxBytes: number): string => {
+  const bytes = Buffer.from(text)
+  if (bytes.length <= maxBytes) return text
+  let end = maxBytes
+  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1
+  return bytes.toString('utf8', 0, end)
+}
 
 /** Reason for ending a subscription. Clients resubscribe after codes from 2500 on. */
 export interface Unsubscribe {

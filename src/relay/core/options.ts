@@ -9,6 +9,9 @@ export interface CompressionOptions {
   readonly maxDecompressedBytes: number
 }
 
+/** `occupied`: a channel has subscribers. */
+export type ChannelState = 'occupied' | 'vacated'
+
 /** Options of a namespace. Everything that is not allowed is denied. */
 export interface ChannelOptions {
   readonly presence: boolean
@@ -60,6 +63,14 @@ export interface ChannelOptions {
   readonly allowMaxRate: boolean
   /** Name of the schema that publications must match. */
   readonly schema: string | null
+  /** Names of the proxies that are asked about subscribing, publishing and expired subscriptions; null for none. */
+  readonly subscribeProxy: string | null
+  readonly publishProxy: string | null
+  readonly subRefreshProxy: string | null
+  /** Name of the proxy that is notified when a channel becomes occupied or vacated; null for none. Requires `presence`. */
+  readonly stateProxy: string | null
+  /** The events that this proxy receives. */
+  readonly stateEvents: readonly ChannelState[]
 }
 
 /** The part that engines need. */
@@ -115,6 +126,17 @@ export interface ClientOptions {
   readonly userSubscribeToPersonal: boolean
   readonly personalChannelNamespace: string
   readonly includeConnectionTime: boolean
+  /** Whether a backend is asked about connections without a token, and about connections that expire. */
+  readonly connectProxy: boolean
+  readonly refreshProxy: boolean
+}
+
+/** Which proxy is asked about a method of `rpc`. */
+export interface RpcRules {
+  /** Names of proxies; null if calls without a namespace, or of this namespace, are not available. */
+  readonly withoutNamespace: string | null
+  readonly namespaces: ReadonlyMap<string, string | null>
+  readonly namespaceBoundary: string
 }
 
 /** A regular expression of the configuration. */
@@ -132,21 +154,24 @@ export interface ClaimRules {
   readonly userIdClaim: string
 }
 
-/** A subscription that is made by a token or the API. */
+/** A subscription that is made by a token, the API or a backend. */
 export interface ServerSubscription {
-  /** JSON text, as is `data`. */
+  /** JSON text. */
   readonly info: string | null
-  readonly data: string | null
+  /** For the subscribe reply. Bytes that are not JSON can only be sent to protobuf clients. */
+  readonly data: string | Buffer | null
   readonly override: Override
 }
 
-/** Namespace options that a token or the API changes for one subscription. */
+/** Namespace options that a token, the API or a backend changes for one subscription. */
 export interface Override {
   readonly presence?: boolean
   readonly joinLeave?: boolean
   readonly forcePushJoinLeave?: boolean
   readonly forceRecovery?: boolean
   readonly forcePositioning?: boolean
+  /** `cache_recover` of a backend. */
+  readonly autoCacheRecover?: boolean
 }
 
 export const NO_OVERRIDE: Override = {}

@@ -32,29 +32,38 @@ const isOptionalInteger = (value: unknown): value is number | undefined | null =
 const isOptionalUnsigned = (value: unknown): value is number | undefined | null =>
   isOptionalInteger(value) && (value ?? 0) >= 0
 
+const isOptionalTexts = (value: unknown): value is Readonly<Record<string, string>> | undefined | null =>
+  value === undefined ||
+  value === null ||
+  (isObject(value) && Object.values(value).every((each) => typeof each === 'string'))
+
 export interface ConnectCommand {
   readonly token: string
   readonly name: string
   readonly version: string
   /** Channels that the client wants to receive from the start, and its positions on channels of its token. */
   readonly subs: ReadonlyMap<string, SubscribeCommand>
+  /** Headers for the backend, from clients that cannot set them in their request. */
+  readonly headers: Readonly<Record<string, string>>
 }
 
 const MAX_NAME_LENGTH = 16
 const MAX_VERSION_LENGTH = 64
 const NO_SUBS: ReadonlyMap<string, SubscribeCommand> = new Map()
+const NO_HEADERS: Readonly<Record<string, string>> = {}
 
 export const parseConnect = (request: unknown): ConnectCommand | null => {
   if (!isObject(request)) return null
-  const { token, name, version, subs } = request
+  const { token, name, version, subs, headers } = request
   if (!isOptionalString(token) || !isOptionalString(name) || !isOptionalString(version)) return null
   const parsedSubs = subs === undefined || subs === null ? NO_SUBS : parseSubs(subs)
-  if (parsedSubs === null) return null
+  if (parsedSubs === null || !isOptionalTexts(headers)) return null
   return {
     token: token ?? '',
     name: (name ?? '').slice(0, MAX_NAME_LENGTH),
     version: (version ?? '').slice(0, MAX_VERSION_LENGTH),
-    subs: parsedSubs
+    subs: parsedSubs,
+    headers: headers ?? NO_HEADERS
   }
 }
 
@@ -146,6 +155,13 @@ export const parseHistory = (request: unknown): HistoryCommand | null => {
   const position = { offset: since.offset ?? NO_POSITION.offset, epoch: since.epoch ?? NO_POSITION.epoch }
   return { channel, limit: limit ?? 0, since: position, reverse: reverse ?? false }
 }
+
+export interface RpcCommand {
+  readonly method: string
+}
+
+export const parseRpc = (request: unknown): RpcCommand | null =>
+  isObject(request) && isOptionalString(request.method) ? { method: request.method ?? '' } : null
 
 export interface RefreshCommand {
   readonly channel: string

@@ -19,7 +19,7 @@ import { Hub, type OpenChannel } from './fan-out/hub.js'
 import { RecoveryCache } from './fan-out/recovery-cache.js'
 import { countSubscribers } from './nodes/subscriber-counts.js'
 import { handleCoreSurveys } from './nodes/survey-handlers.js'
-import type { ChannelRules, ClientOptions } from './options.js'
+import type { ChannelRules, ClientOptions, RpcRules } from './options.js'
 import type { HistoryCommand } from './protocol.js'
 import { broadcast, type PublishOutcome } from './publish/broadcast.js'
 import { cachedSchemaCheck, publishToChannel, type SchemaCheck } from './publish/publish.js'
@@ -57,6 +57,7 @@ import { type TimeSlice, TurnQueue } from './time-slice.js'
 export interface RelayRules {
   readonly client: ClientOptions
   readonly channels: ChannelRules
+  readonly rpc: RpcRules
 }
 
 export interface RelayStats {
@@ -74,11 +75,12 @@ export class Relay {
   /** Handlers for surveys of other nodes. The operators' page adds its own. */
   readonly surveyHandlers = new SurveyHandlers()
 
-  constructor(dependencies: RelayDependencies, { client, channels }: RelayRules, patches = new DeltaPatches()) {
+  constructor(dependencies: RelayDependencies, { client, channels, rpc }: RelayRules, patches = new DeltaPatches()) {
     const context: RelayContext = {
       ...dependencies,
       clientOptions: client,
       channelRules: channels,
+      rpcRules: rpc,
       hub: new Hub(dependencies, patches),
       patches,
       recoveryCache: new RecoveryCache(),
@@ -130,6 +132,11 @@ export class Relay {
   /** All connections of this node. The order changes when a connection is closed. */
   get clients(): readonly Client[] {
     return this.#context.clients.all
+  }
+
+  /** Lower-case names of the request headers that connections keep for proxies. */
+  get requestHeaderNames(): readonly string[] {
+    return this.#context.eventProxies.requestHeaderNames
   }
 
   get openChannels(): ReadonlyMap<string, OpenChannel> {
@@ -271,12 +278,13 @@ export class Relay {
   }
 
   /** Applies changed rules to all connections and channels. What was negotiated with a client does not change. */
-  configure({ client, channels }: RelayRules): void {
+  configure({ client, channels, rpc }: RelayRules): void {
     const context = this.#context
     const isLimitNew = context.clientOptions.userConnectionLimit <= 0 && client.userConnectionLimit > 0
     context.clientOptions = client
     context.hub.maxLagMs = client.positionMaxTimeLagMs
     context.channelRules = channels
+    context.rpcRules = rpc
     if (isLimitNew) countEarlierConnections(context)
     for (const connection of context.clients.all) connection.configure()
     for (const channel of context.hub.channels.values()) {

@@ -12,7 +12,6 @@ import {
   type NewPublication,
   NO_POSITION,
   type NodeResult,
-  type Presence,
   type Publication,
   type Published,
   type RetainedPage,
@@ -21,6 +20,7 @@ import {
   type UserConnections
 } from '../core/engine.js'
 import type { HistoryOptions } from '../core/options.js'
+import { MemoryPresence } from './memory-presence.js'
 import { ChannelStream, IdempotencyCache } from './memory-stream.js'
 
 export interface MemoryEngineDependencies extends Clocks {
@@ -128,37 +128,6 @@ export class MemoryEngine implements Broker, History {
   }
 }
 
-interface PresenceEntry {
-  readonly user: string
-  readonly info: string
-}
-
-/** Presence within one process. Entries need no expiry, because they end with the process. */
-export class MemoryPresence implements Presence {
-  readonly #channels = new Map<string, Map<string, PresenceEntry>>()
-
-  async add(channel: string, client: string, user: string, info: string): Promise<void> {
-    const entries = this.#channels.get(channel)
-    if (entries === undefined) this.#channels.set(channel, new Map([[client, { user, info }]]))
-    else entries.set(client, { user, info })
-  }
-
-  async remove(channel: string, client: string): Promise<void> {
-    const entries = this.#channels.get(channel)
-    entries?.delete(client)
-    if (entries?.size === 0) this.#channels.delete(channel)
-  }
-
-  async read(channel: string): Promise<ReadonlyMap<string, string>> {
-    return new Map([...(this.#channels.get(channel) ?? [])].map(([client, { info }]) => [client, info]))
-  }
-
-  async count(channel: string): Promise<{ readonly clients: number; readonly users: number }> {
-    const entries = this.#channels.get(channel)
-    return { clients: entries?.size ?? 0, users: new Set([...(entries?.values() ?? [])].map(({ user }) => user)).size }
-  }
-}
-
 /** The cluster of a relay without other nodes. */
 export class SingleNodeCluster implements Cluster {
   readonly size = 1
@@ -214,12 +183,14 @@ export class MemoryUserConnections implements UserConnections {
 /** The engine of a relay in one process. */
 export const memoryEngine = (dependencies: MemoryEngineDependencies): Engine => {
   const memory = new MemoryEngine(dependencies)
+  const presence = new MemoryPresence(dependencies)
   return {
     broker: memory,
     history: memory,
-    presence: new MemoryPresence(),
+    presence,
     cluster: new SingleNodeCluster(),
     userConnections: new MemoryUserConnections(),
+    channelStates: presence.channelStates,
     isShared: false,
     isReady: true,
     probeChannels: (channel) => [{ channel, server: null }],

@@ -7,6 +7,7 @@ const BROADCAST_BOUNDS = [1e-6, 1e-5, 5e-5, ...BOUNDS]
 const RECOVERED_BOUNDS = [0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000]
 /** From 10 ms to 10 minutes. */
 const AGE_BOUNDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600]
+const PROXY_BOUNDS = BOUNDS.filter((bound) => bound >= 5e-3)
 const LAG_BOUNDS = BOUNDS.filter((bound) => bound >= 1e-3)
 
 /** A counter without labels. It is exported from the start with 0. */
@@ -184,6 +185,27 @@ export const defineMetrics = (registry: Registry) => ({
     'centrifugo_api_command_errors_total',
     'Commands of the publish API that failed.',
     ['protocol', 'method', 'error']
+  ),
+  proxyDurations: new ArrayHistogram(
+    registry,
+    'centrifugo_proxy_duration_seconds_histogram',
+    'Time to ask a backend about an event, also if the call fails.',
+    ['protocol', 'type', 'name'],
+    PROXY_BOUNDS
+  ),
+  proxyErrors: new ArrayValues(
+    registry,
+    'counter',
+    'centrifugo_proxy_errors',
+    'Failed calls of a backend about an event.',
+    ['protocol', 'type', 'name']
+  ),
+  proxyInFlight: new ArrayValues(
+    registry,
+    'gauge',
+    'centrifugo_proxy_inflight_requests',
+    'Requests to a backend that are under way.',
+    ['protocol', 'type', 'name']
   ),
   suppressed: new ArrayValues(
     registry,

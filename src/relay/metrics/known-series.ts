@@ -1,4 +1,5 @@
 import type { ApiMethodName } from '../api/methods.js'
+import type { ProxyConfig } from '../config/proxy-selection.js'
 import type { TransportName } from '../core/codec/transport.js'
 import * as codes from '../core/codes.js'
 import type { Action, ErrorSource, MessageType } from '../core/core-metrics.js'
@@ -171,3 +172,14 @@ export const createNamespaceSeries = (
   metrics.conflated.create(namespaces)
   metrics.filteredOut.create(namespaces)
 }
+
+/** Creates the series of the proxies in use. */
+export const createProxySeries = (metrics: Metrics, proxies: ProxyConfig): void => {
+  for (const [type, byName] of Object.entries(proxies.events)) {
+    metrics.proxyErrors.create([PROXY_PROTOCOL], [type], [...byName.keys()])
+    metrics.proxyInFlight.create([PROXY_PROTOCOL], [type], [...byName.keys()])
+  }
+}
+
+/** Centrifugo also has gRPC. */
+export const PROXY_PROTOCOL = 'http'

@@ -1,21 +1,26 @@
 import { AggregatorRegistry, Gauge, Registry } from 'prom-client'
 import { collectProcessMetrics } from '../../shared/process-metrics.js'
 import type { RelayConfig } from '../config/config.js'
+import type { ProxyEvent } from '../config/proxy-selection.js'
 import type { Action, CoreMetrics, MessageType, Traffic } from '../core/core-metrics.js'
 import { RATES } from '../core/fan-out/rate-class.js'
 import type { RelayStats } from '../core/relay.js'
+import type { ProxyMetrics } from '../proxies/event-proxy.js'
 import type { RejectionReasons } from '../transport/rejections.js'
 import { defineMetrics } from './definitions.js'
 import {
   BROKER_NAME,
   createKnownSeries,
   createNamespaceSeries,
+  createProxySeries,
   createSharedEngineSeries,
+  PROXY_PROTOCOL,
   type ProbeStep,
   type RefusedReason,
   type UnexpectedErrorSource
 } from './known-series.js'
 import { type MetricJson, parseMetrics } from './metric-json.js'
+import type { Value } from './series.js'
 import { withSummaries } from './summaries.js'
 
 /** Values that other parts maintain, read when the metrics are scraped. */
@@ -69,7 +74,7 @@ export const metricsText = (metrics: readonly MetricJson[]): Promise<string> =>
 const HTTP_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
 /** Counts the events of one relay process, and exports them. */
-export class RelayMetrics implements CoreMetrics {
+export class RelayMetrics implements CoreMetrics, ProxyMetrics {
   readonly #registry = new Registry()
   readonly #metrics = defineMetrics(this.#registry)
   #published = 0
@@ -138,8 +143,9 @@ export class RelayMetrics implements CoreMetrics {
     this.#metrics.replyErrors.of(method, String(code), namespace).value += 1
   }
 
-  configure({ metrics, channels }: Pick<RelayConfig, 'metrics' | 'channels'>): void {
+  configure({ metrics, channels, proxies }: Pick<RelayConfig, 'metrics' | 'channels' | 'proxies'>): void {
     this.#optional = metrics
+    createProxySeries(this.#metrics, proxies)
     createNamespaceSeries(this.#metrics, CLIENT_LABELS, ['', ...channels.namespaces.keys()])
   }
 
@@ -196,6 +202,18 @@ export class RelayMetrics implements CoreMetrics {
 
   apiError(method: string, code: number): void {
     this.#metrics.apiErrors.of('http', method, String(code)).value += 1
+  }
+
+  proxyInFlight(event: ProxyEvent, proxy: string): Value {
+    return this.#metrics.proxyInFlight.of(PROXY_PROTOCOL, event, proxy)
+  }
+
+  proxyCalled(event: ProxyEvent, proxy: string, seconds: number): void {
+    this.#metrics.proxyDurations.add(seconds, PROXY_PROTOCOL, event, proxy)
+  }
+
+  proxyFailed(event: ProxyEvent, proxy: string): void {
+    this.#metrics.proxyErrors.of(PROXY_PROTOCOL, event, proxy).value += 1
   }
 
   rejected<Kind extends keyof RejectionReasons>(kind: Kind, reason: RejectionReasons[Kind]): void {

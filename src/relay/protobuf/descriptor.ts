@@ -20,9 +20,11 @@ export const descriptor = {
     ConnectRequest: {
       fields: {
         token: { type: 'string', id: 1 },
+        data: { type: 'bytes', id: 2 },
         subs: { keyType: 'string', type: 'SubscribeRequest', id: 3 },
         name: { type: 'string', id: 4 },
-        version: { type: 'string', id: 5 }
+        version: { type: 'string', id: 5 },
+        headers: { keyType: 'string', type: 'string', id: 6 }
       }
     },
     SubscribeRequest: {
@@ -66,7 +68,7 @@ export const descriptor = {
     },
     StreamPosition: { fields: { offset: { type: 'uint64', id: 1 }, epoch: { type: 'string', id: 2 } } },
     SendRequest: { fields: {} },
-    RPCRequest: { fields: {} },
+    RPCRequest: { fields: { data: { type: 'bytes', id: 1 }, method: { type: 'string', id: 2 } } },
     RefreshRequest: { fields: { token: { type: 'string', id: 1 } } },
     SubRefreshRequest: { fields: { channel: { type: 'string', id: 1 }, token: { type: 'string', id: 2 } } },
     EmulationRequest: {
@@ -84,6 +86,7 @@ export const descriptor = {
         presence: { type: 'PresenceResult', id: 9 },
         presence_stats: { type: 'PresenceStatsResult', id: 10 },
         history: { type: 'HistoryResult', id: 11 },
+        rpc: { type: 'RPCResult', id: 13 },
         refresh: { type: 'RefreshResult', id: 14 },
         sub_refresh: { type: 'SubRefreshResult', id: 15 }
       }
@@ -101,6 +104,7 @@ export const descriptor = {
         version: { type: 'string', id: 2 },
         expires: { type: 'bool', id: 3 },
         ttl: { type: 'uint32', id: 4 },
+        data: { type: 'bytes', id: 5 },
         subs: { keyType: 'string', type: 'SubscribeResult', id: 6 },
         ping: { type: 'uint32', id: 7 },
         pong: { type: 'bool', id: 8 },
@@ -135,6 +139,7 @@ export const descriptor = {
         offset: { type: 'uint64', id: 3 }
       }
     },
+    RPCResult: { fields: { data: { type: 'bytes', id: 1 } } },
     RefreshResult: {
       fields: {
         client: { type: 'string', id: 1 },

@@ -87,6 +87,7 @@ const connectFields = (reply: ConnectReply): Fields => ({
   version: reply.version,
   expires: reply.ttl > 0,
   ttl: reply.ttl,
+  data: reply.data === null ? null : toBuffer(reply.data),
   subs: reply.subs.size === 0 ? null : mapFields(reply.subs, subscribeResultFields),
   ping: reply.ping,
   pong: reply.pong,
@@ -133,6 +134,7 @@ const RESULT_FIELDS: { readonly [M in RepliedMethod]: (result: Replies[M]) => Fi
     epoch,
     offset
   }),
+  rpc: ({ data }) => ({ data: data === null ? null : toBuffer(data) }),
   refresh: ({ client, ttl }) => ({ client, expires: ttl > 0, ttl }),
   sub_refresh: ({ ttl }) => ({ expires: ttl > 0, ttl })
 }
@@ -269,7 +271,7 @@ export const protobufCodec: Codec = {
   split: (frame) => split(toBuffer(frame)),
   isPongFrame: (frame) => frame.length === 1 && frame[0] === 0,
   decode: (command) => (command.length === 0 ? PONG : decodeMessage(CommandType, toBuffer(command))),
-  publishData: (_, request) => {
+  commandData: (_command, _method, request) => {
     const data = isObject(request) ? request.data : null
     // Copied, because a stored publication would otherwise keep the whole frame in memory.
     return Buffer.isBuffer(data) && data.length > 0 ? Buffer.from(data) : null

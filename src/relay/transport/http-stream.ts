@@ -3,6 +3,7 @@ import { isObject } from '../../shared/is-object.js'
 import type { ByteStream, ClientTransport, Framing, TransportName } from '../core/codec/transport.js'
 import type { Disconnect } from '../core/codes.js'
 import { parseConnectRequest } from '../core/commands/unidirectional-connect.js'
+import type { ClientHeaders } from '../core/event-proxies.js'
 import type { Relay } from '../core/relay.js'
 import { decodeEmulation } from '../protobuf/protobuf-codec.js'
 import {
@@ -13,6 +14,7 @@ import {
   hasProtobufBody,
   requestsProtobuf
 } from './admission.js'
+import { forwardedRequestHeaders } from './forwarded-headers.js'
 import {
   byteStreamFraming,
   lineFraming,
@@ -40,6 +42,7 @@ class HttpStreamTransport implements ClientTransport, ByteStream {
   readonly name: TransportName
   readonly framing: Framing
   readonly address: string
+  readonly requestHeaders: ClientHeaders | null
   readonly isEmulated: boolean
   readonly isUnidirectional: boolean
   readonly hasOwnPings = false
@@ -48,12 +51,18 @@ class HttpStreamTransport implements ClientTransport, ByteStream {
   #unsentBytes = 0
   #drainCallbacks: (() => void)[] = []
 
-  constructor({ transport, framing, isUnidirectional }: StreamKind, response: ServerResponse, address: string) {
+  constructor(
+    { transport, framing, isUnidirectional }: StreamKind,
+    response: ServerResponse,
+    address: string,
+    requestHeaders: ClientHeaders | null
+  ) {
     this.name = transport
     this.framing = framing
     this.isUnidirectional = isUnidirectional
     this.isEmulated = !isUnidirectional
     this.address = address
+    this.requestHeaders = requestHeaders
     this.pingBytes = framing.frame(framing.codec.ping)
     this.#response = response
   }
@@ -279,7 +288,7 @@ const startStream = (
   request.socket.setNoDelay(true)
   request.socket.setTimeout(0)
   if (prelude !== '') response.write(prelude)
-  const transport = new HttpStreamTransport(kind, response, address)
+  const transport = new HttpStreamTransport(kind, response, address, forwardedRequestHeaders(request, relay))
   const client = isUnidirectional
     ? relay.connectUnidirectional(transport, bearerToken(request))
     : relay.connect(transport)

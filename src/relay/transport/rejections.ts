@@ -140,48 +140,60 @@ class RecentCounts {
 
 const PERIOD_MS = 10_000
 
+type Level = 'warn' | 'error'
+
 interface Period {
-  /** The fields of the last warning that was not logged. */
+  readonly level: Level
+  /** The fields of the last line that was not logged. */
   facts: object
   unlogged: number
 }
 
 /**
- * A log for warnings that clients can cause at any rate. The first warning of a key is logged at once; after that at most
- * one line per period, for the last occurrence, with the number of suppressed ones.
+ * A log for lines that clients can cause at any rate. The first line of a key is logged at once; after that at most one line
+ * per period, for the last occurrence, with the number of suppressed ones.
  */
 export class RateLimitedLog {
-  readonly #log: Pick<Log, 'warn'>
+  readonly #log: Pick<Log, Level>
   readonly #periodMs: number
   readonly #periods = new Map<string, Period>()
 
-  constructor(log: Pick<Log, 'warn'>, periodMs = PERIOD_MS) {
+  constructor(log: Pick<Log, Level>, periodMs = PERIOD_MS) {
     this.#log = log
     this.#periodMs = periodMs
   }
 
   /** `key` must come from a small fixed set, never from a client. */
   warn(key: string, facts: object, message: string): void {
+    this.#write('warn', key, facts, message)
+  }
+
+  /** Like `warn`. */
+  error(key: string, facts: object, message: string): void {
+    this.#write('error', key, facts, message)
+  }
+
+  #write(level: Level, key: string, facts: object, message: string): void {
     const period = this.#periods.get(key)
     if (period !== undefined) {
       period.unlogged += 1
       period.facts = facts
       return
     }
-    this.#log.warn({ ...facts, suppressed: 0 }, message)
-    this.#startPeriod(key, message)
+    this.#log[level]({ ...facts, suppressed: 0 }, message)
+    this.#startPeriod(level, key, message)
   }
 
-  #startPeriod(key: string, message: string): void {
-    const period: Period = { facts: {}, unlogged: 0 }
+  #startPeriod(level: Level, key: string, message: string): void {
+    const period: Period = { level, facts: {}, unlogged: 0 }
     this.#periods.set(key, period)
     setTimeout(() => this.#endPeriod(key, period, message), this.#periodMs).unref()
   }
 
-  #endPeriod(key: string, { facts, unlogged }: Period, message: string): void {
+  #endPeriod(key: string, { level, facts, unlogged }: Period, message: string): void {
     this.#periods.delete(key)
     if (unlogged === 0) return
-    this.#log.warn({ ...facts, suppressed: unlogged - 1 }, message)
-    this.#startPeriod(key, message)
+    this.#log[level]({ ...facts, suppressed: unlogged - 1 }, message)
+    this.#startPeriod(level, key, message)
   }
 }

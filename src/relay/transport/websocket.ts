@@ -9,10 +9,12 @@ import type { ClientTransport, Framing, TransportName } from '../core/codec/tran
 import { DISCONNECT_INAPPROPRIATE_PROTOCOL, type Disconnect } from '../core/codes.js'
 import { parseConnectRequest } from '../core/commands/unidirectional-connect.js'
 import type { MaybePromise } from '../core/engine.js'
+import type { ClientHeaders } from '../core/event-proxies.js'
 import type { ClientOptions } from '../core/options.js'
 import type { Relay } from '../core/relay.js'
 import type { Client } from '../core/session/client.js'
 import { type Admitted, bearerToken, type ClientAdmission, connectInQuery, requestsProtobuf } from './admission.js'
+import { forwardedRequestHeaders } from './forwarded-headers.js'
 import { compressedFramings, plainFramings, type WebSocketFramings } from './framing.js'
 
 const EMPTY = Buffer.alloc(0)
@@ -22,6 +24,9 @@ const PROTOCOL_PINGS: ReadonlyMap<Codec, Buffer> = new Map(
 )
 /** A WebSocket ping frame: FIN and the opcode, no payload. */
 const PING_FRAME = Buffer.from([0x89, 0])
+
+/** What a transport keeps of the request that opened it. */
+type RequestFacts = Pick<ClientTransport, 'address' | 'requestHeaders'>
 
 /**
  * Sends to a WebSocket client. Encoded frames are written to the upgraded socket directly, one buffer for all receivers:
@@ -33,15 +38,23 @@ class WebSocketTransport implements ClientTransport {
   readonly framing: Framing
   readonly isEmulated = false
   readonly address: string
+  readonly requestHeaders: ClientHeaders | null
   readonly hasOwnPings: boolean
   readonly stream: Duplex
   readonly #ws: WebSocket
 
-  constructor(ws: WebSocket, framing: Framing, socket: Duplex, address: string, hasOwnPings: boolean) {
+  constructor(
+    ws: WebSocket,
+    framing: Framing,
+    socket: Duplex,
+    { address, requestHeaders }: RequestFacts,
+    hasOwnPings: boolean
+  ) {
     this.#ws = ws
     this.framing = framing
     this.stream = socket
     this.address = address
+    this.requestHeaders = requestHeaders
     this.hasOwnPings = hasOwnPings
   }
 
@@ -82,8 +95,8 @@ class WebSocketTransport implements ClientTransport {
 class UnidirectionalWebSocketTransport extends WebSocketTransport {
   readonly #hasDisconnectPush: boolean
 
-  constructor(ws: WebSocket, framing: Framing, socket: Duplex, address: string, hasDisconnectPush: boolean) {
-    super(ws, framing, socket, address, false)
+  constructor(ws: WebSocket, framing: Framing, socket: Duplex, facts: RequestFacts, hasDisconnectPush: boolean) {
+    super(ws, framing, socket, facts, false)
     this.#hasDisconnectPush = hasDisconnectPush
   }
 
@@ -139,12 +152,14 @@ export const webSocketUpgrade = (relay: Relay, admission: ClientAdmission): Upgr
   upgradeWith(
     admission,
     () => relay.clientOptions,
-    (ws, { url = '' }, socket, address, compressed) => {
+    (ws, request, socket, address, compressed) => {
+      const { url = '' } = request
       const hasOwnPings = url.includes('cf_ws_frame_ping_pong=true')
       const isProtobuf = ws.protocol === PROTOBUF_SUBPROTOCOL || requestsProtobuf(url)
       const framings = framingsOf(ws, compressed)
       const framing = isProtobuf ? framings.binary : framings.text
-      receiveFrames(ws, relay.connect(new WebSocketTransport(ws, framing, socket, address, hasOwnPings)))
+      const facts = { address, requestHeaders: forwardedRequestHeaders(request, relay) }
+      receiveFrames(ws, relay.connect(new WebSocketTransport(ws, framing, socket, facts, hasOwnPings)))
     }
   )
 
@@ -161,7 +176,8 @@ export const unidirectionalWebSocketUpgrade = (
   const upgrade = upgradeWith(admission, messageOptions, (ws, request, socket, address, compressed) => {
     const framing = framingsOf(ws, compressed).unidirectional
     const { hasDisconnectPush } = options()
-    const transport = new UnidirectionalWebSocketTransport(ws, framing, socket, address, hasDisconnectPush)
+    const facts = { address, requestHeaders: forwardedRequestHeaders(request, relay) }
+    const transport = new UnidirectionalWebSocketTransport(ws, framing, socket, facts, hasDisconnectPush)
     const client = relay.connectUnidirectional(transport, bearerToken(request))
     receiveFrames(ws, client)
     const connect = connectInQuery(request)

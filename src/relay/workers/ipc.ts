@@ -21,7 +21,7 @@ const MESSAGE_KINDS = [
   // primary to worker: subscribed channels
   'publication',
   'joinOrLeave',
-  // worker to primary: cluster, connections, metrics
+  // worker to primary: cluster, connections, channel states, metrics
   'joinCluster',
   'survey',
   'applyCommand',
@@ -32,10 +32,14 @@ const MESSAGE_KINDS = [
   'releaseConnection',
   'addUserConnection',
   'removeUserConnection',
+  'takeStateEvents',
+  'confirmStateEvents',
+  'releaseStateEvents',
   'readMetrics',
-  // primary to worker: cluster, metrics
+  // primary to worker: cluster, channel states, metrics
   'clusterSize',
   'handleSurvey',
+  'stateEventsDue',
   'readWorkerMetrics',
   // life of the worker process
   'start',

@@ -1,7 +1,16 @@
 import { monotonicMs } from '../../shared/monotonic.js'
-import type { Delivery, JoinOrLeave, NewPublication, Publication, Published, PublishTarget } from '../core/engine.js'
+import type {
+  ChannelStates,
+  Delivery,
+  JoinOrLeave,
+  NewPublication,
+  Publication,
+  Published,
+  PublishTarget
+} from '../core/engine.js'
 import { TimeSlice } from '../core/time-slice.js'
-import { MemoryEngine, type MemoryEngineDependencies, MemoryPresence } from '../engine/memory.js'
+import { MemoryEngine, type MemoryEngineDependencies } from '../engine/memory.js'
+import { MemoryPresence } from '../engine/memory-presence.js'
 import { FrameWriter } from './frames.js'
 import { type IpcConnection, kindNumber, type MessageKind, NO_FIELDS, NO_REPLY, type Write } from './ipc.js'
 import {
@@ -63,12 +72,13 @@ class WorkerClients {
  */
 export class PrimaryEngine implements Delivery {
   readonly #engine: MemoryEngine
-  readonly #presence = new MemoryPresence()
+  readonly #presence: MemoryPresence
   readonly #subscribers = new Map<string, Set<IpcConnection>>()
   readonly #frame = new FrameWriter()
 
   constructor(dependencies: MemoryEngineDependencies) {
     this.#engine = new MemoryEngine(dependencies)
+    this.#presence = new MemoryPresence(dependencies)
     void this.#engine.start(this)
   }
 
@@ -91,6 +101,10 @@ export class PrimaryEngine implements Delivery {
 
   sweep(): void {
     this.#engine.sweep()
+  }
+
+  get channelStates(): ChannelStates {
+    return this.#presence.channelStates
   }
 
   /** Serves a worker until its IPC connection closes. */

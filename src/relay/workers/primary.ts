@@ -6,11 +6,13 @@ import type { RelayConfig } from '../config/config.js'
 import { logReload, type Reload } from '../config/reload.js'
 import { ENGINE_SWEEP_MS } from '../core/engine.js'
 import { type MemoryEngineDependencies, MemoryUserConnections } from '../engine/memory.js'
+import { channelStateRules } from '../webhooks/channel-state-rules.js'
 import { PrimaryMetrics } from './aggregated-metrics.js'
 import { PrimaryAdmission } from './connection-limits.js'
 import { IpcClosed } from './ipc.js'
 import { PrimaryEngine } from './primary-engine.js'
 import { type Addresses, type RunningWorker, WorkerProcesses } from './processes.js'
+import { PrimaryChannelStates } from './worker-channel-states.js'
 import { PrimarySurvey, withTimeout } from './worker-cluster.js'
 import { serveUserConnections } from './worker-user-connections.js'
 
@@ -41,6 +43,8 @@ export const runPrimary = async (dependencies: PrimaryDependencies): Promise<Add
   const { log, graceMs, timings } = dependencies
   let { config, file } = dependencies
   const engine = new PrimaryEngine(dependencies)
+  const channelStates = new PrimaryChannelStates(engine.channelStates)
+  engine.channelStates.configure(channelStateRules(config))
   const survey = new PrimarySurvey()
   const admission = new PrimaryAdmission(dependencies.monotonicMs)
   const metrics = new PrimaryMetrics()
@@ -55,6 +59,7 @@ export const runPrimary = async (dependencies: PrimaryDependencies): Promise<Add
     configFile: () => file,
     serve: (ipc, number) => {
       engine.serve(ipc)
+      channelStates.serve(ipc)
       survey.serve(ipc)
       admission.serve(ipc)
       metrics.serve(ipc, number)
@@ -70,6 +75,7 @@ export const runPrimary = async (dependencies: PrimaryDependencies): Promise<Add
       return
     }
     config = reloaded.outcome.config
+    engine.channelStates.configure(channelStateRules(config))
     file = reloaded.file
     const configured = workers.running.map((worker) => configureWorker(worker, file, dependencies))
     const unreached = (await Promise.all(configured)).filter((number) => number !== null)

@@ -1,9 +1,11 @@
 import { Socket } from 'node:net'
+import { messageOf } from '../../shared/error-message.js'
 import type { Engine } from '../core/engine.js'
 import { ConnectionReceiver } from './connection-handoff.js'
 import { WorkerAdmission } from './connection-limits.js'
 import { IpcConnection, NO_FIELDS } from './ipc.js'
 import { IPC_FD } from './processes.js'
+import { WorkerChannelStates } from './worker-channel-states.js'
 import { WorkerCluster } from './worker-cluster.js'
 import { WorkerEngine, WorkerPresence } from './worker-engine.js'
 import { WorkerUserConnections } from './worker-user-connections.js'
@@ -79,6 +81,7 @@ export class PrimaryConnection {
       presence: new WorkerPresence(this.#ipc),
       cluster: new WorkerCluster(this.#ipc),
       userConnections: new WorkerUserConnections(this.#ipc),
+      channelStates: new WorkerChannelStates(this.#ipc),
       isShared: false,
       isReady: true,
       probeChannels: (channel) => [{ channel, server: null }],
@@ -104,7 +107,7 @@ export class PrimaryConnection {
   }
 
   reportFailure(error: unknown): void {
-    this.#ipc.send('startFailed', (out) => out.text(error instanceof Error ? error.message : String(error)))
+    this.#ipc.send('startFailed', (out) => out.text(messageOf(error)))
     this.#ipc.end()
   }
 

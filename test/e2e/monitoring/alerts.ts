@@ -41,7 +41,9 @@ t.test('alerts', async (t) => {
     t.same(await findings(), [])
   })
 
-  t.test('an alert is acknowledged with the keyboard, and the list shows by whom', async (t) => {
+  t.test('an alert is acknowledged with the keyboard through the relay, and the list shows by whom', async (t) => {
+    const requests: string[] = []
+    page.on('request', (request) => request.method() === 'POST' && requests.push(request.url()))
     await page.goto(`/alerts?kind=receiver-offline&search=${encodeURIComponent(receiver.name)}`)
     const button = row.getByRole('button', { name: `Acknowledge receiver offline: ${receiver.name}` })
     await button.focus()
@@ -50,6 +52,7 @@ t.test('alerts', async (t) => {
     await row.getByText('Alex Admin').waitFor()
     await page.getByRole('region', { name: 'Alerts' }).and(page.locator(':focus')).waitFor()
     t.equal(await button.count(), 0)
+    t.same(requests, [], 'no request to the gateway')
     await page.getByLabel('State').selectOption('open')
     await page.waitForURL(/state=open/)
     await page.getByText('Nothing found').waitFor()

@@ -7,6 +7,7 @@ import {
   newSigningKey
 } from '../../../demo/oidc/local-provider.js'
 import type { RedisTimeouts } from '../../../src/gateway/redis-connection.js'
+import type { Tracer } from '../../../src/shared/tracing.js'
 import { portOf } from '../../helper/address.js'
 import type { Teardown } from '../../helper/child.js'
 import { eventually } from '../../helper/eventually.js'
@@ -113,6 +114,7 @@ export interface OidcGatewayOptions {
   readonly backend?: RecordingBackend
   readonly clock?: TestClock
   readonly redisTimeouts?: RedisTimeouts
+  readonly tracer?: Tracer
   /** False if the gateway cannot use the provider when it starts. */
   readonly isDiscovered?: boolean
 }
@@ -120,7 +122,7 @@ export interface OidcGatewayOptions {
 /** A gateway that has discovered its provider: on a busy machine its first attempt may time out. */
 export const startOidcGateway = async (
   t: Teardown,
-  { issuer, env, backend, clock, redisTimeouts, isDiscovered = true }: OidcGatewayOptions
+  { issuer, env, backend, clock, redisTimeouts, tracer, isDiscovered = true }: OidcGatewayOptions
 ): Promise<TestGateway> => {
   const gateway = await startGateway(t, {
     env: {
@@ -134,6 +136,7 @@ export const startOidcGateway = async (
     },
     ...(backend && { backend }),
     ...(redisTimeouts && { redisTimeouts }),
+    ...(tracer && { tracer }),
     ...(clock && { now: clock.now })
   })
   if (backend === undefined) gateway.backend.respond = backendWith(['ada@example.com'])

@@ -1,8 +1,9 @@
 import t from 'tap'
 import type { Check } from '../../../src/relay/admin/contract.js'
 import { ADMIN_PASSWORD, type LiveReader, operator } from '../../helper/admin.js'
+import { type Answer, RawAnswer, RESET, startEventBackend } from '../../helper/event-backend.js'
 import { send } from '../../helper/http.js'
-import { openClient } from '../../helper/raw-client.js'
+import { connectedClient, openClient } from '../../helper/raw-client.js'
 import { startRedis } from '../../helper/redis.js'
 import { type EdgeRelay, startRelay } from '../../helper/relay.js'
 import { relayToken } from '../../helper/relay-rules.js'
@@ -52,6 +53,7 @@ t.test("checks of the operators' page", async (t) => {
         'tokens green',
         'key green',
         'silent green',
+        'proxies green',
         'engine green'
       ]
     )
@@ -223,4 +225,35 @@ t.test('the engine check is red while Redis is stopped', async (t) => {
   t.ok(await until(live, 'engine', 'red', /REDIS_URL/))
   await redis.restart()
   t.ok(await until(live, 'engine', 'green'))
+})
+
+t.test('the proxies check names a proxy whose backend fails, until it has answered for ten minutes', async (t) => {
+  const backend = await startEventBackend(t)
+  const relay = await startRelay(
+    t,
+    { rpc: { proxy: { endpoint: backend.endpoint('rpc') }, without_namespace: { proxy_enabled: true } } },
+    ON
+  )
+  const live = await (await operator(relay)).live(t)
+  const client = await connectedClient(t, relay.url)
+  const call = (): Promise<unknown> => client.request({ id: 2, rpc: { method: 'x' } })
+  const FAULTS: readonly (readonly [answer: Answer, sentence: RegExp])[] = [
+    [new RawAnswer(500), /^The proxy rpc\.proxy fails \(status 500\): look into the log of the backend\.$/],
+    [new RawAnswer(302), /\(status 302\): the endpoint redirects/],
+    [new RawAnswer(403), /\(status 403\): the backend rejects/],
+    [new RawAnswer(404), /\(status 404\): the backend does not have the path/],
+    [new RawAnswer(200, 'x'), /\(the response must be a JSON object\): the backend sends a response of another form/],
+    [RESET, /\((?:UND_ERR_SOCKET|ECONNRESET)\): check that the backend runs/]
+  ]
+  for (const [answer, sentence] of FAULTS) {
+    backend.on('rpc', answer)
+    await call()
+    const { details } = await until(live, 'proxies', 'red', sentence)
+    t.match(details, [{ label: 'rpc.proxy', count: Number }])
+  }
+  backend.on('rpc', {})
+  await call()
+  t.ok(await until(live, 'proxies', 'amber', /failed in the last ten minutes/))
+  relay.advance(11 * MINUTE_MS)
+  t.ok(await until(live, 'proxies', 'green', /^The backends of all event proxies answer\.$/))
 })

@@ -12,7 +12,14 @@ const SECRETS = {
 }
 const FILE = {
   client: { subscription_token: { enabled: true, hmac_secret_key: 'the secret of subscription tokens' } },
-  channel: { namespaces: [{ name: 'floor', channel_regex: '^[0-9]+$', history_size: 5, history_ttl: '10s' }] }
+  channel: { namespaces: [{ name: 'floor', channel_regex: '^[0-9]+$', history_size: 5, history_ttl: '10s' }] },
+  rpc: {
+    proxy: {
+      endpoint: 'https://login:the-login@backend.example/rpc?key=the-query',
+      http: { static_headers: { 'X-Key': 'the-header' }, signing_secret: 'the-signature' }
+    },
+    without_namespace: { proxy_enabled: true }
+  }
 }
 
 t.test('the configuration view shows no secrets', async (t) => {
@@ -24,7 +31,11 @@ t.test('the configuration view shows no secrets', async (t) => {
     'the secret of subscription tokens',
     'of%20redis',
     'user:',
-    'another'
+    'another',
+    'the-login',
+    'the-query',
+    'the-header',
+    'the-signature'
   ]) {
     t.notMatch(shown, secret)
   }
@@ -37,7 +48,17 @@ t.test('the configuration view shows no secrets', async (t) => {
     },
     adminPassword: '(hidden)',
     engine: { url: 'redis://redis.example:6379/3,rediss://other.example:6380' },
-    channels: { namespaces: { floor: { channelRegex: '^[0-9]+$', historySize: 5 } } }
+    channels: { namespaces: { floor: { channelRegex: '^[0-9]+$', historySize: 5 } } },
+    rpc: { withoutNamespace: 'default' },
+    proxies: {
+      rpc: {
+        default: {
+          endpoint: 'https://backend.example/rpc?(hidden)',
+          staticHeaders: ['authorization', 'x-key'],
+          isSigned: true
+        }
+      }
+    }
   })
 })
 

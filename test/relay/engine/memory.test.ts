@@ -1,8 +1,11 @@
 import t from 'tap'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish/publish.js'
-import { MemoryEngine, MemoryPresence, MemoryUserConnections } from '../../../src/relay/engine/memory.js'
+import { MemoryEngine, MemoryUserConnections } from '../../../src/relay/engine/memory.js'
+import { MemoryPresence } from '../../../src/relay/engine/memory-presence.js'
 import { configOf } from '../../helper/relay-rules.js'
 import { required } from '../../helper/required.js'
+import { channelStateContract } from './channel-state-contract.js'
+import { channelStateModel } from './channel-state-model.js'
 import { engineContract } from './contract.js'
 import { engineModel } from './model.js'
 
@@ -10,16 +13,15 @@ const memoryEngine = () => {
   let nowMs = 0
   let stepMs = 0
   let epochs = 0
-  const engine = new MemoryEngine({
-    nowMs: () => nowMs + stepMs,
-    monotonicMs: () => nowMs,
-    newEpoch: () => `epoch${++epochs}`
-  })
+  const clocks = { nowMs: () => nowMs + stepMs, monotonicMs: () => nowMs }
+  const engine = new MemoryEngine({ ...clocks, newEpoch: () => `epoch${++epochs}` })
+  const presence = new MemoryPresence(clocks)
   return {
     engine,
     broker: engine,
     history: engine,
-    presence: new MemoryPresence(),
+    presence,
+    channelStates: presence.channelStates,
     userConnections: new MemoryUserConnections(),
     advance: (ms: number) => {
       nowMs += ms
@@ -32,6 +34,11 @@ const memoryEngine = () => {
 }
 
 engineContract('the memory engine', async () => memoryEngine())
+channelStateContract('the memory engine', async () => {
+  const engine = memoryEngine()
+  return { ...engine, elapse: engine.advance }
+})
+channelStateModel('the memory engine', async () => ({ ...memoryEngine(), elapse: () => undefined }), { runs: 500 })
 engineModel('the memory engine', async () => memoryEngine(), { runs: 500 })
 
 t.test('the memory engine', async (t) => {

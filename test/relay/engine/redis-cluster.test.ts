@@ -8,12 +8,17 @@ import { freePort, LOOPBACK } from '../../helper/free-port.js'
 import { startRedis } from '../../helper/redis.js'
 import { startRedisCluster } from '../../helper/redis-cluster.js'
 import { firstTwo, required } from '../../helper/required.js'
+import { channelStateContract } from './channel-state-contract.js'
 import { ALL, Delivered, engineContract, WITH_HISTORY } from './contract.js'
 import { type RedisEngineOptions, redisEngine } from './redis-fixture.js'
 
 const cluster = await startRedisCluster(t)
 
 engineContract('the Redis engine on a cluster', async (t) => redisEngine(t, cluster.url))
+channelStateContract('the Redis engine on a cluster', async (t) => ({
+  ...redisEngine(t, cluster.url),
+  elapse: () => undefined
+}))
 
 /** The engines of two nodes: one subscribes, the other publishes. */
 const twoNodes = async (t: Test, channels: readonly string[]) => {

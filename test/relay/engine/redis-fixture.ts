@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
-import type { Engine, EngineMetrics } from '../../../src/relay/core/engine.js'
+import type { ChannelStates, Engine, EngineMetrics } from '../../../src/relay/core/engine.js'
 import { buildRedisEngine } from '../../../src/relay/engine/redis/build.js'
 import { KEY_SUFFIX } from '../../../src/relay/engine/redis/keys.js'
 import { NODE_TIMINGS, type NodeTimings } from '../../../src/relay/engine/redis/nodes.js'
@@ -38,6 +38,7 @@ export class EngineRecord implements EngineMetrics {
 }
 
 export interface RedisEngineUnderTest extends EngineUnderTest {
+  readonly channelStates: ChannelStates
   readonly engine: Engine
   readonly record: EngineRecord
   readonly prefix: string
@@ -74,13 +75,14 @@ export const redisEngine = (
     void engine.close()
   }
   t.teardown(close)
-  const { broker, history, presence, userConnections } = engine
+  const { broker, history, presence, userConnections, channelStates } = engine
   return {
     engine,
     broker,
     history,
     presence,
     userConnections,
+    channelStates,
     record,
     prefix,
     close,

@@ -67,10 +67,14 @@ t.test('allowed origins', async (t) => {
 t.test('connections rejected during shutdown are not counted as rejected by a limit', async (t) => {
   const counter = new LocalConnectionCounter(() => 0)
   const reasons: string[] = []
-  const rejections = new Rejections({ rejected: () => undefined }, new RateLimitedLog({ warn: () => undefined }), {
-    nowMs: () => 0,
-    monotonicMs: () => 0
-  })
+  const rejections = new Rejections(
+    { rejected: () => undefined },
+    new RateLimitedLog({ warn: () => undefined, error: () => undefined }),
+    {
+      nowMs: () => 0,
+      monotonicMs: () => 0
+    }
+  )
   const metrics = { connectionRefused: (reason: string) => void reasons.push(reason) }
   const admission = new ClientAdmission(configOf(), counter, metrics, rejections)
   const request = new IncomingMessage(new Socket())

@@ -1,27 +1,12 @@
-import { Writable } from 'node:stream'
 import jwt from 'jsonwebtoken'
-import pino from 'pino'
 import t from 'tap'
 import { RateLimitedLog } from '../../../src/relay/transport/rejections.js'
 import { eventually } from '../../helper/eventually.js'
 import { send } from '../../helper/http.js'
 import { connectedClient, openClient } from '../../helper/raw-client.js'
+import { type LogLine, recordedLog } from '../../helper/recorded-log.js'
 import { type EdgeRelay, startRelay } from '../../helper/relay.js'
 import { API_KEY, HMAC_SECRET, relayToken } from '../../helper/relay-rules.js'
-
-type Line = Readonly<Record<string, unknown>>
-
-/** A logger that records its lines. */
-const recordedLog = () => {
-  const lines: Line[] = []
-  const stream = new Writable({
-    write: (chunk, _encoding, done) => {
-      lines.push(JSON.parse(String(chunk)))
-      done()
-    }
-  })
-  return { lines, log: pino({ level: 'info', base: null }, stream) }
-}
 
 /** The values of `relay_rejections_total` that are not zero, by kind and reason. */
 const counted = async ({ url }: EdgeRelay): Promise<Record<string, number>> => {
@@ -34,7 +19,7 @@ const counted = async ({ url }: EdgeRelay): Promise<Record<string, number>> => {
   )
 }
 
-const rejectionLines = (lines: readonly Line[]): Line[] =>
+const rejectionLines = (lines: readonly LogLine[]): LogLine[] =>
   lines.filter(({ msg }) => String(msg).startsWith('rejected ')).map(({ level: _level, time: _time, ...rest }) => rest)
 
 const ALLOWED = { RELAY_ALLOWED_ORIGINS: 'https://app.example.com' }
@@ -146,7 +131,8 @@ t.test('a thousand rejections of one reason are one log line at once, and all of
 
 t.test('the number of suppressed lines is logged when a period ends, without another occurrence', async (t) => {
   const lines: object[] = []
-  const log = new RateLimitedLog({ warn: (facts, message) => void lines.push({ ...facts, message }) }, 50)
+  const write = (facts: object, message: string): void => void lines.push({ ...facts, message })
+  const log = new RateLimitedLog({ warn: write, error: write }, 50)
   for (let count = 1; count <= 5; count++) log.warn('a', { count }, 'rejected')
   log.warn('b', {}, 'other')
 

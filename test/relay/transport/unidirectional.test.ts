@@ -1,14 +1,21 @@
 import { once } from 'node:events'
-import { request as httpRequest, type IncomingMessage } from 'node:http'
-import t, { type Test } from 'tap'
-import { WebSocket } from 'ws'
+import type { IncomingMessage } from 'node:http'
+import t from 'tap'
+import type { WebSocket } from 'ws'
 import { eventually } from '../../helper/eventually.js'
-import { responseOf } from '../../helper/exact-http.js'
 import { send } from '../../helper/http.js'
 import { type EdgeRelay, startRelay } from '../../helper/relay.js'
 import { type ConfigFile, relayToken } from '../../helper/relay-rules.js'
 import { required } from '../../helper/required.js'
-import type { ConnectResult, ServerPush } from '../../helper/server-message.js'
+import {
+  connectQuery,
+  connectResult,
+  firstMessage,
+  openUnidirectionalWebSocket,
+  type Receiver,
+  UNIDIRECTIONAL_KINDS,
+  uniHttpStream
+} from '../../helper/unidirectional.js'
 
 const NAMESPACES = [
   { name: 'floor', history_size: 10, history_ttl: '60s', force_recovery: true },
@@ -25,111 +32,16 @@ const CONFIG: ConfigFile = {
 
 const withChannels = (...channels: string[]): string => relayToken({ sub: '42', channels })
 
-/** A message of a unidirectional transport: a push without its envelope. */
-interface UnidirectionalMessage extends ServerPush {
-  readonly connect?: ConnectResult
-}
-
-/** The messages that a client has received. */
-interface Receiver {
-  readonly messages: UnidirectionalMessage[]
-  readonly ended: Promise<unknown>
-  close(): void
-}
-
-type Connect = (t: Test, url: string, request: unknown, headers?: Record<string, string>) => Promise<Receiver>
-
-const receive = (t: Test, response: IncomingMessage, messageOf: (block: string) => string | null, end: string) => {
-  const messages: UnidirectionalMessage[] = []
-  let rest = ''
-  response.setEncoding('utf8')
-  response.on('data', (chunk: string) => {
-    const blocks = (rest + chunk).replaceAll('\r\n', '\n').split(end)
-    rest = blocks.pop() ?? ''
-    for (const block of blocks) {
-      const message = messageOf(block.trim())
-      if (message !== null) messages.push(JSON.parse(message))
-    }
-  })
-  response.on('error', () => undefined)
-  const close = (): void => void response.destroy()
-  t.teardown(close)
-  return { messages, ended: new Promise((resolve) => response.once('close', resolve)), close }
-}
-
-const open = async (t: Test, url: string, path: string, method: string, body: string, headers = {}) => {
-  const request = httpRequest(`${url}${path}`, { method, headers })
-  request.on('error', () => undefined)
-  t.teardown(() => request.destroy())
-  request.end(body)
-  return responseOf(request)
-}
-
-const eventData = (block: string): string | null => (block.startsWith('data: ') ? block.slice('data: '.length) : null)
-
-const uniSseGet: Connect = async (t, url, request, headers) => {
-  const path = `/connection/uni_sse?cf_connect=${encodeURIComponent(JSON.stringify(request))}`
-  return receive(t, await open(t, url, path, 'GET', '', headers), eventData, '\n\n')
-}
-
-const uniSsePost: Connect = async (t, url, request, headers) =>
-  receive(t, await open(t, url, '/connection/uni_sse', 'POST', JSON.stringify(request), headers), eventData, '\n\n')
-
-const uniHttpStream: Connect = async (t, url, request, headers) =>
-  receive(
-    t,
-    await open(t, url, '/connection/uni_http_stream', 'POST', JSON.stringify(request), headers),
-    (line) => (line === '' ? null : line),
-    '\n'
-  )
-
-const webSocket = (t: Test, url: string, query: string, headers?: Record<string, string>): [WebSocket, Receiver] => {
-  const socket = new WebSocket(`${url.replace('http', 'ws')}/connection/uni_websocket${query}`, { headers })
-  const messages: UnidirectionalMessage[] = []
-  socket.on('message', (data) => messages.push(JSON.parse(data.toString())))
-  socket.on('error', () => undefined)
-  t.teardown(() => socket.terminate())
-  const ended = new Promise((resolve) => socket.once('close', (code, reason) => resolve([code, reason.toString()])))
-  return [socket, { messages, ended, close: () => socket.terminate() }]
-}
-
 /** The HTTP status of a rejected upgrade. */
 const statusOf = async (socket: WebSocket): Promise<number | undefined> => {
   const [, { statusCode }] = await once(socket, 'unexpected-response')
   return statusCode
 }
 
-const connectQuery = (request: unknown): string => `?cf_connect=${encodeURIComponent(JSON.stringify(request))}`
-
-const uniWebSocketQuery: Connect = async (t, url, request, headers) =>
-  webSocket(t, url, connectQuery(request), headers)[1]
-
-const uniWebSocketMessage: Connect = async (t, url, request, headers) => {
-  const [socket, receiver] = webSocket(t, url, '', headers)
-  socket.once('open', () => socket.send(JSON.stringify(request)))
-  return receiver
-}
-
-const KINDS: Readonly<Record<string, Connect>> = {
-  'uni_sse with GET': uniSseGet,
-  'uni_sse with POST': uniSsePost,
-  uni_http_stream: uniHttpStream,
-  'uni_websocket with a query': uniWebSocketQuery,
-  'uni_websocket with a first message': uniWebSocketMessage
-}
-
-const firstMessage = async ({ messages }: Receiver): Promise<UnidirectionalMessage> => {
-  await eventually(() => messages.length > 0)
-  return messages[0] ?? {}
-}
-
-const connectResult = async (receiver: Receiver): Promise<ConnectResult> =>
-  required((await firstMessage(receiver)).connect)
-
 const pubs = ({ messages }: Receiver): unknown[] =>
   messages.flatMap(({ channel, pub }) => (pub === undefined ? [] : [[channel, pub.data]]))
 
-for (const [kind, connect] of Object.entries(KINDS)) {
+for (const [kind, connect] of Object.entries(UNIDIRECTIONAL_KINDS)) {
   t.test(kind, async (t) => {
     t.test(`${kind} receives the channels of its token`, async (t) => {
       const relay = await startRelay(t, CONFIG)
@@ -255,7 +167,7 @@ t.test('unidirectional transports that are not enabled respond with 404', async 
   for (const path of ['/connection/uni_sse', '/connection/uni_http_stream', '/connection/uni_websocket']) {
     t.equal((await send(url, path, { method: 'POST', body: '{}' })).status, 404)
   }
-  const [socket] = webSocket(t, url, '')
+  const [socket] = openUnidirectionalWebSocket(t, url, '')
   t.equal(await statusOf(socket), 404)
 })
 
@@ -278,24 +190,24 @@ t.test('requests that unidirectional transports reject', async (t) => {
   t.equal(rejected.status, 403)
   t.equal(rejected.headers['access-control-allow-origin'], undefined)
 
-  const [malformed] = webSocket(t, url, '?cf_connect=%7B')
+  const [malformed] = openUnidirectionalWebSocket(t, url, '?cf_connect=%7B')
   t.equal(await statusOf(malformed), 400)
-  const [foreignSocket] = webSocket(t, url, '', foreign)
+  const [foreignSocket] = openUnidirectionalWebSocket(t, url, '', foreign)
   t.equal(await statusOf(foreignSocket), 403)
 
   await firstMessage(await uniHttpStream(t, url, { token: withChannels() }))
   t.equal(await status('/connection/uni_http_stream', 'POST', '{}'), 503)
-  const [full] = webSocket(t, url, '')
+  const [full] = openUnidirectionalWebSocket(t, url, '')
   t.equal(await statusOf(full), 503)
 })
 
 t.test('a malformed first message closes uni_websocket with 3501, and later messages are ignored', async (t) => {
   const relay: EdgeRelay = await startRelay(t, CONFIG)
-  const [malformed, malformedReceiver] = webSocket(t, relay.url, '')
+  const [malformed, malformedReceiver] = openUnidirectionalWebSocket(t, relay.url, '')
   malformed.once('open', () => malformed.send('{"id":1,"connect":'))
   t.same(await malformedReceiver.ended, [3501, 'bad request'])
 
-  const [socket, receiver] = webSocket(t, relay.url, '')
+  const [socket, receiver] = openUnidirectionalWebSocket(t, relay.url, '')
   socket.once('open', () => socket.send(JSON.stringify({ token: withChannels('plain:a') })))
   await firstMessage(receiver)
   socket.send(JSON.stringify({ id: 2, subscribe: { channel: 'floor:1' } }))
@@ -307,7 +219,7 @@ t.test('a malformed first message closes uni_websocket with 3501, and later mess
 
 t.test('a uni_websocket without a connect request is closed as stale', async (t) => {
   const relay = await startRelay(t, CONFIG)
-  const [socket, { ended }] = webSocket(t, relay.url, '')
+  const [socket, { ended }] = openUnidirectionalWebSocket(t, relay.url, '')
   await once(socket, 'open')
   await eventually(() => relay.relay.clients.length === 1)
   relay.advance(11_000)
@@ -316,7 +228,7 @@ t.test('a uni_websocket without a connect request is closed as stale', async (t)
 
 t.test('uni_websocket compresses messages for clients that accept it', async (t) => {
   const relay = await startRelay(t, { ...CONFIG, uni_websocket: { enabled: true, compression: true } })
-  const [socket, receiver] = webSocket(t, relay.url, connectQuery({ token: withChannels('floor:1') }))
+  const [socket, receiver] = openUnidirectionalWebSocket(t, relay.url, connectQuery({ token: withChannels('floor:1') }))
   const upgraded = once(socket, 'upgrade')
   await connectResult(receiver)
   const { socket: connection }: IncomingMessage = (await upgraded)[0]
@@ -332,7 +244,7 @@ t.test('uni_websocket compresses messages for clients that accept it', async (t)
 
 t.test('uni_websocket has no compression by default', async (t) => {
   const relay = await startRelay(t, CONFIG)
-  const [socket, receiver] = webSocket(t, relay.url, connectQuery({ token: withChannels('floor:1') }))
+  const [socket, receiver] = openUnidirectionalWebSocket(t, relay.url, connectQuery({ token: withChannels('floor:1') }))
   await connectResult(receiver)
   t.equal(socket.extensions, '')
 })
@@ -344,7 +256,7 @@ for (const [isDisabled, pushes] of [
   t.test(`a disconnect of uni_websocket has ${pushes} push with disable_disconnect_push ${isDisabled}`, async (t) => {
     const uni_websocket = { enabled: true, disable_disconnect_push: isDisabled }
     const relay = await startRelay(t, { ...CONFIG, uni_websocket })
-    const [, receiver] = webSocket(t, relay.url, connectQuery({ token: withChannels('floor:1') }))
+    const [, receiver] = openUnidirectionalWebSocket(t, relay.url, connectQuery({ token: withChannels('floor:1') }))
     await connectResult(receiver)
     await relay.api('disconnect', { user: '42' })
     t.same(await receiver.ended, [3503, 'force disconnect'])

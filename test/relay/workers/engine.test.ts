@@ -1,8 +1,10 @@
 import t from 'tap'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish/publish.js'
+import { WorkerChannelStates } from '../../../src/relay/workers/worker-channel-states.js'
 import { WorkerEngine, WorkerPresence } from '../../../src/relay/workers/worker-engine.js'
 import { WorkerUserConnections } from '../../../src/relay/workers/worker-user-connections.js'
 import { startPrimary } from '../../helper/primary-process.js'
+import { channelStateContract } from '../engine/channel-state-contract.js'
 import { engineContract, WITH_HISTORY } from '../engine/contract.js'
 import { engineModel } from '../engine/model.js'
 
@@ -22,6 +24,10 @@ const workerEngine = async () => {
 }
 
 engineContract('the engine of a worker', workerEngine)
+channelStateContract('the engine of a worker', async () => {
+  const engine = await workerEngine()
+  return { ...engine, elapse: engine.advance, channelStates: new WorkerChannelStates(ipc) }
+})
 engineModel('the engine of a worker', workerEngine, { runs: 50 })
 
 t.test('a broadcast of 0.5 MB to 400 channels is sent once from the worker to the primary', async (t) => {

@@ -29,8 +29,10 @@ export interface SentPublication {
 export interface ConnectReply {
   readonly client: string
   readonly version: string
-  /** Seconds until the connection expires; 0 for never. */
+  /** Seconds until the client has to refresh the connection; 0 for never. */
   readonly ttl: number
+  /** From the backend; null for none. */
+  readonly data: Payload | null
   /** The server-side subscriptions by channel. */
   readonly subs: ReadonlyMap<string, SubscribeReply>
   /** Seconds between pings; 0 for none. */
@@ -44,7 +46,7 @@ export interface ConnectReply {
 }
 
 export interface SubscribeReply {
-  /** Seconds until the subscription expires; 0 for never. */
+  /** Seconds until the client has to refresh the subscription; 0 for never. */
   readonly ttl: number
   readonly recoverable: boolean
   readonly positioned: boolean
@@ -52,7 +54,7 @@ export interface SubscribeReply {
   readonly publications: readonly SentPublication[]
   readonly recovered: boolean
   readonly wasRecovering: boolean
-  readonly data: string | null
+  readonly data: Payload | null
   readonly delta: boolean
 }
 
@@ -70,6 +72,11 @@ export interface HistoryReply extends Position {
   readonly publications: readonly Publication[]
 }
 
+export interface RpcReply {
+  /** Null for none. */
+  readonly data: Payload | null
+}
+
 export interface RefreshReply {
   readonly client: string
   readonly ttl: number
@@ -84,7 +91,7 @@ export type EmptyReply = Readonly<Record<string, never>>
 
 export const EMPTY_REPLY: EmptyReply = {}
 
-/** The result of each command. `rpc` and `send` always fail. */
+/** The result of each command. `send` always fails. */
 export interface Replies {
   readonly connect: ConnectReply
   readonly subscribe: SubscribeReply
@@ -93,11 +100,15 @@ export interface Replies {
   readonly presence: PresenceReply
   readonly presence_stats: PresenceStatsReply
   readonly history: HistoryReply
+  readonly rpc: RpcReply
   readonly refresh: RefreshReply
   readonly sub_refresh: SubRefreshReply
 }
 
 export type RepliedMethod = keyof Replies & Method
+
+/** Commands with data of the client. */
+export type DataMethod = Extract<Method, 'connect' | 'subscribe' | 'publish' | 'rpc'>
 
 /** A message that is not the reply to a command. */
 export type Push =
@@ -124,8 +135,8 @@ export interface Codec {
   isPongFrame(frame: string | Buffer): boolean
   /** `PONG` for a pong, null for a malformed command. */
   decode(command: Encoded): RawCommand | null
-  /** The data of a publish command, unchanged; null if it is missing. */
-  publishData(command: Encoded, request: unknown): Payload | null
+  /** The `data` of a command, unchanged; null if it is missing. `request` is the decoded command of this method. */
+  commandData(command: Encoded, method: DataMethod, request: unknown): Payload | null
   reply<M extends RepliedMethod>(id: number, method: M, result: Replies[M]): EncodedMessage
   errorReply(id: number, error: ReplyError): Encoded
   push(push: Push): Encoded
@@ -136,9 +147,9 @@ export interface Codec {
   join(messages: readonly EncodedMessage[]): EncodedMessage
 }
 
-/** Whether the codec can carry the data of the publication. */
-export const canCarry = ({ allowsBinary }: Codec, { data }: Publication): boolean =>
-  allowsBinary || typeof data === 'string'
+/** Whether the codec can carry the data of a publication or a reply. */
+export const canCarry = ({ allowsBinary }: Codec, { data }: { readonly data: Payload | null }): boolean =>
+  allowsBinary || !Buffer.isBuffer(data)
 
 /** Everything in a publication except its payloads: field names, numbers, epoch. */
 const PUBLICATION_OVERHEAD_BYTES = 160

@@ -16,6 +16,7 @@ import {
   type RefreshReply,
   type RepliedMethod,
   type Replies,
+  type RpcReply,
   type SentPublication,
   type SubRefreshReply,
   type SubscribeReply
@@ -35,6 +36,8 @@ export const quote = (text: string): string => JSON.stringify(text)
 /** Binary data is written in base64, for the API. It is not sent to JSON clients. */
 const dataField = (data: Payload): string =>
   typeof data === 'string' ? `"data":${data}` : `"b64data":"${data.toString('base64')}"`
+
+const dataFieldIf = (data: Payload | null): string => (data === null ? '' : `,${dataField(data)}`)
 
 export const clientInfoText = (user: string, client: string, connectionInfo: string | null, info: string | null) =>
   `{"user":${quote(user)},"client":"${client}"${connectionInfo === null ? '' : `,"conn_info":${connectionInfo}`}${
@@ -69,10 +72,11 @@ const fieldIf = (isPresent: boolean, name: string): string => (isPresent ? `,"${
 
 export const objectText = (fields: string): string => `{${fields.slice(1)}}`
 
-const connectText = ({ client, version, ttl, subs, ping, pong, session, node, time }: ConnectReply): string =>
+const connectText = ({ client, version, ttl, data, subs, ping, pong, session, node, time }: ConnectReply): string =>
   objectText(
     `,"client":"${client}","version":${quote(version)}` +
       expiryFields(ttl) +
+      dataFieldIf(data) +
       (subs.size > 0 ? `,"subs":${subscriptionsText(subs)}` : '') +
       (ping > 0 ? `,"ping":${ping}` : '') +
       fieldIf(pong, 'pong') +
@@ -103,7 +107,7 @@ const subscribeReplyFields = (reply: SubscribeReply): string => {
     positionFields(position) +
     fieldIf(recovered, 'recovered') +
     fieldIf(wasRecovering, 'was_recovering') +
-    (data === null ? '' : `,"data":${data}`) +
+    dataFieldIf(data) +
     fieldIf(delta, 'delta')
   )
 }
@@ -125,7 +129,7 @@ const subscribePushText = ({ recoverable, positioned, position, data }: Subscrib
     fieldIf(recoverable, 'recoverable') +
       fieldIf(positioned, 'positioned') +
       positionFields(position) +
-      (data === null ? '' : `,"data":${data}`)
+      dataFieldIf(data)
   )
 
 export const historyText = ({ publications, epoch, offset }: HistoryReply): string => {
@@ -149,6 +153,8 @@ const presenceText = ({ presence }: PresenceReply): string =>
 export const presenceStatsText = ({ clients, users }: PresenceStatsReply): string =>
   `{"num_clients":${clients},"num_users":${users}}`
 
+const rpcText = ({ data }: RpcReply): string => objectText(dataFieldIf(data))
+
 const refreshText = ({ client, ttl }: RefreshReply): string => objectText(`,"client":"${client}"${expiryFields(ttl)}`)
 
 const subRefreshText = ({ ttl }: SubRefreshReply): string => objectText(expiryFields(ttl))
@@ -164,6 +170,7 @@ const RESULT_ENCODERS: { readonly [M in RepliedMethod]: (result: Replies[M]) => 
   presence: presenceText,
   presence_stats: presenceStatsText,
   history: historyText,
+  rpc: rpcText,
   refresh: refreshText,
   sub_refresh: subRefreshText
 }
@@ -226,7 +233,13 @@ const joinLines = (messages: readonly EncodedMessage[]): EncodedMessage => {
   return [Buffer.concat(lines)]
 }
 
-const PUBLISH = new MemberSearch(['publish'])
+/** Commands with data. */
+const REQUESTS = {
+  connect: new MemberSearch(['connect']),
+  subscribe: new MemberSearch(['subscribe']),
+  publish: new MemberSearch(['publish']),
+  rpc: new MemberSearch(['rpc'])
+}
 const DATA = new MemberSearch(['data'])
 
 /** One command, reply or push per line. */
@@ -241,9 +254,9 @@ export const jsonCodec: Codec = {
   },
   isPongFrame: (frame) => frame.length === PING.length && frame.toString() === PING,
   decode: (command) => parse(command.toString()),
-  publishData: (command) => {
+  commandData: (command, method) => {
     // The data is passed on as the client spelled it.
-    const data = memberText(memberText(command.toString(), PUBLISH) ?? PING, DATA)
+    const data = memberText(memberText(command.toString(), REQUESTS[method]) ?? PING, DATA)
     return data === null ? null : onOneLine(data)
   },
   reply: (id, method, result) => replyWith(`{"id":${id},"${method}":`, RESULT_ENCODERS[method](result)),

@@ -158,6 +158,17 @@ export class LazyJsonObject {
     return members.length === 1 ? (members[0] ?? null) : null
   }
 
+  /** The value as an object; null if it is none, and under the same conditions as `range`. */
+  object(name: string): LazyJsonObject | null {
+    const range = this.range(name)
+    return range === null ? null : LazyJsonObject.at(this.#json, range.start)
+  }
+
+  /** All members with their values as objects; null for other values. */
+  *objects(): Iterable<readonly [name: string, value: LazyJsonObject | null]> {
+    for (const { name, start } of this.#members) yield [name, LazyJsonObject.at(this.#json, start)]
+  }
+
   /** Source text of the value; null under the same conditions as `range`. */
   text(name: string): string | null {
     const range = this.range(name)

@@ -1,4 +1,5 @@
 import type { Disconnect } from '../codes.js'
+import type { ClientHeaders } from '../event-proxies.js'
 import type { Codec, Encoded, MessageParts } from './codec.js'
 
 /**
@@ -44,6 +45,8 @@ export interface Transport {
 export interface ClientTransport extends Transport {
   /** Network address of the client. */
   readonly address: string
+  /** Headers of the request that opened the connection, for proxies; null for none. */
+  readonly requestHeaders: ClientHeaders | null
   /** An encoded ping, shared by all clients of the transport. */
   readonly pingBytes: Buffer
   /** The transport has its own pings (WebSocket ping frames), so the protocol's pings are off. */

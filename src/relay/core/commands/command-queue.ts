@@ -8,7 +8,7 @@ import type { Client, CommandOutcome, FrameHandler, RunningCommand } from '../se
 import { COMMAND_HANDLERS } from './commands.js'
 
 /** Commands whose replies may be large. They wait until the network has accepted everything written before. */
-const WAITS_FOR_NETWORK: ReadonlySet<Method> = new Set(['subscribe', 'presence', 'history'])
+const WAITS_FOR_NETWORK: ReadonlySet<Method> = new Set(['subscribe', 'presence', 'history', 'rpc'])
 
 const MAX_ID = 0xffffffff
 
@@ -29,8 +29,8 @@ const NO_COMMANDS: readonly Encoded[] = []
 /** A command that is being processed. */
 interface Running extends RunningCommand {
   readonly method: Method
-  /** '' for a command without a channel. */
-  readonly channel: string
+  /** '' for a command without a channel; null for a call of the backend, which may run beside any other command. */
+  readonly channel: string | null
   readonly namespace: string
   readonly isLarge: boolean
   readonly startedAt: number
@@ -54,7 +54,7 @@ export class CommandQueue implements FrameHandler {
   #queuedLength = 0
   /** Null if the next command can start. */
   #waitsFor: Wait | null = null
-  /** Commands that wait for the engine or for the keys of a token; null for none, to save memory. */
+  /** Commands that wait for the engine, the backend, or the keys of a token; null for none, to save memory. */
   #running: Running[] | null = null
   #sliceStartedAt = 0
   #lastRanAt = 0
@@ -232,7 +232,8 @@ export class CommandQueue implements FrameHandler {
     const request = method === undefined ? undefined : command[method]
     const channel = isObject(request) && typeof request.channel === 'string' ? request.channel : ''
     const isLarge = method !== undefined && hasLargeReply(method, request)
-    if (this.#isBlocked(channel, isLarge)) return 'commands'
+    const order = method === 'rpc' ? null : channel
+    if (this.#isBlocked(order, isLarge)) return 'commands'
     if (method !== undefined && WAITS_FOR_NETWORK.has(method)) {
       if (isLarge) client.replies.flush()
       if (client.isBehind) return 'network'
@@ -251,7 +252,7 @@ export class CommandQueue implements FrameHandler {
     const namespace = knownNamespace(channel, context.channelRules)
     metrics.command(method, namespace, payloadBytes(encoded), transport.name)
     const traffic = metrics.sent(transport.name, method, namespace)
-    this.#start({ id, traffic, method, channel, namespace, isLarge, startedAt: monotonicMs() }, request, encoded)
+    this.#start({ id, traffic, method, channel: order, namespace, isLarge, startedAt: monotonicMs() }, request, encoded)
     return null
   }
 
@@ -259,9 +260,11 @@ export class CommandQueue implements FrameHandler {
    * Commands for the same channel run one after the other, and so do those without a channel: an unsubscribe must not
    * overtake its subscribe. Large replies are made one at a time, because each may need the whole queue of the client.
    */
-  #isBlocked(channel: string, isLarge: boolean): boolean {
+  #isBlocked(channel: string | null, isLarge: boolean): boolean {
     if (this.#running === null) return false
-    for (const running of this.#running) if (running.channel === channel || (running.isLarge && isLarge)) return true
+    for (const running of this.#running) {
+      if ((channel !== null && running.channel === channel) || (running.isLarge && isLarge)) return true
+    }
     return false
   }
 
@@ -323,9 +326,11 @@ export class CommandQueue implements FrameHandler {
   }
 }
 
-/** A plain subscription has a small reply, which is sent together with others. */
+/** A plain subscription and most calls of a backend have small replies, which are sent together with others. */
 const hasLargeReply = (method: Method, request: unknown): boolean =>
-  method === 'subscribe' ? isObject(request) && request.recover === true : WAITS_FOR_NETWORK.has(method)
+  method === 'subscribe'
+    ? isObject(request) && request.recover === true
+    : method !== 'rpc' && WAITS_FOR_NETWORK.has(method)
 
 const isId = (value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_ID

@@ -1,13 +1,13 @@
 import {
+  accessTo,
   type Caller,
   channelNameError,
   isTooLong,
-  maySubscribe,
   personalChannel,
   resolveChannel
 } from '../channel-names.js'
-import { expiryAt, ttlSeconds } from '../clocks.js'
-import type { ConnectReply, RefreshReply, SubscribeReply } from '../codec/codec.js'
+import { expiryAt, refreshesByBackend, ttlOf } from '../clocks.js'
+import type { ConnectReply, Encoded, RefreshReply, SubscribeReply } from '../codec/codec.js'
 import {
   DISCONNECT_CHANNEL_LIMIT,
   DISCONNECT_CONNECTION_EXPIRED,
@@ -15,53 +15,57 @@ import {
   DISCONNECT_INSUFFICIENT_STATE,
   DISCONNECT_INVALID_TOKEN,
   DISCONNECT_MALFORMED,
-  DISCONNECT_NOT_PERMITTED,
   Disconnect,
   ERROR_EXPIRED,
   ERROR_INTERNAL,
-  ERROR_TOKEN_EXPIRED,
   ReplyError
 } from '../codes.js'
+import type { ConnectResult } from '../event-proxies.js'
 import { NO_OVERRIDE, type ServerSubscription } from '../options.js'
 import { type ConnectCommand, parseConnect, parseRefresh } from '../protocol.js'
 import type { Client, CommandOutcome, RunningCommand } from '../session/client.js'
-import {
-  type ConnectionClaims,
-  claimsRejection,
-  connectionClaims,
-  hasEnded,
-  tokenRejection,
-  userRejection
-} from '../session/tokens.js'
+import { eventData, forwardedHeaders, replyDataError } from '../session/client-events.js'
+import { claimsRejection, connectionClaims, hasEnded, tokenRejection, userRejection } from '../session/tokens.js'
 import { countConnection } from '../session/user-connection-limit.js'
 import { addSubscription, type SubscribeResult } from '../subscribe/add-subscription.js'
 import { ReplySpace, type SubscribeRequest } from '../subscribe/subscribe-request.js'
+import { identify } from './identify.js'
 
-const ANONYMOUS: ConnectionClaims = { user: '', expiresAt: 0, info: null, subscriptions: new Map() }
 const PLAIN_SUBSCRIPTION: ServerSubscription = { info: null, data: null, override: NO_OVERRIDE }
 
-/** The first command of every client: verifies the token and makes the server-side subscriptions. */
-export const connect = async (client: Client, request: unknown, command: RunningCommand): Promise<CommandOutcome> => {
+/** The first command of every client: identifies the user and makes the server-side subscriptions. */
+export const connect = async (
+  client: Client,
+  request: unknown,
+  command: RunningCommand,
+  encoded: Encoded
+): Promise<CommandOutcome> => {
   const { context } = client
   const parsed = parseConnect(request)
   if (parsed === null || client.state !== 'new') return DISCONNECT_MALFORMED
-  const claims = await identify(client, parsed.token)
-  if (claims instanceof Disconnect || claims instanceof ReplyError) return claims
+  // Before the backend is asked, which has to know the id.
+  client.id = context.newId()
+  const emulatedHeaders = forwardedHeaders(parsed.headers, context.eventProxies.emulatedHeaderNames)
+  if (emulatedHeaders !== null) client.events.emulatedHeaders = emulatedHeaders
+  const identity = await identify(client, parsed, () => eventData(client, encoded, 'connect', request))
+  if (identity instanceof Disconnect || identity instanceof ReplyError) return identity
   if (client.isClosed) return null
+  const dataError = replyDataError(client, identity.data)
+  if (dataError !== null) return dataError
 
-  const channels = serverChannels(client, claims, parsed)
+  const channels = serverChannels(client, identity, parsed)
   if (channels instanceof Disconnect) return channels
   const { channelLimit } = context.clientOptions
   if (channels.size > channelLimit) return DISCONNECT_CHANNEL_LIMIT
 
   client.state = 'connecting'
-  client.id = context.newId()
-  client.user = claims.user
-  client.info = claims.info
+  client.user = identity.user
+  client.info = identity.info
+  if (identity.meta !== null) client.events.meta = identity.meta
   client.name = parsed.name
   client.version = parsed.version
-  client.tokenChannels = channelSet(claims)
-  client.expiry = expiryAt(claims.expiresAt * 1000, context)
+  client.tokenChannels = parsed.token === '' ? null : channelSet(identity)
+  client.expiry = expiryAt(identity.expiresAt * 1000, context, context.clientOptions.refreshProxy)
   // Before the connection is counted, so that a survey of another node finds it.
   context.clients.setUser(client)
   if (!(await countConnection(client))) return DISCONNECT_CONNECTION_LIMIT
@@ -71,53 +75,24 @@ export const connect = async (client: Client, request: unknown, command: Running
   if (results instanceof Disconnect || results instanceof ReplyError) return results
   if (client.isClosed) return null
   const hasSnapshot = [...results.values()].some((result) => result.hasSnapshot)
-  client.reply(command, 'connect', connectReply(client, results), hasSnapshot)
+  client.reply(command, 'connect', connectReply(client, results, identity.data), hasSnapshot)
   client.goLive()
   for (const each of results.values()) each.activate()
   context.metrics.clientConnected(client.transport.name, client.name, client.version)
   return null
 }
 
-const identify = async (client: Client, token: string): Promise<ConnectionClaims | ReplyError | Disconnect> => {
-  const { clientOptions, checkToken, nowMs } = client.context
-  const rejected = tokenRejection(client)
-  const allowsAnonymous = clientOptions.insecure || clientOptions.allowAnonymousConnectWithoutToken
-  if (token === '' && allowsAnonymous) return ANONYMOUS
-  if (token === '') {
-    rejected('missing')
-    return DISCONNECT_MALFORMED
-  }
-  const checked = await checkToken(token, nowMs(), rejected)
-  if (checked === 'unavailable') return ERROR_INTERNAL
-  if (checked === 'expired') return ERROR_TOKEN_EXPIRED
-  if (checked === 'invalid') return DISCONNECT_INVALID_TOKEN
-  const claims = connectionClaims(checked, client.context.clientOptions.token)
-  if (claims === null) {
-    rejected(claimsRejection(checked, clientOptions.token))
-    return DISCONNECT_INVALID_TOKEN
-  }
-  // As in Centrifugo, connections do not expire in insecure mode.
-  if (clientOptions.insecure) return { ...claims, expiresAt: 0 }
-  if (hasEnded(checked, nowMs())) {
-    rejected('expired')
-    return ERROR_EXPIRED
-  }
-  if (claims.user !== '' || !clientOptions.disallowAnonymousConnectionTokens) return claims
-  rejected('no-user')
-  return DISCONNECT_NOT_PERMITTED
-}
-
 /** The channels of a token as one text, to compare with those of a later token. */
-const channelSet = ({ subscriptions }: ConnectionClaims): string | null =>
+const channelSet = ({ subscriptions }: Pick<ConnectResult, 'subscriptions'>): string | null =>
   subscriptions.size === 0 ? null : JSON.stringify([...subscriptions.keys()].sort())
 
 /**
- * The channels of the token, the personal channel, and those channels of the connect command that the client may subscribe to
- * without a subscription token. The others are skipped.
+ * The channels of the token or backend, the personal channel, and those channels of the connect command that the client may subscribe to
+ * without a subscription token and without asking the backend. The others are skipped.
  */
 const serverChannels = (
   { context: { clientOptions, channelRules } }: Client,
-  { user, subscriptions }: ConnectionClaims,
+  { user, subscriptions }: ConnectResult,
   { subs }: ConnectCommand
 ): ReadonlyMap<string, ServerSubscription> | Disconnect => {
   const { insecure, userSubscribeToPersonal, personalChannelNamespace } = clientOptions
@@ -131,7 +106,8 @@ const serverChannels = (
     const resolved = resolveChannel(channel, channelRules)
     if (resolved instanceof ReplyError) return DISCONNECT_MALFORMED
     const isValid = channelNameError(channel, resolved, channelRules) === null
-    if (isValid && maySubscribe(channel, resolved, caller, channelRules)) channels.set(channel, PLAIN_SUBSCRIPTION)
+    if (isValid && accessTo(channel, resolved, caller, channelRules) === 'granted')
+      channels.set(channel, PLAIN_SUBSCRIPTION)
   }
   return channels
 }
@@ -182,7 +158,11 @@ const subscribeAll = async (
   return failure ?? results
 }
 
-const connectReply = (client: Client, results: ReadonlyMap<string, SubscribeResult>): ConnectReply => {
+const connectReply = (
+  client: Client,
+  results: ReadonlyMap<string, SubscribeResult>,
+  data: ConnectReply['data']
+): ConnectReply => {
   const { context, transport, expiry } = client
   const { clientOptions } = context
   const nowMs = context.nowMs()
@@ -194,7 +174,8 @@ const connectReply = (client: Client, results: ReadonlyMap<string, SubscribeResu
   return {
     client: client.id,
     version: context.version,
-    ttl: Number.isFinite(expiry.wallMs) ? ttlSeconds(expiry.wallMs, nowMs) : 0,
+    ttl: ttlOf(expiry, context),
+    data,
     subs: results.size === 0 ? NO_REPLIES : new Map([...results].map(([channel, { reply }]) => [channel, reply])),
     ping: hasPings ? Math.max(1, Math.round(clientOptions.pingIntervalMs / 1000)) : 0,
     pong: hasPings && !transport.isUnidirectional,
@@ -210,7 +191,8 @@ const NO_REPLIES: ReadonlyMap<string, SubscribeReply> = new Map()
 export const refresh = async (client: Client, request: unknown, command: RunningCommand): Promise<CommandOutcome> => {
   const parsed = parseRefresh(request)
   if (parsed === null || parsed.token === '') return DISCONNECT_MALFORMED
-  const { checkToken, nowMs } = client.context
+  const { checkToken, nowMs, clientOptions } = client.context
+  if (refreshesByBackend(client.expiry, clientOptions.refreshProxy)) return DISCONNECT_MALFORMED
   const rejected = tokenRejection(client)
   const checked = await checkToken(parsed.token, nowMs(), rejected)
   if (client.isClosed) return null
@@ -230,14 +212,15 @@ export const refresh = async (client: Client, request: unknown, command: Running
   if (channelSet(claims) !== client.tokenChannels) return DISCONNECT_INSUFFICIENT_STATE
 
   client.info = claims.info
+  if (claims.meta !== null) client.events.meta = claims.meta
   client.reply(command, 'refresh', extendExpiry(client, claims.expiresAt))
   return null
 }
 
 /** Sets the expiry; 0 for never. The result contains the client id, because the official client overwrites its own. */
 export const extendExpiry = (client: Client, expiresAtSeconds: number): RefreshReply => {
-  client.expiry = expiryAt(expiresAtSeconds * 1000, client.context)
+  const { context } = client
+  client.expiry = expiryAt(expiresAtSeconds * 1000, context, context.clientOptions.refreshProxy)
   client.deadlines.schedule()
-  const ttl = expiresAtSeconds > 0 ? ttlSeconds(expiresAtSeconds * 1000, client.context.nowMs()) : 0
-  return { client: client.id, ttl }
+  return { client: client.id, ttl: ttlOf(client.expiry, context) }
 }

@@ -5,11 +5,13 @@ import {
   DISCONNECT_INTERNAL_ERROR,
   DISCONNECT_MALFORMED,
   DISCONNECT_NOT_PERMITTED,
+  DISCONNECT_TOO_MANY_COMMANDS,
   Disconnect,
   ERROR_BINARY_CHANNEL,
   ERROR_EXPIRED,
   ERROR_PERMISSION_DENIED,
   ERROR_TOKEN_EXPIRED,
+  ERROR_TOO_MANY_REQUESTS,
   type ReplyError
 } from '../codes.js'
 import { EngineError } from '../engine.js'
@@ -58,7 +60,8 @@ export class UnidirectionalConnect implements FrameHandler {
       const { metrics } = client.context
       // The result is a push, which has no id.
       const command = { id: 0, traffic: metrics.sent(client.transport.name, 'push_connect', '') }
-      const outcome = await connect(client, hasToken ? request : { ...request, token: this.#bearerToken }, command)
+      const identified = hasToken ? request : { ...request, token: this.#bearerToken }
+      const outcome = await connect(client, identified, command, `{"connect":${text.trim() === '' ? '{}' : text}}`)
       if (outcome !== null) client.close(outcome instanceof Disconnect ? outcome : disconnectFor(outcome))
     } catch (error) {
       if (error instanceof EngineError) client.close(DISCONNECT_INTERNAL_ERROR)
@@ -72,5 +75,6 @@ const disconnectFor = (error: ReplyError): Disconnect => {
   if (error === ERROR_BINARY_CHANNEL) return DISCONNECT_INAPPROPRIATE_PROTOCOL
   const { code } = error
   if (code === ERROR_TOKEN_EXPIRED.code || code === ERROR_EXPIRED.code) return DISCONNECT_CONNECTION_EXPIRED
+  if (code === ERROR_TOO_MANY_REQUESTS.code) return DISCONNECT_TOO_MANY_COMMANDS
   return code === ERROR_PERMISSION_DENIED.code ? DISCONNECT_NOT_PERMITTED : DISCONNECT_INTERNAL_ERROR
 }

@@ -1,4 +1,4 @@
-import { type Moment, NEVER } from '../clocks.js'
+import { type Expiry, NEVER } from '../clocks.js'
 import type { Push, SentPublication } from '../codec/codec.js'
 import type { Disconnect, Unsubscribe } from '../codes.js'
 import type { Publication } from '../engine.js'
@@ -31,7 +31,7 @@ export class Subscription {
   readonly subscriber: Subscriber
   /** Copied from the subscriber: one object less to load in a fan-out to thousands of clients. */
   readonly outbox: Outbox
-  /** Created by a token or the API, not requested by the client. */
+  /** Created by a token, the API or the backend, not requested by the client. */
   readonly isServerSide: boolean
   /** The client relies on receiving every publication of the stream. */
   isPositioned = false
@@ -45,8 +45,8 @@ export class Subscription {
   rate: Rate | null = null
   /** `chan_info` as JSON text. */
   info: string | null = null
-  /** Expiry of the subscription token. */
-  expiry: Moment = NEVER
+  /** Set by the subscription token, the backend or the API. */
+  expiry: Expiry = NEVER
 
   /** Whether the subscribe reply was written, or queued behind earlier replies. */
   isConfirmed = false

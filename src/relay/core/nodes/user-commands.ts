@@ -1,4 +1,5 @@
 import { resolveChannel } from '../channel-names.js'
+import { isPast } from '../clocks.js'
 import {
   DISCONNECT_CONNECTION_EXPIRED,
   Disconnect,
@@ -31,9 +32,6 @@ export const disconnectUser = (context: RelayContext, { target, whitelist, code,
   }
   return null
 }
-
-/** Whether an expiry in seconds is in the past; 0 is none. */
-const isPast = (expiresAt: number, { nowMs }: RelayContext): boolean => expiresAt > 0 && expiresAt * 1000 <= nowMs()
 
 export const unsubscribeUser = (context: RelayContext, { target, channel }: UnsubscribeParams): null => {
   for (const client of selectClients(context, target)) {

@@ -60,12 +60,24 @@ export const publishToChannel = (
   publication: NewPublication,
   check: SchemaCheck = schemaCheck(context, publication)
 ): MaybePromise<Published | ReplyError> => {
+  const formatted = inDataFormat(publication, resolved.options)
+  return formatted instanceof ReplyError
+    ? formatted
+    : publishFormatted(context, resolved, channel, withDelta(formatted, resolved.options), check)
+}
+
+/** Publishes data whose format was checked before. */
+export const publishFormatted = (
+  context: PublishContext,
+  resolved: ResolvedChannel,
+  channel: string,
+  publication: NewPublication,
+  check: SchemaCheck = schemaCheck(context, publication)
+): MaybePromise<Published | ReplyError> => {
   const { options } = resolved
-  const formatted = inDataFormat(publication, options)
-  if (formatted instanceof ReplyError) return formatted
   const error = publicationError(options, check)
   if (error !== null) return error
-  return after(context.broker.publish(channel, withDelta(formatted, options), options), (result) => {
+  return after(context.broker.publish(channel, publication, options), (result) => {
     countPublished(context, resolved, channel, result)
     return result
   })

@@ -1,13 +1,17 @@
-import { hasExpired, type Moment, NEVER } from '../clocks.js'
+import { type Expiry, hasExpired, type Moment, NEVER } from '../clocks.js'
 import { DISCONNECT_CONNECTION_EXPIRED, DISCONNECT_NO_PONG, DISCONNECT_STALE, UNSUBSCRIBE_EXPIRED } from '../codes.js'
 import { count } from '../core-metrics.js'
 import type { Client } from './client.js'
+import { refreshConnection, refreshSubscription } from './proxy-refresh.js'
 
 const NOT_SCHEDULED = Number.POSITIVE_INFINITY
 
+/** The backend is asked at once; a client is given time to refresh. */
+const graceOf = ({ isRefreshedByBackend }: Expiry, delayMs: number): number => (isRefreshedByBackend ? 0 : delayMs)
+
 /**
  * The pings and time limits of one client: it is closed if it does not connect in time, does not respond to a ping, or if
- * its token expires. `Relay.tick` checks all clients, which costs less than a timer for each.
+ * its connection expires. `Relay.tick` checks all clients, which costs less than a timer for each.
  */
 export class ClientDeadlines {
   readonly #client: Client
@@ -46,12 +50,14 @@ export class ClientDeadlines {
       this.#nextAt = this.#staleAt
       return
     }
-    let at = Math.min(this.#pingAt, this.#pongDueAt, expiry.monotonicMs + expiredCloseDelayMs)
-    let atWall = expiry.wallMs + expiredCloseDelayMs
+    const graceMs = graceOf(expiry, expiredCloseDelayMs)
+    let at = Math.min(this.#pingAt, this.#pongDueAt, expiry.monotonicMs + graceMs)
+    let atWall = expiry.wallMs + graceMs
     for (const { expiry: subscriptionExpiry } of subscriptions.values()) {
       if (subscriptionExpiry === NEVER) continue
-      at = Math.min(at, subscriptionExpiry.monotonicMs + expiredSubCloseDelayMs)
-      atWall = Math.min(atWall, subscriptionExpiry.wallMs + expiredSubCloseDelayMs)
+      const subscriptionGraceMs = graceOf(subscriptionExpiry, expiredSubCloseDelayMs)
+      at = Math.min(at, subscriptionExpiry.monotonicMs + subscriptionGraceMs)
+      atWall = Math.min(atWall, subscriptionExpiry.wallMs + subscriptionGraceMs)
     }
     this.#nextAt = at
     this.#nextAtWall = atWall
@@ -72,7 +78,7 @@ export class ClientDeadlines {
     return this.#nextAt <= now.monotonicMs || this.#nextAtWall <= now.wallMs
   }
 
-  /** Sends a ping, or closes the client. Called when it is due. */
+  /** Sends a ping, refreshes what has expired, or closes the client. Called when it is due. */
   check(now: Moment): void {
     const client = this.#client
     if (client.state !== 'live') {
@@ -83,11 +89,12 @@ export class ClientDeadlines {
       client.close(DISCONNECT_NO_PONG)
       return
     }
-    if (hasExpired(client.expiry, client.context.clientOptions.expiredCloseDelayMs, now)) {
-      client.close(DISCONNECT_CONNECTION_EXPIRED)
-      return
+    const { expiry, context } = client
+    if (hasExpired(expiry, graceOf(expiry, context.clientOptions.expiredCloseDelayMs), now)) {
+      if (expiry.isRefreshedByBackend) refreshConnection(client)
+      else client.close(DISCONNECT_CONNECTION_EXPIRED)
     }
-    this.#endExpiredSubscriptions(now)
+    this.#checkSubscriptions(now)
     if (client.isClosed) return
     if (now.monotonicMs >= this.#pingAt) this.#ping(now.monotonicMs)
     this.schedule()
@@ -122,11 +129,14 @@ export class ClientDeadlines {
     outbox.send(transport.pingBytes)
   }
 
-  #endExpiredSubscriptions(now: Moment): void {
+  #checkSubscriptions(now: Moment): void {
     const client = this.#client
-    const graceMs = client.context.clientOptions.expiredSubCloseDelayMs
+    const { expiredSubCloseDelayMs } = client.context.clientOptions
     for (const subscription of [...client.subscriptions.values()]) {
-      if (hasExpired(subscription.expiry, graceMs, now)) client.endSubscription(subscription, UNSUBSCRIBE_EXPIRED)
+      const { expiry } = subscription
+      if (!hasExpired(expiry, graceOf(expiry, expiredSubCloseDelayMs), now)) continue
+      if (expiry.isRefreshedByBackend) refreshSubscription(client, subscription)
+      else client.endSubscription(subscription, UNSUBSCRIBE_EXPIRED)
       if (client.isClosed) return
     }
   }

@@ -1,4 +1,4 @@
-import { type Moment, NEVER } from '../clocks.js'
+import { type Expiry, NEVER } from '../clocks.js'
 import {
   type Codec,
   type EncodedMessage,
@@ -23,6 +23,7 @@ import { Outbox, type OutboxOwner } from '../fan-out/outbox.js'
 import type { Subscriber, Subscription } from '../fan-out/subscription.js'
 import type { Method } from '../protocol.js'
 import { ClientDeadlines } from './client-deadlines.js'
+import { ClientEvents } from './client-events.js'
 import type { RelayContext } from './context.js'
 import { HeldReplies, writeMessage } from './held-replies.js'
 import { endSubscription, removeSubscription } from './remove-subscription.js'
@@ -55,7 +56,7 @@ export class Client implements Subscriber, OutboxOwner {
   readonly deadlines: ClientDeadlines
   id = ''
   user = ''
-  /** The `info` claim of the token, as JSON text. */
+  /** `conn_info` as JSON text. */
   info: string | null = null
   name = ''
   version = ''
@@ -65,8 +66,8 @@ export class Client implements Subscriber, OutboxOwner {
   registryIndex = -1
   /** Session id of an emulated or unidirectional transport, else null. */
   session: string | null = null
-  /** Expiry of the connection token. */
-  expiry: Moment = NEVER
+  /** Set by the connection token, the backend or the API. */
+  expiry: Expiry = NEVER
   /** Whether the connection counts towards `user_connection_limit`. */
   isUserCounted = false
   /** The channels of the connection token, in comparable form. */
@@ -76,6 +77,7 @@ export class Client implements Subscriber, OutboxOwner {
 
   readonly #frames: FrameHandler
   #subscriptions: Map<string, Subscription> | null = null
+  #events: ClientEvents | null = null
   #isReadingPaused = false
 
   constructor(context: RelayContext, transport: ClientTransport, frameHandler: (client: Client) => FrameHandler) {
@@ -103,6 +105,12 @@ export class Client implements Subscriber, OutboxOwner {
   configure(): void {
     this.outbox.maxBytes = this.context.clientOptions.queueMaxBytes
     this.deadlines.schedule()
+  }
+
+  /** Created when it is first used. */
+  get events(): ClientEvents {
+    this.#events ??= new ClientEvents(this)
+    return this.#events
   }
 
   get subscriptions(): ReadonlyMap<string, Subscription> {
@@ -230,6 +238,9 @@ export class Client implements Subscriber, OutboxOwner {
       if (subscription.backlog === null) continue
       // The network may be full again after the first backlog; the others wait for the next drain.
       if (this.isBehind) return
+      // Moved to the end, so that the next drain begins with the others.
+      this.#subscriptions?.delete(subscription.channel.name)
+      this.addSubscription(subscription)
       for (const bytes of subscription.group?.takeBacklog(subscription) ?? []) this.outbox.send(bytes)
     }
   }
@@ -270,11 +281,12 @@ export class Client implements Subscriber, OutboxOwner {
     if (this.isClosed) return
     const { context } = this
     const wasLive = this.state === 'live'
-    if (reason !== DISCONNECT_NORMAL && reason !== DISCONNECT_SLOW) this.#attempt(() => this.#sendAll())
+    if (reason !== DISCONNECT_NORMAL) this.#attempt(() => this.#sendAll())
     this.state = 'closed'
     this.outbox.close()
     // The socket first: the following steps may take time, and the client should reconnect soon.
     if (reason !== DISCONNECT_NORMAL) this.#attempt(() => this.#closeTransport(reason))
+    this.#events?.abort()
     context.clients.remove(this)
     uncountConnection(this)
     if (this.session !== null) context.sessions.delete(this.session)

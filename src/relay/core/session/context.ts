@@ -1,8 +1,9 @@
 import { type Broker, type Cluster, EngineError, type History, type Presence, type UserConnections } from '../engine.js'
+import type { EventProxies } from '../event-proxies.js'
 import type { DeltaPatches } from '../fan-out/delta.js'
 import type { Hub, HubDependencies } from '../fan-out/hub.js'
 import type { RecoveryCache } from '../fan-out/recovery-cache.js'
-import type { ChannelRules, ClientOptions } from '../options.js'
+import type { ChannelRules, ClientOptions, RpcRules } from '../options.js'
 import type { PublishActivity } from '../publish/publish-activity.js'
 import type { CoreSurveys, Surveys } from '../surveys.js'
 import type { TurnQueue } from '../time-slice.js'
@@ -25,6 +26,7 @@ export interface RelayDependencies extends HubDependencies {
   readonly presence: Presence
   readonly cluster: Cluster
   readonly userConnections: UserConnections
+  readonly eventProxies: EventProxies
   readonly checkToken: TokenCheck
   readonly checkSubscriptionToken: TokenCheck
   /** Called for each rejected token, with the address of the client. */
@@ -64,6 +66,7 @@ export interface RelayContext extends RelayDependencies {
   /** Replaced when the configuration is reloaded. */
   clientOptions: ClientOptions
   channelRules: ChannelRules
+  rpcRules: RpcRules
 }
 
 /** Runs work that no client waits for. Engine errors are ignored, because the engine reports them; others are logged. */

@@ -34,6 +34,8 @@ export interface ConnectionClaims {
   /** Seconds since 1970, possibly with a fraction; 0 for never. */
   readonly expiresAt: number
   readonly info: string | null
+  /** JSON text for requests to the backend. */
+  readonly meta: string | null
   readonly subscriptions: ReadonlyMap<string, ServerSubscription>
 }
 
@@ -60,7 +62,8 @@ export const connectionClaims = (claims: Claims, rules: ClaimRules): ConnectionC
   const subscriptions = serverSubscriptions(claims)
   const expiresAt = expiry(claims)
   if (info === undefined || subscriptions === null || expiresAt === null) return null
-  return { user, expiresAt, info, subscriptions }
+  const { meta = null } = claims
+  return { user, expiresAt, info, meta: meta === null ? null : JSON.stringify(meta), subscriptions }
 }
 
 export const subscriptionClaims = (claims: Claims, rules: ClaimRules): SubscriptionClaims | null => {

@@ -1,5 +1,5 @@
 import type { Caller } from '../channel-names.js'
-import { expiryAt, ttlSeconds } from '../clocks.js'
+import { expiryAt, ttlOf } from '../clocks.js'
 import { canCarry, type SubscribeReply } from '../codec/codec.js'
 import {
   DISCONNECT_INAPPROPRIATE_PROTOCOL,
@@ -49,7 +49,7 @@ export const addSubscription = async (
   subscription.rate = request.rate
   subscription.wantsJoinLeave = options.pushJoinLeave
   subscription.info = request.info
-  subscription.expiry = expiryAt(request.expiresAt, context)
+  subscription.expiry = expiryAt(request.expiresAt, context, request.resolved.options.subRefreshProxy !== null)
   channel.addPending(subscription)
   client.addSubscription(subscription)
   try {
@@ -98,7 +98,7 @@ const finish = (
     return isComplete ? DISCONNECT_INAPPROPRIATE_PROTOCOL : DISCONNECT_INSUFFICIENT_STATE
   }
   return {
-    reply: subscribeReply(client, request, options, start),
+    reply: subscribeReply(request, options, start, ttlOf(subscription.expiry, client.context)),
     hasSnapshot: snapshot !== null,
     activate: () => activate(client, subscription, options, page, hasPublications),
     undo
@@ -106,12 +106,12 @@ const finish = (
 }
 
 const subscribeReply = (
-  { context }: Client,
-  { expiresAt, recover, data }: SubscribeRequest,
+  { recover, data }: SubscribeRequest,
   { recoverable, positioned, delta }: SubscriptionOptions,
-  { page, recovered, snapshot }: SubscriptionStart
+  { page, recovered, snapshot }: SubscriptionStart,
+  ttl: number
 ): SubscribeReply => ({
-  ttl: expiresAt > 0 ? ttlSeconds(expiresAt, context.nowMs()) : 0,
+  ttl,
   recoverable,
   positioned,
   // A recovering client starts at its own position, and advances with each recovered publication.

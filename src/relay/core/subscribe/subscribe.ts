@@ -1,14 +1,7 @@
 import { isObject } from '../../../shared/is-object.js'
-import {
-  type Caller,
-  channelNameError,
-  isTooLong,
-  maySubscribe,
-  type ResolvedChannel,
-  resolveChannel
-} from '../channel-names.js'
-import { expiryAt, ttlSeconds } from '../clocks.js'
-import { EMPTY_REPLY } from '../codec/codec.js'
+import { channelNameError, isTooLong, type ResolvedChannel, resolveChannel } from '../channel-names.js'
+import { expiryAt, refreshesByBackend, ttlOf } from '../clocks.js'
+import { EMPTY_REPLY, type Encoded } from '../codec/codec.js'
 import {
   DISCONNECT_INVALID_TOKEN,
   DISCONNECT_MALFORMED,
@@ -24,55 +17,53 @@ import {
   ERROR_TOKEN_EXPIRED,
   ReplyError
 } from '../codes.js'
+import type { Payload } from '../engine.js'
 import { type Rate, rateFor } from '../fan-out/rate-class.js'
 import { parseTagFilter, type TagFilter } from '../fan-out/tag-filter.js'
-import { NO_OVERRIDE } from '../options.js'
 import { channelOf, parseRefresh, parseSubscribe, type SubscribeCommand } from '../protocol.js'
 import type { Client, CommandOutcome, RunningCommand } from '../session/client.js'
-import {
-  claimsRejection,
-  hasEnded,
-  type SubscriptionClaims,
-  subscriptionClaims,
-  type TokenRejectionReason,
-  tokenRejection,
-  userRejection
-} from '../session/tokens.js'
+import { eventData, replyDataError } from '../session/client-events.js'
 import { addSubscription } from './add-subscription.js'
+import { authorize, checkSubscriptionToken } from './authorize.js'
 import { ReplySpace } from './subscribe-request.js'
 
 /** Values of the `type` field. */
 const TYPE_STREAM = 0
 const TYPE_SHARED_POLL = 4
 
-export const subscribe = async (client: Client, request: unknown, command: RunningCommand): Promise<CommandOutcome> => {
+export const subscribe = async (
+  client: Client,
+  request: unknown,
+  command: RunningCommand,
+  encoded: Encoded
+): Promise<CommandOutcome> => {
   const parsed = parseSubscribe(request)
   if (parsed === null) return DISCONNECT_MALFORMED
   const { channel } = parsed
-  const resolved = checkRequest(client, parsed)
-  if (resolved instanceof ReplyError) return resolved
-  const filter = checkFilter(parsed, resolved)
+  const requested = checkRequest(client, parsed)
+  if (requested instanceof ReplyError) return requested
+  const filter = checkFilter(parsed, requested)
   if (filter instanceof ReplyError) return filter
-  const rate = checkRate(parsed, resolved)
+  const rate = checkRate(parsed, requested)
   if (rate instanceof ReplyError) return rate
-  const claims = parsed.token === '' ? null : await checkSubscriptionToken(client, channel, parsed.token)
-  if (claims instanceof Disconnect || claims instanceof ReplyError) return claims
+  const authorized = authorize(client, parsed, requested, () => eventData(client, encoded, 'subscribe', request))
+  const grant = authorized instanceof Promise ? await authorized : authorized
+  if (grant instanceof Disconnect || grant instanceof ReplyError) return grant
   if (client.isClosed) return null
-  // The API or another command may have subscribed the client while its token was being verified.
-  const conflict = checkSubscriptions(client, channel)
+  // A reload may have changed the namespace meanwhile, and the API or another command may have subscribed the client.
+  const resolved = authorized instanceof Promise ? resolveChannel(channel, client.context.channelRules) : requested
+  if (resolved instanceof ReplyError) return resolved
+  const conflict = checkSubscriptions(client, channel) ?? replyDataError(client, grant.data)
   if (conflict !== null) return conflict
-  const { context, user } = client
-  const caller: Caller = { user, insecure: context.clientOptions.insecure, isSubscribed: false }
-  if (claims === null && !maySubscribe(channel, resolved, caller, context.channelRules)) return ERROR_PERMISSION_DENIED
 
   const outcome = await addSubscription(client, {
     channel,
     resolved,
     isServerSide: false,
-    expiresAt: claims === null ? 0 : claims.expiresAt * 1000,
-    info: claims === null ? null : claims.info,
-    data: replyData(claims === null ? null : claims.data, rate),
-    override: claims === null ? NO_OVERRIDE : claims.override,
+    expiresAt: grant.expiresAt * 1000,
+    info: grant.info,
+    data: replyData(grant.data, rate),
+    override: grant.override,
     recover: parsed.recover,
     positioned: parsed.positioned,
     recoverable: parsed.recoverable,
@@ -134,48 +125,16 @@ const jsonIn = (bytes: Buffer): unknown => {
   }
 }
 
-/** The data of the token, with the rate of the client. Data that is not an object has no place for a rate and stays as it is. */
-const replyData = (data: string | null, rate: Rate | null): string | null => {
+/**
+ * The data of the token or backend, with the rate of the client at its end. Data that is not an object has no place for a rate
+ * and stays as it is.
+ */
+const replyData = (data: Payload | null, rate: Rate | null): Payload | null => {
   if (rate === null) return data
-  const value: unknown = data === null ? {} : JSON.parse(data)
-  return isObject(value) ? JSON.stringify({ ...value, max_rate: rate }) : data
-}
-
-/** A valid token grants the subscription regardless of the namespace's permissions. */
-const checkSubscriptionToken = async (
-  client: Client,
-  channel: string,
-  token: string
-): Promise<SubscriptionClaims | ReplyError | Disconnect> => {
-  const { context } = client
-  const rejected = tokenRejection(client)
-  const checked = await context.checkSubscriptionToken(token, context.nowMs(), rejected)
-  if (checked === 'unavailable') return ERROR_INTERNAL
-  if (checked === 'expired') return ERROR_TOKEN_EXPIRED
-  if (checked === 'invalid') return ERROR_PERMISSION_DENIED
-  const claims = subscriptionClaims(checked, context.clientOptions.subscriptionToken)
-  if (claims === null) {
-    rejected(claimsRejection(checked, context.clientOptions.subscriptionToken))
-    return ERROR_PERMISSION_DENIED
-  }
-  const mismatch = subscriptionMismatch(client, channel, claims)
-  if (mismatch !== null) {
-    rejected(mismatch)
-    return DISCONNECT_INVALID_TOKEN
-  }
-  if (!hasEnded(checked, context.nowMs())) return claims
-  rejected('expired')
-  return ERROR_EXPIRED
-}
-
-const subscriptionMismatch = (
-  { user, id }: Client,
-  channel: string,
-  claims: SubscriptionClaims
-): TokenRejectionReason | null => {
-  if (claims.user !== user) return userRejection(claims)
-  if (claims.client !== '' && claims.client !== id) return 'other-client'
-  return claims.channel === channel ? null : 'other-channel'
+  if (data === null) return `{"max_rate":${rate}}`
+  if (typeof data !== 'string' || !data.trimStart().startsWith('{')) return data
+  const members = data.slice(data.indexOf('{') + 1, data.lastIndexOf('}')).trim()
+  return `{${members === '' ? '' : `${members},`}"max_rate":${rate}}`
 }
 
 /** Succeeds even if the client is not subscribed, because clients reconnect after an error. */
@@ -202,7 +161,8 @@ export const refreshSubscription = async (
   const subscription = client.subscriptions.get(parsed.channel)
   if (subscription === undefined) return ERROR_PERMISSION_DENIED
   // The backend refreshes the subscriptions that it has made.
-  if (subscription.isServerSide) return DISCONNECT_MALFORMED
+  const hasProxy = subscription.channel.options.subRefreshProxy !== null
+  if (subscription.isServerSide || refreshesByBackend(subscription.expiry, hasProxy)) return DISCONNECT_MALFORMED
   if (parsed.token === '') return ERROR_BAD_REQUEST
   const claims = await checkSubscriptionToken(client, parsed.channel, parsed.token)
   // The subscription may have ended while the token was being verified.
@@ -212,10 +172,10 @@ export const refreshSubscription = async (
   if (claims instanceof ReplyError) return DISCONNECT_INVALID_TOKEN
   if (claims instanceof Disconnect) return claims
 
-  subscription.expiry = expiryAt(claims.expiresAt * 1000, client.context)
+  const { context } = client
+  subscription.expiry = expiryAt(claims.expiresAt * 1000, context, hasProxy)
   subscription.info = claims.info
   client.deadlines.schedule()
-  const ttl = claims.expiresAt > 0 ? ttlSeconds(claims.expiresAt * 1000, client.context.nowMs()) : 0
-  client.reply(command, 'sub_refresh', { ttl })
+  client.reply(command, 'sub_refresh', { ttl: ttlOf(subscription.expiry, context) })
   return null
 }

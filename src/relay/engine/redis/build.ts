@@ -1,5 +1,6 @@
 import { parseRedisUrl } from '../../../shared/redis-address.js'
 import type { Engine, EngineDependencies } from '../../core/engine.js'
+import { RedisChannelStates } from './channel-states.js'
 import { RedisKeys } from './keys.js'
 import { NODE_TIMINGS, type NodeTimings, RedisNodeCluster } from './nodes.js'
 import { RedisPresence } from './presence.js'
@@ -42,7 +43,8 @@ export const buildRedisEngine = (
     slotTimeoutMs
   })
   const engine = new RedisEngine(router, nowMs)
-  const presence = new RedisPresence(router, presenceTtlMs)
+  const channelStates = new RedisChannelStates(router, presenceTtlMs)
+  const presence = new RedisPresence(router, presenceTtlMs, channelStates)
   const userConnections = new RedisUserConnections(router)
   return {
     broker: engine,
@@ -50,14 +52,16 @@ export const buildRedisEngine = (
     presence,
     cluster: new RedisNodeCluster(router, log, nodeTimings),
     userConnections,
+    channelStates,
     isShared: true,
     get isReady() {
       return router.isReady
     },
     probeChannels: (name) => router.channelOnEachShard(name),
-    sweep: () => undefined,
+    sweep: () => void channelStates.sweep(),
     close: async () => {
       presence.close()
+      await channelStates.close()
       userConnections.close()
       await engine.close()
     }

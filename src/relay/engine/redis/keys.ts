@@ -15,6 +15,10 @@ export const CONTROL = {
   commandStream: 'commands:stream',
   /** Sorted set: the nodes by the end of their lease. */
   nodes: 'nodes',
+  /** Set: the proxies that have an index of channel states. */
+  stateProxies: 'states',
+  /** Sorted set: channels by the time at which their state must be checked. */
+  stateIndex: (proxy: string): string => `states:${proxy}`,
   /** Topic of messages to all nodes. */
   allNodesTopic: 'all-nodes',
   /** Topic of messages to one node. */
@@ -36,12 +40,21 @@ export const KEY_SUFFIX = {
   /** Hash: client info by client id. */
   presence: 'presence',
   /** Sorted set: client ids by the end of their lease. */
-  presenceLeases: 'leases'
+  presenceLeases: 'leases',
+  /** Hash: whether the channel is occupied, and the event about it. */
+  state: 'state'
 } as const
 
 /** The key of a channel. The topic is that of `RedisKeys.channel`. */
 export const channelKey = (topic: string, key: keyof typeof KEY_SUFFIX, id = ''): string =>
   `${topic}${KEY_SUFFIX[key]}${id}`
+
+/** Entries, leases and state of a channel. */
+export const presenceKeys = (topic: string): readonly [entries: string, leases: string, state: string] => [
+  channelKey(topic, 'presence'),
+  channelKey(topic, 'presenceLeases'),
+  channelKey(topic, 'state')
+]
 
 /**
  * Adds the prefix of this relay to names. All names of a channel have the channel as their hash tag, so that they share one hash

@@ -1,8 +1,16 @@
 import type { Presence } from '../../core/engine.js'
 import { chunks } from './batching.js'
+import type { RedisChannelStates } from './channel-states.js'
 import { listReply, stringListReply } from './connection.js'
-import { channelKey } from './keys.js'
-import { PRESENCE_ADD, PRESENCE_COUNT, PRESENCE_READ, PRESENCE_REMOVE } from './lease-scripts.js'
+import { presenceKeys } from './keys.js'
+import {
+  PRESENCE_ADD,
+  PRESENCE_ADD_WITH_STATE,
+  PRESENCE_COUNT,
+  PRESENCE_READ,
+  PRESENCE_REMOVE,
+  PRESENCE_REMOVE_WITH_STATE
+} from './presence-scripts.js'
 import type { ShardRouter } from './shard-router.js'
 
 /** A little more than two, so that one failed renewal does not end the lease. */
@@ -13,13 +21,16 @@ const CLIENTS_PER_SCRIPT = 500
 export class RedisPresence implements Presence {
   readonly #router: ShardRouter
   readonly #leaseMs: number
+  readonly #states: RedisChannelStates
   /** The entries of this node by client, by channel. */
   readonly #own = new Map<string, Map<string, string>>()
   readonly #renewTimer: NodeJS.Timeout
 
-  constructor(router: ShardRouter, leaseMs: number) {
+  constructor(router: ShardRouter, leaseMs: number, states: RedisChannelStates) {
     this.#router = router
     this.#leaseMs = leaseMs
+    this.#states = states
+    states.renewPresence = () => this.#renew()
     this.#renewTimer = setInterval(() => this.#renew(), leaseMs / RENEWALS_PER_LEASE).unref()
     // After a connection loss the leases may have ended, or Redis may be empty.
     router.onReadinessChange(() => {
@@ -32,14 +43,26 @@ export class RedisPresence implements Presence {
     const entries = this.#own.get(channel)
     if (entries === undefined) this.#own.set(channel, new Map([[client, entry]]))
     else entries.set(client, entry)
-    await this.#add(channel, [client, entry])
+    await this.#add(channel, [client, entry], false)
   }
 
   async remove(channel: string, client: string): Promise<void> {
     const entries = this.#own.get(channel)
     entries?.delete(client)
     if (entries?.size === 0) this.#own.delete(channel)
-    await this.#router.runScript(channel, PRESENCE_REMOVE, this.#keys(channel), () => [client])
+    const proxy = this.#states.proxyOf(channel)
+    if (proxy === null) {
+      await this.#router.runScript(channel, PRESENCE_REMOVE, this.#keys(channel), () => [client])
+      return
+    }
+    const args = [client, String(this.#states.vacatedDelayMs)]
+    const reply = await this.#router.runScript(
+      channel,
+      PRESENCE_REMOVE_WITH_STATE,
+      this.#keysWithState(channel),
+      () => args
+    )
+    this.#states.presenceWritten(channel, proxy, reply)
   }
 
   async read(channel: string): Promise<ReadonlyMap<string, string>> {
@@ -61,18 +84,28 @@ export class RedisPresence implements Presence {
     for (const [channel, entries] of this.#own) {
       for (const batch of chunks([...entries], CLIENTS_PER_SCRIPT)) {
         // A failed renewal is repeated with the next one; the shard has logged the error.
-        this.#add(channel, batch.flat()).catch(() => undefined)
+        this.#add(channel, batch.flat(), true).catch(() => undefined)
       }
     }
   }
 
-  #add(channel: string, entries: readonly string[]): Promise<unknown> {
-    return this.#router.runScript(channel, PRESENCE_ADD, this.#keys(channel), () => [String(this.#leaseMs), ...entries])
+  async #add(channel: string, entries: readonly string[], isRenewal: boolean): Promise<void> {
+    const args = [String(this.#leaseMs), ...entries]
+    const proxy = this.#states.proxyOf(channel)
+    if (proxy === null) await this.#router.runScript(channel, PRESENCE_ADD, this.#keys(channel), () => args)
+    else {
+      const keys = this.#keysWithState(channel)
+      const reply = await this.#router.runScript(channel, PRESENCE_ADD_WITH_STATE, keys, () => args)
+      this.#states.presenceWritten(channel, proxy, reply, isRenewal)
+    }
   }
 
   #keys(channel: string): readonly string[] {
-    const topic = this.#router.keys.channel(channel)
-    return [channelKey(topic, 'presence'), channelKey(topic, 'presenceLeases')]
+    return this.#keysWithState(channel).slice(0, 2)
+  }
+
+  #keysWithState(channel: string): readonly string[] {
+    return presenceKeys(this.#router.keys.channel(channel))
   }
 }
 

@@ -1,6 +1,7 @@
-import { PRESENCE_ADD, PRESENCE_COUNT, PRESENCE_READ, PRESENCE_REMOVE, USER_CONNECTION_ADD } from './lease-scripts.js'
+import { USER_CONNECTION_ADD } from './lease-scripts.js'
 import type { Script } from './lua-script.js'
 import { APPEND_COMMAND, CONFIRM_RUN, FIND_ROLLBACK, HEARTBEAT, READ_COMMANDS } from './node-scripts.js'
+import { PRESENCE_SCRIPTS } from './presence-scripts.js'
 import { PUBLISH_IDEMPOTENT, PUBLISH_TO_MANY, PUBLISH_WITH_HISTORY, READ_HISTORY } from './publish-scripts.js'
 
 /** Loaded on every new connection. */
@@ -15,8 +16,5 @@ export const SCRIPTS: readonly Script[] = [
   PUBLISH_TO_MANY,
   PUBLISH_IDEMPOTENT,
   READ_HISTORY,
-  PRESENCE_ADD,
-  PRESENCE_REMOVE,
-  PRESENCE_READ,
-  PRESENCE_COUNT
+  ...PRESENCE_SCRIPTS
 ]

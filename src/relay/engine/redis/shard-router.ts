@@ -205,6 +205,14 @@ export class ShardRouter {
     return this.#topology?.controlShards ?? []
   }
 
+  /** The control shard of a channel: the server of the channel, or the one with the control hash slot in a Redis Cluster. */
+  controlShardOf(channel: string): Shard {
+    const [first] = this.controlShards
+    const shard = this.#shardOf(channel)
+    if (first === undefined) throw new EngineError('no server of the cluster has the control slot')
+    return this.controlShards.includes(shard) ? shard : first
+  }
+
   /** Runs a script on one of the control shards. */
   async runControlScript(
     shard: Shard,

@@ -1,7 +1,8 @@
 import t from 'tap'
 import type { Traffic } from '../../../../src/relay/core/core-metrics.js'
 import type { RelayDependencies } from '../../../../src/relay/core/session/context.js'
-import { MemoryPresence } from '../../../../src/relay/engine/memory.js'
+import { MemoryPresence } from '../../../../src/relay/engine/memory-presence.js'
+import { monotonicMs } from '../../../../src/shared/monotonic.js'
 import { NO_METRICS } from '../../../helper/no-metrics.js'
 import { coreRelay, settled, withNamespace } from '../../../helper/relay-core.js'
 
@@ -37,7 +38,7 @@ class HeldPresence extends MemoryPresence {
 
 /** A connected client of a relay with this `client.concurrency`. */
 const start = async (concurrency: number, parts: Partial<RelayDependencies> = {}) => {
-  const presence = new HeldPresence()
+  const presence = new HeldPresence({ nowMs: Date.now, monotonicMs })
   const file = withNamespace(CHAT, { concurrency })
   const relay = coreRelay(file, { presence, ...parts })
   const client = await relay.connected('42')

@@ -1,0 +1,182 @@
+import { createHash } from 'node:crypto'
+import type { ProviderTokens } from './provider-client.js'
+import { MAX_SESSION_SECONDS, type ProviderSession } from './provider-session-cookie.js'
+
+/** Server-side state of provider sessions: tokens, revocations and single-flight work. */
+export interface ProviderSessionStore {
+  /** Stores the provider's tokens for the maximum lifetime of a session. */
+  saveTokens(sessionId: string, tokens: ProviderTokens): Promise<void>
+  loadTokens(sessionId: string): Promise<ProviderTokens | null>
+
+  /**
+   * Revokes sessions on this gateway at once. Rejects if the other gateways could not be notified yet; the store repeats
+   * that while this gateway runs.
+   */
+  revoke(selector: SessionSelector): Promise<void>
+  /** Synchronous and local, because it runs for every request with a provider session. */
+  isRevoked(session: ProviderSession): boolean
+  /** Whether exactly this selector was revoked. Detects replayed logout tokens. */
+  hasRevocation(selector: SessionSelector): boolean
+
+  /** Runs the work once for all concurrent callers with this key, and for `RESULT_REUSE_MS` after it succeeded. */
+  runOnce<Result>(key: string, work: () => Promise<Result>): Promise<Result>
+  close(): void
+}
+
+/**
+ * Selects the sessions that a revocation applies to. The kinds are part of the keys that gateways of different versions
+ * exchange through Redis.
+ */
+export type SessionSelector =
+  | { readonly kind: 'id'; readonly value: string }
+  /** All sessions with this `sid` of the provider. */
+  | { readonly kind: 'providerSession'; readonly value: string }
+  /** All sessions of a subject, or only those without a `sid`. */
+  | { readonly kind: 'subject' | 'unnamedOfSubject'; readonly value: string }
+  /** The `jti` of a logout token: it selects no session, and marks the token as used. */
+  | { readonly kind: 'message'; readonly value: string }
+
+/** A revocation as gateways exchange it. */
+export interface Revocation {
+  readonly key: string
+  /** Applies to sessions that started at or before this time, in milliseconds since 1970. */
+  readonly at: number
+}
+
+/** A short key that reveals nothing about the user. */
+export const revocationKey = ({ kind, value }: SessionSelector): string =>
+  `${kind}:${createHash('sha256').update(value).digest('base64url')}`
+
+const MAX_REVOCATIONS = 100_000
+
+/**
+ * Revoked sessions whose cookies may not have expired yet: a concurrent response may set a cookie again that another response
+ * has cleared. The oldest entries are removed when there are too many.
+ */
+export class Revocations {
+  // In insertion order, which is approximately the order of expiry.
+  readonly #times = new Map<string, number>()
+
+  add({ key, at }: Revocation): void {
+    if (at <= (this.#times.get(key) ?? -1)) return
+    if (this.#times.size >= MAX_REVOCATIONS) this.#removeOldest()
+    this.#times.delete(key)
+    this.#times.set(key, at)
+  }
+
+  includes({ id, sid, subject, startedAt }: ProviderSession): boolean {
+    if (this.#times.size === 0) return false
+    const selectors: readonly SessionSelector[] = [
+      { kind: 'id', value: id },
+      { kind: 'subject', value: subject },
+      sid === null ? { kind: 'unnamedOfSubject', value: subject } : { kind: 'providerSession', value: sid }
+    ]
+    return selectors.some((selector) => startedAt <= (this.#times.get(revocationKey(selector)) ?? -1))
+  }
+
+  has(selector: SessionSelector): boolean {
+    return this.#times.has(revocationKey(selector))
+  }
+
+  since(time: number): Revocation[] {
+    const revocations: Revocation[] = []
+    for (const [key, at] of this.#times) if (at >= time) revocations.push({ key, at })
+    return revocations
+  }
+
+  /** Some at once: a Map is slow to iterate from a start at which entries were deleted. */
+  #removeOldest(): void {
+    for (const key of [...this.#times.keys()].slice(0, MAX_REVOCATIONS / 100)) this.#times.delete(key)
+  }
+}
+
+const MAX_TOKEN_ENTRIES = 10_000
+
+/** How long a result is reused: requests sent before the first response arrived still carry the old cookies. */
+export const RESULT_REUSE_MS = 10_000
+
+const MAX_RESULTS = 10_000
+
+interface Flight {
+  readonly result: Promise<unknown>
+  /** Null while the work is running. */
+  reusableUntil: number | null
+}
+
+/** Session store of a single gateway. It is bounded, and empty after a restart: sessions then keep their last claims. */
+export class MemoryProviderSessionStore implements ProviderSessionStore {
+  readonly revocations = new Revocations()
+  readonly #now: () => number
+  readonly #monotonicMs: () => number
+  readonly #tokens = new Map<string, { readonly tokens: ProviderTokens; readonly expiresAt: number }>()
+  readonly #flights = new Map<string, Flight>()
+
+  /** Revocations are exchanged between gateways and need wall-clock times; intervals use the monotonic clock. */
+  constructor(now: () => number, monotonicMs: () => number) {
+    this.#now = now
+    this.#monotonicMs = monotonicMs
+  }
+
+  async saveTokens(sessionId: string, tokens: ProviderTokens): Promise<void> {
+    const expiresAt = this.#tokens.get(sessionId)?.expiresAt ?? this.#monotonicMs() + MAX_SESSION_SECONDS * 1000
+    this.#tokens.delete(sessionId)
+    this.#tokens.set(sessionId, { tokens, expiresAt })
+    for (const [id, entry] of this.#tokens) {
+      if (this.#tokens.size <= MAX_TOKEN_ENTRIES && entry.expiresAt > this.#monotonicMs()) return
+      this.#tokens.delete(id)
+    }
+  }
+
+  async loadTokens(sessionId: string): Promise<ProviderTokens | null> {
+    const entry = this.#tokens.get(sessionId)
+    return entry !== undefined && entry.expiresAt > this.#monotonicMs() ? entry.tokens : null
+  }
+
+  async revoke(selector: SessionSelector): Promise<void> {
+    this.revocations.add({ key: revocationKey(selector), at: this.#now() })
+    if (selector.kind === 'id') this.#tokens.delete(selector.value)
+  }
+
+  isRevoked(session: ProviderSession): boolean {
+    return this.revocations.includes(session)
+  }
+
+  hasRevocation(selector: SessionSelector): boolean {
+    return this.revocations.has(selector)
+  }
+
+  runOnce<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
+    const existing = this.#flights.get(key)
+    if (existing !== undefined && (existing.reusableUntil ?? Number.POSITIVE_INFINITY) > this.#monotonicMs())
+      // Callers use a key for one kind of work only, so the stored promise has this type.
+      return existing.result as Promise<Result>
+
+    const result = work()
+    const flight: Flight = { result, reusableUntil: null }
+    this.#flights.delete(key)
+    this.#flights.set(key, flight)
+    result.then(
+      () => {
+        flight.reusableUntil = this.#monotonicMs() + RESULT_REUSE_MS
+        this.#removeExpiredResults()
+      },
+      () => {
+        if (this.#flights.get(key) === flight) this.#flights.delete(key)
+      }
+    )
+    return result
+  }
+
+  close(): void {
+    this.#tokens.clear()
+    this.#flights.clear()
+  }
+
+  #removeExpiredResults(): void {
+    for (const [key, { reusableUntil }] of this.#flights) {
+      if (reusableUntil === null) continue
+      if (this.#flights.size <= MAX_RESULTS && reusableUntil > this.#monotonicMs()) return
+      this.#flights.delete(key)
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import { isPast } from '../clocks.js'
+import {
+  DISCONNECT_INVALID_TOKEN,
+  DISCONNECT_MALFORMED,
+  DISCONNECT_NOT_PERMITTED,
+  Disconnect,
+  ERROR_EXPIRED,
+  ERROR_INTERNAL,
+  ERROR_TOKEN_EXPIRED,
+  ReplyError
+} from '../codes.js'
+import type { ConnectResult, EventData } from '../event-proxies.js'
+import type { ConnectCommand } from '../protocol.js'
+import type { Client } from '../session/client.js'
+import { claimsRejection, connectionClaims, hasEnded, tokenRejection } from '../session/tokens.js'
+
+const ANONYMOUS: ConnectResult = {
+  user: '',
+  expiresAt: 0,
+  info: null,
+  data: null,
+  meta: null,
+  subscriptions: new Map()
+}
+
+/** The user of a connection. A token decides alone; the backend is asked about connections without one. */
+export const identify = (
+  client: Client,
+  command: ConnectCommand,
+  data: () => EventData | ReplyError
+): Promise<ConnectResult | ReplyError | Disconnect> =>
+  command.token === '' ? identifyWithoutToken(client, command, data) : identifyByToken(client, command.token)
+
+const identifyWithoutToken = async (
+  client: Client,
+  command: ConnectCommand,
+  data: () => EventData | ReplyError
+): Promise<ConnectResult | ReplyError | Disconnect> => {
+  const { connectProxy, insecure, allowAnonymousConnectWithoutToken } = client.context.clientOptions
+  const outcome = connectProxy ? await askBackend(client, command, data()) : null
+  if (outcome !== null) return outcome
+  if (insecure || allowAnonymousConnectWithoutToken) return ANONYMOUS
+  tokenRejection(client)('missing')
+  return DISCONNECT_MALFORMED
+}
+
+/** Null if the backend has no result. */
+const askBackend = async (
+  { context, events }: Client,
+  { name, version, subs }: ConnectCommand,
+  data: EventData | ReplyError
+): Promise<ConnectResult | ReplyError | Disconnect | null> => {
+  if (data instanceof ReplyError) return data
+  const channels = [...subs.keys()]
+  const outcome = await events.ask((source) =>
+    context.eventProxies.connect({ ...source, data, name, version, channels })
+  )
+  if (outcome === null || outcome instanceof ReplyError || outcome instanceof Disconnect) return outcome
+  return isPast(outcome.expiresAt, context) ? ERROR_EXPIRED : outcome
+}
+
+const identifyByToken = async (client: Client, token: string): Promise<ConnectResult | ReplyError | Disconnect> => {
+  const { clientOptions, checkToken, nowMs } = client.context
+  const rejected = tokenRejection(client)
+  const checked = await checkToken(token, nowMs(), rejected)
+  if (checked === 'unavailable') return ERROR_INTERNAL
+  if (checked === 'expired') return ERROR_TOKEN_EXPIRED
+  if (checked === 'invalid') return DISCONNECT_INVALID_TOKEN
+  const claims = connectionClaims(checked, clientOptions.token)
+  if (claims === null) {
+    rejected(claimsRejection(checked, clientOptions.token))
+    return DISCONNECT_INVALID_TOKEN
+  }
+  // As in Centrifugo, connections do not expire in insecure mode.
+  if (clientOptions.insecure) return { ...claims, expiresAt: 0, data: null }
+  if (hasEnded(checked, nowMs())) {
+    rejected('expired')
+    return ERROR_EXPIRED
+  }
+  if (claims.user !== '' || !clientOptions.disallowAnonymousConnectionTokens) return { ...claims, data: null }
+  rejected('no-user')
+  return DISCONNECT_NOT_PERMITTED
+}

@@ -1,0 +1,77 @@
+import { mayPublish, type ResolvedChannel } from '../channel-names.js'
+import { EMPTY_REPLY, type Encoded } from '../codec/codec.js'
+import { DISCONNECT_MALFORMED, Disconnect, ERROR_BAD_REQUEST, ERROR_PERMISSION_DENIED, ReplyError } from '../codes.js'
+import { after, type MaybePromise, type Payload, type Published } from '../engine.js'
+import { channelOf } from '../protocol.js'
+import { inDataFormat, PLAIN_PUBLICATION, publishFormatted, publishToChannel } from '../publish/publish.js'
+import type { Client, CommandOutcome, RunningCommand } from '../session/client.js'
+import { callerOn, resolveFor } from './command-channel.js'
+
+const NO_DATA = Buffer.alloc(0)
+
+/** Not an async function: with the memory engine the reply is written without waiting for a promise. */
+export const publish = (
+  client: Client,
+  request: unknown,
+  command: RunningCommand,
+  encoded: Encoded
+): MaybePromise<CommandOutcome> => {
+  const channel = channelOf(request)
+  if (channel === null) return DISCONNECT_MALFORMED
+  const resolved = resolveFor(client, channel)
+  if (resolved instanceof ReplyError) return resolved
+  // In protobuf, empty data and no data are the same.
+  const isEmptyAllowed = resolved.options.publicationDataFormat === 'binary'
+  const data = client.codec.commandData(encoded, 'publish', request) ?? (isEmptyAllowed ? NO_DATA : null)
+  if (data === null) return ERROR_BAD_REQUEST
+  const { publishProxy } = resolved.options
+  const published =
+    publishProxy === null
+      ? publishIfAllowed(client, channel, resolved, data)
+      : publishByBackend(client, channel, resolved, data, publishProxy)
+  return after(published, (outcome) => {
+    if (outcome instanceof ReplyError || outcome instanceof Disconnect || outcome === null) return outcome
+    client.reply(command, 'publish', EMPTY_REPLY)
+    return null
+  })
+}
+
+const publishIfAllowed = (
+  client: Client,
+  channel: string,
+  resolved: ResolvedChannel,
+  data: Payload
+): MaybePromise<Published | ReplyError> =>
+  mayPublish(resolved.options, callerOn(client, channel))
+    ? publishToChannel(client.context, resolved, channel, {
+        ...PLAIN_PUBLICATION,
+        data,
+        info: publisherInfo(client, channel)
+      })
+    : ERROR_PERMISSION_DENIED
+
+/** The permissions of the namespace are not used. Null if the client has left. */
+const publishByBackend = async (
+  client: Client,
+  channel: string,
+  resolved: ResolvedChannel,
+  received: Payload,
+  proxy: string
+): Promise<Published | ReplyError | Disconnect | null> => {
+  const { context, events } = client
+  const { options } = resolved
+  const formatted = inDataFormat({ ...PLAIN_PUBLICATION, data: received }, options)
+  if (formatted instanceof ReplyError) return formatted
+  const { data } = formatted
+  const outcome = await events.ask((source) => context.eventProxies.publish(proxy, { ...source, channel, data }))
+  if (outcome instanceof ReplyError || outcome instanceof Disconnect) return outcome
+  if (client.isClosed) return null
+  const publication = { ...formatted, ...outcome, info: publisherInfo(client, channel) }
+  // The backend is free to choose other data. Engines expect bytes in a namespace with binary data.
+  const isText = options.publicationDataFormat === 'binary' && typeof publication.data === 'string'
+  const sent = isText ? { ...publication, data: Buffer.from(publication.data) } : publication
+  return publishFormatted(context, resolved, channel, sent)
+}
+
+const publisherInfo = (client: Client, channel: string): string =>
+  client.infoText(client.subscriptions.get(channel)?.info ?? null)

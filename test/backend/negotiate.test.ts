@@ -1,0 +1,40 @@
+import t from 'tap'
+import { createPublisher, negotiate } from '../../src/backend/index.js'
+import { eventually } from '../helper/eventually.js'
+import { collect, event, officialClient, startRelay } from '../helper/relay.js'
+import { API_KEY, HMAC_SECRET } from '../helper/relay-rules.js'
+
+const NAMESPACE = { channel: { namespaces: [{ name: 'chat', allow_subscribe_for_client: true, presence: true }] } }
+
+t.test('a client connects with the token of negotiate and receives what the publisher sends', async (t) => {
+  const relay = await startRelay(t, NAMESPACE)
+  const url = `ws://127.0.0.1:${relay.port}/connection/websocket`
+  const response = negotiate({ user: 'u1', url, secret: HMAC_SECRET, channels: ['chat:own'], info: { name: 'Ada' } })
+  t.match(response, { success: true, data: { url, expiresIn: 3600, token: /^[\w-]+\.[\w-]+\.[\w-]+$/ } })
+
+  const client = officialClient(t, relay, 'websocket', { getToken: async () => response.data.token })
+  const subscription = client.newSubscription('chat:1')
+  const subscribed = event(subscription, 'subscribed')
+  const own = new Promise((resolve) => client.on('publication', ({ channel, data }) => resolve([channel, data])))
+  const received = collect(subscription)
+  subscription.subscribe()
+  client.connect()
+  await subscribed
+  // No logger is needed.
+  const publisher = createPublisher({ url: `${relay.url}/api`, apiKey: API_KEY })
+  publisher.publish('chat:1', { n: 1 })
+  publisher.publish('chat:own', { n: 2 })
+  await received.until(({ length }) => length === 1)
+  t.same(await own, ['chat:own', { n: 2 }])
+  await eventually(() => publisher.counts().published === 2)
+  await publisher.close()
+})
+
+t.test('negotiate rejects an empty user, an empty secret and an invalid lifetime', async (t) => {
+  const valid = { user: 'u1', url: 'wss://a', secret: 's' }
+  t.throws(() => negotiate({ ...valid, user: '' }), { message: 'user must not be empty' })
+  t.throws(() => negotiate({ ...valid, secret: '' }), { message: 'secret must not be empty' })
+  for (const expiresIn of [0, -1, Number.NaN, Number.POSITIVE_INFINITY])
+    t.throws(() => negotiate({ ...valid, expiresIn }), `${expiresIn}`)
+  t.equal(negotiate({ ...valid, expiresIn: 60 }).data.expiresIn, 60)
+})
