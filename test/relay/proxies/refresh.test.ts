@@ -167,7 +167,9 @@ t.test('refresh', async (t) => {
     const edge = await startRelay(t, proxiedFile(backend))
     const client = await openCodecClient(t, 'json', edge.url)
     const token = (lifetimeSeconds: number): string => relayToken({ sub: '1' }, { lifetimeSeconds })
-    t.match(await client.request({ id: 1, connect: { token: token(100) } }), { connect: { expires: true, ttl: Number } })
+    t.match(await client.request({ id: 1, connect: { token: token(100) } }), {
+      connect: { expires: true, ttl: Number }
+    })
     edge.running.configure(configOf(proxiedFile(backend, {}, withRefreshProxy(backend))))
     const { refresh } = await client.request({ id: 2, refresh: { token: token(200) } })
     t.notOk('ttl' in Object(refresh), 'the backend refreshes from now on')
