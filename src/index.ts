@@ -4,9 +4,9 @@ import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import packageFile from '../package.json' with { type: 'json' }
 import { buildGatewayApp } from './gateway/app.js'
-import { CHECKS_OFF_IN_DEVELOPMENT, gatewayConfig, gatewaySettings } from './gateway/config.js'
-import { connectionDrain } from './gateway/http/connection-drain.js'
+import { CHECKS_OFF_IN_DEVELOPMENT, gatewayConfig } from './gateway/config.js'
 import type { RouteTable } from './gateway/routes/tables/declare.js'
+import { gatewaySettings } from './gateway/settings.js'
 import { buildRelayApp } from './relay/app.js'
 import { relayConfig } from './relay/config/config.js'
 import { relaySettings } from './relay/config/settings.js'
@@ -43,9 +43,7 @@ export const buildGateway = async ({ config, routes, logger }: GatewayOptions): 
   const gateway = gatewayConfig(environmentOf(settings, gatewaySettings))
   const log = logger ?? createLogger({ name: 'gateway', level: gateway.logLevel })
   if (!gateway.production) log.warn({ checksOff: CHECKS_OFF_IN_DEVELOPMENT }, 'development mode, checks are off')
-  const { app, openReplies } = await buildGatewayApp(gateway, { log, ...(Array.isArray(routes) && { routes }) })
-  const drainConnections = connectionDrain(app.server, openReplies)
-  app.addHook('preClose', async () => drainConnections())
+  const { app } = await buildGatewayApp(gateway, { log, ...(Array.isArray(routes) && { routes }) })
   return app
 }
 

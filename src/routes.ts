@@ -14,6 +14,7 @@ export {
   type RouteTable,
   upload,
   withAccess,
-  withOptionalBody
+  withOptionalBody,
+  withSecretPath
 } from './gateway/routes/tables/declare.js'
 export type { AccessLevel } from './shared/access-level.js'

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { SettingsError } from '../../src/shared/env.js'
 import { errorCode } from '../../src/shared/error-code.js'
+import { messageOf } from '../../src/shared/error-message.js'
 import { createLogger } from '../../src/shared/logger.js'
 import { createPublisher } from '../../src/shared/publisher.js'
 import { closeOnSignal } from '../../src/shared/shutdown.js'
@@ -39,7 +40,7 @@ try {
   await start(demoConfig(process.env))
 } catch (error) {
   if (error instanceof SettingsError) exitWithErrors(error.errors)
-  const message = error instanceof Error ? error.message : String(error)
+  const message = messageOf(error)
   exitWithErrors([
     errorCode(error) === 'EADDRINUSE' ? `DEMO_BACKEND_PORT must be free (${message})` : `cannot start: ${message}`
   ])

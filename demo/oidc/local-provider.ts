@@ -3,6 +3,7 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { type OidcContext, Provider } from 'oidc-provider'
+import { messageOf } from '../../src/shared/error-message.js'
 import { choosePage, errorPage, signedOutPage, signOutPage } from './pages.js'
 
 /** An account of the local provider, with the claims that it issues. */
@@ -132,5 +133,5 @@ const interact = async (
 const fail = (response: ServerResponse, error: unknown): void => {
   response.statusCode = 400
   response.setHeader('content-type', 'text/html; charset=utf-8')
-  response.end(errorPage(error instanceof Error ? error.message : String(error)))
+  response.end(errorPage(messageOf(error)))
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { demoSettings } from '../../demo/backend/config.js'
-import { gatewaySettings } from '../../src/gateway/config.js'
+import { gatewaySettings } from '../../src/gateway/settings.js'
 import { relaySettings } from '../../src/relay/config/settings.js'
 import type { Setting, Settings } from '../../src/shared/env.js'
 import { publisherSettings } from '../../src/shared/publisher.js'

@@ -5,6 +5,7 @@
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import packageFile from '../../package.json' with { type: 'json' }
+import { messageOf } from '../shared/error-message.js'
 import type { CheckResult } from './check-config.js'
 
 interface Command {
@@ -189,7 +190,7 @@ const main = async ([name, ...args]: readonly string[]): Promise<number | null> 
       printErrors([`gatehouse ${name}: ${error.message.split('\n')[0]}`, `Usage: ${command.usage}`])
       return 2
     }
-    printErrors([`gatehouse ${name}: ${error instanceof Error ? error.message : String(error)}`])
+    printErrors([`gatehouse ${name}: ${messageOf(error)}`])
     return 1
   }
 }

@@ -1,48 +1,30 @@
-import { createSecretKey, randomBytes } from 'node:crypto'
 import cookie from '@fastify/cookie'
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
   type FastifyPluginCallback,
+  type FastifyPluginOptions,
+  type FastifyRegisterOptions,
   LogController
 } from 'fastify'
-import type { Logger } from 'pino'
-import { AppTokenVerifier } from '../shared/app-token.js'
 import { keepAllHeaderLines } from '../shared/header-lines.js'
 import { upgradeOptions } from '../shared/http-upgrade.js'
 import { AddressSet } from '../shared/ip-address.js'
-import { secretKey } from '../shared/jwt.js'
 import { requestLogger } from '../shared/logger.js'
-import { monotonicMs as systemMonotonicMs } from '../shared/monotonic.js'
 import type { Tracer } from '../shared/tracing.js'
-import { AccessRules } from './access.js'
-import { API_DOCS_PATHS } from './api-docs/api-docs.js'
-import { AuditLog } from './audit/audit-log.js'
+import type { AuditLog } from './audit/audit-log.js'
 import type { GatewayConfig } from './config.js'
-import {
-  checkedTables,
-  configuredRoutes,
-  type DeclaredRoutes,
-  publicOperations
-} from './custom-routes/custom-routes.js'
-import type { GatewayErrorCode } from './errors.js'
-import type { DatabaseHealth } from './health/database-health.js'
+import { backendReachable } from './health/backend-health.js'
 import { CookieSafeResponse } from './http/caching.js'
 import { requestId } from './http/client-request.js'
+import { connectionDrain } from './http/connection-drain.js'
 import { clientErrorHandler, connectionErrors } from './http/connection-errors.js'
 import { type DrainLimits, drainingResponse } from './http/draining-response.js'
-import { errorSender } from './http/error-sender.js'
 import { expectContinue } from './http/expect-continue.js'
-import { KnownPaths } from './http/known-paths.js'
-import { OpenReplies } from './http/open-replies.js'
+import type { OpenReplies } from './http/open-replies.js'
 import { MAX_URL_LENGTH, originForm, tooManyHeaderLines } from './http/request-target.js'
 import { slowClients } from './http/slow-clients.js'
 import { tracing } from './http/tracing.js'
-import { MemoryLoginCounter } from './login-limit/login-counter.js'
-import { GatewayMetrics } from './metrics.js'
-import { OIDC_PATHS } from './oidc/config.js'
-import type { SessionExchange } from './oidc/exchange.js'
 import { apiAuth } from './plugins/api-auth.js'
 import { canonicalPath } from './plugins/canonical-path.js'
 import { csrf } from './plugins/csrf.js'
@@ -50,45 +32,83 @@ import { errorHandling } from './plugins/error-handling.js'
 import { loginLimit } from './plugins/login-limit.js'
 import { pipelinedRequests } from './plugins/pipelined-requests.js'
 import { requestContext } from './plugins/request-context.js'
-import { recordRequests, requestLog, trackRejected } from './plugins/request-log.js'
-import { routes } from './plugins/routes.js'
-import { securityHeaders, securityHeaderTable } from './plugins/security-headers.js'
+import { requestLog, trackRejected } from './plugins/request-log.js'
+import { type RoutesOptions, routes } from './plugins/routes.js'
+import { securityHeaders } from './plugins/security-headers.js'
 import { sessionExchange } from './plugins/session-exchange.js'
-import { openBackend } from './proxy/backend-pool.js'
-import type { RedisTimeouts } from './redis-connection.js'
 import { isRelayUpgrade } from './relay-proxy/relay-upgrades.js'
-import { pathTemplate, type RouteTable } from './routes/tables/declare.js'
-import { SessionCookies } from './session/app-session.js'
-import { CsrfTokens } from './session/csrf-tokens.js'
+import { type GatewayServices, openServices, type ServiceOptions } from './services.js'
+
+type Step = (app: FastifyInstance, services: ChainServices) => PromiseLike<unknown>
+
+interface ChainServices extends GatewayServices {
+  readonly isStopping: () => boolean
+}
+
+/** A plugin, and the services that it uses as its options. */
+const step =
+  <Options extends FastifyPluginOptions>(
+    plugin: FastifyPluginCallback<Options>,
+    optionsOf: (services: ChainServices) => FastifyRegisterOptions<NoInfer<Options>>
+  ): Step =>
+  (app, services) =>
+    app.register<Options>(plugin, optionsOf(services))
 
 /**
  * The steps that every request passes, in this order. Each declares the step before it as a dependency, so that the gateway
  * does not start with another order.
  */
-export const CHAIN: readonly FastifyPluginCallback<GatewayServices>[] = [
-  requestContext,
-  requestLog,
-  pipelinedRequests,
-  errorHandling,
-  securityHeaders,
-  canonicalPath, // before any rule reads the path
-  loginLimit,
-  csrf,
-  apiAuth,
-  sessionExchange,
-  routes
+export const CHAIN: readonly Step[] = [
+  step(requestContext, () => ({})),
+  step(requestLog, ({ openReplies, requestEnded }) => ({ openReplies, requestEnded })),
+  step(pipelinedRequests, () => ({})),
+  step(errorHandling, ({ sendError }) => ({ sendError })),
+  step(securityHeaders, ({ headerTable }) => ({ headerTable })),
+  // Before any rule reads the path.
+  step(canonicalPath, ({ knownPaths }) => ({ knownPaths })),
+  step(loginLimit, ({ config: { loginLimit, csrf, redis }, loginCounter, log }) => ({
+    ...loginLimit,
+    csrf,
+    redis,
+    counter: loginCounter,
+    log
+  })),
+  step(csrf, ({ config, csrfTokens }) => ({ ...config.csrf, csrfTokens })),
+  step(apiAuth, ({ config, access, tokens, audit, secretPaths, oidc }) => ({
+    ...config.auth,
+    access,
+    tokens,
+    audit,
+    secretPaths,
+    oidc
+  })),
+  step(sessionExchange, ({ exchange, oidc }) => ({ exchange, oidc })),
+  step(routes, (services) => routesOptions(services))
 ]
 
-export interface GatewayParts {
-  readonly log: Logger
-  /** Replaces the configured routes. */
-  readonly routes?: readonly RouteTable[]
-  /** Replaces the exchange with the configured identity provider. */
-  readonly exchange?: SessionExchange
-  /** The clock of provider sessions, in milliseconds since 1970. */
-  readonly now?: () => number
-  readonly monotonicMs?: () => number
-  readonly redisTimeouts?: RedisTimeouts
+/** The options of the last step, by the routes that use them. */
+const routesOptions = (services: ChainServices): RoutesOptions => {
+  const { config, log, metrics, access, declared, headerTable, backend, database, oidc, tokens, cookies } = services
+  const { callBackend, csrfTokens, developmentKey, openReplies, requestEnded, isStopping } = services
+  const { csrf, limits, metricsAllow, publicHost, relay, webRoot } = config
+  return {
+    declared,
+    access,
+    unknownPaths: config.routes.unknownPaths,
+    uploadBytes: limits.uploadBytes,
+    hasApiDocs: config.apiDocs,
+    forwarder: { backend, publicHost, headerTable, metrics, log },
+    session: { config, log, backend, callBackend, cookies, tokens, csrfTokens, oidc },
+    health: { isStopping, database, backend: backendReachable(backend) },
+    development: { cookies, tokens, developmentKey },
+    metrics: { metrics, allowed: new AddressSet(metricsAllow) },
+    relayProxy: relay && { relay, bodyBytes: limits.bodyBytes, log, metrics, openReplies, requestEnded, csrf },
+    oidc,
+    webRoot
+  }
+}
+
+export interface GatewayParts extends ServiceOptions {
   /** Null if tracing is disabled. */
   readonly tracer?: Tracer | null
   /** For tests of the order. */
@@ -108,8 +128,8 @@ export const buildGatewayApp = async (
   { chain = CHAIN, tracer = null, ...parts }: GatewayParts
 ): Promise<Gateway> => {
   let isStopping = false
-  const services = { ...(await openServices(config, parts)), isStopping: () => isStopping }
-  const { audit, backend, database, openReplies, headerTable, sendError } = services
+  const services = await openServices(config, parts)
+  const { audit, backend, countError, database, headerTable, openReplies, sendError } = services
 
   const loggerInstance: FastifyBaseLogger = requestLogger(parts.log)
   const app = Fastify({
@@ -123,18 +143,19 @@ export const buildGatewayApp = async (
       reply.headers(headerTable).headers({ 'x-request-id': request.id, connection: 'close' })
       sendError(tooManyHeaderLines(request.raw) ?? error, reply)
     },
-    clientErrorHandler: clientErrorHandler(services)
-  }).withTypeProvider<TypeBoxTypeProvider>()
+    clientErrorHandler: clientErrorHandler({ headerTable, openReplies, countError })
+  })
   keepAllHeaderLines(app.server)
 
   // Without its hooks: `session/cookies.ts` parses only the cookies that a step reads.
   await app.register(cookie, { hook: false })
-  await app.register(connectionErrors, services)
+  await app.register(connectionErrors, { headerTable, openReplies, countError })
   // Before the chain, so that rejected requests have a span too.
   if (tracer !== null) await app.register(tracing, { tracer })
   await app.register(expectContinue)
-  for (const step of chain) await app.register(step, services)
-  await app.register(slowClients, services)
+  for (const register of chain) await register(app, { ...services, isStopping: () => isStopping })
+  await app.register(slowClients, { ...config.clientRate, openReplies, sendError })
+  await app.register(connectionDrain, { openReplies })
 
   app.addHook('onClose', async () => {
     await openReplies.closed()
@@ -151,98 +172,6 @@ export const buildGatewayApp = async (
     }
   }
 }
-
-interface GatewayServices extends Awaited<ReturnType<typeof openServices>> {
-  readonly isStopping: () => boolean
-}
-
-/** Libraries for services that are not configured are not loaded: they would double the memory of the process. */
-const openServices = async (
-  config: GatewayConfig,
-  {
-    log,
-    routes,
-    exchange,
-    now = Date.now,
-    monotonicMs = systemMonotonicMs,
-    redisTimeouts
-  }: Omit<GatewayParts, 'chain' | 'tracer'>
-) => {
-  const access = new AccessRules(config.access)
-  const declared = routes === undefined ? await configuredRoutes(config) : checkedTables(routes)
-  for (const { location, message } of declared.warnings) log.warn({ location }, message)
-  const operations = publicOperations(declared, access)
-  if (operations.length > 0) log.warn({ operations }, 'public operations of the OpenAPI document')
-  const audit = await AuditLog.open({ file: config.audit.file, logger: log })
-  const backend = openBackend(config.backend)
-  const loginCounter = new MemoryLoginCounter({ windowMs: config.loginLimit.windowMs })
-  const metrics = new GatewayMetrics({
-    loginKeys: () => loginCounter.size,
-    inFlight: () => backend.capacity.inFlight,
-    auditFallback: () => audit.fallback,
-    auditDropped: () => audit.dropped
-  })
-  // Generated at start: other gateways must not accept tokens of this gateway's development login.
-  const developmentKey = config.production ? null : createSecretKey(randomBytes(32))
-  const apiSecrets = [config.apiSecret, config.apiSecretPrevious].filter((secret) => secret !== null)
-  const apiKeys = apiSecrets.map(secretKey)
-  const tokens = new AppTokenVerifier(developmentKey === null ? apiKeys : [...apiKeys, developmentKey])
-  const cookies = new SessionCookies(config.cookies)
-  const countError = (code: GatewayErrorCode): void => metrics.rejected(code)
-  const requestEnded = recordRequests(metrics)
-  const oidc =
-    config.oidc === null
-      ? null
-      : await (await import('./oidc/oidc.js')).openOidc({
-          config: config.oidc,
-          cookieConfig: config.cookies,
-          loginFields: config.loginFields,
-          log,
-          backend,
-          cookies,
-          tokens,
-          now,
-          monotonicMs,
-          redisTimeouts,
-          count: (result) => metrics.exchanged(result)
-        })
-
-  return {
-    access,
-    config,
-    log,
-    audit,
-    backend,
-    cookies,
-    countError,
-    csrfTokens: new CsrfTokens(config.apiSecret, Date.now, config.apiSecretPrevious),
-    database: config.databaseUrl === null ? null : await openDatabaseHealth(config.databaseUrl),
-    developmentKey,
-    exchange: exchange ?? oidc?.exchange ?? null,
-    headerTable: await securityHeaderTable(config.headers),
-    knownPaths: new KnownPaths(declaredPaths(declared), access.protectedPaths),
-    loginCounter,
-    metrics,
-    oidc,
-    openReplies: new OpenReplies((reply) => requestEnded(reply, true)),
-    redisTimeouts,
-    requestEnded,
-    sendError: errorSender(countError),
-    declared,
-    tokens
-  }
-}
-
-const openDatabaseHealth = async (url: string): Promise<DatabaseHealth> =>
-  new (await import('./health/database-health.js')).DatabaseHealth(url)
-
-const declaredPaths = ({ tables, description }: DeclaredRoutes): string[] => [
-  ...tables.flatMap(({ rows }) => rows.map(({ path }) => pathTemplate(path))),
-  ...(description?.paths.map(({ template }) => template) ?? []),
-  '/api/dev-login',
-  ...API_DOCS_PATHS,
-  ...OIDC_PATHS
-]
 
 /** Twice the size of the largest body, so that the response also reaches clients that send a body a little too large. */
 const drainLimits = ({ limits, clientRate }: GatewayConfig): DrainLimits => ({

@@ -1,212 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { type Environment, readSettings, SettingsError, type SettingValues } from '../shared/env.js'
 import { type SecretForm, weaknesses } from '../shared/secret-strength.js'
-import {
-  byteSize,
-  flag,
-  headerSecret,
-  integer,
-  list,
-  oneOf,
-  redisUrl,
-  secret,
-  secrets,
-  shutdownDelay,
-  text
-} from '../shared/setting-kinds.js'
-import { ALWAYS_PUBLIC_PATHS, DEFAULT_ACCESS_PATHS, isUnder } from './access.js'
-import { DEFAULT_EXCHANGE_FIELD, oidcConfigOf, oidcSettingErrors } from './oidc/config.js'
-import { DEFAULT_LOGIN_FIELDS } from './session/login-response.js'
-
-const KIB = 1024
-const MIB = 1024 * KIB
-
-const loginField = (name: keyof typeof DEFAULT_LOGIN_FIELDS, about: string) =>
-  text('field-path', { about: `where the backend's login response has ${about}`, fallback: DEFAULT_LOGIN_FIELDS[name] })
-
-/**
- * Every setting of the gateway. A new setting also needs its field in `configOf`, a line in `.env.example`, a topic in
- * `scripts/lib/settings-docs.ts`, and `npm run docs`. docs/how-to/extend.md lists all steps.
- */
-export const gatewaySettings = {
-  NODE_ENV: oneOf(['development', 'production', 'test'], {
-    about: 'production enables CSRF checks, the login limit, API authentication, HSTS and the strict CSP',
-    fallback: 'development'
-  }),
-  GATEWAY_HOST: text('text', {
-    about: 'listen address; if a host name has several addresses, the first is used, IPv4 before IPv6',
-    fallback: '127.0.0.1'
-  }),
-  GATEWAY_ALLOW_DEVELOPMENT: flag({
-    about: 'outside production, permit listen addresses that other machines can reach',
-    fallback: false
-  }),
-  GATEWAY_PORT: integer(0, 65535, { about: 'listen port; 0 selects a free port', fallback: 3000 }),
-  BACKEND_URL: text('http-url', {
-    about: 'base URL of the backend; required in production; a path prefix is kept',
-    fallback: null
-  }),
-  BACKEND_TIMEOUT_MS: integer(1, 600_000, {
-    about: 'maximum time for a response of the backend; then 504',
-    fallback: 30_000
-  }),
-  BACKEND_STREAM_IDLE_MS: integer(1, 86_400_000, {
-    about: 'maximum silence of a text/event-stream response of the backend',
-    fallback: 300_000
-  }),
-  BACKEND_CONNECTIONS: integer(1, 4096, { about: 'maximum number of connections to the backend', fallback: 128 }),
-  BACKEND_ANONYMOUS_PERCENT: integer(1, 100, {
-    about: 'share of connections, streaming slots and queue that requests without a verified token may use',
-    fallback: 25
-  }),
-  BACKEND_STRIP_API_PREFIX: flag({ about: 'forward /api/x as /x', fallback: false }),
-  GATEWAY_ROUTES: text('text', {
-    about:
-      'an OpenAPI 3.0 or 3.1 document (JSON or YAML) or an ES module with route tables, which replaces the built-in routes',
-    fallback: null
-  }),
-  GATEWAY_UNKNOWN_PATHS: oneOf(['forward', 'refuse'], {
-    about: 'refuse: an /api/ path without a declared route is 404, an undeclared method of a declared path 405',
-    fallback: 'forward'
-  }),
-  GATEWAY_PUBLIC_PATHS: list(
-    'api-path',
-    { about: 'path prefixes that need no token, in addition to /api/auth, /api/health and /api/dev-login' },
-    DEFAULT_ACCESS_PATHS.public
-  ),
-  GATEWAY_STRICT_PATHS: list(
-    'api-path',
-    { about: 'path prefixes that need a valid token on every method' },
-    DEFAULT_ACCESS_PATHS.strict
-  ),
-  GATEWAY_ADMIN_PATHS: list(
-    'api-path',
-    { about: 'path prefixes that need the token of an admin on every method' },
-    DEFAULT_ACCESS_PATHS.admin
-  ),
-  API_SECRET: secret({
-    about: "verifies app tokens; required in production, at least 32 characters; equal to the backend's TOKEN_SECRET",
-    fallback: null
-  }),
-  API_SECRET_PREVIOUS: secret({
-    about: 'the previous API_SECRET during a rotation; its tokens are still accepted, nothing is signed with it',
-    fallback: null
-  }),
-  RELAY_UPSTREAM: text('http-url', {
-    about: 'base URL of the relay; the gateway then serves /connection/* and /emulation, so that pages need one origin',
-    fallback: null
-  }),
-  RELAY_UPSTREAM_CONNECTIONS: integer(1, 1_000_000, {
-    about: 'maximum number of connections to the relay through this gateway; then 503',
-    fallback: 10_000
-  }),
-  RELAY_UPSTREAM_CONNECTIONS_PER_ADDRESS: integer(1, 1_000_000, {
-    about: 'maximum number of connections to the relay per client address; then 503',
-    fallback: 1000
-  }),
-  RELAY_UPSTREAM_IDLE_MS: integer(1000, 86_400_000, {
-    about: 'maximum silence of a connection to the relay; longer than client.ping_interval of the relay',
-    fallback: 90_000
-  }),
-  TRUST_PROXY: list('address-range', { about: 'proxies whose X-Forwarded-* headers are trusted' }),
-  PUBLIC_URL: text('http-url', {
-    about: 'the URL that browsers use; required with OIDC_ISSUER if OIDC_REDIRECT_URI is unset',
-    fallback: null
-  }),
-  ALLOWED_ORIGINS: list('origin', { about: 'additional origins that may send mutations' }),
-  CSRF_MODE: oneOf(['plain', 'signed'], {
-    about:
-      'plain: cookie and header must be equal; signed: in addition, the token must have been issued by this service',
-    fallback: 'plain'
-  }),
-  LOGIN_LIMIT_MAX: integer(1, 1_000_000, { about: 'login attempts per address and window', fallback: 5 }),
-  LOGIN_LIMIT_WINDOW_S: integer(1, 86_400, { about: 'time window of the login limit, in seconds', fallback: 900 }),
-  LOGIN_TOKEN_FIELD: loginField('token', 'the app token'),
-  LOGIN_USER_FIELD: loginField('user', 'the user: userId or id, email, displayName or name, role'),
-  LOGIN_PERMISSIONS_FIELD: loginField('permissions', "the permissions, if they are not in the token's claims"),
-  LOGIN_EXPIRES_IN_FIELD: loginField('expiresIn', 'the lifetime in seconds, if the token has no expiry'),
-  REDIS_URL: redisUrl({
-    about:
-      'shares login counts and the state of identity-provider sessions between gateways; one server, servers of a Redis Cluster, or Redis Sentinel; only the first of several independent servers is used',
-    fallback: null
-  }),
-  DATABASE_URL: text('postgres-url', { about: 'PostgreSQL, for /api/health/database only', fallback: null }),
-  AUDIT_LOG_FILE: text('text', { about: 'file of the audit log', fallback: 'logs/audit.jsonl' }),
-  OIDC_ISSUER: text('http-url', {
-    about: 'issuer URL of the identity provider; enables sign-in through it; https in production, except on loopback',
-    fallback: null
-  }),
-  OIDC_CLIENT_ID: text('text', {
-    about: 'client id at the provider; required with OIDC_ISSUER',
-    fallback: null
-  }),
-  OIDC_CLIENT_SECRET: secret({ about: 'client secret at the provider; required with OIDC_ISSUER', fallback: null }),
-  OIDC_REDIRECT_URI: text('http-url', {
-    about: 'redirect URI; default: /auth/oidc/callback at PUBLIC_URL',
-    fallback: null
-  }),
-  OIDC_SCOPES: text('text', {
-    about: 'requested scopes, separated by spaces; default: openid profile email',
-    fallback: null
-  }),
-  OIDC_GROUPS_CLAIM: text('text', {
-    about: 'claim with the groups, or a path such as realm_access.roles; default: groups',
-    fallback: null
-  }),
-  SESSION_SECRET: secrets({
-    about:
-      'encrypts identity-provider sessions; required with OIDC_ISSUER; each at least 32 characters, previous ones last'
-  }),
-  EXCHANGE_SECRET: headerSecret({
-    about:
-      'sent to the backend as X-Exchange-Secret with the identity-provider exchange; at least 32 characters in production',
-    fallback: null
-  }),
-  EXCHANGE_FIELD: text('field-name', {
-    about: "the field that marks the identity-provider exchange in the gateway's login request to the backend",
-    fallback: DEFAULT_EXCHANGE_FIELD
-  }),
-  COOKIE_SECURE: flag({ about: 'Secure attribute of all cookies; default: true in production', fallback: null }),
-  CSP_SCRIPT_HOSTS: list('csp-host', { about: 'additional script hosts' }),
-  CSP_STYLE_HOSTS: list('csp-host', { about: 'additional style hosts' }),
-  CSP_IMG_HOSTS: list('csp-host', { about: 'additional image hosts, such as map tiles and blob storage' }),
-  CSP_FONT_HOSTS: list('csp-host', { about: 'additional font hosts' }),
-  CSP_CONNECT_HOSTS: list('csp-host', { about: 'additional hosts for connections, such as the relay' }),
-  CSP_INLINE: oneOf(['allow', 'refuse'], {
-    about: "refuse removes 'unsafe-inline' from script-src and style-src of the production policy",
-    fallback: 'allow'
-  }),
-  BODY_LIMIT: byteSize(64 * MIB, { about: 'maximum size of a JSON body', fallback: MIB }),
-  UPLOAD_LIMIT: byteSize(4096 * MIB, { about: 'maximum size of a streamed upload', fallback: 25 * MIB }),
-  RESPONSE_BUFFER: byteSize(16 * MIB, {
-    about: 'part of a response that is buffered for a slow client, so that the backend connection is free for others',
-    fallback: 64 * KIB
-  }),
-  CLIENT_MIN_RATE: byteSize(MIB, {
-    about: 'minimum bytes per second of a client that sends a body or reads a response, over CLIENT_RATE_WINDOW_MS',
-    fallback: KIB
-  }),
-  CLIENT_RATE_WINDOW_MS: integer(1000, 600_000, {
-    about: 'how long a client may be slower than CLIENT_MIN_RATE before it is disconnected',
-    fallback: 30_000
-  }),
-  WEB_ROOT: text('web-folder', { about: 'folder of a built single-page app that is served under /', fallback: null }),
-  LOGIN_BODY_TOKEN: oneOf(['keep', 'omit'], {
-    about: 'omit: remove the token (LOGIN_TOKEN_FIELD) from login responses, for pages that do not need it',
-    fallback: 'keep'
-  }),
-  API_DOCS: flag({ about: 'serve /api/docs; default: only outside production', fallback: null }),
-  METRICS_ALLOW: list('address-range', { about: 'addresses that may read /metrics in addition to loopback' }),
-  GATEWAY_MAX_IN_FLIGHT: integer(1, 1_000_000, {
-    about: 'maximum number of requests that wait for the backend; then 503',
-    fallback: 1024
-  }),
-  SHUTDOWN_DELAY_MS: shutdownDelay,
-  LOG_LEVEL: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
-    about: 'minimum level of log lines',
-    fallback: 'info'
-  })
-}
+import { ALWAYS_PUBLIC_PATHS, isUnder } from './access.js'
+import { exposedAddressErrors, oidcConfigOf, oidcSettingErrors } from './oidc/config.js'
+import type { BackendConfig } from './proxy/backend-pool.js'
+import type { RedisTimeouts } from './redis-connection.js'
+import { gatewaySettings } from './settings.js'
 
 type Values = SettingValues<typeof gatewaySettings>
 export type GatewayConfig = ReturnType<typeof configOf>
@@ -215,12 +14,13 @@ export type GatewayConfig = ReturnType<typeof configOf>
 export const gatewayConfig = (environment: Environment): GatewayConfig => {
   const errors: string[] = []
   const values = readSettings(gatewaySettings, environment, errors)
-  if (values.NODE_ENV === 'production') errors.push(...productionErrors(values, errors))
+  const production = values.NODE_ENV === 'production'
+  if (production) errors.push(...productionErrors(values, errors))
   errors.push(...oidcSettingErrors(values, (name) => hasError(name, errors)))
   if (values.TRUST_PROXY.some((range) => range.endsWith('/0'))) errors.push('TRUST_PROXY must not trust every address')
   errors.push(...accessPathErrors(values))
   if (errors.length > 0) throw new SettingsError(errors)
-  return configOf(values)
+  return configOf(values, production)
 }
 
 const ACCESS_LISTS = ['GATEWAY_PUBLIC_PATHS', 'GATEWAY_STRICT_PATHS', 'GATEWAY_ADMIN_PATHS'] as const
@@ -241,16 +41,17 @@ const accessPathErrors = (values: Values): string[] => {
 const SECRET_LENGTH = 32
 const SECRET_FORM: SecretForm = { pattern: /^.{32,}$/s, rule: `have at least ${SECRET_LENGTH} characters` }
 
+/** Settings that are missing or insecure in production. `known` has the errors of malformed settings. */
 const productionErrors = (values: Values, known: readonly string[]): string[] => {
-  const errors: string[] = []
-  if (values.BACKEND_URL === null && !hasError('BACKEND_URL', known))
-    errors.push('BACKEND_URL is required in production')
-  if (values.API_SECRET === null && !hasError('API_SECRET', known)) errors.push('API_SECRET is required in production')
+  const isMissing = (name: 'BACKEND_URL' | 'API_SECRET'): boolean => values[name] === null && !hasError(name, known)
+  const errors = (['BACKEND_URL', 'API_SECRET'] as const)
+    .filter(isMissing)
+    .map((name) => `${name} is required in production`)
   for (const name of ['API_SECRET', 'API_SECRET_PREVIOUS', 'EXCHANGE_SECRET'] as const) {
     const secret = values[name]
     if (secret !== null) errors.push(...weaknesses(name, secret, SECRET_FORM))
   }
-  return errors
+  return [...errors, ...exposedAddressErrors(values)]
 }
 
 /** Whether a setting has an error already: a malformed setting is not also reported as missing. */
@@ -268,9 +69,10 @@ export const CHECKS_OFF_IN_DEVELOPMENT: readonly string[] = [
 
 const DEVELOPMENT_BACKEND = 'http://127.0.0.1:4000'
 
-const configOf = (values: Values) => {
-  const production = values.NODE_ENV === 'production'
-  return {
+const REDIS_TIMEOUTS: RedisTimeouts = { connect: 2_000, ready: 3_000, command: 500 }
+
+const configOf = (values: Values, production: boolean) =>
+  ({
     production,
     listen: {
       host: values.GATEWAY_HOST,
@@ -285,42 +87,12 @@ const configOf = (values: Values) => {
     apiSecretPrevious: values.API_SECRET_PREVIOUS,
     // Development without a secret: no token is valid, but no request needs one.
     apiSecret: values.API_SECRET ?? randomBytes(SECRET_LENGTH).toString('hex'),
-    backend: {
-      url: values.BACKEND_URL ?? DEVELOPMENT_BACKEND,
-      stripApiPrefix: values.BACKEND_STRIP_API_PREFIX,
-      timeoutMs: values.BACKEND_TIMEOUT_MS,
-      streamIdleMs: values.BACKEND_STREAM_IDLE_MS,
-      connections: values.BACKEND_CONNECTIONS,
-      inFlight: values.GATEWAY_MAX_IN_FLIGHT,
-      anonymousPercent: values.BACKEND_ANONYMOUS_PERCENT,
-      responseBufferBytes: values.RESPONSE_BUFFER
-    },
-    relay:
-      values.RELAY_UPSTREAM === null
-        ? null
-        : {
-            url: values.RELAY_UPSTREAM,
-            connections: values.RELAY_UPSTREAM_CONNECTIONS,
-            connectionsPerAddress: values.RELAY_UPSTREAM_CONNECTIONS_PER_ADDRESS,
-            idleMs: values.RELAY_UPSTREAM_IDLE_MS
-          },
+    backend: backendOf(values),
+    relay: relayOf(values),
+    redis: values.REDIS_URL === null ? null : { url: values.REDIS_URL, timeouts: REDIS_TIMEOUTS },
     clientRate: { minBytesPerSecond: values.CLIENT_MIN_RATE, windowMs: values.CLIENT_RATE_WINDOW_MS },
-    headers: {
-      strict: production,
-      // Outside production always allowed, because hot reload needs inline code.
-      inline: !production || values.CSP_INLINE === 'allow',
-      scriptHosts: values.CSP_SCRIPT_HOSTS,
-      styleHosts: values.CSP_STYLE_HOSTS,
-      imgHosts: values.CSP_IMG_HOSTS,
-      fontHosts: values.CSP_FONT_HOSTS,
-      connectHosts: values.CSP_CONNECT_HOSTS
-    },
-    loginLimit: {
-      enforced: production,
-      max: values.LOGIN_LIMIT_MAX,
-      windowMs: values.LOGIN_LIMIT_WINDOW_S * 1000,
-      redisUrl: values.REDIS_URL
-    },
+    headers: headersOf(values, production),
+    loginLimit: { enforced: production, max: values.LOGIN_LIMIT_MAX, windowMs: values.LOGIN_LIMIT_WINDOW_S * 1000 },
     csrf: {
       enforced: production,
       signed: values.CSRF_MODE === 'signed',
@@ -349,9 +121,37 @@ const configOf = (values: Values) => {
     metricsAllow: ['loopback', ...values.METRICS_ALLOW],
     cookies: { secure: values.COOKIE_SECURE ?? production },
     audit: { file: values.AUDIT_LOG_FILE },
-    limits: {
-      bodyBytes: values.BODY_LIMIT,
-      uploadBytes: values.UPLOAD_LIMIT
-    }
-  } as const
-}
+    limits: { bodyBytes: values.BODY_LIMIT, uploadBytes: values.UPLOAD_LIMIT }
+  }) as const
+
+const backendOf = (values: Values): BackendConfig => ({
+  url: values.BACKEND_URL ?? DEVELOPMENT_BACKEND,
+  stripApiPrefix: values.BACKEND_STRIP_API_PREFIX,
+  timeoutMs: values.BACKEND_TIMEOUT_MS,
+  streamIdleMs: values.BACKEND_STREAM_IDLE_MS,
+  connections: values.BACKEND_CONNECTIONS,
+  inFlight: values.GATEWAY_MAX_IN_FLIGHT,
+  anonymousPercent: values.BACKEND_ANONYMOUS_PERCENT,
+  responseBufferBytes: values.RESPONSE_BUFFER
+})
+
+const relayOf = (values: Values) =>
+  values.RELAY_UPSTREAM === null
+    ? null
+    : {
+        url: values.RELAY_UPSTREAM,
+        connections: values.RELAY_UPSTREAM_CONNECTIONS,
+        connectionsPerAddress: values.RELAY_UPSTREAM_CONNECTIONS_PER_ADDRESS,
+        idleMs: values.RELAY_UPSTREAM_IDLE_MS
+      }
+
+const headersOf = (values: Values, production: boolean) => ({
+  strict: production,
+  // Outside production always allowed, because hot reload needs inline code.
+  inline: !production || values.CSP_INLINE === 'allow',
+  scriptHosts: values.CSP_SCRIPT_HOSTS,
+  styleHosts: values.CSP_STYLE_HOSTS,
+  imgHosts: values.CSP_IMG_HOSTS,
+  fontHosts: values.CSP_FONT_HOSTS,
+  connectHosts: values.CSP_CONNECT_HOSTS
+})

@@ -1,11 +1,10 @@
-import type { FastifyRequest } from 'fastify'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { errorCode } from '../shared/error-code.js'
 import { collectProcessMetrics } from '../shared/process-metrics.js'
 import { MUTATING_METHODS, READING_METHODS } from './access.js'
 import { GATEWAY_ERROR_CODES, type GatewayErrorCode } from './errors.js'
 import type { RequestOutcome } from './http/open-replies.js'
-import { EXCHANGE_RESULTS, type ExchangeResult } from './oidc/exchange.js'
+import { EXCHANGE_RESULTS, type ExchangeResultKind } from './oidc/exchange-result.js'
 import type { BackendMetrics } from './proxy/backend-pool.js'
 
 /** Values that other parts maintain, read when the metrics are scraped. */
@@ -18,9 +17,6 @@ export interface GatewayMetricSources {
 
 // The last bound is the default of BACKEND_TIMEOUT_MS.
 const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
-
-/** Label for requests without a route: unknown paths, and paths that the router rejects. */
-const NO_ROUTE = 'none'
 
 // Labels come from closed sets, so that clients cannot create new series.
 const METHODS: ReadonlySet<string> = new Set([...READING_METHODS, ...MUTATING_METHODS])
@@ -54,7 +50,7 @@ interface RequestSeries {
 }
 
 /** The metrics of one gateway, in their own registry. */
-export class GatewayMetrics {
+export class GatewayMetrics implements BackendMetrics {
   readonly #registry = new Registry()
   readonly #requests: Counter<'route' | 'method' | 'status'>
   readonly #durations: Histogram<'route' | 'method'>
@@ -121,12 +117,10 @@ export class GatewayMetrics {
     counts[cutShort ? CUT : outcomeIndex(status)]?.inc()
   }
 
-  /** Called when the headers of the backend's response have arrived. `route` is the template of a route. */
   backendResponded(route: string, seconds: number): void {
     this.#backendSeries(route).observe(seconds)
   }
 
-  /** Not called if the client disconnected, which is not an error of the backend. */
   backendFailed(error: unknown): void {
     const code = errorCode(error)
     this.#backendErrors.inc({ code: BACKEND_ERROR_CODES.has(code) ? code : OTHER_BACKEND_ERROR })
@@ -136,7 +130,7 @@ export class GatewayMetrics {
     this.#rejections.inc({ code })
   }
 
-  exchanged(result: ExchangeResult): void {
+  exchanged(result: ExchangeResultKind): void {
     this.#exchanges.inc({ result })
   }
 
@@ -209,12 +203,3 @@ const outcomeIndex = (status: number): number => {
   const hundreds = Math.trunc(status / 100)
   return hundreds >= 2 && hundreds < OUTCOMES.length ? hundreds : OTHER_STATUS
 }
-
-/** The template of the request's route. All paths of the catch-all have the same label. */
-export const routeLabel = (request: FastifyRequest): string => request.routeOptions.url ?? NO_ROUTE
-
-/** For the forwarder. */
-export const backendMetrics = (metrics: GatewayMetrics): BackendMetrics => ({
-  responded: (request, seconds) => metrics.backendResponded(routeLabel(request), seconds),
-  failed: (error) => metrics.backendFailed(error)
-})

@@ -11,7 +11,11 @@ export interface RedisTimeouts {
   readonly command: number
 }
 
-const DEFAULT_TIMEOUTS: RedisTimeouts = { connect: 2_000, ready: 3_000, command: 500 }
+export interface RedisConfig {
+  /** Validated: see `redisUrlError`. Of several independent servers the first is used. */
+  readonly url: string
+  readonly timeouts: RedisTimeouts
+}
 
 const RETRY_MS = 100
 const MAX_RETRY_MS = 2_000
@@ -29,13 +33,10 @@ const OPTIONS = {
 export type RedisClient = Redis | Cluster
 
 export interface RedisConnectionOptions {
-  /** Validated: see `redisUrlError`. Of several independent servers the first is used. */
-  readonly url: string
+  readonly redis: RedisConfig
   readonly log: Pick<Logger, 'info' | 'warn'>
   /** Logged once when an outage begins and once when it ends. */
   readonly messages: { readonly down: string; readonly up: string }
-  /** Tests set longer timeouts, because on a loaded machine a healthy Redis may respond late. */
-  readonly timeouts?: RedisTimeouts | undefined
 }
 
 export interface RedisSubscription {
@@ -61,7 +62,7 @@ export class RedisConnection {
 
   constructor(options: RedisConnectionOptions) {
     this.#options = options
-    this.#timeouts = options.timeouts ?? DEFAULT_TIMEOUTS
+    this.#timeouts = options.redis.timeouts
     this.#opened = this.#open()
   }
 
@@ -138,7 +139,7 @@ export class RedisConnection {
 
   /** Resolves with the addresses in use, once the kind of the servers is known. */
   async #open(): Promise<readonly RedisAddress[]> {
-    const addresses = parseRedisUrl(this.#options.url)
+    const addresses = parseRedisUrl(this.#options.redis.url)
     const servers = addresses.filter((address) => address.kind === 'server')
     const isCluster = servers.length > 0 && (await this.#isCluster(servers))
     const [first] = addresses

@@ -2,6 +2,7 @@ import { lookup } from 'node:dns/promises'
 import type { FastifyInstance } from 'fastify'
 import packageFile from '../../package.json' with { type: 'json' }
 import { type Environment, SettingsError } from '../shared/env.js'
+import { messageOf } from '../shared/error-message.js'
 import { onHangup } from '../shared/hangup.js'
 import { AddressSet } from '../shared/ip-address.js'
 import { listenError } from '../shared/listen-error.js'
@@ -10,8 +11,8 @@ import { openTracer } from '../shared/open-tracer.js'
 import { closeOnSignal } from '../shared/shutdown.js'
 import { type UnknownSetting, unknownSettingLine, unknownSettings } from '../shared/unknown-settings.js'
 import { buildGatewayApp } from './app.js'
-import { CHECKS_OFF_IN_DEVELOPMENT, type GatewayConfig, gatewayConfig, gatewaySettings } from './config.js'
-import { connectionDrain } from './http/connection-drain.js'
+import { CHECKS_OFF_IN_DEVELOPMENT, type GatewayConfig, gatewayConfig } from './config.js'
+import { gatewaySettings } from './settings.js'
 
 const run = async (
   environment: Environment,
@@ -24,9 +25,7 @@ const run = async (
   if (!config.production) log.warn({ checksOff: CHECKS_OFF_IN_DEVELOPMENT }, 'development mode, checks are off')
   const { version } = packageFile
   const tracer = await openTracer(environment, { serviceName: 'gatehouse-gateway', version, log })
-  const { app, audit, openReplies, announceShutdown } = await buildGatewayApp(config, { log, tracer })
-  const drainConnections = connectionDrain(app.server, openReplies)
-  app.addHook('preClose', async () => drainConnections())
+  const { app, audit, announceShutdown } = await buildGatewayApp(config, { log, tracer })
   closeOnSignal(
     { announceShutdown, close: () => app.close(), closeConnections: () => app.server.closeAllConnections() },
     log,
@@ -85,6 +84,6 @@ export const start = async (environment: Environment): Promise<void> => {
   } catch (error) {
     // A missing setting may be misspelled.
     if (error instanceof SettingsError) exitWithErrors([...error.errors, ...unknown.map(unknownSettingLine)])
-    exitWithErrors([`cannot start: ${error instanceof Error ? error.message : String(error)}`])
+    exitWithErrors([`cannot start: ${messageOf(error)}`])
   }
 }

@@ -1,5 +1,6 @@
 import { ACCESS_LEVELS, type AccessLevel } from '../shared/access-level.js'
 import { SettingsError } from '../shared/env.js'
+import { messageOf } from '../shared/error-message.js'
 import { isObject } from '../shared/is-object.js'
 import { childOf, DocumentError, Documents, type Located } from './documents.js'
 import { endlessSchemas } from './endless-schemas.js'
@@ -32,6 +33,8 @@ export interface DescribedPath {
   readonly path: PathTemplate['path']
   /** `x-gatehouse-access` of the path, for methods that the document does not have. */
   readonly access: AccessLevel | null
+  /** `x-gatehouse-secret-path` of the path or of one of its operations. */
+  readonly secretPath: boolean
   readonly operations: readonly Operation[]
 }
 
@@ -69,6 +72,7 @@ type Make<Result> = (compile: SchemaCompiler) => Result
 
 interface FoundPath extends Pick<DescribedPath, 'template' | 'path'> {
   access: AccessLevel | null
+  secretPath: boolean
   readonly operations: Make<Operation>[]
 }
 
@@ -150,7 +154,7 @@ class DescriptionReader {
     const item = this.#documents.dereference(located)
     if (!isObject(item.value)) throw this.#documents.error(item, 'must be an object')
     if (item !== located) this.#checkBesideReference(located)
-    this.#checkExtensions(item, [ACCESS_EXTENSION])
+    this.#checkExtensions(item, EXTENSIONS)
     this.#warnOfIgnoredFields(item)
     const access = this.#guard(item, () => this.#statedAccess(located) ?? this.#statedAccess(item))
     const methods = METHODS.filter((method) => childOf(item, method.toLowerCase()).value !== undefined)
@@ -162,9 +166,14 @@ class DescriptionReader {
     const found: FoundPath = this.#paths.get(template.shape) ?? {
       ...template,
       access: null,
+      secretPath: false,
       operations: []
     }
     found.access ??= access
+    const described = [located, item, ...methods.map((method) => childOf(item, method.toLowerCase()))]
+    for (const each of described) {
+      if (this.#guard(each, () => this.#statedSecretPath(each, template)) === true) found.secretPath = true
+    }
     this.#paths.set(template.shape, found)
     for (const method of methods) {
       const operation = childOf(item, method.toLowerCase())
@@ -204,7 +213,7 @@ class DescriptionReader {
     if (other !== undefined) throw new Error(`the same method and path as ${this.#documents.describe(other)}`)
     this.#operations.set(key, located)
     this.#operationName = `${method} ${template.template}`
-    this.#checkExtensions(located, [ACCESS_EXTENSION])
+    this.#checkExtensions(located, EXTENSIONS)
     const security = childOf(located, 'security').value ?? childOf(this.#documents.root, 'security').value
     const isOpen = Array.isArray(security) && security.length === 0
     const stated = this.#guard(located, () => this.#statedAccess(located)) ?? pathAccess
@@ -248,18 +257,18 @@ class DescriptionReader {
   #checkExtensions(located: Located, allowed: readonly string[]): void {
     for (const name of Object.keys(isObject(located.value) ? located.value : {})) {
       if (!/^x-gatehouse/i.test(name) || allowed.includes(name)) continue
-      const message = `has no effect here, only ${ACCESS_EXTENSION} of an operation or a path has one`
+      const message = `has no effect here, only ${EXTENSIONS.join(' and ')} of an operation or a path have one`
       this.#errors.push(this.#documents.error(childOf(located, name), message).message)
     }
   }
 
-  /** Fields beside `$ref` of a path would be ignored, except for its access level. */
+  /** Fields beside `$ref` of a path would be ignored, except for extensions of the gateway. */
   #checkBesideReference(located: Located): void {
     for (const name of Object.keys(isObject(located.value) ? located.value : {})) {
       if (['$ref', 'summary', 'description'].includes(name) || name.startsWith('x-')) continue
       this.#errors.push(this.#documents.error(childOf(located, name), 'is not supported beside $ref').message)
     }
-    this.#checkExtensions(located, [ACCESS_EXTENSION])
+    this.#checkExtensions(located, EXTENSIONS)
   }
 
   #warnOfIgnoredFields(item: Located): void {
@@ -275,6 +284,14 @@ class DescriptionReader {
     const level = ACCESS_LEVELS.find((each) => each === stated.value)
     if (level === undefined) throw this.#documents.error(stated, `must be one of ${ACCESS_LEVELS.join(', ')}`)
     return level
+  }
+
+  #statedSecretPath(from: Located, { template }: PathTemplate): boolean {
+    const stated = childOf(from, SECRET_PATH_EXTENSION)
+    if (stated.value === undefined || stated.value === false) return false
+    if (stated.value !== true) throw this.#documents.error(stated, 'must be true or false')
+    if (!template.includes('{')) throw this.#documents.error(stated, 'the path has no parameter')
+    return true
   }
 
   #warn(located: Located, message: string): void {
@@ -295,6 +312,8 @@ class DescriptionReader {
 }
 
 const ACCESS_EXTENSION = 'x-gatehouse-access'
+const SECRET_PATH_EXTENSION = 'x-gatehouse-secret-path'
+const EXTENSIONS = [ACCESS_EXTENSION, SECRET_PATH_EXTENSION]
 
 const PATH_ITEM_FIELDS: ReadonlySet<string> = new Set([
   ...METHODS.map((method) => method.toLowerCase()),
@@ -316,5 +335,3 @@ const versionOf = (documents: Documents): string => {
   const found = typeof version === 'string' ? `"openapi" is ${version}` : 'there is no "openapi"'
   throw new SettingsError([documents.error(documents.root, `${found}, supported are 3.0 and 3.1`).message])
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

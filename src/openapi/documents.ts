@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { basename, dirname, extname, relative, resolve } from 'node:path'
 import { CORE_SCHEMA, load, mergeTag, YAMLException } from 'js-yaml'
 import { errorCode } from '../shared/error-code.js'
+import { messageOf } from '../shared/error-message.js'
 import { isObject } from '../shared/is-object.js'
 import { duplicateNames } from './duplicate-names.js'
 
@@ -200,5 +201,3 @@ const findAnchor = (
   }
   return null
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,4 +1,5 @@
 import { isObject } from '../shared/is-object.js'
+import { jsonOrUndefined } from '../shared/json-or-undefined.js'
 import { childOf, type Documents, type JsonObject, type Located } from './documents.js'
 import type { PathTemplate } from './path-template.js'
 import { isJsonType, mediaTypeOf, NO_SCHEMA_WARNING } from './request-body.js'
@@ -163,16 +164,8 @@ const errorOf = (parameter: Parameter, given: ParameterValues[string]): string |
   if (parameter.isList) return firstError(parameter, entriesOf(parameter, given))
   if (typeof given !== 'string') return 'must not be repeated'
   if (!parameter.isJson) return firstError(parameter, given)
-  const value = parsedJson(given)
+  const value = jsonOrUndefined(given)
   return value === undefined ? 'must be JSON' : firstError(parameter, value)
-}
-
-const parsedJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 const firstError = ({ validate, numericType }: Parameter, value: unknown): string | null => {

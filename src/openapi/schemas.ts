@@ -1,3 +1,4 @@
+import { messageOf } from '../shared/error-message.js'
 import { isObject } from '../shared/is-object.js'
 import { linearRegExpOfJavaScript } from '../shared/linear-regexp.js'
 import { childOf, DocumentError, type Documents, type JsonObject, type Located } from './documents.js'
@@ -165,7 +166,7 @@ export class RequestSchemas {
       linearRegExpOfJavaScript(source)
       return true
     } catch (error) {
-      return !this.#fail(located, error instanceof Error ? error.message : String(error))
+      return !this.#fail(located, messageOf(error))
     }
   }
 
@@ -255,7 +256,7 @@ export class RequestSchemas {
 const nameOf = (reference: string): string => reference.slice(reference.lastIndexOf('/') + 1)
 
 /** OpenAPI 3.0 has the booleans of JSON Schema draft 4 here, later drafts have numbers. */
-const convertBounds = (schema: JsonObject, result: Record<string, unknown>): void => {
+export const convertBounds = (schema: JsonObject, result: Record<string, unknown>): void => {
   for (const [exclusive, bound] of [
     ['exclusiveMinimum', 'minimum'],
     ['exclusiveMaximum', 'maximum']

@@ -9,6 +9,7 @@ import {
   type ValidateFunction
 } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
+import { messageOf } from '../shared/error-message.js'
 import { isObject } from '../shared/is-object.js'
 import { BudgetExceeded, ValidationBudget } from './budget.js'
 import { escapePointer } from './documents.js'
@@ -109,7 +110,7 @@ class CompiledSchemas {
       try {
         this.#compiled(this.#ajv.value, name)
       } catch (error) {
-        const message = error instanceof Error ? error.message : String(error)
+        const message = messageOf(error)
         errors.push(`${this.#schemas.locations.get(name) ?? name}: ${message}`)
       }
     }

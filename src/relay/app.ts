@@ -107,11 +107,8 @@ export const buildRelayApp = async (
     configure: (next) => {
       config = next
       configTimes.reloadedAt = nowMs()
-      core.eventProxies.configure(next.proxies)
-      core.webhooks.configure(next)
-      relay.configure(next)
+      core.configure(next)
       handlers.admission.configure(next)
-      metrics.configure(next)
     },
     announceShutdown,
     close: async () => {
@@ -124,10 +121,7 @@ export const buildRelayApp = async (
       await closeServers(all, relay, remainingMs, dependencies.connectionsClosed)
       for (const timer of timers) clearInterval(timer)
       probe.close()
-      await core.webhooks.close()
-      core.eventProxies.close()
-      await core.cluster.close()
-      await core.engine.close()
+      await core.close()
       await tracer?.close()
     },
     closeConnections: () => {

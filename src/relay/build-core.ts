@@ -43,6 +43,10 @@ export interface RelayCore {
   readonly rejections: Rejections
   readonly eventProxies: HttpEventProxies
   readonly webhooks: Webhooks
+  /** Applies a new configuration. */
+  configure(config: RelayConfig): void
+  /** After all clients were closed. */
+  close(): Promise<void>
 }
 
 /** Builds engine, metrics and relay. The relay is not started yet. */
@@ -84,14 +88,8 @@ export const buildCore = async (dependencies: CoreDependencies): Promise<RelayCo
       tokenRejected: (reason, address) => rejections.token(reason, address),
       nowMs,
       monotonicMs,
-      random: Math.random,
-      newId: randomUUID,
-      schemaError,
-      conflator,
-      delayPushAfterReply: delayPushAfterReply(),
-      atEndOfTurn: setImmediate,
+      ...systemFunctions(),
       setTimer,
-      processStats: () => ({ uptimeSeconds: process.uptime(), memoryBytes: process.memoryUsage.rss() }),
       log,
       metrics,
       traceDelivery: tracer === null ? null : deliverySpans(tracer),
@@ -100,7 +98,27 @@ export const buildCore = async (dependencies: CoreDependencies): Promise<RelayCo
     },
     config()
   )
-  return { relay, engine, cluster, metrics, rejections, eventProxies, webhooks }
+  return {
+    relay,
+    engine,
+    cluster,
+    metrics,
+    rejections,
+    eventProxies,
+    webhooks,
+    configure: (next) => {
+      eventProxies.configure(next.proxies)
+      webhooks.configure(next)
+      relay.configure(next)
+      metrics.configure(next)
+    },
+    close: async () => {
+      await webhooks.close()
+      eventProxies.close()
+      await cluster.close()
+      await engine.close()
+    }
+  }
 }
 
 const tokenChecks = ({
@@ -116,6 +134,17 @@ const tokenChecks = ({
     checkSubscriptionToken: (token, now, rejected) => subscription()(token, now, rejected)
   }
 }
+
+/** What the core needs of Node.js and of other folders, without a state that it shares with others. */
+const systemFunctions = () => ({
+  random: Math.random,
+  newId: randomUUID,
+  schemaError,
+  conflator,
+  delayPushAfterReply: delayPushAfterReply(),
+  atEndOfTurn: setImmediate,
+  processStats: () => ({ uptimeSeconds: process.uptime(), memoryBytes: process.memoryUsage.rss() })
+})
 
 const systemTimer = (task: () => void, ms: number): (() => void) => {
   const timer = setTimeout(task, ms).unref()

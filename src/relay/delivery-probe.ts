@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { messageOf } from '../shared/error-message.js'
 import type { Log } from '../shared/log.js'
 import type { Broker, Engine, ProbeChannel } from './core/engine.js'
 import type { HistoryOptions } from './core/options.js'
@@ -119,7 +120,7 @@ export class DeliveryProbe {
     })
     const result = attempt().then(
       () => null,
-      (error) => failure(error instanceof Error ? error.message : String(error))
+      (error) => failure(messageOf(error))
     )
     try {
       return await Promise.race([result, timedOut])

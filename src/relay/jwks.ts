@@ -1,4 +1,5 @@
 import { createLocalJWKSet, type JWK } from 'jose'
+import { readBounded } from '../shared/bounded-body.js'
 import type { Log } from '../shared/log.js'
 
 // jose can load a remote key set itself. It does not limit the size of the response, has no cool-down after a failed
@@ -119,21 +120,11 @@ const fetchKeys = async (url: string): Promise<readonly UsableKey[]> => {
     await response.body?.cancel()
     throw new Error(`status ${response.status}`)
   }
-  const { keys }: { keys?: unknown } = Object(JSON.parse(await boundedText(response)))
+  const { keys }: { keys?: unknown } = Object(
+    JSON.parse(String(await readBounded(response.body ?? [], MAX_BODY_BYTES)))
+  )
   if (!Array.isArray(keys)) throw new Error('not a key set')
   return keys.filter(isUsable)
-}
-
-const boundedText = async ({ body }: Response): Promise<string> => {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  // Leaving the loop closes the connection.
-  for await (const chunk of body ?? []) {
-    length += chunk.length
-    if (length > MAX_BODY_BYTES) throw new Error(`response of more than ${MAX_BODY_BYTES} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
 }
 
 interface UsableKey extends JWK {

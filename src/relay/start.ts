@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import packageFile from '../../package.json' with { type: 'json' }
 import { type Environment, SettingsError } from '../shared/env.js'
 import { errorCode } from '../shared/error-code.js'
+import { messageOf } from '../shared/error-message.js'
 import { onHangup } from '../shared/hangup.js'
 import { openLogFile, reopenLogFile } from '../shared/log-output.js'
 import { createLogger } from '../shared/logger.js'
@@ -44,7 +45,7 @@ export const start = async (environment: Environment, timings = PRIMARY_TIMINGS)
   } catch (error) {
     // A missing setting may be present under a misspelled name.
     if (error instanceof SettingsError) exitWithErrors([...error.errors, ...unknown.map(unknownSettingLine)])
-    exitWithErrors([`cannot start: ${error instanceof Error ? error.message : String(error)}`])
+    exitWithErrors([`cannot start: ${messageOf(error)}`])
   }
 }
 

@@ -1,3 +1,5 @@
+import { messageOf } from './error-message.js'
+
 /**
  * `node health-check.js http://127.0.0.1:3000/api/health` exits with 0 if the response is successful. For containers, whose
  * images contain no other HTTP client.
@@ -9,6 +11,6 @@ try {
   const { status, ok } = await fetch(address, { signal: AbortSignal.timeout(TIMEOUT_MS) })
   if (!ok) throw new Error(`status ${status}`)
 } catch (error) {
-  process.stderr.write(`not healthy: ${error instanceof Error ? error.message : String(error)}\n`)
+  process.stderr.write(`not healthy: ${messageOf(error)}\n`)
   process.exitCode = 1
 }

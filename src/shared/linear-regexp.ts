@@ -1,4 +1,5 @@
 import { RE2JS } from 're2js'
+import { messageOf } from './error-message.js'
 import { toLinearSyntax } from './javascript-regexp.js'
 
 /** A compiled regular expression. */
@@ -17,7 +18,7 @@ export const linearRegExp = (source: string): Pattern => {
   try {
     return RE2JS.compile(source)
   } catch (error) {
-    throw new SyntaxError(error instanceof Error ? error.message : String(error), { cause: error })
+    throw new SyntaxError(messageOf(error), { cause: error })
   }
 }
 

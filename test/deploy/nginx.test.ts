@@ -1,5 +1,5 @@
 import t from 'tap'
-import { gatewaySettings } from '../../src/gateway/config.js'
+import { gatewaySettings } from '../../src/gateway/settings.js'
 import { freePort } from '../helper/free-port.js'
 import { send } from '../helper/http.js'
 import { NGINX_TIMEOUT_S, startNginx, startNginxWith } from './proxies.js'

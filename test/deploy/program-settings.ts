@@ -1,4 +1,4 @@
-import { gatewaySettings } from '../../src/gateway/config.js'
+import { gatewaySettings } from '../../src/gateway/settings.js'
 import { relaySettings } from '../../src/relay/config/settings.js'
 
 const SETTINGS = { gateway: gatewaySettings, relay: relaySettings } as const

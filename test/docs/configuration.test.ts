@@ -11,7 +11,7 @@ import {
 } from '../../scripts/lib/relay-options-docs.js'
 import { ROOT } from '../../scripts/lib/root.js'
 import { CONFIGURATION_PAGE, withCurrentTables } from '../../scripts/lib/settings-docs.js'
-import { gatewaySettings } from '../../src/gateway/config.js'
+import { gatewaySettings } from '../../src/gateway/settings.js'
 import { relayConfig } from '../../src/relay/config/config.js'
 import { relaySettings } from '../../src/relay/config/settings.js'
 import { publisherSettings } from '../../src/shared/publisher.js'

@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
-import { type GatewayConfig, gatewayConfig, gatewaySettings } from '../../src/gateway/config.js'
+import { type GatewayConfig, gatewayConfig } from '../../src/gateway/config.js'
+import { gatewaySettings } from '../../src/gateway/settings.js'
 import { isObject } from '../../src/shared/is-object.js'
 import { gatewaySettingsErrors } from '../helper/settings-errors.js'
 
@@ -258,7 +259,8 @@ for (const environment of [undefined, 'development', 'test']) {
         publicHost: null,
         apiSecret: /^[0-9a-f]{64}$/,
         backend: { url: 'http://127.0.0.1:4000', timeoutMs: 30_000 },
-        loginLimit: { max: 5, windowMs: 900_000, redisUrl: null },
+        loginLimit: { max: 5, windowMs: 900_000 },
+        redis: null,
         csrf: { signed: false, publicOrigin: null, allowedOrigins: [] },
         databaseUrl: null,
         webRoot: null,
@@ -319,7 +321,7 @@ const EFFECTS: readonly (readonly [
   ['GATEWAY_ALLOW_DEVELOPMENT', 'true', (config) => config.listen.loopbackOnly, false],
   ['LOGIN_LIMIT_MAX', '20', (config) => config.loginLimit.max, 20],
   ['LOGIN_LIMIT_WINDOW_S', '60', (config) => config.loginLimit.windowMs, 60_000],
-  ['REDIS_URL', 'redis://localhost', (config) => config.loginLimit.redisUrl, 'redis://localhost'],
+  ['REDIS_URL', 'redis://localhost', (config) => config.redis?.url, 'redis://localhost'],
   ['DATABASE_URL', 'postgres://localhost/app', (config) => config.databaseUrl, 'postgres://localhost/app'],
   ['WEB_ROOT', WEB_FOLDER, (config) => config.webRoot, WEB_FOLDER],
   ['LOGIN_BODY_TOKEN', 'omit', (config) => config.loginBodyToken, 'omit'],

@@ -7,6 +7,7 @@ import t from 'tap'
 import { GATEWAY_ERROR_CODES, GatewayError, type GatewayErrorCode } from '../../src/gateway/errors.js'
 import { errorSender } from '../../src/gateway/http/error-sender.js'
 import { OpenReplies } from '../../src/gateway/http/open-replies.js'
+import { SecretPaths } from '../../src/gateway/http/secret-paths.js'
 import { GatewayMetrics } from '../../src/gateway/metrics.js'
 import { requestContext } from '../../src/gateway/plugins/request-context.js'
 import { recordRequests, requestLog, trackRejected } from '../../src/gateway/plugins/request-log.js'
@@ -303,7 +304,7 @@ const startApp = async (
   host = '127.0.0.1'
 ): Promise<TestApp> => {
   const metrics = new GatewayMetrics(NOTHING)
-  const requestEnded = recordRequests(metrics)
+  const requestEnded = recordRequests(metrics, new SecretPaths([], []))
   const openReplies = new OpenReplies((reply) => requestEnded(reply, true))
   const app: FastifyInstance = Fastify({
     frameworkErrors: (_error, _request, reply) => {
@@ -338,7 +339,7 @@ const startApp = async (
   })
   app.get('/not-modified', async (_request, reply) => reply.code(304).send())
   app.all('/api/*', async () => 'any')
-  metricsRoute(app, metrics, new AddressSet(readers))
+  metricsRoute(app, { metrics, allowed: new AddressSet(readers) })
   const ends: Promise<unknown>[] = []
   app.server.on('connection', (socket) => ends.push(once(socket, 'close')))
   await app.listen({ host, port: 0 })

@@ -3,22 +3,22 @@ import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { MemoryLoginCounter } from '../../src/gateway/login-limit/login-counter.js'
 import { RedisLoginCounter } from '../../src/gateway/login-limit/login-counter-redis.js'
+import { MemoryProviderSessionStore } from '../../src/gateway/oidc/provider-session-store.js'
+import { RedisProviderSessionStore } from '../../src/gateway/oidc/provider-session-store-redis.js'
 import { Sealer } from '../../src/gateway/oidc/sealer.js'
-import { MemorySessionStore } from '../../src/gateway/oidc/session-store.js'
-import { RedisSessionStore } from '../../src/gateway/oidc/session-store-redis.js'
 import { eventually } from '../helper/eventually.js'
 import { startRedis } from '../helper/redis.js'
 import { startRedisCluster } from '../helper/redis-cluster.js'
 import { startSentinels } from '../helper/redis-sentinel.js'
 import { PATIENT_TIMEOUTS } from '../helper/redis-time.js'
-import { START_MS, sessionAt, TOKENS } from './oidc/session-store-contract.js'
+import { START_MS, sessionAt, TOKENS } from './oidc/provider-session-store-contract.js'
 
 const WINDOW_MS = 900_000
 const now = (): number => START_MS
 
 const options = (url: string, lines: string[] = []) => {
   const record = (...facts: readonly unknown[]): void => void lines.push(JSON.stringify(facts))
-  return { url, log: { info: record, warn: record }, timeouts: PATIENT_TIMEOUTS }
+  return { redis: { url, timeouts: PATIENT_TIMEOUTS }, log: { info: record, warn: record } }
 }
 
 const openCounter = async (t: Test, url: string, lines?: string[]): Promise<RedisLoginCounter> => {
@@ -36,12 +36,12 @@ const openStore = async (
   t: Test,
   url: string,
   overrides: { readonly checkIntervalMs?: number } = {}
-): Promise<RedisSessionStore> => {
-  const store = new RedisSessionStore({
+): Promise<RedisProviderSessionStore> => {
+  const store = new RedisProviderSessionStore({
     ...options(url),
     ...overrides,
     realm: 'test',
-    local: new MemorySessionStore(now, now),
+    local: new MemoryProviderSessionStore(now, now),
     sealer: new Sealer({ secrets: ['a-secret-for-tests'], purpose: 'test', now, maxCharacters: 10_000 }),
     now
   })

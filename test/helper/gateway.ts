@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { t as root } from 'tap'
 import { buildGatewayApp, type Gateway, type GatewayParts } from '../../src/gateway/app.js'
-import { gatewayConfig } from '../../src/gateway/config.js'
+import { type GatewayConfig, gatewayConfig } from '../../src/gateway/config.js'
+import type { RedisTimeouts } from '../../src/gateway/redis-connection.js'
 import { createAppToken } from '../../src/shared/app-token.js'
 import { createLogger } from '../../src/shared/logger.js'
 import { urlOf } from './address.js'
@@ -32,7 +33,9 @@ export interface TestGatewayOptions {
   readonly backend?: RecordingBackend
   readonly exchange?: NonNullable<GatewayParts['exchange']>
   readonly now?: NonNullable<GatewayParts['now']>
-  readonly redisTimeouts?: NonNullable<GatewayParts['redisTimeouts']>
+  readonly tracer?: NonNullable<GatewayParts['tracer']>
+  /** Longer than those of a gateway: on a loaded machine a healthy Redis may respond late. */
+  readonly redisTimeouts?: RedisTimeouts
   /** Registers further hooks, which record properties of requests. */
   readonly extend?: (app: Gateway['app']) => void
 }
@@ -63,10 +66,10 @@ export const startGateway = async (t: Teardown, options: TestGatewayOptions = {}
       )
   }
   const log = createLogger({ name: 'gateway', level: config.logLevel, stream })
-  const gateway = await buildGatewayApp(config, {
+  const gateway = await buildGatewayApp(withTimeouts(config, options.redisTimeouts), {
     log,
     ...(options.exchange && { exchange: options.exchange }),
-    ...(options.redisTimeouts && { redisTimeouts: options.redisTimeouts }),
+    ...(options.tracer && { tracer: options.tracer }),
     ...(options.now && { now: options.now, monotonicMs: options.now })
   })
   options.extend?.(gateway.app)
@@ -96,6 +99,9 @@ export const startGateway = async (t: Teardown, options: TestGatewayOptions = {}
     }
   }
 }
+
+const withTimeouts = (config: GatewayConfig, timeouts: RedisTimeouts | undefined): GatewayConfig =>
+  config.redis === null || timeouts === undefined ? config : { ...config, redis: { ...config.redis, timeouts } }
 
 type Settings = NonNullable<TestGatewayOptions['env']>
 

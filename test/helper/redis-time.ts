@@ -16,7 +16,7 @@ export const startContractRedis = async (t: Test) => {
   return {
     client,
     /** The options of a connection to it. */
-    connection: { url, log: LOG, timeouts: PATIENT_TIMEOUTS },
+    connection: { redis: { url, timeouts: PATIENT_TIMEOUTS }, log: LOG },
     /** A clock that Redis follows. */
     startClock: (timeMs: number) => {
       let time = timeMs

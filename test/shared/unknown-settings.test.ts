@@ -1,6 +1,6 @@
 import t from 'tap'
 import { demoSettings } from '../../demo/backend/config.js'
-import { gatewaySettings } from '../../src/gateway/config.js'
+import { gatewaySettings } from '../../src/gateway/settings.js'
 import { relaySettings } from '../../src/relay/config/settings.js'
 import { publisherSettings } from '../../src/shared/publisher.js'
 import { unknownSettings } from '../../src/shared/unknown-settings.js'

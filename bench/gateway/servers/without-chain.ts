@@ -18,7 +18,7 @@ mountRoutes(app, [zones], {
     backend: openBackend({ ...config.backend, anonymousPercent: 100 }),
     publicHost: null,
     headerTable: {},
-    metrics: { responded: () => undefined, failed: () => undefined },
+    metrics: { backendResponded: () => undefined, backendFailed: () => undefined },
     log: { error: () => undefined }
   }),
   local: new Map(),

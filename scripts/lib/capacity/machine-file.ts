@@ -1,4 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
+import { messageOf } from '../../../src/shared/error-message.js'
 import { isObject } from '../../../src/shared/is-object.js'
 import { UserError } from '../command.js'
 import { type Costs, MEASURED } from './costs.js'
@@ -9,7 +10,7 @@ export const readMachineFile = (file: string): Costs => {
   try {
     costs = JSON.parse(readFileSync(file, 'utf8'))
   } catch (error) {
-    throw new UserError(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
+    throw new UserError(`${file} cannot be read: ${messageOf(error)}`)
   }
   if (!isObject(costs)) throw new UserError(`${file} must contain a JSON object with costs`)
   for (const [name, value] of Object.entries(costs)) {

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import type { Description, Operation } from '../../openapi/description.js'
 import { childOf, DocumentError, type Documents, type JsonObject, type Located } from '../../openapi/documents.js'
+import { convertBounds } from '../../openapi/schemas.js'
 import { isObject } from '../../shared/is-object.js'
 import { type AccessRules, MUTATING_METHODS } from '../access.js'
 import { errorResponses } from '../routes/error-responses.js'
@@ -180,18 +181,10 @@ class Bundle {
 
 /** The keywords of 3.0 that 3.1 writes differently. */
 const asVersion31 = (schema: Record<string, unknown>): unknown => {
-  const { nullable, exclusiveMinimum, exclusiveMaximum, ...rest } = schema
+  const { nullable, ...rest } = schema
   if (typeof nullable === 'boolean') {
     if (nullable && typeof rest.type === 'string') rest.type = [rest.type, 'null']
   } else if (nullable !== undefined) rest.nullable = nullable
-  for (const [exclusive, bound, value] of [
-    ['exclusiveMinimum', 'minimum', exclusiveMinimum],
-    ['exclusiveMaximum', 'maximum', exclusiveMaximum]
-  ] as const) {
-    if (value === true && rest[bound] !== undefined) {
-      rest[exclusive] = rest[bound]
-      delete rest[bound]
-    } else if (value !== undefined && typeof value !== 'boolean') rest[exclusive] = value
-  }
+  convertBounds(schema, rest)
   return rest
 }

@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { FormatRegistry, KindGuard, type TSchema } from '@sinclair/typebox'
 import { ACCESS_LEVELS } from '../../shared/access-level.js'
 import { SettingsError } from '../../shared/env.js'
+import { messageOf } from '../../shared/error-message.js'
 import { toCanonicalPath } from '../../shared/request-path.js'
 import { pathTemplate, type RouteDeclaration, type RouteTable } from '../routes/tables/declare.js'
 import { compileOnce } from '../routes/validation.js'
@@ -87,6 +88,11 @@ export class TableChecker {
     if (row.access !== undefined && !ACCESS_LEVELS.some((level) => level === row.access)) {
       this.#report(location, `access must be one of ${ACCESS_LEVELS.join(', ')}`)
     }
+    if (row.secretPath !== undefined && typeof row.secretPath !== 'boolean') {
+      this.#report(location, 'secretPath must be true or false')
+    } else if (row.secretPath === true && !row.path.includes(':')) {
+      this.#report(location, 'a secret path needs a parameter, such as /api/invitations/:token')
+    }
     if (typeof row.summary !== 'string') this.#report(location, 'needs a summary')
     const key = `${row.method} ${pathTemplate(row.path).replace(/\{\w+\}/g, '{}')}`
     const other = this.#routes.get(key)
@@ -151,7 +157,5 @@ const formatsIn = (schema: TSchema): ReadonlySet<string> => {
   visit(schema)
   return formats
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')

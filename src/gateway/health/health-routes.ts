@@ -3,7 +3,7 @@ import type { LocalHandler } from '../routes/mount-routes.js'
 import type { BackendState } from './backend-health.js'
 import type { DatabaseHealth } from './database-health.js'
 
-export interface HealthParts {
+export interface HealthOptions {
   /** Load balancers must send no further requests. */
   readonly isStopping: () => boolean
   /** Null where no database is configured. */
@@ -12,7 +12,7 @@ export interface HealthParts {
 }
 
 /** Health routes: the process, the backend, and the database. */
-export const healthRoutes = ({ isStopping, database, backend }: HealthParts): ReadonlyMap<string, LocalHandler> =>
+export const healthRoutes = ({ isStopping, database, backend }: HealthOptions): ReadonlyMap<string, LocalHandler> =>
   new Map<string, LocalHandler>([
     // Without dependencies: an outage of the backend must not restart the gateway.
     [

@@ -23,6 +23,12 @@ export const requestId = ({ headers }: Pick<IncomingMessage, 'headers'>): string
   return typeof given === 'string' && VALID_ID.test(given) ? given : randomUUID()
 }
 
+/** Label for requests without a route: unknown paths, and paths that the router rejects. */
+const NO_ROUTE = 'none'
+
+/** The template of the request's route, for metrics and logs. All paths of the catch-all have the same label. */
+export const routeLabel = (request: FastifyRequest): string => request.routeOptions.url ?? NO_ROUTE
+
 // The scheme and host that the browser used, if a trusted proxy forwards them. A proxy may forward values that the client
 // sent, so an invalid value counts as absent.
 

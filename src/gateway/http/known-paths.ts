@@ -155,8 +155,11 @@ const HAS_OTHER_FORM = /[A-Z%]/
 /** The segment as seen by a server that decodes, normalises and ignores letter case. */
 const foldedForm = (segment: string): string => {
   if (!HAS_OTHER_FORM.test(segment)) return segment
-  if (!segment.includes('%')) return segment.toLowerCase()
+  return segment.includes('%') ? foldedText(decodeURIComponent(segment)) : segment.toLowerCase()
+}
+
+/** Decoded text without differences of letter case and compatibility forms. */
+export const foldedText = (text: string): string =>
   // To upper case first, because servers that compare in upper case treat a dotless i as an i. The combining dot of a
   // capital I with a dot is removed: the Turkish lower case of that letter is i.
-  return decodeURIComponent(segment).normalize('NFKC').toUpperCase().toLowerCase().replaceAll('\u0307', '')
-}
+  text.normalize('NFKC').toUpperCase().toLowerCase().replaceAll('\u0307', '')

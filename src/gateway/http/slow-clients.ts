@@ -11,8 +11,7 @@ export interface RateLimits {
   readonly windowMs: number
 }
 
-export interface SlowClientsOptions {
-  readonly config: { readonly clientRate: RateLimits }
+export interface SlowClientsOptions extends RateLimits {
   readonly openReplies: OpenReplies
   readonly sendError: SendError
 }
@@ -24,13 +23,13 @@ const SAMPLES_PER_WINDOW = 30
  * waits for the client counts, not the time that the backend takes.
  */
 export const slowClients = fp<SlowClientsOptions>(
-  async (app, { config: { clientRate }, openReplies, sendError }) => {
+  async (app, { openReplies, sendError, ...limits }) => {
     const rates = new WeakMap<FastifyReply, ClientRates>()
     const check = (reply: FastifyReply, socket: Socket, now: number): void => {
       if (socket.destroyed) return
       let clientRates = rates.get(reply)
       if (clientRates === undefined) {
-        clientRates = { body: new Rate(clientRate), response: new Rate(clientRate) }
+        clientRates = { body: new Rate(limits), response: new Rate(limits) }
         rates.set(reply, clientRates)
       }
       if (clientRates.body.isTooLow(isReadingBody(reply), socket.bytesRead, now)) endSender(reply, sendError)
@@ -41,7 +40,7 @@ export const slowClients = fp<SlowClientsOptions>(
     const timer = setInterval(() => {
       const now = performance.now()
       for (const { socket, replies } of openReplies) for (const reply of replies.slice()) check(reply, socket, now)
-    }, clientRate.windowMs / SAMPLES_PER_WINDOW)
+    }, limits.windowMs / SAMPLES_PER_WINDOW)
     timer.unref()
     app.addHook('onClose', async () => clearInterval(timer))
   },

@@ -14,7 +14,7 @@ if ttl < 0 then
 end
 return { count, ttl }`
 
-export interface RedisLoginCounterOptions extends Pick<RedisConnectionOptions, 'url' | 'log' | 'timeouts'> {
+export interface RedisLoginCounterOptions extends Pick<RedisConnectionOptions, 'redis' | 'log'> {
   readonly windowMs: number
   /** Counts the attempts at this instance too, for use while Redis is unavailable. */
   readonly local: MemoryLoginCounter

@@ -1,90 +1,93 @@
-import { readBody } from '../proxy/backend-call.js'
-import { type Backend, toBackendError } from '../proxy/backend-pool.js'
-import { acquireSlot } from '../proxy/capacity.js'
+import type { FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import { messageOf } from '../../shared/error-message.js'
+import { jsonOrUndefined } from '../../shared/json-or-undefined.js'
+import { GatewayError } from '../errors.js'
+import type { BackendCall, CallBackend } from '../proxy/backend-call.js'
+import type { Backend } from '../proxy/backend-pool.js'
 import { EXCHANGE_SECRET_HEADER } from '../proxy/request-headers.js'
 import type { AppSession } from '../session/app-session.js'
 import { isRejectedLogin, type LoginFields, readLoginResponse } from '../session/login-response.js'
+import type { ExchangeResult } from './exchange-result.js'
 import type { Identity } from './identity.js'
 
-/** The backend's response to a login on behalf of a provider session. Gateways share it through Redis. */
-export type AccountLoginResult =
-  | { readonly kind: 'session'; readonly session: AppSession }
-  | { readonly kind: 'no-account'; readonly status: number }
-  /** Not known whether there is an account: the backend is unavailable, overloaded or sent an unusable response. */
-  | { readonly kind: 'no-answer'; readonly reason: string }
-
-export interface AccountLoginCaller {
-  readonly requestId: string
-  readonly clientAddress: string
-}
-
-export type AccountLogin = (identity: Identity, caller: AccountLoginCaller) => Promise<AccountLoginResult>
+/** Logs an identity in at the backend. Never throws, because the request continues either way. */
+export type AccountLogin = (identity: Identity, request: FastifyRequest) => Promise<ExchangeResult>
 
 export interface AccountLoginOptions {
-  readonly backend: Backend
+  readonly log: Logger
+  readonly backend: Pick<Backend, 'timeoutMs'>
+  readonly callBackend: CallBackend
   readonly exchangeSecret: string | null
   readonly exchangeField: string
   readonly loginFields: LoginFields
   readonly now: () => number
 }
 
-const BACKEND_LOGIN_PATH = '/api/auth/login'
+const LOGIN_PATH = '/api/auth/login'
 
 /** The user waits for a page meanwhile. */
 const TIMEOUT_MS = 5_000
 
-/** Retryable statuses; they say nothing about the account. */
-const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 425, 429])
-
-/** Logs an identity in at the backend. Never throws, because the caller's request continues either way. */
-export const accountLogin =
-  ({ backend, exchangeSecret, exchangeField, loginFields, now }: AccountLoginOptions): AccountLogin =>
-  async ({ email, name, groups }, { requestId, clientAddress }) => {
-    const signal = AbortSignal.timeout(Math.min(TIMEOUT_MS, backend.timeoutMs))
+export const accountLogin = (options: AccountLoginOptions): AccountLogin => {
+  const { log, callBackend, loginFields, now } = options
+  return async (identity, request) => {
+    const facts = { requestId: request.id, subject: identity.subject }
     try {
-      const { release } = await acquireSlot(backend.capacity, signal)
-      try {
-        const { statusCode, body } = await backend.pool.request({
-          method: 'POST',
-          path: backend.pathOf(BACKEND_LOGIN_PATH),
-          headers: {
-            accept: 'application/json',
-            'accept-encoding': 'identity',
-            'content-type': 'application/json',
-            'x-forwarded-for': clientAddress,
-            'x-request-id': requestId,
-            ...(exchangeSecret !== null && { [EXCHANGE_SECRET_HEADER]: exchangeSecret })
-          },
-          body: JSON.stringify({ email, name, [exchangeField]: true, groups }),
-          signal
-        })
-        return resultOf(statusCode, await readBody(body), loginFields, now())
-      } finally {
-        release()
+      const { status, body } = await callBackend(loginCall(options, identity, request))
+      if (isTransient(status)) throw new Error(`status ${status}`)
+      const json = jsonOrUndefined(body.toString())
+      if (status >= 400 || isRejectedLogin(json)) {
+        log.warn({ ...facts, status }, 'no account for provider session')
+        return { kind: 'no_account' }
       }
+      return { kind: 'success', session: sessionIn(status, json, loginFields, now()) }
     } catch (error) {
-      const { cause, code } = toBackendError(error)
-      return { kind: 'no-answer', reason: cause instanceof Error ? cause.message : code }
+      log.error({ ...facts, reason: reasonOf(error) }, 'account login for provider session failed')
+      return { kind: 'backend_down' }
     }
   }
-
-const resultOf = (status: number, body: Buffer, fields: LoginFields, now: number): AccountLoginResult => {
-  if (status >= 500 || RETRYABLE_STATUSES.has(status) || status < 200)
-    return { kind: 'no-answer', reason: `status ${status}` }
-  if (status >= 400) return { kind: 'no-account', status }
-  const json = parseJson(body)
-  if (isRejectedLogin(json)) return { kind: 'no-account', status }
-  if (status >= 300) return { kind: 'no-answer', reason: `status ${status}` }
-  const { session, missing } = readLoginResponse(json, now, fields)
-  return session === null
-    ? { kind: 'no-answer', reason: `status ${status}, login response without ${missing}` }
-    : { kind: 'session', session }
 }
 
-const parseJson = (body: Buffer): unknown => {
-  try {
-    return JSON.parse(body.toString())
-  } catch {
-    return null
-  }
+/** Not bound to the request's response: other requests may wait for the same login. */
+const loginCall = (
+  { backend, exchangeSecret, exchangeField }: AccountLoginOptions,
+  { email, name, groups }: Identity,
+  request: FastifyRequest
+): BackendCall => ({
+  request,
+  path: LOGIN_PATH,
+  route: LOGIN_PATH,
+  headers: (span) => [
+    'accept',
+    'application/json',
+    'content-type',
+    'application/json',
+    'x-forwarded-for',
+    request.clientAddress,
+    'x-request-id',
+    request.id,
+    ...(exchangeSecret === null ? [] : [EXCHANGE_SECRET_HEADER, exchangeSecret]),
+    ...(span?.headers ?? [])
+  ],
+  body: JSON.stringify({ email, name, [exchangeField]: true, groups }),
+  timeoutMs: Math.min(TIMEOUT_MS, backend.timeoutMs)
+})
+
+const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 425, 429])
+
+/** Whether a status says nothing about the account. */
+const isTransient = (status: number): boolean => status >= 500 || status < 200 || RETRYABLE_STATUSES.has(status)
+
+const sessionIn = (status: number, json: unknown, fields: LoginFields, now: number): AppSession => {
+  if (status >= 300) throw new Error(`status ${status}`)
+  const { session, missing } = readLoginResponse(json, now, fields)
+  if (session === null) throw new Error(`status ${status}, login response without ${missing}`)
+  return session
+}
+
+/** The cause of an error of the gateway, which has a message for users. */
+const reasonOf = (error: unknown): string => {
+  if (error instanceof GatewayError) return error.cause instanceof Error ? error.cause.message : error.code
+  return messageOf(error)
 }

@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import { GatewayError } from '../errors.js'
 import { BACK_CHANNEL_PATH, type OidcConfig } from './config.js'
 import { CLOCK_TOLERANCE_SECONDS, type ProviderDiscovery, providerFetch, type RelyingParty } from './provider-client.js'
-import type { SessionSelector, SessionStore } from './session-store.js'
+import type { ProviderSessionStore, SessionSelector } from './provider-session-store.js'
 
 // OpenID Connect Back-Channel Logout 1.0: the provider posts a signed logout token when a user signs out there.
 
@@ -12,7 +12,7 @@ export interface BackChannelLogoutOptions {
   readonly log: Logger
   readonly config: OidcConfig
   readonly discovery: ProviderDiscovery
-  readonly store: SessionStore
+  readonly store: ProviderSessionStore
 }
 
 const MAX_BODY_BYTES = 16 * 1024

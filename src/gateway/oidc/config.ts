@@ -12,11 +12,9 @@ export const OIDC_PATHS: readonly string[] = [LOGIN_PATH, CALLBACK_PATH, LOGOUT_
 
 /** The gateway settings that the OIDC configuration is derived from. */
 export interface OidcSettings {
-  readonly NODE_ENV: string
   readonly PUBLIC_URL: string | null
   readonly API_SECRET: string | null
   readonly API_SECRET_PREVIOUS: string | null
-  readonly REDIS_URL: string | null
   readonly OIDC_ISSUER: string | null
   readonly OIDC_CLIENT_ID: string | null
   readonly OIDC_CLIENT_SECRET: string | null
@@ -42,7 +40,6 @@ export interface OidcConfig {
   readonly exchangeSecret: string | null
   /** The field that marks the exchange in the login request to the backend. */
   readonly exchangeField: string
-  readonly redisUrl: string | null
 }
 
 /** The name in the specified interface with the backend, whichever provider is used. */
@@ -67,8 +64,7 @@ export const oidcConfigOf = (values: OidcSettings): OidcConfig | null => {
     groupsClaim: values.OIDC_GROUPS_CLAIM ?? GROUPS_CLAIM,
     sessionSecrets: values.SESSION_SECRET,
     exchangeSecret: values.EXCHANGE_SECRET,
-    exchangeField: values.EXCHANGE_FIELD,
-    redisUrl: values.REDIS_URL
+    exchangeField: values.EXCHANGE_FIELD
   }
 }
 
@@ -102,9 +98,6 @@ const errorsWithoutIssuer = (values: OidcSettings): string[] => {
 }
 
 const errorsWithIssuer = (values: OidcSettings, isReported: IsReported): string[] => [
-  ...(values.NODE_ENV === 'production' && values.OIDC_ISSUER !== null && isExposed(values.OIDC_ISSUER)
-    ? ['OIDC_ISSUER must be an https address in production, unless it is on this machine']
-    : []),
   ...(values.OIDC_CLIENT_ID === null ? ['OIDC_CLIENT_ID is required with OIDC_ISSUER'] : []),
   ...(values.OIDC_CLIENT_SECRET === null ? ['OIDC_CLIENT_SECRET is required with OIDC_ISSUER'] : []),
   ...(isReported('OIDC_REDIRECT_URI') ? [] : redirectUriErrors(values)),
@@ -112,13 +105,11 @@ const errorsWithIssuer = (values: OidcSettings, isReported: IsReported): string[
   ...(values.SESSION_SECRET.length === 0 ? ['SESSION_SECRET is required with OIDC_ISSUER'] : [])
 ]
 
-const redirectUriErrors = ({ OIDC_REDIRECT_URI, PUBLIC_URL, NODE_ENV }: OidcSettings): string[] => {
+const redirectUriErrors = ({ OIDC_REDIRECT_URI, PUBLIC_URL }: OidcSettings): string[] => {
   if (OIDC_REDIRECT_URI === null)
     return PUBLIC_URL === null ? ['PUBLIC_URL is required with OIDC_ISSUER, or OIDC_REDIRECT_URI'] : []
   const { pathname, origin } = new URL(OIDC_REDIRECT_URI)
   if (pathname !== CALLBACK_PATH) return [`OIDC_REDIRECT_URI must have the path ${CALLBACK_PATH}`]
-  if (NODE_ENV === 'production' && isExposed(OIDC_REDIRECT_URI))
-    return ['OIDC_REDIRECT_URI must be an https address in production, unless it is on this machine']
   // Browsers send cookies only to the host that set them.
   return PUBLIC_URL !== null && new URL(PUBLIC_URL).origin !== origin ? ['OIDC_REDIRECT_URI must be at PUBLIC_URL'] : []
 }
@@ -148,10 +139,17 @@ const LOGIN_FIELDS: ReadonlySet<string> = new Set(['email', 'name', 'groups', 'u
 const exchangeFieldErrors = ({ EXCHANGE_FIELD }: OidcSettings): string[] =>
   LOGIN_FIELDS.has(EXCHANGE_FIELD.toLowerCase()) ? ['EXCHANGE_FIELD must not be another field of a login request'] : []
 
+/** For production: sign-in must not be readable on the network. */
+export const exposedAddressErrors = (values: OidcSettings): string[] =>
+  (['OIDC_ISSUER', 'OIDC_REDIRECT_URI'] as const)
+    .filter((name) => isExposed(values[name] ?? ''))
+    .map((name) => `${name} must be an https address in production, unless it is on this machine`)
+
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
 /** Whether traffic to the address is unencrypted and leaves this machine. */
 const isExposed = (url: string): boolean => {
+  if (url === '') return false
   const { protocol, hostname } = new URL(url)
   return protocol === 'http:' && !LOOPBACK.test(hostname)
 }

@@ -7,7 +7,7 @@ export interface Identity {
   readonly name: string
   readonly groups: readonly string[]
   /** The `sid` of the session at the provider, if it sends one. Back-channel logout names sessions by it. */
-  readonly providerSession: string | null
+  readonly sid: string | null
 }
 
 export type Claims = Readonly<Record<string, unknown>>
@@ -40,7 +40,7 @@ export const identityOf = (claims: Claims, groupsClaim: string): IdentityResult 
     subject,
     email,
     name: nameOf(claims) ?? email,
-    providerSession: idOf(claims.sid)
+    sid: idOf(claims.sid)
   }
   const groups = fittingGroups(all, MAX_IDENTITY_BYTES - jsonBytes(person))
   return { identity: { ...person, groups }, error: null, droppedGroups: all.length - groups.length }
@@ -50,7 +50,7 @@ const failed = (error: IdentityError): IdentityResult => ({ identity: null, erro
 
 /** Whether the ID token has all claims that the gateway uses, so that the userinfo endpoint is not needed. */
 export const isComplete = (claims: Claims, groupsClaim: string): boolean =>
-  textOf(claims.email) !== undefined && nameOf(claims) !== undefined && valueAt(claims, groupsClaim) !== undefined
+  textOf(claims.email) !== undefined && nameOf(claims) !== undefined && claimAt(claims, groupsClaim) !== undefined
 
 /**
  * The claims of the ID token, completed with those of the userinfo endpoint. The address and its confirmation come from the
@@ -96,7 +96,7 @@ const isEmail = (text: string): boolean =>
   text.length <= MAX_EMAIL_CHARACTERS && /^[^\s@\p{C}]+@[^\s@\p{C}]+$/u.test(text)
 
 export const groupsAt = (claims: Claims, groupsClaim: string): string[] => {
-  const value = valueAt(claims, groupsClaim)
+  const value = claimAt(claims, groupsClaim)
   const entries = Array.isArray(value) ? value : [value]
   return [...new Set(entries.filter((entry): entry is string => typeof entry === 'string' && isGroupName(entry)))]
 }
@@ -108,12 +108,12 @@ const isGroupName = (text: string): boolean => text.trim() !== '' && text.search
  * The value at a path such as `realm_access.roles`. Claim names may contain dots (`https://example.com/roles`), so the
  * longest matching name is tried first.
  */
-const valueAt = (value: unknown, path: string): unknown => {
+const claimAt = (value: unknown, path: string): unknown => {
   if (!isObject(value)) return undefined
   if (Object.hasOwn(value, path)) return value[path]
   for (let dot = path.lastIndexOf('.'); dot > 0; dot = path.lastIndexOf('.', dot - 1)) {
     const name = path.slice(0, dot)
-    const found = Object.hasOwn(value, name) ? valueAt(value[name], path.slice(dot + 1)) : undefined
+    const found = Object.hasOwn(value, name) ? claimAt(value[name], path.slice(dot + 1)) : undefined
     if (found !== undefined) return found
   }
   return undefined

@@ -1,5 +1,6 @@
 import * as client from 'openid-client'
 import type { Logger } from 'pino'
+import { readBounded } from '../../shared/bounded-body.js'
 import type { OidcConfig } from './config.js'
 import { type Claims, isComplete, mergedClaims } from './identity.js'
 import { providerErrorFields } from './provider-error.js'
@@ -10,19 +11,7 @@ const MAX_RESPONSE_BYTES = 1024 * 1024
 /** `fetch` that reads the complete body, so that one timeout and one size limit cover all requests to the provider. */
 export const providerFetch = async (url: string, options: object): Promise<Response> => {
   const response = await fetch(url, options)
-  return new Response(response.body === null ? null : await readLimited(response.body), response)
-}
-
-const readLimited = async (body: AsyncIterable<Uint8Array>): Promise<Buffer> => {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  // Leaving the loop early destroys the stream and its connection.
-  for await (const chunk of body) {
-    bytes += chunk.length
-    if (bytes > MAX_RESPONSE_BYTES) throw new Error(`the provider's response exceeds ${MAX_RESPONSE_BYTES} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
+  return new Response(response.body === null ? null : await readBounded(response.body, MAX_RESPONSE_BYTES), response)
 }
 
 /** Accepted difference between the provider's clock and ours. */

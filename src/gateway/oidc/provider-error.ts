@@ -41,7 +41,7 @@ export const providerErrorKind = (error: unknown): ProviderErrorKind => {
   // Providers respond with a challenge when they reject the client secret.
   if (error instanceof WWWAuthenticateChallengeError) return error.status >= 500 ? 'unavailable' : 'rejected'
   // `fetch` throws a TypeError for every failed connection.
-  if (error instanceof TypeError || NO_RESPONSE.has(stringAt(error, 'code') ?? '')) return 'unavailable'
+  if (error instanceof TypeError || NO_RESPONSE.has(textProperty(error, 'code') ?? '')) return 'unavailable'
   return 'unverified'
 }
 
@@ -49,12 +49,12 @@ const MAX_CHARACTERS = 200
 
 /** Loggable fields of a provider error. The error objects themselves contain complete responses, and so tokens. */
 export const providerErrorFields = (error: unknown): Readonly<Record<string, string>> => {
-  const cause = valueAt(error, 'cause')
+  const cause = propertyOf(error, 'cause')
   const fields = {
-    message: stringAt(error, 'message'),
-    code: stringAt(error, 'code') ?? stringAt(cause, 'code'),
-    error: stringAt(error, 'error') ?? challengeError(cause),
-    description: stringAt(error, 'error_description'),
+    message: textProperty(error, 'message'),
+    code: textProperty(error, 'code') ?? textProperty(cause, 'code'),
+    error: textProperty(error, 'error') ?? challengeError(cause),
+    description: textProperty(error, 'error_description'),
     reason: cause instanceof Error ? cause.message : undefined
   }
   return Object.fromEntries(
@@ -66,12 +66,12 @@ export const providerErrorFields = (error: unknown): Readonly<Record<string, str
 
 /** The `error` parameter of a `WWW-Authenticate` header, as openid-client parses it into the cause. */
 const challengeError = (cause: unknown): string | undefined =>
-  Array.isArray(cause) ? stringAt(valueAt(cause[0], 'parameters'), 'error') : undefined
+  Array.isArray(cause) ? textProperty(propertyOf(cause[0], 'parameters'), 'error') : undefined
 
-const valueAt = (value: unknown, name: string): unknown =>
+const propertyOf = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null && name in value ? Reflect.get(value, name) : undefined
 
-const stringAt = (value: unknown, name: string): string | undefined => {
-  const found = valueAt(value, name)
+const textProperty = (value: unknown, name: string): string | undefined => {
+  const found = propertyOf(value, name)
   return typeof found === 'string' && found !== '' ? found : undefined
 }

@@ -1,6 +1,7 @@
+import { jsonOrUndefined } from '../../shared/json-or-undefined.js'
 import type { RedisClient, RedisConnection } from '../redis-connection.js'
-import { MAX_SESSION_SECONDS } from './provider-session.js'
-import type { Revocation, Revocations } from './session-store.js'
+import { MAX_SESSION_SECONDS } from './provider-session-cookie.js'
+import type { Revocation, Revocations } from './provider-session-store.js'
 
 const TTL_MS = MAX_SESSION_SECONDS * 1000
 
@@ -186,15 +187,7 @@ export class RedisRevocations {
 
   /** Ignores malformed entries: they may come from another version or another program. */
   #add(text: string): void {
-    const { key, at } = parseRevocation(text)
+    const { key, at }: Partial<Record<keyof Revocation, unknown>> = Object(jsonOrUndefined(text))
     if (typeof key === 'string' && typeof at === 'number') this.#revocations.add({ key, at })
-  }
-}
-
-const parseRevocation = (text: string): Partial<Record<keyof Revocation, unknown>> => {
-  try {
-    return JSON.parse(text) ?? {}
-  } catch {
-    return {}
   }
 }

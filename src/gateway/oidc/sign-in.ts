@@ -5,7 +5,6 @@ import type { Logger } from 'pino'
 import { toCanonicalPath } from '../../shared/request-path.js'
 import { cookieOptions, cookieValues, setCookie } from '../session/cookies.js'
 import { HOME_PATH } from './config.js'
-import type { TokenExchange } from './exchange.js'
 import { identityOf } from './identity.js'
 import { type HtmlPage, queryOf, redirect, sendPage } from './navigation.js'
 import {
@@ -17,9 +16,10 @@ import {
 } from './pages.js'
 import type { LoginTransaction, ProviderDiscovery, ProviderGrant } from './provider-client.js'
 import { providerErrorFields, providerErrorKind } from './provider-error.js'
-import type { ProviderSessions } from './provider-session.js'
+import type { ProviderSessionCookie } from './provider-session-cookie.js'
+import type { ProviderSessionStore } from './provider-session-store.js'
 import type { Sealer } from './sealer.js'
-import type { SessionStore } from './session-store.js'
+import type { SessionExchange } from './session-exchange.js'
 
 /** The path is stored in a cookie. */
 const MAX_RETURN_PATH_LENGTH = 1024
@@ -47,9 +47,9 @@ export interface SignInOptions {
   readonly log: Logger
   readonly discovery: ProviderDiscovery
   readonly transactions: LoginTransactions
-  readonly sessions: ProviderSessions
-  readonly store: SessionStore
-  readonly exchange: TokenExchange
+  readonly providerCookie: ProviderSessionCookie
+  readonly store: ProviderSessionStore
+  readonly exchange: SessionExchange
   readonly groupsClaim: string
 }
 
@@ -106,7 +106,7 @@ const takeTransaction = async (
 
 /** Starts the provider session and the app session. Resolves to an error page, or to null on success. */
 const startSessions = async (
-  { log, sessions, store, exchange, groupsClaim }: SignInOptions,
+  { log, providerCookie, store, exchange, groupsClaim }: SignInOptions,
   request: FastifyRequest,
   reply: FastifyReply,
   { claims, tokens }: ProviderGrant,
@@ -121,13 +121,13 @@ const startSessions = async (
   if (droppedGroups > 0)
     log.warn({ requestId, subject: identity.subject, droppedGroups }, 'groups exceed session cookie size')
 
-  const session = await sessions.start(reply, identity)
+  const session = await providerCookie.start(reply, identity)
   await store.saveTokens(session.id, tokens)
 
   // The next request would make the exchange too; doing it now shows users without an account the reason.
   const { kind } = await exchange.run(request, reply, session)
-  if (kind === 'no-account') return noAccountPage(identity.email)
-  return kind === 'no-answer' ? backendUnavailablePage(returnTo) : null
+  if (kind === 'no_account') return noAccountPage(identity.email)
+  return kind === 'backend_down' ? backendUnavailablePage(returnTo) : null
 }
 
 /** Long enough for a second factor on a phone. */

@@ -1,19 +1,19 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import type { SessionCookies } from '../session/app-session.js'
+import type { AppSessionCookies } from '../session/app-session.js'
 import { LOGOUT_PATH } from './config.js'
 import { queryOf, redirect, sendPage } from './navigation.js'
 import { confirmLogoutPage, signedOutPage } from './pages.js'
 import type { ProviderDiscovery } from './provider-client.js'
-import { isFromProvider, type ProviderSessions } from './provider-session.js'
+import { isFromProvider, type ProviderSessionCookie } from './provider-session-cookie.js'
+import type { ProviderSessionStore } from './provider-session-store.js'
 import type { Sealer } from './sealer.js'
-import type { SessionStore } from './session-store.js'
 
 export interface SignOutOptions {
   readonly log: Logger
-  readonly cookies: SessionCookies
-  readonly sessions: ProviderSessions
-  readonly store: SessionStore
+  readonly cookies: AppSessionCookies
+  readonly providerCookie: ProviderSessionCookie
+  readonly store: ProviderSessionStore
   readonly discovery: ProviderDiscovery
   /** Encrypts the ID token that a page carries from `/api/auth/logout` to `/auth/oidc/logout`. */
   readonly tickets: Sealer
@@ -28,13 +28,13 @@ const TICKET_SECONDS = 5 * 60
 export const MAX_TICKET_CHARACTERS = 6 * 1024
 
 /** Revokes the browser's provider session and clears its cookie. Resolves to the ID token, if it is still stored. */
-const endSession = async (
-  { log, sessions, store }: SignOutOptions,
+const endProviderSession = async (
+  { log, providerCookie, store }: SignOutOptions,
   request: FastifyRequest,
   reply: FastifyReply
 ): Promise<string | null> => {
-  sessions.clear(reply)
-  const session = await sessions.read(request)
+  providerCookie.clear(reply)
+  const session = await providerCookie.read(request)
   if (session === null) return null
   const tokens = await store.loadTokens(session.id)
   await store
@@ -54,7 +54,8 @@ export const logoutHandler =
   async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     if (isFromOtherSite(request)) return sendPage(reply, confirmLogoutPage())
     options.cookies.clear(reply)
-    const idToken = (await endSession(options, request, reply)) ?? (await idTokenInTicket(options.tickets, request))
+    const idToken =
+      (await endProviderSession(options, request, reply)) ?? (await idTokenInTicket(options.tickets, request))
     const provider = await options.discovery.current()
     const url = provider?.endSessionUrl(idToken) ?? null
     return url === null ? sendPage(reply, signedOutPage(provider !== null)) : redirect(reply, url.href)
@@ -64,8 +65,8 @@ export const logoutHandler =
 export const pageLogout =
   (options: SignOutOptions) =>
   async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    if (!options.sessions.hasCookie(request) && !isFromProvider(request)) return
-    const idToken = await endSession(options, request, reply)
+    if (!options.providerCookie.isPresent(request) && !isFromProvider(request)) return
+    const idToken = await endProviderSession(options, request, reply)
     const ticket = idToken === null ? '' : await options.tickets.seal({ idToken }, TICKET_SECONDS)
     const query = ticket === '' || ticket.length > MAX_TICKET_CHARACTERS ? '' : `?ticket=${ticket}`
     reply.header(LOGOUT_HEADER, `${LOGOUT_PATH}${query}`)
@@ -75,10 +76,10 @@ export const pageLogout =
  * For password logins: ends the provider session, so that the browser does not switch back to its user when the password
  * session expires.
  */
-export const sessionReplaced =
+export const providerSessionReplaced =
   (options: SignOutOptions) =>
   async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    if (options.sessions.hasCookie(request)) await endSession(options, request, reply)
+    if (options.providerCookie.isPresent(request)) await endProviderSession(options, request, reply)
   }
 
 const idTokenInTicket = async (tickets: Sealer, request: FastifyRequest): Promise<string | null> => {

@@ -5,16 +5,18 @@ import { type AppClaims, type AppTokenVerifier, isAdmin, userDetails } from '../
 import { ExpiredToken, InvalidToken } from '../../shared/token-errors.js'
 import { type Access, type AccessRules, isApiPath, MUTATING_METHODS } from '../access.js'
 import type { AuditLog } from '../audit/audit-log.js'
-import type { GatewayConfig } from '../config.js'
 import { GatewayError, type GatewayErrorCode } from '../errors.js'
-import { sessionCookie } from '../session/credentials.js'
-import { withoutPathSecret } from './request-log.js'
+import type { SecretPaths } from '../http/secret-paths.js'
+import { appTokenCookie } from '../session/credentials.js'
 
 export interface ApiAuthOptions {
-  readonly config: Pick<GatewayConfig, 'auth'>
+  /** False outside production: every request continues. */
+  readonly enforced: boolean
   readonly access: AccessRules
   readonly tokens: AppTokenVerifier
   readonly audit: AuditLog
+  /** Which paths the audit log must not contain. */
+  readonly secretPaths: SecretPaths
   /** Null if no identity provider is configured. */
   readonly oidc: { addRevocationHook(app: FastifyInstance): void } | null
 }
@@ -36,7 +38,7 @@ interface Denial {
 
 /** Requires a verified token where the path and method need one. Only the cookie counts, never a header. */
 export const apiAuth = fp<ApiAuthOptions>(
-  async (app, { config, access: rules, tokens, audit, oidc }) => {
+  async (app, { enforced, access: rules, tokens, audit, secretPaths, oidc }) => {
     // Before the token is checked: the token of a revoked session is no token.
     oidc?.addRevocationHook(app)
     app.addHook('onRequest', (request, _reply, done) => {
@@ -44,8 +46,8 @@ export const apiAuth = fp<ApiAuthOptions>(
       // The requested path decides, because a parameter of the route may stand for a part of a strict or admin path.
       const access = rules.accessOf(request.path, request.routeOptions.config.access)
       const denial = checkToken(request, tokens) ?? checkRole(request, access)
-      if (denial === null || !config.auth.enforced || !isChecked(request, access)) return done()
-      done(deny(request, denial, audit))
+      if (denial === null || !enforced || !isChecked(request, access)) return done()
+      done(deny(request, denial, { audit, secretPaths }))
     })
   },
   { name: 'api-auth', fastify: '5.x', dependencies: ['csrf'] }
@@ -53,7 +55,7 @@ export const apiAuth = fp<ApiAuthOptions>(
 
 /** Attaches the claims of a valid token, on every path and in every environment. Returns the reason if it is not valid. */
 const checkToken = (request: FastifyRequest, tokens: AppTokenVerifier): Denial | null => {
-  const cookie = sessionCookie(request)
+  const cookie = appTokenCookie(request)
   if (cookie.kind === 'absent' || cookie.kind === 'unusable')
     return { code: 'UNAUTHENTICATED', reason: `token-${cookie.kind}`, claims: null }
   try {
@@ -68,13 +70,17 @@ const checkToken = (request: FastifyRequest, tokens: AppTokenVerifier): Denial |
   }
 }
 
-const deny = (request: FastifyRequest, { code, reason, claims }: Denial, audit: AuditLog): GatewayError => {
+const deny = (
+  request: FastifyRequest,
+  { code, reason, claims }: Denial,
+  { audit, secretPaths }: Pick<ApiAuthOptions, 'audit' | 'secretPaths'>
+): GatewayError => {
   const headers = code === 'FORBIDDEN' ? {} : { 'www-authenticate': 'Bearer error="invalid_token"' }
   const error = new GatewayError(code, { headers })
   audit.record({
     event: code === 'FORBIDDEN' ? 'forbidden_access' : 'unauthorized_access',
     ip: request.clientAddress,
-    resource: withoutPathSecret(request.path),
+    resource: secretPaths.masked(request.path),
     method: request.method,
     status: error.statusCode,
     reason,

@@ -2,22 +2,24 @@ import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { sameSecret } from '../../shared/same-secret.js'
 import { isApiPath, MUTATING_METHODS, needsCsrfToken } from '../access.js'
-import type { GatewayConfig } from '../config.js'
 import { GatewayError } from '../errors.js'
-import { foreignPageTest } from '../http/request-origin.js'
+import { foreignPageTest, type OriginRules } from '../http/request-origin.js'
 import { cookieValues } from '../session/cookies.js'
 import type { CsrfTokens } from '../session/csrf-tokens.js'
 
-export interface CsrfOptions {
-  readonly config: Pick<GatewayConfig, 'csrf'>
+export interface CsrfOptions extends OriginRules {
+  /** False outside production. */
+  readonly enforced: boolean
+  /** Whether only tokens that this service has issued are valid. */
+  readonly signed: boolean
   readonly csrfTokens: CsrfTokens
 }
 
 /** Mutations must come from our own page or an allowed origin, and carry the CSRF token in cookie and header. */
 export const csrf = fp<CsrfOptions>(
-  async (app, { config: { csrf: config }, csrfTokens }) => {
-    if (!config.enforced) return
-    const isFromForeignPage = foreignPageTest(config)
+  async (app, { enforced, signed, csrfTokens, ...origins }) => {
+    if (!enforced) return
+    const isFromForeignPage = foreignPageTest(origins)
 
     app.addHook('onRequest', (request, _reply, done) => {
       if (!MUTATING_METHODS.has(request.method) || !isApiPath(request.path)) return done()
@@ -32,7 +34,7 @@ export const csrf = fp<CsrfOptions>(
       const header = headers['x-csrf-token']
       // An empty cookie and an empty header are equal, but they are not a token.
       if (!cookie || another !== undefined || typeof header !== 'string' || !sameSecret(cookie, header)) return false
-      return !config.signed || csrfTokens.isValid(cookie)
+      return !signed || csrfTokens.isValid(cookie)
     }
   },
   { name: 'csrf', fastify: '5.x', dependencies: ['login-limit'] }

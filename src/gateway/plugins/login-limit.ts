@@ -3,19 +3,24 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Logger } from 'pino'
 import { isLoginAttempt } from '../access.js'
-import type { GatewayConfig } from '../config.js'
 import { GatewayError } from '../errors.js'
 import { addressGroup } from '../http/client-request.js'
-import { foreignPageTest } from '../http/request-origin.js'
+import { foreignPageTest, type OriginRules } from '../http/request-origin.js'
 import type { LoginCounter, MemoryLoginCounter } from '../login-limit/login-counter.js'
-import type { RedisTimeouts } from '../redis-connection.js'
+import type { RedisConfig } from '../redis-connection.js'
 
 export interface LoginLimitOptions {
-  readonly config: Pick<GatewayConfig, 'loginLimit' | 'csrf'>
+  /** False outside production. */
+  readonly enforced: boolean
+  /** Attempts per address and window. */
+  readonly max: number
+  readonly windowMs: number
+  readonly csrf: OriginRules
   /** The counts of this instance. */
-  readonly loginCounter: MemoryLoginCounter
+  readonly counter: MemoryLoginCounter
+  /** Null if the counts are not shared. */
+  readonly redis: RedisConfig | null
   readonly log: Logger
-  readonly redisTimeouts?: RedisTimeouts | undefined
 }
 
 /**
@@ -24,19 +29,16 @@ export interface LoginLimitOptions {
  */
 export const loginLimit = fp<LoginLimitOptions>(
   async (app, options) => {
-    const {
-      loginCounter: counter,
-      config: { loginLimit: config, csrf }
-    } = options
+    const { enforced, max, windowMs, csrf, counter } = options
     app.addHook('onClose', async () => counter.close())
-    if (!config.enforced) return
+    if (!enforced) return
 
     const shared = await openSharedCounter(options)
     if (shared !== null) app.addHook('onClose', async () => shared.close())
     await app.register(rateLimit, { global: false, store: storeFor(shared ?? counter) })
     const check = app.createRateLimit({
-      max: config.max,
-      timeWindow: config.windowMs,
+      max,
+      timeWindow: windowMs,
       keyGenerator: (request) => addressGroup(request.clientAddress)
     })
 
@@ -64,17 +66,10 @@ export const loginLimit = fp<LoginLimitOptions>(
 )
 
 /** The counter that all instances share, or null without Redis. ioredis is loaded only if it is used. */
-const openSharedCounter = async ({ config, loginCounter, log, redisTimeouts }: LoginLimitOptions) => {
-  const { redisUrl, windowMs } = config.loginLimit
-  if (redisUrl === null) return null
+const openSharedCounter = async ({ redis, windowMs, counter, log }: LoginLimitOptions) => {
+  if (redis === null) return null
   const { RedisLoginCounter } = await import('../login-limit/login-counter-redis.js')
-  const shared = new RedisLoginCounter({
-    url: redisUrl,
-    windowMs,
-    local: loginCounter,
-    log,
-    timeouts: redisTimeouts
-  })
+  const shared = new RedisLoginCounter({ redis, windowMs, local: counter, log })
   await shared.ready()
   return shared
 }

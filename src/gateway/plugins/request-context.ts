@@ -3,7 +3,7 @@ import type { AppClaims } from '../../shared/app-token.js'
 import { type Span, traceIdOf } from '../../shared/tracing.js'
 import type { GatewayErrorCode } from '../errors.js'
 import { clientAddress } from '../http/client-request.js'
-import type { SessionCookie } from '../session/credentials.js'
+import type { AppTokenCookie } from '../session/credentials.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -14,7 +14,7 @@ declare module 'fastify' {
     /** The claims of the request's verified app token. */
     auth: AppClaims | null
     /** The content of the `auth_token` cookie; null until it is first read. */
-    sessionCookie: SessionCookie | null
+    appTokenCookie: AppTokenCookie | null
     /** The app token that the session exchange obtained. */
     exchangedToken: string | null
     /** The code of the error response that the gateway sent. */
@@ -30,7 +30,7 @@ export const requestContext = fp(
     app.decorateRequest('path', '')
     app.decorateRequest('clientAddress', '')
     app.decorateRequest('auth', null)
-    app.decorateRequest('sessionCookie', null)
+    app.decorateRequest('appTokenCookie', null)
     app.decorateRequest('exchangedToken', null)
     app.decorateRequest('errorCode', null)
     app.decorateRequest('span', null)

@@ -1,16 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { clientAddress } from '../http/client-request.js'
+import { clientAddress, routeLabel } from '../http/client-request.js'
 import type { OpenReplies, RequestEnded, RequestOutcome } from '../http/open-replies.js'
+import type { SecretPaths } from '../http/secret-paths.js'
 import { endRequestSpan } from '../http/tracing.js'
 import type { GatewayMetrics } from '../metrics.js'
-import { routeLabel } from '../metrics.js'
-
-// An onboarding token is part of the path and must not be logged. Other spellings of the path are covered, too.
-const PHONE_BEACON = /(phone-beacon\b)(?!\/(?:onboarding-token|complete-enrollment|irk-records)$).+$/i
-
-/** A path without the secret that it may contain. */
-export const withoutPathSecret = (path: string): string => path.replace(PHONE_BEACON, '$1/…')
 
 export interface RequestLogOptions {
   readonly openReplies: OpenReplies
@@ -47,13 +41,13 @@ export const trackRejected = (reply: FastifyReply, { openReplies, requestEnded }
 const CLIENT_CLOSED_REQUEST = 499
 
 export const recordRequests =
-  (metrics: GatewayMetrics): RequestEnded =>
+  (metrics: GatewayMetrics, secretPaths: SecretPaths): RequestEnded =>
   (reply, cutShort) => {
     const { request, raw } = reply
     const status = cutShort && !raw.headersSent ? CLIENT_CLOSED_REQUEST : raw.statusCode
     const outcome: RequestOutcome = { status, cutShort, ms: reply.elapsedTime }
     const route = routeLabel(request)
-    const path = loggablePath(request)
+    const path = secretPaths.masked(requestedPath(request)).slice(0, MAX_PATH_CHARACTERS)
     metrics.requestEnded(route, request.method, outcome)
     logRequest(request, outcome, route, path)
     endRequestSpan(request, outcome, route, path)
@@ -75,7 +69,5 @@ const logRequest = (
 const MAX_PATH_CHARACTERS = 256
 
 /** The raw path for a request that was rejected before it had a canonical one. */
-const loggablePath = ({ path, raw }: FastifyRequest): string => {
-  const known = path === '' ? (raw.url ?? '').split('?', 1).join('') : path
-  return withoutPathSecret(known).slice(0, MAX_PATH_CHARACTERS)
-}
+const requestedPath = ({ path, raw }: FastifyRequest): string =>
+  path === '' ? (raw.url ?? '').split('?', 1).join('') : path

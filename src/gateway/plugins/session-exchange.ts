@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { removeConditions } from '../http/caching.js'
-import type { SessionExchange } from '../oidc/exchange.js'
-import { sessionCookie, usesSession } from '../session/credentials.js'
+import type { SessionExchange } from '../oidc/session-exchange.js'
+import { appTokenCookie, usesSession } from '../session/credentials.js'
 
 export interface SessionExchangeOptions {
   /** Null if no identity provider is configured. */
-  readonly exchange: SessionExchange | null
+  readonly exchange: Pick<SessionExchange, 'exchange'> | null
   readonly oidc: { addRenewalHook(app: FastifyInstance): void } | null
 }
 
@@ -15,7 +15,7 @@ export const sessionExchange = fp<SessionExchangeOptions>(
   async (app, { exchange, oidc }) => {
     if (exchange !== null) {
       app.addHook('onRequest', async (request, reply) => {
-        if (!usesSession(request) || sessionCookie(request).kind !== 'absent') return
+        if (!usesSession(request) || appTokenCookie(request).kind !== 'absent') return
         request.exchangedToken = await exchange.exchange(request, reply)
       })
     }

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { FastifyRequest } from 'fastify'
 import { buildConnector, errors, Pool } from 'undici'
 import { errorCode } from '../../shared/error-code.js'
 import { READING_METHODS } from '../access.js'
@@ -37,8 +36,10 @@ export interface Backend {
 
 /** Receives the outcome of requests to the backend. */
 export interface BackendMetrics {
-  responded(request: FastifyRequest, seconds: number): void
-  failed(error: unknown): void
+  /** Called when the headers of a response have arrived. `route` is the template of a route. */
+  backendResponded(route: string, seconds: number): void
+  /** Not called if the client disconnected, which is not an error of the backend. */
+  backendFailed(error: unknown): void
 }
 
 export interface BackendConfig {

@@ -6,6 +6,7 @@ import { type Dispatcher, errors } from 'undici'
 import type { Span } from '../../shared/tracing.js'
 import { MUTATING_METHODS, READING_METHODS } from '../access.js'
 import { GatewayError } from '../errors.js'
+import { routeLabel } from '../http/client-request.js'
 import type { HeaderTable } from '../http/header-table.js'
 import { onceClosed } from '../http/response-close.js'
 import { hasCredentials } from '../session/credentials.js'
@@ -151,7 +152,7 @@ class BackendRequest implements Dispatcher.DispatchHandler, CapacityRequest {
     if (status < 200) return
     if (status > MAX_STATUS) throw new Error(`invalid response status ${status}`)
     const { backend, metrics } = this.#context
-    metrics.responded(this.#reply.request, (performance.now() - this.#startedAt) / 1000)
+    metrics.backendResponded(routeLabel(this.#reply.request), (performance.now() - this.#startedAt) / 1000)
     this.#status = status
     this.#replyHeaders = this.#reply.getHeaders()
     const isPersonal = hasCredentials(this.#reply.request)
@@ -198,7 +199,7 @@ class BackendRequest implements Dispatcher.DispatchHandler, CapacityRequest {
       setImmediate(() => this.#context.backend.pool.dispatch(this.#options, this))
       return
     }
-    this.#context.metrics.failed(error)
+    this.#context.metrics.backendFailed(error)
     this.#endSpan(error)
     this.#release()
     if (this.#response.headersSent) this.#truncate(error)

@@ -39,14 +39,7 @@ export const relayProxy = fp<RelayProxyOptions>(
     const { origin, pathname } = new URL(relay.url)
     const pathPrefix = pathname.replace(/\/+$/, '')
     const connections = new RelayConnections(relay, log)
-    const pool = new Pool(origin, {
-      // Every stream occupies a connection; `connections` has their limit.
-      connections: null,
-      pipelining: 1,
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      bodyTimeout: relay.idleMs,
-      connect: buildConnector({ timeout: CONNECT_TIMEOUT_MS, rejectUnauthorized: true, allowH2: false })
-    })
+    const pool = relayPool(origin, relay.idleMs)
     metrics.addGauge('gateway_relay_connections', 'Open connections to the relay.', () => connections.size)
     const upgraded = acceptUpgrades(app, openReplies)
     const webSockets = new RelayWebSockets({ origin, pathPrefix, maxPayload: bodyBytes, upgraded, connections, log })
@@ -110,6 +103,16 @@ export const relayProxy = fp<RelayProxyOptions>(
   },
   { name: 'relay-proxy', fastify: '5.x', dependencies: ['session-exchange'] }
 )
+
+const relayPool = (origin: string, idleMs: number): Pool =>
+  new Pool(origin, {
+    // Every stream occupies a connection; `RelayConnections` limits them.
+    connections: null,
+    pipelining: 1,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    bodyTimeout: idleMs,
+    connect: buildConnector({ timeout: CONNECT_TIMEOUT_MS, rejectUnauthorized: true, allowH2: false })
+  })
 
 const TIMEOUT_CODES: ReadonlySet<unknown> = new Set(['FST_REPLY_FROM_GATEWAY_TIMEOUT', 'UND_ERR_CONNECT_TIMEOUT'])
 

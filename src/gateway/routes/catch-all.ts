@@ -1,15 +1,12 @@
 import type { Readable } from 'node:stream'
-import httpProxy from '@fastify/http-proxy'
 import type { FastifyInstance, FastifyRequest, HTTPMethods } from 'fastify'
 import type { AccessLevel } from '../../shared/access-level.js'
 import { READING_METHODS, SERVED_METHODS } from '../access.js'
-import type { Backend } from '../proxy/backend-pool.js'
 import { limitedBody } from '../proxy/body-limit.js'
 import type { Forward } from '../proxy/forward.js'
 import { accessConfig } from './mount-routes.js'
 
 export interface CatchAllOptions {
-  readonly backend: Backend
   readonly forward: Forward
   readonly uploadBytes: number
   readonly reads: readonly UndeclaredReads[]
@@ -78,12 +75,8 @@ const PARAMETER = '{}'
 const keysOf = (template: string): string[] =>
   template.split('/').map((segment) => (segment.includes('{') ? PARAMETER : segment))
 
-/**
- * Forwards requests to `/api/` paths without a route, with a streamed body. `@fastify/http-proxy` declares the routes, and
- * our forwarder sends the requests, so that all routes behave alike. The library itself would parse the path again,
- * retry reads after a 503, and not cancel the backend request when the browser disconnects.
- */
-export const catchAll = (app: FastifyInstance, { backend, forward, uploadBytes, reads }: CatchAllOptions): void => {
+/** Forwards requests to `/api/` paths without a route, with a streamed body. */
+export const catchAll = (app: FastifyInstance, { forward, uploadBytes, reads }: CatchAllOptions): void => {
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', async (request: FastifyRequest, body: Readable) =>
@@ -97,26 +90,16 @@ export const catchAll = (app: FastifyInstance, { backend, forward, uploadBytes, 
       done()
     })
 
-    for (const { path, methods, access } of reads) {
-      if (methods.length === 0) continue
+    const forwarded = (methods: readonly HTTPMethods[], url: string, access: AccessLevel | null): void => {
       scope.route({
         method: [...methods],
-        url: path,
+        url,
         config: accessConfig(access),
         handler: (request, reply) => forward(request, reply, bodyOf(request))
       })
     }
-    await scope.register(httpProxy, {
-      upstream: backend.origin,
-      prefix: '/api',
-      routes: ['/*'],
-      httpMethods: [...SERVED_METHODS],
-      // The parser above limits the body; the parser of the library does not.
-      proxyPayloads: false,
-      // A separate agent, which is never used. Without this option, the library would use the global one.
-      undici: {},
-      handler: (request, reply) => forward(request, reply, bodyOf(request))
-    })
+    for (const { path, methods, access } of reads) if (methods.length > 0) forwarded(methods, path, access)
+    forwarded([...SERVED_METHODS], '/api/*', null)
   })
 }
 

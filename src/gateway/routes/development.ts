@@ -4,8 +4,8 @@ import { type AppClaims, type AppTokenVerifier, createAppToken } from '../../sha
 import { isObject } from '../../shared/is-object.js'
 import { GatewayError } from '../errors.js'
 import { acceptJsonOnly } from '../proxy/json-body.js'
-import type { SessionCookies } from '../session/app-session.js'
-import { sessionCookie } from '../session/credentials.js'
+import type { AppSessionCookies } from '../session/app-session.js'
+import { appTokenCookie } from '../session/credentials.js'
 import { readLoginResponse } from '../session/login-response.js'
 import { rejectedRoute } from './mount-routes.js'
 
@@ -16,7 +16,7 @@ const FORM = 'application/x-www-form-urlencoded'
 const STUB_USER = { userId: 'dev', email: 'dev@localhost', displayName: 'Developer', role: 'admin' }
 
 export interface DevelopmentRoutesOptions {
-  readonly cookies: SessionCookies
+  readonly cookies: AppSessionCookies
   readonly tokens: AppTokenVerifier
   /** Signs the tokens of the development login; null in production. */
   readonly developmentKey: KeyObject | null
@@ -46,7 +46,7 @@ export const developmentRoutes = (
 
   // The chain verifies tokens under `/api/` only.
   const signedIn = (request: FastifyRequest): AppClaims | null => {
-    const cookie = sessionCookie(request)
+    const cookie = appTokenCookie(request)
     if (cookie.kind !== 'token') return null
     try {
       return tokens.verify(cookie.token).claims

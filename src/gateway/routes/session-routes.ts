@@ -1,18 +1,20 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { AppTokenVerifier } from '../../shared/app-token.js'
+import { jsonOrUndefined } from '../../shared/json-or-undefined.js'
 import type { GatewayConfig } from '../config.js'
 import { GatewayError } from '../errors.js'
 import { fieldsIn, queryNames } from '../http/field-names.js'
 import { isClosed } from '../http/response-close.js'
 import { DEFAULT_EXCHANGE_FIELD, LOGIN_PATH } from '../oidc/config.js'
-import { type BackendResponse, createBackendCall } from '../proxy/backend-call.js'
-import type { Backend, BackendMetrics } from '../proxy/backend-pool.js'
+import { type BackendResponse, type CallBackend, forwardedCall } from '../proxy/backend-call.js'
+import type { Backend } from '../proxy/backend-pool.js'
 import { isNoContent } from '../proxy/forward.js'
 import { jsonBody } from '../proxy/json-body.js'
-import { headersObject } from '../proxy/response-headers.js'
-import { type AppSession, type SessionCookies, startSession } from '../session/app-session.js'
+import { browserResponseHeaders, headersObject } from '../proxy/response-headers.js'
+import { type AppSession, type AppSessionCookies, startAppSession } from '../session/app-session.js'
 import { cookieOptions, cookieValues, setCookie } from '../session/cookies.js'
+import { hasCredentials } from '../session/credentials.js'
 import type { CsrfTokens } from '../session/csrf-tokens.js'
 import { isRejectedLogin, readLoginResponse, withoutLoginToken } from '../session/login-response.js'
 import type { LocalHandler } from './mount-routes.js'
@@ -20,11 +22,11 @@ import type { LocalHandler } from './mount-routes.js'
 type SessionHook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 
 export interface SessionRouteOptions {
-  readonly config: GatewayConfig
+  readonly config: Pick<GatewayConfig, 'publicHost' | 'loginBodyToken' | 'loginFields' | 'exchangeField' | 'cookies'>
   readonly log: Logger
   readonly backend: Backend
-  readonly metrics: BackendMetrics
-  readonly cookies: SessionCookies
+  readonly callBackend: CallBackend
+  readonly cookies: AppSessionCookies
   readonly tokens: AppTokenVerifier
   readonly csrfTokens: CsrfTokens
   /** Ends provider sessions at a logout, and at a password login that replaces them. */
@@ -33,17 +35,19 @@ export interface SessionRouteOptions {
 
 /** The handlers of the `/api/auth/` routes that start and end sessions. */
 export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string, LocalHandler> => {
-  const { backend, metrics, config } = options
-  const callBackend = createBackendCall({ backend, metrics, publicHost: config.publicHost })
+  const { config, backend } = options
+  const callBackend = (reply: FastifyReply, body: string | null): Promise<BackendResponse> =>
+    options.callBackend(forwardedCall(reply, body, config.publicHost))
   const rejectExchangeFields = exchangeFieldCheck(options)
 
   const login: LocalHandler = async (request, reply) => {
     rejectExchangeFields(request)
     const response = await callBackend(reply, jsonBody(request))
     const session = isSuccess(response) ? sessionIn(response, request) : null
-    if (session !== null && startSession(options, reply, session)) await options.oidc?.onPasswordLogin(request, reply)
+    if (session !== null && startAppSession(options, reply, session))
+      await options.oidc?.onPasswordLogin(request, reply)
     const omit = session !== null && config.loginBodyToken === 'omit'
-    return passOn(reply, omit ? { ...response, body: withoutToken(response) } : response)
+    return passOn(reply, backend, omit ? { ...response, body: withoutToken(response) } : response)
   }
 
   const withoutToken = (response: BackendResponse): Buffer =>
@@ -63,7 +67,7 @@ export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string,
     options.cookies.clear(reply)
     await options.oidc?.onLogout(request, reply)
     try {
-      return passOn(reply, await callBackend(reply, jsonBody(request)))
+      return passOn(reply, backend, await callBackend(reply, jsonBody(request)))
     } catch (error) {
       if (isClosed(reply.raw)) throw error
       options.log.warn({ requestId: request.id, err: error }, 'backend logout failed')
@@ -118,13 +122,12 @@ const providers = ({ oidc }: SessionRouteOptions): LocalHandler => {
   return (_request, reply) => reply.header('cache-control', 'no-store').send({ success: true, data })
 }
 
-const passOn = (reply: FastifyReply, { status, headers, body }: BackendResponse): FastifyReply => {
+const passOn = (reply: FastifyReply, backend: Backend, { status, headers, body }: BackendResponse): FastifyReply => {
   // Session responses are private. Caching headers of the backend are ignored.
   reply.header('cache-control', 'no-store')
-  for (const [name, value] of Object.entries(headersObject(headers))) {
-    // Headers set by the gateway take precedence.
-    if (name !== 'content-length' && !reply.hasHeader(name)) reply.header(name, value)
-  }
+  const passed = browserResponseHeaders(headers, backend, reply.getHeaders(), hasCredentials(reply.request))
+  for (const [name, value] of Object.entries(headersObject(passed)))
+    if (name !== 'content-length') reply.header(name, value)
   return body.length === 0 && isNoContent(status, 'POST')
     ? reply.code(204).removeHeader('content-type').send()
     : reply.code(status).send(body)
@@ -132,10 +135,4 @@ const passOn = (reply: FastifyReply, { status, headers, body }: BackendResponse)
 
 const isSuccess = ({ status }: Pick<BackendResponse, 'status'>): boolean => status >= 200 && status < 300
 
-const jsonOf = ({ body }: BackendResponse): unknown => {
-  try {
-    return JSON.parse(body.toString())
-  } catch {
-    return null
-  }
-}
+const jsonOf = ({ body }: BackendResponse): unknown => jsonOrUndefined(body.toString())

@@ -6,8 +6,9 @@ import { fieldErrors } from '../../../schemas/field-errors.js'
 import { GatewayError } from '../errors.js'
 
 /**
- * Compiles schemas with TypeBox. Not with the compiler of @fastify/type-provider-typebox: that one collects all errors of
- * a body, however many there are, and drops the details that our messages need.
+ * Compiles schemas with TypeBox. Not with the compiler of `@fastify/type-provider-typebox`: that one collects all errors of
+ * a body, however many there are, and drops the details that our messages need. Its types have no use here, because routes
+ * are registered from tables.
  */
 export const validatorCompiler =
   (bodyOptional: boolean): FastifySchemaCompiler<unknown> =>

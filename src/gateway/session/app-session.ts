@@ -15,8 +15,8 @@ export interface AppSession {
   readonly lifetimeSeconds: number
 }
 
-export interface StartSessionOptions {
-  readonly cookies: SessionCookies
+export interface StartAppSessionOptions {
+  readonly cookies: AppSessionCookies
   readonly tokens: AppTokenVerifier
   readonly log: Logger
   /** Whether the session comes from the identity provider. */
@@ -24,7 +24,7 @@ export interface StartSessionOptions {
 }
 
 /** Sets the session's cookies and logs its problems. False if the token does not fit into a cookie. */
-export const startSession = (options: StartSessionOptions, reply: FastifyReply, session: AppSession): boolean => {
+export const startAppSession = (options: StartAppSessionOptions, reply: FastifyReply, session: AppSession): boolean => {
   const { cookies, tokens, log, viaProvider = false } = options
   const requestId = reply.request.id
   if (!cookies.canStore(session)) {
@@ -44,7 +44,7 @@ export const startSession = (options: StartSessionOptions, reply: FastifyReply, 
 }
 
 /** All cookies of an app session, and the marker that suppresses the exchange. */
-export const SESSION_COOKIES: readonly string[] = [
+export const APP_SESSION_COOKIES: readonly string[] = [
   'auth_token',
   'auth_user',
   'auth_permissions',
@@ -90,7 +90,7 @@ const userText = (user: AuthUser, omitted: OmittedDetails['user']): string =>
   JSON.stringify({ ...user, ...Object.fromEntries(omitted.map((name) => [name, null])) })
 
 /** Writes the cookies of app sessions. */
-export class SessionCookies {
+export class AppSessionCookies {
   readonly #options: SerializeOptions
 
   constructor(config: { readonly secure: boolean }) {
@@ -137,7 +137,7 @@ export class SessionCookies {
   }
 
   clear(reply: FastifyReply): void {
-    for (const name of SESSION_COOKIES) this.#clear(reply, name)
+    for (const name of APP_SESSION_COOKIES) this.#clear(reply, name)
   }
 
   #clear(reply: FastifyReply, name: string): void {

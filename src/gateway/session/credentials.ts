@@ -3,7 +3,7 @@ import { isRelayPath } from '../access.js'
 import { cookieValues } from './cookies.js'
 
 /** The content of the `auth_token` cookie. */
-export type SessionCookie =
+export type AppTokenCookie =
   | { readonly kind: 'absent' }
   | { readonly kind: 'token'; readonly token: string }
   /** The identity-provider session that the token came from has ended. */
@@ -11,8 +11,8 @@ export type SessionCookie =
   /** Present, but cannot be forwarded: conflicting values or invalid characters. */
   | { readonly kind: 'unusable' }
 
-const ABSENT: SessionCookie = { kind: 'absent' }
-const UNUSABLE: SessionCookie = { kind: 'unusable' }
+const ABSENT: AppTokenCookie = { kind: 'absent' }
+const UNUSABLE: AppTokenCookie = { kind: 'unusable' }
 
 // The characters of a Bearer token. They exclude line breaks, which would allow header injection.
 const TOKEN = /^[A-Za-z0-9._~+/=-]+$/
@@ -27,12 +27,12 @@ const isNoToken = (value: string): boolean => value === '' || isPlaceholder(valu
 export const isUsableToken = (token: string): boolean => TOKEN.test(token) && !isPlaceholder(token)
 
 /** Read once per request and cached, because several steps of the chain need it. */
-export const sessionCookie = (request: FastifyRequest): SessionCookie => {
-  request.sessionCookie ??= readSessionCookie(request)
-  return request.sessionCookie
+export const appTokenCookie = (request: FastifyRequest): AppTokenCookie => {
+  request.appTokenCookie ??= readAppTokenCookie(request)
+  return request.appTokenCookie
 }
 
-const readSessionCookie = (request: FastifyRequest): SessionCookie => {
+const readAppTokenCookie = (request: FastifyRequest): AppTokenCookie => {
   const [value, conflicting] = cookieValues(request.headers.cookie, 'auth_token', isNoToken)
   if (value === undefined) return ABSENT
   if (conflicting !== undefined || !isUsableToken(value)) return UNUSABLE
@@ -45,7 +45,7 @@ const readSessionCookie = (request: FastifyRequest): SessionCookie => {
  */
 export const forwardedAuthorization = (request: FastifyRequest): string | undefined => {
   if (request.exchangedToken !== null) return `Bearer ${request.exchangedToken}`
-  const cookie = sessionCookie(request)
+  const cookie = appTokenCookie(request)
   if (cookie.kind === 'token') return `Bearer ${cookie.token}`
   if (cookie.kind !== 'absent') return undefined
   const token = BEARER.exec(request.headers.authorization ?? '')?.[1]
@@ -55,7 +55,7 @@ export const forwardedAuthorization = (request: FastifyRequest): string | undefi
 /** Whether a response may depend on the user, because the request has a token or something in its place. */
 export const hasCredentials = (request: FastifyRequest): boolean =>
   request.exchangedToken !== null ||
-  sessionCookie(request).kind !== 'absent' ||
+  appTokenCookie(request).kind !== 'absent' ||
   request.headers.authorization !== undefined
 
 declare module 'fastify' {

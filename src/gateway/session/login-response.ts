@@ -34,16 +34,16 @@ export const readLoginResponse = (response: unknown, now: number, fields = DEFAU
   if (!isObject(response)) return without('a JSON object')
   const isDefault = hasDefaultFields(fields)
   if (isDefault ? response.success !== true : isRejectedLogin(response)) return without('success')
-  const token = valueAt(response, fields.token)
+  const token = fieldAt(response, fields.token)
   if (typeof token !== 'string' || !isUsableToken(token)) return without(fields.token)
 
   const decoded = decodeClaims(token)
-  const expiresIn = valueAt(response, fields.expiresIn)
+  const expiresIn = fieldAt(response, fields.expiresIn)
   const expiresAtMs = decoded?.expiresAtMs ?? (typeof expiresIn === 'number' ? now + expiresIn * 1000 : Number.NaN)
   if (!(expiresAtMs > now && expiresAtMs <= MAX_DATE_MS))
     return without(decoded === null ? fields.expiresIn : `a future exp in ${fields.token}`)
 
-  const userFields = valueAt(response, fields.user)
+  const userFields = fieldAt(response, fields.user)
   const user = isObject(userFields) ? userFields : {}
   const session: AppSession = {
     token,
@@ -54,8 +54,8 @@ export const readLoginResponse = (response: unknown, now: number, fields = DEFAU
       role: validField('role', user.role)
     },
     permissions:
-      stringsOf(valueAt(response, fields.permissions)) ??
-      (isDefault ? stringsOf(valueAt(response, 'data.permissions')) : null) ??
+      stringsOf(fieldAt(response, fields.permissions)) ??
+      (isDefault ? stringsOf(fieldAt(response, 'data.permissions')) : null) ??
       stringsOf(decoded?.claims.permissions) ??
       [],
     expiresAtMs: Math.trunc(expiresAtMs),
@@ -85,7 +85,7 @@ const hasDefaultFields = (fields: LoginFields): boolean =>
   fields.permissions === DEFAULT_LOGIN_FIELDS.permissions &&
   fields.expiresIn === DEFAULT_LOGIN_FIELDS.expiresIn
 
-const valueAt = (value: unknown, path: string): unknown =>
+const fieldAt = (value: unknown, path: string): unknown =>
   path
     .split('.')
     .reduce<unknown>(

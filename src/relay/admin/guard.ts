@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Static, TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { AddressSet } from '../../shared/ip-address.js'
+import { jsonOrUndefined } from '../../shared/json-or-undefined.js'
 import { sameSecret } from '../../shared/same-secret.js'
 import { originCheck } from '../transport/admission.js'
 import { type Headers, JSON_TYPE, readBody, respond } from '../transport/respond.js'
@@ -175,7 +176,7 @@ export class AdminCall {
       readBody(this.request, this.response, maxBytes, done, this.headers)
     })
     const text = bytes.toString()
-    const value = parse(text)
+    const value = jsonOrUndefined(text)
     if (value === undefined) this.reject(400, 'NOT_JSON', 'The body is not JSON.')
     else if (!Value.Check(schema, value)) this.reject(400, 'BAD_REQUEST', validationError(schema, value))
     else await then(value, text)
@@ -186,14 +187,6 @@ export class AdminCall {
     const isRead = this.request.complete || this.request.method === 'GET'
     if (!isRead) this.request.resume()
     respond(this.response, status, body, [...headers, ...this.headers, ...(isRead ? [] : ['Connection', 'close'])])
-  }
-}
-
-const parse = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 

@@ -12,7 +12,7 @@ export interface ResolvedChannel {
 
 /** Error 102 if the namespace does not exist. */
 export const resolveChannel = (channel: string, rules: ChannelRules): ResolvedChannel | ReplyError => {
-  const isPrivate = rules.privatePrefix !== '' && channel.startsWith(rules.privatePrefix)
+  const isPrivate = channel.startsWith(rules.privatePrefix)
   const namespace = namespaceOf(channel, rules)
   if (namespace === '') return { namespace, options: rules.withoutNamespace, isPrivate }
   const options = rules.namespaces.get(namespace)
@@ -52,7 +52,7 @@ const isPrintableAscii = (text: string): boolean => /^[\x20-\x7e]*$/.test(text)
 
 /** Whether the channel is limited to users, as `chat:room#42,43`, and this user is one of them. */
 export const isUserListed = (channel: string, user: string, { userBoundary, userSeparator }: ChannelRules): boolean => {
-  const boundary = userBoundary === '' ? -1 : channel.lastIndexOf(userBoundary)
+  const boundary = channel.lastIndexOf(userBoundary)
   return (
     boundary !== -1 &&
     user !== '' &&
@@ -63,8 +63,7 @@ export const isUserListed = (channel: string, user: string, { userBoundary, user
   )
 }
 
-const namesUsers = (channel: string, { userBoundary }: ChannelRules): boolean =>
-  userBoundary !== '' && channel.includes(userBoundary)
+const namesUsers = (channel: string, { userBoundary }: ChannelRules): boolean => channel.includes(userBoundary)
 
 /** Name of the user's personal channel. */
 export const personalChannel = (user: string, namespace: string, rules: ChannelRules): string =>

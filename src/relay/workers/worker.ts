@@ -1,4 +1,5 @@
 import { Socket } from 'node:net'
+import { messageOf } from '../../shared/error-message.js'
 import type { Engine } from '../core/engine.js'
 import { ConnectionReceiver } from './connection-handoff.js'
 import { WorkerAdmission } from './connection-limits.js'
@@ -106,7 +107,7 @@ export class PrimaryConnection {
   }
 
   reportFailure(error: unknown): void {
-    this.#ipc.send('startFailed', (out) => out.text(error instanceof Error ? error.message : String(error)))
+    this.#ipc.send('startFailed', (out) => out.text(messageOf(error)))
     this.#ipc.end()
   }
 

@@ -42,6 +42,8 @@ const DOCUMENT = {
     '/m': { get: { $ref: '#/components/pathItems/Shared/get' } },
     '/n': { $ref: '#/components/pathItems/Shared', post: {}, 'x-gatehouse-access': 'nobody' },
     '/o': { post: json({ $ref: '#/components/schemas/Behind' }) },
+    '/p/{id}': { 'x-gatehouse-secret-path': 'yes', get: {} },
+    '/q': { get: { 'x-gatehouse-secret-path': true } },
     'x-gatehouse-access': 'user'
   },
   'x-gatehouse-access': 'user',
@@ -53,7 +55,8 @@ const DOCUMENT = {
     pathItems: { Shared: { get: {} } }
   }
 }
-const MISPLACED = 'has no effect here, only x-gatehouse-access of an operation or a path has one'
+const MISPLACED =
+  'has no effect here, only x-gatehouse-access and x-gatehouse-secret-path of an operation or a path have one'
 
 t.test('all errors of a document are printed, one line each with its location, and the exit code is 1', async (t) => {
   const { code, lines } = await rejected(t, 'openapi.json', DOCUMENT)
@@ -92,6 +95,8 @@ t.test('all errors of a document are printed, one line each with its location, a
     at('~1m/get', 'an operation must not be a $ref'),
     at('~1n/post', 'is not supported beside $ref'),
     at('~1n/x-gatehouse-access', 'must be one of public, user, admin'),
+    at('~1p~1{id}/x-gatehouse-secret-path', 'must be true or false'),
+    at('~1q/get/x-gatehouse-secret-path', 'the path has no parameter'),
     `gateway: openapi.json#/x-gatehouse-access: ${MISPLACED}`
   ])
 })

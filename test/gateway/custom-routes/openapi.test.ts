@@ -252,6 +252,26 @@ t.test('with GATEWAY_UNKNOWN_PATHS=refuse, the built-in routes are all that is s
   t.equal(backend.requests.length, 2)
 })
 
+t.test('the log shows paths with x-gatehouse-secret-path up to their first parameter', async (t) => {
+  const { send, logs } = await gatewayFor(
+    t,
+    {
+      '/invitations/{token}': { 'x-gatehouse-secret-path': true, get: {} },
+      '/shares/{token}': { get: {}, put: { 'x-gatehouse-secret-path': true } },
+      '/links/{token}': { $ref: '#/components/pathItems/Link' },
+      '/floors/{id}': { 'x-gatehouse-secret-path': false, get: {} }
+    },
+    { rest: { components: { pathItems: { Link: { 'x-gatehouse-secret-path': true, get: {} } } } } }
+  )
+  for (const path of ['invitations/s3cr3t', 'shares/s3cr3t', 'links/s3cr3t', 'LINKS/s3cr3t', 'floors/7'])
+    await send(`/api/${path}`)
+
+  t.same(
+    logs.filter(({ msg }) => msg === 'request').map(({ path }) => path),
+    ['/api/invitations/…', '/api/shares/…', '/api/links/…', '/api/LINKS/…', '/api/floors/7']
+  )
+})
+
 t.test('strict and admin paths win over the access level of the operation, of its path, and security', async (t) => {
   const get = (more: object = {}) => ({ get: more })
   const gateway = await gatewayFor(

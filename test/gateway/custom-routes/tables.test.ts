@@ -6,7 +6,8 @@ import { SettingsError } from '../../../src/shared/env.js'
 import { browserHeaders, startGateway, tokenOf } from '../../helper/gateway.js'
 
 const ENTRY = JSON.stringify(new URL('../../../src/routes.js', import.meta.url).href)
-const NAMES = 'action, defineRoutes, del, download, get, patch, post, put, Type, upload, withAccess, withOptionalBody'
+const NAMES =
+  'action, defineRoutes, del, download, get, patch, post, put, Type, upload, withAccess, withOptionalBody, withSecretPath'
 
 /** The path of an ES module with this text, which can use all functions of `gatehouse/routes`. */
 const moduleWith = (t: Test, text: string, name = 'routes.mjs'): string => {
@@ -102,6 +103,26 @@ const errorsOf = async (t: Test, file: string): Promise<readonly string[]> => {
   }
 }
 
+t.test('the log shows the paths of a module with withSecretPath up to their first parameter', async (t) => {
+  const text = `
+    export const invitations = defineRoutes({
+      domain: 'invitations',
+      about: 'Invitations',
+      rows: [
+        withSecretPath(get('/api/invitations/:token', 'Read an invitation')),
+        get('/api/invitations/templates', 'List templates')
+      ]
+    })
+  `
+  const { send, logs } = await startGateway(t, { env: { GATEWAY_ROUTES: moduleWith(t, text) } })
+  for (const path of ['s3cr3t', 's3cr3t/x', 'templates']) await send(`/api/invitations/${path}`)
+
+  t.same(
+    logs.filter(({ msg }) => msg === 'request').map(({ path }) => path),
+    ['/api/invitations/…', '/api/invitations/…', '/api/invitations/templates']
+  )
+})
+
 t.test('every error of a module is reported with its location', async (t) => {
   const text = `
     const table = (domain, rows) => ({ domain, about: 'x', rows })
@@ -117,7 +138,9 @@ t.test('every error of a module is reported with its location', async (t) => {
       withAccess('root', get('/api/access', 'Access')),
       get('/api/same/:id', 'Same'),
       get('/api/same/:name', 'Same again'),
-      post('/api/ref', 'Unresolved reference', Type.Object({ a: Type.Ref('Missing') }))
+      post('/api/ref', 'Unresolved reference', Type.Object({ a: Type.Ref('Missing') })),
+      withSecretPath(get('/api/secrets', 'Secret without a parameter')),
+      { ...get('/api/secrets/:id', 'Secret of another type'), secretPath: 'yes' }
     ])
     export const second = table('a', [])
     export const third = [get('/api/rows', 'A list of rows')]
@@ -138,6 +161,8 @@ t.test('every error of a module is reported with its location', async (t) => {
     'routes.mjs: first, row 9 (GET /api/access): access must be one of public, user, admin',
     'routes.mjs: first, row 11 (GET /api/same/:name): the same method and path as routes.mjs: first, row 10 (GET /api/same/:id)',
     /^routes\.mjs: first, row 12 \(POST \/api\/ref\), body: .*Missing/,
+    'routes.mjs: first, row 13 (GET /api/secrets): a secret path needs a parameter, such as /api/invitations/:token',
+    'routes.mjs: first, row 14 (GET /api/secrets/:id): secretPath must be true or false',
     'routes.mjs: second: the domain "a" exists already',
     'routes.mjs: third[0]: is not a route table, make it with defineRoutes()'
   ])

@@ -2,7 +2,7 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { type Test, t } from 'tap'
 import { AccessRules } from '../../../src/gateway/access.js'
 import { DatabaseHealth } from '../../../src/gateway/health/database-health.js'
-import { type HealthParts, healthRoutes } from '../../../src/gateway/health/health-routes.js'
+import { type HealthOptions, healthRoutes } from '../../../src/gateway/health/health-routes.js'
 import { mountRoutes } from '../../../src/gateway/routes/mount-routes.js'
 import { probes } from '../../../src/gateway/routes/tables/probes.js'
 import { createLogger } from '../../../src/shared/logger.js'
@@ -24,7 +24,7 @@ const notCalled = (): never => {
   throw new Error('this dependency must not be called')
 }
 
-const startApp = (t: Test, parts: Partial<HealthParts> = {}): HealthApp => {
+const startApp = (t: Test, parts: Partial<HealthOptions> = {}): HealthApp => {
   const logs: string[] = []
   const log = createLogger({ name: 'test', level: 'trace', stream: { write: (line) => void logs.push(line) } })
   // Without the cast the instance has the type of our logger, which FastifyInstance does not accept.
@@ -51,7 +51,7 @@ const always =
 interface Row {
   readonly path: string
   readonly when: string
-  readonly parts: Partial<HealthParts>
+  readonly parts: Partial<HealthOptions>
   readonly status: number
   readonly body: object
 }

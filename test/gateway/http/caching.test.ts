@@ -88,7 +88,8 @@ const PERSONAL: readonly (readonly [backend: string, response: string])[] = [
   ['no-cache', 'private, no-cache'],
   ['NO-STORE', 'NO-STORE'],
   ['public, no-store', 'public, no-store'],
-  [', ,', 'private']
+  [', ,', 'private'],
+  ['x="a, no-store, b"', 'private, x="a, no-store, b"']
 ]
 
 t.test('a backend response to a request with a session is private', async (t) => {
@@ -105,9 +106,9 @@ t.test('a backend response to a request with a session is private', async (t) =>
   t.test('several lines of Cache-Control become one private line', async (t) => {
     const { send, backend } = await borrowGateway(t)
     backend.respond = (_request, response) =>
-      response.writeHead(304, ['cache-control', 'public', 'cache-control', 'max-age=60']).end()
+      response.writeHead(304, ['cache-control', 'public, max-age=60', 'cache-control', 'immutable']).end()
     const { headers } = await send('/api/things', { headers: { authorization: 'Bearer a.b.c' } })
-    t.equal(headers['cache-control'], 'private, max-age=60')
+    t.equal(headers['cache-control'], 'private, max-age=60, immutable')
   })
 
   t.test('Vary: Authorization of the backend becomes Authorization, Cookie', async (t) => {

@@ -165,6 +165,10 @@ t.test('KnownPaths', async (t) => {
     t.test(`${path} is not another spelling of a known path`, async (t) => t.equal(known.isMisspelt(path), false))
   }
 
+  t.test('a path below the longest known path is not another spelling of it', async (t) => {
+    t.equal(new KnownPaths(['/api/zones'], []).isMisspelt('/api/Zones/x'), false)
+  })
+
   for (const path of [
     '/api/zones/',
     '/api/zones/Busy',

@@ -1,5 +1,7 @@
+import type { ServerResponse } from 'node:http'
 import t from 'tap'
 import { browserHeaders, type TestGateway, tokenOf } from '../../helper/gateway.js'
+import { RecordingTracer } from '../../helper/recording-tracer.js'
 import {
   APP,
   APP_HOST,
@@ -157,6 +159,78 @@ t.test('session exchange', async (t) => {
   })
 })
 
+t.test('the exchange in metrics and traces', async (t) => {
+  const tracer = new RecordingTracer()
+  const traced = await startOidcGateway(t, { issuer: provider.url, clock, tracer, env: { BACKEND_TIMEOUT_MS: '300' } })
+  const browser = await signedIn()
+  const zones = (): Promise<unknown> =>
+    traced.send('/api/zones', { headers: { cookie: browser.cookieHeader(new URL(APP)) } })
+  const metric = async (series: string): Promise<number> => {
+    const { body } = await traced.send('/metrics')
+    return Number(
+      body
+        .split('\n')
+        .find((line) => line.startsWith(`${series} `))
+        ?.split(' ')[1]
+    )
+  }
+  t.beforeEach(() => {
+    loseAppSession(browser)
+    tracer.spans.length = 0
+    traced.backend.requests.length = 0
+  })
+
+  t.test('the duration of the account login has the route of the login', async (t) => {
+    const series = 'gateway_backend_duration_seconds_count{route="/api/auth/login"}'
+    await zones()
+
+    t.equal(await metric(series), 1)
+    t.equal(await metric('gateway_backend_duration_seconds_count{route="/api/zones"}'), 1)
+  })
+
+  t.test(
+    'the span of the account login is a child of that of the request, and the backend continues its trace',
+    async (t) => {
+      await zones()
+
+      const [request, login, forwarded] = tracer.spans
+      t.match(request, { name: 'GET /api/zones', kind: 'server' })
+      t.match(
+        [login, forwarded],
+        [
+          { name: 'POST', kind: 'client', isEnded: true, error: undefined },
+          { name: 'GET', kind: 'client', isEnded: true }
+        ]
+      )
+      t.equal(login?.parent, request)
+      t.equal(login?.attributes['http.response.status_code'], 200)
+      t.equal(traced.backend.requests.find(isExchange)?.headers.traceparent, login?.traceparent)
+    }
+  )
+
+  const FAILURES: readonly (readonly [title: string, respond: (response: ServerResponse) => unknown, code: string])[] =
+    [
+      ['closes the connection', (response) => response.destroy(), 'UND_ERR_SOCKET'],
+      ['does not respond', () => undefined, 'UND_ERR_HEADERS_TIMEOUT'],
+      [
+        'stops in the middle of its response',
+        (response) => response.writeHead(200).write('{'),
+        'UND_ERR_HEADERS_TIMEOUT'
+      ]
+    ]
+  for (const [title, respond, code] of FAILURES) {
+    t.test(`an account login is counted and traced as failed if the backend ${title}`, async (t) => {
+      const series = `gateway_backend_errors_total{code="${code}"}`
+      const before = await metric(series)
+      traced.backend.respond = (request, response) => (isExchange(request) ? respond(response) : response.end('{}'))
+      await zones()
+
+      t.equal((await metric(series)) - before, 1)
+      t.match(tracer.spans[1], { name: 'POST', isEnded: true, error: code })
+    })
+  }
+})
+
 t.test('user without an account', async (t) => {
   const browser = await signedIn()
 
@@ -233,10 +307,7 @@ t.test('user without an account', async (t) => {
 
 t.test('backend without a usable login response', async (t) => {
   type ExchangeResponse = Parameters<typeof isExchange>[0]
-  const ABSENCES: readonly (readonly [
-    title: string,
-    respond: (response: import('node:http').ServerResponse) => unknown
-  ])[] = [
+  const ABSENCES: readonly (readonly [title: string, respond: (response: ServerResponse) => unknown])[] = [
     ['500', (response) => response.writeHead(500).end()],
     ['503', (response) => response.writeHead(503).end('{"success":false}')],
     ['429', (response) => response.writeHead(429).end('{"success":false}')],

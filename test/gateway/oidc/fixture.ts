@@ -7,6 +7,7 @@ import {
   newSigningKey
 } from '../../../demo/oidc/local-provider.js'
 import type { RedisTimeouts } from '../../../src/gateway/redis-connection.js'
+import type { Tracer } from '../../../src/shared/tracing.js'
 import { portOf } from '../../helper/address.js'
 import type { Teardown } from '../../helper/child.js'
 import { startGateway, type TestGateway, tokenOf } from '../../helper/gateway.js'
@@ -112,11 +113,12 @@ export interface OidcGatewayOptions {
   readonly backend?: RecordingBackend
   readonly clock?: TestClock
   readonly redisTimeouts?: RedisTimeouts
+  readonly tracer?: Tracer
 }
 
 export const startOidcGateway = async (
   t: Teardown,
-  { issuer, env, backend, clock, redisTimeouts }: OidcGatewayOptions
+  { issuer, env, backend, clock, redisTimeouts, tracer }: OidcGatewayOptions
 ): Promise<TestGateway> => {
   const gateway = await startGateway(t, {
     env: {
@@ -130,6 +132,7 @@ export const startOidcGateway = async (
     },
     ...(backend && { backend }),
     ...(redisTimeouts && { redisTimeouts }),
+    ...(tracer && { tracer }),
     ...(clock && { now: clock.now })
   })
   if (backend === undefined) gateway.backend.respond = backendWith(['ada@example.com'])

@@ -82,7 +82,7 @@ t.test('two gateways with one Redis', async (t) => {
   t.test('every key in Redis expires, and tokens are encrypted', async (t) => {
     await signIn(browserOf(one), 'ada')
     const keys = await redisClient.keys('gatehouse:oidc:*')
-    for (const kind of ['tokens', 'result', 'ended']) t.ok(keys.some((key) => key.includes(`:${kind}`)))
+    for (const kind of ['tokens', 'exchange', 'ended']) t.ok(keys.some((key) => key.includes(`:${kind}`)))
     for (const key of keys) {
       t.ok((await redisClient.pttl(key)) > 0, `${key} expires`)
       if (/:(?:tokens|result):/.test(key))

@@ -28,8 +28,7 @@ t.test('OIDC settings', async (t) => {
       groupsClaim: 'groups',
       sessionSecrets: [SECRET],
       exchangeSecret: null,
-      exchangeField: 'okta',
-      redisUrl: null
+      exchangeField: 'okta'
     })
   })
 

@@ -294,7 +294,8 @@ t.test('the audit log', async (t) => {
   t.test('the audit log does not contain the token in an onboarding path', async (t) => {
     const { send, auditRecords } = await startGateway(t)
     await send('/api/phone-beacon/s3cr3t-onboarding-token', { method: 'DELETE', headers: pair(null) })
-    t.match(await auditRecords(), [{ resource: '/api/phone-beacon/…' }])
+    await send('/api/v1/phone-beacon/s3cr3t-onboarding-token', { method: 'DELETE', headers: pair(null) })
+    t.match(await auditRecords(), [{ resource: '/api/phone-beacon/…' }, { resource: '/api/v1/phone-beacon/…' }])
   })
 
   t.test('the audit record has the user of an expired token', async (t) => {

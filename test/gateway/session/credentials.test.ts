@@ -52,6 +52,11 @@ const CASES: readonly (readonly [string, Record<string, string | string[]>, stri
   ['no Authorization for a cookie whose name begins with byte 0xA0', { cookie: `\u00a0auth_token=${jwt}` }, undefined],
   ['no Authorization for an undefined cookie', { cookie: 'auth_token=undefined' }, undefined],
   ['no Authorization for two different cookies', { cookie: 'auth_token=a.b; auth_token=c.d' }, undefined],
+  [
+    'no Authorization for two different cookies and a header',
+    { cookie: 'auth_token=a.b; auth_token=c.d', authorization: 'Bearer abc' },
+    undefined
+  ],
   ['no Authorization for a cookie with a line break in it', { cookie: 'auth_token=a%0d%0aX-Evil:%201' }, undefined],
   ['no Authorization for a cookie that was encoded twice', { cookie: 'auth_token=a%252Eb' }, undefined],
   ['no Authorization for a cookie with broken encoding', { cookie: 'auth_token=a%zz' }, undefined]

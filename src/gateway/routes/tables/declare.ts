@@ -20,6 +20,8 @@ interface RouteBase {
   readonly summary: string
   /** The access level of the route, unless its path is strict or admin and needs more. */
   readonly access?: AccessLevel
+  /** Whether the parameters of the path are secrets, which logs must not contain. */
+  readonly secretPath?: boolean
 }
 
 type MutatingMethod = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -123,6 +125,9 @@ export const withAccess = <Route extends RouteDeclaration>(access: AccessLevel, 
   ...route,
   access
 })
+
+/** The route with a path that contains a secret: logs, audit records and spans have the path up to its first parameter. */
+export const withSecretPath = <Route extends RouteDeclaration>(route: Route): Route => ({ ...route, secretPath: true })
 
 /** The response is a file, which may be large. */
 export const download = (path: Path, summary: string): ReadRoute => ({ ...get(path, summary), kind: 'stream' })

@@ -126,7 +126,6 @@ export class GroupBacklogs {
     if (backlog === null) return
     subscription.backlog = null
     if (--backlog.readers === 0) this.#backlogs = this.#backlogs.filter((each) => each !== backlog)
-    if (backlog.readers === 0 && this.#ofThisTurn === backlog) this.#ofThisTurn = null
   }
 
   #start(publications: readonly Publication[]): Backlog {

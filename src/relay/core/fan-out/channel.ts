@@ -221,7 +221,6 @@ export class Channel {
   remove(subscription: Subscription): void {
     this.#size--
     if (subscription.isPositioned) this.#positioned--
-    if (this.#size === 0) this.#snapshot?.clear()
     if (subscription.group !== null) this.#groups.remove(subscription)
     else {
       this.#pending = this.#pending.filter((each) => each !== subscription)

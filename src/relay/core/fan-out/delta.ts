@@ -96,7 +96,7 @@ export class DeltaPatches {
 
   #find(stream: StreamPatches, base: Publication, target: Publication): Payload | null {
     // Publications without history have no offset to cache by.
-    if (base.offset === 0 || base.offset + 1 !== target.offset) return createPatch(base, target)
+    if (base.offset + 1 !== target.offset) return createPatch(base, target)
     const cached = stream.get(target.offset)
     if (cached !== undefined) return cached
     const patch = createPatch(base, target)

@@ -55,7 +55,7 @@ export class MergedHistory {
   add(publication: Publication): void {
     const { data, offset } = publication
     this.advanceTo(offset)
-    const list = typeof data === 'string' && offset >= this.#oldest ? this.#conflator.read(data) : null
+    const list = typeof data === 'string' ? this.#conflator.read(data) : null
     if (list === null) return
     this.#snapshot = null
     this.#envelope = { publication, list }
@@ -174,7 +174,7 @@ export class ChannelSnapshot {
     }
   }
 
-  /** Called when the channel has no subscribers, or when the stream has lost publications. */
+  /** Called when the stream has lost publications. */
   clear(): void {
     this.#merged = null
   }

@@ -199,7 +199,6 @@ class ListReader implements MemberReader {
   /** Null if there is no such list, or if an entry has no key. */
   read(text: string): KeyedList | null {
     this.#source = new Source(text)
-    this.#depth = 0
     this.#list = null
     const end = this.#readValue(skipWhitespace(this.#source.json, 0))
     return end === INVALID ? null : this.#list

@@ -238,6 +238,9 @@ export class Client implements Subscriber, OutboxOwner {
       if (subscription.backlog === null) continue
       // The network may be full again after the first backlog; the others wait for the next drain.
       if (this.isBehind) return
+      // Moved to the end, so that the next drain begins with the others.
+      this.#subscriptions?.delete(subscription.channel.name)
+      this.addSubscription(subscription)
       for (const bytes of subscription.group?.takeBacklog(subscription) ?? []) this.outbox.send(bytes)
     }
   }
@@ -278,7 +281,7 @@ export class Client implements Subscriber, OutboxOwner {
     if (this.isClosed) return
     const { context } = this
     const wasLive = this.state === 'live'
-    if (reason !== DISCONNECT_NORMAL && reason !== DISCONNECT_SLOW) this.#attempt(() => this.#sendAll())
+    if (reason !== DISCONNECT_NORMAL) this.#attempt(() => this.#sendAll())
     this.state = 'closed'
     this.outbox.close()
     // The socket first: the following steps may take time, and the client should reconnect soon.

@@ -5,6 +5,8 @@ import type { Outbox } from '../fan-out/outbox.js'
 
 /** Replies are joined up to this size. */
 const JOINED_REPLIES_BYTES = 64 * 1024
+/** The line break between two replies in JSON. */
+const SEPARATOR_BYTES = 1
 /** Allowance for everything in a reply except publications: id, fields, frame header. */
 const REPLY_OVERHEAD_BYTES = 1024
 
@@ -59,7 +61,7 @@ export class HeldReplies {
       return
     }
     this.#held.push(reply)
-    this.#heldBytes += bytes
+    this.#heldBytes += bytes + SEPARATOR_BYTES
   }
 
   /** Maximum size of the next reply, so that the client stays within `queue_max_size`. */

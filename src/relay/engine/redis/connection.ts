@@ -1,4 +1,5 @@
 import { Command, Redis } from 'ioredis'
+import { messageOf } from '../../../shared/error-message.js'
 import { addressName, connectionOptions, type RedisAddress } from '../../../shared/redis-address.js'
 import { EngineError } from '../../core/engine.js'
 
@@ -29,7 +30,7 @@ export const sendCommand = async (redis: Redis, name: string, args: readonly str
 
 /** Contains neither the password nor the command. */
 export const errorText = (address: RedisAddress, error: unknown): string =>
-  `Redis at ${addressName(address)}: ${error instanceof Error ? error.message : String(error)}`
+  `Redis at ${addressName(address)}: ${messageOf(error)}`
 
 /** The connection to the server is down. */
 export const disconnectedError = (address: RedisAddress): EngineError =>

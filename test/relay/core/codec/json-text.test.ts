@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { onOneLine } from '../../../../src/relay/core/codec/json.js'
+import { hasTooManyContainers, MAX_CONTAINERS, onOneLine } from '../../../../src/relay/core/codec/json.js'
 import { MemberSearch, memberText } from '../../../../src/relay/core/codec/json-members.js'
 import { conflator } from '../../../../src/relay/core/merging/keyed-list.js'
 import { checkProperty } from '../../../helper/property.js'
@@ -19,7 +19,9 @@ t.test('memberText', async (t) => {
     ['{}', null, 'none'],
     ['{"a":"data"}', null, 'a value is no name'],
     ['{"data":1.50e+3}', '1.50e+3', 'as it was written'],
-    ['{"x":"\\\\","data":null}', 'null', 'a backslash before']
+    ['{"x":"\\\\","data":null}', 'null', 'a backslash before'],
+    ['{"data":1', null, 'an object without its end'],
+    ['{"data":1,"b"}', null, 'a name without a value after it']
   ]
   for (const [object, text, title] of cases) {
     t.test(`memberText of ${object} is ${text}: ${title}`, async (t) => {
@@ -37,6 +39,22 @@ t.test('memberText', async (t) => {
     )
   })
 })
+
+const lists = (count: number): string =>
+  `[${Array(count - 1)
+    .fill('[]')
+    .join(',')}]`
+
+const CONTAINERS: readonly (readonly [json: string, isTooMany: boolean, title: string])[] = [
+  [lists(MAX_CONTAINERS), false, 'as many lists as allowed'],
+  [lists(MAX_CONTAINERS + 1), true, 'one list more'],
+  [JSON.stringify('["[{'.repeat(MAX_CONTAINERS)), false, 'a text of brackets and quotes']
+]
+for (const [json, isTooMany, title] of CONTAINERS) {
+  t.test(`${title} ${isTooMany ? 'is' : 'is not'} too much to parse`, async (t) => {
+    t.equal(hasTooManyContainers(json), isTooMany)
+  })
+}
 
 t.test('invalid JSON', async (t) => {
   const garbage = fc.string({ unit: fc.constantFrom('{', '}', '[', ']', '"', '\\', ' ', 'a', 'data', ':', ',', 'é') })

@@ -287,6 +287,13 @@ t.test('commands', async (t) => {
     )
   })
 
+  t.test('a frame may end with a line break', async (t) => {
+    const client = await coreRelay().connected('42')
+
+    t.match(await client.send('{"id":2,"unsubscribe":{"channel":"floor:7"}}\n'), [{ id: 2, unsubscribe: {} }])
+    t.equal(client.closed, null)
+  })
+
   t.test('a command object with several methods runs the first one', async (t) => {
     const client = await coreRelay().connected('42')
 

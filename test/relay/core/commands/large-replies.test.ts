@@ -117,6 +117,18 @@ t.test('the replies to one frame are never joined beyond queue_max_size', async 
   for (const write of client.sink.writes) t.ok(Buffer.byteLength(write) <= LIMIT, `${Buffer.byteLength(write)} bytes`)
 })
 
+t.test('many small replies to one frame are sent in frames within queue_max_size', async (t) => {
+  const client = await coreRelay({ client: { queue_max_size: 1000 } }).connected('42')
+  client.sink.writes.length = 0
+  client.received()
+  const replies = await client.send(
+    ...Array.from({ length: 200 }, (_, index) => ({ id: index + 2, unsubscribe: { channel: 'x' } }))
+  )
+
+  t.equal(replies.length, 200)
+  t.ok(client.sink.writes.every(({ length }) => length <= 1000))
+})
+
 t.test('commands with large replies wait until the client has received the earlier data', async (t) => {
   const client = await relayWith(8, 1500).connected('42')
   const commands = Array.from({ length: 20 }, (_, n) => [recover(2 + 2 * n), unsubscribe(3 + 2 * n)]).flat()
@@ -183,9 +195,12 @@ t.test('history larger than queue_max_size is truncated, and the client can cont
 })
 
 t.test('history whose first publication exceeds queue_max_size is answered with 106', async (t) => {
-  const client = await relayWith(1, LIMIT).connected('42')
+  const relay = relayWith(1, LIMIT)
+  relay.publish('chat:2', 1, { tags: JSON.stringify({ tag: 'x'.repeat(LIMIT) }) })
+  const client = await relay.connected('42')
 
-  t.match(await client.send({ id: 2, history: { channel: 'chat:1', limit: 10 } }), [{ id: 2, error: { code: 106 } }])
+  for (const channel of ['chat:1', 'chat:2'])
+    t.match(await client.send({ id: 2, history: { channel, limit: 10 } }), [{ id: 2, error: { code: 106 } }], channel)
   t.equal(client.closed, null)
 })
 
@@ -230,23 +245,25 @@ t.test('a client that is closed for another reason receives its queued data firs
   t.match(client.received().slice(-1), [{ push: { pub: { data: 4 } } }])
 })
 
-t.test('a client that catches up receives its queued data in order', async (t) => {
-  const relay = relayWith(0, 0)
+t.test('a client that catches up receives its queued data in order, in bounded writes', async (t) => {
+  const relay = coreRelay(withNamespace(WITH_HISTORY))
   const client = relay.client(new FakeSink())
   await client.send(
     { id: 1, connect: { token: relay.token({ sub: '42' }) } },
     { id: 2, subscribe: { channel: 'chat:1' } }
   )
   client.sink.isStuck = true
+  const text = (n: number): string => `${n}`.padEnd(5000, 'x')
   for (let n = 1; n <= 50; n++) {
-    relay.publish('chat:1', n)
+    relay.publish('chat:1', text(n))
     relay.endTurn()
   }
   client.sink.drain()
-  relay.publish('chat:1', 51)
+  relay.publish('chat:1', text(51))
 
   t.same(
-    client.received().map(({ push }) => push?.pub?.data),
-    Array.from({ length: 51 }, (_, index) => index + 1)
+    client.received().flatMap(({ push }) => push?.pub?.data ?? []),
+    Array.from({ length: 51 }, (_, index) => text(index + 1))
   )
+  t.ok(client.sink.writes.every(({ length }) => length <= 64 * 1024))
 })

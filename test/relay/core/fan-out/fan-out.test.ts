@@ -1,5 +1,7 @@
 import t from 'tap'
-import { coreRelay, type FakeSink, type Message, withNamespace } from '../../../helper/relay-core.js'
+import type { CoreMetrics } from '../../../../src/relay/core/core-metrics.js'
+import { NO_METRICS } from '../../../helper/no-metrics.js'
+import { coreRelay, type FakeSink, type Message, publicationAt, withNamespace } from '../../../helper/relay-core.js'
 import { required } from '../../../helper/required.js'
 import type { ServerMessage, ServerPublication } from '../../../helper/server-message.js'
 
@@ -59,6 +61,20 @@ t.test('publications of one turn', async (t) => {
     t.equal(first, second)
   })
 
+  t.test('clients on different channels receive their own publications of one turn', async (t) => {
+    const { subscribed, publish } = setUp(OPEN)
+    const clients = [await subscribed(['chat:1', 'chat:2']), await subscribed(['chat:1', 'chat:3'])]
+    for (const n of [1, 2, 3]) publish(`chat:${n}`, n)
+
+    t.same(
+      clients.map((client) => pubs(client.received()).map(({ data }) => data)),
+      [
+        [1, 2],
+        [1, 3]
+      ]
+    )
+  })
+
   t.test('large publications are written in bounded chunks', async (t) => {
     const { subscribed, publish, endTurn } = setUp(OPEN)
     const { sink } = await subscribed()
@@ -67,18 +83,25 @@ t.test('publications of one turn', async (t) => {
 
     t.equal(sink.writes.length, 5)
     t.ok(sink.writes.every(({ length }) => length < 256 * 1024))
+    sink.writes.length = 0
+    publish('chat:1', 'x'.repeat(300_000))
+    publish('chat:1', 1)
+    endTurn()
+
+    t.equal(sink.writes.length, 2, 'a publication that is larger than a chunk has its own')
   })
 
   t.test('publications reach all remaining subscribers after some have left', async (t) => {
     const { subscribed, publish, endTurn } = setUp(OPEN)
     const clients = await Promise.all(Array.from({ length: 10 }, async () => subscribed()))
-    for (const index of [0, 9, 4, 5]) clients[index]?.client.connectionLost()
+    // Some of them have taken the place of an earlier one.
+    for (const index of [0, 9, 8, 4, 5]) clients[index]?.client.connectionLost()
     publish('chat:1', 1)
     endTurn()
 
     t.same(
       clients.map(({ sink }) => sink.writes.length),
-      [0, 1, 1, 1, 0, 0, 1, 1, 1, 0]
+      [0, 1, 1, 1, 0, 0, 1, 1, 0, 0]
     )
   })
 })
@@ -235,6 +258,37 @@ t.test('a client that is behind', async (t) => {
     t.same(pubs(client.received()).slice(1), [{ data: batch(['a', 3], ['b', 4]), offset: 3 }])
   })
 
+  t.test('a merged publication at the first offset has the epoch', async (t) => {
+    const { subscribed, publish, endTurn } = setUp(MERGED)
+    const client = await subscribed()
+    client.sink.isStuck = true
+    for (const skipHistory of [true, false, true]) {
+      publish('chat:1', batch(['a', 1]), { skipHistory })
+      endTurn()
+    }
+    client.sink.drain()
+
+    t.same(pubs(client.received()).slice(1), [{ data: batch(['a', 1]), offset: 1, epoch: 'epoch1' }])
+  })
+
+  t.test('publications that wait for a client are counted when they are sent', async (t) => {
+    const traffic = { messages: { value: 0 }, bytes: { value: 0 } }
+    const metrics = { ...NO_METRICS, sent: () => traffic }
+    const relay = coreRelay(withNamespace(MERGED), { metrics })
+    const clients = [await relay.connected('1'), await relay.connected('2')] as const
+    for (const client of clients) await client.send({ id: 2, subscribe: { channel: 'chat:1' } })
+    clients[0].sink.isStuck = true
+    traffic.messages.value = 0
+    for (const n of [1, 2, 3]) {
+      relay.publish('chat:1', batch(['a', n]))
+      relay.endTurn()
+    }
+    t.equal(traffic.messages.value, 4, 'three to one client, the first to the other')
+    clients[0].sink.drain()
+
+    t.equal(traffic.messages.value, 5)
+  })
+
   t.test('clients that fell behind at different times receive no older offsets', async (t) => {
     const { subscribed, publish, endTurn } = setUp(MERGED)
     const clients = await Promise.all(Array.from({ length: 6 }, async () => subscribed()))
@@ -332,6 +386,61 @@ t.test('a client that is behind', async (t) => {
       ]
     )
   })
+
+  t.test('the backlog of a channel goes on merging while the client reads that of another', async (t) => {
+    const { subscribed, publish, endTurn } = setUp(MERGED)
+    const client = await subscribed(['chat:1', 'chat:2'])
+    const { sink } = client
+    const write = sink.write.bind(sink)
+    sink.write = (bytes) => {
+      sink.isStuck = true
+      write(bytes)
+    }
+    for (const n of [1, 2, 3]) {
+      for (const channel of ['chat:1', 'chat:2']) {
+        publish(channel, batch(['a', n]))
+        endTurn()
+      }
+      if (n === 2) sink.drain()
+    }
+    sink.drain()
+
+    t.match(
+      client.received().map(({ push }) => [push?.channel, push?.pub?.offset]),
+      [
+        ['chat:1', 1],
+        ['chat:1', 2],
+        ['chat:2', 3]
+      ]
+    )
+  })
+})
+
+t.test('a subscriber that has left is not counted for its tag filter', async (t) => {
+  const filteredOut: number[] = []
+  const metrics = { ...NO_METRICS, filteredOut: (_namespace: string, count: number) => void filteredOut.push(count) }
+  const relay = coreRelay(withNamespace({ ...OPEN, allow_tags_filter: true }), { metrics })
+  const clients = [await relay.connected('1'), await relay.connected('2')]
+  for (const [index, { send }] of clients.entries())
+    await send({ id: 2, subscribe: { channel: 'chat:1', tf: { key: 'side', cmp: 'eq', val: `${index}` } } })
+  clients[0]?.client.connectionLost()
+  relay.publish('chat:1', 1)
+
+  t.same(filteredOut, [1])
+})
+
+t.test('the lag of a publication from a node whose clock is ahead is 0', async (t) => {
+  const lags: (number | null)[] = []
+  const metrics = {
+    ...NO_METRICS,
+    delivered: (...[, , , lag]: Parameters<CoreMetrics['delivered']>) => void lags.push(lag)
+  }
+  const relay = coreRelay(withNamespace(OPEN), { metrics })
+  await (await relay.connected('42')).send({ id: 2, subscribe: { channel: 'chat:1' } })
+  relay.delivery.publication('chat:1', { ...publicationAt(1), time: relay.clock.nowMs + 5000 }, 'epoch1')
+  relay.endTurn()
+
+  t.same(lags, [0])
 })
 
 t.test(

@@ -67,6 +67,28 @@ t.test('the position of a channel', async (t) => {
     t.match(client.received(), LOST)
   })
 
+  t.test('a difference after a position check without one does not end the subscription', async (t) => {
+    const { client, moveTop, advance } = await setUp()
+    await advance(1)
+    await advance(40_000)
+    moveTop(4)
+    await advance(40_000)
+
+    t.same(client.received(), [])
+  })
+
+  t.test('a client can subscribe to a new stream while the node has delivered the old one', async (t) => {
+    const { connected, deliver, moveTop } = await setUp()
+    deliver(4)
+    moveTop(2, 'new')
+    const later = await connected('43')
+
+    t.match(await later.send({ id: 2, subscribe: { channel: 'floor:7' } }), [
+      { subscribe: { epoch: 'new', offset: 2 } }
+    ])
+    t.same(later.received(), [])
+  })
+
   t.test('a position check after an engine outage ends the subscription at the first loss', async (t) => {
     const { client, moveTop, advance, delivery } = await setUp()
     delivery.mayHaveMissed('floor:7')

@@ -11,6 +11,7 @@ import {
   type TestRelay,
   withNamespace
 } from '../../../helper/relay-core.js'
+import { configOf } from '../../../helper/relay-rules.js'
 
 const OPTIONS = {
   allow_subscribe_for_client: true,
@@ -286,6 +287,29 @@ t.test('a limited subscriber with a tag filter receives matching publications on
   t.same(
     pubs(client).map(({ offset }) => offset),
     [1]
+  )
+})
+
+t.test('entries that wait during a reload of conflate are not merged again', async (t) => {
+  const relay = relayWith()
+  const client = await subscriber(relay, { max_rate: 1 })
+  relay.publish('chat:1', batch(1, 1))
+  await relay.advance(0)
+  for (const n of [2, 3]) relay.publish('chat:1', batch(n, 1))
+  relay.relay.configure(configOf(withNamespace({ ...OPTIONS, conflate: 'data[].n' })))
+  for (const n of [4, 5]) relay.publish('chat:1', batch(n, 1))
+  await relay.advance(2000)
+
+  t.same(
+    pubs(client).map(({ data }) => data.data),
+    [
+      [{ id: 1, n: 1 }],
+      [{ id: 1, n: 3 }],
+      [
+        { id: 1, n: 4 },
+        { id: 1, n: 5 }
+      ]
+    ]
   )
 })
 

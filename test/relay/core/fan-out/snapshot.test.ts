@@ -268,6 +268,10 @@ t.test('a snapshot that is larger than queue_max_size does not close the client'
   t.ok(client.sink.writes.some((write) => write.includes('xxxxxxxx')))
   t.ok(client.sink.writes.some((write) => write.includes('"offset":21')))
   t.equal(client.closed, null)
+  client.sink.isStuck = true
+  for (let id = 4; id < 200; id++) await client.send({ id, unsubscribe: { channel: 'x' } })
+  relay.endTurn()
+  t.equal(client.closed, '3008 slow', 'the limit applies again after the snapshot was sent')
 })
 
 t.test('a client with a large unsent snapshot is still closed if more than queue_max_size follows', async (t) => {

@@ -324,6 +324,13 @@ t.test('with entry_time a number that JavaScript cannot represent is no time', a
 
 t.test('a publication that is not valid JSON is not merged', async (t) => {
   t.equal(conflator('[].id', 'at').read('[{"id":1,"at":"\\x"}]'), null)
+  t.equal(conflator('[].id').read('[{"id":1} {"id":2}]'), null)
+})
+
+t.test('a publication that repeats an object on the path to its list is not merged', async (t) => {
+  const { read } = conflator('a.data[].id')
+  t.equal(read('{"a":{},"a":{"data":[{"id":1}]}}'), null)
+  t.equal(read('{"a":{"data":[{"id":1}]},"a":{}}'), null)
 })
 
 t.test('with entry_time a repeated member is no time', async (t) => {
@@ -366,6 +373,7 @@ t.test('a text that Date.toISOString returns is the time of the date', async (t)
 const NO_ISO = [
   '2026-13-01T00:00:00Z',
   '2026-02-29T00:00:00Z',
+  '2200-02-29T00:00:00Z',
   '2026-00-10',
   '2026-11-31',
   '2026-11-16T25:00:00Z',
@@ -374,6 +382,7 @@ const NO_ISO = [
   '2026-11-16T23:00:61Z',
   '2026-11-16T23:00:00+24:00',
   '2026-11-16T23:00:00 Z',
+  '2026-11-16T23:00:00.Z',
   '16.11.2026',
   '2026-11',
   'Mon, 16 Nov 2026 08:00:00 GMT'
@@ -384,9 +393,16 @@ for (const text of NO_ISO) {
   })
 }
 
-t.test('ISO 8601 allows a date alone, hours alone, a comma and the end of the day', async (t) => {
+t.test('ISO 8601 allows a date alone, hours alone, a comma, the end of the day and a leap second', async (t) => {
   const midnight = Date.UTC(2026, 10, 17)
-  for (const text of ['2026-11-17', '20261117', '2026-11-17T00', '2026-11-17T00:00:00,0Z', '2026-11-16T24:00:00Z'])
+  for (const text of [
+    '2026-11-17',
+    '20261117',
+    '2026-11-17T00',
+    '2026-11-17T00:00:00,0Z',
+    '2026-11-16T24:00:00Z',
+    '2026-11-16T23:59:60Z'
+  ])
     t.equal(isoTime(text), midnight, text)
   t.equal(isoTime('2028-02-29T00:00:00+0530'), Date.UTC(2028, 1, 28, 18, 30))
 })

@@ -1,6 +1,7 @@
 import t from 'tap'
+import { EngineError } from '../../../../src/relay/core/engine.js'
 import { NO_METRICS } from '../../../helper/no-metrics.js'
-import { coreRelay, withNamespace } from '../../../helper/relay-core.js'
+import { coreRelay, FakeSink, settled, withNamespace } from '../../../helper/relay-core.js'
 
 t.test('a connection', async (t) => {
   t.test('a connection without a connect command is closed as stale', async (t) => {
@@ -75,6 +76,16 @@ t.test('a connection', async (t) => {
     t.equal(living.closed, '3005 connection expired')
   })
 
+  t.test('a refresh with the same channels in another order is accepted', async (t) => {
+    const { connected, token } = coreRelay(withNamespace({}))
+    const client = await connected('42', { channels: ['chat:1', 'chat:2'] })
+    const refresh = (...channels: string[]) => ({ id: 2, refresh: { token: token({ sub: '42', channels }) } })
+
+    t.match(await client.send(refresh('chat:2', 'chat:1')), [{ id: 2, refresh: {} }])
+    await client.send(refresh('chat:1'))
+    t.equal(client.closed, '3010 insufficient state')
+  })
+
   t.test('a connection whose token does not expire stays open', async (t) => {
     const { client, token, advance } = coreRelay({ client: { ping_interval: '10000000s' } })
     const living = client()
@@ -131,6 +142,50 @@ t.test('a connection', async (t) => {
     t.same(relay.stats(), { clients: 0, users: 0, channels: 0, subscriptions: 0 })
     t.same(await relay.presenceStats('chat:1'), { clients: 0, users: 0 })
     t.equal(client.closed, null, 'no close frame is sent to a closed connection')
+  })
+
+  t.test('the session of an emulated connection ends with it', async (t) => {
+    const { relay, client, token } = coreRelay()
+    const emulated = client(new FakeSink(true))
+    const [reply] = await emulated.send({ id: 1, connect: { token: token({ sub: '42' }) } })
+    const frame = '{"id":2,"unsubscribe":{"channel":"x"}}'
+    const { session = '', node = '' } = reply?.connect ?? {}
+    t.equal(await relay.handleSessionFrame(node, session, frame), true)
+    emulated.client.connectionLost()
+
+    t.equal(await relay.handleSessionFrame(node, session, frame), false)
+  })
+
+  t.test('only connections that were counted as connected are counted as closed', async (t) => {
+    let closed = 0
+    const { connected, client } = coreRelay(undefined, {
+      metrics: { ...NO_METRICS, clientClosed: () => void closed++ }
+    })
+    client().client.connectionLost()
+    t.equal(closed, 0)
+    const { client: live } = await connected('42')
+    live.connectionLost()
+
+    t.equal(closed, 1)
+  })
+
+  t.test('a subscribe that fails after its connection was closed has no effect', async (t) => {
+    const errors: unknown[] = []
+    const log = { info: () => undefined, warn: () => undefined, error: (fields: object) => void errors.push(fields) }
+    let fail = (): void => undefined
+    const read = (): Promise<never> =>
+      new Promise((_, reject) => {
+        fail = () => reject(new EngineError('down'))
+      })
+    const { connected, relay } = coreRelay(undefined, { log, history: { read, remove: async () => undefined } })
+    const closing = await connected('42')
+    await closing.send({ id: 2, subscribe: { channel: 'floor:7' } })
+    closing.client.connectionLost()
+    fail()
+    await settled()
+
+    t.same(errors, [])
+    t.same(relay.stats(), { clients: 0, users: 0, channels: 0, subscriptions: 0 })
   })
 
   t.test('a connection receives its pending data before it is closed', async (t) => {

@@ -5,6 +5,7 @@ import { EngineError } from '../../../../src/relay/core/engine.js'
 import { MemoryPresence } from '../../../../src/relay/engine/memory-presence.js'
 import { monotonicMs } from '../../../../src/shared/monotonic.js'
 import { coreRelay, FakeSink, type Message, publicationAt, settled, withNamespace } from '../../../helper/relay-core.js'
+import { configOf } from '../../../helper/relay-rules.js'
 import type { ServerMessage } from '../../../helper/server-message.js'
 
 const WITH_HISTORY = { allow_subscribe_for_client: true, history_size: 10, history_ttl: '60s', force_recovery: true }
@@ -413,6 +414,41 @@ t.test('a slow history', async (t) => {
     ])
   })
 
+  t.test('a gap of this node before the position in the reply does not end the subscription', async (t) => {
+    const { connected, give, deliver, settled } = await setUp()
+    const client = await connected('42')
+    await client.send({ id: 2, subscribe: { channel: 'floor:7' } })
+    for (const offset of [1, 3]) deliver(offset)
+    give(page(3))
+    await settled()
+    deliver(4)
+
+    t.match(client.received(), [{ id: 2, subscribe: { offset: 3 } }, { push: { pub: { offset: 4 } } }])
+  })
+
+  t.test('a join during a pending subscribe is not pushed before the reply', async (t) => {
+    const { connected, give, settled, delivery, relay } = await setUp()
+    const rules = configOf(
+      withNamespace({
+        allow_subscribe_for_client: true,
+        join_leave: true,
+        force_push_join_leave: true,
+        history_size: 1,
+        history_ttl: '60s',
+        force_positioning: true
+      })
+    )
+    relay.configure(rules)
+    const subscribing = await connected('42')
+    await subscribing.send({ id: 2, subscribe: { channel: 'chat:1' } })
+    delivery.joinOrLeave('chat:1', 'join', '{"user":"1","client":"c"}')
+    t.same(subscribing.received(), [])
+    give(page(0))
+    await settled()
+
+    t.match(subscribing.received()[0], { id: 2, subscribe: {} })
+  })
+
   t.test('an API unsubscribe during a pending subscribe takes effect after the reply', async (t) => {
     const { connected, give, deliver, settled, relay } = await setUp()
     const client = await connected('42')
@@ -733,6 +769,33 @@ t.test('a broker that is down', async (t) => {
 
     t.equal(state.subscribed, 1)
   })
+})
+
+t.test('a client that the API subscribes while its token is verified is answered with 105', async (t) => {
+  let verify = (): void => undefined
+  const claims = new Promise<Message>((resolve) => {
+    verify = () => resolve({ sub: '42', channel: 'floor:7', exp: 9_999_999_999 })
+  })
+  const { connected, relay } = coreRelay(undefined, { checkSubscriptionToken: () => claims })
+  const client = await connected('42')
+  await client.send({ id: 2, subscribe: { channel: 'floor:7', token: 'x' } })
+  const target = { user: '42', client: '', session: '' }
+  const subscription = { channel: 'floor:7', expiresAt: 0, recover: null, info: null, data: null, override: {} }
+  await relay.subscribeUser({ target, subscription })
+  verify()
+  await settled()
+
+  t.match(client.received(), [{ push: { subscribe: {} } }, { id: 2, error: { code: 105 } }])
+  t.equal(relay.stats().subscriptions, 1)
+})
+
+t.test('a subscribe fails if the engine begins to deliver only while the history is read', async (t) => {
+  const { connected, engine } = coreRelay()
+  const client = await connected('42')
+  let calls = 0
+  engine.isDelivering = () => ++calls > 1
+
+  t.match(await client.send({ id: 2, subscribe: { channel: 'floor:7' } }), [{ id: 2, error: { code: 100 } }])
 })
 
 t.test('a client that unsubscribes while its presence is being added', async (t) => {

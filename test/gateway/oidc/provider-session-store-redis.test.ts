@@ -1,19 +1,25 @@
 import t, { type Test } from 'tap'
+import { MemoryProviderSessionStore } from '../../../src/gateway/oidc/provider-session-store.js'
+import { RedisProviderSessionStore } from '../../../src/gateway/oidc/provider-session-store-redis.js'
 import { Sealer } from '../../../src/gateway/oidc/sealer.js'
-import { MemorySessionStore } from '../../../src/gateway/oidc/session-store.js'
-import { RedisSessionStore } from '../../../src/gateway/oidc/session-store-redis.js'
 import { eventually } from '../../helper/eventually.js'
 import { startContractRedis } from '../../helper/redis-time.js'
-import { START_MS, type StoreUnderTest, sessionAt, TOKENS, testSessionStore } from './session-store-contract.js'
+import {
+  START_MS,
+  type StoreUnderTest,
+  sessionAt,
+  TOKENS,
+  testProviderSessionStore
+} from './provider-session-store-contract.js'
 
 const { client, connection, startClock } = await startContractRedis(t)
 
 const open = async (t: Test): Promise<StoreUnderTest> => {
   const { now, advance } = startClock(START_MS)
-  const store = new RedisSessionStore({
+  const store = new RedisProviderSessionStore({
     ...connection,
     realm: 'test',
-    local: new MemorySessionStore(now, now),
+    local: new MemoryProviderSessionStore(now, now),
     sealer: new Sealer({ secrets: ['a-secret-for-tests'], purpose: 'test', now, maxCharacters: 10_000 }),
     now
   })
@@ -22,8 +28,8 @@ const open = async (t: Test): Promise<StoreUnderTest> => {
   return { store, advance }
 }
 
-t.test('RedisSessionStore', async (t) => {
-  testSessionStore(t, open)
+t.test('RedisProviderSessionStore', async (t) => {
+  testProviderSessionStore(t, open)
 
   t.test('two stores share one run of the work', async (t) => {
     const [{ store: one }, { store: two }] = [await open(t), await open(t)]

@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
-import type { ProviderSession } from '../../../src/gateway/oidc/provider-session.js'
-import type { SessionStore } from '../../../src/gateway/oidc/session-store.js'
+import type { ProviderSession } from '../../../src/gateway/oidc/provider-session-cookie.js'
+import type { ProviderSessionStore } from '../../../src/gateway/oidc/provider-session-store.js'
 
 export const DAY_MS = 24 * 3600 * 1000
 export const START_MS = 1_763_200_000_000
@@ -8,7 +8,7 @@ export const START_MS = 1_763_200_000_000
 export const TOKENS = { idToken: 'i', refreshToken: 'r', expiresAt: 0 }
 
 export interface StoreUnderTest {
-  readonly store: SessionStore
+  readonly store: ProviderSessionStore
   /** Advances the wall clock and the monotonic clock. */
   advance(ms: number): Promise<void> | void
 }
@@ -19,13 +19,16 @@ export const sessionAt = (startedAt: number, overrides: Partial<ProviderSession>
   email: 'ada@example.com',
   name: 'Ada',
   groups: [],
-  providerSession: 'p1',
+  sid: 'p1',
   startedAt,
   ...overrides
 })
 
-/** What every implementation of `SessionStore` guarantees. The clock of an opened store is at `START_MS`. */
-export const testSessionStore = (t: Test, open: (t: Test) => Promise<StoreUnderTest> | StoreUnderTest): void => {
+/** What every implementation of `ProviderSessionStore` guarantees. The clock of an opened store is at `START_MS`. */
+export const testProviderSessionStore = (
+  t: Test,
+  open: (t: Test) => Promise<StoreUnderTest> | StoreUnderTest
+): void => {
   t.test('concurrent callers with one key share one run of the work', async (t) => {
     const { store } = await open(t)
     let runs = 0
@@ -81,8 +84,8 @@ export const testSessionStore = (t: Test, open: (t: Test) => Promise<StoreUnderT
   const SELECTORS = [
     [{ kind: 'id', value: 'one' }, {}, { id: 'two' }],
     [{ kind: 'subject', value: 'ada' }, {}, { subject: 'bob' }],
-    [{ kind: 'providerSession', value: 'p1' }, {}, { providerSession: null }],
-    [{ kind: 'unnamedOfSubject', value: 'ada' }, { providerSession: null }, { providerSession: 'p1' }]
+    [{ kind: 'providerSession', value: 'p1' }, {}, { sid: null }],
+    [{ kind: 'unnamedOfSubject', value: 'ada' }, { sid: null }, { sid: 'p1' }]
   ] as const
   for (const [selector, selected, other] of SELECTORS) {
     t.test(`a revocation by ${selector.kind} applies to selected sessions started until then`, async (t) => {

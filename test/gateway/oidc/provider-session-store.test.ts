@@ -1,11 +1,11 @@
 import t from 'tap'
-import { MemorySessionStore, revocationKey } from '../../../src/gateway/oidc/session-store.js'
-import { DAY_MS, START_MS, sessionAt, TOKENS, testSessionStore } from './session-store-contract.js'
+import { MemoryProviderSessionStore, revocationKey } from '../../../src/gateway/oidc/provider-session-store.js'
+import { DAY_MS, START_MS, sessionAt, TOKENS, testProviderSessionStore } from './provider-session-store-contract.js'
 
 /** A store with two clocks that the test controls; `stepMs` changes the wall clock only. */
 const open = () => {
   const time = { ms: START_MS, stepMs: 0 }
-  const store = new MemorySessionStore(
+  const store = new MemoryProviderSessionStore(
     () => time.ms + time.stepMs,
     () => time.ms
   )
@@ -18,8 +18,8 @@ const open = () => {
   }
 }
 
-t.test('MemorySessionStore', async (t) => {
-  testSessionStore(t, open)
+t.test('MemoryProviderSessionStore', async (t) => {
+  testProviderSessionStore(t, open)
 
   t.test('the reuse of a result does not depend on the system clock', async (t) => {
     const { time, store, advance } = open()

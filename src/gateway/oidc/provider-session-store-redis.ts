@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto'
 import { RedisConnection, type RedisConnectionOptions } from '../redis-connection.js'
 import type { ProviderTokens } from './provider-client.js'
-import { MAX_SESSION_SECONDS, type ProviderSession } from './provider-session.js'
-import { RedisRevocations } from './redis-revocations.js'
-import type { Sealer } from './sealer.js'
+import { MAX_SESSION_SECONDS, type ProviderSession } from './provider-session-cookie.js'
 import {
-  type MemorySessionStore,
+  type MemoryProviderSessionStore,
+  type ProviderSessionStore,
   RESULT_REUSE_MS,
   revocationKey,
-  type SessionSelector,
-  type SessionStore
-} from './session-store.js'
+  type SessionSelector
+} from './provider-session-store.js'
+import { RedisRevocations } from './redis-revocations.js'
+import type { Sealer } from './sealer.js'
 
 // The session state that several gateways share through Redis. During a rolling update, gateways of different versions use
 // the same keys, channels and values.
@@ -36,7 +36,8 @@ class RedisLocks {
 
   /** The gateway that gets the lock does the work; the others poll for its result. Without Redis, each does the work. */
   async runOnce<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
-    const [lockKey, resultKey] = [`${this.#prefix}turn:${key}`, `${this.#prefix}result:${key}`]
+    // Version 0.1.0 stores results of another form as `result:`.
+    const [lockKey, resultKey] = [`${this.#prefix}turn:${key}`, `${this.#prefix}exchange:${key}`]
     const deadline = performance.now() + LOCK_LEASE_MS
     while (performance.now() < deadline) {
       const stored = await this.#connection.run((redis) => redis.get(resultKey), undefined)
@@ -67,11 +68,11 @@ class RedisLocks {
   }
 }
 
-export interface RedisSessionStoreOptions extends Pick<RedisConnectionOptions, 'url' | 'log' | 'timeouts'> {
+export interface RedisProviderSessionStoreOptions extends Pick<RedisConnectionOptions, 'redis' | 'log'> {
   /** Separates the keys of different providers and clients in one Redis. */
   readonly realm: string
   /** Used while Redis is unavailable. */
-  readonly local: MemorySessionStore
+  readonly local: MemoryProviderSessionStore
   /** Encrypts tokens and results in Redis. */
   readonly sealer: Sealer
   readonly now: () => number
@@ -80,16 +81,16 @@ export interface RedisSessionStoreOptions extends Pick<RedisConnectionOptions, '
 }
 
 /** Session store of several gateways. While Redis is unavailable, each gateway uses its own memory store. */
-export class RedisSessionStore implements SessionStore {
+export class RedisProviderSessionStore implements ProviderSessionStore {
   readonly #connection: RedisConnection
   readonly #revocations: RedisRevocations
   readonly #locks: RedisLocks
-  readonly #local: MemorySessionStore
+  readonly #local: MemoryProviderSessionStore
   readonly #sealer: Sealer
   readonly #now: () => number
   readonly #prefix: string
 
-  constructor({ realm, local, sealer, now, checkIntervalMs, ...connection }: RedisSessionStoreOptions) {
+  constructor({ realm, local, sealer, now, checkIntervalMs, ...connection }: RedisProviderSessionStoreOptions) {
     this.#local = local
     this.#sealer = sealer
     this.#now = now

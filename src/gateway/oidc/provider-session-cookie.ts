@@ -23,29 +23,29 @@ const RENEW_AFTER_SECONDS = 5 * 60
 
 const MAX_CACHED_COOKIES = 2_000
 
-export interface ProviderSessionsOptions {
+export interface ProviderSessionCookieOptions {
   readonly sealer: Sealer
   readonly cookies: { readonly secure: boolean }
   readonly now: () => number
 }
 
-/** The decrypted content of a session cookie. */
-interface SessionCookieContent {
+/** The decrypted content of the cookie. */
+interface CookieContent {
   readonly session: ProviderSession
   readonly sealedAt: number
   readonly expiresAt: number
 }
 
-/** Reads and writes provider sessions as encrypted cookies. The cookie contains no token of the provider. */
-export class ProviderSessions {
+/** Reads and writes the cookie that contains a provider session, encrypted. It contains no token of the provider. */
+export class ProviderSessionCookie {
   readonly cookieName: string
   readonly #options: SerializeOptions
   readonly #sealer: Sealer
   readonly #now: () => number
   // A page sends many requests with the same cookie. In insertion order; the oldest entry is evicted first.
-  readonly #cache = new Map<string, SessionCookieContent>()
+  readonly #cache = new Map<string, CookieContent>()
 
-  constructor({ sealer, cookies, now }: ProviderSessionsOptions) {
+  constructor({ sealer, cookies, now }: ProviderSessionCookieOptions) {
     // The prefix prevents sibling hosts from setting the cookie. Browsers accept it only with Secure.
     this.cookieName = cookies.secure ? '__Host-oidc_session' : 'oidc_session'
     this.#options = { ...cookieOptions(cookies), httpOnly: true }
@@ -76,7 +76,7 @@ export class ProviderSessions {
     return (await this.#readCookie(request))?.session ?? null
   }
 
-  hasCookie(request: FastifyRequest): boolean {
+  isPresent(request: FastifyRequest): boolean {
     return cookieValues(request.headers.cookie, this.cookieName).length > 0
   }
 
@@ -87,7 +87,7 @@ export class ProviderSessions {
     await this.save(reply, content.session)
   }
 
-  async #readCookie(request: FastifyRequest): Promise<SessionCookieContent | null> {
+  async #readCookie(request: FastifyRequest): Promise<CookieContent | null> {
     const [sealed, conflicting] = cookieValues(request.headers.cookie, this.cookieName)
     if (!sealed || conflicting !== undefined) return null
     const cached = this.#cache.get(sealed)
@@ -96,14 +96,15 @@ export class ProviderSessions {
     // Only `save` seals content for this purpose, so what decrypts has this shape.
     const opened = (await this.#sealer.open(sealed)) as (ProviderSession & { sealedAt: number; exp: number }) | null
     if (opened === null || this.#secondsLeft(opened.startedAt) <= 0) return null
-    const { id, subject, email, name, groups, providerSession, startedAt, sealedAt, exp } = opened
-    const session = { id, subject, email, name, groups, providerSession, startedAt }
+    const { id, subject, email, name, groups, sid, startedAt, sealedAt, exp } = opened
+    // Cookies of version 0.1.0 have another name for it.
+    const session = { id, subject, email, name, groups, sid: sid ?? null, startedAt }
     const content = { session, sealedAt, expiresAt: exp * 1000 }
     this.#addToCache(sealed, content)
     return content
   }
 
-  #addToCache(sealed: string, content: SessionCookieContent): void {
+  #addToCache(sealed: string, content: CookieContent): void {
     const [oldest] = this.#cache.keys()
     if (oldest !== undefined && this.#cache.size >= MAX_CACHED_COOKIES) this.#cache.delete(oldest)
     this.#cache.set(sealed, content)

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { ProviderTokens } from './provider-client.js'
-import { MAX_SESSION_SECONDS, type ProviderSession } from './provider-session.js'
+import { MAX_SESSION_SECONDS, type ProviderSession } from './provider-session-cookie.js'
 
 /** Server-side state of provider sessions: tokens, revocations and single-flight work. */
-export interface SessionStore {
+export interface ProviderSessionStore {
   /** Stores the provider's tokens for the maximum lifetime of a session. */
   saveTokens(sessionId: string, tokens: ProviderTokens): Promise<void>
   loadTokens(sessionId: string): Promise<ProviderTokens | null>
@@ -64,14 +64,12 @@ export class Revocations {
     this.#times.set(key, at)
   }
 
-  includes({ id, providerSession, subject, startedAt }: ProviderSession): boolean {
+  includes({ id, sid, subject, startedAt }: ProviderSession): boolean {
     if (this.#times.size === 0) return false
     const selectors: readonly SessionSelector[] = [
       { kind: 'id', value: id },
       { kind: 'subject', value: subject },
-      providerSession === null
-        ? { kind: 'unnamedOfSubject', value: subject }
-        : { kind: 'providerSession', value: providerSession }
+      sid === null ? { kind: 'unnamedOfSubject', value: subject } : { kind: 'providerSession', value: sid }
     ]
     return selectors.some((selector) => startedAt <= (this.#times.get(revocationKey(selector)) ?? -1))
   }
@@ -106,7 +104,7 @@ interface Flight {
 }
 
 /** Session store of a single gateway. It is bounded, and empty after a restart: sessions then keep their last claims. */
-export class MemorySessionStore implements SessionStore {
+export class MemoryProviderSessionStore implements ProviderSessionStore {
   readonly revocations = new Revocations()
   readonly #now: () => number
   readonly #monotonicMs: () => number

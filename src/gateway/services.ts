@@ -1,0 +1,191 @@
+import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+import type { Logger } from 'pino'
+import { AppTokenVerifier } from '../shared/app-token.js'
+import { secretKey } from '../shared/jwt.js'
+import { monotonicMs as systemMonotonicMs } from '../shared/monotonic.js'
+import { AccessRules } from './access.js'
+import { API_DOCS_PATHS } from './api-docs/api-docs.js'
+import { AuditLog } from './audit/audit-log.js'
+import type { GatewayConfig } from './config.js'
+import {
+  checkedTables,
+  configuredRoutes,
+  type DeclaredRoutes,
+  publicOperations
+} from './custom-routes/custom-routes.js'
+import type { GatewayErrorCode } from './errors.js'
+import type { DatabaseHealth } from './health/database-health.js'
+import { errorSender, type SendError } from './http/error-sender.js'
+import type { HeaderTable } from './http/header-table.js'
+import { KnownPaths } from './http/known-paths.js'
+import { OpenReplies, type RequestEnded } from './http/open-replies.js'
+import { SecretPaths } from './http/secret-paths.js'
+import { MemoryLoginCounter } from './login-limit/login-counter.js'
+import { GatewayMetrics } from './metrics.js'
+import { OIDC_PATHS } from './oidc/config.js'
+import type { Oidc } from './oidc/oidc.js'
+import type { SessionExchange } from './oidc/session-exchange.js'
+import { recordRequests } from './plugins/request-log.js'
+import { securityHeaderTable } from './plugins/security-headers.js'
+import { type CallBackend, createBackendCall } from './proxy/backend-call.js'
+import { type Backend, openBackend } from './proxy/backend-pool.js'
+import { pathTemplate, type RouteTable } from './routes/tables/declare.js'
+import { AppSessionCookies } from './session/app-session.js'
+import { CsrfTokens } from './session/csrf-tokens.js'
+
+/** What the parts of one gateway share. `app.ts` gives each plugin those that it uses. */
+export interface GatewayServices {
+  readonly config: GatewayConfig
+  readonly log: Logger
+  readonly metrics: GatewayMetrics
+  /** Counts an error response. */
+  readonly countError: (code: GatewayErrorCode) => void
+  readonly sendError: SendError
+  readonly audit: AuditLog
+
+  readonly declared: DeclaredRoutes
+  readonly access: AccessRules
+  readonly knownPaths: KnownPaths
+  readonly secretPaths: SecretPaths
+  readonly headerTable: HeaderTable
+
+  readonly openReplies: OpenReplies
+  /** Logs and counts a request. */
+  readonly requestEnded: RequestEnded
+
+  readonly backend: Backend
+  readonly callBackend: CallBackend
+  /** Null if no database is configured. */
+  readonly database: DatabaseHealth | null
+  /** The login attempts at this instance. */
+  readonly loginCounter: MemoryLoginCounter
+
+  readonly tokens: AppTokenVerifier
+  readonly csrfTokens: CsrfTokens
+  readonly cookies: AppSessionCookies
+  /** Signs the tokens of the development login; null in production. */
+  readonly developmentKey: KeyObject | null
+  /** Null if no identity provider is configured. */
+  readonly oidc: Oidc | null
+  readonly exchange: Pick<SessionExchange, 'exchange'> | null
+}
+
+export interface ServiceOptions {
+  readonly log: Logger
+  /** Replaces the configured routes. */
+  readonly routes?: readonly RouteTable[]
+  /** Replaces the exchange with the configured identity provider. */
+  readonly exchange?: Pick<SessionExchange, 'exchange'>
+  /** The clock of provider sessions, in milliseconds since 1970. */
+  readonly now?: () => number
+  readonly monotonicMs?: () => number
+}
+
+/** Libraries for services that are not configured are not loaded: they would double the memory of the process. */
+export const openServices = async (config: GatewayConfig, options: ServiceOptions): Promise<GatewayServices> => {
+  const { log } = options
+  const access = new AccessRules(config.access)
+  const declared = await declaredRoutes(config, access, options)
+  const audit = await AuditLog.open({ file: config.audit.file, logger: log })
+  const backend = openBackend(config.backend)
+  const loginCounter = new MemoryLoginCounter({ windowMs: config.loginLimit.windowMs })
+  const metrics = new GatewayMetrics({
+    loginKeys: () => loginCounter.size,
+    inFlight: () => backend.capacity.inFlight,
+    auditFallback: () => audit.fallback,
+    auditDropped: () => audit.dropped
+  })
+  const callBackend = createBackendCall({ backend, metrics })
+  const countError = (code: GatewayErrorCode): void => metrics.rejected(code)
+  const secretPaths = new SecretPaths(secretTemplates(declared), declaredPaths(declared))
+  const requestEnded = recordRequests(metrics, secretPaths)
+  // Generated at start: other gateways must not accept tokens of this gateway's development login.
+  const developmentKey = config.production ? null : createSecretKey(randomBytes(32))
+  const tokens = tokenVerifier(config, developmentKey)
+  const cookies = new AppSessionCookies(config.cookies)
+  const oidc = await openIdentityProvider({ config, log, backend, callBackend, cookies, tokens, metrics }, options)
+
+  return {
+    config,
+    log,
+    metrics,
+    countError,
+    sendError: errorSender(countError),
+    audit,
+    declared,
+    access,
+    knownPaths: new KnownPaths(declaredPaths(declared), access.protectedPaths),
+    secretPaths,
+    headerTable: await securityHeaderTable(config.headers),
+    openReplies: new OpenReplies((reply) => requestEnded(reply, true)),
+    requestEnded,
+    backend,
+    callBackend,
+    database: config.databaseUrl === null ? null : await openDatabaseHealth(config.databaseUrl),
+    loginCounter,
+    tokens,
+    csrfTokens: new CsrfTokens(config.apiSecret, Date.now, config.apiSecretPrevious),
+    cookies,
+    developmentKey,
+    oidc,
+    exchange: options.exchange ?? oidc?.exchange ?? null
+  }
+}
+
+const declaredRoutes = async (
+  config: GatewayConfig,
+  access: AccessRules,
+  { log, routes }: ServiceOptions
+): Promise<DeclaredRoutes> => {
+  const declared = routes === undefined ? await configuredRoutes(config) : checkedTables(routes)
+  for (const { location, message } of declared.warnings) log.warn({ location }, message)
+  const operations = publicOperations(declared, access)
+  if (operations.length > 0) log.warn({ operations }, 'public operations of the OpenAPI document')
+  return declared
+}
+
+const declaredPaths = ({ tables, description }: DeclaredRoutes): string[] => [
+  ...tables.flatMap(({ rows }) => rows.map(({ path }) => pathTemplate(path))),
+  ...(description?.paths.map(({ template }) => template) ?? []),
+  '/api/dev-login',
+  ...API_DOCS_PATHS,
+  ...OIDC_PATHS
+]
+
+const secretTemplates = ({ tables, description }: DeclaredRoutes): string[] => [
+  ...tables.flatMap(({ rows }) => rows.filter(({ secretPath }) => secretPath).map(({ path }) => pathTemplate(path))),
+  ...(description?.paths.filter(({ secretPath }) => secretPath).map(({ template }) => template) ?? [])
+]
+
+const tokenVerifier = (
+  { apiSecret, apiSecretPrevious }: GatewayConfig,
+  developmentKey: KeyObject | null
+): AppTokenVerifier => {
+  const apiKeys = [apiSecret, apiSecretPrevious].filter((secret) => secret !== null).map(secretKey)
+  return new AppTokenVerifier(developmentKey === null ? apiKeys : [...apiKeys, developmentKey])
+}
+
+const openIdentityProvider = async (
+  {
+    config,
+    metrics,
+    ...services
+  }: Pick<GatewayServices, 'config' | 'log' | 'backend' | 'callBackend' | 'cookies' | 'tokens' | 'metrics'>,
+  { now = Date.now, monotonicMs = systemMonotonicMs }: ServiceOptions
+): Promise<Oidc | null> => {
+  if (config.oidc === null) return null
+  const { openOidc } = await import('./oidc/oidc.js')
+  return openOidc({
+    ...services,
+    config: config.oidc,
+    cookieConfig: config.cookies,
+    loginFields: config.loginFields,
+    redis: config.redis,
+    now,
+    monotonicMs,
+    count: (result) => metrics.exchanged(result)
+  })
+}
+
+const openDatabaseHealth = async (url: string): Promise<DatabaseHealth> =>
+  new (await import('./health/database-health.js')).DatabaseHealth(url)

@@ -1,0 +1,122 @@
+import t from 'tap'
+import { type ResolvedChannel, resolveChannel } from '../../../../src/relay/core/channel-names.js'
+import { ERROR_EMPTY_CHANNEL, ERROR_INTERNAL, ReplyError } from '../../../../src/relay/core/codes.js'
+import { type Broker, EngineError, type Published } from '../../../../src/relay/core/engine.js'
+import { PLAIN_PUBLICATION } from '../../../../src/relay/core/publish/publish.js'
+import { PublishActivity } from '../../../../src/relay/core/publish/publish-activity.js'
+import { TimeSlice } from '../../../../src/relay/core/time-slice.js'
+import { coreRelay, withNamespace } from '../../../helper/relay-core.js'
+import { configOf } from '../../../helper/relay-rules.js'
+import { required } from '../../../helper/required.js'
+
+const { channels } = configOf(withNamespace({ history_size: 2, history_ttl: '10s' }))
+
+const resolve = (channel: string): ResolvedChannel => {
+  const resolved = resolveChannel(channel, channels)
+  if (resolved instanceof ReplyError) throw new Error(resolved.message)
+  return resolved
+}
+
+/** The activity of a channel after publications at these times. */
+const activityAfter = (times: readonly number[]) => {
+  const activity = new PublishActivity()
+  for (const nowMs of times) activity.published('chat:1', resolve('chat:1'), nowMs, true)
+  return required(activity.channels.get('chat:1'))
+}
+
+const LENGTHS: readonly (readonly [times: readonly number[], nowMs: number, length: number, title: string])[] = [
+  [[0], 0, 1, 'one publication'],
+  [[0, 0, 0], 0, 2, 'more than history_size'],
+  [[0, 0], 9_999, 2, 'just before the end of history_ttl'],
+  [[0, 0], 10_000, 0, 'at the end of history_ttl'],
+  [[0, 5_000], 14_999, 2, 'a later publication extends the lifetime']
+]
+for (const [times, nowMs, length, title] of LENGTHS) {
+  t.test(`${length} publications are in the history: ${title}`, async (t) => {
+    t.equal(activityAfter(times).stored(nowMs), length)
+  })
+}
+
+t.test('publications with skip_history are not in the history', async (t) => {
+  const { relay, publish } = coreRelay(withNamespace({ history_size: 2, history_ttl: '10s' }))
+  publish('chat:1', 1, { skipHistory: true })
+
+  t.equal(relay.activity.channels.get('chat:1')?.stored(relay.clocks.monotonicMs()), 0)
+})
+
+t.test('a JSON object may have white space before it', async (t) => {
+  const { relay } = coreRelay(withNamespace({ publication_data_format: 'json_object' }))
+
+  for (const data of ['{}', ' {}', Buffer.from('\t{}')])
+    t.notMatch(relay.publish('chat:1', { ...PLAIN_PUBLICATION, data }), ReplyError)
+  t.match(relay.publish('chat:1', { ...PLAIN_PUBLICATION, data: ' []' }), { code: 107 })
+})
+
+const TEN: readonly number[] = Array(10).fill(0)
+const RATES: readonly (readonly [nowMs: number, perSecond: number])[] = [
+  [0, 1],
+  [10_000, 1],
+  [13_000, 0.7],
+  [20_000, 0],
+  [25_000, 0]
+]
+for (const [nowMs, perSecond] of RATES) {
+  t.test(`${nowMs} ms after ten publications the rate is ${perSecond} per second`, async (t) => {
+    t.equal(activityAfter(TEN).perSecond(nowMs), perSecond)
+  })
+}
+
+t.test('the last publication is the latest of all namespaces', async (t) => {
+  const activity = new PublishActivity()
+  activity.published('chat:1', resolve('chat:1'), 5, true)
+  activity.published('plain', resolve('plain'), 3, true)
+
+  t.equal(activity.last, 5)
+  t.equal(activity.lastIn(''), 3)
+})
+
+t.test(
+  'the channels with the latest publications are known, however many channels a publisher generates',
+  async (t) => {
+    const resolved = resolve('chat:1')
+    const activity = new PublishActivity()
+    for (let n = 0; n < 210_000; n++) {
+      if (n % 70_000 === 0) activity.published('chat:busy', resolved, n, true)
+      activity.published(`chat:${n}`, resolved, n, true)
+    }
+
+    t.equal(activity.channels.get('chat:busy')?.lastAt, 140_000)
+    t.ok(activity.channels.size <= 200_000, `${activity.channels.size} channels`)
+  }
+)
+
+t.test('a broadcast publishes to the other channels if one has no name', async (t) => {
+  const { relay } = coreRelay(withNamespace({ history_size: 2, history_ttl: '10s' }))
+  const outcomes = await relay.broadcast(['', 'chat:1'], PLAIN_PUBLICATION, new TimeSlice(relay.clocks.monotonicMs))
+
+  t.match(outcomes, [ERROR_EMPTY_CHANNEL, { offset: 1 }])
+})
+
+t.test('a broadcast publishes to the other channels if the engine fails for one', async (t) => {
+  const published: Published = { epoch: 'e', offset: 1, suppressedBy: null }
+  const broker: Broker = {
+    start: async () => undefined,
+    subscribe: async () => undefined,
+    unsubscribe: async () => undefined,
+    isDelivering: () => true,
+    publish: async (channel) => {
+      if (channel === 'chat:1') throw new EngineError('down')
+      return published
+    },
+    joinOrLeave: async () => undefined,
+    close: async () => undefined
+  }
+  const { relay } = coreRelay(withNamespace({}), { broker })
+  const outcomes = await relay.broadcast(
+    ['chat:1', 'chat:2'],
+    PLAIN_PUBLICATION,
+    new TimeSlice(relay.clocks.monotonicMs)
+  )
+
+  t.match(outcomes, [ERROR_INTERNAL, published])
+})
