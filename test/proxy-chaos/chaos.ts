@@ -7,7 +7,7 @@ import { send } from '../helper/http.js'
 import { startProgram } from '../helper/program.js'
 import { API_KEY, type ConfigFile, HMAC_SECRET } from '../helper/relay-rules.js'
 import { Random } from '../soak/random.js'
-import { ChaosBackend } from './backend.js'
+import { ChaosBackend, leaseOf } from './backend.js'
 import { Visitor } from './visitor.js'
 
 export interface ChaosOptions {
@@ -78,6 +78,7 @@ export const proxyChaos = async (
   print(`faults: ${[...backend.faults].map(([fault, count]) => `${fault} ${count}`).join(', ')}`)
   print(`answers: ${figures}; at most ${backend.events.maxConcurrency} requests at once`)
 
+  revoke(backend, visitors, random)
   const startedAt = performance.now()
   const violations = await settle(backend, visitors)
   print(`settled after ${Math.round((performance.now() - startedAt) / 1000)} s`)
@@ -113,6 +114,16 @@ const disturb = async (
     await delay(ACT_MS)
   }
   await failing
+}
+
+/** A last change of the rules that concerns connections and subscriptions in use: the relay must notice it by itself. */
+const revoke = (backend: ChaosBackend, visitors: readonly Visitor[], random: Random): void => {
+  for (const visitor of visitors) {
+    if (visitor.isConnected && random.fraction() < 0.1) backend.banned.add(visitor.user)
+    for (const channel of CHANNELS) {
+      if (visitor.isSubscribedTo(channel) && random.fraction() < 0.2) backend.denied.add(leaseOf(visitor.user, channel))
+    }
+  }
 }
 
 /** Waits until every client is in the state that the rules allow. */
