@@ -135,13 +135,13 @@ t.test('gatehouse check-config names the options whose defaults differ for a fil
   const file = join(t.testdir(), 'config.yaml')
   writeFileSync(
     file,
-    'client: {token: {hmac_secret_key: x}}\nchannel: {namespaces: [{name: aa, publish_proxy_enabled: true}]}'
+    'client: {token: {hmac_secret_key: x}}\nchannel: {namespaces: [{name: aa, subscribe_stream_proxy_enabled: true}]}'
   )
   const { status, stderr } = gatehouse(['check-config', file])
 
   t.equal(status, 1)
   const [error, ...warnings] = stderr.trim().split('\n')
-  t.match(error, /^channel.namespaces\[0\].publish_proxy_enabled is not supported: /)
+  t.match(error, /^channel.namespaces\[0\].subscribe_stream_proxy_enabled is not supported: /)
   t.match(warnings, [
     /^warning: client.token.expiry_required /,
     /^warning: client.disallow_anonymous_connection_tokens /
