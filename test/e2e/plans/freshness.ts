@@ -108,7 +108,7 @@ t.test('the live plan', async (t) => {
 
   t.test('a floor whose transmitters publish once a minute shows all of them within one second', async (t) => {
     // Wide enough for markers that are one metre apart.
-    const options = { as: 'viewer', reducedMotion: 'reduce', viewport: { width: 2000, height: 900 } } as const
+    const options = { as: 'operator', reducedMotion: 'reduce', viewport: { width: 2000, height: 900 } } as const
     const { page, pageErrors } = await openDemoPage(t, browser, stack, options)
     const nowMs = Date.now()
     for (let index = 0; index < 40; index += 1)
