@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { EngineConfig } from './config/config.js'
+import type { EngineConfig } from './config/engine-options.js'
 import type { Clocks } from './core/clocks.js'
 import type { Engine, EngineDependencies } from './core/engine.js'
 import { memoryEngine } from './engine/memory.js'

@@ -5,6 +5,7 @@ import { weaknesses } from '../../shared/secret-strength.js'
 import type { ChannelRules, ClientOptions, RpcRules } from '../core/options.js'
 import { channelRules } from './channel-options.js'
 import { clientOptions } from './client-options.js'
+import { type EngineConfig, redisAddress } from './engine-options.js'
 import { FILE_ERROR_PREFIX, type ReadFile, type ReportError, readConfigFile, reportIn } from './file.js'
 import { type ProxyConfig, proxyConfig, rpcRules } from './proxy-selection.js'
 import type { RelayConfigFile } from './schema.js'
@@ -74,18 +75,6 @@ export interface RelayConfig {
   readonly warmsUp: boolean
 }
 
-/** The engine, with the options that only it has. */
-export type EngineConfig = { readonly kind: 'memory' } | RedisEngineConfig
-
-export interface RedisEngineConfig {
-  readonly kind: 'redis'
-  readonly url: string
-  /** Prefix of all keys and topics. */
-  readonly prefix: string
-  /** How long the presence of a crashed relay's clients remains. */
-  readonly presenceTtlMs: number
-}
-
 /** The settings of the listen addresses, for error messages. */
 export const LISTEN_SETTINGS: ListenSettings = { host: 'RELAY_HOST', port: 'RELAY_PORT' }
 export const INTERNAL_LISTEN_SETTINGS: ListenSettings = {
@@ -112,22 +101,11 @@ const DEFAULT_VACATED_DELAY = '5s'
 
 const MIN_PRESENCE_TTL_MS = 1000
 
-const DEFAULT_REDIS_ADDRESS = 'redis://127.0.0.1:6379'
-const HOST_AND_PORT = /^(?:[\w.-]+|\[[\da-f:.]+\]):\d+$/i
-
 const MAX_PORT = 65_535
 
 const MIN_PASSWORD_LENGTH = 12
 
 const DEFAULT_BODY_BYTES = 1024 * 1024
-
-/** As in Centrifugo, an entry may be `host:port`. */
-const redisAddress = ({ redis = {} }: NonNullable<RelayConfigFile['engine']>): string | undefined => {
-  const entries = [redis.address ?? []].flat()
-  return entries.length === 0
-    ? undefined
-    : entries.map((entry) => (HOST_AND_PORT.test(entry) ? `redis://${entry}` : entry)).join(',')
-}
 
 /** Combines the sources: the environment wins over the file, the file over the default. */
 class ConfigReader {
@@ -337,8 +315,7 @@ class ConfigReader {
     const presenceTtlMs = durationOr(file.redis?.presence_ttl, DEFAULT_PRESENCE_TTL)
     if (presenceTtlMs < MIN_PRESENCE_TTL_MS) this.#report('engine.redis.presence_ttl', 'must be at least 1s')
     if (kind === 'memory') return Object.freeze({ kind })
-    // As in Centrifugo, a file that selects the engine needs no address of a server on this machine.
-    const address = redisAddress(file) ?? (file.type === kind ? DEFAULT_REDIS_ADDRESS : undefined)
+    const address = redisAddress(file)
     const addressError = address === undefined ? null : redisUrlError(address)
     if (addressError !== null) this.#report('engine.redis.address', `must be ${REDIS_URL_RULE}: ${addressError}`)
     const url = this.#choose('REDIS_URL', address)
