@@ -128,6 +128,9 @@ t.test('JSON and protobuf clients receive the same replies and close codes for t
     fc.array(fc.array(command, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 4 }),
     async (connects, commands) => {
       const frames = connects ? [[CONNECT], ...commands] : commands
+      // JSON clients with deltas receive all data as strings, and protobuf clients do not.
+      const text = JSON.stringify(frames)
+      fc.pre(!(text.includes('"fossil"') && text.includes('"publish"')))
       const inJson = await runJson(coreRelay(FILE), frames)
       const inProtobuf = await runProtobuf(coreRelay(FILE), frames)
       seen.add(inJson.closed ?? 'open')
