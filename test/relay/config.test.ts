@@ -220,7 +220,12 @@ const CLOSED = {
   entryTime: null,
   snapshot: false,
   allowMaxRate: false,
-  schema: null
+  schema: null,
+  subscribeProxy: null,
+  publishProxy: null,
+  subRefreshProxy: null,
+  stateProxy: null,
+  stateEvents: ['occupied', 'vacated']
 }
 
 const LISTENERS = {
@@ -275,7 +280,9 @@ const DEFAULTS = {
     compression: null,
     userSubscribeToPersonal: false,
     personalChannelNamespace: '',
-    includeConnectionTime: false
+    includeConnectionTime: false,
+    connectProxy: false,
+    refreshProxy: false
   },
   tokens: { connection: TOKEN_KEYS, subscription: TOKEN_KEYS },
   channels: {
@@ -289,6 +296,20 @@ const DEFAULTS = {
     userSeparator: ',',
     privatePrefix: '$',
     maxLength: 255
+  },
+  rpc: { withoutNamespace: null, namespaces: new Map(), namespaceBoundary: ':' },
+  proxies: {
+    events: {
+      connect: new Map(),
+      refresh: new Map(),
+      subscribe: new Map(),
+      publish: new Map(),
+      sub_refresh: new Map(),
+      rpc: new Map(),
+      state: new Map()
+    },
+    requestHeaders: [],
+    emulatedHeaders: []
   },
   api: {
     key: 'a key',
@@ -310,6 +331,7 @@ const DEFAULTS = {
   adminPassword: null,
   isAdminExternal: false,
   engine: { kind: 'memory' },
+  vacatedDelayMs: 5_000,
   workers: 1,
   nodeName: null,
   logLevel: 'info',
