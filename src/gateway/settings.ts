@@ -90,7 +90,8 @@ export const gatewaySettings = {
     fallback: null
   }),
   RELAY_UPSTREAM: text('http-url', {
-    about: 'base URL of the relay; the gateway then serves /connection/* and /emulation, so that pages need one origin',
+    about:
+      'base URL of the relay; the gateway then serves /connection/* and /emulation, so that web applications need one origin',
     fallback: null
   }),
   RELAY_UPSTREAM_CONNECTIONS: integer(1, 1_000_000, {
@@ -189,7 +190,7 @@ export const gatewaySettings = {
   }),
   WEB_ROOT: text('web-folder', { about: 'folder of a built single-page app that is served under /', fallback: null }),
   LOGIN_BODY_TOKEN: oneOf(['keep', 'omit'], {
-    about: 'omit: remove the token (LOGIN_TOKEN_FIELD) from login responses, for pages that do not need it',
+    about: 'omit: remove the token (LOGIN_TOKEN_FIELD) from login responses, for web applications that do not need it',
     fallback: 'keep'
   }),
   API_DOCS: flag({ about: 'serve /api/docs; default: only outside production', fallback: null }),

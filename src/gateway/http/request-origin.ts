@@ -10,7 +10,7 @@ export interface OriginRules {
 
 export type ForeignPageTest = (request: FastifyRequest) => boolean
 
-/** Whether a browser sends a write request for a page that is neither ours nor of an allowed origin. */
+/** Whether a write request or a WebSocket handshake comes from a page that is neither ours nor of an allowed origin. */
 export const foreignPageTest = (rules: OriginRules): ForeignPageTest => {
   const allowedOrigins: ReadonlySet<string> = new Set(rules.allowedOrigins)
   return (request) => {

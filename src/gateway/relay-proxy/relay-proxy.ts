@@ -32,7 +32,8 @@ const HEADERS_TIMEOUT_MS = 10_000
 
 /**
  * Serves the client endpoints of the relay, so that pages and their realtime connections have one origin: WebSocket,
- * HTTP streaming, server-sent events and emulation. The relay checks origin and token itself.
+ * HTTP streaming, server-sent events and emulation. The relay checks origin and token; in production the gateway also rejects
+ * WebSockets of foreign pages.
  */
 export const relayProxy = fp<RelayProxyOptions>(
   async (app, { relay, bodyBytes, log, metrics, openReplies, requestEnded, csrf }) => {

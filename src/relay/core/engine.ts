@@ -190,8 +190,9 @@ export interface ChannelStates {
   take(proxy: string, limit: number, leaseMs: number): Promise<TakenStateEvents>
   /** The backend has received the events. */
   confirm(proxy: string, events: readonly ChannelStateEvent[]): Promise<void>
+  /** The backend has not accepted the events; they are due again. */
   release(proxy: string, events: readonly ChannelStateEvent[]): Promise<void>
-  /** `listener` is called if an event of the proxy may be due earlier than `take` has returned. */
+  /** `listener` is called if an event of the proxy may be due before the `nextMs` that `take` returned. */
   onDue(listener: (proxy: string) => void): void
 }
 

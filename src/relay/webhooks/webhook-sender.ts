@@ -29,7 +29,8 @@ export interface WebhookSenderDependencies {
 
 /**
  * Sends the channel state events of one proxy to its backend, one request at a time, until each has been accepted. While the
- * backend fails, the wait between requests grows. All processes do this; the leases of the events keep them apart.
+ * backend fails, the wait between requests grows. All processes do this; the leases of the events keep them apart. There is no
+ * queue here: the engine stores the event of each channel, so that with Redis another process sends those of a killed one.
  */
 export class WebhookSender {
   options: WebhookOptions
@@ -38,7 +39,7 @@ export class WebhookSender {
   /** Failed requests since the last successful one. */
   #failures = 0
   #isClosed = false
-  /** Events may be due that the last `take` has not returned. */
+  /** An event became due after the last `take` began. */
   #isDue = false
   #endWait = (): void => undefined
   readonly #ended: Promise<void>

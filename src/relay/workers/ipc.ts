@@ -2,7 +2,10 @@ import type { Duplex } from 'node:stream'
 import type { MaybePromise } from '../core/engine.js'
 import { type FrameReader, FrameSplitter, FrameWriter } from './frames.js'
 
-/** Kinds of messages between the primary and its workers. Both run the same program, so frames have no version. */
+/**
+ * Kinds of messages between the primary and its workers. Both run the same program, so frames have no version. The function that
+ * writes a kind and the handler that reads it must have the same fields in the same order; the compiler does not compare them.
+ */
 const MESSAGE_KINDS = [
   'reply',
   'error',

@@ -23,7 +23,7 @@ const ANONYMOUS: ConnectResult = {
   subscriptions: new Map()
 }
 
-/** The user of a connection. A token decides alone; the backend is asked about connections without one. */
+/** The user of a connection. The backend is asked only if the client sends no token, not even an invalid one. */
 export const identify = (
   client: Client,
   command: ConnectCommand,

@@ -39,7 +39,7 @@ const NO_HISTORY_ARGUMENTS: readonly string[] = ['', '', '', '']
 // 1. `Shard` reports that it is not ready. Commands and new subscriptions fail with `EngineError`, which clients and publishers
 //    receive as error 100; clients stay connected, and `/health` is 503.
 // 2. `CommandConnection` reconnects. If the server was restarted, all nodes determine with `DataLossDetector` whether it has all
-//    their writes. If not, a new generation begins, and every stream begins a new epoch with its next use (scripts.ts). A Redis
+//    their writes. If not, a new generation begins, and every stream begins a new epoch with its next use (publish-scripts.ts). A Redis
 //    Cluster has no detector: every new run_id is a generation there.
 // 3. `SubscriberConnection` subscribes to all topics again and calls `mayHaveMissed` for each channel. The core then compares the
 //    delivered positions with the history; clients that missed publications resubscribe and recover.
