@@ -48,7 +48,7 @@ def subscribe(event, _headers):
 
 def rpc(event, _headers):
     data = event.get("data")
-    if event["method"] != "add":
+    if event.get("method") != "add":
         raise Rejected(404, "there is no such method")
     if not isinstance(data, dict) or not all(type(data.get(name)) in (int, float) for name in "ab"):
         raise Rejected(400, "a and b must be numbers")

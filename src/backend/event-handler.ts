@@ -102,7 +102,9 @@ const readBody = async ({ body }: Request, maxBytes: number): Promise<Buffer | n
 
 const parseEvent = <Name extends EventName>(name: Name, body: Buffer): Events[Name]['event'] | null => {
   try {
-    const event: unknown = JSON.parse(body.toString())
+    const fields: unknown = JSON.parse(body.toString())
+    // The relay leaves out an empty method.
+    const event = name === 'rpc' && isObject(fields) ? { method: '', ...fields } : fields
     return isEvent(name, event) ? event : null
   } catch {
     return null

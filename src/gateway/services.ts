@@ -33,7 +33,7 @@ import { pathTemplate, type RouteTable } from './routes/tables/declare.js'
 import { AppSessionCookies } from './session/app-session.js'
 import { CsrfTokens } from './session/csrf-tokens.js'
 
-/** What the parts of one gateway share. `app.ts` gives each plugin those that it uses. */
+/** The services that the parts of one gateway share. `app.ts` gives each plugin those that it uses. */
 export interface GatewayServices {
   readonly config: GatewayConfig
   readonly log: Logger

@@ -135,7 +135,7 @@ const tokenChecks = ({
   }
 }
 
-/** What the core needs of Node.js and of other folders, without a state that it shares with others. */
+/** Functions of Node.js and of other folders that the core needs. They share no state. */
 const systemFunctions = () => ({
   random: Math.random,
   newId: randomUUID,

@@ -49,6 +49,11 @@ t.test('a connect handler that returns null names no user', async (t) => {
   t.same(await answer(handle(post(CLIENT))), { status: 200, body: {} })
 })
 
+t.test('an rpc event without a method has an empty one', async (t) => {
+  const handle = eventHandler('rpc', ({ method }) => ({ data: [method] }))
+  t.same(await answer(handle(post({ ...CLIENT, user: 'u1' }))), { status: 200, body: { result: { data: [''] } } })
+})
+
 t.test('EventError becomes the error of the client', async (t) => {
   const handle = eventHandler('rpc', () => {
     throw new EventError(409, 'already acknowledged', { temporary: true })
@@ -79,7 +84,7 @@ const INVALID: readonly (readonly [EventName, string, unknown])[] = [
   ['subscribe', 'a list', []],
   ['subscribe', 'an event without a channel', { ...CLIENT, user: 'u1' }],
   ['subscribe', 'a user that is a number', { ...SUBSCRIBE, user: 7 }],
-  ['rpc', 'an event without a method', { ...CLIENT, user: 'u1' }],
+  ['rpc', 'a method that is a number', { ...CLIENT, user: 'u1', method: 7 }],
   ['refresh', 'an event without a user', CLIENT],
   ['state', 'an event without a list', { events: {} }],
   ['state', 'a state that does not exist', { events: [{ channel: 'a', type: 'full', id: '1', time_ms: 1 }] }]

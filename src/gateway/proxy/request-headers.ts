@@ -1,22 +1,9 @@
 import type { FastifyRequest } from 'fastify'
+import { HOP_BY_HOP } from '../../shared/hop-by-hop.js'
 import type { Span } from '../../shared/tracing.js'
 import { browserHost, browserProtocol } from '../http/client-request.js'
 import { forwardedAuthorization } from '../session/credentials.js'
 import { jsonMediaType } from './json-body.js'
-
-// Headers of one connection, not of the message (RFC 9110, 7.6.1).
-export const HOP_BY_HOP = [
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'http2-settings'
-]
 
 const NO_NAMES: ReadonlySet<string> = new Set()
 

@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { HOP_BY_HOP } from '../../shared/hop-by-hop.js'
 import { browserVary, withoutSharedCaching } from '../http/caching.js'
 import type { Backend } from './backend-pool.js'
-import { connectionHeaderNames, HOP_BY_HOP } from './request-headers.js'
+import { connectionHeaderNames } from './request-headers.js'
 
 const NOT_TO_BROWSER: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,

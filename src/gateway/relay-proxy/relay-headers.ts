@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
+import { HOP_BY_HOP } from '../../shared/hop-by-hop.js'
 import { browserHost, browserProtocol } from '../http/client-request.js'
-import { HOP_BY_HOP } from '../proxy/request-headers.js'
 
 // Lists of what is forwarded, so that cookies, `Authorization` and unknown headers never reach the relay.
 const WEBSOCKET_HEADERS = ['origin', 'user-agent']

@@ -3,7 +3,7 @@ import type { Check, CheckState } from './contract.js'
 
 const RECENT_MS = 10 * 60_000
 
-/** What an operator should look at, by the reason of the failure. */
+/** The advice to the operator, by the reason of the failure. */
 const ADVICE: readonly (readonly [reason: RegExp, advice: string])[] = [
   [/^timeout$/, 'the backend does not answer within the timeout; check its load'],
   [/^queue-full$/, 'too many requests wait; check the speed of the backend, max_inflight and max_queue'],

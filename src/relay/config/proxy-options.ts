@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { errorCode } from '../../shared/error-code.js'
+import { HOP_BY_HOP } from '../../shared/hop-by-hop.js'
 import { weaknesses } from '../../shared/secret-strength.js'
 import { SIGNATURE_HEADER } from '../../shared/webhook-signature.js'
 import { type Disconnect, disconnectOfBackend, MAX_REASON_BYTES, ReplyError } from '../core/codes.js'
@@ -144,19 +145,11 @@ const TOKEN = /^[!#$%&'*+\-.^_`|~\dA-Za-z]+$/
 
 /** Headers that belong to one connection, and those that the relay itself sets. */
 const RESERVED_HEADERS: ReadonlySet<string> = new Set([
-  'connection',
+  ...HOP_BY_HOP,
   'content-length',
   'content-type',
   'expect',
   'host',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
   SIGNATURE_HEADER.toLowerCase()
 ])
 

@@ -91,7 +91,7 @@ export interface RpcResult {
   readonly data: Payload | null
 }
 
-/** What the backend decided: a result, or an error or close code for the client. A failed call is an error too. */
+/** The decision of the backend: a result, or an error or close code for the client. A failed call is an error too. */
 export type EventOutcome<Result> = Result | ReplyError | Disconnect
 
 /** `expired`: the backend did not prolong it. `unavailable`: the call failed, and is repeated later. */

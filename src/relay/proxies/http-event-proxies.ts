@@ -91,7 +91,7 @@ export class HttpEventProxies implements EventProxies {
     this.emulatedHeaderNames = emulatedHeaders
   }
 
-  /** Of all proxies in use. */
+  /** The health of all proxies in use. */
   get health(): readonly ProxyHealth[] {
     return [...this.#proxies.values()].map((proxy) => proxy.health)
   }

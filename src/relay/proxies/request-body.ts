@@ -46,7 +46,8 @@ export const channelDataBody: Body<ChannelDataEvent> = (event, options) => {
 
 export const rpcBody: Body<RpcEvent> = (event, options) => {
   const data = dataField(event.data, options)
-  return data === null ? null : objectText(`${userFields(event, options)},"method":${quote(event.method)}${data}`)
+  const method = event.method === '' ? '' : `,"method":${quote(event.method)}`
+  return data === null ? null : objectText(userFields(event, options) + method + data)
 }
 
 const sourceFields = ({ client, transport, protocol }: EventSource, { binaryEncoding }: BodyOptions): string =>

@@ -25,7 +25,7 @@ const PROTOCOL_PINGS: ReadonlyMap<Codec, Buffer> = new Map(
 /** A WebSocket ping frame: FIN and the opcode, no payload. */
 const PING_FRAME = Buffer.from([0x89, 0])
 
-/** What a transport keeps of the request that opened it. */
+/** The facts that a transport keeps of the request that opened it. */
 type RequestFacts = Pick<ClientTransport, 'address' | 'requestHeaders'>
 
 /**

@@ -114,7 +114,7 @@ const INVALID: readonly (readonly [file: object, ...errors: string[]])[] = [
   ],
   [
     named({
-      http_headers: ['Cookie', 'Host', 'content-LENGTH', 'Connection', 'a b'],
+      http_headers: ['Cookie', 'Host', 'content-LENGTH', 'HTTP2-Settings', 'a b'],
       emulated_headers: ['Content-Type']
     }),
     `proxies[0].http_headers[1] ${HEADER_RULE}`,

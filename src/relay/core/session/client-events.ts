@@ -5,7 +5,7 @@ import type { Payload } from '../engine.js'
 import type { ClientHeaders, EventData, EventSource, PendingCall } from '../event-proxies.js'
 import type { Client } from './client.js'
 
-/** What the requests to a backend say about a client, and the calls under way. Only clients that need it have one. */
+/** The facts about a client in requests to a backend, and its calls under way. Only clients that need it have one. */
 export class ClientEvents {
   /** JSON text that the backend or the token attached to the connection. */
   meta: string | null = null
