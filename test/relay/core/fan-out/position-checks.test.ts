@@ -82,11 +82,11 @@ t.test('the position of a channel', async (t) => {
     deliver(4)
     moveTop(2, 'new')
     const later = await connected('43')
+    const received = await later.send({ id: 2, subscribe: { channel: 'floor:7' } })
 
-    t.match(await later.send({ id: 2, subscribe: { channel: 'floor:7' } }), [
-      { subscribe: { epoch: 'new', offset: 2 } }
-    ])
-    t.same(later.received(), [])
+    t.match(received, [{ subscribe: { epoch: 'new', offset: 2 } }])
+    // A subscription that ends follows its reply at once. `match` accepts further messages.
+    t.equal(received.length, 1)
   })
 
   t.test('a position check after an engine outage ends the subscription at the first loss', async (t) => {
