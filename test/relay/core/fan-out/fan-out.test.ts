@@ -161,6 +161,20 @@ t.test('a delta', async (t) => {
     )
   })
 
+  t.test('the channel of a token has deltas only if the client requests them', async (t) => {
+    for (const [subs, isDelta] of [
+      [{}, false],
+      [{ 'chat:1': { delta: 'fossil' } }, true]
+    ] as const) {
+      const { client, token, publish } = coreRelay(withNamespace(DELTA))
+      const connecting = client()
+      await connecting.send({ id: 1, connect: { token: token({ sub: '42', channels: ['chat:1'] }), subs } })
+      for (const n of [1, 2]) publish('chat:1', { n, text: 'x'.repeat(100) })
+
+      t.equal(pubs(connecting.received())[1]?.delta === true, isDelta)
+    }
+  })
+
   t.test('a later subscriber receives a full publication first', async (t) => {
     const { subscribed, publish } = setUp(DELTA)
     const early = await subscribed(['chat:1'], { delta: 'fossil' })
