@@ -86,6 +86,12 @@ export class PositionStore {
     this.#remove(({ entry }) => String(entry.floorId) === String(floorId))
   }
 
+  /** Removes transmitters that are not received any more. */
+  forget(transmitterIds: readonly string[]): void {
+    const ids = new Set(transmitterIds)
+    if (ids.size > 0) this.#remove(({ entry }) => ids.has(String(entry.transmitterId)))
+  }
+
   clear(): void {
     this.#remove(() => true)
   }
