@@ -29,6 +29,8 @@ export type Action =
   | 'history_recover'
   | 'history_recover_cache'
   | 'history_remove'
+  | 'map_state_read'
+  | 'map_stream_read'
 
 /** Where an unexpected error occurred. `background` is work that no client waits for. */
 export type ErrorSource = 'connection' | 'delivery' | 'background' | 'http'
