@@ -29,6 +29,15 @@ export type Action =
   | 'history_recover'
   | 'history_recover_cache'
   | 'history_remove'
+  | MapAction
+
+export type MapAction =
+  | 'map_publish'
+  | 'map_remove'
+  | 'map_state_read'
+  | 'map_stream_read'
+  | 'map_stats'
+  | 'map_clear'
 
 /** Where an unexpected error occurred. `background` is work that no client waits for. */
 export type ErrorSource = 'connection' | 'delivery' | 'background' | 'http'

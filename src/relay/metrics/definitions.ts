@@ -1,4 +1,4 @@
-import { Counter, type Registry } from 'prom-client'
+import { Counter, Gauge, type Registry } from 'prom-client'
 import { ArrayHistogram, ArrayValues, TrafficCounters } from './series.js'
 
 /** From 100 µs to 10 s. */
@@ -288,5 +288,12 @@ export const defineMetrics = (registry: Registry) => ({
     registry,
     'relay_engine_strange_messages_total',
     "Malformed messages on the relay's topics in Redis."
-  )
+  ),
+  mapKeysExpired: counter(registry, 'centrifugo_map_broker_cleanup_removed_count', 'Keys of maps that expired.'),
+  mapExpiryErrors: counter(registry, 'centrifugo_map_broker_cleanup_errors_count', 'Failed removals of expired keys.'),
+  mapExpiryLag: new Gauge({
+    name: 'centrifugo_map_broker_cleanup_lag_seconds',
+    help: 'Time from the deadline of a key to its removal, at the last removal.',
+    registers: [registry]
+  })
 })

@@ -2,7 +2,7 @@ import type { ApiMethodName } from '../api/methods.js'
 import type { ProxyConfig } from '../config/proxy-selection.js'
 import type { TransportName } from '../core/codec/transport.js'
 import * as codes from '../core/codes.js'
-import type { Action, ErrorSource, MessageType } from '../core/core-metrics.js'
+import type { Action, ErrorSource, MapAction, MessageType } from '../core/core-metrics.js'
 import type { Method } from '../core/protocol.js'
 import type { RejectionReasons } from '../transport/rejections.js'
 import type { defineMetrics } from './definitions.js'
@@ -60,7 +60,7 @@ const CHANNEL_MESSAGES: readonly MessageType[] = ['publication', 'join', 'leave'
 const CHANNEL_ACTIONS = [
   'add_subscription',
   'remove_subscription',
-  ...namesOf<Action>({
+  ...namesOf<Exclude<Action, MapAction>>({
     add_presence: true,
     remove_presence: true,
     presence: true,

@@ -1,4 +1,11 @@
-import { type Encoded, type EncodedMessage, type MessageParts, payloadBytes, type SentPublication } from './codec.js'
+import {
+  type Encoded,
+  type EncodedMessage,
+  type MessageParts,
+  payloadBytes,
+  type SentPublication,
+  type SubscribeReply
+} from './codec.js'
 
 export const toBuffer = (message: Encoded): Buffer => (typeof message === 'string' ? Buffer.from(message) : message)
 
@@ -18,6 +25,9 @@ export const isSharedList = (publications: readonly SentPublication[]): boolean 
   for (const { data } of publications) length += data.length
   return length >= MIN_SHARED_LENGTH
 }
+
+export const hasSharedList = ({ publications, map }: SubscribeReply): boolean =>
+  isSharedList(publications) || (map !== null && isSharedList(map.state))
 
 /** Encodes each list once, for as long as it is in use. */
 export const encodedOnce = (

@@ -104,7 +104,7 @@ export class Channel {
     if (this.#snapshot === null || this.#conflator === null) return null
     const read: ReadHistory = (since) => history.read(this.name, { since, limit: -1, reverse: false }, this.options)
     return filter === null
-      ? this.#snapshot.read(read, () => this.#delivered)
+      ? this.#snapshot.read(read, () => this.delivered)
       : filteredSnapshot(this.#conflator, filter, read, this.#monotonicMs)
   }
 
@@ -137,7 +137,8 @@ export class Channel {
     return { epoch: this.#epoch, offset }
   }
 
-  get #delivered(): Position | null {
+  /** The position up to which the stream was delivered; null before the first delivery. */
+  get delivered(): Position | null {
     return this.#offset === UNKNOWN ? null : { epoch: this.#epoch, offset: this.#offset }
   }
 
@@ -198,7 +199,8 @@ export class Channel {
   goLive(subscription: Subscription, position: Position, missed: readonly Publication[] = []): void {
     this.#pending = this.#pending.filter((each) => each !== subscription)
     subscription.buffered = null
-    if (subscription.isPositioned) {
+    // A map without a stream has no epoch.
+    if (subscription.isPositioned && position.epoch !== '') {
       if (this.#offset === UNKNOWN) {
         this.#offset = position.offset
         this.#epoch = position.epoch
@@ -239,7 +241,7 @@ export class Channel {
       this.#closeJsonClients(publication)
     this.#snapshot?.deliver(publication, epoch, this.options.historySize)
     if (this.#observers !== null) for (const observer of this.#observers) observer(publication)
-    for (const { buffered } of this.#pending) buffered?.push(publication)
+    for (const subscription of this.#pending) subscription.buffer(publication)
     this.#groups.deliver(publication, epoch)
     if (this.#ahead.length === 0) return
     if (publication.offset > 0) this.#joinAheadUpTo(publication.offset)
@@ -326,8 +328,17 @@ export class Channel {
   /** After a gap or a long lag: clients with a position resubscribe and recover; the others continue without what they missed. */
   endPositioned(): void {
     for (const subscription of this.subscriptions()) {
-      if (subscription.isPositioned && subscription.buffered === null) this.#restart(subscription)
+      if (!subscription.isPositioned) continue
+      if (subscription.buffered === null) this.#restart(subscription)
+      else subscription.loading?.lose()
     }
+  }
+
+  /** For channels without offsets, where no check can find what was lost: after a possible gap all clients start again. */
+  endAfterGap(): void {
+    if (!this.mayHaveGap) return
+    this.#checkedGaps = this.#possibleGaps
+    this.endPositioned()
   }
 
   #joinAheadUpTo(offset: number): void {

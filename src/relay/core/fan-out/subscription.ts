@@ -5,6 +5,7 @@ import type { Publication } from '../engine.js'
 import type { Backlog } from './backlog.js'
 import type { Channel } from './channel.js'
 import type { Group } from './group.js'
+import type { LoadingBuffer } from './loading-buffer.js'
 import type { Outbox } from './outbox.js'
 import type { Rate } from './rate-class.js'
 import type { TagFilter } from './tag-filter.js'
@@ -52,6 +53,8 @@ export class Subscription {
   isConfirmed = false
   /** Publications that arrive before the client has processed the subscribe reply; null afterwards. */
   buffered: Publication[] | null = []
+  /** Changes of a map that the client is still loading; null otherwise. `buffered` is not used then. */
+  loading: LoadingBuffer | null = null
   /** Set if the relay ends the subscription before the client has processed the subscribe reply. */
   pendingUnsubscribe: Unsubscribe | null = null
   /** Position of the client if the channel has not delivered it yet. Nothing is sent until the channel reaches it. */
@@ -71,6 +74,12 @@ export class Subscription {
     this.subscriber = subscriber
     this.outbox = subscriber.outbox
     this.isServerSide = isServerSide
+  }
+
+  /** Keeps a publication until the client has processed its subscribe reply. */
+  buffer(publication: Publication): void {
+    if (this.loading === null) this.buffered?.push(publication)
+    else this.loading.add(publication)
   }
 }
 
