@@ -35,7 +35,7 @@ export { type LivePosition, PositionStore, type PositionStoreOptions } from './r
 export { Realtime, type RealtimeOptions } from './realtime/realtime.js'
 export type { RealtimeEvents, Refusal } from './realtime/realtime-events.js'
 export { type ConnectionState, RpcError } from './realtime/relay-connection.js'
-export type { View } from './realtime/view.js'
+export { isInView, type View } from './realtime/view.js'
 export { type ExpiryOptions, type ExpiryWatch, watchExpiry } from './session/expiry-watch.js'
 export { Session, type SessionOptions } from './session/session.js'
 export type { SessionState } from './session/session-state.js'

@@ -42,14 +42,14 @@ export class FloorViews {
     return viewToAsk(view.wanted, view.current) !== undefined
   }
 
-  /** Whether only a part of the floor is received. */
-  isPartial(floorId: string): boolean {
-    return this.#granted(floorId) !== null
+  /** The part of the floor that is received; null for all of it. */
+  granted(floorId: string): View | null {
+    return this.#views.get(floorId)?.current.granted ?? null
   }
 
   /** Removes the positions that have left the view. */
   received(floorId: string, entries: readonly PositionEntry[]): void {
-    const granted = this.#granted(floorId)
+    const granted = this.granted(floorId)
     if (granted === null) return
     const left = entries.filter(({ position }) => !isInView(position, granted))
     this.#store.forget(left.map(({ transmitterId }) => String(transmitterId)))
@@ -57,10 +57,6 @@ export class FloorViews {
 
   forget(floorId: string): void {
     this.#views.delete(floorId)
-  }
-
-  #granted(floorId: string): View | null {
-    return this.#views.get(floorId)?.current.granted ?? null
   }
 
   /**

@@ -40,7 +40,7 @@ export class PositionStore {
     return this.#changeListeners.add(listener)
   }
 
-  /** Called with the last position of every transmitter that `sweep` removes. */
+  /** Called with the last position of every transmitter that `sweep` or `forget` removes. */
   onRemoved(listener: (last: LivePosition) => void): () => void {
     return this.#removeListeners.add(listener)
   }
@@ -89,7 +89,9 @@ export class PositionStore {
   /** Removes transmitters that are not received any more. */
   forget(transmitterIds: readonly string[]): void {
     const ids = new Set(transmitterIds)
-    if (ids.size > 0) this.#remove(({ entry }) => ids.has(String(entry.transmitterId)))
+    if (ids.size === 0) return
+    const isForgotten = ({ entry }: LivePosition): boolean => ids.has(String(entry.transmitterId))
+    for (const last of this.#remove(isForgotten)) this.#removeListeners.emit(last)
   }
 
   clear(): void {

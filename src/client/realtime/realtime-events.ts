@@ -26,7 +26,7 @@ export interface RealtimeEvents {
   state: ConnectionState
   /** The positions of a watched floor became live, stale or unknown. */
   freshness: FreshnessChange
-  /** A transmitter had no update for `maxAgeMs`; with its last position. */
+  /** A transmitter had no update for `maxAgeMs`, or has left the view of its floor; with its last position. */
   removed: LivePosition
   /** Publications of this channel are lost: the page should load its data again. */
   gap: { readonly channel: string }

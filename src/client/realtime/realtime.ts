@@ -92,7 +92,7 @@ export class Realtime {
       this.#clock,
       (change) => this.#events.freshness.emit(change),
       (floorId) =>
-        this.#state === 'online' && this.#views.isPartial(floorId) && this.store.onFloor(floorId).length === 0
+        this.#state === 'online' && this.#views.granted(floorId) !== null && this.store.onFloor(floorId).length === 0
     )
   }
 
@@ -171,6 +171,11 @@ export class Realtime {
   setView(floorId: string | number, view: View | null): void {
     const name = String(floorId)
     if (this.#views.want(name, view)) this.#connection?.changeData(FLOOR_PREFIX + name, this.#views.dataOf(name))
+  }
+
+  /** The part of a floor that is received; null for all of it. */
+  view(floorId: string | number): View | null {
+    return this.#views.granted(String(floorId))
   }
 
   /** Opens a map channel. Handles of the same channel share one subscription; the last `close` ends it. */
