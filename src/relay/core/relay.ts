@@ -17,6 +17,7 @@ import type { ChannelObserver } from './fan-out/channel.js'
 import { DeltaPatches } from './fan-out/delta.js'
 import { Hub, type OpenChannel } from './fan-out/hub.js'
 import { RecoveryCache } from './fan-out/recovery-cache.js'
+import { PresenceMaps } from './maps/presence-maps.js'
 import { RelayMaps } from './maps/relay-maps.js'
 import { countSubscribers } from './nodes/subscriber-counts.js'
 import { handleCoreSurveys } from './nodes/survey-handlers.js'
@@ -26,7 +27,7 @@ import { broadcast, type PublishOutcome } from './publish/broadcast.js'
 import { cachedSchemaCheck, publishToChannel, type SchemaCheck } from './publish/publish.js'
 import { PublishActivity } from './publish/publish-activity.js'
 import { Client } from './session/client.js'
-import type { RelayContext, RelayDependencies } from './session/context.js'
+import { type RelayContext, type RelayDependencies, runInBackground } from './session/context.js'
 import { PacedClose } from './session/paced-close.js'
 import { ConnectionRegistry } from './session/registry.js'
 import { countEarlierConnections } from './session/user-connection-limit.js'
@@ -85,6 +86,7 @@ export class Relay {
       rpcRules: rpc,
       hub: new Hub(dependencies, patches),
       patches,
+      presenceMaps: new PresenceMaps(() => context),
       recoveryCache: new RecoveryCache(),
       interrupted: new TurnQueue(dependencies.atEndOfTurn, dependencies.monotonicMs),
       activity: new PublishActivity(),
@@ -306,6 +308,7 @@ export class Relay {
       if (client?.deadlines.isDue(now)) client.closeOnError(() => client.deadlines.check(now))
     }
     this.#reconnecting.tick(now.monotonicMs)
+    runInBackground(this.#context, () => this.#context.presenceMaps.renew())
     checkPositions(this.#context, now.monotonicMs)
   }
 
