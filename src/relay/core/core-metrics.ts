@@ -31,13 +31,7 @@ export type Action =
   | 'history_remove'
   | MapAction
 
-export type MapAction =
-  | 'map_publish'
-  | 'map_remove'
-  | 'map_state_read'
-  | 'map_stream_read'
-  | 'map_stats'
-  | 'map_clear'
+export type MapAction = 'map_publish' | 'map_remove' | 'map_state_read' | 'map_stream_read' | 'map_stats' | 'map_clear'
 
 /** Where an unexpected error occurred. `background` is work that no client waits for. */
 export type ErrorSource = 'connection' | 'delivery' | 'background' | 'http'

@@ -141,19 +141,20 @@ t.test('a client that has fallen behind by more than a page catches up in pages 
   const client = await relay.connected('42')
   const model = new MapModel()
   const phases: unknown[] = []
-  const last = await loadMap(client, model, ({ phase, cursor, offset, publications }) => {
-    phases.push([phase, cursor, offset, publications?.map((each) => each.offset)])
+  const last = await loadMap(client, model, ({ phase, cursor, offset, state, publications }) => {
+    const entries = (state ?? publications) as readonly { readonly key: string }[] | undefined
+    phases.push([phase, cursor, offset, entries?.map(({ key }) => key)])
     if (phases.length === 1) for (let round = 1; round <= 5; round++) relay.write(`n${round}`, round)
   })
   t.same(phases, [
-    [2, 'b', 5, undefined],
-    [2, 'd', 5, undefined],
+    [2, 'b', 5, ['a', 'b']],
+    [2, 'd', 5, ['c', 'd']],
     // The new entries fill the rest of the state, but come from the stream.
-    [2, 'n1', 5, undefined],
+    [2, 'n1', 5, ['e']],
     [2, 'n3', 5, undefined],
     [2, undefined, 5, undefined],
-    [1, undefined, 7, [6, 7]],
-    [1, undefined, 9, [8, 9]]
+    [1, undefined, 7, ['n1', 'n2']],
+    [1, undefined, 9, ['n3', 'n4']]
   ])
   t.match(last, { type: 1, offset: 10, publications: [{ offset: 10 }] })
   t.same(model.entries, await relay.entries())
