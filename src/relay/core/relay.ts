@@ -17,6 +17,7 @@ import type { ChannelObserver } from './fan-out/channel.js'
 import { DeltaPatches } from './fan-out/delta.js'
 import { Hub, type OpenChannel } from './fan-out/hub.js'
 import { RecoveryCache } from './fan-out/recovery-cache.js'
+import { StatePages } from './fan-out/state-pages.js'
 import { PresenceMaps } from './maps/presence-maps.js'
 import { RelayMaps } from './maps/relay-maps.js'
 import { countSubscribers } from './nodes/subscriber-counts.js'
@@ -88,6 +89,7 @@ export class Relay {
       patches,
       presenceMaps: new PresenceMaps(() => context),
       recoveryCache: new RecoveryCache(),
+      statePages: new StatePages(),
       interrupted: new TurnQueue(dependencies.atEndOfTurn, dependencies.monotonicMs),
       activity: new PublishActivity(),
       clients: new ConnectionRegistry<Client>(),
