@@ -22,8 +22,11 @@ const MIN_SHARED_LENGTH = 4096
 /** Whether all clients that receive the list should share its bytes. */
 export const isSharedList = (publications: readonly SentPublication[]): boolean => {
   let length = 0
-  for (const { data } of publications) length += data.length
-  return length >= MIN_SHARED_LENGTH
+  for (const { data } of publications) {
+    length += data.length
+    if (length >= MIN_SHARED_LENGTH) return true
+  }
+  return false
 }
 
 export const hasSharedList = ({ publications, map }: SubscribeReply): boolean =>

@@ -1,14 +1,13 @@
 import type { ResolvedChannel } from '../channel-names.js'
-import type { Framing } from '../codec/transport.js'
 import { DISCONNECT_INAPPROPRIATE_PROTOCOL, UNSUBSCRIBE_INSUFFICIENT_STATE } from '../codes.js'
-import { type CoreMetrics, count } from '../core-metrics.js'
+import type { CoreMetrics } from '../core-metrics.js'
 import type { Broker, History, JoinOrLeave, Position, Publication } from '../engine.js'
 import { type Conflator, newestTime } from '../merging/keyed-list.js'
 import type { ChannelOptions } from '../options.js'
 import { ChannelGroups, type GroupsDependencies } from './channel-groups.js'
 import type { Rate } from './rate-class.js'
 import { ChannelSnapshot, filteredSnapshot, type PositionedSnapshot, type ReadHistory } from './snapshot.js'
-import { pushInFull, type Subscription } from './subscription.js'
+import { pushInFull, pushToAll, type Subscription } from './subscription.js'
 import { passes, type TagFilter } from './tag-filter.js'
 
 const UNKNOWN = -1
@@ -249,15 +248,8 @@ export class Channel {
   }
 
   pushJoinOrLeave(kind: JoinOrLeave, info: string): void {
-    const frames = new Map<Framing, Buffer>()
-    for (const { wantsJoinLeave, isConfirmed, outbox } of this.subscriptions()) {
-      if (!wantsJoinLeave || !isConfirmed) continue
-      const { framing } = outbox.transport
-      const frame = frames.get(framing) ?? framing.frame(framing.codec.push({ kind, channel: this.name, info }))
-      frames.set(framing, frame)
-      count(this.#metrics.sent(outbox.transport.name, `push_${kind}`, this.namespace), frame.length)
-      outbox.send(frame)
-    }
+    const receivers = this.subscriptions().filter(({ wantsJoinLeave, isConfirmed }) => wantsJoinLeave && isConfirmed)
+    pushToAll(receivers, { kind, channel: this.name, info }, this.#metrics, this.namespace)
   }
 
   subscriptions(): Subscription[] {
@@ -336,7 +328,6 @@ export class Channel {
 
   /** For channels without offsets, where no check can find what was lost: after a possible gap all clients start again. */
   endAfterGap(): void {
-    if (!this.mayHaveGap) return
     this.#checkedGaps = this.#possibleGaps
     this.endPositioned()
   }

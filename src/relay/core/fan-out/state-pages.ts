@@ -44,9 +44,12 @@ export class StatePages {
 }
 
 const beginsWith = (entries: readonly Publication[], sent: readonly SentPublication[]): boolean => {
-  for (const [index, { publication }] of sent.entries()) {
+  // Without an iterator, because a page can have thousands of entries.
+  for (let index = 0; index < sent.length; index++) {
     const entry = entries[index]
-    if (entry === undefined || (entry !== publication && !isSame(entry, publication))) return false
+    const publication = sent[index]?.publication
+    if (entry === publication) continue
+    if (entry === undefined || publication === undefined || !isSame(entry, publication)) return false
   }
   return true
 }

@@ -1,7 +1,9 @@
 import { type Expiry, NEVER } from '../clocks.js'
 import type { Push, SentPublication } from '../codec/codec.js'
+import type { Framing } from '../codec/transport.js'
 import type { Disconnect, Unsubscribe } from '../codes.js'
-import type { Publication } from '../engine.js'
+import { type CoreMetrics, count } from '../core-metrics.js'
+import type { JoinOrLeave, Publication } from '../engine.js'
 import type { Backlog } from './backlog.js'
 import type { Channel } from './channel.js'
 import type { Group } from './group.js'
@@ -93,4 +95,21 @@ export const pushInFull = (
   const data = takesDelta ? codec.deltaData(publication.data) : publication.data
   const pub: SentPublication = { publication, epoch, data, isDelta: false }
   subscriber.push({ kind: 'pub', channel: channel.name, pub }, channel.namespace)
+}
+
+/** Sends a join or leave push to several subscribers. It is encoded once per framing. */
+export const pushToAll = (
+  subscriptions: readonly Subscription[],
+  push: Push & { readonly kind: JoinOrLeave },
+  metrics: CoreMetrics,
+  namespace: string
+): void => {
+  const frames = new Map<Framing, Buffer>()
+  for (const { outbox } of subscriptions) {
+    const { framing, name } = outbox.transport
+    const frame = frames.get(framing) ?? framing.frame(framing.codec.push(push))
+    frames.set(framing, frame)
+    count(metrics.sent(name, `push_${push.kind}`, namespace), frame.length)
+    outbox.send(frame)
+  }
 }

@@ -50,9 +50,13 @@ export const readEntries = async (
   const { frozen } = loading
   if (page.epoch !== frozen.epoch || (epoch !== '' && epoch !== frozen.epoch)) return ERROR_UNRECOVERABLE_POSITION
   // Newer entries come from the stream.
-  const isOlder = (entry: Publication): boolean => subscription !== null || entry.offset <= frozen.offset
-  const entries = page.entries.filter((entry) => isOlder(entry) && passes(filter, entry))
-  if (!entries.every((entry) => canCarry(codec, entry))) return DISCONNECT_INAPPROPRIATE_PROTOCOL
+  const maxOffset = subscription === null ? frozen.offset : Number.POSITIVE_INFINITY
+  const entries: Publication[] = []
+  for (const entry of page.entries) {
+    if (entry.offset > maxOffset || !passes(filter, entry)) continue
+    if (!canCarry(codec, entry)) return DISCONNECT_INAPPROPRIATE_PROTOCOL
+    entries.push(entry)
+  }
   const list = { channel, epoch: page.epoch, publications: entries, takesDelta: delta, patches: null }
   const sized =
     filter === null

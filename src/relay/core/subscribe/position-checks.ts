@@ -18,7 +18,7 @@ export const checkPositions = (context: RelayContext, nowMs: number): void => {
     if (channel.isCheckingPosition) continue
     channel.checkedAt = nowMs
     if (channel.mayHaveGap) channel.clearIrrelevantGaps()
-    if (channel.options.map !== null && !hasStream(channel)) channel.endAfterGap()
+    if (channel.mayHaveGap && channel.options.map !== null && !hasStream(channel)) channel.endAfterGap()
     // A reload may have removed the history; publications have no offsets then.
     if (!channel.needsPositionCheck || !hasStream(channel)) continue
     const check = channel.startPositionCheck()

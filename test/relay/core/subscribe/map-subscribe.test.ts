@@ -1,14 +1,5 @@
 import t from 'tap'
-import {
-  CHANNEL,
-  EPHEMERAL,
-  loadMap,
-  MapModel,
-  mapRelay,
-  RECOVERABLE,
-  rejectedMap,
-  subscribeMap
-} from '../../../helper/map-relay.js'
+import { CHANNEL, EPHEMERAL, loadMap, MapModel, mapRelay, subscribeMap } from '../../../helper/map-relay.js'
 
 t.test('a client receives the entries of a map in pages, and is live with the last page', async (t) => {
   const relay = mapRelay()
