@@ -261,8 +261,7 @@ end
 return recordWrite({ removed, now - oldest, isFull() and 1 or 0, failure })
 `)
 
-/** More entries, or larger ones, in one script would block Redis for other commands. */
-export const MAX_ENTRIES_PER_READ = 1000
+/** Larger entries together would block Redis for other commands. */
 const MAX_BYTES_PER_READ = 1024 * 1024
 
 /**

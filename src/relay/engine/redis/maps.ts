@@ -13,20 +13,13 @@ import {
   type StateRange
 } from '../../core/engine.js'
 import type { MapStorageOptions } from '../../core/options.js'
+import { MAX_ENTRIES_PER_READ, readInSteps } from '../whole-state.js'
 import { type BatchedCall, chunks, SharedReads } from './batching.js'
 import { listReply, SlotError } from './connection.js'
 import { channelKey, mapKeys } from './keys.js'
 import { MapIndexes } from './map-indexes.js'
 import { decodeMapBody, decodeMapEntry, encodeMapBody, parseMapChanged } from './map-messages.js'
-import {
-  CHANGE_MAP,
-  CLEAR_MAP,
-  EXPIRE_MAPS,
-  MAX_ENTRIES_PER_READ,
-  READ_ENTRY,
-  READ_MAP,
-  READ_MAP_STREAM
-} from './map-scripts.js'
+import { CHANGE_MAP, CLEAR_MAP, EXPIRE_MAPS, READ_ENTRY, READ_MAP, READ_MAP_STREAM } from './map-scripts.js'
 import type { Shard } from './shard.js'
 import type { ShardRouter } from './shard-router.js'
 import { decodeStream, rangeArguments } from './stream-range.js'
@@ -74,17 +67,8 @@ export class RedisMaps implements Maps {
     return changed
   }
 
-  /** A long range is read in several steps. Entries may then be newer than the position; the stream brings them again. */
-  async readState(channel: string, range: StateRange, options: MapStorageOptions): Promise<StatePage> {
-    if (range.limit >= 0) return this.#readPage(channel, range, options)
-    const first = await this.#readPage(channel, { ...range, limit: MAX_ENTRIES_PER_READ }, options)
-    const entries = [...first.entries]
-    for (let { next } = first; next !== ''; ) {
-      const page = await this.#readPage(channel, { after: next, limit: MAX_ENTRIES_PER_READ }, options)
-      for (const entry of page.entries) entries.push(entry)
-      next = page.next
-    }
-    return { ...first, entries, next: '' }
+  readState(channel: string, range: StateRange, options: MapStorageOptions): Promise<StatePage> {
+    return readInSteps(range, (part) => this.#readPage(channel, part, options))
   }
 
   async readKey(channel: string, key: string): Promise<Publication | null> {
