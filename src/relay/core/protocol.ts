@@ -137,6 +137,25 @@ const readSubscribe = (request: unknown): SubscribeCommand | null => {
 export const channelOf = (request: unknown): string | null =>
   isObject(request) && typeof request.channel === 'string' && request.channel !== '' ? request.channel : null
 
+export interface PublishCommand {
+  readonly channel: string
+  /** `TYPE_MAP` for a write to a map. */
+  readonly type: number
+  readonly key: string
+  /** Removes the key. */
+  readonly removed: boolean
+}
+
+export const TYPE_MAP = 1
+
+export const parsePublish = (request: unknown): PublishCommand | null => {
+  const channel = channelOf(request)
+  if (channel === null || !isObject(request)) return null
+  const { type, key, removed } = request
+  if (!isOptionalInteger(type) || !isOptionalString(key) || !isOptionalBoolean(removed)) return null
+  return { channel, type: type ?? 0, key: key ?? '', removed: removed ?? false }
+}
+
 export interface HistoryCommand {
   readonly channel: string
   readonly limit: number

@@ -17,6 +17,7 @@ import type { ChannelObserver } from './fan-out/channel.js'
 import { DeltaPatches } from './fan-out/delta.js'
 import { Hub, type OpenChannel } from './fan-out/hub.js'
 import { RecoveryCache } from './fan-out/recovery-cache.js'
+import { RelayMaps } from './maps/relay-maps.js'
 import { countSubscribers } from './nodes/subscriber-counts.js'
 import { handleCoreSurveys } from './nodes/survey-handlers.js'
 import type { ChannelRules, ClientOptions, RpcRules } from './options.js'
@@ -74,6 +75,7 @@ export class Relay {
   readonly #reconnecting = new PacedClose(DISCONNECT_INSUFFICIENT_STATE)
   /** Handlers for surveys of other nodes. The operators' page adds its own. */
   readonly surveyHandlers = new SurveyHandlers()
+  readonly maps: RelayMaps
 
   constructor(dependencies: RelayDependencies, { client, channels, rpc }: RelayRules, patches = new DeltaPatches()) {
     const context: RelayContext = {
@@ -92,6 +94,7 @@ export class Relay {
       node: dependencies.newId()
     }
     this.#context = context
+    this.maps = new RelayMaps(context)
     context.hub.maxLagMs = client.positionMaxTimeLagMs
     handleCoreSurveys(context, () => this.stats())
   }

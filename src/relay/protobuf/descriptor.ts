@@ -55,7 +55,15 @@ export const descriptor = {
       }
     },
     UnsubscribeRequest: { fields: { channel: { type: 'string', id: 1 } } },
-    PublishRequest: { fields: { channel: { type: 'string', id: 1 }, data: { type: 'bytes', id: 2 } } },
+    PublishRequest: {
+      fields: {
+        channel: { type: 'string', id: 1 },
+        data: { type: 'bytes', id: 2 },
+        type: { type: 'int32', id: 3 },
+        key: { type: 'string', id: 4 },
+        removed: { type: 'bool', id: 5 }
+      }
+    },
     PresenceRequest: { fields: { channel: { type: 'string', id: 1 } } },
     PresenceStatsRequest: { fields: { channel: { type: 'string', id: 1 } } },
     HistoryRequest: {

@@ -34,7 +34,7 @@ const PING = '{}'
 export const quote = (text: string): string => JSON.stringify(text)
 
 /** Binary data is written in base64, for the API. It is not sent to JSON clients. */
-const dataField = (data: Payload): string =>
+export const dataField = (data: Payload): string =>
   typeof data === 'string' ? `"data":${data}` : `"b64data":"${data.toString('base64')}"`
 
 const dataFieldIf = (data: Payload | null): string => (data === null ? '' : `,${dataField(data)}`)

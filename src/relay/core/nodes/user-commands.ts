@@ -4,6 +4,7 @@ import {
   DISCONNECT_CONNECTION_EXPIRED,
   Disconnect,
   ERROR_INTERNAL,
+  ERROR_IS_MAP,
   ERROR_LIMIT_EXCEEDED,
   ReplyError,
   UNSUBSCRIBE_BY_SERVER
@@ -58,6 +59,8 @@ export const subscribeUser = async (
   const { channelLimit } = context.clientOptions
   const resolved = resolveChannel(channel, context.channelRules)
   if (resolved instanceof ReplyError) return resolved
+  // Only a client can load a map, page by page.
+  if (resolved.options.map !== null) return ERROR_IS_MAP
   const selected = selectClients(context, target)
   // As in Centrifugo: an error if there is a connection that it would apply to.
   if (selected.length > 0 && isPast(subscription.expiresAt, context)) return ERROR_INTERNAL

@@ -1,4 +1,12 @@
-import { type Broker, type Cluster, EngineError, type History, type Presence, type UserConnections } from '../engine.js'
+import {
+  type Broker,
+  type Cluster,
+  EngineError,
+  type History,
+  type Maps,
+  type Presence,
+  type UserConnections
+} from '../engine.js'
 import type { EventProxies } from '../event-proxies.js'
 import type { DeltaPatches } from '../fan-out/delta.js'
 import type { Hub, HubDependencies } from '../fan-out/hub.js'
@@ -23,6 +31,7 @@ export interface ProcessStats {
 export interface RelayDependencies extends HubDependencies {
   readonly broker: Broker
   readonly history: History
+  readonly maps: Maps
   readonly presence: Presence
   readonly cluster: Cluster
   readonly userConnections: UserConnections
