@@ -17,6 +17,7 @@ import type { ChannelObserver } from './fan-out/channel.js'
 import { DeltaPatches } from './fan-out/delta.js'
 import { Hub, type OpenChannel } from './fan-out/hub.js'
 import { RecoveryCache } from './fan-out/recovery-cache.js'
+import { StatePages } from './fan-out/state-pages.js'
 import { RelayMaps } from './maps/relay-maps.js'
 import { countSubscribers } from './nodes/subscriber-counts.js'
 import { handleCoreSurveys } from './nodes/survey-handlers.js'
@@ -86,6 +87,7 @@ export class Relay {
       hub: new Hub(dependencies, patches),
       patches,
       recoveryCache: new RecoveryCache(),
+      statePages: new StatePages(),
       interrupted: new TurnQueue(dependencies.atEndOfTurn, dependencies.monotonicMs),
       activity: new PublishActivity(),
       clients: new ConnectionRegistry<Client>(),

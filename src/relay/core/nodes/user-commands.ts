@@ -42,6 +42,9 @@ export const unsubscribeUser = (context: RelayContext, { target, channel }: Unsu
           client.endSubscription(subscription, UNSUBSCRIBE_BY_SERVER)
         }
       }
+      // The client receives an error for its next page.
+      if (channel !== '') client.loadings.cancel(channel)
+      else client.loadings.cancelAll()
     })
   }
   return null
@@ -65,7 +68,7 @@ export const subscribeUser = async (
   // As in Centrifugo: an error if there is a connection that it would apply to.
   if (selected.length > 0 && isPast(subscription.expiresAt, context)) return ERROR_INTERNAL
   const clients = selected.filter(({ subscriptions }) => !subscriptions.has(channel))
-  if (clients.some(({ subscriptions }) => subscriptions.size >= channelLimit)) return ERROR_LIMIT_EXCEEDED
+  if (clients.some(({ channelCount }) => channelCount >= channelLimit)) return ERROR_LIMIT_EXCEEDED
   const outcomes = await Promise.allSettled(
     clients.map((client) =>
       addSubscription(client, {

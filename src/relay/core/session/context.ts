@@ -11,6 +11,7 @@ import type { EventProxies } from '../event-proxies.js'
 import type { DeltaPatches } from '../fan-out/delta.js'
 import type { Hub, HubDependencies } from '../fan-out/hub.js'
 import type { RecoveryCache } from '../fan-out/recovery-cache.js'
+import type { StatePages } from '../fan-out/state-pages.js'
 import type { ChannelRules, ClientOptions, RpcRules } from '../options.js'
 import type { PublishActivity } from '../publish/publish-activity.js'
 import type { CoreSurveys, Surveys } from '../surveys.js'
@@ -70,6 +71,8 @@ export interface RelayContext extends RelayDependencies {
   readonly patches: DeltaPatches
   /** Lists of publications that several clients recover. */
   readonly recoveryCache: RecoveryCache
+  /** Pages of maps that several clients load. */
+  readonly statePages: StatePages
   /** Unique id of this node. */
   readonly node: string
   /** Replaced when the configuration is reloaded. */
