@@ -47,7 +47,7 @@ const setUp = async (t: Test): Promise<Setup> => {
   const relay = await startRelay(t, FILE)
   const url = `ws://127.0.0.1:${relay.port}/connection/websocket`
   const realtime = new Realtime({
-    negotiate: async () => ({ url, token: relayToken({ sub: '42' }) }),
+    negotiate: async () => ({ data: { url, token: relayToken({ sub: '42' }) } }),
     client: { websocket: MutedOnCloseWebSocket, minReconnectDelay: 1, maxReconnectDelay: 20 }
   })
   t.teardown(() => realtime.stop())
