@@ -1,4 +1,4 @@
-import type { Centrifuge, MapSubscription, MapSubscriptionOptions, MapSyncContext, MapUpdateContext } from 'centrifuge'
+import type { Centrifuge, MapSubscriptionOptions } from 'centrifuge'
 import t, { type Test } from 'tap'
 import { DISCONNECT_SHUTDOWN } from '../../src/relay/core/codes.js'
 import { eventually } from '../helper/eventually.js'
@@ -11,6 +11,7 @@ import {
   startRelay
 } from '../helper/relay.js'
 import { relayToken } from '../helper/relay-rules.js'
+import { mapPublisher, ShownMap, writeMany } from '../helper/shown-map.js'
 import type { ClientKind } from './official-client-contract.js'
 
 const OPEN = { subscription_type: 'map', allow_subscribe_for_client: true }
@@ -51,52 +52,6 @@ const KINDS: readonly Pick<ClientKind, 'name' | 'transports' | 'create' | 'encod
   }
 ]
 
-/** What an application shows that follows a map with the events of the official client. */
-class Shown {
-  readonly entries = new Map<string, unknown>()
-  readonly syncs: MapSyncContext[] = []
-  readonly updates: MapUpdateContext[] = []
-
-  constructor(subscription: MapSubscription, decode: (data: unknown) => unknown) {
-    const on = subscription.on.bind(subscription) as (name: string, listener: (context: never) => void) => void
-    on('sync', (context: MapSyncContext) => {
-      this.syncs.push(context)
-      this.entries.clear()
-      for (const { key, data } of context.entries) this.entries.set(key, decode(data))
-    })
-    on('update', (context: MapUpdateContext) => {
-      this.updates.push(context)
-      if (context.removed) this.entries.delete(context.key)
-      else this.entries.set(context.key, decode(context.data))
-    })
-  }
-
-  get state(): Readonly<Record<string, unknown>> {
-    return Object.fromEntries([...this.entries].sort(([one], [other]) => (one < other ? -1 : 1)))
-  }
-}
-
-const publisher = ({ api }: EdgeRelay, channel: string) => {
-  const call = async (method: string, params: Record<string, unknown>) =>
-    JSON.parse((await api(method, { channel, ...params })).body)
-  return {
-    write: (key: string, data: unknown, more = {}) => call('map_publish', { key, data, ...more }),
-    remove: (key: string) => call('map_remove', { key }),
-    clear: () => call('map_clear', {}),
-    entries: async () => {
-      const { result } = await call('map_read_state', { limit: -1 })
-      return Object.fromEntries((result.entries ?? []).map(({ key, data }: MapUpdateContext) => [key, data]).sort())
-    }
-  }
-}
-
-const writeMany = async ({ api }: EdgeRelay, channel: string, count: number): Promise<void> => {
-  const commands = Array.from({ length: count }, (_, index) => ({
-    map_publish: { channel, key: `k${String(index).padStart(3, '0')}`, data: { index } }
-  }))
-  await api('batch', { commands })
-}
-
 for (const { name, transports, create, encode, decode } of KINDS) {
   for (const transport of transports) {
     const connected = async (t: Test, edge: EdgeRelay): Promise<Centrifuge> => connectClient(create(t, edge, transport))
@@ -107,7 +62,7 @@ for (const { name, transports, create, encode, decode } of KINDS) {
         maxResubscribeDelay: 20,
         ...options
       })
-      const shown = new Shown(subscription, decode)
+      const shown = new ShownMap(subscription, decode)
       const subscribed = event(subscription as never, 'subscribed')
       subscription.subscribe()
       await subscribed
@@ -116,7 +71,7 @@ for (const { name, transports, create, encode, decode } of KINDS) {
 
     t.test(`${name} over ${transport} loads a map in pages and follows its changes`, async (t) => {
       const edge = await startRelay(t, FILE)
-      const { write, remove, entries } = publisher(edge, 'fleet:1')
+      const { write, remove, entries } = mapPublisher(edge, 'fleet:1')
       await writeMany(edge, 'fleet:1', 33)
       const { shown } = await follow(await connected(t, edge), 'fleet:1')
       t.equal(shown.syncs.length, 1)
@@ -133,7 +88,7 @@ for (const { name, transports, create, encode, decode } of KINDS) {
       await writeMany(edge, 'fleet:1', 100)
       await writeMany(edge, 'gone:1', 100)
       const client = await connected(t, edge)
-      const [fleet, gone] = [publisher(edge, 'fleet:1'), publisher(edge, 'gone:1')]
+      const [fleet, gone] = [mapPublisher(edge, 'fleet:1'), mapPublisher(edge, 'gone:1')]
       let isLoading = true
       const changing = (async () => {
         for (let round = 0; isLoading || round < 40; round++) {
@@ -156,7 +111,7 @@ for (const { name, transports, create, encode, decode } of KINDS) {
 
     t.test(`${name} over ${transport} recovers after a cut, without a second sync`, async (t) => {
       const edge = await startRelay(t, FILE)
-      const { write, remove, entries } = publisher(edge, 'fleet:1')
+      const { write, remove, entries } = mapPublisher(edge, 'fleet:1')
       await writeMany(edge, 'fleet:1', 20)
       const client = await connected(t, edge)
       const { subscription, shown } = await follow(client, 'fleet:1')
@@ -172,7 +127,7 @@ for (const { name, transports, create, encode, decode } of KINDS) {
 
     t.test(`${name} over ${transport} starts from scratch if its position is lost`, async (t) => {
       const edge = await startRelay(t, FILE)
-      const { write, entries } = publisher(edge, 'short:1')
+      const { write, entries } = mapPublisher(edge, 'short:1')
       await writeMany(edge, 'short:1', 5)
       const { shown } = await follow(await connected(t, edge), 'short:1')
       const offline = edge.relay.closeClients(10, DISCONNECT_SHUTDOWN)
@@ -190,7 +145,7 @@ for (const { name, transports, create, encode, decode } of KINDS) {
 
     t.test(`${name} over ${transport} loads an ephemeral map again after a cut`, async (t) => {
       const edge = await startRelay(t, FILE)
-      const { write, remove, entries } = publisher(edge, 'gone:1')
+      const { write, remove, entries } = mapPublisher(edge, 'gone:1')
       await writeMany(edge, 'gone:1', 12)
       const { shown } = await follow(await connected(t, edge), 'gone:1')
       edge.relay.closeClients(10, DISCONNECT_SHUTDOWN)
@@ -203,7 +158,7 @@ for (const { name, transports, create, encode, decode } of KINDS) {
 
     t.test(`${name} over ${transport} loads a map again after it was cleared`, async (t) => {
       const edge = await startRelay(t, FILE)
-      const { write, clear } = publisher(edge, 'fleet:1')
+      const { write, clear } = mapPublisher(edge, 'fleet:1')
       await writeMany(edge, 'fleet:1', 12)
       const { shown } = await follow(await connected(t, edge), 'fleet:1')
       await clear()
@@ -214,7 +169,7 @@ for (const { name, transports, create, encode, decode } of KINDS) {
 
     t.test(`${name} over ${transport} applies deltas per key, also after a removal and a recovery`, async (t) => {
       const edge = await startRelay(t, FILE)
-      const { write, remove, entries } = publisher(edge, 'fleet:1')
+      const { write, remove, entries } = mapPublisher(edge, 'fleet:1')
       const long = (value: unknown) => ({ text: 'a long text that does not change much', value })
       for (const key of ['a', 'b']) await write(key, long(0))
       const { subscription, shown } = await follow(await connected(t, edge), 'fleet:1', { delta: 'fossil' })
@@ -239,10 +194,10 @@ for (const { name, transports, create, encode, decode } of KINDS) {
 
     t.test(`${name} over ${transport} receives the entries that its filter selects`, async (t) => {
       const edge = await startRelay(t, FILE)
-      const { write } = publisher(edge, 'fleet:1')
+      const { write } = mapPublisher(edge, 'fleet:1')
       await write('car', 1, { tags: { kind: 'car' } })
       await write('bus', 1, { tags: { kind: 'bus' } })
-      const tagsFilter = { key: 'kind', cmp: 'eq', val: 'car' }
+      const tagsFilter = { key: 'kind', cmp: 'eq', val: 'car' } as const
       const { shown } = await follow(await connected(t, edge), 'fleet:1', { tagsFilter })
       t.same(shown.state, { car: 1 })
       await write('car', 2, { tags: { kind: 'bus' } })
@@ -269,7 +224,7 @@ for (const { name, transports, create, encode, decode } of KINDS) {
         await writeMany(edge, 'fleet:1', 30)
         const client = await connected(t, edge)
         const subscription = client.newMapSubscription('fleet:1', { pageSize: 1 })
-        const shown = new Shown(subscription, decode)
+        const shown = new ShownMap(subscription, decode)
         let unsubscribed = 0
         subscription.on('unsubscribed', () => {
           unsubscribed++
@@ -294,7 +249,7 @@ for (const { name, transports, create, encode, decode } of KINDS) {
       const { shown } = await follow(await connected(t, edge), 'closed:1', { getToken })
       t.equal(shown.entries.size, 15)
       await eventually(() => requests === 2)
-      await publisher(edge, 'closed:1').write('k000', 'live')
+      await mapPublisher(edge, 'closed:1').write('k000', 'live')
       await eventually(() => shown.entries.get('k000') === 'live')
       t.equal(shown.syncs.length, 1)
     })
