@@ -5,7 +5,7 @@ import type { RelayConfigFile } from './schema.js'
 import { durationMs, durationOr } from './schema-kinds.js'
 import { claimRules } from './token-options.js'
 
-const DEFAULT_MESSAGE_BYTES = 65_536
+export const DEFAULT_MESSAGE_BYTES = 65_536
 
 /** The client options of a configuration file, with defaults. */
 export const clientOptions = (
