@@ -1,4 +1,5 @@
-import { type MapWrite, REMOVED_DATA } from '../../src/relay/core/engine.js'
+import type { MapWrite } from '../../src/relay/core/engine.js'
+import { PLAIN_WRITE } from '../../src/relay/core/maps/write-map.js'
 import type { MapOptions } from '../../src/relay/core/options.js'
 import type { RelayDependencies } from '../../src/relay/core/session/context.js'
 import { coreRelay, type FakeClient, type Message, type TestRelay } from './relay-core.js'
@@ -7,17 +8,6 @@ import { required } from './required.js'
 import type { ServerMessage, ServerPublication, SubscribeResult } from './server-message.js'
 
 export const CHANNEL = 'fleet:1'
-
-const PLAIN_WRITE: Omit<MapWrite, 'key' | 'data'> = {
-  info: null,
-  tags: null,
-  delta: true,
-  idempotencyKey: '',
-  version: 0,
-  versionEpoch: '',
-  keyMode: null,
-  renews: false
-}
 
 export interface MapRelay extends TestRelay {
   readonly options: MapOptions
@@ -63,7 +53,7 @@ export const mapRelay = (
     },
     options,
     write: (key, data, more = {}) =>
-      void maps.write(CHANNEL, { ...PLAIN_WRITE, key, data: JSON.stringify(data), ...more }, options),
+      void maps.write(CHANNEL, { ...PLAIN_WRITE, delta: true, key, data: JSON.stringify(data), ...more }, options),
     remove: (key) => void maps.removeKey(CHANNEL, { key, idempotencyKey: '' }, options),
     clear: () => maps.clear(CHANNEL),
     entries: async () => {
@@ -138,5 +128,3 @@ export const loadMap = async (
     )
   }
 }
-
-export { REMOVED_DATA }

@@ -18,6 +18,7 @@ import { DeltaPatches } from './fan-out/delta.js'
 import { Hub, type OpenChannel } from './fan-out/hub.js'
 import { RecoveryCache } from './fan-out/recovery-cache.js'
 import { StatePages } from './fan-out/state-pages.js'
+import { PresenceMaps } from './maps/presence-maps.js'
 import { RelayMaps } from './maps/relay-maps.js'
 import { countSubscribers } from './nodes/subscriber-counts.js'
 import { handleCoreSurveys } from './nodes/survey-handlers.js'
@@ -27,7 +28,7 @@ import { broadcast, type PublishOutcome } from './publish/broadcast.js'
 import { cachedSchemaCheck, publishToChannel, type SchemaCheck } from './publish/publish.js'
 import { PublishActivity } from './publish/publish-activity.js'
 import { Client } from './session/client.js'
-import type { RelayContext, RelayDependencies } from './session/context.js'
+import { type RelayContext, type RelayDependencies, runInBackground } from './session/context.js'
 import { PacedClose } from './session/paced-close.js'
 import { ConnectionRegistry } from './session/registry.js'
 import { countEarlierConnections } from './session/user-connection-limit.js'
@@ -86,6 +87,7 @@ export class Relay {
       rpcRules: rpc,
       hub: new Hub(dependencies, patches),
       patches,
+      presenceMaps: new PresenceMaps(() => context),
       recoveryCache: new RecoveryCache(),
       statePages: new StatePages(),
       interrupted: new TurnQueue(dependencies.atEndOfTurn, dependencies.monotonicMs),
@@ -308,6 +310,7 @@ export class Relay {
       if (client?.deadlines.isDue(now)) client.closeOnError(() => client.deadlines.check(now))
     }
     this.#reconnecting.tick(now.monotonicMs)
+    runInBackground(this.#context, () => this.#context.presenceMaps.renew())
     checkPositions(this.#context, now.monotonicMs)
   }
 

@@ -12,6 +12,7 @@ import type { DeltaPatches } from '../fan-out/delta.js'
 import type { Hub, HubDependencies } from '../fan-out/hub.js'
 import type { RecoveryCache } from '../fan-out/recovery-cache.js'
 import type { StatePages } from '../fan-out/state-pages.js'
+import type { PresenceMaps } from '../maps/presence-maps.js'
 import type { ChannelRules, ClientOptions, RpcRules } from '../options.js'
 import type { PublishActivity } from '../publish/publish-activity.js'
 import type { CoreSurveys, Surveys } from '../surveys.js'
@@ -69,6 +70,7 @@ export interface RelayContext extends RelayDependencies {
   /** Clients whose commands used up their time slice and continue in the next turn. */
   readonly interrupted: TurnQueue
   readonly patches: DeltaPatches
+  readonly presenceMaps: PresenceMaps
   /** Lists of publications that several clients recover. */
   readonly recoveryCache: RecoveryCache
   /** Pages of maps that several clients load. */

@@ -269,7 +269,7 @@ t.test('a token cannot make a server-side subscription to a map', async (t) => {
   const client = relay.client()
   const token = relay.token({ sub: '42', channels: [CHANNEL] })
   t.match(await client.send({ id: 1, connect: { token } }), [
-    { error: { code: 107, message: 'bad request: a map channel has no server-side subscriptions' } }
+    { error: { code: 107, message: 'bad request: the channel is a map: fleet:1' } }
   ])
 })
 
