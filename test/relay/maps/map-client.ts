@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { Centrifuge, MapSubscriptionOptions } from 'centrifuge'
-import type { Test } from 'tap'
 import type { WebSocket } from 'ws'
+import type { Teardown } from '../../helper/child.js'
 import { MutedOnCloseWebSocket } from '../../helper/muted-on-close-websocket.js'
 import { officialClient, officialProtobufClient } from '../../helper/relay.js'
 
@@ -39,7 +39,7 @@ export class MapClient {
   readonly #events: string[] = []
   #isSubscribed = false
 
-  constructor(t: Test, port: number, channel: string, kind: ClientKind) {
+  constructor(t: Teardown, port: number, channel: string, kind: ClientKind) {
     this.kind = kind
     this.#channel = channel
     const sockets = new Set<WebSocket>()
