@@ -261,6 +261,13 @@ const INVALID_FILES: readonly (readonly [file: object, ...errors: string[]])[] =
     { client: { subscribe_to_user_personal_channel: { enabled: true, personal_channel_namespace: 'room' } } },
     'client.subscribe_to_user_personal_channel.personal_channel_namespace must be one of the namespaces'
   ],
+  [
+    {
+      client: { subscribe_to_user_personal_channel: { enabled: true, personal_channel_namespace: 'fleet' } },
+      channel: { namespaces: [{ name: 'fleet', subscription_type: 'map', map: { mode: 'persistent' } }] }
+    },
+    'client.subscribe_to_user_personal_channel.personal_channel_namespace must not be a namespace of maps'
+  ],
   [{ client: { subscription_token: { enabled: true } } }, 'client.subscription_token.hmac_secret_key is required'],
   [
     { client: { token: { hmac_secret_key: 'x'.repeat(1025) } } },

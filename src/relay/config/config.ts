@@ -126,7 +126,7 @@ class ConfigReader {
   read(): RelayConfig {
     const file = this.#file ?? {}
     const channels = channelRules(this.#file, this.#report)
-    const client = clientOptions(file, channels.namespaces, this.#report)
+    const client = clientOptions(file, channels, this.#report)
     const { TRUST_PROXY, METRICS_ALLOW, RELAY_WORKERS } = this.#values
     if (TRUST_PROXY.some((range) => range.endsWith('/0'))) this.#errors.push('TRUST_PROXY must not trust every address')
     if (this.#isProduction) this.#rejectInsecureOptions(file)

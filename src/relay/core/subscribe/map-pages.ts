@@ -60,7 +60,7 @@ export const readEntries = async (
   const list = { channel, epoch: page.epoch, publications: entries, takesDelta: delta, patches: null }
   const sized =
     filter === null
-      ? context.statePages.find(list, `${range.limit} ${cursor}`, codec, replyBytesLeft)
+      ? context.statePages.find(list, `${limit} ${cursor}`, codec, replyBytesLeft)
       : fittingPage(list, codec, replyBytesLeft)
   const isCut = sized.publications.length < entries.length
   const lastSent = sized.publications[sized.publications.length - 1]?.publication.key ?? ''

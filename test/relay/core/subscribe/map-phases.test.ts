@@ -1,4 +1,5 @@
 import t from 'tap'
+import { EngineError } from '../../../../src/relay/core/engine.js'
 import {
   CHANNEL,
   EPHEMERAL,
@@ -11,7 +12,7 @@ import {
   SMALL_PAGES,
   subscribeMap
 } from '../../../helper/map-relay.js'
-import type { Message } from '../../../helper/relay-core.js'
+import { type Message, settled } from '../../../helper/relay-core.js'
 
 const EPOCH = 'epoch1'
 
@@ -404,4 +405,54 @@ t.test('changes that do not fit beside the last page of a map come from its stre
   ])
   t.match(last, { phase: undefined, offset: 11 })
   t.same(model.entries, await relay.entries())
+})
+
+t.test('a page that the engine cannot read is error 100, and the client starts again', async (t) => {
+  for (const map of [RECOVERABLE, EPHEMERAL]) {
+    const relay = relayWith(FIVE, map)
+    const client = await relay.connected('42')
+    const { cursor, epoch, offset } = await subscribeMap(client, { phase: 2 })
+    const { readState } = relay.engine.maps
+    relay.engine.maps.readState = () => Promise.reject(new EngineError('down'))
+    t.equal(await rejectedMap(client, { phase: 2, cursor, epoch, offset }), 100)
+    t.equal(relay.relay.openChannels.size, 0)
+    relay.engine.maps.readState = readState
+    t.match(await subscribeMap(client, { phase: 2 }), { phase: 2, cursor: 'b' })
+  }
+})
+
+t.test('a client of an ephemeral map cannot load while the engine does not deliver', async (t) => {
+  const relay = relayWith(FIVE, EPHEMERAL)
+  const client = await relay.connected('42')
+  const { cursor } = await subscribeMap(client, { phase: 2 })
+  relay.engine.isDelivering = () => false
+  t.equal(await rejectedMap(client, { phase: 2, cursor }), 100)
+  t.equal(await rejectedMap(client, { phase: 2 }), 100)
+  t.equal(relay.relay.openChannels.size, 0)
+})
+
+t.test('a client that is closed while the engine reads leaves nothing behind', async (t) => {
+  for (const [map, method] of [
+    [RECOVERABLE, 'readState'],
+    [RECOVERABLE, 'readStream'],
+    [EPHEMERAL, 'readState']
+  ] as const) {
+    const relay = relayWith(['a'], map)
+    const { maps } = relay.engine
+    const read = maps[method].bind(maps) as (...args: never[]) => Promise<never>
+    let finish = (): void => undefined
+    maps[method] = async (...args: unknown[]) => {
+      await new Promise<void>((resolve) => {
+        finish = resolve
+      })
+      return read(...(args as never[]))
+    }
+    const client = await relay.connected('42')
+    t.same(await client.send({ id: 2, subscribe: { channel: CHANNEL, type: 1, phase: 2 } }), [])
+    client.client.connectionLost()
+    finish()
+    await settled()
+    t.equal(relay.relay.openChannels.size, 0)
+    t.same(client.received(), [])
+  }
 })
