@@ -1,15 +1,15 @@
 import type { ResolvedChannel } from '../channel-names.js'
-import type { Framing } from '../codec/transport.js'
 import { DISCONNECT_INAPPROPRIATE_PROTOCOL, UNSUBSCRIBE_INSUFFICIENT_STATE } from '../codes.js'
-import { type CoreMetrics, count } from '../core-metrics.js'
-import type { Broker, History, JoinOrLeave, Position, Publication } from '../engine.js'
+import type { Broker, History, Position, Publication } from '../engine.js'
 import { type Conflator, newestTime } from '../merging/keyed-list.js'
 import type { ChannelOptions } from '../options.js'
 import { ChannelGroups, type GroupsDependencies } from './channel-groups.js'
+import { ChannelViews } from './channel-views.js'
 import type { Rate } from './rate-class.js'
 import { ChannelSnapshot, filteredSnapshot, type PositionedSnapshot, type ReadHistory } from './snapshot.js'
-import { pushInFull, type Subscription } from './subscription.js'
-import { passes, type TagFilter } from './tag-filter.js'
+import { pushInFull, receivedBy, type Subscription } from './subscription.js'
+import { passes } from './tag-filter.js'
+import { isSameView, type View } from './view.js'
 
 const UNKNOWN = -1
 
@@ -40,11 +40,12 @@ export class Channel {
   checkedAt = 0
   /** Whether a position check has been started and not finished. */
   isCheckingPosition = false
-  readonly #metrics: CoreMetrics
   readonly #monotonicMs: () => number
   #conflator: Conflator | null
   /** Null if the namespace has no snapshots. */
   #snapshot: ChannelSnapshot | null
+  /** Null before the first subscription with a view. */
+  #views: ChannelViews | null = null
   readonly #groups: ChannelGroups
   /** Subscriptions whose clients have not received their starting position yet. */
   #pending: Subscription[] = []
@@ -73,7 +74,6 @@ export class Channel {
     this.name = name
     this.namespace = namespace
     this.options = options
-    this.#metrics = dependencies.metrics
     this.#monotonicMs = dependencies.monotonicMs
     this.#conflator = conflator
     this.#groups = new ChannelGroups(name, namespace, conflator, dependencies, (error) =>
@@ -83,14 +83,21 @@ export class Channel {
   }
 
   configure(options: ChannelOptions, conflator: Conflator | null): void {
-    const { conflate, entryTime, snapshot } = this.options
-    const isConflateSame = options.conflate === conflate && options.entryTime === entryTime
+    const { conflate, entryTime, snapshot, view } = this.options
+    const isConflateSame =
+      options.conflate === conflate && options.entryTime === entryTime && isSameView(options.view, view)
     this.options = options
     // Clients that cannot receive binary data resubscribe, and are rejected.
     if (options.publicationDataFormat === 'binary') for (const each of this.#jsonOnly) this.#restart(each)
     if (!isConflateSame) this.#conflator = conflator
     if (!isConflateSame || options.snapshot !== snapshot) this.#snapshot = this.#newSnapshot()
     if (!isConflateSame) this.#groups.configure(conflator)
+    if (!isConflateSame || options.snapshot !== snapshot) this.#restartViews()
+  }
+
+  #restartViews(): void {
+    for (const each of this.subscriptions()) if (each.view !== null) this.#restart(each)
+    this.#views?.configure(this.#conflator)
   }
 
   #newSnapshot(): ChannelSnapshot | null {
@@ -100,11 +107,12 @@ export class Channel {
   }
 
   /** The newest entry of every key in the history, and its position; null if the namespace has no snapshots. */
-  readSnapshot(history: History, filter: TagFilter | null): Promise<PositionedSnapshot> | null {
+  readSnapshot(history: History, { filter, view }: Subscription): Promise<PositionedSnapshot> | null {
     if (this.#snapshot === null || this.#conflator === null) return null
+    const places = this.#views?.places ?? null
     const read: ReadHistory = (since) => history.read(this.name, { since, limit: -1, reverse: false }, this.options)
     return filter === null
-      ? this.#snapshot.read(read, () => this.#delivered)
+      ? this.#snapshot.read(read, () => this.#delivered, view === null || places === null ? null : { view, places })
       : filteredSnapshot(this.#conflator, filter, read, this.#monotonicMs)
   }
 
@@ -179,6 +187,12 @@ export class Channel {
     if (this.#observers?.size === 0) this.#observers = null
   }
 
+  /** Reserves a view for a subscription that is added next; false if the channel has too many. */
+  openView(view: View): boolean {
+    this.#views ??= new ChannelViews(this.#conflator)
+    return this.#views.open(view)
+  }
+
   /** Adds a subscription whose starting position is not known yet. From now on its publications are buffered. */
   addPending(subscription: Subscription): void {
     this.#size++
@@ -221,6 +235,7 @@ export class Channel {
   remove(subscription: Subscription): void {
     this.#size--
     if (subscription.isPositioned) this.#positioned--
+    if (subscription.view !== null) this.#views?.close(subscription.view)
     if (subscription.group !== null) this.#groups.remove(subscription)
     else {
       this.#pending = this.#pending.filter((each) => each !== subscription)
@@ -239,23 +254,12 @@ export class Channel {
       this.#closeJsonClients(publication)
     this.#snapshot?.deliver(publication, epoch, this.options.historySize)
     if (this.#observers !== null) for (const observer of this.#observers) observer(publication)
-    for (const { buffered } of this.#pending) buffered?.push(publication)
-    this.#groups.deliver(publication, epoch)
+    const placed = this.#views === null ? publication : this.#views.place(publication)
+    for (const { buffered } of this.#pending) buffered?.push(placed)
+    this.#groups.deliver(placed, epoch)
     if (this.#ahead.length === 0) return
     if (publication.offset > 0) this.#joinAheadUpTo(publication.offset)
-    else for (const subscription of this.#ahead) this.#sendToAhead(subscription, publication)
-  }
-
-  pushJoinOrLeave(kind: JoinOrLeave, info: string): void {
-    const frames = new Map<Framing, Buffer>()
-    for (const { wantsJoinLeave, isConfirmed, outbox } of this.subscriptions()) {
-      if (!wantsJoinLeave || !isConfirmed) continue
-      const { framing } = outbox.transport
-      const frame = frames.get(framing) ?? framing.frame(framing.codec.push({ kind, channel: this.name, info }))
-      frames.set(framing, frame)
-      count(this.#metrics.sent(outbox.transport.name, `push_${kind}`, this.namespace), frame.length)
-      outbox.send(frame)
-    }
+    else for (const subscription of this.#ahead) this.#sendToAhead(subscription, placed)
   }
 
   subscriptions(): Subscription[] {
@@ -284,6 +288,7 @@ export class Channel {
     if (this.#positioned > 0) return
     this.#checkedGaps = this.#possibleGaps
     this.#offset = UNKNOWN
+    this.#views?.places?.clear()
   }
 
   startPositionCheck(): PositionCheck {
@@ -325,6 +330,7 @@ export class Channel {
 
   /** After a gap or a long lag: clients with a position resubscribe and recover; the others continue without what they missed. */
   endPositioned(): void {
+    this.#views?.places?.clear()
     for (const subscription of this.subscriptions()) {
       if (subscription.isPositioned && subscription.buffered === null) this.#restart(subscription)
     }
@@ -339,8 +345,9 @@ export class Channel {
 
   /** A publication without an offset is not part of the stream, so a subscription that is ahead receives it too. */
   #sendToAhead(subscription: Subscription, publication: Publication): void {
-    if (!passes(subscription.filter, publication)) return
-    pushInFull(subscription, publication, this.#epoch)
+    const received = receivedBy(subscription, publication)
+    if (received === null) return
+    pushInFull(subscription, received, this.#epoch)
     // The client would apply the next delta to this publication, which is not its base.
     if (subscription.takesDelta) subscription.needsFull = true
   }

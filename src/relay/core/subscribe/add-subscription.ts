@@ -12,11 +12,18 @@ import {
 import { EngineError, NO_POSITION } from '../engine.js'
 import type { Channel } from '../fan-out/channel.js'
 import { Subscription } from '../fan-out/subscription.js'
+import type { View } from '../fan-out/view.js'
 import type { Client } from '../session/client.js'
 import type { RelayContext } from '../session/context.js'
 import { activate } from './live-delivery.js'
 import { publicationsAfter } from './recovery.js'
-import { resolveOptions, type SubscribeRequest, type SubscriptionOptions } from './subscribe-request.js'
+import { canExtend, replyData } from './subscribe-data.js'
+import {
+  optionsWithView,
+  resolveOptions,
+  type SubscribeRequest,
+  type SubscriptionOptions
+} from './subscribe-request.js'
 import { readStart, type SubscriptionStart } from './subscription-start.js'
 
 /** The caller sends `reply` and then calls `activate`, or it calls `undo`. */
@@ -39,14 +46,17 @@ export const addSubscription = async (
   const { context, codec } = client
   if (request.resolved.options.publicationDataFormat === 'binary' && !codec.allowsBinary) return ERROR_BINARY_CHANNEL
   const caller: Caller = { user: client.user, insecure: context.clientOptions.insecure, isSubscribed: true }
-  const options = resolveOptions(request, caller)
+  const resolved = resolveOptions(request, caller)
   const channel = context.hub.open(request.channel, request.resolved)
+  const view = grantedView(channel, request, resolved)
+  const options = view === null ? resolved : optionsWithView(resolved)
   const subscription = new Subscription(channel, client, request.isServerSide)
   // A client with a snapshot and without a position also relies on every publication: after a gap it gets a new snapshot.
   subscription.isPositioned = options.positioned || options.snapshot
   subscription.takesDelta = options.delta
   subscription.filter = request.filter
   subscription.rate = request.rate
+  subscription.view = view
   subscription.wantsJoinLeave = options.pushJoinLeave
   subscription.info = request.info
   subscription.expiry = expiryAt(request.expiresAt, context, request.resolved.options.subRefreshProxy !== null)
@@ -63,6 +73,13 @@ export const addSubscription = async (
     throw error
   }
 }
+
+/** Null if the client receives everything. The reply must be able to name the view. */
+const grantedView = (
+  channel: Channel,
+  { view, data }: SubscribeRequest,
+  { snapshot }: SubscriptionOptions
+): View | null => (view !== null && snapshot && canExtend(data) && channel.openView(view) ? view : null)
 
 /** The engine may have lost the deliveries of an open channel. Subscribing fails until they are active again. */
 const assertDelivering = ({ broker }: RelayContext, { name }: Channel): void => {
@@ -98,7 +115,7 @@ const finish = (
     return isComplete ? DISCONNECT_INAPPROPRIATE_PROTOCOL : DISCONNECT_INSUFFICIENT_STATE
   }
   return {
-    reply: subscribeReply(request, options, start, ttlOf(subscription.expiry, client.context)),
+    reply: subscribeReply(request, subscription, options, start, ttlOf(subscription.expiry, client.context)),
     hasSnapshot: snapshot !== null,
     activate: () => activate(client, subscription, options, page, hasPublications),
     undo
@@ -107,6 +124,7 @@ const finish = (
 
 const subscribeReply = (
   { recover, data }: SubscribeRequest,
+  { rate, view }: Subscription,
   { recoverable, positioned, delta }: SubscriptionOptions,
   { page, recovered, snapshot }: SubscriptionStart,
   ttl: number
@@ -119,6 +137,6 @@ const subscribeReply = (
   publications: recovered?.publications ?? snapshot ?? [],
   recovered: recovered !== null,
   wasRecovering: recover !== null,
-  data,
+  data: replyData(data, rate, view),
   delta
 })

@@ -2,6 +2,7 @@ import { type Caller, hasHistory, maySeeHistory, maySeePresence, type ResolvedCh
 import { NO_POSITION, type Position } from '../engine.js'
 import type { Rate } from '../fan-out/rate-class.js'
 import type { TagFilter } from '../fan-out/tag-filter.js'
+import type { View } from '../fan-out/view.js'
 import { type ChannelOptions, NO_OVERRIDE, type ServerSubscription } from '../options.js'
 import type { Client } from '../session/client.js'
 
@@ -20,6 +21,8 @@ export interface SubscribeRequest extends ServerSubscription {
   readonly filter: TagFilter | null
   /** Deliveries per second; null for all. */
   readonly rate: Rate | null
+  /** Null for everything. */
+  readonly view: View | null
   readonly failsUnrecovered: boolean
   /** Space for recovered publications in the reply. */
   readonly replySpace: ReplySpace
@@ -87,3 +90,12 @@ export const resolveOptions = (request: SubscribeRequest, caller: Caller): Subsc
     delta: request.delta && positioned && options.allowedDeltaTypes.includes('fossil')
   }
 }
+
+/** A subscription with a view starts from its snapshot every time: it has no position to continue from. */
+export const optionsWithView = (options: SubscriptionOptions): SubscriptionOptions => ({
+  ...options,
+  positioned: false,
+  recoverable: false,
+  since: null,
+  delta: false
+})
