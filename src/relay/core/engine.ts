@@ -186,6 +186,13 @@ export interface StatePage extends Position {
 
 export const MAP_EXPIRY_INTERVAL_MS = 500
 
+/** The keys that a call of `Maps.expire` has removed. */
+export interface ExpiredKeys {
+  readonly keys: number
+  /** Time from the oldest deadline to its removal; 0 if no key has expired. */
+  readonly lagMs: number
+}
+
 /**
  * A keyed state per channel. Every change (a write, a removal, an expiry) is one step for all nodes: conditions, offset, state,
  * stream and delivery. Checked in this order, before the offset moves: idempotency key, version, `keyMode`. A suppressed change
@@ -206,7 +213,7 @@ export interface Maps {
   /** Removes entries and stream without a delivery. The next use begins a new epoch. */
   clear(channel: string, options: MapStorageOptions): Promise<void>
   /** Removes expired keys, each once for all nodes, in bounded work. Called every `MAP_EXPIRY_INTERVAL_MS`. */
-  expire(): MaybePromise<void>
+  expire(): Promise<ExpiredKeys>
 }
 
 /** The clients on each channel, across all nodes. */
@@ -363,9 +370,6 @@ export interface EngineMetrics {
   engineError(): void
   /** A message arrived that no relay has sent. */
   engineMalformedMessage(): void
-  /** Keys of maps have expired; `lagSeconds` is the time from the oldest deadline to its removal. */
-  mapKeysExpired(keys: number, lagSeconds: number): void
-  mapExpiryFailed(): void
 }
 
 /** A failure of the engine, for example a lost connection. The engine logs it itself; callers reply with error 100. */
