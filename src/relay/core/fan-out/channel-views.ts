@@ -10,11 +10,12 @@ export const MAX_VIEWS = 256
 export class ChannelViews {
   /** Number of subscriptions by the text of their view. */
   readonly #subscriptions = new Map<string, number>()
-  /** Null without entries. */
-  #places: EntryPlaces | null
+  #conflator: Conflator | null
+  /** Null before the first subscription, and without a conflator. */
+  #places: EntryPlaces | null = null
 
   constructor(conflator: Conflator | null) {
-    this.#places = conflator === null ? null : new EntryPlaces(conflator)
+    this.#conflator = conflator
   }
 
   get places(): EntryPlaces | null {
@@ -23,7 +24,8 @@ export class ChannelViews {
 
   /** Changed rules: all subscribers with a view start again. */
   configure(conflator: Conflator | null): void {
-    this.#places = conflator === null ? null : new EntryPlaces(conflator)
+    this.#conflator = conflator
+    this.#places = null
   }
 
   /** False if the channel has too many other views. */
@@ -31,6 +33,7 @@ export class ChannelViews {
     const known = this.#subscriptions.get(text) ?? 0
     if (known === 0 && this.#subscriptions.size >= MAX_VIEWS) return false
     this.#subscriptions.set(text, known + 1)
+    if (this.#conflator !== null) this.#places ??= new EntryPlaces(this.#conflator)
     return true
   }
 
@@ -38,6 +41,8 @@ export class ChannelViews {
     const known = this.#subscriptions.get(text) ?? 0
     if (known > 1) this.#subscriptions.set(text, known - 1)
     else this.#subscriptions.delete(text)
+    // Nothing waits for a snapshot any more.
+    if (this.#subscriptions.size === 0 && this.#places?.hasSnapshot === false) this.#places = null
   }
 
   place(publication: Publication): PlacedPublication {

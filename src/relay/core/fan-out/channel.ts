@@ -313,6 +313,7 @@ export class Channel {
     }
     this.#suspectOffset = UNKNOWN
     this.#snapshot?.clear()
+    this.#views?.places?.clear()
     this.#offset = end.offset
     this.#epoch = end.epoch
     this.endPositioned()
@@ -324,13 +325,15 @@ export class Channel {
     if (!isNext && epoch === this.#epoch && offset <= this.#offset) return false
     this.#offset = offset
     this.#epoch = epoch
-    if (!isNext) this.endPositioned()
+    if (!isNext) {
+      this.#views?.places?.clear()
+      this.endPositioned()
+    }
     return true
   }
 
   /** After a gap or a long lag: clients with a position resubscribe and recover; the others continue without what they missed. */
   endPositioned(): void {
-    this.#views?.places?.clear()
     for (const subscription of this.subscriptions()) {
       if (subscription.isPositioned && subscription.buffered === null) this.#restart(subscription)
     }

@@ -13,15 +13,25 @@ interface Known {
 
 /** A publication of the configured shape, and where its entries were and are. */
 class PlacedList implements Placed {
+  /** Offset in the stream. */
+  readonly offset: number
   readonly #publication: Publication
   readonly #list: KeyedList
-  /** Four coordinates of each entry: from and to. All are NaN if the entry is older than the known one. */
+  /**
+   * Four coordinates of each entry: from and to. Until they are set, the entry goes to every view. All are NaN if the entry is
+   * older than the known one.
+   */
   readonly moves: Float64Array
 
   constructor(publication: Publication, list: KeyedList) {
+    this.offset = publication.offset
     this.#publication = withoutPosition(publication)
     this.#list = list
-    this.moves = new Float64Array(4 * list.entries.length)
+    this.moves = new Float64Array(4 * list.entries.length).fill(EVERYWHERE)
+  }
+
+  get entries(): readonly Entry[] {
+    return this.#list.entries
   }
 
   /** Views that receive all entries share one object. */
@@ -65,9 +75,12 @@ const PLACE_BYTES = 200
 /** About 80,000 keys with short names. Up to two generations are stored. */
 const GENERATION_BYTES = 16 * 1024 * 1024
 
+/** Publications that wait for the first snapshot. It usually takes a few milliseconds. */
+const MAX_WAITING = 1000
+
 /**
  * The last place of every key of a channel, from which follows which views an entry leaves. A subscriber with a view relies on
- * it: every key that the subscriber has is either here, or `#mayLackKeys` is set.
+ * it: every key that the subscriber has is either here, or `#hasForgotten` is set.
  */
 export class EntryPlaces {
   readonly #conflator: Conflator
@@ -75,13 +88,17 @@ export class EntryPlaces {
   #recent = new Map<string, Known>()
   #earlier = new Map<string, Known>()
   #recentBytes = 0
-  /** The entries of a snapshot were recorded. */
-  #hasSnapshot = false
-  /** Keys were forgotten. */
+  /** Publications that were delivered before the first snapshot was read, in order; null afterwards. */
+  #waiting: PlacedList[] | null = []
+  /** A key that is not here may be in the view of any subscriber. Otherwise it is new. */
   #hasForgotten = false
 
   constructor(conflator: Conflator) {
     this.#conflator = conflator
+  }
+
+  get hasSnapshot(): boolean {
+    return this.#waiting === null
   }
 
   /** Deliveries were lost, and all subscribers with a view start again. */
@@ -89,12 +106,8 @@ export class EntryPlaces {
     this.#recent.clear()
     this.#earlier.clear()
     this.#recentBytes = 0
+    this.#waiting = []
     this.#hasForgotten = true
-  }
-
-  /** A key that is not here may be in the view of any subscriber. Otherwise it is new. */
-  get #mayLackKeys(): boolean {
-    return !this.#hasSnapshot || this.#hasForgotten
   }
 
   /** Records the places in a delivered publication. */
@@ -103,19 +116,34 @@ export class EntryPlaces {
     const list = typeof data === 'string' ? this.#conflator.read(data) : null
     if (list === null) return { ...publication, placed: new Unplaced(publication) }
     const placed = new PlacedList(publication, list)
-    for (const [index, entry] of list.entries.entries()) this.#move(entry, placed.moves, 4 * index)
+    if (this.#waiting === null) this.#move(placed)
+    else if (this.#waiting.push(placed) > MAX_WAITING) {
+      this.#hasForgotten = true
+      this.#moveWaiting(0)
+    }
     return { ...publication, placed }
   }
 
-  #move({ key, time, place }: Entry, moves: Float64Array, index: number): void {
+  /** The snapshot has the publications up to this offset. */
+  #moveWaiting(snapshotOffset: number): void {
+    const waiting = this.#waiting ?? []
+    this.#waiting = null
+    for (const placed of waiting) if (placed.offset === 0 || placed.offset > snapshotOffset) this.#move(placed)
+  }
+
+  #move({ entries, moves }: PlacedList): void {
+    for (const [index, entry] of entries.entries()) this.#moveEntry(entry, moves, 4 * index)
+  }
+
+  #moveEntry({ key, time, place }: Entry, moves: Float64Array, index: number): void {
     const known = this.#find(key)
     if (known !== undefined && !replaces({ time }, known)) {
       moves.fill(Number.NaN, index, index + 4)
       return
     }
-    const isLacking = known === undefined && this.#mayLackKeys
+    const isForgotten = known === undefined && this.#hasForgotten
     const newest = known ?? this.#add(key, time, place)
-    moves[index] = isLacking ? EVERYWHERE : newest.x
+    moves[index] = isForgotten ? EVERYWHERE : newest.x
     moves[index + 1] = newest.y
     newest.time = time
     if (place !== null) {
@@ -126,18 +154,28 @@ export class EntryPlaces {
     moves[index + 3] = newest.y
   }
 
-  /** Called when all entries of a snapshot were passed to `isInside`. */
-  snapshotRecorded(): void {
-    this.#hasSnapshot = true
+  /**
+   * Records the entries of a snapshot that has the publications up to an offset. Entries up to the delivered offset are not newer
+   * than the last places, unless keys were forgotten.
+   */
+  recordSnapshot(entries: Iterable<SnapshotEntry>, snapshotOffset: number, deliveredOffset: number): void {
+    for (const { key, time, place, offset } of entries) {
+      const known = this.#find(key)
+      if (known === undefined) this.#add(key, time, place)
+      else if (time > known.time && offset <= deliveredOffset) {
+        known.time = time
+        // Any view may still have the older entry.
+        known.x = EVERYWHERE
+        known.y = EVERYWHERE
+      }
+    }
+    this.#moveWaiting(snapshotOffset)
   }
 
-  /**
-   * Whether an entry of a snapshot is in the view. Records the place of a key that is not known yet. A snapshot can be ahead of
-   * what was delivered; entries up to the delivered offset are not newer than the last places.
-   */
+  /** Whether a recorded entry of a snapshot is in the view. A snapshot can be ahead of what was delivered. */
   isInside({ key, time, place, offset }: SnapshotEntry, view: View, deliveredOffset: number): boolean {
-    const known = this.#find(key) ?? this.#add(key, time, place)
-    if (!replaces({ time }, known)) return false
+    const known = this.#find(key)
+    if (known === undefined || !replaces({ time }, known)) return false
     if (place !== null && !view.contains(place.x, place.y)) return false
     return (place !== null && offset > deliveredOffset) || view.contains(known.x, known.y)
   }

@@ -66,8 +66,11 @@ export class MergedHistory {
     if (list === null) return
     this.#changed()
     this.#envelope = { publication, list }
-    for (const { key, text, time, place } of list.entries)
-      this.#addEntry({ key, text, time, place, offset, sequence: ++this.#sequence, next: null })
+    for (const { key, text, time, place } of list.entries) {
+      // Without coordinates an entry stays where its key was.
+      const kept = place ?? this.#newest.get(key)?.place ?? null
+      this.#addEntry({ key, text, time, place: kept, offset, sequence: ++this.#sequence, next: null })
+    }
   }
 
   #changed(): void {
@@ -128,8 +131,9 @@ export class MergedHistory {
   viewSnapshot({ view, places }: SnapshotView, deliveredOffset: number): Snapshot | null {
     const known = this.#viewSnapshots.get(view.text)
     if (known !== undefined) return known
-    const inside = [...this.#newest.values()].filter((entry) => places.isInside(entry, view, deliveredOffset))
-    places.snapshotRecorded()
+    const newest = [...this.#newest.values()]
+    places.recordSnapshot(newest, this.#offset, deliveredOffset)
+    const inside = newest.filter((entry) => places.isInside(entry, view, deliveredOffset))
     const snapshot =
       this.#envelope === null || inside.length === 0
         ? null
