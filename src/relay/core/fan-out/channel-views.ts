@@ -1,7 +1,7 @@
 import type { Publication } from '../engine.js'
 import type { Conflator } from '../merging/keyed-list.js'
 import { EntryPlaces } from './entry-places.js'
-import type { PlacedPublication, View } from './view.js'
+import { EVERYTHING, type PlacedPublication, type View } from './view.js'
 
 /** Different views of one channel. Every publication is compared with each. Further subscribers receive everything. */
 export const MAX_VIEWS = 256
@@ -28,13 +28,14 @@ export class ChannelViews {
     this.#places = null
   }
 
-  /** False if the channel has too many other views. */
-  open({ text }: View): boolean {
-    const known = this.#subscriptions.get(text) ?? 0
-    if (known === 0 && this.#subscriptions.size >= MAX_VIEWS) return false
-    this.#subscriptions.set(text, known + 1)
+  /** Counts a subscription. Returns its view, or `EVERYTHING` if the channel has too many others. */
+  open(view: View): View {
+    const limit = this.#subscriptions.has(EVERYTHING.text) ? MAX_VIEWS + 1 : MAX_VIEWS
+    const isGranted = this.#subscriptions.has(view.text) || this.#subscriptions.size < limit
+    const opened = isGranted ? view : EVERYTHING
+    this.#subscriptions.set(opened.text, (this.#subscriptions.get(opened.text) ?? 0) + 1)
     if (this.#conflator !== null) this.#places ??= new EntryPlaces(this.#conflator)
-    return true
+    return opened
   }
 
   close({ text }: View): void {

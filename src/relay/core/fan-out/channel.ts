@@ -187,8 +187,8 @@ export class Channel {
     if (this.#observers?.size === 0) this.#observers = null
   }
 
-  /** Reserves a view for a subscription that is added next; false if the channel has too many. */
-  openView(view: View): boolean {
+  /** Returns the view for a subscription that is added next: this one, or everything if the channel has too many. */
+  openView(view: View): View {
     this.#views ??= new ChannelViews(this.#conflator)
     return this.#views.open(view)
   }

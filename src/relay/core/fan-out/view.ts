@@ -2,7 +2,7 @@ import { isObject } from '../../../shared/is-object.js'
 import type { Publication } from '../engine.js'
 import type { ViewOptions } from '../options.js'
 
-/** A larger view is not granted: its subscriber receives everything. */
+/** Per side. The subscriber of a larger view receives everything. */
 export const MAX_VIEW_CELLS = 64
 
 /** Coordinate of an entry that belongs to every view. Coordinates of entries are finite. */
@@ -18,7 +18,7 @@ interface Side {
 
 /** The part of the plane that a subscriber receives: a rectangle of whole cells. */
 export class View {
-  /** The rectangle as JSON text. Equal for equal views, so that their subscribers share groups. */
+  /** The rectangle as JSON text, if it is limited. Equal for equal views, so that their subscribers share groups. */
   readonly text: string
   readonly #left: number
   readonly #right: number
@@ -33,21 +33,36 @@ export class View {
     this.#bottom = y.end
   }
 
+  /** Whether the subscribe reply names it. */
+  get isLimited(): boolean {
+    return Number.isFinite(this.#left)
+  }
+
   contains(x: number, y: number): boolean {
     return (x >= this.#left && x < this.#right && y >= this.#top && y < this.#bottom) || x === EVERYWHERE
   }
 }
 
+const UNLIMITED: Side = {
+  start: Number.NEGATIVE_INFINITY,
+  length: Number.POSITIVE_INFINITY,
+  end: Number.POSITIVE_INFINITY,
+  cells: Number.POSITIVE_INFINITY
+}
+
+/** For subscribers that have asked for a view which is not granted. */
+export const EVERYTHING = new View(UNLIMITED, UNLIMITED)
+
 /**
- * The view that `{x, y, w, h}` asks for, rounded outward to cells. `too large` if it has too many cells, null if it is not a
- * rectangle that can be counted in cells.
+ * The view that `{x, y, w, h}` asks for, rounded outward to cells; `EVERYTHING` if it has too many, null if it is not a rectangle
+ * that can be counted in cells.
  */
-export const parseView = (asked: unknown, cell: number): View | 'too large' | null => {
+export const parseView = (asked: unknown, cell: number): View | null => {
   if (!isObject(asked)) return null
   const x = roundOutward(asked.x, asked.w, cell)
   const y = roundOutward(asked.y, asked.h, cell)
   if (x === null || y === null) return null
-  return x.cells > MAX_VIEW_CELLS || y.cells > MAX_VIEW_CELLS ? 'too large' : new View(x, y)
+  return x.cells > MAX_VIEW_CELLS || y.cells > MAX_VIEW_CELLS ? EVERYTHING : new View(x, y)
 }
 
 const roundOutward = (start: unknown, length: unknown, cell: number): Side | null => {

@@ -12,7 +12,7 @@ import {
 import { EngineError, NO_POSITION } from '../engine.js'
 import type { Channel } from '../fan-out/channel.js'
 import { Subscription } from '../fan-out/subscription.js'
-import type { View } from '../fan-out/view.js'
+import { EVERYTHING, type View } from '../fan-out/view.js'
 import type { Client } from '../session/client.js'
 import type { RelayContext } from '../session/context.js'
 import { activate } from './live-delivery.js'
@@ -48,7 +48,7 @@ export const addSubscription = async (
   const caller: Caller = { user: client.user, insecure: context.clientOptions.insecure, isSubscribed: true }
   const resolved = resolveOptions(request, caller)
   const channel = context.hub.open(request.channel, request.resolved)
-  const view = grantedView(channel, request, resolved)
+  const view = openView(channel, request, resolved)
   const options = view === null ? resolved : optionsWithView(resolved)
   const subscription = new Subscription(channel, client, request.isServerSide)
   // A client with a snapshot and without a position also relies on every publication: after a gap it gets a new snapshot.
@@ -74,12 +74,15 @@ export const addSubscription = async (
   }
 }
 
-/** Null if the client receives everything. The reply must be able to name the view. */
-const grantedView = (
+/**
+ * The view that the client receives: the requested one if the reply can name it and the channel has not too many, else everything.
+ * Null for a client that has not asked for one.
+ */
+const openView = (
   channel: Channel,
   { view, data }: SubscribeRequest,
   { snapshot }: SubscriptionOptions
-): View | null => (view !== null && snapshot && canExtend(data) && channel.openView(view) ? view : null)
+): View | null => (view === null || !snapshot ? null : channel.openView(canExtend(data) ? view : EVERYTHING))
 
 /** The engine may have lost the deliveries of an open channel. Subscribing fails until they are active again. */
 const assertDelivering = ({ broker }: RelayContext, { name }: Channel): void => {

@@ -16,8 +16,7 @@ export const checkRate = ({ data }: SubscribeCommand, { options }: ResolvedChann
 }
 
 /**
- * The view of a client that asks for one with `data: {"view": {x, y, w, h}}`; null for none, or for a larger one than is granted.
- * Error 107 for a value that is not a view, and with a tag filter: the tags of an entry that leaves may not match.
+ * The view of a client that asks for one with `data: {"view": {x, y, w, h}}`; null for none. Error 107 for a value that is not a view, and with a tag filter: the tags of an entry that leaves may not match.
  */
 export const checkView = (
   { data, filter }: SubscribeCommand,
@@ -25,8 +24,7 @@ export const checkView = (
 ): View | null | ReplyError => {
   const asked = options.view === null ? undefined : memberOf(data, 'view')
   if (asked === undefined || options.view === null) return null
-  const view = filter === null ? parseView(asked, options.view.cell) : null
-  return view === 'too large' ? null : (view ?? ERROR_BAD_REQUEST)
+  return (filter === null ? parseView(asked, options.view.cell) : null) ?? ERROR_BAD_REQUEST
 }
 
 /** A member of the data if that is an object. */
@@ -50,11 +48,12 @@ export const canExtend = (data: Payload | null): data is string | null =>
 
 /** The data of the token or backend, with rate and view of the client at its end. */
 export const replyData = (data: Payload | null, rate: Rate | null, view: View | null): Payload | null => {
-  if ((rate === null && view === null) || !canExtend(data)) return data
+  if (!canExtend(data)) return data
   const members = [
     data === null ? '' : data.slice(data.indexOf('{') + 1, data.lastIndexOf('}')).trim(),
     rate === null ? '' : `"max_rate":${rate}`,
-    view === null ? '' : `"view":${view.text}`
+    view?.isLimited ? `"view":${view.text}` : ''
   ]
-  return `{${members.filter((text) => text !== '').join(',')}}`
+  const text = members.filter((member) => member !== '').join(',')
+  return text === '' ? data : `{${text}}`
 }
