@@ -64,7 +64,7 @@ export const buildCore = async (dependencies: CoreDependencies): Promise<RelayCo
     dependencies.engine ?? (await buildEngine(config().engine, { nowMs, monotonicMs, log, metrics }))
   if (engine.isShared) metrics.addSharedEngine()
   metrics.configure(config())
-  const { broker, history, presence, userConnections } = engine
+  const { broker, history, maps, presence, userConnections } = engine
   const cluster = measuredCluster(engine.cluster, monotonicMs, (op, seconds) => metrics.surveyed(op, seconds))
   const limitedLog = new RateLimitedLog(log)
   const rejections = new Rejections(metrics, limitedLog, { nowMs, monotonicMs })
@@ -80,6 +80,7 @@ export const buildCore = async (dependencies: CoreDependencies): Promise<RelayCo
     {
       broker,
       history,
+      maps,
       presence,
       cluster,
       userConnections,

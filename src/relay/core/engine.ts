@@ -29,6 +29,9 @@ export interface Publication {
   readonly previous?: PreviousEntry
 }
 
+/** The data of a removal. */
+export const REMOVED_DATA = 'null'
+
 /** What a key of a map had before a change: the base of a delta, and whether filters and views matched it. */
 export interface PreviousEntry {
   readonly data: Payload

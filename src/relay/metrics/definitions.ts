@@ -289,6 +289,20 @@ export const defineMetrics = (registry: Registry) => ({
     'relay_engine_strange_messages_total',
     "Malformed messages on the relay's topics in Redis."
   ),
+  mapPublishSuppressed: new ArrayValues(
+    registry,
+    'counter',
+    'centrifugo_map_broker_publish_suppressed_count',
+    'Writes to maps that a condition suppressed.',
+    ['reason', 'channel_namespace']
+  ),
+  mapRemoveSuppressed: new ArrayValues(
+    registry,
+    'counter',
+    'centrifugo_map_broker_remove_suppressed_count',
+    'Removals from maps that a condition suppressed.',
+    ['reason', 'channel_namespace']
+  ),
   mapKeysExpired: counter(registry, 'centrifugo_map_broker_cleanup_removed_count', 'Keys of maps that expired.'),
   mapExpiryErrors: counter(registry, 'centrifugo_map_broker_cleanup_errors_count', 'Failed removals of expired keys.'),
   mapExpiryLag: new Gauge({

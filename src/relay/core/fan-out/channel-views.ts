@@ -1,6 +1,8 @@
 import type { Publication } from '../engine.js'
 import type { Conflator } from '../merging/keyed-list.js'
+import type { ChannelOptions } from '../options.js'
 import { EntryPlaces } from './entry-places.js'
+import { MapPlaces } from './map-places.js'
 import { EVERYTHING, type PlacedPublication, type View } from './view.js'
 
 /** Different views of one channel. Every publication is compared with each. Further subscribers receive everything. */
@@ -13,19 +15,28 @@ export class ChannelViews {
   #conflator: Conflator | null
   /** Null before the first subscription, and without a conflator. */
   #places: EntryPlaces | null = null
+  /** Null if the channel is not a map. */
+  #map: MapPlaces | null = null
 
-  constructor(conflator: Conflator | null) {
+  constructor(conflator: Conflator | null, options: ChannelOptions) {
     this.#conflator = conflator
+    this.configure(conflator, options)
   }
 
+  get map(): MapPlaces | null {
+    return this.#map
+  }
+
+  /** The last places of the entries of a stream. */
   get places(): EntryPlaces | null {
     return this.#places
   }
 
   /** Changed rules: all subscribers with a view start again. */
-  configure(conflator: Conflator | null): void {
+  configure(conflator: Conflator | null, { map, view }: ChannelOptions): void {
     this.#conflator = conflator
     this.#places = null
+    this.#map = map === null || view === null ? null : new MapPlaces(view)
   }
 
   /** Counts a subscription. Returns its view, or `EVERYTHING` if the channel has too many others. */
@@ -47,6 +58,6 @@ export class ChannelViews {
   }
 
   place(publication: Publication): PlacedPublication {
-    return this.#places?.place(publication) ?? publication
+    return (this.#map ?? this.#places)?.place(publication) ?? publication
   }
 }

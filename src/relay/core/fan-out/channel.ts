@@ -1,23 +1,19 @@
 import type { ResolvedChannel } from '../channel-names.js'
 import { DISCONNECT_INAPPROPRIATE_PROTOCOL, UNSUBSCRIBE_INSUFFICIENT_STATE } from '../codes.js'
-import type { Broker, History, Position, Publication } from '../engine.js'
+import type { CoreMetrics } from '../core-metrics.js'
+import type { Broker, History, JoinOrLeave, Position, Publication } from '../engine.js'
 import { type Conflator, newestTime } from '../merging/keyed-list.js'
 import type { ChannelOptions } from '../options.js'
 import { ChannelGroups, type GroupsDependencies } from './channel-groups.js'
 import { ChannelViews } from './channel-views.js'
+import { GapChecks, type PositionCheck } from './gap-checks.js'
 import type { Rate } from './rate-class.js'
 import { ChannelSnapshot, filteredSnapshot, type PositionedSnapshot, type ReadHistory } from './snapshot.js'
-import { pushInFull, receivedBy, type Subscription } from './subscription.js'
+import { pushInFull, pushToAll, receivedBy, type Subscription } from './subscription.js'
 import { passes } from './tag-filter.js'
-import { isSameView, type View } from './view.js'
+import { isSameView } from './view.js'
 
 const UNKNOWN = -1
-
-/** State at the start of a position check, taken before the stream is read. */
-export interface PositionCheck {
-  readonly possibleGaps: number
-  readonly delivered: Position
-}
 
 /** Receives the publications of a channel without being a subscriber. */
 export type ChannelObserver = (publication: Publication) => void
@@ -40,6 +36,7 @@ export class Channel {
   checkedAt = 0
   /** Whether a position check has been started and not finished. */
   isCheckingPosition = false
+  readonly #metrics: CoreMetrics
   readonly #monotonicMs: () => number
   #conflator: Conflator | null
   /** Null if the namespace has no snapshots. */
@@ -57,11 +54,7 @@ export class Channel {
   /** Number of subscriptions whose client relies on receiving every publication. */
   #positioned = 0
   #observers: Set<ChannelObserver> | null = null
-  /** The delivered offset at the last check, if the stream was ahead of it. */
-  #suspectOffset = UNKNOWN
-  /** How often deliveries may have been lost, and how many of these times a check has covered. */
-  #possibleGaps = 0
-  #checkedGaps = 0
+  readonly #gaps = new GapChecks()
   /** Null while the channel is not subscribed at the broker. */
   #brokerSubscription: Promise<void> | null = null
 
@@ -74,6 +67,7 @@ export class Channel {
     this.name = name
     this.namespace = namespace
     this.options = options
+    this.#metrics = dependencies.metrics
     this.#monotonicMs = dependencies.monotonicMs
     this.#conflator = conflator
     this.#groups = new ChannelGroups(name, namespace, conflator, dependencies, (error) =>
@@ -92,12 +86,9 @@ export class Channel {
     if (!isConflateSame) this.#conflator = conflator
     if (!isConflateSame || options.snapshot !== snapshot) this.#snapshot = this.#newSnapshot()
     if (!isConflateSame) this.#groups.configure(conflator)
-    if (!isConflateSame || options.snapshot !== snapshot) this.#restartViews()
-  }
-
-  #restartViews(): void {
+    if (isConflateSame && options.snapshot === snapshot) return
     for (const each of this.subscriptions()) if (each.view !== null) this.#restart(each)
-    this.#views?.configure(this.#conflator)
+    this.#views?.configure(this.#conflator, options)
   }
 
   #newSnapshot(): ChannelSnapshot | null {
@@ -112,7 +103,7 @@ export class Channel {
     const places = this.#views?.places ?? null
     const read: ReadHistory = (since) => history.read(this.name, { since, limit: -1, reverse: false }, this.options)
     return filter === null
-      ? this.#snapshot.read(read, () => this.#delivered, view === null || places === null ? null : { view, places })
+      ? this.#snapshot.read(read, () => this.delivered, view === null || places === null ? null : { view, places })
       : filteredSnapshot(this.#conflator, filter, read, this.#monotonicMs)
   }
 
@@ -145,7 +136,8 @@ export class Channel {
     return { epoch: this.#epoch, offset }
   }
 
-  get #delivered(): Position | null {
+  /** The position up to which the stream was delivered; null before the first delivery. */
+  get delivered(): Position | null {
     return this.#offset === UNKNOWN ? null : { epoch: this.#epoch, offset: this.#offset }
   }
 
@@ -187,10 +179,9 @@ export class Channel {
     if (this.#observers?.size === 0) this.#observers = null
   }
 
-  /** Returns the view for a subscription that is added next: this one, or everything if the channel has too many. */
-  openView(view: View): View {
-    this.#views ??= new ChannelViews(this.#conflator)
-    return this.#views.open(view)
+  get views(): ChannelViews {
+    this.#views ??= new ChannelViews(this.#conflator, this.options)
+    return this.#views
   }
 
   /** Adds a subscription whose starting position is not known yet. From now on its publications are buffered. */
@@ -212,7 +203,8 @@ export class Channel {
   goLive(subscription: Subscription, position: Position, missed: readonly Publication[] = []): void {
     this.#pending = this.#pending.filter((each) => each !== subscription)
     subscription.buffered = null
-    if (subscription.isPositioned) {
+    // A map without a stream has no epoch.
+    if (subscription.isPositioned && position.epoch !== '') {
       if (this.#offset === UNKNOWN) {
         this.#offset = position.offset
         this.#epoch = position.epoch
@@ -255,11 +247,16 @@ export class Channel {
     this.#snapshot?.deliver(publication, epoch, this.options.historySize)
     if (this.#observers !== null) for (const observer of this.#observers) observer(publication)
     const placed = this.#views === null ? publication : this.#views.place(publication)
-    for (const { buffered } of this.#pending) buffered?.push(placed)
+    for (const subscription of this.#pending) subscription.buffer(placed)
     this.#groups.deliver(placed, epoch)
     if (this.#ahead.length === 0) return
     if (publication.offset > 0) this.#joinAheadUpTo(publication.offset)
     else for (const subscription of this.#ahead) this.#sendToAhead(subscription, placed)
+  }
+
+  pushJoinOrLeave(kind: JoinOrLeave, info: string): void {
+    const receivers = this.subscriptions().filter(({ wantsJoinLeave, isConfirmed }) => wantsJoinLeave && isConfirmed)
+    pushToAll(receivers, { kind, channel: this.name, info }, this.#metrics, this.namespace)
   }
 
   subscriptions(): Subscription[] {
@@ -273,11 +270,11 @@ export class Channel {
 
   /** Deliveries may have been lost, for example because the engine was disconnected. The next check decides. */
   markPossibleGap(): void {
-    this.#possibleGaps++
+    this.#gaps.mark()
   }
 
   get mayHaveGap(): boolean {
-    return this.#possibleGaps > this.#checkedGaps
+    return this.#gaps.mayHaveGap
   }
 
   /**
@@ -286,32 +283,19 @@ export class Channel {
    */
   clearIrrelevantGaps(): void {
     if (this.#positioned > 0) return
-    this.#checkedGaps = this.#possibleGaps
+    this.#gaps.clear()
     this.#offset = UNKNOWN
     this.#views?.places?.clear()
   }
 
   startPositionCheck(): PositionCheck {
     this.isCheckingPosition = true
-    return { possibleGaps: this.#possibleGaps, delivered: { epoch: this.#epoch, offset: this.#offset } }
+    return this.#gaps.start({ epoch: this.#epoch, offset: this.#offset })
   }
 
-  /**
-   * Compares the delivered position with the end of the stream, to find losses that no later publication reveals. A
-   * publication in transit looks like a loss too, so a difference counts only if two checks in a row find it or if a gap is
-   * likely. A gap that is marked after the stream was read stays marked, and the next check follows at once.
-   */
-  finishPositionCheck(end: Position, { possibleGaps, delivered }: PositionCheck): void {
-    const isBehind = end.epoch !== this.#epoch || end.offset > this.#offset
-    // The stream lost publications that were already delivered, and would reuse their offsets.
-    const hasGoneBack = end.epoch === delivered.epoch && end.offset < delivered.offset
-    const isCertain = hasGoneBack || possibleGaps > this.#checkedGaps || this.#suspectOffset === this.#offset
-    this.#checkedGaps = Math.max(this.#checkedGaps, possibleGaps)
-    if (!isCertain || !(isBehind || hasGoneBack)) {
-      this.#suspectOffset = isBehind ? this.#offset : UNKNOWN
-      return
-    }
-    this.#suspectOffset = UNKNOWN
+  /** Clients start again if the channel has lost deliveries before the end of the stream. */
+  finishPositionCheck(end: Position, check: PositionCheck): void {
+    if (!this.#gaps.finish(end, { epoch: this.#epoch, offset: this.#offset }, check)) return
     this.#snapshot?.clear()
     this.#views?.places?.clear()
     this.#offset = end.offset
@@ -335,8 +319,16 @@ export class Channel {
   /** After a gap or a long lag: clients with a position resubscribe and recover; the others continue without what they missed. */
   endPositioned(): void {
     for (const subscription of this.subscriptions()) {
-      if (subscription.isPositioned && subscription.buffered === null) this.#restart(subscription)
+      if (!subscription.isPositioned) continue
+      if (subscription.buffered === null) this.#restart(subscription)
+      else subscription.loading?.lose()
     }
+  }
+
+  /** For channels without offsets, where no check can find what was lost: after a possible gap all clients start again. */
+  endAfterGap(): void {
+    this.#gaps.clear()
+    this.endPositioned()
   }
 
   #joinAheadUpTo(offset: number): void {

@@ -9,7 +9,6 @@ import { Channel, type ChannelDependencies, type ChannelObserver } from './chann
 import type { FlushQueue } from './channel-groups.js'
 import type { DeltaPatches } from './delta.js'
 import { flushGroups, type Group } from './group.js'
-import { pushJoinOrLeave } from './join-leave.js'
 
 /** The fan-out of a traced publication at this node: from its delivery by the engine until everything is written. */
 export interface TracedDelivery {
@@ -155,7 +154,7 @@ export class Hub implements Delivery, FlushQueue {
     const open = this.#channels.get(channel)
     if (open === undefined) return
     try {
-      pushJoinOrLeave(open, kind, info, this.#dependencies.metrics)
+      open.pushJoinOrLeave(kind, info)
     } catch (error) {
       this.#failDelivery(open, error)
     }

@@ -18,12 +18,7 @@ import type { RelayContext } from '../session/context.js'
 import { activate } from './live-delivery.js'
 import { publicationsAfter } from './recovery.js'
 import { canExtend, replyData } from './subscribe-data.js'
-import {
-  optionsWithView,
-  resolveOptions,
-  type SubscribeRequest,
-  type SubscriptionOptions
-} from './subscribe-request.js'
+import { resolveOptions, type SubscribeRequest, type SubscriptionOptions } from './subscribe-request.js'
 import { readStart, type SubscriptionStart } from './subscription-start.js'
 
 /** The caller sends `reply` and then calls `activate`, or it calls `undo`. */
@@ -43,30 +38,15 @@ export const addSubscription = async (
   client: Client,
   request: SubscribeRequest
 ): Promise<SubscribeResult | ReplyError | Disconnect> => {
-  const { context, codec } = client
-  if (request.resolved.options.publicationDataFormat === 'binary' && !codec.allowsBinary) return ERROR_BINARY_CHANNEL
-  const caller: Caller = { user: client.user, insecure: context.clientOptions.insecure, isSubscribed: true }
-  const resolved = resolveOptions(request, caller)
-  const channel = context.hub.open(request.channel, request.resolved)
-  const view = openView(channel, request, resolved)
-  const options = view === null ? resolved : optionsWithView(resolved)
-  const subscription = new Subscription(channel, client, request.isServerSide)
-  // A client with a snapshot and without a position also relies on every publication: after a gap it gets a new snapshot.
-  subscription.isPositioned = options.positioned || options.snapshot
-  subscription.takesDelta = options.delta
-  subscription.filter = request.filter
-  subscription.rate = request.rate
-  subscription.view = view
-  subscription.wantsJoinLeave = options.pushJoinLeave
-  subscription.info = request.info
-  subscription.expiry = expiryAt(request.expiresAt, context, request.resolved.options.subRefreshProxy !== null)
-  channel.addPending(subscription)
+  if (request.resolved.options.publicationDataFormat === 'binary' && !client.codec.allowsBinary)
+    return ERROR_BINARY_CHANNEL
+  const options = resolveOptions(request, subscriberOf(client))
+  const subscription = openSubscription(client, request, options)
   client.addSubscription(subscription)
   try {
-    await channel.subscribeAtBroker(context.broker)
-    assertDelivering(context, channel)
-    const start = await readStart(client, subscription, request, options)
-    assertDelivering(context, channel)
+    const start = await readWhileDelivering(client, subscription, () =>
+      readStart(client, subscription, request, options)
+    )
     return finish(client, subscription, request, options, start)
   } catch (error) {
     client.removeSubscription(subscription)
@@ -74,15 +54,56 @@ export const addSubscription = async (
   }
 }
 
+/** A client that is asking for options that need permissions is a subscriber already. */
+export const subscriberOf = ({ user, context }: Client): Caller => ({
+  user,
+  insecure: context.clientOptions.insecure,
+  isSubscribed: true
+})
+
+/** Adds a subscription to its channel. From now on its publications are buffered. */
+export const openSubscription = (
+  client: Client,
+  request: SubscribeRequest,
+  options: SubscriptionOptions
+): Subscription => {
+  const { context } = client
+  const channel = context.hub.open(request.channel, request.resolved)
+  const subscription = new Subscription(channel, client, request.isServerSide)
+  // A client with a snapshot and without a position also relies on every publication: after a gap it gets a new snapshot.
+  subscription.isPositioned = options.positioned || options.snapshot || request.view !== null
+  subscription.takesDelta = options.delta
+  subscription.filter = request.filter
+  subscription.rate = request.rate
+  subscription.view = openView(channel, request)
+  subscription.wantsJoinLeave = options.pushJoinLeave
+  subscription.info = request.info
+  subscription.expiry = expiryAt(request.expiresAt, context, request.resolved.options.subRefreshProxy !== null)
+  // A patch applies to the value of its key, which a subscriber to a map has from the start.
+  subscription.needsFull = request.resolved.options.map === null
+  channel.addPending(subscription)
+  return subscription
+}
+
+/** Reads from the engine while it delivers the publications of the channel to this node. */
+export const readWhileDelivering = async <Result>(
+  { context }: Client,
+  { channel }: Subscription,
+  read: () => Promise<Result>
+): Promise<Result> => {
+  await channel.subscribeAtBroker(context.broker)
+  assertDelivering(context, channel)
+  const result = await read()
+  assertDelivering(context, channel)
+  return result
+}
+
 /**
  * The view that the client receives: the requested one if the reply can name it and the channel has not too many, else everything.
  * Null for a client that has not asked for one.
  */
-const openView = (
-  channel: Channel,
-  { view, data }: SubscribeRequest,
-  { snapshot }: SubscriptionOptions
-): View | null => (view === null || !snapshot ? null : channel.openView(canExtend(data) ? view : EVERYTHING))
+const openView = (channel: Channel, { view, data }: SubscribeRequest): View | null =>
+  view === null ? null : channel.views.open(canExtend(data) ? view : EVERYTHING)
 
 /** The engine may have lost the deliveries of an open channel. Subscribing fails until they are active again. */
 const assertDelivering = ({ broker }: RelayContext, { name }: Channel): void => {
@@ -141,5 +162,6 @@ const subscribeReply = (
   recovered: recovered !== null,
   wasRecovering: recover !== null,
   data: replyData(data, rate, view),
-  delta
+  delta,
+  map: null
 })

@@ -22,7 +22,11 @@ export const activate = (
   if (subscription.expiry !== NEVER) client.deadlines.schedule()
   const isEnding = subscription.pendingUnsubscribe !== null
   context.delayPushAfterReply(() => client.closeOnError(() => goLive(client, subscription, page, receivedLast)))
-  if (!isEnding) runInBackground(context, () => announceJoin(client, subscription, options))
+  if (isEnding) return
+  const { name, options: channelOptions } = subscription.channel
+  const present = { id: client.id, user: client.user, info: client.infoText(subscription.info) }
+  runInBackground(context, () => context.presenceMaps.add(subscription, name, channelOptions, present))
+  runInBackground(context, () => announceJoin(client, subscription, options))
 }
 
 /** Sends the buffered publications and starts live delivery. */
