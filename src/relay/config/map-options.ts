@@ -20,8 +20,12 @@ const STREAM_OPTIONS = [
   'conflate',
   'entry_time',
   'snapshot',
-  'allow_max_rate'
+  'allow_max_rate',
+  'publish_proxy_enabled'
 ] as const satisfies readonly (keyof FileChannelOptions)[]
+
+/** As in Centrifugo, the duration 0 stands for the default. */
+const isSet = (value: unknown): boolean => Boolean(value) && !(typeof value === 'string' && /^0[a-z]*$/.test(value))
 
 /** The options of a namespace for maps; null for a stream. */
 export const mapOptions = (file: FileChannelOptions, report: ReportError): MapOptions | null => {
@@ -31,7 +35,7 @@ export const mapOptions = (file: FileChannelOptions, report: ReportError): MapOp
     if (mode !== undefined) report('map', 'needs the subscription_type "map", "map_clients" or "map_users"')
     return null
   }
-  for (const option of STREAM_OPTIONS) if (file[option]) report(option, 'is not an option of a map')
+  for (const option of STREAM_OPTIONS) if (isSet(file[option])) report(option, 'is not an option of a map')
   const inMap = reportIn('map', report)
   if (mode === undefined) {
     inMap('mode', 'is missing')

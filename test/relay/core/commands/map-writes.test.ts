@@ -74,6 +74,41 @@ t.test('permissions for subscribers do not apply to clients that are not subscri
   t.equal(await publish({ key: 'a', removed: true }), 103)
 })
 
+t.test('subscribers with permission write and remove entries until they unsubscribe', async (t) => {
+  const { publish, connectedClient } = await setUp({
+    allow_publish_for_subscriber: true,
+    allow_remove_for_subscriber: true
+  })
+  await connectedClient.send({ id: 2, subscribe: { channel: 'map:1', type: 1, phase: 2 } })
+  t.same(await publish({ key: 'a', data: 1 }), DONE)
+  t.same(await publish({ key: 'a', removed: true }), DONE)
+  await connectedClient.send({ id: 3, unsubscribe: { channel: 'map:1' } })
+
+  t.equal(await publish({ key: 'a', data: 1 }), 103)
+})
+
+t.test('remove_client_on_unsubscribe removes the key of a client when its subscription ends', async (t) => {
+  const { publish, delivered, connected } = await setUp({
+    client_key: 'client_id',
+    allow_publish_for_client: true,
+    remove_client_on_unsubscribe: true
+  })
+  const subscribed = async (): Promise<FakeClient> => {
+    const client = await connected('42')
+    await client.send({ id: 2, subscribe: { channel: 'map:1', type: 1, phase: 2 } })
+    await publish({ data: 1 }, client)
+    return client
+  }
+  const one = await subscribed()
+  const other = await subscribed()
+  t.equal(delivered.length, 2)
+  await one.send({ id: 3, unsubscribe: { channel: 'map:1' } })
+  t.match(delivered.slice(2), [{ key: one.client.id, removed: true }])
+  other.client.connectionLost()
+
+  t.match(delivered.slice(3), [{ key: other.client.id, removed: true }])
+})
+
 t.test('anonymous clients need a permission of their own', async (t) => {
   const closed = await setUp({ allow_publish_for_client: true, allow_remove_for_client: true })
   t.equal(await closed.publish({ key: 'a', data: 1 }, await closed.anonymous()), 103)
