@@ -145,6 +145,7 @@ const subscribeAll = async (
       delta,
       filter: null,
       rate: null,
+      view: null,
       failsUnrecovered: false,
       replySpace
     })

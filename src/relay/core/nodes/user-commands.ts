@@ -82,6 +82,7 @@ export const subscribeUser = async (
         delta: false,
         filter: null,
         rate: null,
+        view: null,
         failsUnrecovered: false,
         replySpace: new ReplySpace(client)
       })
