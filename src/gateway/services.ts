@@ -22,7 +22,7 @@ import { OpenReplies, type RequestEnded } from './http/open-replies.js'
 import { SecretPaths } from './http/secret-paths.js'
 import { MemoryLoginCounter } from './login-limit/login-counter.js'
 import { GatewayMetrics } from './metrics.js'
-import { OIDC_PATHS } from './oidc/config.js'
+import { oidcPaths } from './oidc/config.js'
 import type { Oidc } from './oidc/oidc.js'
 import type { SessionExchange } from './oidc/session-exchange.js'
 import { recordRequests } from './plugins/request-log.js'
@@ -97,7 +97,7 @@ export const openServices = async (config: GatewayConfig, options: ServiceOption
   })
   const callBackend = createBackendCall({ backend, metrics })
   const countError = (code: GatewayErrorCode): void => metrics.rejected(code)
-  const secretPaths = new SecretPaths(secretTemplates(declared), declaredPaths(declared))
+  const secretPaths = new SecretPaths(secretTemplates(declared), declaredPaths(declared, config))
   const requestEnded = recordRequests(metrics, secretPaths)
   // Generated at start: other gateways must not accept tokens of this gateway's development login.
   const developmentKey = config.production ? null : createSecretKey(randomBytes(32))
@@ -114,7 +114,7 @@ export const openServices = async (config: GatewayConfig, options: ServiceOption
     audit,
     declared,
     access,
-    knownPaths: new KnownPaths(declaredPaths(declared), access.protectedPaths),
+    knownPaths: new KnownPaths(declaredPaths(declared, config), access.protectedPaths),
     secretPaths,
     headerTable: await securityHeaderTable(config.headers),
     openReplies: new OpenReplies((reply) => requestEnded(reply, true)),
@@ -144,12 +144,12 @@ const declaredRoutes = async (
   return declared
 }
 
-const declaredPaths = ({ tables, description }: DeclaredRoutes): string[] => [
+const declaredPaths = ({ tables, description }: DeclaredRoutes, { oidc }: GatewayConfig): string[] => [
   ...tables.flatMap(({ rows }) => rows.map(({ path }) => pathTemplate(path))),
   ...(description?.paths.map(({ template }) => template) ?? []),
   '/api/dev-login',
   ...API_DOCS_PATHS,
-  ...OIDC_PATHS
+  ...oidcPaths(oidc)
 ]
 
 const secretTemplates = ({ tables, description }: DeclaredRoutes): string[] => [

@@ -108,7 +108,8 @@ export const gatewaySettings = {
   }),
   TRUST_PROXY: list('address-range', { about: 'proxies whose X-Forwarded-* headers are trusted' }),
   PUBLIC_URL: text('http-url', {
-    about: 'the URL that browsers use; required with OIDC_ISSUER if OIDC_REDIRECT_URI is unset',
+    about:
+      'the URL that browsers use; required with OIDC_PROVIDERS, and with OIDC_ISSUER if OIDC_REDIRECT_URI is unset',
     fallback: null
   }),
   ALLOWED_ORIGINS: list('origin', { about: 'additional origins that may send write requests' }),
@@ -151,9 +152,13 @@ export const gatewaySettings = {
     about: 'claim with the groups, or a path such as realm_access.roles; default: groups',
     fallback: null
   }),
+  OIDC_PROVIDERS: text('text', {
+    about: 'a file (YAML or JSON) with a list of further identity providers; OIDC_ISSUER is the provider default',
+    fallback: null
+  }),
   SESSION_SECRET: secrets({
     about:
-      'encrypts identity-provider sessions; required with OIDC_ISSUER; each at least 32 characters, previous ones last'
+      'encrypts identity-provider sessions; required with OIDC_ISSUER and OIDC_PROVIDERS; each at least 32 characters, previous ones last'
   }),
   EXCHANGE_SECRET: headerSecret({
     about:
