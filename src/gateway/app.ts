@@ -89,7 +89,8 @@ export const CHAIN: readonly Step[] = [
 /** The options of the last step, by the routes that use them. */
 const routesOptions = (services: ChainServices): RoutesOptions => {
   const { config, log, metrics, access, declared, headerTable, backend, database, oidc, tokens, cookies } = services
-  const { callBackend, csrfTokens, developmentKey, openReplies, requestEnded, isStopping } = services
+  const { audit, secretPaths, callBackend, csrfTokens, developmentKey, openReplies, requestEnded, isStopping } =
+    services
   const { csrf, limits, metricsAllow, publicHost, relay, webRoot } = config
   return {
     declared,
@@ -103,6 +104,16 @@ const routesOptions = (services: ChainServices): RoutesOptions => {
     development: { cookies, tokens, developmentKey },
     metrics: { metrics, allowed: new AddressSet(metricsAllow) },
     relayProxy: relay && { relay, bodyBytes: limits.bodyBytes, log, metrics, openReplies, requestEnded, csrf },
+    forwardAuth: config.forwardAuth
+      ? {
+          trusted: new AddressSet(config.trustedProxies),
+          tokens,
+          audit,
+          secretPaths,
+          publicOrigin: csrf.publicOrigin,
+          hasSignIn: oidc !== null
+        }
+      : null,
     oidc,
     webRoot
   }

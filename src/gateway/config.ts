@@ -19,6 +19,8 @@ export const gatewayConfig = (environment: Environment): GatewayConfig => {
   const oidc = readOidcSettings(values, production, (name) => hasError(name, errors))
   errors.push(...oidc.errors)
   if (values.TRUST_PROXY.some((range) => range.endsWith('/0'))) errors.push('TRUST_PROXY must not trust every address')
+  if (values.GATEWAY_FORWARD_AUTH && values.TRUST_PROXY.length === 0 && !hasError('TRUST_PROXY', errors))
+    errors.push('TRUST_PROXY is required with GATEWAY_FORWARD_AUTH')
   errors.push(...accessPathErrors(values))
   if (errors.length > 0) throw new SettingsError(errors)
   return configOf(values, production, oidc.config)
@@ -101,6 +103,7 @@ const configOf = (values: Values, production: boolean, oidc: OidcConfig | null) 
       allowedOrigins: values.ALLOWED_ORIGINS.map((origin) => origin.toLowerCase())
     },
     auth: { enforced: production },
+    forwardAuth: values.GATEWAY_FORWARD_AUTH,
     routes: { file: values.GATEWAY_ROUTES, unknownPaths: values.GATEWAY_UNKNOWN_PATHS },
     access: {
       public: values.GATEWAY_PUBLIC_PATHS,

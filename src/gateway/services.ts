@@ -29,6 +29,7 @@ import { recordRequests } from './plugins/request-log.js'
 import { securityHeaderTable } from './plugins/security-headers.js'
 import { type CallBackend, createBackendCall } from './proxy/backend-call.js'
 import { type Backend, openBackend } from './proxy/backend-pool.js'
+import { VERIFY_PATH } from './routes/forward-auth.js'
 import { pathTemplate, type RouteTable } from './routes/tables/declare.js'
 import { AppSessionCookies } from './session/app-session.js'
 import { CsrfTokens } from './session/csrf-tokens.js'
@@ -144,12 +145,13 @@ const declaredRoutes = async (
   return declared
 }
 
-const declaredPaths = ({ tables, description }: DeclaredRoutes, { oidc }: GatewayConfig): string[] => [
+const declaredPaths = ({ tables, description }: DeclaredRoutes, { oidc, forwardAuth }: GatewayConfig): string[] => [
   ...tables.flatMap(({ rows }) => rows.map(({ path }) => pathTemplate(path))),
   ...(description?.paths.map(({ template }) => template) ?? []),
   '/api/dev-login',
   ...API_DOCS_PATHS,
-  ...oidcPaths(oidc)
+  ...oidcPaths(oidc),
+  ...(forwardAuth ? [VERIFY_PATH] : [])
 ]
 
 const secretTemplates = ({ tables, description }: DeclaredRoutes): string[] => [

@@ -81,6 +81,10 @@ export const gatewaySettings = {
     { about: 'path prefixes that need the token of an admin on every method' },
     DEFAULT_ACCESS_PATHS.admin
   ),
+  GATEWAY_FORWARD_AUTH: flag({
+    about: 'serve GET /auth/verify, with which proxies in TRUST_PROXY check the requests of other applications',
+    fallback: false
+  }),
   API_SECRET: secret({
     about: "verifies app tokens; required in production, at least 32 characters; equal to the backend's TOKEN_SECRET",
     fallback: null

@@ -86,6 +86,7 @@ const INVALID_VALUES: Readonly<Record<string, readonly string[]>> = {
   EXCHANGE_FIELD: ['a b', 'okta[]', '1', 'a.b'],
   EXCHANGE_SECRET: ['two words hunter2', 'sécret'],
   COOKIE_SECURE: ['yes', '1', 'True'],
+  GATEWAY_FORWARD_AUTH: ['yes', '1', 'True'],
   GATEWAY_ALLOW_DEVELOPMENT: ['yes', '1'],
   LOGIN_LIMIT_MAX: ['0', '-1', '1000001', 'none'],
   LOGIN_LIMIT_WINDOW_S: ['0', '86401', '15m'],

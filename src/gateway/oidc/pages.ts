@@ -2,15 +2,12 @@ import { HOME_PATH, LOGIN_PATH } from './config.js'
 import type { IdentityError } from './identity.js'
 import type { HtmlPage } from './navigation.js'
 import type { ProviderErrorKind } from './provider-error.js'
+import { addressWithReturn } from './return-path.js'
 
 // All pages of the sign-in and sign-out flows. The only foreign text on them is the user's email address, the path to
 // return to and the labels of providers.
 
 const RETRY_SECONDS = '10'
-
-/** The path of a sign-in that returns to another path. */
-export const addressWithReturn = (path: string, returnTo: string): string =>
-  returnTo === HOME_PATH ? path : `${path}?returnTo=${encodeURIComponent(returnTo)}`
 
 const loginAddress = (returnTo: string): string => addressWithReturn(LOGIN_PATH, returnTo)
 

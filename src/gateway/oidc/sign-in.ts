@@ -2,14 +2,11 @@ import { createHash } from 'node:crypto'
 import type { SerializeOptions } from '@fastify/cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import { toCanonicalPath } from '../../shared/request-path.js'
 import { cookieOptions, cookieValues, setCookie } from '../session/cookies.js'
-import { HOME_PATH } from './config.js'
 import { identityOf } from './identity.js'
 import type { IdentityProvider, IdentityProviders } from './identity-providers.js'
 import { type HtmlPage, queryOf, redirect, sendPage } from './navigation.js'
 import {
-  addressWithReturn,
   backendUnavailablePage,
   chooseProviderPage,
   identityErrorPage,
@@ -21,30 +18,9 @@ import type { LoginTransaction, ProviderGrant, StartedSignIn } from './provider-
 import { providerErrorFields, providerErrorKind } from './provider-error.js'
 import type { ProviderSessionCookie } from './provider-session-cookie.js'
 import { DEFAULT_PROVIDER } from './providers-file.js'
+import { addressWithReturn, returnPath } from './return-path.js'
 import type { Sealer } from './sealer.js'
 import type { SessionExchange } from './session-exchange.js'
-
-/** The path is stored in a cookie. */
-const MAX_RETURN_PATH_LENGTH = 1024
-
-/** A sign-in must not return to its own routes. */
-const OIDC_PATH = /^\/auth\/oidc(?:\/|$)/i
-
-const PLACEHOLDER_ORIGIN = 'http://host'
-
-/** The path on this site that a sign-in returns to. Any value that could be read as another site becomes the home path. */
-export const returnPath = (requested: unknown): string => {
-  if (
-    typeof requested !== 'string' ||
-    requested.length > MAX_RETURN_PATH_LENGTH ||
-    !URL.canParse(requested, PLACEHOLDER_ORIGIN)
-  )
-    return HOME_PATH
-  const { origin, pathname, search, hash } = new URL(requested, PLACEHOLDER_ORIGIN)
-  // If parsing changes the text, another parser could read it differently.
-  if (origin !== PLACEHOLDER_ORIGIN || `${pathname}${search}${hash}` !== requested) return HOME_PATH
-  return toCanonicalPath(pathname) === pathname && !OIDC_PATH.test(pathname) ? requested : HOME_PATH
-}
 
 export interface SignInOptions {
   readonly providers: IdentityProviders

@@ -104,7 +104,11 @@ t.test('OIDC_PROVIDERS', async (t) => {
     ['an empty list', '[]', ':1: must be a list with at least one entry'],
     ['an object', 'id: corp', ':1: must be a list with at least one entry'],
     ['two documents', '[]\n---\n[]', ': must contain one list'],
-    ['broken YAML', '- id: corp\n  issuer: a: b', ':2: is not valid YAML or JSON without aliases (bad indentation of a mapping entry)'],
+    [
+      'broken YAML',
+      '- id: corp\n  issuer: a: b',
+      ':2: is not valid YAML or JSON without aliases (bad indentation of a mapping entry)'
+    ],
     [
       'broken JSON',
       '[{"id": "corp",\n',
