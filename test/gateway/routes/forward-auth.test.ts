@@ -146,6 +146,17 @@ t.test('/auth/verify does not exist by default', async (t) => {
   t.equal((await gateway.send('/auth/verify', as(tokenOf('admin')))).code, 'NOT_FOUND')
 })
 
+t.test('a proxy that asks a gateway without forward authentication never gets a page as permission', async (t) => {
+  const WEB_ROOT = t.testdir({ 'index.html': 'the app' })
+  const { send } = await startGateway(t, { env: { TRUST_PROXY: 'loopback', WEB_ROOT } })
+  for (const header of ['x-forwarded-uri', 'x-forwarded-method', 'x-original-url']) {
+    const headers = { accept: 'text/html', 'sec-fetch-mode': 'navigate', [header]: '/reports/' }
+    t.equal((await send('/auth/verify?redirect=1', { headers })).status, 404, header)
+  }
+  const page = await send('/auth/verify?token=of-an-email', { headers: { accept: 'text/html' } })
+  t.equal(page.body, 'the app', 'a browser can still open a page of the app with this path')
+})
+
 t.test('GATEWAY_FORWARD_AUTH requires TRUST_PROXY', async (t) => {
   t.same(gatewaySettingsErrors({ GATEWAY_FORWARD_AUTH: 'true' }), ['TRUST_PROXY is required with GATEWAY_FORWARD_AUTH'])
 })
