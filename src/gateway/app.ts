@@ -11,6 +11,7 @@ import { keepAllHeaderLines } from '../shared/header-lines.js'
 import { upgradeOptions } from '../shared/http-upgrade.js'
 import { AddressSet } from '../shared/ip-address.js'
 import { requestLogger } from '../shared/logger.js'
+import { monotonicMs } from '../shared/monotonic.js'
 import type { Tracer } from '../shared/tracing.js'
 import type { AuditLog } from './audit/audit-log.js'
 import type { GatewayConfig } from './config.js'
@@ -104,6 +105,7 @@ const routesOptions = (services: ChainServices): RoutesOptions => {
     development: { cookies, tokens, developmentKey },
     metrics: { metrics, allowed: new AddressSet(metricsAllow) },
     relayProxy: relay && { relay, bodyBytes: limits.bodyBytes, log, metrics, openReplies, requestEnded, csrf },
+    cspReports: config.headers.mode === 'standard' ? null : { log, monotonicMs },
     forwardAuth: config.forwardAuth
       ? {
           trusted: new AddressSet(config.trustedProxies),

@@ -157,5 +157,7 @@ const headersOf = (values: Values, production: boolean) => ({
   styleHosts: values.CSP_STYLE_HOSTS,
   imgHosts: values.CSP_IMG_HOSTS,
   fontHosts: values.CSP_FONT_HOSTS,
-  connectHosts: values.CSP_CONNECT_HOSTS
+  connectHosts: values.CSP_CONNECT_HOSTS,
+  frameAncestors: values.CSP_FRAME_ANCESTORS,
+  mode: values.CSP_MODE
 })

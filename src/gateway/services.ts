@@ -29,6 +29,7 @@ import { recordRequests } from './plugins/request-log.js'
 import { securityHeaderTable } from './plugins/security-headers.js'
 import { type CallBackend, createBackendCall } from './proxy/backend-call.js'
 import { type Backend, openBackend } from './proxy/backend-pool.js'
+import { CSP_REPORTS_PATH } from './routes/csp-reports.js'
 import { VERIFY_PATH } from './routes/forward-auth.js'
 import { pathTemplate, type RouteTable } from './routes/tables/declare.js'
 import { AppSessionCookies } from './session/app-session.js'
@@ -145,13 +146,17 @@ const declaredRoutes = async (
   return declared
 }
 
-const declaredPaths = ({ tables, description }: DeclaredRoutes, { oidc, forwardAuth }: GatewayConfig): string[] => [
+const declaredPaths = (
+  { tables, description }: DeclaredRoutes,
+  { oidc, forwardAuth, headers }: GatewayConfig
+): string[] => [
   ...tables.flatMap(({ rows }) => rows.map(({ path }) => pathTemplate(path))),
   ...(description?.paths.map(({ template }) => template) ?? []),
   '/api/dev-login',
   ...API_DOCS_PATHS,
   ...oidcPaths(oidc),
-  ...(forwardAuth ? [VERIFY_PATH] : [])
+  ...(forwardAuth ? [VERIFY_PATH] : []),
+  ...(headers.mode === 'standard' ? [] : [CSP_REPORTS_PATH])
 ]
 
 const secretTemplates = ({ tables, description }: DeclaredRoutes): string[] => [

@@ -179,6 +179,14 @@ export const gatewaySettings = {
   CSP_IMG_HOSTS: list('csp-host', { about: 'additional image hosts, such as map tiles and blob storage' }),
   CSP_FONT_HOSTS: list('csp-host', { about: 'additional font hosts' }),
   CSP_CONNECT_HOSTS: list('csp-host', { about: 'additional hosts for connections, such as the relay' }),
+  CSP_FRAME_ANCESTORS: list('csp-host', {
+    about: 'hosts whose pages may show the web application in a frame; self is its own origin; default: none'
+  }),
+  CSP_MODE: oneOf(['standard', 'report-only', 'hardened'], {
+    about:
+      "hardened: also base-uri 'none' and form-action 'self', and connect-src has the hosts in CSP_CONNECT_HOSTS instead of every wss: host; report-only: browsers only report what hardened would block",
+    fallback: 'standard'
+  }),
   CSP_INLINE: oneOf(['allow', 'refuse'], {
     about: "refuse removes 'unsafe-inline' from script-src and style-src of the production policy",
     fallback: 'allow'

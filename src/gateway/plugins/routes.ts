@@ -9,6 +9,7 @@ import type { Oidc } from '../oidc/oidc.js'
 import { createForwarder, type ForwarderOptions } from '../proxy/forward.js'
 import { type RelayProxyOptions, relayProxy } from '../relay-proxy/relay-proxy.js'
 import { catchAll, undeclaredReads } from '../routes/catch-all.js'
+import { type CspReportsOptions, cspReports } from '../routes/csp-reports.js'
 import { type DevelopmentRoutesOptions, developmentRoutes } from '../routes/development.js'
 import { type ForwardAuthOptions, forwardAuth } from '../routes/forward-auth.js'
 import { type MetricsRouteOptions, metricsRoute } from '../routes/metrics-route.js'
@@ -29,6 +30,8 @@ export interface RoutesOptions {
   readonly metrics: MetricsRouteOptions
   /** Null if no relay is configured. */
   readonly relayProxy: RelayProxyOptions | null
+  /** Null if the policy does not name the address for reports. */
+  readonly cspReports: CspReportsOptions | null
   /** Null if proxies cannot ask for the user of a request. */
   readonly forwardAuth: ForwardAuthOptions | null
   /** Null if no identity provider is configured. */
@@ -54,6 +57,7 @@ export const routes = fp<RoutesOptions>(
     }
     developmentRoutes(app, options.development)
     options.oidc?.addRoutes(app)
+    if (options.cspReports !== null) cspReports(app, options.cspReports)
     if (options.forwardAuth !== null) forwardAuth(app, options.forwardAuth)
     metricsRoute(app, options.metrics)
     if (unknownPaths === 'forward') catchAll(app, { uploadBytes, forward, reads: undeclaredReads(paths) })
