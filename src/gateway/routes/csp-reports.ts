@@ -49,7 +49,7 @@ const violationOf = (report: Readonly<Record<string, unknown>>) => ({
   directive: shortText(report['effective-directive'] ?? report['violated-directive']),
   blocked: withoutQuery(report['blocked-uri']),
   page: withoutQuery(report['document-uri']),
-  source: withoutQuery(report['source-file']),
+  script: withoutQuery(report['source-file']),
   disposition: shortText(report.disposition)
 })
 

@@ -33,7 +33,7 @@ t.test('a report of a browser is logged without queries and contents', async (t)
       directive: 'connect-src',
       blocked: 'wss://evil.example/x',
       page: 'https://app.example.com/floors',
-      source: 'data:',
+      script: 'data:',
       disposition: 'report',
       suppressed: 0
     }
