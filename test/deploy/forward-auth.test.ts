@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { load } from 'js-yaml'
 import t, { type Test } from 'tap'
+import { WebSocket, WebSocketServer } from 'ws'
 import { backendWith, startOidcGateway, startProvider } from '../gateway/oidc/fixture.js'
 import { TestBrowser } from '../gateway/oidc/test-browser.js'
 import { freePort } from '../helper/free-port.js'
@@ -153,6 +154,30 @@ for (const [name, startProxy] of Object.entries({ nginx: startNginx, Caddy: star
       const received = reports.requests[0]?.headers ?? {}
       t.notMatch(JSON.stringify(received), 'forged')
       t.equal(received['x-auth-user'], 'operator-1')
+
+      // Proxies remove headers that a client declares as those of the connection.
+      await browser.request(`${APP}/reports/`, { headers: { ...PAGE.headers, connection: 'close, X-Auth-User' } })
+      t.equal(reports.requests.at(-1)?.headers['x-auth-user'], 'operator-1')
+    })
+
+    t.test(`${name} passes a WebSocket of a signed-in user on, and no other`, async (t) => {
+      const browser = newBrowser()
+      const choose = await browser.visit(`${APP}/reports/`, PAGE)
+      await browser.submit(choose.url, { account: 'ada' })
+      const sockets = new WebSocketServer({ server: reports.server })
+      t.teardown(() => sockets.close())
+      const open = (cookie: string): Promise<string> =>
+        new Promise((resolve) => {
+          const socket = new WebSocket(`ws://127.0.0.1:${port}/reports/live`, { headers: { host: HOST, cookie } })
+          socket.on('unexpected-response', (_request, { statusCode }) => resolve(String(statusCode)))
+          socket.on('message', (text) => {
+            resolve(String(text))
+            socket.close()
+          })
+        })
+      sockets.on('connection', (socket, { headers }) => socket.send(String(headers['x-auth-user'])))
+      t.equal(await open(browser.cookieHeader(new URL(`${APP}/reports/`))), 'operator-1')
+      t.equal(await open('auth_token=x'), '401')
     })
 
     const REJECTED = [
