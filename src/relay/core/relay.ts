@@ -17,6 +17,9 @@ import type { ChannelObserver } from './fan-out/channel.js'
 import { DeltaPatches } from './fan-out/delta.js'
 import { Hub, type OpenChannel } from './fan-out/hub.js'
 import { RecoveryCache } from './fan-out/recovery-cache.js'
+import { StatePages } from './fan-out/state-pages.js'
+import { PresenceMaps } from './maps/presence-maps.js'
+import { RelayMaps } from './maps/relay-maps.js'
 import { countSubscribers } from './nodes/subscriber-counts.js'
 import { handleCoreSurveys } from './nodes/survey-handlers.js'
 import type { ChannelRules, ClientOptions, RpcRules } from './options.js'
@@ -25,7 +28,7 @@ import { broadcast, type PublishOutcome } from './publish/broadcast.js'
 import { cachedSchemaCheck, publishToChannel, type SchemaCheck } from './publish/publish.js'
 import { PublishActivity } from './publish/publish-activity.js'
 import { Client } from './session/client.js'
-import type { RelayContext, RelayDependencies } from './session/context.js'
+import { type RelayContext, type RelayDependencies, runInBackground } from './session/context.js'
 import { PacedClose } from './session/paced-close.js'
 import { ConnectionRegistry } from './session/registry.js'
 import { countEarlierConnections } from './session/user-connection-limit.js'
@@ -74,6 +77,7 @@ export class Relay {
   readonly #reconnecting = new PacedClose(DISCONNECT_INSUFFICIENT_STATE)
   /** Handlers for surveys of other nodes. The operators' page adds its own. */
   readonly surveyHandlers = new SurveyHandlers()
+  readonly maps: RelayMaps
 
   constructor(dependencies: RelayDependencies, { client, channels, rpc }: RelayRules, patches = new DeltaPatches()) {
     const context: RelayContext = {
@@ -83,7 +87,9 @@ export class Relay {
       rpcRules: rpc,
       hub: new Hub(dependencies, patches),
       patches,
+      presenceMaps: new PresenceMaps(() => context),
       recoveryCache: new RecoveryCache(),
+      statePages: new StatePages(),
       interrupted: new TurnQueue(dependencies.atEndOfTurn, dependencies.monotonicMs),
       activity: new PublishActivity(),
       clients: new ConnectionRegistry<Client>(),
@@ -92,6 +98,7 @@ export class Relay {
       node: dependencies.newId()
     }
     this.#context = context
+    this.maps = new RelayMaps(context)
     context.hub.maxLagMs = client.positionMaxTimeLagMs
     handleCoreSurveys(context, () => this.stats())
   }
@@ -303,6 +310,7 @@ export class Relay {
       if (client?.deadlines.isDue(now)) client.closeOnError(() => client.deadlines.check(now))
     }
     this.#reconnecting.tick(now.monotonicMs)
+    runInBackground(this.#context, () => this.#context.presenceMaps.renew())
     checkPositions(this.#context, now.monotonicMs)
   }
 
