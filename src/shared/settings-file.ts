@@ -27,6 +27,8 @@ type Pointer = string
 export interface ListFile<Entry> {
   /** Empty if there is an error. */
   readonly entries: readonly Entry[]
+  /** Every entry by its index; null for an entry with another error than an unknown field. */
+  readonly checkable: readonly (Entry | null)[]
   /** All errors, one line each, with the line of the file. They contain no values of the file. */
   readonly errors: readonly string[]
   /** The text of a further error, which the caller has found in an entry or in one of its fields. */
@@ -42,6 +44,7 @@ export const readListFile = <Schema extends TObject>(
   const file = basename(path)
   const failed = (message: string): ListFile<Static<Schema>> => ({
     entries: [],
+    checkable: [],
     errors: [`${setting} ${message}`],
     error: (_index, _field, message) => `${setting} ${file}: ${message}`
   })
@@ -84,12 +87,16 @@ const checkedList = <Schema extends TObject>(
   }
   const error = (index: number, field: string | null, message: string): string =>
     at(field === null ? `/${index}` : `/${index}/${field}`, message)
-  if (Value.Check(schema, value)) return { entries: value, errors: [], error }
+  if (Value.Check(schema, value)) return { entries: value, checkable: value, errors: [], error }
   const messages = new Map<Pointer, string>()
   // One error for each value: a missing field also has the wrong type.
   for (const found of Value.Errors(schema, value))
     if (!messages.has(found.path)) messages.set(found.path, messageOf(found))
-  return { entries: [], errors: [...messages].map(([pointer, message]) => at(pointer, message)), error }
+  const checkable = (Array.isArray(value) ? value : []).map((entry: unknown) => {
+    const known = Value.Clean(entrySchema, Value.Clone(entry))
+    return Value.Check(entrySchema, known) ? known : null
+  })
+  return { entries: [], checkable, errors: [...messages].map(([pointer, message]) => at(pointer, message)), error }
 }
 
 const messageOf = ({ type, schema, message }: ValueError): string => {

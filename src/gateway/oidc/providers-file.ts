@@ -59,10 +59,11 @@ export const readProvidersFile = (
 ): { readonly entries: readonly ProviderEntry[]; readonly errors: readonly string[] } => {
   const file = readListFile('OIDC_PROVIDERS', path, ProviderEntry)
   const errors = [...file.errors, ...entryErrors(file, options)]
-  const entries = file.entries.map((entry, index) => {
+  const entries = file.checkable.flatMap((entry, index) => {
+    if (entry === null) return []
     const { secret, error } = readSecret(resolve(dirname(path), entry.client_secret_file))
     if (error !== null) errors.push(file.error(index, 'client_secret_file', error))
-    return { ...entry, clientSecret: secret }
+    return [{ ...entry, clientSecret: secret }]
   })
   return { entries, errors }
 }
@@ -86,13 +87,14 @@ const RESERVED_IDS: ReadonlySet<string> = new Set([
 ])
 
 const entryErrors = (
-  { entries, error }: ListFile<Static<typeof ProviderEntry>>,
+  { checkable, error }: ListFile<Static<typeof ProviderEntry>>,
   { production, isExposed, first }: ProvidersFileOptions
 ): string[] => {
   const errors: string[] = []
   const others: ProviderIdentity[] = first === null ? [] : [first]
   const labels = new Set<string>()
-  for (const [index, entry] of entries.entries()) {
+  for (const [index, entry] of checkable.entries()) {
+    if (entry === null) continue
     const { id, issuer, client_id, label } = entry
     if (RESERVED_IDS.has(id)) errors.push(error(index, 'id', `must not be ${id}, which has another meaning`))
     if (others.some((other) => other.id === id)) errors.push(error(index, 'id', 'is also the id of another entry'))

@@ -78,6 +78,7 @@ t.test('OIDC_PROVIDERS', async (t) => {
   label: "\\e[31m"
   claims: {emial: upn, groups: 7}
 - just text
+- {id: login, issuer: https://a.example.com, client_id: a, client_secret_file: nowhere, secret: x}
 `
     t.same(await errorsOf(text), [
       'OIDC_PROVIDERS providers.yaml:1: entry 1, client_secret_file is required',
@@ -89,7 +90,10 @@ t.test('OIDC_PROVIDERS', async (t) => {
       'OIDC_PROVIDERS providers.yaml:10: entry 2, label must be 1 to 64 printable characters',
       'OIDC_PROVIDERS providers.yaml:11: entry 2, claims.emial is not a known field',
       'OIDC_PROVIDERS providers.yaml:11: entry 2, claims.groups must be the claim with the groups, or a path such as a.b',
-      'OIDC_PROVIDERS providers.yaml:12: entry 3 must be an object'
+      'OIDC_PROVIDERS providers.yaml:12: entry 3 must be an object',
+      'OIDC_PROVIDERS providers.yaml:13: entry 4, secret is not a known field',
+      'OIDC_PROVIDERS providers.yaml:13: entry 4, id must not be login, which has another meaning',
+      'OIDC_PROVIDERS providers.yaml:13: entry 4, client_secret_file must name a readable file (ENOENT)'
     ])
   })
 
