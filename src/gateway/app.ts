@@ -11,6 +11,7 @@ import { keepAllHeaderLines } from '../shared/header-lines.js'
 import { upgradeOptions } from '../shared/http-upgrade.js'
 import { AddressSet } from '../shared/ip-address.js'
 import { requestLogger } from '../shared/logger.js'
+import { monotonicMs } from '../shared/monotonic.js'
 import type { Tracer } from '../shared/tracing.js'
 import type { AuditLog } from './audit/audit-log.js'
 import type { GatewayConfig } from './config.js'
@@ -89,7 +90,8 @@ export const CHAIN: readonly Step[] = [
 /** The options of the last step, by the routes that use them. */
 const routesOptions = (services: ChainServices): RoutesOptions => {
   const { config, log, metrics, access, declared, headerTable, backend, database, oidc, tokens, cookies } = services
-  const { callBackend, csrfTokens, developmentKey, openReplies, requestEnded, isStopping } = services
+  const { audit, secretPaths, callBackend, csrfTokens, developmentKey, openReplies, requestEnded, isStopping } =
+    services
   const { csrf, limits, metricsAllow, publicHost, relay, webRoot } = config
   return {
     declared,
@@ -103,6 +105,17 @@ const routesOptions = (services: ChainServices): RoutesOptions => {
     development: { cookies, tokens, developmentKey },
     metrics: { metrics, allowed: new AddressSet(metricsAllow) },
     relayProxy: relay && { relay, bodyBytes: limits.bodyBytes, log, metrics, openReplies, requestEnded, csrf },
+    cspReports: config.headers.mode === 'standard' ? null : { log, monotonicMs },
+    forwardAuth: config.forwardAuth
+      ? {
+          trusted: new AddressSet(config.trustedProxies),
+          tokens,
+          audit,
+          secretPaths,
+          publicOrigin: csrf.publicOrigin,
+          hasSignIn: oidc !== null
+        }
+      : null,
     oidc,
     webRoot
   }

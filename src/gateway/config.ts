@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type Environment, readSettings, SettingsError, type SettingValues } from '../shared/env.js'
 import { type SecretForm, weaknesses } from '../shared/secret-strength.js'
 import { ALWAYS_PUBLIC_PATHS, isUnder } from './access.js'
-import { exposedAddressErrors, oidcConfigOf, oidcSettingErrors } from './oidc/config.js'
+import { exposedAddressErrors, type OidcConfig, readOidcSettings } from './oidc/config.js'
 import type { BackendConfig } from './proxy/backend-pool.js'
 import type { RedisTimeouts } from './redis-connection.js'
 import { gatewaySettings } from './settings.js'
@@ -16,11 +16,14 @@ export const gatewayConfig = (environment: Environment): GatewayConfig => {
   const values = readSettings(gatewaySettings, environment, errors)
   const production = values.NODE_ENV === 'production'
   if (production) errors.push(...productionErrors(values, errors))
-  errors.push(...oidcSettingErrors(values, (name) => hasError(name, errors)))
+  const oidc = readOidcSettings(values, production, (name) => hasError(name, errors))
+  errors.push(...oidc.errors)
   if (values.TRUST_PROXY.some((range) => range.endsWith('/0'))) errors.push('TRUST_PROXY must not trust every address')
+  if (values.GATEWAY_FORWARD_AUTH && values.TRUST_PROXY.length === 0 && !hasError('TRUST_PROXY', errors))
+    errors.push('TRUST_PROXY is required with GATEWAY_FORWARD_AUTH')
   errors.push(...accessPathErrors(values))
   if (errors.length > 0) throw new SettingsError(errors)
-  return configOf(values, production)
+  return configOf(values, production, oidc.config)
 }
 
 const ACCESS_LISTS = ['GATEWAY_PUBLIC_PATHS', 'GATEWAY_STRICT_PATHS', 'GATEWAY_ADMIN_PATHS'] as const
@@ -71,7 +74,7 @@ const DEVELOPMENT_BACKEND = 'http://127.0.0.1:4000'
 
 const REDIS_TIMEOUTS: RedisTimeouts = { connect: 2_000, ready: 3_000, command: 500 }
 
-const configOf = (values: Values, production: boolean) =>
+const configOf = (values: Values, production: boolean, oidc: OidcConfig | null) =>
   ({
     production,
     listen: {
@@ -100,6 +103,7 @@ const configOf = (values: Values, production: boolean) =>
       allowedOrigins: values.ALLOWED_ORIGINS.map((origin) => origin.toLowerCase())
     },
     auth: { enforced: production },
+    forwardAuth: values.GATEWAY_FORWARD_AUTH,
     routes: { file: values.GATEWAY_ROUTES, unknownPaths: values.GATEWAY_UNKNOWN_PATHS },
     access: {
       public: values.GATEWAY_PUBLIC_PATHS,
@@ -112,7 +116,7 @@ const configOf = (values: Values, production: boolean) =>
       permissions: values.LOGIN_PERMISSIONS_FIELD,
       expiresIn: values.LOGIN_EXPIRES_IN_FIELD
     },
-    oidc: oidcConfigOf(values),
+    oidc,
     exchangeField: values.EXCHANGE_FIELD,
     databaseUrl: values.DATABASE_URL,
     webRoot: values.WEB_ROOT,
@@ -153,5 +157,7 @@ const headersOf = (values: Values, production: boolean) => ({
   styleHosts: values.CSP_STYLE_HOSTS,
   imgHosts: values.CSP_IMG_HOSTS,
   fontHosts: values.CSP_FONT_HOSTS,
-  connectHosts: values.CSP_CONNECT_HOSTS
+  connectHosts: values.CSP_CONNECT_HOSTS,
+  frameAncestors: values.CSP_FRAME_ANCESTORS,
+  mode: values.CSP_MODE
 })

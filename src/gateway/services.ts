@@ -22,13 +22,15 @@ import { OpenReplies, type RequestEnded } from './http/open-replies.js'
 import { SecretPaths } from './http/secret-paths.js'
 import { MemoryLoginCounter } from './login-limit/login-counter.js'
 import { GatewayMetrics } from './metrics.js'
-import { OIDC_PATHS } from './oidc/config.js'
+import { oidcPaths } from './oidc/config.js'
 import type { Oidc } from './oidc/oidc.js'
 import type { SessionExchange } from './oidc/session-exchange.js'
 import { recordRequests } from './plugins/request-log.js'
 import { securityHeaderTable } from './plugins/security-headers.js'
 import { type CallBackend, createBackendCall } from './proxy/backend-call.js'
 import { type Backend, openBackend } from './proxy/backend-pool.js'
+import { CSP_REPORTS_PATH } from './routes/csp-reports.js'
+import { VERIFY_PATH } from './routes/forward-auth.js'
 import { pathTemplate, type RouteTable } from './routes/tables/declare.js'
 import { AppSessionCookies } from './session/app-session.js'
 import { CsrfTokens } from './session/csrf-tokens.js'
@@ -97,7 +99,7 @@ export const openServices = async (config: GatewayConfig, options: ServiceOption
   })
   const callBackend = createBackendCall({ backend, metrics })
   const countError = (code: GatewayErrorCode): void => metrics.rejected(code)
-  const secretPaths = new SecretPaths(secretTemplates(declared), declaredPaths(declared))
+  const secretPaths = new SecretPaths(secretTemplates(declared), declaredPaths(declared, config))
   const requestEnded = recordRequests(metrics, secretPaths)
   // Generated at start: other gateways must not accept tokens of this gateway's development login.
   const developmentKey = config.production ? null : createSecretKey(randomBytes(32))
@@ -114,7 +116,7 @@ export const openServices = async (config: GatewayConfig, options: ServiceOption
     audit,
     declared,
     access,
-    knownPaths: new KnownPaths(declaredPaths(declared), access.protectedPaths),
+    knownPaths: new KnownPaths(declaredPaths(declared, config), access.protectedPaths),
     secretPaths,
     headerTable: await securityHeaderTable(config.headers),
     openReplies: new OpenReplies((reply) => requestEnded(reply, true)),
@@ -144,12 +146,17 @@ const declaredRoutes = async (
   return declared
 }
 
-const declaredPaths = ({ tables, description }: DeclaredRoutes): string[] => [
+const declaredPaths = (
+  { tables, description }: DeclaredRoutes,
+  { oidc, forwardAuth, headers }: GatewayConfig
+): string[] => [
   ...tables.flatMap(({ rows }) => rows.map(({ path }) => pathTemplate(path))),
   ...(description?.paths.map(({ template }) => template) ?? []),
   '/api/dev-login',
   ...API_DOCS_PATHS,
-  ...OIDC_PATHS
+  ...oidcPaths(oidc),
+  ...(forwardAuth ? [VERIFY_PATH] : []),
+  ...(headers.mode === 'standard' ? [] : [CSP_REPORTS_PATH])
 ]
 
 const secretTemplates = ({ tables, description }: DeclaredRoutes): string[] => [

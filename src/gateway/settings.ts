@@ -81,6 +81,10 @@ export const gatewaySettings = {
     { about: 'path prefixes that need the token of an admin on every method' },
     DEFAULT_ACCESS_PATHS.admin
   ),
+  GATEWAY_FORWARD_AUTH: flag({
+    about: 'serve GET /auth/verify, with which proxies in TRUST_PROXY check the requests of other applications',
+    fallback: false
+  }),
   API_SECRET: secret({
     about: "verifies app tokens; required in production, at least 32 characters; equal to the backend's TOKEN_SECRET",
     fallback: null
@@ -108,7 +112,8 @@ export const gatewaySettings = {
   }),
   TRUST_PROXY: list('address-range', { about: 'proxies whose X-Forwarded-* headers are trusted' }),
   PUBLIC_URL: text('http-url', {
-    about: 'the URL that browsers use; required with OIDC_ISSUER if OIDC_REDIRECT_URI is unset',
+    about:
+      'the URL that browsers use; required with OIDC_PROVIDERS, and with OIDC_ISSUER if OIDC_REDIRECT_URI is unset',
     fallback: null
   }),
   ALLOWED_ORIGINS: list('origin', { about: 'additional origins that may send write requests' }),
@@ -151,9 +156,13 @@ export const gatewaySettings = {
     about: 'claim with the groups, or a path such as realm_access.roles; default: groups',
     fallback: null
   }),
+  OIDC_PROVIDERS: text('text', {
+    about: 'a file (YAML or JSON) with a list of further identity providers; OIDC_ISSUER is the provider default',
+    fallback: null
+  }),
   SESSION_SECRET: secrets({
     about:
-      'encrypts identity-provider sessions; required with OIDC_ISSUER; each at least 32 characters, previous ones last'
+      'encrypts identity-provider sessions; required with OIDC_ISSUER and OIDC_PROVIDERS; each at least 32 characters, previous ones last'
   }),
   EXCHANGE_SECRET: headerSecret({
     about:
@@ -170,6 +179,14 @@ export const gatewaySettings = {
   CSP_IMG_HOSTS: list('csp-host', { about: 'additional image hosts, such as map tiles and blob storage' }),
   CSP_FONT_HOSTS: list('csp-host', { about: 'additional font hosts' }),
   CSP_CONNECT_HOSTS: list('csp-host', { about: 'additional hosts for connections, such as the relay' }),
+  CSP_FRAME_ANCESTORS: list('csp-host', {
+    about: 'hosts whose pages may show the web application in a frame; self is its own origin; default: none'
+  }),
+  CSP_MODE: oneOf(['standard', 'report-only', 'hardened'], {
+    about:
+      "hardened: also base-uri 'none' and form-action 'self', and connect-src has the hosts in CSP_CONNECT_HOSTS instead of every wss: host; report-only: browsers only report what hardened would block",
+    fallback: 'standard'
+  }),
   CSP_INLINE: oneOf(['allow', 'refuse'], {
     about: "refuse removes 'unsafe-inline' from script-src and style-src of the production policy",
     fallback: 'allow'

@@ -86,6 +86,7 @@ const INVALID_VALUES: Readonly<Record<string, readonly string[]>> = {
   EXCHANGE_FIELD: ['a b', 'okta[]', '1', 'a.b'],
   EXCHANGE_SECRET: ['two words hunter2', 'sécret'],
   COOKIE_SECURE: ['yes', '1', 'True'],
+  GATEWAY_FORWARD_AUTH: ['yes', '1', 'True'],
   GATEWAY_ALLOW_DEVELOPMENT: ['yes', '1'],
   LOGIN_LIMIT_MAX: ['0', '-1', '1000001', 'none'],
   LOGIN_LIMIT_WINDOW_S: ['0', '86401', '15m'],
@@ -95,6 +96,8 @@ const INVALID_VALUES: Readonly<Record<string, readonly string[]>> = {
   CSP_FONT_HOSTS: INVALID_CSP_HOSTS,
   CSP_CONNECT_HOSTS: INVALID_CSP_HOSTS,
   CSP_INLINE: ['refused', 'Allow', 'true'],
+  CSP_FRAME_ANCESTORS: INVALID_CSP_HOSTS,
+  CSP_MODE: ['strict', 'Hardened', 'true'],
   BODY_LIMIT: ['0', '65MiB', '1MB', '1.5MiB', 'unlimited'],
   UPLOAD_LIMIT: ['0', '4097MiB', '1GiB', '-1'],
   RESPONSE_BUFFER: ['0', '17MiB', '64kb'],
@@ -129,6 +132,7 @@ const FREE_TEXT = [
   'OIDC_CLIENT_SECRET',
   'OIDC_SCOPES',
   'OIDC_GROUPS_CLAIM',
+  'OIDC_PROVIDERS',
   'SESSION_SECRET'
 ]
 
@@ -344,6 +348,13 @@ const EFFECTS: readonly (readonly [
   ['CSP_IMG_HOSTS', 'c.example,*.d.example', (config) => config.headers.imgHosts, ['c.example', '*.d.example']],
   ['CSP_FONT_HOSTS', 'e.example', (config) => config.headers.fontHosts, ['e.example']],
   ['CSP_CONNECT_HOSTS', 'ws://localhost:8100', (config) => config.headers.connectHosts, ['ws://localhost:8100']],
+  [
+    'CSP_FRAME_ANCESTORS',
+    'self,https://a.example',
+    (config) => config.headers.frameAncestors,
+    ['self', 'https://a.example']
+  ],
+  ['CSP_MODE', 'hardened', (config) => config.headers.mode, 'hardened'],
   ['BODY_LIMIT', '64KiB', (config) => config.limits.bodyBytes, 64 * 1024],
   ['UPLOAD_LIMIT', '100MiB', (config) => config.limits.uploadBytes, 100 * MIB],
   ['RESPONSE_BUFFER', '1MiB', (config) => config.backend.responseBufferBytes, MIB],

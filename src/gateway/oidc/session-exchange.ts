@@ -7,10 +7,11 @@ import { cookieValues } from '../session/cookies.js'
 import type { AccountLogin } from './account-login.js'
 import type { ExchangeResult, ExchangeResultKind } from './exchange-result.js'
 import { type Identity, identityOf } from './identity.js'
-import type { ProviderDiscovery, ProviderTokens } from './provider-client.js'
+import type { IdentityProvider, IdentityProviders } from './identity-providers.js'
+import type { ProviderTokens } from './provider-client.js'
 import { providerErrorFields, providerErrorKind } from './provider-error.js'
 import type { ProviderSession, ProviderSessionCookie } from './provider-session-cookie.js'
-import type { ProviderSessionStore } from './provider-session-store.js'
+import { DEFAULT_PROVIDER } from './providers-file.js'
 
 export interface ExchangeOptions {
   readonly log: Logger
@@ -19,9 +20,7 @@ export interface ExchangeOptions {
   readonly cookies: AppSessionCookies
   readonly tokens: StartAppSessionOptions['tokens']
   readonly providerCookie: ProviderSessionCookie
-  readonly store: ProviderSessionStore
-  readonly discovery: ProviderDiscovery
-  readonly groupsClaim: string
+  readonly providers: IdentityProviders
   readonly now: () => number
   /** The newest session secret; signs the cookie that marks a failed exchange. */
   readonly secret: string
@@ -45,11 +44,11 @@ export class SessionExchange {
    * if there is no provider session or no account. It never rejects the request.
    */
   async exchange(request: FastifyRequest, reply: FastifyReply): Promise<string | null> {
-    const { providerCookie, store, log } = this.#options
+    const { providerCookie, providers, log } = this.#options
     if (SIGN_IN_OR_OUT_PATHS.test(request.path) || !providerCookie.isPresent(request)) return null
     try {
       const session = await providerCookie.read(request)
-      if (session === null || store.isRevoked(session)) {
+      if (session === null || providers.of(session).store.isRevoked(session)) {
         providerCookie.clear(reply)
         return null
       }
@@ -65,7 +64,8 @@ export class SessionExchange {
 
   /** Runs the exchange and sets its cookies. Skips it while the browser has the marker cookie of a failed exchange. */
   async run(request: FastifyRequest, reply: FastifyReply, session: ProviderSession): Promise<ExchangeResult> {
-    const { store, providerCookie, cookies, tokens, log } = this.#options
+    const { providers, providerCookie, cookies, tokens, log } = this.#options
+    const { store } = providers.of(session)
     if (this.#hasFailureMarker(request, session)) return { kind: 'no_account' }
     // Requests that wait for the same exchange share its result, also on other gateways.
     const { result, identity } = await store.runOnce(session.id, () => this.#refreshAndLogIn(session, request))
@@ -89,12 +89,12 @@ export class SessionExchange {
     session: ProviderSession,
     request: FastifyRequest
   ): Promise<{ readonly result: ExchangeResult; readonly identity: Identity | null }> {
-    const { accountLogin, count } = this.#options
-    const refreshed = await refreshSession(this.#options, session, request.id)
+    const { accountLogin, count, providers, now } = this.#options
+    const refreshed = await refreshSession({ ...providers.of(session), now }, session, request.id)
     const [result, identity] =
       refreshed === 'provider_ended'
         ? [{ kind: refreshed } as const, null]
-        : [await accountLogin(refreshed ?? session, request), refreshed]
+        : [await accountLogin(refreshed ?? session, session.provider, request), refreshed]
     count(result.kind)
     return { result, identity }
   }
@@ -105,12 +105,13 @@ export class SessionExchange {
   }
 
   /** Bound to the subject, so that signing in as another user is not delayed. */
-  #failureMarker({ subject }: ProviderSession): string {
-    return createHmac('sha256', this.#markerKey).update(subject).digest('base64url').slice(0, 22)
+  #failureMarker({ provider, subject }: ProviderSession): string {
+    const user = provider === DEFAULT_PROVIDER ? subject : JSON.stringify([provider, subject])
+    return createHmac('sha256', this.#markerKey).update(user).digest('base64url').slice(0, 22)
   }
 }
 
-type RefreshOptions = Pick<ExchangeOptions, 'store' | 'discovery' | 'groupsClaim' | 'now' | 'log'>
+type RefreshOptions = IdentityProvider & Pick<ExchangeOptions, 'now'>
 
 /** A changed identity, or null if nothing is known to have changed. */
 type RefreshResult = Identity | 'provider_ended' | null
@@ -137,7 +138,7 @@ const refreshSession = async (
 }
 
 const refreshIdentity = async (
-  { store, discovery, groupsClaim }: RefreshOptions,
+  { store, discovery, config }: RefreshOptions,
   session: ProviderSession,
   tokens: ProviderTokens,
   refreshToken: string
@@ -146,7 +147,7 @@ const refreshIdentity = async (
   if (provider === null) return null
   const refreshed = await provider.refresh(tokens, refreshToken, session.subject)
   await store.saveTokens(session.id, refreshed.tokens)
-  const { identity, error } = identityOf(await refreshed.claims(), groupsClaim)
+  const { identity, error } = identityOf(await refreshed.claims(), config.claims.groups)
   if (error === 'unconfirmed-email') return 'provider_ended'
   // A response without claims changes nothing. The `sid` of the session does not change.
   return identity === null ? null : { ...identity, sid: session.sid }

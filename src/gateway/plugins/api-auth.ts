@@ -1,13 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { AccessLevel } from '../../shared/access-level.js'
-import { type AppClaims, type AppTokenVerifier, isAdmin, userDetails } from '../../shared/app-token.js'
-import { ExpiredToken, InvalidToken } from '../../shared/token-errors.js'
+import { type AppTokenVerifier, isAdmin } from '../../shared/app-token.js'
 import { type Access, type AccessRules, isApiPath, MUTATING_METHODS } from '../access.js'
 import type { AuditLog } from '../audit/audit-log.js'
-import { GatewayError, type GatewayErrorCode } from '../errors.js'
 import type { SecretPaths } from '../http/secret-paths.js'
-import { appTokenCookie } from '../session/credentials.js'
+import { checkToken, type Denial, rejection } from '../session/token-check.js'
 
 export interface ApiAuthOptions {
   /** False outside production: every request continues. */
@@ -28,14 +26,6 @@ declare module 'fastify' {
   }
 }
 
-interface Denial {
-  readonly code: GatewayErrorCode
-  /** For the audit log; the client receives only the code. */
-  readonly reason: string
-  /** Only claims with a valid signature. */
-  readonly claims: AppClaims | null
-}
-
 /** Requires a verified token where the path and method need one. Only the cookie counts, never a header. */
 export const apiAuth = fp<ApiAuthOptions>(
   async (app, { enforced, access: rules, tokens, audit, secretPaths, oidc }) => {
@@ -47,49 +37,11 @@ export const apiAuth = fp<ApiAuthOptions>(
       const access = rules.accessOf(request.path, request.routeOptions.config.access)
       const denial = checkToken(request, tokens) ?? checkRole(request, access)
       if (denial === null || !enforced || !isChecked(request, access)) return done()
-      done(reject(request, denial, { audit, secretPaths }))
+      done(rejection(request, denial, { audit, secretPaths }))
     })
   },
   { name: 'api-auth', fastify: '5.x', dependencies: ['csrf'] }
 )
-
-/** Attaches the claims of a valid token, on every path and in every environment. Returns the reason if it is not valid. */
-const checkToken = (request: FastifyRequest, tokens: AppTokenVerifier): Denial | null => {
-  const cookie = appTokenCookie(request)
-  if (cookie.kind === 'absent' || cookie.kind === 'unusable')
-    return { code: 'UNAUTHENTICATED', reason: `token-${cookie.kind}`, claims: null }
-  try {
-    const { claims } = tokens.verify(cookie.token)
-    if (cookie.kind === 'revoked') return { code: 'UNAUTHENTICATED', reason: 'token-revoked', claims }
-    request.auth = claims
-    return null
-  } catch (error) {
-    if (error instanceof ExpiredToken) return { code: 'TOKEN_EXPIRED', reason: 'token-expired', claims: error.claims }
-    if (error instanceof InvalidToken) return { code: 'UNAUTHENTICATED', reason: `token-${error.reason}`, claims: null }
-    throw error
-  }
-}
-
-const reject = (
-  request: FastifyRequest,
-  { code, reason, claims }: Denial,
-  { audit, secretPaths }: Pick<ApiAuthOptions, 'audit' | 'secretPaths'>
-): GatewayError => {
-  const headers = code === 'FORBIDDEN' ? {} : { 'www-authenticate': 'Bearer error="invalid_token"' }
-  const error = new GatewayError(code, { headers })
-  audit.record({
-    event: code === 'FORBIDDEN' ? 'forbidden_access' : 'unauthorized_access',
-    ip: request.clientAddress,
-    resource: secretPaths.masked(request.path),
-    method: request.method,
-    status: error.statusCode,
-    reason,
-    user: claims === null ? null : userDetails(claims),
-    requestId: request.id,
-    userAgent: request.headers['user-agent'] ?? null
-  })
-  return error
-}
 
 const isChecked = ({ method }: FastifyRequest, access: Access): boolean =>
   access === 'mutations' ? MUTATING_METHODS.has(method) : access !== 'public'

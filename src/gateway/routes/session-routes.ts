@@ -6,7 +6,8 @@ import type { GatewayConfig } from '../config.js'
 import { GatewayError } from '../errors.js'
 import { fieldsIn, queryNames } from '../http/field-names.js'
 import { isClosed } from '../http/response-close.js'
-import { DEFAULT_EXCHANGE_FIELD, LOGIN_PATH } from '../oidc/config.js'
+import { DEFAULT_EXCHANGE_FIELD } from '../oidc/config.js'
+import type { SignInChoice } from '../oidc/oidc.js'
 import { type BackendResponse, type CallBackend, forwardedCall } from '../proxy/backend-call.js'
 import type { Backend } from '../proxy/backend-pool.js'
 import { isNoContent } from '../proxy/forward.js'
@@ -30,7 +31,9 @@ export interface SessionRouteOptions {
   readonly tokens: AppTokenVerifier
   readonly csrfTokens: CsrfTokens
   /** Ends provider sessions at a logout, and at a password login that replaces them. */
-  readonly oidc: Record<'onLogout' | 'onPasswordLogin', SessionHook> | null
+  readonly oidc:
+    | (Record<'onLogout' | 'onPasswordLogin', SessionHook> & { readonly choices: readonly SignInChoice[] })
+    | null
 }
 
 /** The handlers of the `/api/auth/` routes that start and end sessions. */
@@ -116,9 +119,9 @@ const csrfToken = ({ config, csrfTokens }: SessionRouteOptions): LocalHandler =>
   }
 }
 
-/** For login pages: whether a provider is configured and where its sign-in starts. It does not name the provider. */
+/** For login pages: where the sign-in at each provider starts. The only provider is not named. */
 const providers = ({ oidc }: SessionRouteOptions): LocalHandler => {
-  const data = oidc === null ? [] : [{ name: 'oidc', loginAt: LOGIN_PATH }]
+  const data = oidc?.choices ?? []
   return (_request, reply) => reply.header('cache-control', 'no-store').send({ success: true, data })
 }
 
