@@ -5,6 +5,7 @@ import { ALWAYS_PUBLIC_PATHS, isUnder } from './access.js'
 import { exposedAddressErrors, oidcConfigOf, oidcSettingErrors } from './oidc/config.js'
 import type { BackendConfig } from './proxy/backend-pool.js'
 import type { RedisTimeouts } from './redis-connection.js'
+import type { RevocationConfig } from './revocation/internal-api.js'
 import { gatewaySettings } from './settings.js'
 
 type Values = SettingValues<typeof gatewaySettings>
@@ -19,6 +20,7 @@ export const gatewayConfig = (environment: Environment): GatewayConfig => {
   errors.push(...oidcSettingErrors(values, (name) => hasError(name, errors)))
   if (values.TRUST_PROXY.some((range) => range.endsWith('/0'))) errors.push('TRUST_PROXY must not trust every address')
   errors.push(...accessPathErrors(values))
+  errors.push(...revocationErrors(values).filter((error) => !hasError(error.split(' ', 1).join(), errors)))
   if (errors.length > 0) throw new SettingsError(errors)
   return configOf(values, production)
 }
@@ -47,7 +49,7 @@ const productionErrors = (values: Values, known: readonly string[]): string[] =>
   const errors = (['BACKEND_URL', 'API_SECRET'] as const)
     .filter(isMissing)
     .map((name) => `${name} is required in production`)
-  for (const name of ['API_SECRET', 'API_SECRET_PREVIOUS', 'EXCHANGE_SECRET'] as const) {
+  for (const name of ['API_SECRET', 'API_SECRET_PREVIOUS', 'EXCHANGE_SECRET', 'GATEWAY_INTERNAL_KEY'] as const) {
     const secret = values[name]
     if (secret !== null) errors.push(...weaknesses(name, secret, SECRET_FORM))
   }
@@ -112,6 +114,7 @@ const configOf = (values: Values, production: boolean) =>
       permissions: values.LOGIN_PERMISSIONS_FIELD,
       expiresIn: values.LOGIN_EXPIRES_IN_FIELD
     },
+    revocation: revocationOf(values),
     oidc: oidcConfigOf(values),
     exchangeField: values.EXCHANGE_FIELD,
     databaseUrl: values.DATABASE_URL,
@@ -144,6 +147,33 @@ const relayOf = (values: Values) =>
         connectionsPerAddress: values.RELAY_UPSTREAM_CONNECTIONS_PER_ADDRESS,
         idleMs: values.RELAY_UPSTREAM_IDLE_MS
       }
+
+/** Null if revocation is disabled. The settings must be valid: see `revocationErrors`. */
+const revocationOf = (values: Values): RevocationConfig | null => {
+  const { GATEWAY_INTERNAL_PORT: port, GATEWAY_INTERNAL_KEY: key } = values
+  const { RELAY_API_URL: relayUrl, REALTIME_API_KEY: relayKey } = values
+  if (port === null || key === null) return null
+  return {
+    listen: { host: values.GATEWAY_INTERNAL_HOST, port },
+    key,
+    maxTokenAgeMs: values.GATEWAY_MAX_TOKEN_AGE_S * 1000,
+    relay: relayUrl === null || relayKey === null ? null : { url: relayUrl, key: relayKey }
+  }
+}
+
+const revocationErrors = (values: Values): string[] => {
+  const hasPort = values.GATEWAY_INTERNAL_PORT !== null
+  const errors: string[] = []
+  if (hasPort && values.GATEWAY_INTERNAL_KEY === null)
+    errors.push('GATEWAY_INTERNAL_KEY is required with GATEWAY_INTERNAL_PORT')
+  // Without the port nothing would be revoked, silently.
+  if (!hasPort && values.GATEWAY_INTERNAL_KEY !== null)
+    errors.push('GATEWAY_INTERNAL_PORT is required with GATEWAY_INTERNAL_KEY')
+  if (!hasPort && values.RELAY_API_URL !== null) errors.push('GATEWAY_INTERNAL_PORT is required with RELAY_API_URL')
+  if (values.RELAY_API_URL !== null && values.REALTIME_API_KEY === null)
+    errors.push('REALTIME_API_KEY is required with RELAY_API_URL')
+  return errors
+}
 
 const headersOf = (values: Values, production: boolean) => ({
   strict: production,

@@ -29,6 +29,7 @@ import { recordRequests } from './plugins/request-log.js'
 import { securityHeaderTable } from './plugins/security-headers.js'
 import { type CallBackend, createBackendCall } from './proxy/backend-call.js'
 import { type Backend, openBackend } from './proxy/backend-pool.js'
+import { UserRevocations } from './revocation/user-revocations.js'
 import { pathTemplate, type RouteTable } from './routes/tables/declare.js'
 import { AppSessionCookies } from './session/app-session.js'
 import { CsrfTokens } from './session/csrf-tokens.js'
@@ -61,6 +62,8 @@ export interface GatewayServices {
   readonly loginCounter: MemoryLoginCounter
 
   readonly tokens: AppTokenVerifier
+  /** Null if revocation is disabled. */
+  readonly revocations: UserRevocations | null
   readonly csrfTokens: CsrfTokens
   readonly cookies: AppSessionCookies
   /** Signs the tokens of the development login; null in production. */
@@ -101,9 +104,11 @@ export const openServices = async (config: GatewayConfig, options: ServiceOption
   const requestEnded = recordRequests(metrics, secretPaths)
   // Generated at start: other gateways must not accept tokens of this gateway's development login.
   const developmentKey = config.production ? null : createSecretKey(randomBytes(32))
-  const tokens = tokenVerifier(config, developmentKey)
+  const revocations = await openRevocations({ config, log, metrics }, options)
+  const tokens = tokenVerifier(config, developmentKey, revocations)
   const cookies = new AppSessionCookies(config.cookies)
-  const oidc = await openIdentityProvider({ config, log, backend, callBackend, cookies, tokens, metrics }, options)
+  const shared = { config, log, backend, callBackend, cookies, tokens, metrics, revocations }
+  const oidc = await openIdentityProvider(shared, options)
 
   return {
     config,
@@ -124,6 +129,7 @@ export const openServices = async (config: GatewayConfig, options: ServiceOption
     database: config.databaseUrl === null ? null : await openDatabaseHealth(config.databaseUrl),
     loginCounter,
     tokens,
+    revocations,
     csrfTokens: new CsrfTokens(config.apiSecret, Date.now, config.apiSecretPrevious),
     cookies,
     developmentKey,
@@ -159,10 +165,30 @@ const secretTemplates = ({ tables, description }: DeclaredRoutes): string[] => [
 
 const tokenVerifier = (
   { apiSecret, apiSecretPrevious }: GatewayConfig,
-  developmentKey: KeyObject | null
+  developmentKey: KeyObject | null,
+  revocations: UserRevocations | null
 ): AppTokenVerifier => {
   const apiKeys = [apiSecret, apiSecretPrevious].filter((secret) => secret !== null).map(secretKey)
-  return new AppTokenVerifier(developmentKey === null ? apiKeys : [...apiKeys, developmentKey])
+  return new AppTokenVerifier(developmentKey === null ? apiKeys : [...apiKeys, developmentKey], { revocations })
+}
+
+const openRevocations = async (
+  { config, log, metrics }: Pick<GatewayServices, 'config' | 'log' | 'metrics'>,
+  { now = Date.now }: ServiceOptions
+): Promise<UserRevocations | null> => {
+  if (config.revocation === null) return null
+  const revocations = new UserRevocations({ maxTokenAgeMs: config.revocation.maxTokenAgeMs, now })
+  metrics.addGauge('gateway_revocations', 'Revocations, and sign-ins shortly after them.', () => revocations.size)
+  metrics.addGauge(
+    'gateway_revocations_known',
+    '0 until the revocations in Redis were loaded: no token is accepted.',
+    () => Number(revocations.isKnown)
+  )
+  metrics.addGauge('gateway_revocations_shared', '0 while revocations of other gateways do not arrive.', () =>
+    Number(revocations.isShared)
+  )
+  if (config.redis !== null) await revocations.share(config.redis, log)
+  return revocations
 }
 
 const openIdentityProvider = async (
@@ -170,7 +196,10 @@ const openIdentityProvider = async (
     config,
     metrics,
     ...services
-  }: Pick<GatewayServices, 'config' | 'log' | 'backend' | 'callBackend' | 'cookies' | 'tokens' | 'metrics'>,
+  }: Pick<
+    GatewayServices,
+    'config' | 'log' | 'backend' | 'callBackend' | 'cookies' | 'tokens' | 'metrics' | 'revocations'
+  >,
   { now = Date.now, monotonicMs = systemMonotonicMs }: ServiceOptions
 ): Promise<Oidc | null> => {
   if (config.oidc === null) return null

@@ -33,6 +33,7 @@ export const accountLogin = (options: AccountLoginOptions): AccountLogin => {
   const { log, callBackend, loginFields, now } = options
   return async (identity, request) => {
     const facts = { requestId: request.id, subject: identity.subject }
+    const requestedAtMs = now()
     try {
       const { status, body } = await callBackend(loginCall(options, identity, request))
       if (isTransient(status)) throw new Error(`status ${status}`)
@@ -41,7 +42,7 @@ export const accountLogin = (options: AccountLoginOptions): AccountLogin => {
         log.warn({ ...facts, status }, 'no account for provider session')
         return { kind: 'no_account' }
       }
-      return { kind: 'success', session: sessionIn(status, json, loginFields, now()) }
+      return { kind: 'success', session: { ...sessionIn(status, json, loginFields, now()), requestedAtMs } }
     } catch (error) {
       log.error({ ...facts, reason: reasonOf(error) }, 'account login for provider session failed')
       return { kind: 'backend_down' }

@@ -4,6 +4,7 @@ import type { AppTokenVerifier } from '../../shared/app-token.js'
 import type { CallBackend } from '../proxy/backend-call.js'
 import type { Backend } from '../proxy/backend-pool.js'
 import type { RedisConfig } from '../redis-connection.js'
+import type { UserRevocations } from '../revocation/user-revocations.js'
 import type { AppSessionCookies } from '../session/app-session.js'
 import { appTokenCookie, usesSession } from '../session/credentials.js'
 import type { LoginFields } from '../session/login-response.js'
@@ -12,7 +13,7 @@ import { addBackChannelLogout } from './back-channel.js'
 import { CALLBACK_PATH, LOGIN_PATH, LOGOUT_PATH, type OidcConfig } from './config.js'
 import type { ExchangeResultKind } from './exchange-result.js'
 import { discoverProvider, ProviderDiscovery } from './provider-client.js'
-import { isFromProvider, ProviderSessionCookie } from './provider-session-cookie.js'
+import { isFromProvider, type ProviderSession, ProviderSessionCookie } from './provider-session-cookie.js'
 import { MemoryProviderSessionStore, type ProviderSessionStore } from './provider-session-store.js'
 import { Sealer } from './sealer.js'
 import { SessionExchange } from './session-exchange.js'
@@ -28,6 +29,8 @@ export interface OidcOptions {
   readonly loginFields: LoginFields
   readonly cookies: AppSessionCookies
   readonly tokens: AppTokenVerifier
+  /** Null if revocation is disabled. */
+  readonly revocations: UserRevocations | null
   readonly count: (result: ExchangeResultKind) => void
   readonly now: () => number
   readonly monotonicMs: () => number
@@ -98,10 +101,11 @@ export const openOidc = async (options: OidcOptions): Promise<Oidc> => {
 }
 
 const openStore = async (
-  { config, log, now, monotonicMs, redis }: OidcOptions,
+  { config, log, now, monotonicMs, redis, revocations }: OidcOptions,
   sealer: Sealer
 ): Promise<ProviderSessionStore> => {
-  const local = new MemoryProviderSessionStore(now, monotonicMs)
+  const isRevokedElsewhere = (session: ProviderSession): boolean => revocations?.endsSession(session) ?? false
+  const local = new MemoryProviderSessionStore(now, monotonicMs, isRevokedElsewhere)
   if (redis === null) return local
   const realm = JSON.stringify([config.issuer, config.clientId])
   const { RedisProviderSessionStore } = await import('./provider-session-store-redis.js')

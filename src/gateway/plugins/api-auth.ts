@@ -1,19 +1,23 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { AccessLevel } from '../../shared/access-level.js'
 import { type AppClaims, type AppTokenVerifier, isAdmin, userDetails } from '../../shared/app-token.js'
-import { ExpiredToken, InvalidToken } from '../../shared/token-errors.js'
+import { ExpiredToken, InvalidToken, RevokedToken } from '../../shared/token-errors.js'
 import { type Access, type AccessRules, isApiPath, MUTATING_METHODS } from '../access.js'
 import type { AuditLog } from '../audit/audit-log.js'
 import { GatewayError, type GatewayErrorCode } from '../errors.js'
 import type { SecretPaths } from '../http/secret-paths.js'
-import { appTokenCookie } from '../session/credentials.js'
+import type { AppSessionCookies } from '../session/app-session.js'
+import { appTokenCookie, bearerToken } from '../session/credentials.js'
 
 export interface ApiAuthOptions {
   /** False outside production: every request continues. */
   readonly enforced: boolean
   readonly access: AccessRules
   readonly tokens: AppTokenVerifier
+  /** Whether tokens can be revoked. */
+  readonly revocable: boolean
+  readonly cookies: Pick<AppSessionCookies, 'clear'>
   readonly audit: AuditLog
   /** Which paths the audit log must not contain. */
   readonly secretPaths: SecretPaths
@@ -38,32 +42,59 @@ interface Denial {
 
 /** Requires a verified token where the path and method need one. Only the cookie counts, never a header. */
 export const apiAuth = fp<ApiAuthOptions>(
-  async (app, { enforced, access: rules, tokens, audit, secretPaths, oidc }) => {
+  async (app, { enforced, access: rules, tokens, revocable, cookies, audit, secretPaths, oidc }) => {
     // Before the token is checked: the token of a revoked session is no token.
     oidc?.addRevocationHook(app)
-    app.addHook('onRequest', (request, _reply, done) => {
+    app.addHook('onRequest', (request, reply, done) => {
       if (!isApiPath(request.path)) return done()
+      if (revocable) removeRevokedToken(request, reply, { tokens, cookies })
       // The requested path decides, because a parameter of the route may stand for a part of a strict or admin path.
       const access = rules.accessOf(request.path, request.routeOptions.config.access)
       const denial = checkToken(request, tokens) ?? checkRole(request, access)
-      if (denial === null || !enforced || !isChecked(request, access)) return done()
+      if (denial === null || !enforced || !isChecked(request, access, denial)) return done()
       done(reject(request, denial, { audit, secretPaths }))
     })
   },
   { name: 'api-auth', fastify: '5.x', dependencies: ['csrf'] }
 )
 
+const REVOCATIONS_UNKNOWN: Denial = { code: 'REVOCATIONS_UNKNOWN', reason: 'revocations-unknown', claims: null }
+
+/**
+ * A revoked token is not forwarded, neither from the cookie nor from a Bearer header. A request that needs no token continues
+ * without one. A Bearer token of another issuer is left to the backend.
+ */
+const removeRevokedToken = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { tokens, cookies }: Pick<ApiAuthOptions, 'tokens' | 'cookies'>
+): void => {
+  const cookie = appTokenCookie(request)
+  const token = cookie.kind === 'token' ? cookie.token : cookie.kind === 'absent' ? bearerToken(request) : null
+  if (token === null) return
+  try {
+    tokens.verify(token)
+  } catch (error) {
+    if (error instanceof GatewayError) request.appTokenCookie = { kind: 'unknown', token }
+    if (!(error instanceof RevokedToken)) return
+    request.appTokenCookie = { kind: 'revoked', token }
+    if (cookie.kind === 'token') cookies.clear(reply)
+  }
+}
+
 /** Attaches the claims of a valid token, on every path and in every environment. Returns the reason if it is not valid. */
 const checkToken = (request: FastifyRequest, tokens: AppTokenVerifier): Denial | null => {
   const cookie = appTokenCookie(request)
   if (cookie.kind === 'absent' || cookie.kind === 'unusable')
     return { code: 'UNAUTHENTICATED', reason: `token-${cookie.kind}`, claims: null }
+  if (cookie.kind === 'unknown') return REVOCATIONS_UNKNOWN
   try {
     const { claims } = tokens.verify(cookie.token)
     if (cookie.kind === 'revoked') return { code: 'UNAUTHENTICATED', reason: 'token-revoked', claims }
     request.auth = claims
     return null
   } catch (error) {
+    if (error instanceof RevokedToken) return { code: 'UNAUTHENTICATED', reason: 'token-revoked', claims: error.claims }
     if (error instanceof ExpiredToken) return { code: 'TOKEN_EXPIRED', reason: 'token-expired', claims: error.claims }
     if (error instanceof InvalidToken) return { code: 'UNAUTHENTICATED', reason: `token-${error.reason}`, claims: null }
     throw error
@@ -75,8 +106,9 @@ const reject = (
   { code, reason, claims }: Denial,
   { audit, secretPaths }: Pick<ApiAuthOptions, 'audit' | 'secretPaths'>
 ): GatewayError => {
-  const headers = code === 'FORBIDDEN' ? {} : { 'www-authenticate': 'Bearer error="invalid_token"' }
-  const error = new GatewayError(code, { headers })
+  const error = new GatewayError(code, { headers: headersOf(code) })
+  // Not a decision about the client. The metrics count it.
+  if (code === 'REVOCATIONS_UNKNOWN') return error
   audit.record({
     event: code === 'FORBIDDEN' ? 'forbidden_access' : 'unauthorized_access',
     ip: request.clientAddress,
@@ -91,8 +123,14 @@ const reject = (
   return error
 }
 
-const isChecked = ({ method }: FastifyRequest, access: Access): boolean =>
-  access === 'mutations' ? MUTATING_METHODS.has(method) : access !== 'public'
+const headersOf = (code: GatewayErrorCode): Readonly<Record<string, string>> => {
+  if (code === 'REVOCATIONS_UNKNOWN') return { 'retry-after': '1' }
+  return code === 'FORBIDDEN' ? {} : { 'www-authenticate': 'Bearer error="invalid_token"' }
+}
+
+/** A token that cannot be checked is rejected wherever it could be used, also for reads whose access the backend decides. */
+const isChecked = ({ method }: FastifyRequest, access: Access, { code }: Denial): boolean =>
+  access === 'mutations' && code !== 'REVOCATIONS_UNKNOWN' ? MUTATING_METHODS.has(method) : access !== 'public'
 
 const checkRole = ({ auth }: FastifyRequest, access: Access): Denial | null =>
   access === 'admin' && auth !== null && !isAdmin(auth)
