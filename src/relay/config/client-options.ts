@@ -46,7 +46,10 @@ export const clientOptions = (
     personalChannelNamespace: personal.personal_channel_namespace ?? '',
     includeConnectionTime: file.connect_include_server_time ?? false,
     connectProxy: file.proxy?.connect?.enabled ?? false,
-    refreshProxy: file.proxy?.refresh?.enabled ?? false
+    refreshProxy: file.proxy?.refresh?.enabled ?? false,
+    tokenInvalidation: file.user_tokens_invalidate?.enabled
+      ? { ttlMs: durationOr(file.user_tokens_invalidate.ttl, '720h') }
+      : null
   }
   if (options.pongTimeoutMs >= options.pingIntervalMs)
     report('client.pong_timeout', 'must be shorter than client.ping_interval')

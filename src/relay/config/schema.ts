@@ -40,6 +40,12 @@ const client = {
         'Reject connection tokens without a user. Default: true, or false with allow_anonymous_connect_without_token.'
     })
   ),
+  user_tokens_invalidate: section('Gatehouse only: invalidation of the tokens of a user.', {
+    enabled: flag(
+      'Enable the API method invalidate_user_tokens. Until a relay has read the invalidated tokens from its engine, clients cannot connect with a token.'
+    ),
+    ttl: duration('How long invalidations are kept: at least the lifetime of your tokens.', '720h')
+  }),
   ping_interval: duration('Interval between pings; 0: the default.', '25s'),
   pong_timeout: duration(
     'Maximum time for a client to respond to a ping; less than ping_interval. 0: the default.',

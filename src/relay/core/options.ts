@@ -129,6 +129,13 @@ export interface ClientOptions {
   /** Whether a backend is asked about connections without a token, and about connections that expire. */
   readonly connectProxy: boolean
   readonly refreshProxy: boolean
+  /** Null if tokens cannot be invalidated. */
+  readonly tokenInvalidation: TokenInvalidationOptions | null
+}
+
+export interface TokenInvalidationOptions {
+  /** How long invalidations are kept. */
+  readonly ttlMs: number
 }
 
 /** Which proxy is asked about a method of `rpc`. */
