@@ -67,15 +67,16 @@ export const CHAIN: readonly Step[] = [
   step(securityHeaders, ({ headerTable }) => ({ headerTable })),
   // Before any rule reads the path.
   step(canonicalPath, ({ knownPaths }) => ({ knownPaths })),
-  step(loginLimit, ({ config: { loginLimit, csrf, redis }, loginCounter, log }) => ({
+  step(loginLimit, ({ config: { loginLimit, csrf, redis }, loginCounter, requestLimits, log }) => ({
     ...loginLimit,
     csrf,
     redis,
     counter: loginCounter,
+    requestLimits,
     log
   })),
   step(csrf, ({ config, csrfTokens }) => ({ ...config.csrf, csrfTokens })),
-  step(apiAuth, ({ config, access, tokens, revocations, cookies, audit, secretPaths, oidc }) => ({
+  step(apiAuth, ({ config, access, tokens, revocations, cookies, audit, secretPaths, requestLimits, oidc }) => ({
     ...config.auth,
     access,
     tokens,
@@ -83,6 +84,7 @@ export const CHAIN: readonly Step[] = [
     cookies,
     audit,
     secretPaths,
+    requestLimits,
     oidc
   })),
   step(sessionExchange, ({ exchange, oidc }) => ({ exchange, oidc })),
@@ -134,7 +136,8 @@ export const buildGatewayApp = async (
 ): Promise<Gateway> => {
   let isStopping = false
   const services = await openServices(config, parts)
-  const { audit, backend, countError, database, headerTable, openReplies, sendError, revocations } = services
+  const { audit, backend, countError, database, headerTable, openReplies, sendError, revocations, requestLimits } =
+    services
 
   const loggerInstance: FastifyBaseLogger = requestLogger(parts.log)
   const app = Fastify({
@@ -167,6 +170,7 @@ export const buildGatewayApp = async (
     await internal?.close()
     await openReplies.closed()
     revocations?.close()
+    requestLimits?.close()
     await Promise.all([backend.destroy(), database?.close()])
     await audit.close()
   })

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type Environment, readSettings, SettingsError, type SettingValues } from '../shared/env.js'
 import { type SecretForm, weaknesses } from '../shared/secret-strength.js'
 import { ALWAYS_PUBLIC_PATHS, isUnder } from './access.js'
+import { type RequestLimit, readLimits } from './limits/limits-file.js'
 import { exposedAddressErrors, oidcConfigOf, oidcSettingErrors } from './oidc/config.js'
 import type { BackendConfig } from './proxy/backend-pool.js'
 import type { RedisTimeouts } from './redis-connection.js'
@@ -21,8 +22,9 @@ export const gatewayConfig = (environment: Environment): GatewayConfig => {
   if (values.TRUST_PROXY.some((range) => range.endsWith('/0'))) errors.push('TRUST_PROXY must not trust every address')
   errors.push(...accessPathErrors(values))
   errors.push(...revocationErrors(values).filter((error) => !hasError(error.split(' ', 1).join(), errors)))
+  const requestLimits = values.GATEWAY_LIMITS === null ? [] : readLimits(values.GATEWAY_LIMITS, errors)
   if (errors.length > 0) throw new SettingsError(errors)
-  return configOf(values, production)
+  return configOf(values, production, requestLimits)
 }
 
 const ACCESS_LISTS = ['GATEWAY_PUBLIC_PATHS', 'GATEWAY_STRICT_PATHS', 'GATEWAY_ADMIN_PATHS'] as const
@@ -73,7 +75,7 @@ const DEVELOPMENT_BACKEND = 'http://127.0.0.1:4000'
 
 const REDIS_TIMEOUTS: RedisTimeouts = { connect: 2_000, ready: 3_000, command: 500 }
 
-const configOf = (values: Values, production: boolean) =>
+const configOf = (values: Values, production: boolean, requestLimits: readonly RequestLimit[]) =>
   ({
     production,
     listen: {
@@ -95,6 +97,7 @@ const configOf = (values: Values, production: boolean) =>
     clientRate: { minBytesPerSecond: values.CLIENT_MIN_RATE, windowMs: values.CLIENT_RATE_WINDOW_MS },
     headers: headersOf(values, production),
     loginLimit: { enforced: production, max: values.LOGIN_LIMIT_MAX, windowMs: values.LOGIN_LIMIT_WINDOW_S * 1000 },
+    requestLimits,
     csrf: {
       enforced: production,
       signed: values.CSRF_MODE === 'signed',

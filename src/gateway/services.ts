@@ -1,6 +1,7 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
 import { AppTokenVerifier } from '../shared/app-token.js'
+import { SettingsError } from '../shared/env.js'
 import { secretKey } from '../shared/jwt.js'
 import { monotonicMs as systemMonotonicMs } from '../shared/monotonic.js'
 import { AccessRules } from './access.js'
@@ -20,6 +21,8 @@ import type { HeaderTable } from './http/header-table.js'
 import { KnownPaths } from './http/known-paths.js'
 import { OpenReplies, type RequestEnded } from './http/open-replies.js'
 import { SecretPaths } from './http/secret-paths.js'
+import type { RedisBuckets } from './limits/redis-buckets.js'
+import type { RequestLimits } from './limits/request-limits.js'
 import { MemoryLoginCounter } from './login-limit/login-counter.js'
 import { GatewayMetrics } from './metrics.js'
 import { OIDC_PATHS } from './oidc/config.js'
@@ -29,6 +32,7 @@ import { recordRequests } from './plugins/request-log.js'
 import { securityHeaderTable } from './plugins/security-headers.js'
 import { type CallBackend, createBackendCall } from './proxy/backend-call.js'
 import { type Backend, openBackend } from './proxy/backend-pool.js'
+import type { RedisConfig } from './redis-connection.js'
 import { UserRevocations } from './revocation/user-revocations.js'
 import { pathTemplate, type RouteTable } from './routes/tables/declare.js'
 import { AppSessionCookies } from './session/app-session.js'
@@ -60,6 +64,9 @@ export interface GatewayServices {
   readonly database: DatabaseHealth | null
   /** The login attempts at this instance. */
   readonly loginCounter: MemoryLoginCounter
+
+  /** Null if no limits are configured. */
+  readonly requestLimits: RequestLimits | null
 
   readonly tokens: AppTokenVerifier
   /** Null if revocation is disabled. */
@@ -110,6 +117,7 @@ export const openServices = async (config: GatewayConfig, options: ServiceOption
   const shared = { config, log, backend, callBackend, cookies, tokens, metrics, revocations }
   const oidc = await openIdentityProvider(shared, options)
 
+  const limitServices = { config, log, metrics, declared, audit, secretPaths }
   return {
     config,
     log,
@@ -128,6 +136,7 @@ export const openServices = async (config: GatewayConfig, options: ServiceOption
     callBackend,
     database: config.databaseUrl === null ? null : await openDatabaseHealth(config.databaseUrl),
     loginCounter,
+    requestLimits: await openRequestLimits(limitServices, options),
     tokens,
     revocations,
     csrfTokens: new CsrfTokens(config.apiSecret, Date.now, config.apiSecretPrevious),
@@ -170,6 +179,40 @@ const tokenVerifier = (
 ): AppTokenVerifier => {
   const apiKeys = [apiSecret, apiSecretPrevious].filter((secret) => secret !== null).map(secretKey)
   return new AppTokenVerifier(developmentKey === null ? apiKeys : [...apiKeys, developmentKey], { revocations })
+}
+
+const openRequestLimits = async (
+  {
+    config,
+    log,
+    metrics,
+    declared,
+    audit,
+    secretPaths
+  }: Pick<GatewayServices, 'config' | 'log' | 'metrics' | 'declared' | 'audit' | 'secretPaths'>,
+  { monotonicMs = systemMonotonicMs }: ServiceOptions
+): Promise<RequestLimits | null> => {
+  const { requestLimits: limits, redis } = config
+  if (limits.length === 0) return null
+  const known = new Set(declaredPaths(declared))
+  const unknown = limits.flatMap(({ paths }) => paths).filter((path) => path.includes('{') && !known.has(path))
+  if (unknown.length > 0)
+    throw new SettingsError(unknown.map((path) => `GATEWAY_LIMITS must not name ${path}, which is not a route`))
+  const { RequestLimits } = await import('./limits/request-limits.js')
+  const shared = redis === null ? null : await openSharedBuckets(redis, log, monotonicMs)
+  const requestLimits = new RequestLimits({ limits, shared, audit, secretPaths, monotonicMs })
+  metrics.addGauge('gateway_limit_buckets', 'Token buckets in the memory of this gateway.', () => requestLimits.size)
+  metrics.addGauge('gateway_limits_local', '1 while Redis is unavailable and this gateway limits requests alone.', () =>
+    Number(requestLimits.isLocal)
+  )
+  return requestLimits
+}
+
+const openSharedBuckets = async (redis: RedisConfig, log: Logger, monotonicMs: () => number): Promise<RedisBuckets> => {
+  const { RedisBuckets } = await import('./limits/redis-buckets.js')
+  const shared = new RedisBuckets({ redis, log, monotonicMs })
+  await shared.ready()
+  return shared
 }
 
 const openRevocations = async (

@@ -146,6 +146,10 @@ export const gatewaySettings = {
   }),
   LOGIN_LIMIT_MAX: integer(1, 1_000_000, { about: 'login attempts per address and window', fallback: 5 }),
   LOGIN_LIMIT_WINDOW_S: integer(1, 86_400, { about: 'time window of the login limit, in seconds', fallback: 900 }),
+  GATEWAY_LIMITS: text('text', {
+    about: 'a file (YAML or JSON) with limits of requests by user and address',
+    fallback: null
+  }),
   LOGIN_TOKEN_FIELD: loginField('token', 'the app token'),
   LOGIN_USER_FIELD: loginField('user', 'the user: userId or id, email, displayName or name, role'),
   LOGIN_PERMISSIONS_FIELD: loginField('permissions', "the permissions, if they are not in the token's claims"),

@@ -7,6 +7,7 @@ import { type Access, type AccessRules, isApiPath, MUTATING_METHODS } from '../a
 import type { AuditLog } from '../audit/audit-log.js'
 import { GatewayError, type GatewayErrorCode } from '../errors.js'
 import type { SecretPaths } from '../http/secret-paths.js'
+import type { RequestLimits } from '../limits/request-limits.js'
 import type { AppSessionCookies } from '../session/app-session.js'
 import { appTokenCookie, bearerToken } from '../session/credentials.js'
 
@@ -22,6 +23,8 @@ export interface ApiAuthOptions {
   /** Which paths the audit log must not contain. */
   readonly secretPaths: SecretPaths
   /** Null if no identity provider is configured. */
+  /** Null if no limits are configured. */
+  readonly requestLimits: Pick<RequestLimits, 'addUserHook'> | null
   readonly oidc: { addRevocationHook(app: FastifyInstance): void } | null
 }
 
@@ -42,7 +45,7 @@ interface Denial {
 
 /** Requires a verified token where the path and method need one. Only the cookie counts, never a header. */
 export const apiAuth = fp<ApiAuthOptions>(
-  async (app, { enforced, access: rules, tokens, revocable, cookies, audit, secretPaths, oidc }) => {
+  async (app, { enforced, access: rules, tokens, revocable, cookies, audit, secretPaths, requestLimits, oidc }) => {
     // Before the token is checked: the token of a revoked session is no token.
     oidc?.addRevocationHook(app)
     app.addHook('onRequest', (request, reply, done) => {
@@ -54,6 +57,8 @@ export const apiAuth = fp<ApiAuthOptions>(
       if (denial === null || !enforced || !isChecked(request, access, denial)) return done()
       done(reject(request, denial, { audit, secretPaths }))
     })
+    // The user is known now.
+    requestLimits?.addUserHook(app)
   },
   { name: 'api-auth', fastify: '5.x', dependencies: ['csrf'] }
 )
