@@ -2,7 +2,7 @@ import type { ChannelRules, ClientOptions, CompressionOptions } from '../core/op
 import { type ReportError, reportIn } from './file.js'
 import { isAllowedOriginEntry } from './origins.js'
 import type { RelayConfigFile } from './schema.js'
-import { durationMs, durationOr } from './schema-kinds.js'
+import { commandLimitsOf, durationMs, durationOr } from './schema-kinds.js'
 import { claimRules } from './token-options.js'
 
 const DEFAULT_MESSAGE_BYTES = 65_536
@@ -47,6 +47,7 @@ export const clientOptions = (
     includeConnectionTime: file.connect_include_server_time ?? false,
     connectProxy: file.proxy?.connect?.enabled ?? false,
     refreshProxy: file.proxy?.refresh?.enabled ?? false,
+    commandLimits: commandLimitsOf(file.command_limits),
     tokenInvalidation: file.user_tokens_invalidate?.enabled
       ? { ttlMs: durationOr(file.user_tokens_invalidate.ttl, '720h') }
       : null

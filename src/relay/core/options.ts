@@ -71,6 +71,8 @@ export interface ChannelOptions {
   readonly stateProxy: string | null
   /** The events that this proxy receives. */
   readonly stateEvents: readonly ChannelState[]
+  /** Limits of commands in this namespace, beside those of the client options. */
+  readonly commandLimits: readonly CommandLimit[]
 }
 
 /** The part that engines need. */
@@ -131,6 +133,18 @@ export interface ClientOptions {
   readonly refreshProxy: boolean
   /** Null if tokens cannot be invalidated. */
   readonly tokenInvalidation: TokenInvalidationOptions | null
+  /** Limits of commands in all namespaces together. */
+  readonly commandLimits: readonly CommandLimit[]
+}
+
+export type LimitedCommand = 'connect' | 'subscribe' | 'publish' | 'rpc' | 'history'
+
+/** A token bucket for each connection or each user: `rate` commands per interval, and as many at once. */
+export interface CommandLimit {
+  readonly commands: readonly LimitedCommand[]
+  readonly by: 'client' | 'user'
+  readonly rate: number
+  readonly intervalMs: number
 }
 
 export interface TokenInvalidationOptions {
