@@ -225,7 +225,8 @@ const CLOSED = {
   publishProxy: null,
   subRefreshProxy: null,
   stateProxy: null,
-  stateEvents: ['occupied', 'vacated']
+  stateEvents: ['occupied', 'vacated'],
+  commandLimits: []
 }
 
 const LISTENERS = {
@@ -282,7 +283,9 @@ const DEFAULTS = {
     personalChannelNamespace: '',
     includeConnectionTime: false,
     connectProxy: false,
-    refreshProxy: false
+    refreshProxy: false,
+    tokenInvalidation: null,
+    commandLimits: []
   },
   tokens: { connection: TOKEN_KEYS, subscription: TOKEN_KEYS },
   channels: {

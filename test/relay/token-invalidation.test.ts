@@ -132,24 +132,25 @@ t.test('invalidated tokens of several relays', async (t) => {
   t.test('two relays with one Redis reject the tokens, also after a restart', async (t) => {
     const { url } = await startRedis(t)
     const env = { RELAY_ENGINE: 'redis', REDIS_URL: url }
+    const token = tokenFrom(5, { sub: 'ada' })
     const [one, two] = [await startRelay(t, FILE, env), await startRelay(t, FILE, env)]
-    const { client } = await connect(t, two.url, tokenFrom(5, { sub: 'ada' }))
+    const { client } = await connect(t, two.url, token)
     t.same((await one.api('invalidate_user_tokens', { user: 'ada' })).body, '{"result":{}}')
     t.match(await client.closed, /^3005 /)
-    t.equal((await connect(t, two.url, tokenFrom(5, { sub: 'ada' }))).outcome, INVALIDATED)
+    t.equal((await connect(t, two.url, token)).outcome, INVALIDATED)
 
     const three = await startRelay(t, FILE, env)
     await eventually(async () => (await connect(t, three.url, tokenFrom(5, { sub: 'bob' }))).outcome === 'connected')
-    t.equal((await connect(t, three.url, tokenFrom(5, { sub: 'ada' }))).outcome, INVALIDATED)
+    t.equal((await connect(t, three.url, token)).outcome, INVALIDATED)
   })
 
   t.test('a worker that replaces another rejects the tokens', async (t) => {
+    const token = tokenFrom(5, { sub: 'ada' })
     const relay = await startWorkers(t, 2, FILE)
     await relay.api('invalidate_user_tokens', { user: 'ada' })
     const before = relay.workers()
     for (const pid of before) process.kill(pid, 'SIGKILL')
     await eventually(() => relay.program.stdout.split('worker replaced').length > before.length)
-    const token = tokenFrom(5, { sub: 'ada' })
     for (let attempt = 0; attempt < 8; attempt++)
       t.equal((await connect(t, relay.url, token)).outcome, INVALIDATED, `connection ${attempt}`)
     t.equal((await connect(t, relay.url, tokenFrom(5, { sub: 'bob' }))).outcome, 'connected')

@@ -102,13 +102,13 @@ export class Relay {
     const { broker, hub, cluster, node, tokenInvalidations } = this.#context
     // It is unknown which clients the missed commands were for, so all clients reconnect and their tokens are checked again.
     const missedCommands = (): void => {
-      tokenInvalidations.load()
+      void tokenInvalidations.load()
       this.#reconnecting.start(this.clients, this.#context.monotonicMs())
     }
     await broker.start(hub)
     await cluster.start(node, this.surveyHandlers, missedCommands)
     // After the start of the cluster, so that no invalidation is missed in between.
-    tokenInvalidations.load()
+    await tokenInvalidations.load()
   }
 
   /** Unique id of this node. */

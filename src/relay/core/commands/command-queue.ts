@@ -272,7 +272,10 @@ export class CommandQueue implements FrameHandler {
   #start(running: Running, request: unknown, encoded: Encoded): void {
     try {
       const error = limitError(this.#client, running.method, running.channel ?? '')
-      if (error !== null) return this.#finish(running, error)
+      if (error !== null) {
+        this.#finish(running, error)
+        return
+      }
       const outcome = COMMAND_HANDLERS[running.method](this.#client, request, running, encoded)
       if (outcome instanceof Promise) {
         this.#running ??= []

@@ -56,25 +56,27 @@ export class TokenInvalidations {
     if (invalidation.issuedBefore > issuedBefore) this.#entries.set(key, invalidation)
   }
 
-  /** Reads the stored invalidations, again and again until that succeeds. Called at start, and after commands were missed. */
-  load(): void {
+  /**
+   * Reads the stored invalidations, again and again until that succeeds; resolves after the first attempt. Called at start, and
+   * after commands were missed.
+   */
+  async load(): Promise<void> {
     if (this.#dependencies.options() === null || this.#isLoading) return
     this.#isLoading = true
-    this.#readAll().then(
-      () => {
-        this.#isLoading = false
-        this.#isLoaded = true
-      },
-      () => {
-        this.#isLoading = false
-        this.#dependencies.setTimer(() => this.load(), RETRY_MS)
-      }
-    )
+    try {
+      await this.#readAll()
+      this.#isLoaded = true
+    } catch {
+      // The engine has logged the error.
+      this.#dependencies.setTimer(() => void this.load(), RETRY_MS)
+    } finally {
+      this.#isLoading = false
+    }
   }
 
   /** Called after a reload of the configuration, which may have enabled invalidations. */
   configure(): void {
-    if (!this.#isLoaded) this.load()
+    if (!this.#isLoaded) void this.load()
   }
 
   /** A token check that also rejects invalidated tokens. They count as expired, so that a client requests a new one. */
@@ -159,9 +161,17 @@ const historyOptions = ({ ttlMs }: TokenInvalidationOptions): HistoryOptions => 
 
 const keyOf = (user: string, channel: string): string => JSON.stringify([user, channel])
 
+const jsonOrNull = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
 /** Null for an entry of another version. */
 const parseInvalidation = (data: string | Buffer): TokenInvalidation | null => {
-  const value: unknown = JSON.parse(String(data))
+  const value = jsonOrNull(String(data))
   if (!isObject(value)) return null
   const { user, channel, issuedBefore, expiresAt } = value
   if (typeof user !== 'string' || typeof channel !== 'string') return null
