@@ -841,8 +841,8 @@ const CLIENT: Readonly<Record<string, Row>> = {
     after: [],
     see: async (world) => {
       const existing = await connected(world)
-      await run(existing, 'history', { channel: 'room:1' })
-      return () => run(existing, 'history', { channel: 'room:1' })
+      await run(existing, 'history', { channel: 'plain' })
+      return () => run(existing, 'history', { channel: 'plain' })
     },
     was: 111,
     is: 108
