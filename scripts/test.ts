@@ -1,4 +1,4 @@
-/** `npm test`: type check, lint and build, then services and tests. */
+/** `npm test`: compiles, builds and prepares services, then runs the tests with lint beside them. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -19,7 +19,7 @@ import { testReport } from './lib/test-report.js'
 const USAGE = `Usage: npm test [-- [--node <version>] [--valkey] [--kubernetes] [<test file or folder> ...]]
        npm run coverage [-- [<test file or folder> ...]]
 
-Without files: type check, lint, build, services, all tests. With files: build, services, these tests.
+Without files: build, services, all tests, type check and lint. With files: build, services, these tests.
 
   --node <version>  run on Node.js 20, 22, 24 or 26, installed from the npm package "node" into node_modules/.cache
   --valkey          use Valkey in place of Redis
@@ -42,23 +42,23 @@ const GROUP_SIZE = 10
  */
 const LONGEST = [
   'e2e/page.test.ts',
-  'relay/live-state-model.test.ts',
-  'packages/packages.test.ts',
-  'e2e/plans.test.ts',
   'docs/redis-high-availability.test.ts',
-  'e2e/monitoring.test.ts',
-  'soak/soak.test.ts',
-  'gateway/main.test.ts',
+  'packages/packages.test.ts',
   'docs/page-commands.test.ts',
-  'e2e/admin.test.ts',
+  'e2e/plans.test.ts',
   'docs/tutorial.test.ts',
-  'deploy/rolling-restart.test.ts',
-  'e2e/identity-provider.test.ts',
-  'deploy/release.test.ts',
-  'scripts/start.test.ts',
-  'relay/redis-outages.test.ts',
-  'relay/engine/redis-sentinel.test.ts',
   'tracing.test.ts',
+  'e2e/admin.test.ts',
+  'deploy/release.test.ts',
+  'deploy/rolling-restart.test.ts',
+  'scripts/start.test.ts',
+  'relay/engine/redis-sentinel.test.ts',
+  'soak/soak.test.ts',
+  'e2e/monitoring.test.ts',
+  'gateway/main.test.ts',
+  'relay/redis-outages.test.ts',
+  'relay/live-state-model.test.ts',
+  'e2e/identity-provider.test.ts',
   'examples/examples.test.ts',
   'demo/databases.test.ts',
   'docs/demo-tutorial.test.ts',
@@ -95,20 +95,9 @@ const main = async (args: readonly string[], processEnv: NodeJS.ProcessEnv): Pro
   }
 
   const isPartial = files.length > 0 || values.coverage
-  await npmRunAll(isPartial ? ['build'] : ['typecheck', 'lint', 'build'], env)
-  print('== services')
-  const machine = thisMachine(env)
-  const required = values.valkey ? services.map((service) => (service === redis ? valkey : service)) : services
-  await prepareServices(required, machine, print)
-  for (const version of PYTHON_SDK_VERSIONS)
-    print(`Python SDK ${version}: ${await preparePythonSdk(version, machine, print)}`)
-  if (values.kubernetes || hasHelm(machine)) {
-    print(`Helm: ${await prepareHelm(machine, print)}`)
-    print(`Kubernetes schemas: ${await prepareKubernetesSchemas(machine, print)}`)
-    print(`CRDs: ${(await prepareCrds(machine, print)).join(', ')}`)
-    // Building Helm takes minutes and a Go module proxy.
-  } else print('Helm: not installed. Its tests are skipped; `npm test -- --kubernetes` builds it.')
-  if (missingServices([java, maven], machine).length === 0) print(`Java SDK: ${prepareJavaSdk(machine)}`)
+  const scripts = isPartial ? ['build'] : ['compile:tests', 'build']
+  // The services wait for downloads while the compilers use the cores.
+  await Promise.all([runScripts(scripts, env), prepare(values, env)])
 
   print('== tests')
   if (!isPartial) return runSuite(env)
@@ -117,7 +106,27 @@ const main = async (args: readonly string[], processEnv: NodeJS.ProcessEnv): Pro
   return report(await runTests([command], { env, listener: testReport(print), print }))
 }
 
-/** Runs all compiled test files and reports their cost. Resolves with the exit code. */
+/** Installs what the tests need. */
+const prepare = async (
+  { valkey: isValkey, kubernetes }: { readonly valkey: boolean; readonly kubernetes: boolean },
+  env: NodeJS.ProcessEnv
+): Promise<void> => {
+  print('== services')
+  const machine = thisMachine(env)
+  const required = isValkey ? services.map((service) => (service === redis ? valkey : service)) : services
+  await prepareServices(required, machine, print)
+  for (const version of PYTHON_SDK_VERSIONS)
+    print(`Python SDK ${version}: ${await preparePythonSdk(version, machine, print)}`)
+  if (kubernetes || hasHelm(machine)) {
+    print(`Helm: ${await prepareHelm(machine, print)}`)
+    print(`Kubernetes schemas: ${await prepareKubernetesSchemas(machine, print)}`)
+    print(`CRDs: ${(await prepareCrds(machine, print)).join(', ')}`)
+    // Building Helm takes minutes and a Go module proxy.
+  } else print('Helm: not installed. Its tests are skipped; `npm test -- --kubernetes` builds it.')
+  if (missingServices([java, maven], machine).length === 0) print(`Java SDK: ${prepareJavaSdk(machine)}`)
+}
+
+/** Runs all compiled test files and reports their cost, with lint beside them. Resolves with the exit code. */
 const runSuite = async (env: NodeJS.ProcessEnv): Promise<number> => {
   const groups = compiledTests()
   replaceTap()
@@ -126,10 +135,15 @@ const runSuite = async (env: NodeJS.ProcessEnv): Promise<number> => {
   // The summary of each process is omitted.
   const listener = { ...testReport(print, sourceName), runner() {} }
   const commands = groups.map((files) => ['node', '--enable-source-maps', RUN_FILES, ...files])
-  const totals = await runTests(commands, { env, listener, print })
+  const [totals, failedScripts] = await Promise.all([
+    runTests(commands, { env, listener, print }),
+    // Neither makes anything that the tests need.
+    failingScripts(['lint', 'typecheck:pages'], env)
+  ])
   print(`The tests took ${minutes((performance.now() - startedAt) / 1000)}.`)
   for (const line of costReport(savedCosts(groups.flat()), sourceName)) print(line)
-  return report(totals)
+  for (const script of failedScripts) print(`npm run ${script} failed.`)
+  return failedScripts.length > 0 ? Math.max(report(totals), 1) : report(totals)
 }
 
 /** Compiled test files find this package in place of tap, see `file-test.ts`. */
@@ -182,11 +196,16 @@ const withPath = (folder: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv => 
 })
 
 /** Runs scripts of package.json at the same time, because each of them uses one core. */
-const npmRunAll = async (scripts: readonly string[], env: NodeJS.ProcessEnv): Promise<void> => {
+const runScripts = async (scripts: readonly string[], env: NodeJS.ProcessEnv): Promise<void> => {
   print(`== ${scripts.join(', ')}`)
-  const results = await Promise.all(scripts.map((script) => npmRun(script, env)))
-  const failed = scripts.filter((_, index) => !results[index])
+  const failed = await failingScripts(scripts, env)
   if (failed.length > 0) throw new UserError(`\n${failed.join(', ')} failed, so the tests did not run.`)
+}
+
+/** Resolves with the names of those that failed. */
+const failingScripts = async (scripts: readonly string[], env: NodeJS.ProcessEnv): Promise<string[]> => {
+  const results = await Promise.all(scripts.map((script) => npmRun(script, env)))
+  return scripts.filter((_, index) => !results[index])
 }
 
 /** Prints the output when the script has ended, so that outputs do not mix. Resolves with its success. */

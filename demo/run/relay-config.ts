@@ -27,6 +27,10 @@ export const relayConfigOf = (backendUrl: string): object => {
           conflate: 'data[].transmitterId',
           entry_time: 'timestamp',
           snapshot: true,
+          view_x: 'position.x',
+          view_y: 'position.y',
+          // In metres.
+          view_cell: 5,
           presence: true,
           subscribe_proxy_enabled: true,
           state_proxy_enabled: true

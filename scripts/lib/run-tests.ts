@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { ROOT } from './root.js'
 import { noTests, readTap, type TestListener, type TestTotals } from './tap-results.js'
 
-/** Twice the cores of a small machine: most tests wait for processes and sockets part of their time. */
-const JOBS = 4
+/** Three times the cores of a small machine: tests wait for processes, sockets and timers half of their time. */
+const JOBS = 6
 
 export interface RunOptions {
   readonly env: NodeJS.ProcessEnv

@@ -3,6 +3,7 @@ import { type ApiCaller, createCaller } from './api/caller.js'
 import type { Api } from './api/operations.js'
 import { navigateTo } from './browser.js'
 import { type Clock, systemClock } from './clock.js'
+import type { LiveMap, LiveMapOptions } from './realtime/live-map.js'
 import { Realtime, type RealtimeOptions } from './realtime/realtime.js'
 import { type ExpiryOptions, watchExpiry } from './session/expiry-watch.js'
 import { providerLogoutIn } from './session/provider-logout.js'
@@ -24,6 +25,8 @@ export interface Client<PageApi = Api> {
   readonly session: Session
   /** Connects when `start` is called. */
   readonly realtime: Realtime
+  /** Opens a map channel on the connection of `realtime`. */
+  map<Value = unknown>(channel: string, options?: LiveMapOptions): LiveMap<Value>
   /**
    * Signs out. If the session came from the identity provider, the browser then navigates there to sign out too, and the
    * provider redirects it back. Resolves to true if the page is being left.
@@ -121,6 +124,7 @@ const assembleClient = <PageApi>(
     call,
     session,
     realtime,
+    map: (channel, options) => realtime.map(channel, options),
     signOut: async () => {
       providerLogout = null
       await logout().catch((error) => {

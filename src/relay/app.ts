@@ -9,7 +9,7 @@ import { buildCore, type RelayCore } from './build-core.js'
 import { buildHandlers, buildServers, type HandlerDependencies } from './build-http.js'
 import type { RelayConfig } from './config/config.js'
 import { DISCONNECT_SHUTDOWN } from './core/codes.js'
-import { ENGINE_SWEEP_MS, type Engine } from './core/engine.js'
+import { ENGINE_SWEEP_MS, type Engine, MAP_EXPIRY_INTERVAL_MS } from './core/engine.js'
 import type { Relay } from './core/relay.js'
 import { CLOSES_PER_SECOND } from './core/session/paced-close.js'
 import { DeliveryProbe, PROBE_TIMINGS, type ProbeTimings } from './delivery-probe.js'
@@ -94,7 +94,8 @@ export const buildRelayApp = async (
   const all = servers.internal === null ? [servers.external] : [servers.external, servers.internal]
   const timers = [
     setInterval(() => relay.tick(), TICK_MS).unref(),
-    setInterval(() => core.engine.sweep(), ENGINE_SWEEP_MS).unref()
+    setInterval(() => core.engine.sweep(), ENGINE_SWEEP_MS).unref(),
+    setInterval(() => void relay.maps.expire(), MAP_EXPIRY_INTERVAL_MS).unref()
   ]
   const announceShutdown = (): void => {
     isStopping = true

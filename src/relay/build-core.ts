@@ -64,7 +64,6 @@ export const buildCore = async (dependencies: CoreDependencies): Promise<RelayCo
     dependencies.engine ?? (await buildEngine(config().engine, { nowMs, monotonicMs, log, metrics }))
   if (engine.isShared) metrics.addSharedEngine()
   metrics.configure(config())
-  const { broker, history, presence, userConnections } = engine
   const cluster = measuredCluster(engine.cluster, monotonicMs, (op, seconds) => metrics.surveyed(op, seconds))
   const limitedLog = new RateLimitedLog(log)
   const rejections = new Rejections(metrics, limitedLog, { nowMs, monotonicMs })
@@ -78,11 +77,8 @@ export const buildCore = async (dependencies: CoreDependencies): Promise<RelayCo
   })
   const relay: Relay = new Relay(
     {
-      broker,
-      history,
-      presence,
+      ...storageOf(engine),
       cluster,
-      userConnections,
       eventProxies,
       ...tokenChecks(dependencies),
       tokenRejected: (reason, address) => rejections.token(reason, address),
@@ -120,6 +116,15 @@ export const buildCore = async (dependencies: CoreDependencies): Promise<RelayCo
     }
   }
 }
+
+/** The parts of the engine that the relay uses by itself. */
+const storageOf = ({ broker, history, maps, presence, userConnections }: Engine) => ({
+  broker,
+  history,
+  maps,
+  presence,
+  userConnections
+})
 
 const tokenChecks = ({
   config,

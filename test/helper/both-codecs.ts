@@ -28,7 +28,7 @@ const isDefault = (name: string, value: unknown): boolean =>
   (name === 'presence' && typeof value === 'object' && value !== null && Object.keys(value).length === 0)
 
 /** Sends each frame of commands with a JSON client. */
-export const runJson = async ({ client }: TestRelay, frames: readonly (readonly Json[])[]): Promise<Outcome> => {
+export const runJson = async ({ client }: TestRelay, frames: Iterable<readonly Json[]>): Promise<Outcome> => {
   const tested = client()
   const replies: unknown[] = []
   for (const commands of frames) replies.push(...(await tested.send(...commands)))
@@ -42,7 +42,7 @@ const withBytes = (command: Json): Json => {
 }
 
 /** Sends each frame of commands with a protobuf client. Data is JSON. */
-export const runProtobuf = async (relay: TestRelay, frames: readonly (readonly Json[])[]): Promise<Outcome> => {
+export const runProtobuf = async (relay: TestRelay, frames: Iterable<readonly Json[]>): Promise<Outcome> => {
   const sink = new FakeSink(false, byteStreamFraming)
   const connection = relay.relay.connect(sink)
   for (const commands of frames) {

@@ -153,6 +153,7 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayDependencies> =
     {
       broker: engine,
       history: engine,
+      maps: engine.maps,
       presence: new MemoryPresence({ nowMs, monotonicMs }),
       cluster: new SingleNodeCluster(),
       userConnections: new MemoryUserConnections(),

@@ -36,6 +36,8 @@ export const openWindow = async (
   const context = await browser.newContext({
     baseURL: url,
     extraHTTPHeaders: { 'x-forwarded-for': `192.0.2.${addresses}` },
+    // Markers that glide are drawn in every frame.
+    reducedMotion: 'reduce',
     ...options
   })
   context.setDefaultTimeout(PATIENCE_MS)

@@ -176,6 +176,25 @@ t.test('a reference that leads to itself is an error', async (t) => {
   t.match(errorsOf(t, { 'openapi.json': document({ paths, components }) }), [/\$ref refers to itself/])
 })
 
+for (const [keyword, endless] of [
+  ['allOf', { allOf: [{ $ref: '#/components/schemas/Endless' }] }],
+  ['dependentSchemas', { dependentSchemas: { name: { $ref: '#/components/schemas/Endless' } } }]
+] as const) {
+  t.test(`a schema that refers to itself for the same value in ${keyword} is an error`, async (t) => {
+    const paths = { '/x': { post: { requestBody: json({ $ref: '#/components/schemas/Endless' }) } } }
+
+    t.same(errorsOf(t, { 'openapi.json': document({ paths, components: { schemas: { Endless: endless } } }) }), [
+      'openapi.json#/components/schemas/Endless: the schema refers to itself for the same value'
+    ])
+  })
+}
+
+t.test('a schema without any allowed type is an error', async (t) => {
+  const paths = { '/x': { post: { requestBody: json({ type: [] }) } } }
+
+  t.match(errorsOf(t, { 'openapi.json': document({ paths }) }), [/\/schema\/type: type must be one of null, boolean/])
+})
+
 t.test('formats, patterns and additional properties are validated, unknown formats are ignored', async (t) => {
   const schema = {
     type: 'object',
@@ -264,6 +283,7 @@ t.test('path and query parameters are validated as the numbers and lists that th
     { name: 'id', in: 'path', required: true, schema: { type: 'integer' } },
     { name: 'limit', in: 'query', schema: { type: 'integer', maximum: 100 } },
     { name: 'tags', in: 'query', schema: { type: 'array', items: { type: 'integer' } } },
+    { name: 'room', in: 'query', schema: { type: ['integer', 'string'] } },
     { name: 'ids', in: 'query', explode: false, schema: { type: 'array', items: { type: 'integer' }, maxItems: 2 } },
     { name: 'filter', in: 'query', content: { 'application/json': { schema: { type: 'object' } } } },
     { name: 'since', in: 'query', required: true, schema: { type: 'string', format: 'date' } }
@@ -273,6 +293,7 @@ t.test('path and query parameters are validated as the numbers and lists that th
     parameterErrors(operation.parameters, { id, since: '2026-01-02', ...query })
 
   t.same(errors('7', { limit: '10', tags: ['1', '2'], ids: '1,2', filter: '{"a":1}', other: 'x' }), [])
+  t.same(errors('7', { room: '12b' }), [], 'a number or another text')
   t.match(errors('x', {}), [{ path: 'id', message: 'must be integer' }])
   t.match(errors('7', { limit: '101' }), [{ path: 'limit', message: 'must be <= 100' }])
   t.match(errors('7', { limit: ['1', '2'] }), [{ path: 'limit', message: 'must not be repeated' }])

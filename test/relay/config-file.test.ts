@@ -261,6 +261,13 @@ const INVALID_FILES: readonly (readonly [file: object, ...errors: string[]])[] =
     { client: { subscribe_to_user_personal_channel: { enabled: true, personal_channel_namespace: 'room' } } },
     'client.subscribe_to_user_personal_channel.personal_channel_namespace must be one of the namespaces'
   ],
+  [
+    {
+      client: { subscribe_to_user_personal_channel: { enabled: true, personal_channel_namespace: 'fleet' } },
+      channel: { namespaces: [{ name: 'fleet', subscription_type: 'map', map: { mode: 'persistent' } }] }
+    },
+    'client.subscribe_to_user_personal_channel.personal_channel_namespace must not be a namespace of maps'
+  ],
   [{ client: { subscription_token: { enabled: true } } }, 'client.subscription_token.hmac_secret_key is required'],
   [
     { client: { token: { hmac_secret_key: 'x'.repeat(1025) } } },
@@ -307,6 +314,7 @@ t.test('options of Centrifugo that the relay does not have', async (t) => {
   const SWITCHES = new Map<string, object>([
     ['admin', ON],
     ['engine', { type: 'redis' }],
+    ['map_broker', { type: 'redis' }],
     ['uni_sse', ON],
     ['uni_http_stream', ON],
     ['uni_websocket', ON],
@@ -341,7 +349,7 @@ t.test('options of Centrifugo that the relay does not have', async (t) => {
       ['consumers', [{ name: 'kafka', enabled: true }]],
       ['controller', { enabled: true }],
       ['rpc.ping', { enabled: true }],
-      ['map_broker', { type: 'redis' }]
+      ['map_broker', { type: 'redis', redis: { prefix: 'x' } }]
     ] as const)
       t.match(fileErrors(fileWith(path, value)), [/ is not supported: /], path)
   })
@@ -356,8 +364,8 @@ t.test('options of Centrifugo that the relay does not have', async (t) => {
   })
 
   t.test('alternatives of a namespace also apply to channels without a namespace', async (t) => {
-    t.match(fileErrors({ channel: { without_namespace: { map: { mode: 'x' } } } }), [
-      /^channel.without_namespace.map is not supported: use force_recovery_mode/
+    t.match(fileErrors({ channel: { without_namespace: { keep_latest_publication: true } } }), [
+      /^channel.without_namespace.keep_latest_publication is not supported: use force_recovery_mode/
     ])
   })
 

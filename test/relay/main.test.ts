@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { secretKey, signJwt } from '../../src/shared/jwt.js'
 import type { Child } from '../helper/child.js'
 import { eventually } from '../helper/eventually.js'
-import { send } from '../helper/http.js'
+import { type HttpResponse, send } from '../helper/http.js'
 import { startProgram } from '../helper/program.js'
 import { openClient } from '../helper/raw-client.js'
 import { relayToken } from '../helper/relay-rules.js'
@@ -42,16 +42,15 @@ const connected = async (t: Test, url: string) => {
   return client
 }
 
+const sendPublication = (url: string, channel: string, key = KEY): Promise<HttpResponse> =>
+  send(url, '/api/publish', {
+    method: 'POST',
+    body: JSON.stringify({ channel, data: 1 }),
+    headers: { 'x-api-key': key }
+  })
+
 const publish = async (url: string, channel: string): Promise<unknown> =>
-  JSON.parse(
-    (
-      await send(url, '/api/publish', {
-        method: 'POST',
-        body: JSON.stringify({ channel, data: 1 }),
-        headers: { 'x-api-key': KEY }
-      })
-    ).body
-  )
+  JSON.parse((await sendPublication(url, channel)).body)
 
 t.test('a relay with an invalid configuration', async (t) => {
   t.test('the relay prints one line per error and exits with 1', async (t) => {
@@ -183,6 +182,28 @@ t.test('SIGHUP to a running relay', async (t) => {
     })
   }
 })
+
+for (const workers of ['1', '2']) {
+  t.test(`on SIGHUP a relay with ${workers} worker(s) reads the files of its secrets again`, async (t) => {
+    const file = join(t.testdir({ key: KEY }), 'key')
+    const { program, url } = await runRelay(t, {
+      RELAY_WORKERS: workers,
+      REALTIME_API_KEY: '',
+      REALTIME_API_KEY_FILE: file
+    })
+    t.equal((await sendPublication(url, 'global:all')).status, 200)
+    const newKey = 'c0ffee00'.repeat(8)
+    writeFileSync(file, newKey)
+    program.signal('SIGHUP')
+    await program.waitForLine('config reloaded')
+
+    // Each on a new connection, which any of the workers may accept.
+    for (let index = 0; index < 4; index++) {
+      t.equal((await sendPublication(url, 'global:all', newKey)).status, 200)
+      t.equal((await sendPublication(url, 'global:all')).status, 401)
+    }
+  })
+}
 
 t.test('SIGHUP during start-up', async (t) => {
   for (const workers of ['1', '2']) {

@@ -11,7 +11,7 @@ import { API_KEY, HMAC_SECRET } from '../helper/relay-rules.js'
 import { required } from '../helper/required.js'
 import { type AcknowledgedPublication, checkSequences, SequenceSubscriber } from '../helper/sequence-check.js'
 
-const CLIENTS = 300
+const CLIENTS = 120
 const CHANNELS = 10
 const PUBLICATIONS = 2_000
 const PUBLISHERS = 4

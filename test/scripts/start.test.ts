@@ -15,6 +15,7 @@ import { environment } from '../helper/environment.js'
 import { freePort, LOOPBACK } from '../helper/free-port.js'
 import { send } from '../helper/http.js'
 import { newDatabase } from '../helper/postgres.js'
+import { scriptArguments } from '../helper/script.js'
 
 /** A generous limit for a busy machine. */
 const PATIENCE_MS = 100_000
@@ -25,10 +26,11 @@ const threePorts = async () => ({
   DEMO_BACKEND_PORT: String(await freePort())
 })
 
-/** Runs the script with the built programs. */
-const start = (t: Test, env: Readonly<Record<string, string>>, ...args: string[]): Promise<Child> =>
-  startChild(t, process.execPath, ['--import=tsx', 'scripts/start.ts', '--no-build', ...args], {
+/** Runs the script with the built programs. Not with the embedded database, which takes ten CPU seconds to start. */
+const start = async (t: Test, env: Readonly<Record<string, string>>, ...args: string[]): Promise<Child> =>
+  startChild(t, process.execPath, [...scriptArguments('scripts/start.ts'), '--no-build', ...args], {
     PATH: environment.path,
+    DATABASE_URL: await newDatabase(),
     ...env
   })
 
@@ -114,8 +116,7 @@ t.test(
   { timeout: 2 * PATIENCE_MS },
   async (t) => {
     const ports = { ...(await threePorts()), DEMO_OIDC_PORT: String(await freePort()) }
-    // The first test uses the embedded database, which takes ten CPU seconds to start.
-    const program = await start(t, { ...ports, DATABASE_URL: await newDatabase() }, '--oidc')
+    const program = await start(t, ports, '--oidc')
     await program.waitForLine('Stop      Ctrl-C', PATIENCE_MS)
     const page = `http://localhost:${ports.GATEWAY_PORT}`
     t.match(program.stdout, `Provider  ${page}/auth/oidc/login`)
@@ -137,7 +138,7 @@ t.test(
 t.test('npm start stops all programs when one of them ends', { timeout: 2 * PATIENCE_MS }, async (t) => {
   const ports = await threePorts()
   // An invalid setting that only the gateway reads.
-  const program = await start(t, { ...ports, DATABASE_URL: await newDatabase(), CSRF_MODE: 'loud' })
+  const program = await start(t, { ...ports, CSRF_MODE: 'loud' })
 
   t.same(await program.exited, { code: 1, signal: null })
   t.match(program.stdout, /gateway *│ gateway: CSRF_MODE must be one of plain, signed/)

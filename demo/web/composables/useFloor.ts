@@ -1,8 +1,9 @@
-import { type Freshness, Movement, type Refusal } from 'gatehouse-client'
+import { type Freshness, isInView, Movement, type Refusal, type View } from 'gatehouse-client'
 import { computed, onScopeDispose, type Ref, ref, shallowRef, watch } from 'vue'
 import type { AmbientEntry, PositionEntry } from '../../../schemas/realtime.js'
 import { useNow } from '../../../src/ui/useNow.js'
 import { isPerson, kindOf, type Marker, type MarkerKind } from '../floor-plan/marker.js'
+import type { Rect } from '../floor-plan/plan.js'
 import { api, realtime } from '../services.js'
 import type { DataResponse, FloorContext } from '../types.js'
 import { useLoad } from './useLoad.js'
@@ -25,6 +26,8 @@ export const useFloor = (floorId: Ref<string | null>) => {
   /** Set while the client does not try to connect again. */
   const refusal = shallowRef<Refusal | null>(null)
   const batches = ref(0)
+  /** The part of the floor that is received; null for all of it. */
+  const received = shallowRef<View | null>(null)
   const ambient = shallowRef<readonly AmbientEntry[]>([])
   const heard = new Map<string, { readonly entry: AmbientEntry; readonly atMs: number }>()
 
@@ -61,6 +64,7 @@ export const useFloor = (floorId: Ref<string | null>) => {
       else movement.remove(id)
     }
     batches.value += 1
+    received.value = realtime.view(floorId.value ?? '')
     if (entries.some(({ transmitterId }) => !carriers.value.has(String(transmitterId)))) loadNames()
   }
 
@@ -70,7 +74,9 @@ export const useFloor = (floorId: Ref<string | null>) => {
     // A tag that was taken from its carrier may never report again.
     for (const { transmitterId } of previous?.carriers ?? [])
       if (!carriers.value.has(transmitterId)) movement.remove(transmitterId)
-    applyPositions(realtime.store.add(loaded.positions.map((entry) => ({ ...entry, positionMethod: 'stored' }))))
+    const part = realtime.view(loaded.floor.id)
+    const inPart = loaded.positions.filter(({ position }) => part === null || isInView(position, part))
+    applyPositions(realtime.store.add(inPart.map((entry) => ({ ...entry, positionMethod: 'stored' }))))
   })
 
   /** The markers with their moving positions. Recomputed for each batch, not for each frame. People are drawn above assets. */
@@ -99,6 +105,7 @@ export const useFloor = (floorId: Ref<string | null>) => {
   const show = (id: string | null): void => {
     movement.clear()
     realtime.showFloor(id)
+    received.value = null
     freshness.value = realtime.freshness(id ?? '')
     if (id !== null) void context.load()
   }
@@ -144,6 +151,13 @@ export const useFloor = (floorId: Ref<string | null>) => {
     freshness,
     refusal,
     newestMs,
+    received,
+    /** Receives only the positions in this part of the floor; null for all. */
+    showPart: (part: Rect | null): void => {
+      if (floorId.value === null) return
+      realtime.setView(floorId.value, part && { x: part.x, y: part.y, w: part.width, h: part.height })
+      if (part === null) received.value = null
+    },
     /** Moves all markers to their positions at this time. Returns whether one has moved. */
     advance: (nowMs: number): boolean => {
       if (!movement.isMoving) return false

@@ -1,3 +1,4 @@
+import type { View } from 'gatehouse-client'
 import { computed, type Ref } from 'vue'
 import type { AmbientEntry } from '../../../schemas/realtime.js'
 import { ambientMarks } from '../floor-plan/ambient.js'
@@ -19,6 +20,8 @@ import { usePlanImage } from './usePlanImage.js'
 interface Sources {
   readonly plan: Ref<FloorContext | null>
   readonly people: Ref<readonly Marker[]>
+  /** The part of the floor that is received; null for all of it. */
+  readonly received: Ref<View | null>
   readonly ambient: Ref<readonly AmbientEntry[]>
   readonly choice: Ref<LayerChoice>
   /** Drawn above the zones, below walls and names. */
@@ -26,7 +29,7 @@ interface Sources {
 }
 
 /** The layers of the plan that are switched on, in drawing order. */
-export const usePlanLayers = ({ plan, people, ambient, choice, heat }: Sources) => {
+export const usePlanLayers = ({ plan, people, received, ambient, choice, heat }: Sources) => {
   const image = usePlanImage(plan)
   const { place } = useLinkedPlace(plan)
   return computed((): readonly Layer[] => {
@@ -43,7 +46,8 @@ export const usePlanLayers = ({ plan, people, ambient, choice, heat }: Sources) 
         ? [
             zoneLabelsLayer(
               zones,
-              countBy(people.value, ({ zoneId }) => zoneId ?? '')
+              countBy(people.value, ({ zoneId }) => zoneId ?? ''),
+              received.value
             )
           ]
         : []),

@@ -71,9 +71,13 @@ const LABEL_HEIGHT = 20
 
 /**
  * The names of the zones with the number of people in them, in the same size at every zoom level. A name that does not fit
- * into the visible part of its zone is not shown.
+ * into the visible part of its zone is not shown, and neither is the number of a zone that is not completely received.
  */
-export const zoneLabelsLayer = (zones: readonly PlanZone[], people: ReadonlyMap<string, number>): Layer => {
+export const zoneLabelsLayer = (
+  zones: readonly PlanZone[],
+  people: ReadonlyMap<string, number>,
+  received: ReceivedPart | null = null
+): Layer => {
   const boxes = zones.flatMap(({ id, name, polygon }) => {
     const corners = cornersOf(polygon)
     return corners.length > 0 ? [{ id, name, box: boxAround(corners) }] : []
@@ -81,10 +85,22 @@ export const zoneLabelsLayer = (zones: readonly PlanZone[], people: ReadonlyMap<
   return {
     surface: 'ground',
     draw: (drawing) => {
-      for (const { id, name, box } of boxes) drawLabel(drawing, box, name, people.get(id) ?? 0)
+      for (const { id, name, box } of boxes)
+        drawLabel(drawing, box, name, isReceived(box, received) ? (people.get(id) ?? 0) : 0)
     }
   }
 }
+
+/** The part of the floor whose positions are received. */
+interface ReceivedPart {
+  readonly x: number
+  readonly y: number
+  readonly w: number
+  readonly h: number
+}
+
+const isReceived = ({ x, y, width, height }: Rect, part: ReceivedPart | null): boolean =>
+  part === null || (x >= part.x && y >= part.y && x + width <= part.x + part.w && y + height <= part.y + part.h)
 
 const drawLabel = ({ pen, view, panel, colour }: Drawing, box: Rect, name: string, people: number): void => {
   const { x, y, width, height } = visiblePart(box, view, panel)

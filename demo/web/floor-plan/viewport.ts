@@ -1,4 +1,4 @@
-import { distance, middle, type Point, type Size } from './plan.js'
+import { distance, middle, type Point, type Rect, type Size } from './plan.js'
 
 /** Maps the floor to the panel: a pixel of the panel is metre × scale + (x, y). */
 export interface View {
@@ -55,6 +55,17 @@ export const pinch = (view: View, from: Pair, to: Pair, bounds: Bounds): View =>
   const [start, end] = [middle(...from), middle(...to)]
   const moved = { scale: view.scale, x: view.x + end.x - start.x, y: view.y + end.y - start.y }
   return zoomAbout(moved, end, distance(...to) / Math.max(distance(...from), 1), bounds)
+}
+
+/** Below this part of the floor, only the positions in the visible part are received. */
+const SMALL_PART = 0.25
+
+/** The visible part of the floor, in metres; null if it is a large part. */
+export const smallPart = (view: View, { floor, panel }: Bounds): Rect | null => {
+  if (panel.width === 0) return null
+  const { x, y } = toFloor(view, { x: 0, y: 0 })
+  const [width, height] = [panel.width / view.scale, panel.height / view.scale]
+  return width * height < SMALL_PART * floor.width * floor.height ? { x, y, width, height } : null
 }
 
 /** Moves a view so that a place on the floor is at the centre of the panel. */

@@ -40,16 +40,24 @@ export class FreshnessMonitor {
   readonly #floors = new Map<string, Floor>()
   readonly #clock: Clock
   readonly #report: (change: FreshnessChange) => void
+  readonly #mayBeSilent: (floorId: string) => boolean
 
-  constructor(clock: Clock, report: (change: FreshnessChange) => void) {
+  /** `mayBeSilent`: no batches are expected, because the received part of the floor is empty. */
+  constructor(
+    clock: Clock,
+    report: (change: FreshnessChange) => void,
+    mayBeSilent: (floorId: string) => boolean = () => false
+  ) {
     this.#clock = clock
     this.#report = report
+    this.#mayBeSilent = mayBeSilent
   }
 
   state(floorId: string): Freshness {
     const floor = this.#floors.get(floorId)
     if (floor === undefined) return 'unknown'
-    return this.#clock.now() - floor.newestMs < staleAfterMs(floor) ? 'live' : 'stale'
+    const isRecent = this.#clock.now() - floor.newestMs < staleAfterMs(floor)
+    return isRecent || this.#mayBeSilent(floorId) ? 'live' : 'stale'
   }
 
   ageMs(floorId: string): number | null {
@@ -94,7 +102,8 @@ export class FreshnessMonitor {
     floor.cancelCheck()
     const state = this.state(floorId)
     if (state === 'live') {
-      const inMs = floor.newestMs + staleAfterMs(floor) - this.#clock.now()
+      const leftMs = floor.newestMs + staleAfterMs(floor) - this.#clock.now()
+      const inMs = leftMs > 0 ? leftMs : MIN_STALE_MS
       floor.cancelCheck = this.#clock.after(inMs, () => this.#check(floorId))
     }
     if (state === floor.state) return

@@ -40,7 +40,7 @@ export class PositionStore {
     return this.#changeListeners.add(listener)
   }
 
-  /** Called with the last position of every transmitter that `sweep` removes. */
+  /** Called with the last position of every transmitter that `sweep` or `forget` removes. */
   onRemoved(listener: (last: LivePosition) => void): () => void {
     return this.#removeListeners.add(listener)
   }
@@ -84,6 +84,14 @@ export class PositionStore {
   /** Removes the positions of a floor that is no longer subscribed to. */
   forgetFloor(floorId: string | number): void {
     this.#remove(({ entry }) => String(entry.floorId) === String(floorId))
+  }
+
+  /** Removes transmitters that are not received any more. */
+  forget(transmitterIds: readonly string[]): void {
+    const ids = new Set(transmitterIds)
+    if (ids.size === 0) return
+    const isForgotten = ({ entry }: LivePosition): boolean => ids.has(String(entry.transmitterId))
+    for (const last of this.#remove(isForgotten)) this.#removeListeners.emit(last)
   }
 
   clear(): void {

@@ -1,15 +1,19 @@
 import { type Options, UnauthorizedError } from 'centrifuge'
-import type { AmbientBatch, PositionBatch } from '../../../schemas/realtime.js'
 import { ApiError } from '../api/api-error.js'
 import { type Clock, systemClock } from '../clock.js'
 import { Listeners } from '../listeners.js'
-import { isOtherPublication, type OtherPublication, readBatch } from './batches.js'
-import { type Freshness, type FreshnessChange, FreshnessMonitor } from './freshness.js'
+import { isOtherPublication, readBatch } from './batches.js'
+import { FloorViews } from './floor-views.js'
+import { type Freshness, FreshnessMonitor } from './freshness.js'
+import type { LiveMap, LiveMapOptions } from './live-map.js'
+import { LiveMaps } from './live-maps.js'
 import { type Negotiation, negotiationOf } from './negotiation.js'
-import { type LivePosition, PositionStore } from './position-store.js'
+import { PositionStore } from './position-store.js'
+import type { RealtimeEvents } from './realtime-events.js'
 import { ReferenceCounts } from './reference-counts.js'
 import { type ConnectionHandlers, type ConnectionState, RelayConnection, RpcError } from './relay-connection.js'
 import { Retries } from './retries.js'
+import type { View } from './view.js'
 
 export interface RealtimeOptions {
   /** Requests `/api/negotiate`. */
@@ -20,36 +24,6 @@ export interface RealtimeOptions {
   /** Options of the centrifuge client, such as a WebSocket implementation or other delays. */
   readonly client?: Partial<Options>
   readonly random?: () => number
-}
-
-export interface Refusal {
-  /** The rejected channel; null if the connection was rejected or closed. */
-  readonly channel: string | null
-  readonly code: number | string
-  readonly message: string
-  /** Whether the client tries again, with growing delays. Otherwise `start` must be called, for example after a sign-in. */
-  readonly retryable: boolean
-}
-
-export interface RealtimeEvents {
-  /**
-   * Without entries that are older than the stored position of their transmitter. The floor is null for a batch on `global:all`,
-   * whose entries may be on different floors.
-   */
-  'position-batch': PositionBatch & { readonly floorId: string | null }
-  'ambient-batch': AmbientBatch
-  /** A publication with another `type`, for messages of the application. Only its `type` has been checked. */
-  publication: { readonly channel: string; readonly data: OtherPublication }
-  /** The connection. */
-  state: ConnectionState
-  /** The positions of a watched floor became live, stale or unknown. */
-  freshness: FreshnessChange
-  /** A transmitter had no update for `maxAgeMs`; with its last position. */
-  removed: LivePosition
-  /** Publications of this channel are lost: the page should load its data again. */
-  gap: { readonly channel: string }
-  /** The service or the relay rejected a channel or the connection. */
-  refused: Refusal
 }
 
 const GLOBAL_CHANNEL = 'global:all'
@@ -72,6 +46,8 @@ export class Realtime {
   readonly #options: RealtimeOptions
   readonly #clock: Clock
   readonly #freshness: FreshnessMonitor
+  readonly #views: FloorViews
+  readonly #maps = new LiveMaps()
   readonly #retries: Retries
   readonly #events = {
     'position-batch': new Listeners<RealtimeEvents['position-batch']>(),
@@ -84,9 +60,10 @@ export class Realtime {
     refused: new Listeners<RealtimeEvents['refused']>()
   }
   readonly #floors = new ReferenceCounts(
-    (floorId) => this.#connection?.subscribe(FLOOR_PREFIX + floorId),
+    (floorId) => this.#connection?.subscribe(FLOOR_PREFIX + floorId, this.#views.dataOf(floorId)),
     (floorId) => {
       this.#connection?.unsubscribe(FLOOR_PREFIX + floorId)
+      this.#views.forget(floorId)
       this.store.forgetFloor(floorId)
       this.#freshness.forget(floorId)
     }
@@ -110,7 +87,13 @@ export class Realtime {
     })
     this.#retries = new Retries(this.#clock, options.random)
     this.store.onRemoved((last) => this.#events.removed.emit(last))
-    this.#freshness = new FreshnessMonitor(this.#clock, (change) => this.#events.freshness.emit(change))
+    this.#views = new FloorViews(this.store)
+    this.#freshness = new FreshnessMonitor(
+      this.#clock,
+      (change) => this.#events.freshness.emit(change),
+      (floorId) =>
+        this.#state === 'online' && this.#views.granted(floorId) !== null && this.store.onFloor(floorId).length === 0
+    )
   }
 
   /** The connection to the relay. `freshness` says whether positions arrive. */
@@ -182,6 +165,25 @@ export class Realtime {
   }
 
   /**
+   * Receives only the positions of a watched floor inside the rectangle, in the unit of the positions, or all for null. Shown
+   * positions stay until those of the new rectangle have arrived. The relay decides: it may send more.
+   */
+  setView(floorId: string | number, view: View | null): void {
+    const name = String(floorId)
+    if (this.#views.want(name, view)) this.#connection?.changeData(FLOOR_PREFIX + name, this.#views.dataOf(name))
+  }
+
+  /** The part of a floor that is received; null for all of it. */
+  view(floorId: string | number): View | null {
+    return this.#views.granted(String(floorId))
+  }
+
+  /** Opens a map channel. Handles of the same channel share one subscription; the last `close` ends it. */
+  map<Value = unknown>(channel: string, options: LiveMapOptions = {}): LiveMap<Value> {
+    return this.#maps.open<Value>(channel, options)
+  }
+
+  /**
    * Calls a method of the backend, if the relay has an RPC proxy. Waits while the client is connecting. Rejects with an
    * `RpcError` if the backend or the relay rejects the call, or if there is no connection.
    */
@@ -210,8 +212,9 @@ export class Realtime {
       this.#options.client ?? {}
     )
     this.#connection = connection
-    for (const channel of [GLOBAL_CHANNEL, ...this.#floors.names.map((floorId) => FLOOR_PREFIX + floorId)])
-      connection.subscribe(channel)
+    connection.subscribe(GLOBAL_CHANNEL)
+    for (const floorId of this.#floors.names) connection.subscribe(FLOOR_PREFIX + floorId, this.#views.dataOf(floorId))
+    this.#maps.connect(connection)
     connection.open()
   }
 
@@ -237,7 +240,13 @@ export class Realtime {
       this.#setState(state)
     },
     publication: (channel, data) => this.#receive(channel, data),
-    subscribed: (channel) => this.#retries.succeeded(channel),
+    subscribed: (channel, data) => {
+      this.#retries.succeeded(channel)
+      const floorId = floorOf(channel)
+      if (floorId === null || !this.#views.subscribed(floorId, data)) return
+      // The screen has moved while the subscription was pending.
+      queueMicrotask(() => this.#connection?.changeData(channel, this.#views.dataOf(floorId)))
+    },
     gap: (channel) => this.#events.gap.emit({ channel }),
     rejected: (channel, code, message) => {
       const retryable = RETRYABLE_UNSUBSCRIBES.has(code)
@@ -266,9 +275,12 @@ export class Realtime {
       this.#events['ambient-batch'].emit(batch)
       return
     }
-    const floorId = channel === GLOBAL_CHANNEL ? null : channel.slice(FLOOR_PREFIX.length)
+    const floorId = floorOf(channel)
     const data = this.store.add(batch.data)
-    if (floorId !== null) this.#freshness.batch(floorId, batch.data)
+    if (floorId !== null) {
+      this.#views.received(floorId, batch.data)
+      this.#freshness.batch(floorId, batch.data)
+    }
     if (data.length > 0 || batch.data.length === 0) this.#events['position-batch'].emit({ ...batch, data, floorId })
   }
 
@@ -300,6 +312,7 @@ export class Realtime {
     this.#retries.clear()
     this.#connection?.close()
     this.#connection = null
+    this.#maps.connect(null)
     this.#setState('offline')
   }
 
@@ -309,6 +322,10 @@ export class Realtime {
     this.#events.state.emit(state)
   }
 }
+
+/** Null for a channel that is not a floor's. */
+const floorOf = (channel: string): string | null =>
+  channel.startsWith(FLOOR_PREFIX) ? channel.slice(FLOOR_PREFIX.length) : null
 
 /** Not signed in or not permitted: retrying does not help. */
 const isRejection = (error: unknown): error is ApiError =>

@@ -1,4 +1,4 @@
-import { Centrifuge, type Options } from 'centrifuge'
+import { Centrifuge, type MapSubscription, type MapSubscriptionOptions, type Options } from 'centrifuge'
 import { VERSION } from '../version.js'
 import type { Negotiation } from './negotiation.js'
 
@@ -13,7 +13,8 @@ export interface ConnectionHandlers {
   state(state: ConnectionState): void
   /** Also the snapshot in the reply to a subscribe. */
   publication(channel: string, data: unknown): void
-  subscribed(channel: string): void
+  /** `data` is that of the reply; undefined for none. */
+  subscribed(channel: string, data: unknown): void
   /** Publications were missed and cannot be recovered. */
   gap(channel: string): void
   /** The relay rejected the subscription. */
@@ -22,8 +23,28 @@ export interface ConnectionHandlers {
   ended(code: number, reason: string): void
 }
 
-/** The client's own code for an unsubscribe call. */
-const UNSUBSCRIBE_CALLED = 0
+/** Receives the events of a map subscription. */
+export interface MapHandlers {
+  /** The complete state, before `subscribed`. */
+  sync(entries: readonly { readonly key: string; readonly data: unknown }[]): void
+  update(key: string, data: unknown, isRemoved: boolean): void
+  /** `data` is that of the reply; undefined for none. */
+  subscribed(data: unknown): void
+  /** The connection was lost. The subscription continues with the next one. */
+  interrupted(): void
+  rejected(): void
+}
+
+export interface MapSubscriber {
+  publish(key: string, data: unknown): Promise<unknown>
+  remove(key: string): Promise<unknown>
+  /** Subscribes again with other data. */
+  changeData(data: unknown): void
+  close(): void
+}
+
+/** The client's own code for calls of subscribe and unsubscribe. */
+const CALLED = 0
 
 /** Name and version of the client on the operators' page and in the metrics of the relay. */
 const IDENTITY: Partial<Options> = { name: 'gatehouse-client', version: VERSION }
@@ -81,17 +102,76 @@ export class RelayConnection {
     this.#client.connect()
   }
 
-  subscribe(channel: string): void {
-    const subscription = this.#client.newSubscription(channel)
+  subscribe(channel: string, data?: unknown): void {
+    const subscription = this.#client.newSubscription(channel, { data })
     subscription.on('publication', ({ data }) => this.#handlers.publication(channel, data))
-    subscription.on('subscribed', ({ wasRecovering, recovered }) => {
-      this.#handlers.subscribed(channel)
+    subscription.on('subscribed', ({ wasRecovering, recovered, data }) => {
+      this.#handlers.subscribed(channel, data)
       if (wasRecovering && !recovered) this.#handlers.gap(channel)
     })
     subscription.on('unsubscribed', ({ code, reason }) => {
-      if (code !== UNSUBSCRIBE_CALLED) this.#handlers.rejected(channel, code, reason)
+      if (code !== CALLED) this.#handlers.rejected(channel, code, reason)
     })
     subscription.subscribe()
+  }
+
+  subscribeMap(
+    channel: string,
+    type: 'map' | 'map_clients' | 'map_users',
+    options: MapSubscriptionOptions,
+    handlers: MapHandlers
+  ): MapSubscriber {
+    const subscription = this.#newMap(channel, type, options)
+    let replyData: unknown
+    const subscribed = (): void => {
+      handlers.subscribed(replyData)
+      this.#handlers.subscribed(channel, replyData)
+    }
+    subscription.on('subscribed', ({ recovered, data }) => {
+      replyData = data
+      if (recovered) subscribed()
+    })
+    // Without a recovery this follows the event "subscribed".
+    subscription.on('sync', ({ entries }) => {
+      handlers.sync(entries)
+      subscribed()
+    })
+    subscription.on('update', (entry) => {
+      if (entry.key !== undefined) handlers.update(entry.key, entry.data, entry.removed === true)
+    })
+    subscription.on('subscribing', ({ code }) => {
+      if (code !== CALLED) handlers.interrupted()
+    })
+    subscription.on('unsubscribed', ({ code, reason }) => {
+      if (code === CALLED) return
+      handlers.rejected()
+      this.#handlers.rejected(channel, code, reason)
+    })
+    subscription.subscribe()
+    return {
+      publish: (key, data) => failWithRpcError(() => subscription.publish(key, data)),
+      remove: (key) => failWithRpcError(() => subscription.remove(key)),
+      changeData: (data) => this.changeData(channel, data),
+      close: () => this.unsubscribe(channel)
+    }
+  }
+
+  #newMap(
+    channel: string,
+    type: 'map' | 'map_clients' | 'map_users',
+    options: MapSubscriptionOptions
+  ): MapSubscription {
+    if (type === 'map_clients') return this.#client.newMapClientsSubscription(channel, options)
+    if (type === 'map_users') return this.#client.newMapUsersSubscription(channel, options)
+    return this.#client.newMapSubscription(channel, options)
+  }
+
+  /** Subscribes again with other data. There is no other way to send data on an existing subscription. */
+  changeData(channel: string, data: unknown): void {
+    const subscription = this.#client.getSubscription(channel)
+    subscription?.setData(data ?? null)
+    subscription?.unsubscribe()
+    subscription?.subscribe()
   }
 
   /** After a rejection. Has no effect if the channel was released meanwhile. */
@@ -105,17 +185,21 @@ export class RelayConnection {
 
   /** Rejects with an `RpcError`. */
   async rpc(method: string, data: unknown): Promise<unknown> {
-    try {
-      return (await this.#client.rpc(method, data)).data
-    } catch (error) {
-      // The official client rejects with an object of this shape.
-      throw new RpcError(error as Partial<RpcError>)
-    }
+    return (await failWithRpcError(() => this.#client.rpc(method, data))).data
   }
 
   /** Calls no more handlers. */
   close(): void {
     this.#handlers = NO_HANDLERS
     this.#client.disconnect()
+  }
+}
+
+const failWithRpcError = async <Result>(call: () => Promise<Result>): Promise<Result> => {
+  try {
+    return await call()
+  } catch (error) {
+    // The official client rejects with an object of this shape.
+    throw new RpcError(error as Partial<RpcError>)
   }
 }

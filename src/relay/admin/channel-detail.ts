@@ -31,7 +31,8 @@ export const channelDetail = async (
     schema,
     example: schema === null ? null : exampleOf(schema),
     publications,
-    presence: content.presence === null ? null : presenceOf(content.presence)
+    presence: content.presence === null ? null : presenceOf(content.presence),
+    isMap: resolved.options.map !== null
   }
 }
 

@@ -6,6 +6,8 @@
 //   GET  /admin/api/live?channel=                server-sent events, see LiveEvents; publications only of `channel`
 //   GET  /admin/api/channels?search=&sort=&order=&page=&size=      Page<ChannelRow>
 //   GET  /admin/api/channel?name=                ChannelDetail
+//   GET  /admin/api/map?channel=&after=&key=     MapPage: entries after a key, or one entry; 404 if the channel is not a map
+//   POST /admin/api/map/remove   { channel, key } 204, or 404 if the key is not in the map
 //   GET  /admin/api/publication?channel=&offset= LivePublication with complete data, or 404 if it has left the history
 //   GET  /admin/api/connections?channel=&search=&sort=&order=&page=&size=   Page<ConnectionRow>; `channel`: its subscribers
 //   GET  /admin/api/connection?client=&search=&order=&page=&size=  ConnectionDetail, or 404
@@ -139,6 +141,25 @@ export interface ChannelDetail extends ChannelRow {
   readonly publications: readonly LivePublication[]
   /** Null if the namespace has no presence. */
   readonly presence: ChannelPresence | null
+  readonly isMap: boolean
+}
+
+/** An entry of a map. */
+export interface MapRow extends LivePublication {
+  readonly key: string
+  /** 0 for none. */
+  readonly version: number
+  /** In milliseconds since 1970; null if the key does not expire or this is not known. */
+  readonly expiresAt: number | null
+}
+
+export interface MapPage {
+  readonly mode: string
+  /** Number of keys in the map. */
+  readonly total: number
+  readonly rows: readonly MapRow[]
+  /** The key after which the next page starts; '' for the last page. */
+  readonly next: string
 }
 
 export interface ChannelPresence {

@@ -1,20 +1,18 @@
 import { Type } from '@sinclair/typebox'
-import { isTooLong, type ResolvedChannel, resolveChannel } from '../core/channel-names.js'
 import { MemberSearch, memberText } from '../core/codec/json-members.js'
 import { DISCONNECT_FORCED, ERROR_NOT_AVAILABLE, ReplyError } from '../core/codes.js'
 import { EngineError } from '../core/engine.js'
-import type { Relay } from '../core/relay.js'
 import { channelDetail, storedPublication } from './channel-detail.js'
 import { CHANNEL_SORTING, channelListPage, channelRows } from './channel-list.js'
 import { configView } from './config-view.js'
 import { CONNECTION_SORTING, connectionPage, findConnection, SUBSCRIPTION_SORTING } from './connection-list.js'
 import type { ActiveConfig, AdminSession, Page, TestPublished } from './contract.js'
-import type { AdminDependencies } from './dependencies.js'
 import { type AdminCall, type AdminRoutes, CLEAR_SESSION_COOKIE, type SessionRoute } from './guard.js'
 import { type PageQuery, parsePageQuery, type Sorting } from './listing.js'
-import type { LiveStreams } from './live.js'
-import { IDLE_MS, type SessionKeys, type Sessions } from './sessions.js'
-import type { AdminSurveys } from './surveys.js'
+import { removeKey, sendMap } from './map-routes.js'
+import { requestedChannel } from './requested-channel.js'
+import type { RouteDependencies } from './route-dependencies.js'
+import { IDLE_MS } from './sessions.js'
 
 // Every change by an operator is logged.
 
@@ -115,20 +113,6 @@ const sendPage =
     else call.json(await read(query))
   }
 
-/** The channel of a request. Responds with an error and returns null if there is no such channel. */
-const requestedChannel = (
-  call: AdminCall,
-  field: string,
-  relay: Relay
-): [name: string, resolved: ResolvedChannel] | null => {
-  const name = call.query.get(field) ?? ''
-  const resolved = resolveChannel(name, relay.channelRules)
-  if (name === '' || isTooLong(name, relay.channelRules)) call.reject(400, 'BAD_REQUEST', `${field} must be a channel`)
-  else if (resolved instanceof ReplyError) call.reject(404, 'UNKNOWN_CHANNEL', 'Unknown namespace.')
-  else return [name, resolved]
-  return null
-}
-
 const sendChannel =
   ({ surveys, relay }: RouteDependencies) =>
   async (call: AdminCall): Promise<void> => {
@@ -167,14 +151,6 @@ const sendConnection =
     }
   }
 
-export interface RouteDependencies extends AdminDependencies {
-  readonly surveys: AdminSurveys
-  readonly keys: () => SessionKeys
-  readonly sessions: Sessions
-  readonly streams: LiveStreams
-  readonly signIn: (call: AdminCall) => Promise<void>
-}
-
 /** The complete API of the page. */
 export const adminRoutes = (dependencies: RouteDependencies): AdminRoutes => {
   const { relay, surveys, config, configTimes, keys, sessions, streams } = dependencies
@@ -195,6 +171,8 @@ export const adminRoutes = (dependencies: RouteDependencies): AdminRoutes => {
       sendPage(CHANNEL_SORTING, (query) => channelListPage(surveys, relay, query))
     ),
     '/admin/api/channel': sessionRoute('GET', sendChannel(dependencies)),
+    '/admin/api/map': sessionRoute('GET', sendMap(dependencies)),
+    '/admin/api/map/remove': sessionRoute('POST', removeKey(dependencies)),
     '/admin/api/publication': sessionRoute('GET', sendPublication(dependencies)),
     '/admin/api/connections': sessionRoute(
       'GET',

@@ -28,7 +28,15 @@ const MAX_COMMANDS = 10_000
 const TOO_MANY = new InvalidField('commands', `must be at most ${MAX_COMMANDS}`)
 
 /** Methods with large results; at most `READS_AT_ONCE` of them run at the same time. */
-const READ_METHODS: ReadonlySet<string> = new Set(['presence', 'presence_stats', 'history', 'channels', 'info'])
+const READ_METHODS: ReadonlySet<string> = new Set([
+  'presence',
+  'presence_stats',
+  'history',
+  'channels',
+  'info',
+  'map_read_state',
+  'map_read_stream'
+])
 const READS_AT_ONCE = 16
 
 // Longer values cannot be a method name or an id.

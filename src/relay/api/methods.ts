@@ -24,12 +24,10 @@ import type { Relay } from '../core/relay.js'
 import type { UserSelector } from '../core/surveys.js'
 import { joinInSlices } from '../core/time-slice.js'
 import { InvalidField } from '../json-fields.js'
+import { MAP_METHODS } from './map-methods.js'
 import { tracePublish } from './publish-span.js'
-import { type ApiBudget, errorJson, RESPONSE_TOO_LARGE, resultJson } from './reply.js'
+import { type ApiBudget, type ApiMethod, errorJson, RESPONSE_TOO_LARGE, resultJson } from './reply.js'
 import type { ApiRequest } from './request.js'
-
-/** Returns the JSON text of a result. Throws `InvalidField` if the request is invalid. */
-export type ApiMethod = (relay: Relay, request: ApiRequest, budget: ApiBudget) => MaybePromise<string | ReplyError>
 
 /** Without data it is empty, which only binary namespaces accept. */
 const publicationOf = (request: ApiRequest): NewPublication => ({
@@ -262,7 +260,7 @@ export const NUMBERED_METHODS = [
   'refresh'
 ] as const
 
-export type ApiMethodName = (typeof NUMBERED_METHODS)[number] | 'invalidate_user_tokens'
+export type ApiMethodName = (typeof NUMBERED_METHODS)[number] | keyof typeof MAP_METHODS | 'invalidate_user_tokens'
 
 export const API_METHODS: Readonly<Record<ApiMethodName, ApiMethod>> = {
   publish,
@@ -279,5 +277,6 @@ export const API_METHODS: Readonly<Record<ApiMethodName, ApiMethod>> = {
   channels,
   info,
   // There is no RPC handler behind the relay.
-  rpc: () => ERROR_METHOD_NOT_FOUND
+  rpc: () => ERROR_METHOD_NOT_FOUND,
+  ...MAP_METHODS
 }

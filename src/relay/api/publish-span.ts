@@ -10,11 +10,11 @@ import type { ApiResult } from './reply.js'
  * Publishes within a span of its own. The publication carries the span to its deliveries. `parent` is the span of the API
  * request; null if the request is not traced.
  */
-export const tracePublish = (
+export const tracePublish = <Written extends Pick<NewPublication, 'trace'>>(
   parent: Span | null,
-  publication: NewPublication,
+  publication: Written,
   channels: string | readonly string[],
-  publish: (publication: NewPublication) => MaybePromise<ApiResult>
+  publish: (publication: Written) => MaybePromise<ApiResult>
 ): MaybePromise<ApiResult> => {
   if (parent === null || !parent.isSampled) return publish(publication)
   const span = parent.startChild('publish', {

@@ -1,7 +1,10 @@
 import { monotonicMs } from '../../shared/monotonic.js'
 import type { Span } from '../../shared/tracing.js'
 import { ERROR_LIMIT_EXCEEDED, type ReplyError } from '../core/codes.js'
+import type { MaybePromise } from '../core/engine.js'
+import type { Relay } from '../core/relay.js'
 import { TimeSlice } from '../core/time-slice.js'
+import type { ApiRequest } from './request.js'
 
 /** The result of a method as JSON text. */
 export type ApiResult = string | ReplyError
@@ -66,3 +69,6 @@ export class ApiBudget {
     return RESPONSE_TOO_LARGE
   }
 }
+
+/** Returns the JSON text of a result. Throws `InvalidField` if the request is invalid. */
+export type ApiMethod = (relay: Relay, request: ApiRequest, budget: ApiBudget) => MaybePromise<ApiResult>

@@ -40,7 +40,8 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
   broker: 'use engine',
   controller: 'use engine, which also connects the nodes',
   presence_manager: 'use engine',
-  map_broker: 'use a namespace with force_recovery_mode "cache" for the latest value of a channel',
+  'map_broker.redis': 'use engine.redis, which also stores maps',
+  'map_broker.postgres': 'use the engine "redis", which also stores maps',
   shared_poll: 'publish changes with the HTTP API',
 
   'client.user_id_http_header': 'use client.proxy.connect with this header in http_headers',
@@ -56,11 +57,9 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
   'namespace.subscribe_stream_proxy_enabled': 'publish with the HTTP API',
   'namespace.subscribe_stream_proxy_bidirectional': 'publish with the HTTP API',
   'namespace.shared_position_sync': 'remove it; positions are always checked once per channel and node',
-  'namespace.subscription_type': 'remove it; every channel is a stream',
-  'namespace.subscription_types': 'remove it; every channel is a stream',
-  'namespace.map': 'use force_recovery_mode "cache" for the latest value of a channel',
-  'namespace.map_clients_presence_channel_prefix': 'use presence',
-  'namespace.map_users_presence_channel_prefix': 'use presence',
+  'namespace.subscription_types': 'use subscription_type',
+  'namespace.map.publish_proxy_enabled': 'let the backend write with map_publish of the HTTP API',
+  'namespace.map.remove_proxy_enabled': 'let the backend remove keys with map_remove of the HTTP API',
   'namespace.shared_poll': 'publish changes with the HTTP API',
   'namespace.allow_channel_compaction': 'use allowed_delta_types to send fewer bytes',
   'namespace.keep_latest_publication': 'use force_recovery_mode "cache"',
@@ -131,7 +130,9 @@ const DEPENDENT_OPTIONS: readonly string[] = [
   'channel.proxy.map_publish',
   'channel.proxy.map_remove',
   'channel.proxy.shared_poll_refresh',
-  'namespace.subscribe_stream_proxy_name'
+  'namespace.subscribe_stream_proxy_name',
+  'namespace.map.publish_proxy_name',
+  'namespace.map.remove_proxy_name'
 ]
 
 /** The name of an option of a namespace or a proxy is the same in all of them. */
@@ -191,7 +192,6 @@ const isUnused = (path: string, value: unknown): boolean => {
   if (Array.isArray(value)) return value.every((entry) => isUnused(`${path}[]`, entry))
   if (!isObject(value)) return false
   if (isEmpty(value.enabled) && (value.enabled !== undefined || path === 'consumers[]')) return true
-  if (path === 'map_broker' && value.type === 'memory') return true
   return Object.entries(value).every(([name, inner]) => isUnused(`${path}.${name}`, inner))
 }
 

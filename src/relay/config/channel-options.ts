@@ -1,7 +1,10 @@
+import { resolveChannel } from '../core/channel-names.js'
+import { ReplyError } from '../core/codes.js'
 import { parseConflatePath, parseEntryTimePath } from '../core/merging/keyed-list.js'
-import type { ChannelOptions, ChannelRules, ChannelState } from '../core/options.js'
+import type { ChannelOptions, ChannelRules, ChannelState, SubscriptionType } from '../core/options.js'
 import type { FileChannelOptions } from './channel-schema.js'
 import { type ReportError, reportIn } from './file.js'
+import { checkPresencePrefixes, mapOptions, viewOptions } from './map-options.js'
 import { parsePattern } from './pattern.js'
 import { proxyName } from './proxy-selection.js'
 import type { RelayConfigFile } from './schema.js'
@@ -31,7 +34,7 @@ export const channelRules = (file: RelayConfigFile | null, report: ReportError):
       'channel',
       'must have different characters as namespace_boundary, user_boundary, user_separator and private_prefix'
     )
-  return Object.freeze({
+  const complete: ChannelRules = Object.freeze({
     ...rules,
     withoutNamespace: channelOptions(
       channel.without_namespace ?? {},
@@ -40,6 +43,21 @@ export const channelRules = (file: RelayConfigFile | null, report: ReportError):
     ),
     namespaces: namespaceOptions(channel, rules.namespaceBoundary, report)
   })
+  checkPresenceMaps(complete, channel, report)
+  return complete
+}
+
+/** After all namespaces were read, because a prefix names another one. */
+const checkPresenceMaps = (rules: ChannelRules, channel: ChannelSection, report: ReportError): void => {
+  const typeOf = (name: string): SubscriptionType | null => {
+    const resolved = resolveChannel(name, rules)
+    return resolved instanceof ReplyError ? null : resolved.options.subscriptionType
+  }
+  checkPresencePrefixes(rules.withoutNamespace, typeOf, reportIn('channel.without_namespace', report))
+  for (const [index, { name }] of (channel.namespaces ?? []).entries()) {
+    const options = rules.namespaces.get(name)
+    if (options !== undefined) checkPresencePrefixes(options, typeOf, reportIn(`channel.namespaces[${index}]`, report))
+  }
 }
 
 const namespaceOptions = (
@@ -99,6 +117,11 @@ const channelOptions = (
     entryTime: file.entry_time ?? null,
     snapshot: file.snapshot ?? false,
     allowMaxRate: file.allow_max_rate ?? false,
+    view: viewOptions(file, report),
+    subscriptionType: file.subscription_type ?? 'stream',
+    map: mapOptions(file, report),
+    mapClientsPresencePrefix: file.map_clients_presence_channel_prefix ?? null,
+    mapUsersPresencePrefix: file.map_users_presence_channel_prefix ?? null,
     schema: file.schema ?? null,
     subscribeProxy: proxyName(file.subscribe_proxy_enabled, file.subscribe_proxy_name),
     publishProxy: proxyName(file.publish_proxy_enabled, file.publish_proxy_name),

@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { schemas } from '../../../schemas/registry.js'
 import type { ChannelState } from '../core/options.js'
+import { mapOptionSchemas } from './map-schema.js'
 import { proxyOptions, proxyReference } from './proxy-schema.js'
 import { commandLimits, count, duration, flag, oneOf, section, text } from './schema-kinds.js'
 
@@ -69,6 +70,7 @@ const channelOptionSchemas = {
   allow_max_rate: flag(
     'Gatehouse only: a subscriber can limit its deliveries per second with data: {"max_rate": n}; entries are merged by key in between. Requires conflate.'
   ),
+  ...mapOptionSchemas,
   publication_data_format: oneOf(
     ['json', 'json_object', 'binary'],
     'Data of publications: any JSON value, a JSON object, or any bytes (also none), which only protobuf clients receive. Default: channel.publication_data_format.'

@@ -5,12 +5,12 @@ import type { RelayConfigFile } from './schema.js'
 import { commandLimitsOf, durationMs, durationOr } from './schema-kinds.js'
 import { claimRules } from './token-options.js'
 
-const DEFAULT_MESSAGE_BYTES = 65_536
+export const DEFAULT_MESSAGE_BYTES = 65_536
 
 /** The client options of a configuration file, with defaults. */
 export const clientOptions = (
   { client: file = {}, websocket = {} }: RelayConfigFile,
-  namespaces: ChannelRules['namespaces'],
+  { namespaces, withoutNamespace }: Pick<ChannelRules, 'namespaces' | 'withoutNamespace'>,
   report: ReportError
 ): ClientOptions => {
   const personal = file.subscribe_to_user_personal_channel ?? {}
@@ -55,9 +55,13 @@ export const clientOptions = (
   if (options.pongTimeoutMs >= options.pingIntervalMs)
     report('client.pong_timeout', 'must be shorter than client.ping_interval')
   checkOrigins(file.allowed_origins ?? [], report)
-  const namespace = options.personalChannelNamespace
-  if (options.userSubscribeToPersonal && namespace !== '' && !namespaces.has(namespace))
-    report('client.subscribe_to_user_personal_channel.personal_channel_namespace', 'must be one of the namespaces')
+  const name = options.personalChannelNamespace
+  const namespace = name === '' ? withoutNamespace : namespaces.get(name)
+  const reportPersonal = reportIn('client.subscribe_to_user_personal_channel', report)
+  if (options.userSubscribeToPersonal && namespace === undefined)
+    reportPersonal('personal_channel_namespace', 'must be one of the namespaces')
+  if (options.userSubscribeToPersonal && namespace !== undefined && namespace.map !== null)
+    reportPersonal('personal_channel_namespace', 'must not be a namespace of maps')
   return Object.freeze(options)
 }
 

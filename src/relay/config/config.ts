@@ -5,7 +5,7 @@ import { weaknesses } from '../../shared/secret-strength.js'
 import type { ChannelRules, ClientOptions, RpcRules } from '../core/options.js'
 import { channelRules } from './channel-options.js'
 import { clientOptions } from './client-options.js'
-import { type EngineConfig, redisAddress } from './engine-options.js'
+import { type EngineConfig, hasOtherMapBroker, redisAddress } from './engine-options.js'
 import { FILE_ERROR_PREFIX, type ReadFile, type ReportError, readConfigFile, reportIn } from './file.js'
 import { type ProxyConfig, proxyConfig, rpcRules } from './proxy-selection.js'
 import type { RelayConfigFile } from './schema.js'
@@ -126,7 +126,7 @@ class ConfigReader {
   read(): RelayConfig {
     const file = this.#file ?? {}
     const channels = channelRules(this.#file, this.#report)
-    const client = clientOptions(file, channels.namespaces, this.#report)
+    const client = clientOptions(file, channels, this.#report)
     const { TRUST_PROXY, METRICS_ALLOW, RELAY_WORKERS } = this.#values
     if (TRUST_PROXY.some((range) => range.endsWith('/0'))) this.#errors.push('TRUST_PROXY must not trust every address')
     if (this.#isProduction) this.#rejectInsecureOptions(file)
@@ -308,8 +308,10 @@ class ConfigReader {
     return password
   }
 
-  #engine({ engine: file = {} }: RelayConfigFile): EngineConfig {
+  #engine(all: RelayConfigFile): EngineConfig {
+    const { engine: file = {} } = all
     const kind = this.#choose('RELAY_ENGINE', file.type)
+    if (hasOtherMapBroker(all, kind)) this.#report('map_broker.type', `must be "${kind}", as the engine`)
     if (file.redis?.prefix !== undefined && !isRedisPrefix(file.redis.prefix))
       this.#report('engine.redis.prefix', `must be ${REDIS_PREFIX_RULE}`)
     const presenceTtlMs = durationOr(file.redis?.presence_ttl, DEFAULT_PRESENCE_TTL)

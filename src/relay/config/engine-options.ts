@@ -24,3 +24,11 @@ export const redisAddress = ({ type, redis = {} }: NonNullable<RelayConfigFile['
   if (entries.length === 0) return type === 'redis' ? DEFAULT_REDIS_ADDRESS : undefined
   return entries.map((entry) => (HOST_AND_PORT.test(entry) ? `redis://${entry}` : entry)).join(',')
 }
+
+/** Whether maps would be stored elsewhere. "memory" is Centrifugo's default, which does not matter without maps. */
+export const hasOtherMapBroker = ({ map_broker, channel }: RelayConfigFile, kind: EngineConfig['kind']): boolean => {
+  const type = map_broker?.type ?? kind
+  const namespaces = [channel?.without_namespace ?? {}, ...(channel?.namespaces ?? [])]
+  const hasMaps = namespaces.some(({ subscription_type = 'stream' }) => subscription_type !== 'stream')
+  return type !== kind && (type === 'redis' || hasMaps)
+}

@@ -9,15 +9,16 @@ import { DURATION_PATTERN } from './schema-kinds.js'
  * a list. Options of Centrifugo that have no effect are removed. `engine` wins over the engine of the file.
  */
 export const fileValues = (value: unknown, schema: TSchema, engine: string | null = null): unknown => {
-  const inFile = isObject(value) && isObject(value.engine) ? value.engine.type : undefined
-  return optionValue(value, schema, '', (engine ?? inFile) === 'redis' ? NOTHING : WITHOUT_REDIS)
+  const typeIn = (section: string): unknown =>
+    isObject(value) && isObject(value[section]) ? value[section].type : undefined
+  const unused = new Set<string>()
+  if ((engine ?? typeIn('engine')) !== 'redis') unused.add('engine.redis')
+  if (typeIn('map_broker') !== 'redis') unused.add('map_broker')
+  return optionValue(value, schema, '', unused)
 }
 
 /** Paths of sections that have no switch and are not used. */
 type UnusedSections = ReadonlySet<string>
-
-const NOTHING: UnusedSections = new Set()
-const WITHOUT_REDIS: UnusedSections = new Set(['engine.redis'])
 
 const optionValue = (value: unknown, schema: TSchema, path: string, unused: UnusedSections): unknown => {
   const cast = castValue(value, schema)

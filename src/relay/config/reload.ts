@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from 'pino'
 import { type Environment, SettingsError } from '../../shared/env.js'
 import type { ChannelOptions } from '../core/options.js'
+import { DEFAULT_MESSAGE_BYTES } from './client-options.js'
 import { type RelayConfig, relayConfig } from './config.js'
 import type { EngineConfig, RedisEngineConfig } from './engine-options.js'
 import type { ReadFile } from './file.js'
@@ -59,13 +60,14 @@ const NEEDS_RECONNECT: OptionReaders = {
   'websocket.compression': ({ client }) => client.compression !== null,
   'websocket.compression_min_size': ({ client }) => client.compression?.minBytes ?? 0,
   'websocket.compression_level': ({ client }) => client.compression?.level ?? 1,
-  'websocket.decompressed_message_size_limit': ({ client }) => client.compression?.maxDecompressedBytes ?? 65_536,
+  'websocket.decompressed_message_size_limit': ({ client }) =>
+    client.compression?.maxDecompressedBytes ?? DEFAULT_MESSAGE_BYTES,
   'uni_websocket.message_size_limit': ({ unidirectional }) => unidirectional.webSocket.maxMessageBytes,
   'uni_websocket.compression': ({ unidirectional }) => unidirectional.webSocket.compression !== null,
   'uni_websocket.compression_min_size': ({ unidirectional }) => unidirectional.webSocket.compression?.minBytes ?? 0,
   'uni_websocket.compression_level': ({ unidirectional }) => unidirectional.webSocket.compression?.level ?? 1,
   'uni_websocket.decompressed_message_size_limit': ({ unidirectional }) =>
-    unidirectional.webSocket.compression?.maxDecompressedBytes ?? 65_536,
+    unidirectional.webSocket.compression?.maxDecompressedBytes ?? DEFAULT_MESSAGE_BYTES,
   'uni_websocket.disable_disconnect_push': ({ unidirectional }) => unidirectional.webSocket.hasDisconnectPush
 }
 

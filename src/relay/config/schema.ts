@@ -196,6 +196,9 @@ export const RelayConfigFileSchema = Type.Object(
         })
       })
     }),
+    map_broker: section('Storage of maps.', {
+      type: oneOf(['memory', 'redis'], 'Must be the engine, which stores maps too.')
+    }),
     admin: section("The operators' page.", {
       enabled: flag("Enable the operators' page."),
       password: text('Same as RELAY_ADMIN_PASSWORD.'),

@@ -1,5 +1,5 @@
 import { ERROR_BAD_REQUEST, ERROR_UNKNOWN_CHANNEL, type ReplyError } from './codes.js'
-import type { ChannelOptions, ChannelRules, HistoryOptions } from './options.js'
+import type { ChannelOptions, ChannelRules, HistoryOptions, MapOptions } from './options.js'
 
 /** Properties of a channel that follow from its name. */
 export interface ResolvedChannel {
@@ -108,6 +108,13 @@ export const accessTo = (
 
 export const mayPublish = (options: ChannelOptions, caller: Caller): boolean =>
   isAllowed(options.allowPublishForClient, options.allowPublishForSubscriber, options.allowPublishForAnonymous, caller)
+
+/** Of a map, not of a stream. */
+export const mayWrite = (options: MapOptions, caller: Caller): boolean =>
+  isAllowed(options.allowPublishForClient, options.allowPublishForSubscriber, options.allowPublishForAnonymous, caller)
+
+export const mayRemove = (options: MapOptions, caller: Caller): boolean =>
+  isAllowed(options.allowRemoveForClient, options.allowRemoveForSubscriber, options.allowRemoveForAnonymous, caller)
 
 export const maySeePresence = (options: ChannelOptions, caller: Caller): boolean =>
   isAllowed(

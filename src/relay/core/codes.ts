@@ -27,6 +27,8 @@ export const ERROR_ALREADY_SUBSCRIBED = new ReplyError(105, 'already subscribed'
 export const ERROR_LIMIT_EXCEEDED = new ReplyError(106, 'limit exceeded')
 export const ERROR_BAD_REQUEST = new ReplyError(107, 'bad request')
 export const ERROR_EMPTY_CHANNEL = ERROR_BAD_REQUEST.with('channels must not have an empty name')
+/** For methods that only streams have, and for server-side subscriptions. */
+export const ERROR_IS_MAP = ERROR_BAD_REQUEST.with('the channel is a map')
 export const ERROR_NOT_AVAILABLE = new ReplyError(108, 'not available')
 /** For JSON clients on a channel whose namespace has the `publication_data_format` "binary". */
 export const ERROR_BINARY_CHANNEL = ERROR_NOT_AVAILABLE.with('the channel has binary data, which needs protobuf')

@@ -1,3 +1,4 @@
+import type { MapSuppression } from './engine.js'
 import type { Method } from './protocol.js'
 
 /** Counters that a sender looks up once and increments directly. */
@@ -29,11 +30,16 @@ export type Action =
   | 'history_recover'
   | 'history_recover_cache'
   | 'history_remove'
+  | MapAction
+
+export type MapAction = 'map_publish' | 'map_remove' | 'map_state_read' | 'map_stream_read' | 'map_stats' | 'map_clear'
 
 /** Where an unexpected error occurred. `background` is work that no client waits for. */
 export type ErrorSource = 'connection' | 'delivery' | 'background' | 'http'
 
-export type MessageType = 'publication' | 'join' | 'leave'
+export type MessageType = 'publication' | 'join' | 'leave' | MapMessageType
+
+export type MapMessageType = 'map_publication' | 'map_removal'
 
 /** Counts events of the core. Calls must be cheap, above all those for each publication. */
 export interface CoreMetrics {
@@ -54,6 +60,10 @@ export interface CoreMetrics {
   pongReceived(transport: string, seconds: number): void
   published(namespace: string): void
   suppressed(namespace: string, reason: 'idempotency' | 'version'): void
+  mapSuppressed(change: 'publish' | 'remove', namespace: string, reason: MapSuppression): void
+  /** Keys of maps have expired; `lagSeconds` is the time from the oldest deadline to its removal. */
+  mapKeysExpired(keys: number, lagSeconds: number): void
+  mapExpiryFailed(): void
   messageSent(type: MessageType, namespace: string): void
   delivered(type: MessageType, namespace: string, broadcastSeconds: number, lagSeconds: number | null): void
   conflated(namespace: string, publications: number): void

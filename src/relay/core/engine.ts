@@ -1,5 +1,5 @@
 import type { Log } from '../../shared/log.js'
-import type { ChannelState, HistoryOptions } from './options.js'
+import type { ChannelState, HistoryOptions, MapStorageOptions } from './options.js'
 
 /** The data of a publication: JSON text on one line, exactly as the publisher sent it, or bytes, which only protobuf clients receive. */
 export type Payload = string | Buffer
@@ -21,6 +21,21 @@ export interface Publication {
   readonly version: number
   /** `traceparent` of the publisher's span. Absent if the publication is not traced. */
   readonly trace?: string
+  /** Key of an entry of a map. Absent on a stream. */
+  readonly key?: string
+  /** The entry was removed. `data` is then `null`, and `tags` are those of the entry. Absent if it was written. */
+  readonly removed?: true
+  /** The entry that this change has replaced or removed. Only in deliveries of maps with `deliversPrevious`. */
+  readonly previous?: PreviousEntry
+}
+
+/** The data of a removal. */
+export const REMOVED_DATA = 'null'
+
+/** What a key of a map had before a change: the base of a delta, and whether filters and views matched it. */
+export interface PreviousEntry {
+  readonly data: Payload
+  readonly tags: string | null
 }
 
 /** A position in a channel's stream. Offsets restart with each epoch. */
@@ -122,6 +137,86 @@ export const UNUSED_POSITION_TTL_MS = 10 * 60 * 1000
 export interface History {
   read(channel: string, range: HistoryRange, options: HistoryOptions): Promise<RetainedPage>
   remove(channel: string): Promise<void>
+}
+
+/** `if_new`: only if the key is not in the map; `if_exists`: only if it is. */
+export type KeyMode = 'if_new' | 'if_exists'
+
+/** A write to a map. */
+export interface MapWrite {
+  readonly key: string
+  readonly data: Payload
+  readonly info: string | null
+  readonly tags: string | null
+  readonly delta: boolean
+  readonly idempotencyKey: string
+  /** Suppressed unless it is higher than the last one of the key; 0 for none. */
+  readonly version: number
+  readonly versionEpoch: string
+  /** Null: in any case. */
+  readonly keyMode: KeyMode | null
+  /** A write that `if_new` suppresses restarts the TTL of the key nevertheless. */
+  readonly renews: boolean
+  readonly trace?: string
+}
+
+export interface MapRemoval {
+  readonly key: string
+  readonly idempotencyKey: string
+}
+
+export type MapSuppression = 'idempotency' | 'version' | 'key_exists' | 'key_not_found'
+
+/** Position of a change of a map; `NO_POSITION` in an ephemeral map. */
+export interface MapChanged extends Position {
+  readonly suppressedBy: MapSuppression | null
+}
+
+/** A range of the entries of a map, in an order of keys that the engine chooses. */
+export interface StateRange {
+  /** Start after this key; '' for the beginning. */
+  readonly after: string
+  /** Maximum number of entries; 0 for none, negative for all. */
+  readonly limit: number
+}
+
+/** Entries of a map and its position, read together. The offset of an entry is that of its last write. */
+export interface StatePage extends Position {
+  readonly entries: readonly Publication[]
+  /** The key after which the next page starts; '' if this page is the last. */
+  readonly next: string
+}
+
+export const MAP_EXPIRY_INTERVAL_MS = 500
+
+/** The keys that a call of `Maps.expire` has removed. */
+export interface ExpiredKeys {
+  readonly keys: number
+  /** Time from the oldest deadline to its removal; 0 if no key has expired. */
+  readonly lagMs: number
+}
+
+/**
+ * A keyed state per channel. Every change (a write, a removal, an expiry) is one step for all nodes: conditions, offset, state,
+ * stream and delivery. Checked in this order, before the offset moves: idempotency key, version, `keyMode`. A suppressed change
+ * takes no offset and is not delivered. Changes are delivered as publications of the channel, through `Broker.subscribe`.
+ */
+export interface Maps {
+  /** Resolves with `full` if the write would add a key to a map that has `maxKeys`. */
+  write(channel: string, write: MapWrite, options: MapStorageOptions): MaybePromise<MapChanged | 'full'>
+  /** Suppressed as `key_not_found` if the key is not in the map. */
+  removeKey(channel: string, removal: MapRemoval, options: MapStorageOptions): MaybePromise<MapChanged>
+  /** Assigns an epoch to a map that has none. Shows an expired key until its removal was delivered. */
+  readState(channel: string, range: StateRange, options: MapStorageOptions): Promise<StatePage>
+  /** Null if the key is not in the map. */
+  readKey(channel: string, key: string, options: MapStorageOptions): Promise<Publication | null>
+  /** The changes after a position. An ephemeral map has none. */
+  readStream(channel: string, range: HistoryRange, options: MapStorageOptions): Promise<RetainedPage>
+  count(channel: string, options: MapStorageOptions): Promise<number>
+  /** Removes entries and stream without a delivery. The next use begins a new epoch. */
+  clear(channel: string, options: MapStorageOptions): Promise<void>
+  /** Removes expired keys, each once for all nodes, in bounded work. Called every `MAP_EXPIRY_INTERVAL_MS`. */
+  expire(): Promise<ExpiredKeys>
 }
 
 /** The clients on each channel, across all nodes. */
@@ -242,6 +337,7 @@ export const ENGINE_SWEEP_MS = 10_000
 export interface Engine {
   readonly broker: Broker
   readonly history: History
+  readonly maps: Maps
   readonly presence: Presence
   readonly cluster: Cluster
   readonly userConnections: UserConnections

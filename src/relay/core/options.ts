@@ -12,6 +12,59 @@ export interface CompressionOptions {
 /** `occupied`: a channel has subscribers. */
 export type ChannelState = 'occupied' | 'vacated'
 
+/** What the subscriptions of a namespace are: a stream of publications, or a map of keyed entries and how its entries come about. */
+export type SubscriptionType = 'stream' | 'map' | 'map_clients' | 'map_users'
+
+/** `ephemeral`: keys expire, and there is no stream. `recoverable`: keys expire. `persistent`: keys stay. */
+export type MapMode = 'ephemeral' | 'recoverable' | 'persistent'
+
+/** Options of a namespace whose channels are maps. */
+export interface MapOptions {
+  readonly mode: MapMode
+  /** How long a key stays after its last write; 0 in a persistent map. */
+  readonly keyTtlMs: number
+  /** Number of changes in the stream; 0 in an ephemeral map. */
+  readonly streamSize: number
+  readonly streamTtlMs: number
+  /** Lifetime of epoch and offset after the last use; 0 for ever. */
+  readonly metaTtlMs: number
+  /** A write that would add a key to a map with this many keys is rejected. */
+  readonly maxKeys: number
+  /** Deliveries contain the replaced entry, because deltas, tag filters or views need it. */
+  readonly deliversPrevious: boolean
+  readonly defaultPageSize: number
+  readonly minPageSize: number
+  readonly maxPageSize: number
+  /** A client with more changes to catch up starts again. */
+  readonly liveLimit: number
+  /** Maximum time from the first page to live delivery; infinite for none. */
+  readonly catchUpTimeoutMs: number
+  /** Replaces the key in the writes of clients; null: clients choose it. */
+  readonly clientKey: 'client_id' | 'user_id' | null
+  /** Removes the key with the id of the client when its subscription ends. */
+  readonly removeClientOnUnsubscribe: boolean
+  readonly allowPublishForClient: boolean
+  readonly allowPublishForSubscriber: boolean
+  readonly allowPublishForAnonymous: boolean
+  readonly allowRemoveForClient: boolean
+  readonly allowRemoveForSubscriber: boolean
+  readonly allowRemoveForAnonymous: boolean
+}
+
+/** The part of `MapOptions` that engines need. */
+export type MapStorageOptions = Pick<
+  MapOptions,
+  'mode' | 'keyTtlMs' | 'streamSize' | 'streamTtlMs' | 'metaTtlMs' | 'maxKeys' | 'deliversPrevious'
+>
+
+/** Where entries have their coordinates, and the size of the cells to which the views of subscribers are rounded. */
+export interface ViewOptions {
+  /** Member names from an entry, or from the data of a map, to the number. */
+  readonly x: readonly string[]
+  readonly y: readonly string[]
+  readonly cell: number
+}
+
 /** Options of a namespace. Everything that is not allowed is rejected. */
 export interface ChannelOptions {
   readonly presence: boolean
@@ -61,6 +114,14 @@ export interface ChannelOptions {
   readonly snapshot: boolean
   /** Subscribers may limit their deliveries per second; requires `conflate`. */
   readonly allowMaxRate: boolean
+  /** Subscribers may ask for a part of the plane; null if they may not. Requires `snapshot` or `map`. */
+  readonly view: ViewOptions | null
+  readonly subscriptionType: SubscriptionType
+  /** Null for streams. */
+  readonly map: MapOptions | null
+  /** A live subscription writes an entry into the map with this prefix and the name of its channel; null for none. */
+  readonly mapClientsPresencePrefix: string | null
+  readonly mapUsersPresencePrefix: string | null
   /** Name of the schema that publications must match. */
   readonly schema: string | null
   /** Names of the proxies that are asked about subscribing, publishing and expired subscriptions; null for none. */

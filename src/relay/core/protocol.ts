@@ -92,11 +92,30 @@ export interface SubscribeCommand {
   /** Free-form data of the client: a JSON value, or bytes from a protobuf client; undefined for none. */
   readonly data: unknown
   readonly type: number
+  /** Position of the client. Loading a map continues there, also without `recover`. */
+  readonly position: Position
+  /** Which part of a map the client requests: `PHASE_STATE`, `PHASE_STREAM` or `PHASE_LIVE`, if it is valid. */
+  readonly phase: number
+  /** Where the page starts that the client requests; '' for the beginning. */
+  readonly cursor: string
+  /** Number of entries or publications in the page; not above 0 for the default. */
+  readonly limit: number
   /** If the position cannot be recovered, subscribing fails instead of starting at the end of the stream. */
   readonly failsUnrecovered: boolean
 }
 
 const FLAG_FAIL_UNRECOVERED = 2
+
+// The phases of loading a map.
+
+/** The client is live, or wants to be with this request. */
+export const PHASE_LIVE = 0
+/** Pages of the changes since the state. */
+export const PHASE_STREAM = 1
+/** Pages of the entries. */
+export const PHASE_STATE = 2
+
+export type MapPhase = typeof PHASE_LIVE | typeof PHASE_STREAM | typeof PHASE_STATE
 
 export const parseSubscribe = (request: unknown): SubscribeCommand | null => {
   const fields = readSubscribe(request)
@@ -105,10 +124,8 @@ export const parseSubscribe = (request: unknown): SubscribeCommand | null => {
 
 const readSubscribe = (request: unknown): SubscribeCommand | null => {
   if (!isObject(request)) return null
-  const { channel, token, recover, epoch, offset, positioned, recoverable, join_leave, delta, tf, flag, type, data } =
-    request
-  if (!isOptionalString(channel) || !isOptionalString(token) || !isOptionalString(epoch) || !isOptionalString(delta))
-    return null
+  const { channel, token, recover, positioned, recoverable, join_leave, delta, tf, flag, type, data } = request
+  if (!isOptionalString(channel) || !isOptionalString(token) || !isOptionalString(delta)) return null
   if (
     !isOptionalBoolean(recover) ||
     !isOptionalBoolean(positioned) ||
@@ -116,12 +133,14 @@ const readSubscribe = (request: unknown): SubscribeCommand | null => {
     !isOptionalBoolean(join_leave)
   )
     return null
-  if (!isOptionalUnsigned(offset) || !isOptionalUnsigned(flag) || !isOptionalUnsigned(type)) return null
+  if (!isOptionalUnsigned(flag) || !isOptionalUnsigned(type)) return null
   if (delta && delta !== 'fossil') return null
+  const page = readMapPage(request)
+  if (page === null) return null
   return {
     channel: channel ?? '',
     token: token ?? '',
-    recover: recover ? { epoch: epoch ?? '', offset: offset ?? 0 } : null,
+    recover: recover ? page.position : null,
     positioned: positioned ?? false,
     recoverable: recoverable ?? false,
     joinLeave: join_leave ?? false,
@@ -129,13 +148,50 @@ const readSubscribe = (request: unknown): SubscribeCommand | null => {
     filter: tf ?? null,
     data,
     type: type ?? 0,
+    ...page,
     failsUnrecovered: ((flag ?? 0) & FLAG_FAIL_UNRECOVERED) !== 0
+  }
+}
+
+const readMapPage = ({
+  epoch,
+  offset,
+  phase,
+  cursor,
+  limit
+}: Readonly<Record<string, unknown>>): Pick<SubscribeCommand, 'position' | 'phase' | 'cursor' | 'limit'> | null => {
+  if (!isOptionalString(epoch) || !isOptionalUnsigned(offset) || !isOptionalString(cursor)) return null
+  if (!isOptionalInteger(phase) || !isOptionalInteger(limit)) return null
+  return {
+    position: { epoch: epoch ?? '', offset: offset ?? 0 },
+    phase: phase ?? PHASE_LIVE,
+    cursor: cursor ?? '',
+    limit: limit ?? 0
   }
 }
 
 /** The `channel` field of a command; null if it is missing. */
 export const channelOf = (request: unknown): string | null =>
   isObject(request) && typeof request.channel === 'string' && request.channel !== '' ? request.channel : null
+
+export interface PublishCommand {
+  readonly channel: string
+  /** `TYPE_MAP` for a write to a map. */
+  readonly type: number
+  readonly key: string
+  /** Removes the key. */
+  readonly removed: boolean
+}
+
+export const TYPE_MAP = 1
+
+export const parsePublish = (request: unknown): PublishCommand | null => {
+  const channel = channelOf(request)
+  if (channel === null || !isObject(request)) return null
+  const { type, key, removed } = request
+  if (!isOptionalInteger(type) || !isOptionalString(key) || !isOptionalBoolean(removed)) return null
+  return { channel, type: type ?? 0, key: key ?? '', removed: removed ?? false }
+}
 
 export interface HistoryCommand {
   readonly channel: string

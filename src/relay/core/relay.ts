@@ -17,6 +17,9 @@ import type { ChannelObserver } from './fan-out/channel.js'
 import { DeltaPatches } from './fan-out/delta.js'
 import { Hub, type OpenChannel } from './fan-out/hub.js'
 import { RecoveryCache } from './fan-out/recovery-cache.js'
+import { StatePages } from './fan-out/state-pages.js'
+import { PresenceMaps } from './maps/presence-maps.js'
+import { RelayMaps } from './maps/relay-maps.js'
 import { countSubscribers } from './nodes/subscriber-counts.js'
 import { handleCoreSurveys } from './nodes/survey-handlers.js'
 import type { ChannelRules, ClientOptions, RpcRules } from './options.js'
@@ -25,7 +28,7 @@ import { broadcast, type PublishOutcome } from './publish/broadcast.js'
 import { cachedSchemaCheck, publishToChannel, type SchemaCheck } from './publish/publish.js'
 import { PublishActivity } from './publish/publish-activity.js'
 import { Client } from './session/client.js'
-import type { RelayContext, RelayDependencies } from './session/context.js'
+import { type RelayContext, type RelayDependencies, runInBackground } from './session/context.js'
 import { PacedClose } from './session/paced-close.js'
 import { ConnectionRegistry } from './session/registry.js'
 import { withTokenInvalidations } from './session/token-invalidations.js'
@@ -75,6 +78,7 @@ export class Relay {
   readonly #reconnecting = new PacedClose(DISCONNECT_INSUFFICIENT_STATE)
   /** Handlers for surveys of other nodes. The operators' page adds its own. */
   readonly surveyHandlers = new SurveyHandlers()
+  readonly maps: RelayMaps
 
   constructor(dependencies: RelayDependencies, { client, channels, rpc }: RelayRules, patches = new DeltaPatches()) {
     const context: RelayContext = {
@@ -85,7 +89,9 @@ export class Relay {
       rpcRules: rpc,
       hub: new Hub(dependencies, patches),
       patches,
+      presenceMaps: new PresenceMaps(() => context),
       recoveryCache: new RecoveryCache(),
+      statePages: new StatePages(),
       interrupted: new TurnQueue(dependencies.atEndOfTurn, dependencies.monotonicMs),
       activity: new PublishActivity(),
       clients: new ConnectionRegistry<Client>(),
@@ -94,6 +100,7 @@ export class Relay {
       node: dependencies.newId()
     }
     this.#context = context
+    this.maps = new RelayMaps(context)
     context.hub.maxLagMs = client.positionMaxTimeLagMs
     handleCoreSurveys(context, () => this.stats())
   }
@@ -230,9 +237,8 @@ export class Relay {
   /** Rejects the user's tokens from this time (in seconds) or before, and closes the connections; with a channel, its subscriptions. */
   async invalidateTokens(user: string, channel: string, issuedBefore: number): Promise<ReplyError | null> {
     const stored = await this.#context.tokenInvalidations.store(user, channel, issuedBefore)
-    if (stored instanceof ReplyError) return stored
-    await this.#applyEverywhere('invalidateTokens', stored)
-    return null
+    if (!(stored instanceof ReplyError)) await this.#applyEverywhere('invalidateTokens', stored)
+    return stored instanceof ReplyError ? stored : null
   }
 
   /** Throws an `EngineError` unless every live node has confirmed. The cluster then continues until all have applied it. */
@@ -319,6 +325,7 @@ export class Relay {
       if (client?.deadlines.isDue(now)) client.closeOnError(() => client.deadlines.check(now))
     }
     this.#reconnecting.tick(now.monotonicMs)
+    runInBackground(this.#context, () => this.#context.presenceMaps.renew())
     checkPositions(this.#context, now.monotonicMs)
   }
 

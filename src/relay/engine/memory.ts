@@ -20,6 +20,7 @@ import {
   type UserConnections
 } from '../core/engine.js'
 import type { HistoryOptions } from '../core/options.js'
+import { MemoryMaps } from './memory-maps.js'
 import { MemoryPresence } from './memory-presence.js'
 import { ChannelStream, IdempotencyCache } from './memory-stream.js'
 
@@ -28,8 +29,9 @@ export interface MemoryEngineDependencies extends Clocks {
   readonly newEpoch: () => string
 }
 
-/** Publications and history within one process. All operations take effect synchronously. */
+/** Publications, history and maps within one process. All operations take effect synchronously. */
 export class MemoryEngine implements Broker, History {
+  readonly maps: MemoryMaps
   readonly #clocks: Clocks
   readonly #newEpoch: () => string
   readonly #streams = new Map<string, ChannelStream>()
@@ -41,6 +43,11 @@ export class MemoryEngine implements Broker, History {
   constructor(dependencies: MemoryEngineDependencies) {
     this.#clocks = dependencies
     this.#newEpoch = dependencies.newEpoch
+    this.maps = new MemoryMaps({
+      ...dependencies,
+      hasSubscribers: (channel) => this.#subscribed.has(channel),
+      deliver: (channel, change, epoch) => this.#delivery?.publication(channel, change, epoch)
+    })
   }
 
   async start(delivery: Delivery): Promise<void> {
@@ -54,6 +61,7 @@ export class MemoryEngine implements Broker, History {
   async unsubscribe(channel: string): Promise<void> {
     this.#subscribed.delete(channel)
     this.#streams.get(channel)?.unsubscribed(this.#clocks.monotonicMs())
+    this.maps.unsubscribed(channel)
   }
 
   isDelivering(): boolean {
@@ -105,10 +113,11 @@ export class MemoryEngine implements Broker, History {
     this.#streams.get(channel)?.clear()
   }
 
-  /** Called at intervals. Removes expired streams and idempotency results. */
+  /** Called at intervals. Removes expired streams, maps and idempotency results. */
   sweep(): void {
     const nowMs = this.#clocks.monotonicMs()
     this.#results.sweep(nowMs)
+    this.maps.sweep()
     for (const [channel, stream] of this.#streams) {
       if (this.#isExpired(channel, stream, nowMs)) this.#streams.delete(channel)
       else stream.expire(nowMs)
@@ -187,6 +196,7 @@ export const memoryEngine = (dependencies: MemoryEngineDependencies): Engine => 
   return {
     broker: memory,
     history: memory,
+    maps: memory.maps,
     presence,
     cluster: new SingleNodeCluster(),
     userConnections: new MemoryUserConnections(),

@@ -1,4 +1,4 @@
-import { Counter, type Registry } from 'prom-client'
+import { Counter, Gauge, type Registry } from 'prom-client'
 import { ArrayHistogram, ArrayValues, TrafficCounters } from './series.js'
 
 /** From 100 µs to 10 s. */
@@ -288,5 +288,26 @@ export const defineMetrics = (registry: Registry) => ({
     registry,
     'relay_engine_strange_messages_total',
     "Malformed messages on the relay's topics in Redis."
-  )
+  ),
+  mapPublishSuppressed: new ArrayValues(
+    registry,
+    'counter',
+    'centrifugo_map_broker_publish_suppressed_count',
+    'Writes to maps that a condition suppressed.',
+    ['reason', 'channel_namespace']
+  ),
+  mapRemoveSuppressed: new ArrayValues(
+    registry,
+    'counter',
+    'centrifugo_map_broker_remove_suppressed_count',
+    'Removals from maps that a condition suppressed.',
+    ['reason', 'channel_namespace']
+  ),
+  mapKeysExpired: counter(registry, 'centrifugo_map_broker_cleanup_removed_count', 'Keys of maps that expired.'),
+  mapExpiryErrors: counter(registry, 'centrifugo_map_broker_cleanup_errors_count', 'Failed removals of expired keys.'),
+  mapExpiryLag: new Gauge({
+    name: 'centrifugo_map_broker_cleanup_lag_seconds',
+    help: 'Time from the deadline of a key to its removal, at the last removal.',
+    registers: [registry]
+  })
 })

@@ -2,7 +2,9 @@ import type { ApiMethodName } from '../api/methods.js'
 import type { ProxyConfig } from '../config/proxy-selection.js'
 import type { TransportName } from '../core/codec/transport.js'
 import * as codes from '../core/codes.js'
-import type { Action, ErrorSource, MessageType } from '../core/core-metrics.js'
+import type { Action, ErrorSource, MapAction, MapMessageType, MessageType } from '../core/core-metrics.js'
+import type { MapSuppression } from '../core/engine.js'
+import type { ChannelRules } from '../core/options.js'
 import type { Method } from '../core/protocol.js'
 import type { RejectionReasons } from '../transport/rejections.js'
 import type { defineMetrics } from './definitions.js'
@@ -41,7 +43,13 @@ const API_METHOD_NAMES = namesOf<ApiMethodName>({
   history_remove: true,
   channels: true,
   info: true,
-  rpc: true
+  rpc: true,
+  map_publish: true,
+  map_remove: true,
+  map_read_state: true,
+  map_read_stream: true,
+  map_stats: true,
+  map_clear: true
 })
 const API_ERRORS = ['100', '102', '104', '106', '107', '108', '112']
 
@@ -61,7 +69,7 @@ const CHANNEL_MESSAGES: readonly MessageType[] = ['publication', 'join', 'leave'
 const CHANNEL_ACTIONS = [
   'add_subscription',
   'remove_subscription',
-  ...namesOf<Action>({
+  ...namesOf<Exclude<Action, MapAction>>({
     add_presence: true,
     remove_presence: true,
     presence: true,
@@ -72,6 +80,22 @@ const CHANNEL_ACTIONS = [
     history_remove: true
   })
 ]
+
+const MAP_MESSAGES = namesOf<MapMessageType>({ map_publication: true, map_removal: true })
+const MAP_ACTIONS = namesOf<MapAction>({
+  map_publish: true,
+  map_remove: true,
+  map_state_read: true,
+  map_stream_read: true,
+  map_stats: true,
+  map_clear: true
+})
+const MAP_SUPPRESSIONS = namesOf<MapSuppression>({
+  idempotency: true,
+  version: true,
+  key_exists: true,
+  key_not_found: true
+})
 
 const CLOSE_CODES = Object.values(codes).flatMap((each) =>
   each instanceof codes.Disconnect && each !== codes.DISCONNECT_NORMAL ? [String(each.code)] : []
@@ -160,9 +184,16 @@ export const createSharedEngineSeries = (metrics: Metrics): void => {
 export const createNamespaceSeries = (
   metrics: Metrics,
   clientNames: readonly string[],
-  namespaces: readonly string[]
+  { namespaces: configured, withoutNamespace }: ChannelRules
 ): void => {
-  if (namespaces.length > MAX_NAMESPACES) return
+  if (configured.size >= MAX_NAMESPACES) return
+  const all = [['', withoutNamespace] as const, ...configured]
+  const namespaces = all.map(([name]) => name)
+  const maps = all.flatMap(([name, { map }]) => (map === null ? [] : [name]))
+  metrics.messagesSent.create(MAP_MESSAGES, maps)
+  metrics.actions.create(MAP_ACTIONS, maps)
+  metrics.mapPublishSuppressed.create(MAP_SUPPRESSIONS, maps)
+  metrics.mapRemoveSuppressed.create(['idempotency', 'key_not_found'], maps)
   metrics.messagesSent.create(CHANNEL_MESSAGES, namespaces)
   metrics.messagesReceived.create(CHANNEL_MESSAGES, namespaces)
   metrics.actions.create(CHANNEL_ACTIONS, namespaces)

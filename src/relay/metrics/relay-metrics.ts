@@ -3,10 +3,12 @@ import { collectProcessMetrics } from '../../shared/process-metrics.js'
 import type { RelayConfig } from '../config/config.js'
 import type { ProxyEvent } from '../config/proxy-selection.js'
 import type { Action, CoreMetrics, MessageType, Traffic } from '../core/core-metrics.js'
+import type { MapSuppression } from '../core/engine.js'
 import { RATES } from '../core/fan-out/rate-class.js'
 import type { RelayStats } from '../core/relay.js'
 import type { ProxyMetrics } from '../proxies/event-proxy.js'
 import type { RejectionReasons } from '../transport/rejections.js'
+import { CLIENT_LABELS, clientName, clientVersion } from './client-labels.js'
 import { defineMetrics } from './definitions.js'
 import {
   BROKER_NAME,
@@ -42,22 +44,6 @@ export interface Totals {
   readonly delivered: number
   readonly bytesSent: number
 }
-
-/** Known clients. Clients can send any name, so all others share one label value. */
-const CLIENT_NAMES: ReadonlySet<string> = new Set([
-  'gatehouse-client',
-  'js',
-  'go',
-  'dart',
-  'swift',
-  'java',
-  'python',
-  'csharp',
-  'flutter'
-])
-const clientName = (name: string): string => (name === '' ? 'unnamed' : CLIENT_NAMES.has(name) ? name : 'unregistered')
-const CLIENT_LABELS = ['unnamed', 'unregistered', ...CLIENT_NAMES]
-const clientVersion = (version: string): string => (version === '' ? 'unversioned' : 'unregistered')
 
 const rateLabel = (rate: number | null): string => (rate === null ? 'full' : String(rate))
 
@@ -146,7 +132,7 @@ export class RelayMetrics implements CoreMetrics, ProxyMetrics {
   configure({ metrics, channels, proxies }: Pick<RelayConfig, 'metrics' | 'channels' | 'proxies'>): void {
     this.#optional = metrics
     createProxySeries(this.#metrics, proxies)
-    createNamespaceSeries(this.#metrics, CLIENT_LABELS, ['', ...channels.namespaces.keys()])
+    createNamespaceSeries(this.#metrics, CLIENT_LABELS, channels)
   }
 
   recovered(namespace: string, isRecovered: boolean, publications: number): void {
@@ -226,6 +212,21 @@ export class RelayMetrics implements CoreMetrics, ProxyMetrics {
 
   suppressed(namespace: string, reason: 'idempotency' | 'version'): void {
     this.#metrics.suppressed.of(reason, namespace).value += 1
+  }
+
+  mapSuppressed(change: 'publish' | 'remove', namespace: string, reason: MapSuppression): void {
+    const { mapPublishSuppressed, mapRemoveSuppressed } = this.#metrics
+    const counters = change === 'publish' ? mapPublishSuppressed : mapRemoveSuppressed
+    counters.of(reason, namespace).value += 1
+  }
+
+  mapKeysExpired(keys: number, lagSeconds: number): void {
+    this.#metrics.mapKeysExpired.inc(keys)
+    this.#metrics.mapExpiryLag.set(lagSeconds)
+  }
+
+  mapExpiryFailed(): void {
+    this.#metrics.mapExpiryErrors.inc()
   }
 
   filteredOut(namespace: string, subscribers: number): void {

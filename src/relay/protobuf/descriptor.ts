@@ -41,7 +41,10 @@ export const descriptor = {
         delta: { type: 'string', id: 12 },
         tf: { type: 'FilterNode', id: 13 },
         flag: { type: 'int64', id: 14 },
-        type: { type: 'int32', id: 15 }
+        type: { type: 'int32', id: 15 },
+        phase: { type: 'int32', id: 16 },
+        cursor: { type: 'string', id: 17 },
+        limit: { type: 'int32', id: 18 }
       }
     },
     FilterNode: {
@@ -55,7 +58,15 @@ export const descriptor = {
       }
     },
     UnsubscribeRequest: { fields: { channel: { type: 'string', id: 1 } } },
-    PublishRequest: { fields: { channel: { type: 'string', id: 1 }, data: { type: 'bytes', id: 2 } } },
+    PublishRequest: {
+      fields: {
+        channel: { type: 'string', id: 1 },
+        data: { type: 'bytes', id: 2 },
+        type: { type: 'int32', id: 3 },
+        key: { type: 'string', id: 4 },
+        removed: { type: 'bool', id: 5 }
+      }
+    },
     PresenceRequest: { fields: { channel: { type: 'string', id: 1 } } },
     PresenceStatsRequest: { fields: { channel: { type: 'string', id: 1 } } },
     HistoryRequest: {
@@ -125,7 +136,11 @@ export const descriptor = {
         positioned: { type: 'bool', id: 10 },
         data: { type: 'bytes', id: 11 },
         was_recovering: { type: 'bool', id: 12 },
-        delta: { type: 'bool', id: 13 }
+        delta: { type: 'bool', id: 13 },
+        type: { type: 'int32', id: 15 },
+        phase: { type: 'int32', id: 16 },
+        cursor: { type: 'string', id: 17 },
+        state: { rule: 'repeated', type: 'Publication', id: 18 }
       }
     },
     UnsubscribeResult: { fields: {} },
@@ -164,6 +179,8 @@ export const descriptor = {
         offset: { type: 'uint64', id: 6 },
         tags: { keyType: 'string', type: 'string', id: 7 },
         delta: { type: 'bool', id: 8 },
+        key: { type: 'string', id: 11 },
+        removed: { type: 'bool', id: 12 },
         epoch: { type: 'string', id: 14 },
         version: { type: 'uint64', id: 16 }
       }

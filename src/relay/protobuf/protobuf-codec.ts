@@ -3,6 +3,7 @@ import { isObject } from '../../shared/is-object.js'
 import {
   type Codec,
   type ConnectReply,
+  MAP_REPLY_TYPE,
   type MessageParts,
   PONG,
   type Push,
@@ -13,7 +14,7 @@ import {
   type SubscribeReply
 } from '../core/codec/codec.js'
 import { LazyJsonObject } from '../core/codec/json-members.js'
-import { encodedOnce, isSharedList, partsOf, toBuffer } from '../core/codec/message-parts.js'
+import { encodedOnce, hasSharedList, isSharedList, partsOf, toBuffer } from '../core/codec/message-parts.js'
 import type { Payload, Publication } from '../core/engine.js'
 import { descriptor } from './descriptor.js'
 
@@ -60,17 +61,19 @@ const tagFields = (text: string): Fields => {
 }
 
 const publicationFields = (
-  { info, tags, offset, version }: Publication,
+  { info, tags, offset, version, key, removed }: Publication,
   epoch: string,
   data: Payload,
   isDelta: boolean
 ): Fields => ({
-  data: toBuffer(data),
+  data: removed ? null : toBuffer(data),
   info: info === null ? null : clientInfoFields(info),
   offset,
   tags: tags === null ? null : tagFields(tags),
   delta: isDelta,
-  version,
+  version: key === undefined ? version : 0,
+  key: key ?? '',
+  removed: removed ?? false,
   // A client that subscribed before the stream began learns the epoch from its first publication.
   epoch: offset === 1 ? epoch : ''
 })
@@ -107,7 +110,11 @@ const subscribeResultFields = (reply: SubscribeReply): Fields => ({
   positioned: reply.positioned,
   data: reply.data === null ? null : toBuffer(reply.data),
   was_recovering: reply.wasRecovering,
-  delta: reply.delta
+  delta: reply.delta,
+  type: reply.map === null ? 0 : MAP_REPLY_TYPE,
+  phase: reply.map?.phase ?? 0,
+  cursor: reply.map?.cursor ?? '',
+  state: reply.map?.state.map(sentPublicationFields) ?? []
 })
 
 /** Fewer fields than the reply to a subscribe command. */
@@ -144,13 +151,21 @@ const publicationListBytes = encodedOnce((publications) =>
   SubscribeResultType.encode({ publications: publications.map(sentPublicationFields) }).finish()
 )
 
+/** A subscribe result with entries of a map only. */
+const stateBytes = encodedOnce((state) =>
+  SubscribeResultType.encode({ state: state.map(sentPublicationFields) }).finish()
+)
+
 /** The number of the field, and the wire type of messages. */
 const SUBSCRIBE_TAG = (descriptor.nested.Reply.fields.subscribe.id << 3) | 2
 
-/** A reply with the bytes of the list at its end: the fields of a message may have any order. */
+/** A reply with the bytes of a shared list at its end: the fields of a message may have any order. */
 const subscribeParts = (id: number, reply: SubscribeReply): MessageParts => {
-  const list = publicationListBytes(reply.publications)
-  const fields = SubscribeResultType.encode(subscribeResultFields({ ...reply, publications: [] })).finish()
+  const { publications, map } = reply
+  const isState = map !== null && isSharedList(map.state)
+  const list = isState ? stateBytes(map.state) : publicationListBytes(publications)
+  const others = isState ? { ...reply, map: { ...map, state: [] } } : { ...reply, publications: [] }
+  const fields = SubscribeResultType.encode(subscribeResultFields(others)).finish()
   const resultLength = fields.length + list.length
   const start = ReplyType.encode({ id }).uint32(SUBSCRIBE_TAG).uint32(resultLength).finish()
   const length = Writer.create()
@@ -161,7 +176,7 @@ const subscribeParts = (id: number, reply: SubscribeReply): MessageParts => {
 
 /** Each returns null if nothing of the reply is worth sharing. */
 const PARTS_ENCODERS: { readonly [M in RepliedMethod]?: (id: number, result: Replies[M]) => MessageParts | null } = {
-  subscribe: (id, reply) => (isSharedList(reply.publications) ? subscribeParts(id, reply) : null)
+  subscribe: (id, reply) => (hasSharedList(reply) ? subscribeParts(id, reply) : null)
 }
 
 const pushFields = (push: Push): Fields => {

@@ -13,7 +13,7 @@ import type { FrameReader, FrameWriter } from './frames.js'
 
 // Encoding and decoding of the core's types in IPC frames.
 
-const writePosition = (out: FrameWriter, { epoch, offset }: Position): void => {
+export const writePosition = (out: FrameWriter, { epoch, offset }: Position): void => {
   out.text(epoch).number(offset)
 }
 
@@ -30,6 +30,7 @@ export const writePublication = (out: FrameWriter, publication: Publication): vo
     .byte(delta ? 1 : 0)
     .number(version)
     .textOrNull(trace ?? null)
+  writeMapFields(out, publication)
 }
 
 export const readPublication = (fields: FrameReader): Publication => ({
@@ -40,15 +41,39 @@ export const readPublication = (fields: FrameReader): Publication => ({
   time: fields.number(),
   delta: fields.byte() === 1,
   version: fields.number(),
-  ...traceOf(fields)
+  ...readTrace(fields),
+  ...readMapFields(fields)
 })
 
-const traceOf = (fields: FrameReader): { readonly trace?: string } => {
+export const readTrace = (fields: FrameReader): { readonly trace?: string } => {
   const trace = fields.textOrNull()
-  return trace === null ? NO_TRACE : { trace }
+  return trace === null ? NOTHING : { trace }
 }
 
-const NO_TRACE = {}
+const NOTHING = {}
+
+/** The fields of an entry of a map, after a byte: 0 no entry, 1 written, 2 removed. */
+const writeMapFields = (out: FrameWriter, { key, removed, previous }: Publication): void => {
+  if (key === undefined) {
+    out.byte(0)
+    return
+  }
+  out.byte(removed === true ? 2 : 1).text(key)
+  if (previous === undefined) out.byte(0)
+  else out.byte(1).payload(previous.data).textOrNull(previous.tags)
+}
+
+const readMapFields = (fields: FrameReader): Pick<Publication, 'key' | 'removed' | 'previous'> => {
+  const kind = fields.byte()
+  if (kind === 0) return NOTHING
+  const key = fields.text()
+  const hasPrevious = fields.byte() === 1
+  return {
+    key,
+    ...(kind === 2 && { removed: true }),
+    ...(hasPrevious && { previous: { data: fields.payload(), tags: fields.textOrNull() } })
+  }
+}
 
 export const writeNewPublication = (out: FrameWriter, publication: NewPublication): void => {
   const { data, info, tags, delta, skipHistory, idempotencyKey, version, versionEpoch, trace } = publication
@@ -73,7 +98,7 @@ export const readNewPublication = (fields: FrameReader): NewPublication => ({
   idempotencyKey: fields.text(),
   version: fields.number(),
   versionEpoch: fields.text(),
-  ...traceOf(fields)
+  ...readTrace(fields)
 })
 
 export const writeHistoryOptions = (out: FrameWriter, options: HistoryOptions): void => {

@@ -26,6 +26,7 @@ import {
   writePublication,
   writePublished
 } from './messages.js'
+import { PrimaryMaps } from './worker-maps.js'
 
 /** The presence entries and joins of one worker, to be undone if the worker dies. */
 class WorkerClients {
@@ -67,17 +68,19 @@ class WorkerClients {
 }
 
 /**
- * The engine of a relay with workers: publications, history and presence of all channels. A publication is encoded once and
+ * The engine of a relay with workers: publications, history, maps and presence of all channels. A publication is encoded once and
  * sent to each worker that has subscribers for its channel.
  */
 export class PrimaryEngine implements Delivery {
   readonly #engine: MemoryEngine
+  readonly #maps: PrimaryMaps
   readonly #presence: MemoryPresence
   readonly #subscribers = new Map<string, Set<IpcConnection>>()
   readonly #frame = new FrameWriter()
 
   constructor(dependencies: MemoryEngineDependencies) {
     this.#engine = new MemoryEngine(dependencies)
+    this.#maps = new PrimaryMaps(this.#engine.maps, dependencies.monotonicMs)
     this.#presence = new MemoryPresence(dependencies)
     void this.#engine.start(this)
   }
@@ -112,6 +115,7 @@ export class PrimaryEngine implements Delivery {
     const clients = new WorkerClients()
     const subscribed = new Set<string>()
     this.#serveChannels(ipc, subscribed, clients)
+    this.#maps.serve(ipc)
     this.#servePresence(ipc, clients)
     void ipc.closed.then(() => {
       for (const channel of subscribed) this.#unsubscribe(channel, ipc)

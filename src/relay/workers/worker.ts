@@ -8,6 +8,7 @@ import { IPC_FD } from './processes.js'
 import { WorkerChannelStates } from './worker-channel-states.js'
 import { WorkerCluster } from './worker-cluster.js'
 import { WorkerEngine, WorkerPresence } from './worker-engine.js'
+import { WorkerMaps } from './worker-maps.js'
 import { WorkerUserConnections } from './worker-user-connections.js'
 
 /** A worker's connection to the primary process, which holds the state that all workers share. */
@@ -78,6 +79,7 @@ export class PrimaryConnection {
     return {
       broker: engine,
       history: engine,
+      maps: new WorkerMaps(this.#ipc),
       presence: new WorkerPresence(this.#ipc),
       cluster: new WorkerCluster(this.#ipc),
       userConnections: new WorkerUserConnections(this.#ipc),

@@ -37,7 +37,7 @@ const MENUS: readonly (readonly [Role, readonly string[], readonly string[]])[] 
 export const sessions = async (t: Test, { stack, open }: PageTests): Promise<void> => {
   await t.test('a session', async (t) => {
     t.test('a sign-in leads to the requested page, on which markers move', async (t) => {
-      const { page, pageErrors } = await open(t)
+      const { page, pageErrors } = await open(t, { reducedMotion: 'no-preference' })
       await page.addInitScript('globalThis.queryPlan = (selector) => document.querySelector(selector)')
       await page.goto('/live/f-2')
       await page.waitForURL('**/login?returnTo=**')

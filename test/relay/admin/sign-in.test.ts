@@ -14,6 +14,8 @@ const API = [
   ['GET', 'live'],
   ['GET', 'channels'],
   ['GET', 'channel?name=floor:1'],
+  ['GET', 'map?channel=floor:1'],
+  ['POST', 'map/remove'],
   ['GET', 'connections'],
   ['GET', 'config'],
   ['POST', 'publish'],

@@ -7,6 +7,7 @@ import { required } from '../../helper/required.js'
 import { channelStateContract } from './channel-state-contract.js'
 import { channelStateModel } from './channel-state-model.js'
 import { engineContract } from './contract.js'
+import { mapContract } from './map-contract.js'
 import { engineModel } from './model.js'
 
 const memoryEngine = () => {
@@ -20,6 +21,7 @@ const memoryEngine = () => {
     engine,
     broker: engine,
     history: engine,
+    maps: engine.maps,
     presence,
     channelStates: presence.channelStates,
     userConnections: new MemoryUserConnections(),
@@ -34,6 +36,7 @@ const memoryEngine = () => {
 }
 
 engineContract('the memory engine', async () => memoryEngine())
+mapContract('the memory engine', async () => memoryEngine())
 channelStateContract('the memory engine', async () => {
   const engine = memoryEngine()
   return { ...engine, elapse: engine.advance }

@@ -10,11 +10,13 @@ import { startRedisCluster } from '../../helper/redis-cluster.js'
 import { firstTwo, required } from '../../helper/required.js'
 import { channelStateContract } from './channel-state-contract.js'
 import { ALL, Delivered, engineContract, WITH_HISTORY } from './contract.js'
+import { mapContract } from './map-contract.js'
 import { type RedisEngineOptions, redisEngine } from './redis-fixture.js'
 
 const cluster = await startRedisCluster(t)
 
 engineContract('the Redis engine on a cluster', async (t) => redisEngine(t, cluster.url))
+mapContract('the Redis engine on a cluster', async (t) => redisEngine(t, cluster.url))
 channelStateContract('the Redis engine on a cluster', async (t) => ({
   ...redisEngine(t, cluster.url),
   elapse: () => undefined

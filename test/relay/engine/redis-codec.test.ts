@@ -9,7 +9,9 @@ import {
   encodeJoinOrLeave,
   encodeWithoutPosition
 } from '../../../src/relay/engine/redis/channel-messages.js'
+import { decodeMapBody, decodeMapEntry, encodeMapBody } from '../../../src/relay/engine/redis/map-messages.js'
 import { checkProperty } from '../../helper/property.js'
+import { PLAIN_WRITE } from './map-contract.js'
 
 t.test('the codec of messages and stream entries', async (t) => {
   const text = fc.json()
@@ -53,6 +55,33 @@ t.test('the codec of messages and stream entries', async (t) => {
     t.same(decodeMessages(text.slice(0, -1)), [], 'a truncated message has no publications')
   })
 
+  t.test('any change of a map is decoded as it was encoded, with the entry that it has replaced', async (t) => {
+    const entryOf = (body: string, offset: number): string => `${offset},${body.length},${body}`
+    const tags = fc.option(fc.dictionary(fc.string(), fc.string()).map((object) => JSON.stringify(object)))
+    const key = fc.string({ unit: 'grapheme', minLength: 1 })
+    await checkProperty(
+      t,
+      fc.property(key, text, tags, fc.option(text), fc.boolean(), (key, data, tags, info, delta) => {
+        const body = encodeMapBody({ ...PLAIN_WRITE, key, data, tags, info, delta, version: 3 }, 5)
+        const decoded = { key, data, tags, info, delta, version: 3, time: 5 }
+        assert.deepEqual(decodeMapBody(body, 7), { ...decoded, offset: 7 })
+        assert.deepEqual(decodeMapEntry(entryOf(body, 7)), { ...decoded, offset: 7 })
+        const previous = encodeMapBody({ ...PLAIN_WRITE, key, data: Buffer.from(data), tags: null }, 4)
+        const message = `me,0,${entryOf(body, 7)}me,1,${entryOf(body, 8)}${entryOf(previous, 7)}`
+        assert.deepEqual(decodeMessages(message), [
+          { kind: 'publication', epoch: 'e', publication: { ...decoded, offset: 7 } },
+          {
+            kind: 'publication',
+            epoch: 'e',
+            publication: { ...decoded, offset: 8, previous: { data: Buffer.from(data), tags: null } }
+          }
+        ])
+        assert.deepEqual(decodeMessages(message.slice(0, -1)), [], 'a truncated message has no changes')
+      }),
+      { numRuns: 50 }
+    )
+  })
+
   t.test('joins and leaves are decoded as they were encoded', async (t) => {
     t.same(decodeMessages(encodeJoinOrLeave('join', '{"user":"é"}')), [{ kind: 'join', info: '{"user":"é"}' }])
     t.same(decodeMessages(encodeJoinOrLeave('leave', '{}')), [{ kind: 'leave', info: '{}' }])
@@ -76,6 +105,17 @@ t.test('the codec of messages and stream entries', async (t) => {
     'p-1,e,11,1,0,-1,-1\n1',
     `p1,${'e'.repeat(100)},11,1,0,-1,-1\n1`,
     `p${'9'.repeat(40)},e,11,1,0,-1,-1\n1`,
+    'm',
+    'me,0,',
+    'me,0,1,15,1,0,1,-1,0\n\na1',
+    'me,0,1,13,1,0,1,-1,0\n\na1',
+    'me,0,1,13,1,0,0,-1,0\n\n11',
+    'me,0,1,13,1,0,2,-1,0\n\na1',
+    'me,0,1,13,1,0,1,-1,0\na11',
+    'me,0,1,14,1,0,1,-1,0x\n\na1',
+    'me,1,1,14,1,0,1,-1,0\n\na1',
+    'me,2,1,14,1,0,1,-1,0\n\na1',
+    `m${'e'.repeat(100)},0,1,14,1,0,1,-1,0\n\na1`,
     'j',
     'jx',
     'l[1]',
@@ -95,6 +135,10 @@ t.test('the codec of messages and stream entries', async (t) => {
         decodeMessages(`p1,e,${message.length},${message}`)
         decodeMessages(`p1,e,9,${message}`)
         decodeBody(message, 1)
+        decodeMessages(`me,1,1,${message.length},${message}`)
+        decodeMessages(`me,0,1,9,${message}`)
+        decodeMapBody(message, 1)
+        decodeMapBody(`1,0,1,-1,0\n${message}`, 1)
       })
     )
   })

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
-import type { ChannelStates, Engine, EngineMetrics } from '../../../src/relay/core/engine.js'
+import type { ChannelStates, Engine, EngineMetrics, Maps } from '../../../src/relay/core/engine.js'
 import { buildRedisEngine } from '../../../src/relay/engine/redis/build.js'
-import { KEY_SUFFIX } from '../../../src/relay/engine/redis/keys.js'
+import { CONTROL, KEY_SUFFIX } from '../../../src/relay/engine/redis/keys.js'
 import { NODE_TIMINGS, type NodeTimings } from '../../../src/relay/engine/redis/nodes.js'
 import type { Teardown } from '../../helper/child.js'
 import type { EngineUnderTest } from './contract.js'
@@ -39,6 +39,7 @@ export class EngineRecord implements EngineMetrics {
 
 export interface RedisEngineUnderTest extends EngineUnderTest {
   readonly channelStates: ChannelStates
+  readonly maps: Maps
   readonly engine: Engine
   readonly record: EngineRecord
   readonly prefix: string
@@ -75,11 +76,12 @@ export const redisEngine = (
     void engine.close()
   }
   t.teardown(close)
-  const { broker, history, presence, userConnections, channelStates } = engine
+  const { broker, history, maps, presence, userConnections, channelStates } = engine
   return {
     engine,
     broker,
     history,
+    maps,
     presence,
     userConnections,
     channelStates,
@@ -98,12 +100,21 @@ const makeOlder = async (redis: Redis, key: string, ms: number): Promise<void> =
     await redis.xadd(key, id, 'd', body, 't', String(Number(time) - ms))
 }
 
-/** Shortens the TTL of all keys, and makes the entries of streams older, instead of moving the clock of Redis. */
+/** Makes the deadlines of a map, or the checks of an index of maps, earlier. */
+const makeEarlier = async (redis: Redis, key: string, ms: number): Promise<void> => {
+  for (const member of await redis.zrange(key, '0', '-1')) await redis.zincrby(key, -ms, member)
+}
+
+/** Shortens the TTL of all keys, and makes what is stored older, instead of moving the clock of Redis. */
 export const advanceTime = async (url: string, prefix: string, ms: number): Promise<void> => {
   for (const address of url.split(',')) {
     const redis = new Redis(address)
     for (const key of await redis.keys(`${prefix}*`)) {
+      // Every relay renews the ledger.
+      if (key.endsWith(CONTROL.ledger)) continue
       const left = await redis.pttl(key)
+      if (key.endsWith(KEY_SUFFIX.deadlines) || key.endsWith(`}${CONTROL.mapIndex}`)) await makeEarlier(redis, key, ms)
+      if (key.endsWith(KEY_SUFFIX.position) && (await redis.hexists(key, 'n')) === 1) await redis.hincrby(key, 'n', -ms)
       if (left > ms && key.endsWith(KEY_SUFFIX.stream)) await makeOlder(redis, key, ms)
       if (left >= 0) await (left <= ms ? redis.del(key) : redis.pexpire(key, left - ms))
     }

@@ -281,3 +281,32 @@ t.test('subscribe', async (t) => {
     t.equal(backend.of('subscribe').length, 1)
   })
 })
+
+for (const codec of CODECS) {
+  t.test(`the backend decides once about a ${codec} client that loads a map in pages`, async (t) => {
+    const backend = await startEventBackend(t)
+    const file = proxiedFile(backend)
+    const map = { mode: 'recoverable', key_ttl: '1h', default_page_size: 2, min_page_size: 1 }
+    const namespace = { name: 'fleet', subscription_type: 'map', map, subscribe_proxy_enabled: true }
+    const channel = { ...(file.channel as Json), namespaces: [namespace] }
+    const edge = await startRelay(t, { ...file, channel })
+    for (const key of ['a', 'b', 'c']) await edge.api('map_publish', { channel: 'fleet:1', key, data: 1 })
+    const client = await connectedWithToken(t, codec, edge.url)
+    const page = { channel: 'fleet:1', type: 1, phase: 2 }
+
+    backend.on('subscribe', { error: { code: 403, message: 'not a member' } })
+    t.match(await client.request({ id: 2, subscribe: page }), { error: { code: 403 } })
+    backend.on('subscribe', { result: { data: { role: 'driver' }, expire_at: inSeconds(100) } })
+    const first = await client.request({ id: 3, subscribe: { ...page, data: '{"hello":1}' } })
+    t.match(first, { subscribe: { phase: 2, cursor: 'b' } })
+    t.match(await client.request({ id: 4, subscribe: { ...page, cursor: 'b' } }), {
+      subscribe: { state: [{ key: 'c' }], expires: true, data: { role: 'driver' } }
+    })
+    t.equal(backend.of('subscribe').length, 2)
+    t.match(backend.of('subscribe')[1]?.body, { channel: 'fleet:1', data: { hello: 1 } })
+
+    backend.on('connect', { result: { user: '42', channels: ['fleet:1'] } })
+    const other = await openCodecClient(t, codec, edge.url)
+    t.match(await other.request({ id: 1, connect: {} }), { error: { code: 107 } }, 'never a server-side subscription')
+  })
+}

@@ -2,10 +2,12 @@ import t from 'tap'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish/publish.js'
 import { WorkerChannelStates } from '../../../src/relay/workers/worker-channel-states.js'
 import { WorkerEngine, WorkerPresence } from '../../../src/relay/workers/worker-engine.js'
+import { WorkerMaps } from '../../../src/relay/workers/worker-maps.js'
 import { WorkerUserConnections } from '../../../src/relay/workers/worker-user-connections.js'
 import { startPrimary } from '../../helper/primary-process.js'
 import { channelStateContract } from '../engine/channel-state-contract.js'
 import { engineContract, WITH_HISTORY } from '../engine/contract.js'
+import { mapContract } from '../engine/map-contract.js'
 import { engineModel } from '../engine/model.js'
 
 const primary = await startPrimary(t)
@@ -14,16 +16,23 @@ const [ipc] = primary.ipcConnections
 const workerEngine = async () => {
   await primary.command({ kind: 'reset', surveyTimeoutMs: 60_000 })
   const engine = new WorkerEngine(ipc)
+  const presence = new WorkerPresence(ipc)
   return {
     broker: engine,
     history: engine,
-    presence: new WorkerPresence(ipc),
+    maps: new WorkerMaps(ipc),
+    presence,
     userConnections: new WorkerUserConnections(ipc),
-    advance: (ms: number) => primary.command({ kind: 'advanceClock', ms })
+    advance: async (ms: number) => {
+      // The reply comes after everything that was sent before.
+      await presence.count('')
+      await primary.command({ kind: 'advanceClock', ms })
+    }
   }
 }
 
 engineContract('the engine of a worker', workerEngine)
+mapContract('the engine of a worker', workerEngine)
 channelStateContract('the engine of a worker', async () => {
   const engine = await workerEngine()
   return { ...engine, elapse: engine.advance, channelStates: new WorkerChannelStates(ipc) }

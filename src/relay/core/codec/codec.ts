@@ -1,6 +1,6 @@
 import type { Disconnect, ReplyError, Unsubscribe } from '../codes.js'
 import type { JoinOrLeave, Payload, Position, Publication } from '../engine.js'
-import type { Method } from '../protocol.js'
+import type { MapPhase, Method } from '../protocol.js'
 
 /** A command of a client before the values of its fields are validated. */
 export type RawCommand = Readonly<Record<string, unknown>>
@@ -56,7 +56,20 @@ export interface SubscribeReply {
   readonly wasRecovering: boolean
   readonly data: Payload | null
   readonly delta: boolean
+  /** Null for a stream. */
+  readonly map: MapProgress | null
 }
+
+/** How far a client has loaded a map, and the entries in this reply. */
+export interface MapProgress {
+  readonly phase: MapPhase
+  /** For the request of the next page; '' if there is none. */
+  readonly cursor: string
+  readonly state: readonly SentPublication[]
+}
+
+/** The `type` in all replies about maps. */
+export const MAP_REPLY_TYPE = 1
 
 export interface PresenceReply {
   /** Client info as JSON text, by client id. */
@@ -155,9 +168,11 @@ export const canCarry = ({ allowsBinary }: Codec, { data }: { readonly data: Pay
 const PUBLICATION_OVERHEAD_BYTES = 160
 
 /** An upper bound for the size of a publication in a reply, for all codecs. */
-export const maxPublicationBytes = (data: Payload, { info, tags }: Publication): number =>
+export const maxPublicationBytes = (data: Payload, { info, tags, key }: Publication): number =>
   PUBLICATION_OVERHEAD_BYTES +
   payloadBytes(data) +
+  // A character of a key has at most six bytes in a JSON string.
+  6 * (key?.length ?? 0) +
   (info === null ? 0 : Buffer.byteLength(info)) +
   // A short tag takes more bytes in protobuf than in JSON.
   (tags === null ? 0 : 2 * Buffer.byteLength(tags))

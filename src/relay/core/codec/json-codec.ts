@@ -1,11 +1,13 @@
 import { isObject } from '../../../shared/is-object.js'
 import type { ReplyError } from '../codes.js'
-import type { Payload, Position, Publication } from '../engine.js'
+import { type Payload, type Position, type Publication, REMOVED_DATA } from '../engine.js'
 import {
   type Codec,
   type ConnectReply,
   type EncodedMessage,
   type HistoryReply,
+  MAP_REPLY_TYPE,
+  type MapProgress,
   type MessageParts,
   PONG,
   type PresenceReply,
@@ -23,7 +25,7 @@ import {
 } from './codec.js'
 import { onOneLine } from './json.js'
 import { MemberSearch, memberText } from './json-members.js'
-import { encodedOnce, isInParts, isSharedList, partsOf } from './message-parts.js'
+import { encodedOnce, hasSharedList, isInParts, isSharedList, partsOf } from './message-parts.js'
 
 // Replies and pushes as JSON text. Templates instead of JSON.stringify, because data, info and tags are inserted as the
 // text that the publisher sent.
@@ -34,7 +36,7 @@ const PING = '{}'
 export const quote = (text: string): string => JSON.stringify(text)
 
 /** Binary data is written in base64, for the API. It is not sent to JSON clients. */
-const dataField = (data: Payload): string =>
+export const dataField = (data: Payload): string =>
   typeof data === 'string' ? `"data":${data}` : `"b64data":"${data.toString('base64')}"`
 
 const dataFieldIf = (data: Payload | null): string => (data === null ? '' : `,${dataField(data)}`)
@@ -46,16 +48,22 @@ export const clientInfoText = (user: string, client: string, connectionInfo: str
 
 /** `data` is a separate parameter because subscribers with deltas receive a patch instead. */
 const publicationText = (publication: Publication, epoch: string, data: Payload, isDelta: boolean): string => {
-  const { info, tags, offset, version } = publication
-  let text = `{${dataField(data)}`
+  const { info, tags, offset, version, key } = publication
+  let text = key === undefined ? `{${dataField(data)}` : entryText(key, publication, data)
   if (info !== null) text += `,"info":${info}`
   if (offset > 0) text += `,"offset":${offset}`
   if (tags !== null) text += `,"tags":${tags}`
   if (isDelta) text += ',"delta":true'
-  if (version > 0) text += `,"version":${version}`
+  if (version > 0 && key === undefined) text += `,"version":${version}`
   // A client that subscribed before the stream began learns the epoch from its first publication.
   if (offset === 1) text += `,"epoch":"${epoch}"`
   return `${text}}`
+}
+
+/** The beginning of a publication of a map. A removal has data only for subscribers with deltas, which need a text. */
+const entryText = (key: string, { removed }: Publication, data: Payload): string => {
+  const text = `{"key":${quote(key)}${removed ? ',"removed":true' : ''}`
+  return removed && data === REMOVED_DATA ? text : `${text},${dataField(data)}`
 }
 
 const sentPublicationText = ({ publication, epoch, data, isDelta }: SentPublication): string =>
@@ -89,17 +97,21 @@ const subscriptionsText = (subs: ReadonlyMap<string, SubscribeReply>): string =>
   `{${[...subs].map(([channel, reply]) => `${quote(channel)}:${subscribeText(reply)}`).join(',')}}`
 
 const subscribeText = (reply: SubscribeReply): string => {
-  const { publications } = reply
-  const list = publications.length > 0 ? `,"publications":[${publicationListText(publications)}]` : ''
-  return objectText(list + subscribeReplyFields(reply))
+  const { publications, map } = reply
+  return objectText(
+    listField('publications', publications) + listField('state', map?.state ?? []) + subscribeReplyFields(reply)
+  )
 }
+
+const listField = (name: 'publications' | 'state', publications: readonly SentPublication[]): string =>
+  publications.length > 0 ? `,"${name}":[${publicationListText(publications)}]` : ''
 
 const publicationListText = (publications: readonly SentPublication[]): string =>
   publications.map(sentPublicationText).join(',')
 
-/** All fields except the publications. */
+/** All fields except the lists of publications. */
 const subscribeReplyFields = (reply: SubscribeReply): string => {
-  const { ttl, recoverable, positioned, position, recovered, wasRecovering, data, delta } = reply
+  const { ttl, recoverable, positioned, position, recovered, wasRecovering, data, delta, map } = reply
   return (
     expiryFields(ttl) +
     fieldIf(recoverable, 'recoverable') +
@@ -108,20 +120,31 @@ const subscribeReplyFields = (reply: SubscribeReply): string => {
     fieldIf(recovered, 'recovered') +
     fieldIf(wasRecovering, 'was_recovering') +
     dataFieldIf(data) +
-    fieldIf(delta, 'delta')
+    fieldIf(delta, 'delta') +
+    (map === null ? '' : mapFields(map))
   )
 }
 
+const mapFields = ({ phase, cursor }: MapProgress): string =>
+  `,"type":${MAP_REPLY_TYPE}${phase > 0 ? `,"phase":${phase}` : ''}${cursor === '' ? '' : `,"cursor":${quote(cursor)}`}`
+
 const publicationListBytes = encodedOnce((publications) => Buffer.from(publicationListText(publications)))
 
-const LIST_START = Buffer.from('{"publications":[')
+const PUBLICATIONS_START = Buffer.from('{"publications":[')
+const STATE_START = Buffer.from('{"state":[')
 
-/** The bytes of `subscribeText`, in parts. */
-const subscribeParts = (reply: SubscribeReply): MessageParts => [
-  LIST_START,
-  publicationListBytes(reply.publications),
-  Buffer.from(`]${subscribeReplyFields(reply)}}`)
-]
+/** The bytes of `subscribeText`, in parts. Only the longer list is shared; the other one is usually empty. */
+const subscribeParts = (reply: SubscribeReply): MessageParts => {
+  const { publications, map } = reply
+  const state = map?.state ?? []
+  const isState = isSharedList(state)
+  const other = isState ? listField('publications', publications) : listField('state', state)
+  return [
+    isState ? STATE_START : PUBLICATIONS_START,
+    publicationListBytes(isState ? state : publications),
+    Buffer.from(`]${other}${subscribeReplyFields(reply)}}`)
+  ]
+}
 
 /** Fewer fields than the reply to a subscribe command. */
 const subscribePushText = ({ recoverable, positioned, position, data }: SubscribeReply): string =>
@@ -164,7 +187,7 @@ const emptyText = (): string => '{}'
 /** Each returns JSON text, or its bytes in parts. */
 const RESULT_ENCODERS: { readonly [M in RepliedMethod]: (result: Replies[M]) => string | MessageParts } = {
   connect: connectText,
-  subscribe: (reply) => (isSharedList(reply.publications) ? subscribeParts(reply) : subscribeText(reply)),
+  subscribe: (reply) => (hasSharedList(reply) ? subscribeParts(reply) : subscribeText(reply)),
   unsubscribe: emptyText,
   publish: emptyText,
   presence: presenceText,

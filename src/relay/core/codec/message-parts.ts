@@ -1,4 +1,11 @@
-import { type Encoded, type EncodedMessage, type MessageParts, payloadBytes, type SentPublication } from './codec.js'
+import {
+  type Encoded,
+  type EncodedMessage,
+  type MessageParts,
+  payloadBytes,
+  type SentPublication,
+  type SubscribeReply
+} from './codec.js'
 
 export const toBuffer = (message: Encoded): Buffer => (typeof message === 'string' ? Buffer.from(message) : message)
 
@@ -15,9 +22,15 @@ const MIN_SHARED_LENGTH = 4096
 /** Whether all clients that receive the list should share its bytes. */
 export const isSharedList = (publications: readonly SentPublication[]): boolean => {
   let length = 0
-  for (const { data } of publications) length += data.length
-  return length >= MIN_SHARED_LENGTH
+  for (const { data } of publications) {
+    length += data.length
+    if (length >= MIN_SHARED_LENGTH) return true
+  }
+  return false
 }
+
+export const hasSharedList = ({ publications, map }: SubscribeReply): boolean =>
+  isSharedList(publications) || (map !== null && isSharedList(map.state))
 
 /** Encodes each list once, for as long as it is in use. */
 export const encodedOnce = (

@@ -332,11 +332,13 @@ export class CommandQueue implements FrameHandler {
   }
 }
 
-/** A plain subscription and most calls of a backend have small replies, which are sent together with others. */
+/** A subscription to a stream and most calls of a backend have small replies, which are sent together with others. */
 const hasLargeReply = (method: Method, request: unknown): boolean =>
   method === 'subscribe'
-    ? isObject(request) && request.recover === true
+    ? isObject(request) && (request.recover === true || isMapType(request.type))
     : method !== 'rpc' && WAITS_FOR_NETWORK.has(method)
+
+const isMapType = (type: unknown): boolean => typeof type === 'number' && type > 0
 
 const isId = (value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_ID

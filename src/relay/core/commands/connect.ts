@@ -18,6 +18,7 @@ import {
   Disconnect,
   ERROR_EXPIRED,
   ERROR_INTERNAL,
+  ERROR_IS_MAP,
   ReplyError
 } from '../codes.js'
 import type { ConnectResult } from '../event-proxies.js'
@@ -132,6 +133,7 @@ const subscribeAll = async (
   for (const [channel, subscription] of channels) {
     const resolved = resolveChannel(channel, client.context.channelRules)
     if (resolved instanceof ReplyError) return resolved
+    if (resolved.options.map !== null) return ERROR_IS_MAP.with(channel)
     const { recover = null, delta = false } = subs.get(channel) ?? {}
     requests.push({
       ...subscription,

@@ -1,11 +1,12 @@
 import { mayPublish, type ResolvedChannel } from '../channel-names.js'
 import { EMPTY_REPLY, type Encoded } from '../codec/codec.js'
 import { DISCONNECT_MALFORMED, Disconnect, ERROR_BAD_REQUEST, ERROR_PERMISSION_DENIED, ReplyError } from '../codes.js'
-import { after, type MaybePromise, type Payload, type Published } from '../engine.js'
-import { channelOf } from '../protocol.js'
+import { after, type MapChanged, type MaybePromise, type Payload, type Published } from '../engine.js'
+import { parsePublish, TYPE_MAP } from '../protocol.js'
 import { inDataFormat, PLAIN_PUBLICATION, publishFormatted, publishToChannel } from '../publish/publish.js'
 import type { Client, CommandOutcome, RunningCommand } from '../session/client.js'
 import { callerOn, resolveFor } from './command-channel.js'
+import { publishToMap } from './map-publish.js'
 
 const NO_DATA = Buffer.alloc(0)
 
@@ -16,24 +17,37 @@ export const publish = (
   command: RunningCommand,
   encoded: Encoded
 ): MaybePromise<CommandOutcome> => {
-  const channel = channelOf(request)
-  if (channel === null) return DISCONNECT_MALFORMED
+  const parsed = parsePublish(request)
+  if (parsed === null) return DISCONNECT_MALFORMED
+  const { channel, type } = parsed
   const resolved = resolveFor(client, channel)
   if (resolved instanceof ReplyError) return resolved
   // In protobuf, empty data and no data are the same.
   const isEmptyAllowed = resolved.options.publicationDataFormat === 'binary'
   const data = client.codec.commandData(encoded, 'publish', request) ?? (isEmptyAllowed ? NO_DATA : null)
-  if (data === null) return ERROR_BAD_REQUEST
-  const { publishProxy } = resolved.options
-  const published =
-    publishProxy === null
-      ? publishIfAllowed(client, channel, resolved, data)
-      : publishByBackend(client, channel, resolved, data, publishProxy)
+  const published: MaybePromise<Published | MapChanged | ReplyError | Disconnect | null> =
+    type === TYPE_MAP
+      ? publishToMap(client, parsed, resolved, data, publisherInfo(client, channel))
+      : publishToStream(client, channel, resolved, data)
   return after(published, (outcome) => {
     if (outcome instanceof ReplyError || outcome instanceof Disconnect || outcome === null) return outcome
     client.reply(command, 'publish', EMPTY_REPLY)
     return null
   })
+}
+
+const publishToStream = (
+  client: Client,
+  channel: string,
+  resolved: ResolvedChannel,
+  data: Payload | null
+): MaybePromise<Published | ReplyError | Disconnect | null> => {
+  const { publishProxy, map } = resolved.options
+  if (map !== null) return ERROR_PERMISSION_DENIED
+  if (data === null) return ERROR_BAD_REQUEST
+  return publishProxy === null
+    ? publishIfAllowed(client, channel, resolved, data)
+    : publishByBackend(client, channel, resolved, data, publishProxy)
 }
 
 const publishIfAllowed = (

@@ -7,7 +7,7 @@ import { DeltaChain, type DeltaPatches } from './delta.js'
 import { Group } from './group.js'
 import { type Rate, RateClass } from './rate-class.js'
 import type { Subscription } from './subscription.js'
-import { type TagFilter, tagsOf } from './tag-filter.js'
+import { removalBy, type TagFilter, type Tags, tagsOf } from './tag-filter.js'
 
 /** Collects groups with unsent frames until the end of the turn. */
 export interface FlushQueue {
@@ -30,6 +30,13 @@ interface GroupKey {
   readonly filter: TagFilter | null
   /** Null for a group that sends no deltas. */
   readonly delta: DeltaChain | null
+}
+
+/** A publication for the groups whose filters match the tags, and its frame for each framing that needs it. */
+interface SharedFrames {
+  readonly publication: Publication
+  readonly tags: Tags
+  readonly frames: Map<Framing, Buffer>
 }
 
 /** The live subscriptions of a channel, in groups that receive identical bytes. */
@@ -128,17 +135,25 @@ export class ChannelGroups {
 
   /** Clients choose their filters, so there may be many groups. They share one frame per framing. */
   #deliverFiltered(publication: Publication, epoch: string): void {
-    const { metrics, flushQueue } = this.#dependencies
-    const tags = tagsOf(publication)
-    const frames = new Map<Framing, Buffer>()
+    const { metrics } = this.#dependencies
+    const { previous } = publication
+    const matching: SharedFrames = { publication, tags: tagsOf(publication), frames: new Map() }
+    // For groups whose filter matched the entry of a map until now.
+    const leaving: SharedFrames | null =
+      previous === undefined ? null : { publication: removalBy(publication), tags: tagsOf(previous), frames: new Map() }
     for (const group of this.#filtered.values()) {
-      const { filter, framing, subscriptions } = group
-      if (filter?.matches(tags)) {
-        const frame = frames.get(framing) ?? group.fullFrame(publication, epoch)
-        frames.set(framing, frame)
-        if (group.enqueue(publication, epoch, frame)) flushQueue.add(group)
-      } else metrics.filteredOut(this.#namespace, subscriptions.length)
+      const { filter, subscriptions } = group
+      if (filter?.matches(matching.tags)) this.#enqueueShared(group, matching, epoch)
+      else if (leaving !== null && filter?.matches(leaving.tags)) this.#enqueueShared(group, leaving, epoch)
+      else metrics.filteredOut(this.#namespace, subscriptions.length)
     }
+  }
+
+  #enqueueShared(group: Group, { publication, frames }: SharedFrames, epoch: string): void {
+    const { framing } = group
+    const frame = frames.get(framing) ?? group.fullFrame(publication, epoch)
+    frames.set(framing, frame)
+    if (group.enqueue(publication, epoch, frame)) this.#dependencies.flushQueue.add(group)
   }
 
   #deliverLimited(publication: Publication, epoch: string): void {

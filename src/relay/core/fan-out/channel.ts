@@ -1,14 +1,13 @@
 import type { ResolvedChannel } from '../channel-names.js'
-import type { Framing } from '../codec/transport.js'
 import { DISCONNECT_INAPPROPRIATE_PROTOCOL, UNSUBSCRIBE_INSUFFICIENT_STATE } from '../codes.js'
-import { type CoreMetrics, count } from '../core-metrics.js'
+import type { CoreMetrics } from '../core-metrics.js'
 import type { Broker, History, JoinOrLeave, Position, Publication } from '../engine.js'
 import { type Conflator, newestTime } from '../merging/keyed-list.js'
 import type { ChannelOptions } from '../options.js'
 import { ChannelGroups, type GroupsDependencies } from './channel-groups.js'
 import type { Rate } from './rate-class.js'
 import { ChannelSnapshot, filteredSnapshot, type PositionedSnapshot, type ReadHistory } from './snapshot.js'
-import { pushInFull, type Subscription } from './subscription.js'
+import { pushInFull, pushToAll, type Subscription } from './subscription.js'
 import { passes, type TagFilter } from './tag-filter.js'
 
 const UNKNOWN = -1
@@ -104,7 +103,7 @@ export class Channel {
     if (this.#snapshot === null || this.#conflator === null) return null
     const read: ReadHistory = (since) => history.read(this.name, { since, limit: -1, reverse: false }, this.options)
     return filter === null
-      ? this.#snapshot.read(read, () => this.#delivered)
+      ? this.#snapshot.read(read, () => this.delivered)
       : filteredSnapshot(this.#conflator, filter, read, this.#monotonicMs)
   }
 
@@ -137,7 +136,8 @@ export class Channel {
     return { epoch: this.#epoch, offset }
   }
 
-  get #delivered(): Position | null {
+  /** The position up to which the stream was delivered; null before the first delivery. */
+  get delivered(): Position | null {
     return this.#offset === UNKNOWN ? null : { epoch: this.#epoch, offset: this.#offset }
   }
 
@@ -198,7 +198,8 @@ export class Channel {
   goLive(subscription: Subscription, position: Position, missed: readonly Publication[] = []): void {
     this.#pending = this.#pending.filter((each) => each !== subscription)
     subscription.buffered = null
-    if (subscription.isPositioned) {
+    // A map without a stream has no epoch.
+    if (subscription.isPositioned && position.epoch !== '') {
       if (this.#offset === UNKNOWN) {
         this.#offset = position.offset
         this.#epoch = position.epoch
@@ -239,7 +240,7 @@ export class Channel {
       this.#closeJsonClients(publication)
     this.#snapshot?.deliver(publication, epoch, this.options.historySize)
     if (this.#observers !== null) for (const observer of this.#observers) observer(publication)
-    for (const { buffered } of this.#pending) buffered?.push(publication)
+    for (const subscription of this.#pending) subscription.buffer(publication)
     this.#groups.deliver(publication, epoch)
     if (this.#ahead.length === 0) return
     if (publication.offset > 0) this.#joinAheadUpTo(publication.offset)
@@ -247,15 +248,8 @@ export class Channel {
   }
 
   pushJoinOrLeave(kind: JoinOrLeave, info: string): void {
-    const frames = new Map<Framing, Buffer>()
-    for (const { wantsJoinLeave, isConfirmed, outbox } of this.subscriptions()) {
-      if (!wantsJoinLeave || !isConfirmed) continue
-      const { framing } = outbox.transport
-      const frame = frames.get(framing) ?? framing.frame(framing.codec.push({ kind, channel: this.name, info }))
-      frames.set(framing, frame)
-      count(this.#metrics.sent(outbox.transport.name, `push_${kind}`, this.namespace), frame.length)
-      outbox.send(frame)
-    }
+    const receivers = this.subscriptions().filter(({ wantsJoinLeave, isConfirmed }) => wantsJoinLeave && isConfirmed)
+    pushToAll(receivers, { kind, channel: this.name, info }, this.#metrics, this.namespace)
   }
 
   subscriptions(): Subscription[] {
@@ -326,8 +320,16 @@ export class Channel {
   /** After a gap or a long lag: clients with a position resubscribe and recover; the others continue without what they missed. */
   endPositioned(): void {
     for (const subscription of this.subscriptions()) {
-      if (subscription.isPositioned && subscription.buffered === null) this.#restart(subscription)
+      if (!subscription.isPositioned) continue
+      if (subscription.buffered === null) this.#restart(subscription)
+      else subscription.loading?.lose()
     }
+  }
+
+  /** For channels without offsets, where no check can find what was lost: after a possible gap all clients start again. */
+  endAfterGap(): void {
+    this.#checkedGaps = this.#possibleGaps
+    this.endPositioned()
   }
 
   #joinAheadUpTo(offset: number): void {

@@ -1,7 +1,7 @@
 import type { Payload, Publication } from '../engine.js'
 import { createDelta } from './fossil.js'
 
-/** Deltas between consecutive publications of a channel, shared by all its subscribers. */
+/** Deltas between consecutive publications of a channel, or between the values of a key of a map, shared by all its subscribers. */
 export class DeltaChain {
   readonly #channel: string
   readonly #patches: DeltaPatches
@@ -24,6 +24,10 @@ export class DeltaChain {
   }
 
   advance(publication: Publication, epoch: string): void {
+    if (publication.key !== undefined) {
+      this.#patch = entryPatch(publication)
+      return
+    }
     const base = this.#base
     this.#patch =
       base !== null && publication.delta ? this.#patches.between(this.#channel, epoch, base, publication) : null
@@ -71,14 +75,17 @@ export class DeltaPatches {
     return this.#find(this.#use(channel, epoch), base, target)
   }
 
-  /** The patches of consecutive publications, each to the previous one; null if it must be sent in full. */
+  /** The patches of consecutive publications, each to the previous one of its key; null if it must be sent in full. */
   chain(channel: string, epoch: string, publications: readonly Publication[]): readonly (Payload | null)[] {
     const stream = this.#use(channel, epoch)
     const patches: (Payload | null)[] = []
-    let base: Publication | null = null
+    // Publications of streams have no key.
+    const bases = new Map<string | undefined, Publication>()
     for (const target of publications) {
-      patches.push(base === null || !target.delta ? null : this.#find(stream, base, target))
-      base = target
+      const base = bases.get(target.key)
+      const isFull = base === undefined || base.removed || target.removed || !target.delta
+      patches.push(isFull ? null : this.#find(stream, base, target))
+      bases.set(target.key, target)
     }
     return patches
   }
@@ -125,8 +132,21 @@ export class DeltaPatches {
 
 const lengthOf = (patch: Payload | null): number => ENTRY_LENGTH + (patch?.length ?? 0)
 
+/**
+ * The patch of a change of a map. Without a position, a client may have received the value in a page already, and could not
+ * apply a patch to the value before it.
+ */
+const entryPatch = (change: Publication): Payload | null => {
+  const { previous, delta, removed, offset } = change
+  return previous === undefined || !delta || removed || offset === 0 ? null : createPatch(previous, change)
+}
+
+interface WithData {
+  readonly data: Payload
+}
+
 /** Null if the patch is not shorter than the target. A patch between texts is text, because it never splits a character. */
-const createPatch = (base: Publication, target: Publication): Payload | null => {
+const createPatch = (base: WithData, target: WithData): Payload | null => {
   const { data } = target
   if (typeof base.data !== typeof data) return null
   const bytes = Buffer.from(data)

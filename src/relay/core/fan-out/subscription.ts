@@ -1,10 +1,13 @@
 import { type Expiry, NEVER } from '../clocks.js'
 import type { Push, SentPublication } from '../codec/codec.js'
+import type { Framing } from '../codec/transport.js'
 import type { Disconnect, Unsubscribe } from '../codes.js'
-import type { Publication } from '../engine.js'
+import { type CoreMetrics, count } from '../core-metrics.js'
+import type { JoinOrLeave, Publication } from '../engine.js'
 import type { Backlog } from './backlog.js'
 import type { Channel } from './channel.js'
 import type { Group } from './group.js'
+import type { LoadingBuffer } from './loading-buffer.js'
 import type { Outbox } from './outbox.js'
 import type { Rate } from './rate-class.js'
 import type { TagFilter } from './tag-filter.js'
@@ -52,6 +55,8 @@ export class Subscription {
   isConfirmed = false
   /** Publications that arrive before the client has processed the subscribe reply; null afterwards. */
   buffered: Publication[] | null = []
+  /** Changes of a map that the client is still loading; null otherwise. `buffered` is not used then. */
+  loading: LoadingBuffer | null = null
   /** Set if the relay ends the subscription before the client has processed the subscribe reply. */
   pendingUnsubscribe: Unsubscribe | null = null
   /** Position of the client if the channel has not delivered it yet. Nothing is sent until the channel reaches it. */
@@ -72,6 +77,12 @@ export class Subscription {
     this.outbox = subscriber.outbox
     this.isServerSide = isServerSide
   }
+
+  /** Keeps a publication until the client has processed its subscribe reply. */
+  buffer(publication: Publication): void {
+    if (this.loading === null) this.buffered?.push(publication)
+    else this.loading.add(publication)
+  }
 }
 
 /** Sends one publication to one subscriber, outside its group and not as a delta. */
@@ -84,4 +95,21 @@ export const pushInFull = (
   const data = takesDelta ? codec.deltaData(publication.data) : publication.data
   const pub: SentPublication = { publication, epoch, data, isDelta: false }
   subscriber.push({ kind: 'pub', channel: channel.name, pub }, channel.namespace)
+}
+
+/** Sends a join or leave push to several subscribers. It is encoded once per framing. */
+export const pushToAll = (
+  subscriptions: readonly Subscription[],
+  push: Push & { readonly kind: JoinOrLeave },
+  metrics: CoreMetrics,
+  namespace: string
+): void => {
+  const frames = new Map<Framing, Buffer>()
+  for (const { outbox } of subscriptions) {
+    const { framing, name } = outbox.transport
+    const frame = frames.get(framing) ?? framing.frame(framing.codec.push(push))
+    frames.set(framing, frame)
+    count(metrics.sent(name, `push_${push.kind}`, namespace), frame.length)
+    outbox.send(frame)
+  }
 }

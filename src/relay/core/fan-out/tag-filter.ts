@@ -1,5 +1,5 @@
 import { isObject } from '../../../shared/is-object.js'
-import type { Publication } from '../engine.js'
+import { type PreviousEntry, type Publication, REMOVED_DATA } from '../engine.js'
 
 /** Tags of a publication by name. */
 export type Tags = Readonly<Record<string, unknown>>
@@ -7,7 +7,7 @@ export type Tags = Readonly<Record<string, unknown>>
 const NO_TAGS: Tags = Object.freeze({})
 
 /** The tags of a publication, which are JSON text, as an object. */
-export const tagsOf = ({ tags }: Publication): Tags => {
+export const tagsOf = ({ tags }: Pick<Publication, 'tags'>): Tags => {
   if (tags === null) return NO_TAGS
   const parsed: unknown = JSON.parse(tags)
   return isObject(parsed) ? parsed : NO_TAGS
@@ -21,8 +21,48 @@ export interface TagFilter {
 }
 
 /** Whether a subscriber with this filter receives the publication. */
-export const passes = (filter: TagFilter | null, publication: Publication): boolean =>
+export const passes = (filter: TagFilter | null, publication: PreviousEntry): boolean =>
   filter === null || filter.matches(tagsOf(publication))
+
+/**
+ * What a subscriber with this filter receives instead of the publication: itself, nothing, or a removal if the entry of a map
+ * matched before.
+ */
+export const selected = (filter: TagFilter | null, publication: Publication): Publication | null => {
+  if (passes(filter, publication)) return publication
+  const { previous } = publication
+  return previous !== undefined && passes(filter, previous) ? removalBy(publication) : null
+}
+
+/** The removal of an entry that a subscriber no longer receives. It has the position of the change. */
+export const removalBy = ({ offset, time, key }: Publication): Publication => ({
+  data: REMOVED_DATA,
+  offset,
+  info: null,
+  tags: null,
+  time,
+  delta: false,
+  version: 0,
+  ...(key === undefined ? {} : { key }),
+  removed: true
+})
+
+/**
+ * The same for consecutive changes of a map. It is unknown whether an entry matched before its first change here, so the
+ * subscriber may receive the removal of a key that it does not have.
+ */
+export const selectedChanges = (filter: TagFilter | null, changes: readonly Publication[]): readonly Publication[] => {
+  if (filter === null) return changes
+  const absent = new Set<string | undefined>()
+  return changes.flatMap((change) => {
+    const { key, removed } = change
+    const isSelected = passes(filter, change)
+    if (!isSelected && (removed || absent.has(key))) return []
+    if (isSelected && !removed) absent.delete(key)
+    else absent.add(key)
+    return [isSelected ? change : removalBy(change)]
+  })
+}
 
 type Test = (tags: Tags) => boolean
 

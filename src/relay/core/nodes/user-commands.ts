@@ -4,6 +4,7 @@ import {
   DISCONNECT_CONNECTION_EXPIRED,
   Disconnect,
   ERROR_INTERNAL,
+  ERROR_IS_MAP,
   ERROR_LIMIT_EXCEEDED,
   ReplyError,
   UNSUBSCRIBE_BY_SERVER
@@ -58,6 +59,9 @@ export const unsubscribeUser = (context: RelayContext, { target, channel }: Unsu
           client.endSubscription(subscription, UNSUBSCRIBE_BY_SERVER)
         }
       }
+      // The client receives an error for its next page.
+      if (channel !== '') client.loadings.cancel(channel)
+      else client.loadings.cancelAll()
     })
   }
   return null
@@ -75,11 +79,13 @@ export const subscribeUser = async (
   const { channelLimit } = context.clientOptions
   const resolved = resolveChannel(channel, context.channelRules)
   if (resolved instanceof ReplyError) return resolved
+  // Only a client can load a map, page by page.
+  if (resolved.options.map !== null) return ERROR_IS_MAP
   const selected = selectClients(context, target)
   // As in Centrifugo: an error if there is a connection that it would apply to.
   if (selected.length > 0 && isPast(subscription.expiresAt, context)) return ERROR_INTERNAL
   const clients = selected.filter(({ subscriptions }) => !subscriptions.has(channel))
-  if (clients.some(({ subscriptions }) => subscriptions.size >= channelLimit)) return ERROR_LIMIT_EXCEEDED
+  if (clients.some(({ channelCount }) => channelCount >= channelLimit)) return ERROR_LIMIT_EXCEEDED
   const outcomes = await Promise.allSettled(
     clients.map((client) =>
       addSubscription(client, {

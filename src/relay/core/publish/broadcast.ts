@@ -1,5 +1,5 @@
 import { type ResolvedChannel, resolveChannel } from '../channel-names.js'
-import { ERROR_EMPTY_CHANNEL, ERROR_INTERNAL, ReplyError } from '../codes.js'
+import { ERROR_EMPTY_CHANNEL, ERROR_INTERNAL, ERROR_IS_MAP, ReplyError } from '../codes.js'
 import { EngineError, type NewPublication, type Published } from '../engine.js'
 import type { ChannelOptions } from '../options.js'
 import type { TimeSlice } from '../time-slice.js'
@@ -47,6 +47,10 @@ export const broadcast = async (
       continue
     }
     const { options } = resolved
+    if (options.map !== null) {
+      outcomes.push(ERROR_IS_MAP)
+      continue
+    }
     // Converted once per format, not once per channel.
     const formatted = formats.get(options.publicationDataFormat) ?? inDataFormat(publication, options)
     formats.set(options.publicationDataFormat, formatted)

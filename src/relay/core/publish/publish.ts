@@ -1,6 +1,6 @@
 import type { ResolvedChannel } from '../channel-names.js'
 import { hasTooManyContainers, jsonFromBytes, MAX_CONTAINERS } from '../codec/json.js'
-import { ERROR_BAD_REQUEST, ReplyError } from '../codes.js'
+import { ERROR_BAD_REQUEST, ERROR_IS_MAP, ReplyError } from '../codes.js'
 import type { CoreMetrics } from '../core-metrics.js'
 import { after, type Broker, type MaybePromise, type NewPublication, type Payload, type Published } from '../engine.js'
 import type { ChannelOptions, ChannelRules } from '../options.js'
@@ -31,8 +31,8 @@ export const PLAIN_PUBLICATION: NewPublication = {
 /** Checks the data of one publication against the named schema. Returns a description of the mismatch, or null. */
 export type SchemaCheck = (schema: string) => string | null
 
-const schemaCheck =
-  ({ schemaError }: PublishContext, { data }: NewPublication): SchemaCheck =>
+export const schemaCheck =
+  ({ schemaError }: Pick<PublishContext, 'schemaError'>, { data }: Pick<NewPublication, 'data'>): SchemaCheck =>
   (schema) => {
     const text = jsonTextOf(data)
     if (text === null) return `data must be JSON to fit ${schema}`
@@ -60,6 +60,7 @@ export const publishToChannel = (
   publication: NewPublication,
   check: SchemaCheck = schemaCheck(context, publication)
 ): MaybePromise<Published | ReplyError> => {
+  if (resolved.options.map !== null) return ERROR_IS_MAP
   const formatted = inDataFormat(publication, resolved.options)
   return formatted instanceof ReplyError
     ? formatted
@@ -88,10 +89,10 @@ const ERROR_DATA_NOT_JSON = ERROR_BAD_REQUEST.with('data must be JSON')
 const ERROR_DATA_NOT_OBJECT = ERROR_BAD_REQUEST.with('data must be a JSON object')
 
 /** The publication with its data in the format of the namespace; error 107 if the data does not have it. */
-export const inDataFormat = (
-  publication: NewPublication,
+export const inDataFormat = <Written extends Pick<NewPublication, 'data'>>(
+  publication: Written,
   { publicationDataFormat }: ChannelOptions
-): NewPublication | ReplyError => {
+): Written | ReplyError => {
   const { data } = publication
   if (publicationDataFormat === 'binary')
     return typeof data === 'string' ? { ...publication, data: Buffer.from(data) } : publication
@@ -109,8 +110,10 @@ export const publicationError = ({ schema }: ChannelOptions, check: SchemaCheck)
 }
 
 /** Applies the `delta_publish` option of the namespace. */
-const withDelta = (publication: NewPublication, { deltaPublish }: ChannelOptions): NewPublication =>
-  deltaPublish && !publication.delta ? { ...publication, delta: true } : publication
+export const withDelta = <Written extends Pick<NewPublication, 'delta'>>(
+  publication: Written,
+  { deltaPublish }: ChannelOptions
+): Written => (deltaPublish && !publication.delta ? { ...publication, delta: true } : publication)
 
 export const countPublished = (
   context: PublishContext,

@@ -1,5 +1,11 @@
 import { type Expiry, hasExpired, type Moment, NEVER } from '../clocks.js'
-import { DISCONNECT_CONNECTION_EXPIRED, DISCONNECT_NO_PONG, DISCONNECT_STALE, UNSUBSCRIBE_EXPIRED } from '../codes.js'
+import {
+  DISCONNECT_CONNECTION_EXPIRED,
+  DISCONNECT_NO_PONG,
+  DISCONNECT_SLOW,
+  DISCONNECT_STALE,
+  UNSUBSCRIBE_EXPIRED
+} from '../codes.js'
 import { count } from '../core-metrics.js'
 import type { Client } from './client.js'
 import { refreshConnection, refreshSubscription } from './proxy-refresh.js'
@@ -44,14 +50,14 @@ export class ClientDeadlines {
 
   /** Called when an expiry or the client options have changed. */
   schedule(): void {
-    const { context, state, expiry, subscriptions } = this.#client
+    const { context, state, expiry, subscriptions, loadingDeadlineMs } = this.#client
     const { expiredCloseDelayMs, expiredSubCloseDelayMs } = context.clientOptions
     if (state !== 'live') {
       this.#nextAt = this.#staleAt
       return
     }
     const graceMs = graceOf(expiry, expiredCloseDelayMs)
-    let at = Math.min(this.#pingAt, this.#pongDueAt, expiry.monotonicMs + graceMs)
+    let at = Math.min(this.#pingAt, this.#pongDueAt, loadingDeadlineMs, expiry.monotonicMs + graceMs)
     let atWall = expiry.wallMs + graceMs
     for (const { expiry: subscriptionExpiry } of subscriptions.values()) {
       if (subscriptionExpiry === NEVER) continue
@@ -87,6 +93,10 @@ export class ClientDeadlines {
     }
     if (now.monotonicMs >= this.#pongDueAt && !this.#extendPongDeadline(now.monotonicMs)) {
       client.close(DISCONNECT_NO_PONG)
+      return
+    }
+    if (now.monotonicMs >= client.loadingDeadlineMs) {
+      client.close(DISCONNECT_SLOW)
       return
     }
     const { expiry, context } = client

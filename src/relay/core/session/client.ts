@@ -26,6 +26,7 @@ import { ClientDeadlines } from './client-deadlines.js'
 import { ClientEvents } from './client-events.js'
 import type { RelayContext } from './context.js'
 import { HeldReplies, writeMessage } from './held-replies.js'
+import { MapLoadings } from './map-loading.js'
 import { endSubscription, removeSubscription } from './remove-subscription.js'
 import { uncountConnection } from './user-connection-limit.js'
 
@@ -78,6 +79,7 @@ export class Client implements Subscriber, OutboxOwner {
   readonly #frames: FrameHandler
   #subscriptions: Map<string, Subscription> | null = null
   #events: ClientEvents | null = null
+  #loadings: MapLoadings | null = null
   #isReadingPaused = false
 
   constructor(context: RelayContext, transport: ClientTransport, frameHandler: (client: Client) => FrameHandler) {
@@ -111,6 +113,22 @@ export class Client implements Subscriber, OutboxOwner {
   get events(): ClientEvents {
     this.#events ??= new ClientEvents(this)
     return this.#events
+  }
+
+  /** The maps that the client loads. Created when it is first used. */
+  get loadings(): MapLoadings {
+    this.#loadings ??= new MapLoadings(this)
+    return this.#loadings
+  }
+
+  /** Monotonic time at which the client is too slow, because it has not finished loading a map. */
+  get loadingDeadlineMs(): number {
+    return this.#loadings?.nextDeadlineMs ?? Number.POSITIVE_INFINITY
+  }
+
+  /** Number of channels that count for `channel_limit`. */
+  get channelCount(): number {
+    return this.subscriptions.size + (this.#loadings?.size ?? 0)
   }
 
   get subscriptions(): ReadonlyMap<string, Subscription> {
@@ -290,6 +308,7 @@ export class Client implements Subscriber, OutboxOwner {
     context.clients.remove(this)
     uncountConnection(this)
     if (this.session !== null) context.sessions.delete(this.session)
+    this.#attempt(() => this.#loadings?.cancelAll())
     for (const subscription of this.subscriptions.values()) this.#attempt(() => removeSubscription(this, subscription))
     this.#subscriptions = null
     this.onCaughtUp = null

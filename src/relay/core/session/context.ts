@@ -1,8 +1,18 @@
-import { type Broker, type Cluster, EngineError, type History, type Presence, type UserConnections } from '../engine.js'
+import {
+  type Broker,
+  type Cluster,
+  EngineError,
+  type History,
+  type Maps,
+  type Presence,
+  type UserConnections
+} from '../engine.js'
 import type { EventProxies } from '../event-proxies.js'
 import type { DeltaPatches } from '../fan-out/delta.js'
 import type { Hub, HubDependencies } from '../fan-out/hub.js'
 import type { RecoveryCache } from '../fan-out/recovery-cache.js'
+import type { StatePages } from '../fan-out/state-pages.js'
+import type { PresenceMaps } from '../maps/presence-maps.js'
 import type { ChannelRules, ClientOptions, RpcRules } from '../options.js'
 import type { PublishActivity } from '../publish/publish-activity.js'
 import type { CoreSurveys, Surveys } from '../surveys.js'
@@ -24,6 +34,7 @@ export interface ProcessStats {
 export interface RelayDependencies extends HubDependencies {
   readonly broker: Broker
   readonly history: History
+  readonly maps: Maps
   readonly presence: Presence
   readonly cluster: Cluster
   readonly userConnections: UserConnections
@@ -61,8 +72,11 @@ export interface RelayContext extends RelayDependencies {
   readonly interrupted: TurnQueue
   readonly patches: DeltaPatches
   readonly tokenInvalidations: TokenInvalidations
+  readonly presenceMaps: PresenceMaps
   /** Lists of publications that several clients recover. */
   readonly recoveryCache: RecoveryCache
+  /** Pages of maps that several clients load. */
+  readonly statePages: StatePages
   /** Unique id of this node. */
   readonly node: string
   /** Replaced when the configuration is reloaded. */

@@ -6,6 +6,7 @@ import {
 } from '../codes.js'
 import type { Channel } from '../fan-out/channel.js'
 import type { Subscription } from '../fan-out/subscription.js'
+import { removeFromMap } from '../maps/write-map.js'
 import type { Client } from './client.js'
 import { type RelayContext, runInBackground } from './context.js'
 
@@ -36,7 +37,11 @@ export const removeSubscription = (client: Client, subscription: Subscription): 
   const { context } = client
   const { channel } = subscription
   channel.remove(subscription)
-  if (subscription.isConfirmed) context.metrics.unsubscribed(channel.namespace, client.name, subscription.rate)
+  if (subscription.isConfirmed) {
+    context.metrics.unsubscribed(channel.namespace, client.name, subscription.rate)
+    runInBackground(context, () => context.presenceMaps.remove(subscription))
+    removeOwnKey(client, channel)
+  }
   removeIfUnused(context, channel)
   if (subscription.isInPresence) {
     context.metrics.engineAction('remove_presence', channel.namespace)
@@ -47,6 +52,13 @@ export const removeSubscription = (client: Client, subscription: Subscription): 
     context.metrics.messageSent('leave', channel.namespace)
     runInBackground(context, () => context.broker.joinOrLeave(channel.name, 'leave', info))
   }
+}
+
+const removeOwnKey = ({ context, id }: Client, { name, namespace, options }: Channel): void => {
+  const { map } = options
+  if (!map?.removeClientOnUnsubscribe) return
+  const resolved = { namespace, options, isPrivate: false, map }
+  runInBackground(context, () => removeFromMap(context, resolved, name, { key: id, idempotencyKey: '' }))
 }
 
 export const removeIfUnused = (context: RelayContext, channel: Channel): void => {

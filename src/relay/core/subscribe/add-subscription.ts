@@ -36,10 +36,36 @@ export const addSubscription = async (
   client: Client,
   request: SubscribeRequest
 ): Promise<SubscribeResult | ReplyError | Disconnect> => {
-  const { context, codec } = client
-  if (request.resolved.options.publicationDataFormat === 'binary' && !codec.allowsBinary) return ERROR_BINARY_CHANNEL
-  const caller: Caller = { user: client.user, insecure: context.clientOptions.insecure, isSubscribed: true }
-  const options = resolveOptions(request, caller)
+  if (request.resolved.options.publicationDataFormat === 'binary' && !client.codec.allowsBinary)
+    return ERROR_BINARY_CHANNEL
+  const options = resolveOptions(request, subscriberOf(client))
+  const subscription = openSubscription(client, request, options)
+  client.addSubscription(subscription)
+  try {
+    const start = await readWhileDelivering(client, subscription, () =>
+      readStart(client, subscription, request, options)
+    )
+    return finish(client, subscription, request, options, start)
+  } catch (error) {
+    client.removeSubscription(subscription)
+    throw error
+  }
+}
+
+/** A client that is asking for options that need permissions is a subscriber already. */
+export const subscriberOf = ({ user, context }: Client): Caller => ({
+  user,
+  insecure: context.clientOptions.insecure,
+  isSubscribed: true
+})
+
+/** Adds a subscription to its channel. From now on its publications are buffered. */
+export const openSubscription = (
+  client: Client,
+  request: SubscribeRequest,
+  options: SubscriptionOptions
+): Subscription => {
+  const { context } = client
   const channel = context.hub.open(request.channel, request.resolved)
   const subscription = new Subscription(channel, client, request.isServerSide)
   // A client with a snapshot and without a position also relies on every publication: after a gap it gets a new snapshot.
@@ -50,18 +76,23 @@ export const addSubscription = async (
   subscription.wantsJoinLeave = options.pushJoinLeave
   subscription.info = request.info
   subscription.expiry = expiryAt(request.expiresAt, context, request.resolved.options.subRefreshProxy !== null)
+  // A patch applies to the value of its key, which a subscriber to a map has from the start.
+  subscription.needsFull = request.resolved.options.map === null
   channel.addPending(subscription)
-  client.addSubscription(subscription)
-  try {
-    await channel.subscribeAtBroker(context.broker)
-    assertDelivering(context, channel)
-    const start = await readStart(client, subscription, request, options)
-    assertDelivering(context, channel)
-    return finish(client, subscription, request, options, start)
-  } catch (error) {
-    client.removeSubscription(subscription)
-    throw error
-  }
+  return subscription
+}
+
+/** Reads from the engine while it delivers the publications of the channel to this node. */
+export const readWhileDelivering = async <Result>(
+  { context }: Client,
+  { channel }: Subscription,
+  read: () => Promise<Result>
+): Promise<Result> => {
+  await channel.subscribeAtBroker(context.broker)
+  assertDelivering(context, channel)
+  const result = await read()
+  assertDelivering(context, channel)
+  return result
 }
 
 /** The engine may have lost the deliveries of an open channel. Subscribing fails until they are active again. */
@@ -120,5 +151,6 @@ const subscribeReply = (
   recovered: recovered !== null,
   wasRecovering: recover !== null,
   data,
-  delta
+  delta,
+  map: null
 })

@@ -2,7 +2,7 @@ import { NEVER } from '../clocks.js'
 import { UNSUBSCRIBE_INSUFFICIENT_STATE } from '../codes.js'
 import type { HistoryPage, Position } from '../engine.js'
 import { pushInFull, type Subscription } from '../fan-out/subscription.js'
-import { passes } from '../fan-out/tag-filter.js'
+import { selected } from '../fan-out/tag-filter.js'
 import type { Client } from '../session/client.js'
 import { runInBackground } from '../session/context.js'
 import { publicationsAfter } from './recovery.js'
@@ -23,7 +23,11 @@ export const activate = (
   if (subscription.expiry !== NEVER) client.deadlines.schedule()
   const isEnding = subscription.pendingUnsubscribe !== null
   context.delayPushAfterReply(() => client.closeOnError(() => goLive(client, subscription, page, receivedLast)))
-  if (!isEnding) runInBackground(context, () => announceJoin(client, subscription, options))
+  if (isEnding) return
+  const { name, options: channelOptions } = subscription.channel
+  const present = { id: client.id, user: client.user, info: client.infoText(subscription.info) }
+  runInBackground(context, () => context.presenceMaps.add(subscription, name, channelOptions, present))
+  runInBackground(context, () => announceJoin(client, subscription, options))
 }
 
 /** Sends the buffered publications and starts live delivery. */
@@ -45,7 +49,9 @@ const goLive = (client: Client, subscription: Subscription, page: HistoryPage, r
     client.endSubscription(subscription, UNSUBSCRIBE_INSUFFICIENT_STATE)
     return
   }
-  const passing = missed.filter((publication) => passes(subscription.filter, publication))
+  const passing = missed
+    .map((publication) => selected(subscription.filter, publication))
+    .filter((publication) => publication !== null)
   const isLimited = subscription.rate !== null
   for (const publication of isLimited ? [] : passing) pushInFull(subscription, publication, page.epoch)
   const offset = missed.reduce((highest, each) => Math.max(highest, each.offset), page.offset)

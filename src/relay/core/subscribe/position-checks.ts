@@ -1,12 +1,14 @@
 import { hasHistory } from '../channel-names.js'
-import type { HistoryRange } from '../engine.js'
+import type { HistoryRange, Position } from '../engine.js'
+import type { Channel } from '../fan-out/channel.js'
 import { type RelayContext, runInBackground } from '../session/context.js'
+import { hasPositions } from './subscribe-request.js'
 
 const END_ONLY: HistoryRange = { since: null, limit: 0, reverse: false }
 
-/** Compares the positions of channels with the history, at an interval and after a possible gap. Called periodically. */
+/** Compares the positions of channels with their streams, at an interval and after a possible gap. Called periodically. */
 export const checkPositions = (context: RelayContext, nowMs: number): void => {
-  const { hub, broker, history, clientOptions } = context
+  const { hub, broker, clientOptions } = context
   for (const channel of hub.channels.values()) {
     // Retry: subscribing failed while the engine was down.
     if (!channel.isSubscribedAtBroker) runInBackground(context, () => channel.subscribeAtBroker(broker))
@@ -16,15 +18,22 @@ export const checkPositions = (context: RelayContext, nowMs: number): void => {
     if (channel.isCheckingPosition) continue
     channel.checkedAt = nowMs
     if (channel.mayHaveGap) channel.clearIrrelevantGaps()
+    if (channel.mayHaveGap && channel.options.map !== null && !hasStream(channel)) channel.endAfterGap()
     // A reload may have removed the history; publications have no offsets then.
-    if (!channel.needsPositionCheck || !hasHistory(channel.options)) continue
+    if (!channel.needsPositionCheck || !hasStream(channel)) continue
     const check = channel.startPositionCheck()
     runInBackground(context, async () => {
       try {
-        channel.finishPositionCheck(await history.read(channel.name, END_ONLY, channel.options), check)
+        channel.finishPositionCheck(await readEnd(context, channel), check)
       } finally {
         channel.isCheckingPosition = false
       }
     })
   }
 }
+
+const hasStream = ({ options }: Channel): boolean =>
+  options.map === null ? hasHistory(options) : hasPositions(options.map)
+
+const readEnd = ({ history, maps }: RelayContext, { name, options }: Channel): Promise<Position> =>
+  options.map === null ? history.read(name, END_ONLY, options) : maps.readStream(name, END_ONLY, options.map)

@@ -2,7 +2,7 @@ import { type Caller, hasHistory, maySeeHistory, maySeePresence, type ResolvedCh
 import { NO_POSITION, type Position } from '../engine.js'
 import type { Rate } from '../fan-out/rate-class.js'
 import type { TagFilter } from '../fan-out/tag-filter.js'
-import { type ChannelOptions, NO_OVERRIDE, type ServerSubscription } from '../options.js'
+import { type ChannelOptions, type MapOptions, NO_OVERRIDE, type ServerSubscription } from '../options.js'
 import type { Client } from '../session/client.js'
 
 /** A subscription that passed all permission checks. */
@@ -63,6 +63,7 @@ export const resolveOptions = (request: SubscribeRequest, caller: Caller): Subsc
   const { resolved, override } = request
   // Copied only if something changes, because this runs for every subscription.
   const options: ChannelOptions = override === NO_OVERRIDE ? resolved.options : { ...resolved.options, ...override }
+  if (options.map !== null) return mapSubscriptionOptions(request, options, options.map, caller)
   const hasStream = hasHistory(options)
   const mayRecover = options.allowRecovery || maySeeHistory(options, caller)
   const recoverable =
@@ -76,8 +77,7 @@ export const resolveOptions = (request: SubscribeRequest, caller: Caller): Subsc
   return {
     presence: options.presence,
     joinLeave: options.joinLeave,
-    pushJoinLeave:
-      options.joinLeave && (options.forcePushJoinLeave || (request.joinLeave && maySeePresence(options, caller))),
+    pushJoinLeave: pushesJoinLeave(request, options, caller),
     positioned,
     recoverable,
     since: recoverable ? since : null,
@@ -87,3 +87,27 @@ export const resolveOptions = (request: SubscribeRequest, caller: Caller): Subsc
     delta: request.delta && positioned && options.allowedDeltaTypes.includes('fossil')
   }
 }
+
+/** Every client of a map relies on every change. */
+const mapSubscriptionOptions = (
+  request: SubscribeRequest,
+  options: ChannelOptions,
+  map: MapOptions,
+  caller: Caller
+): SubscriptionOptions => ({
+  presence: options.presence,
+  joinLeave: options.joinLeave,
+  pushJoinLeave: pushesJoinLeave(request, options, caller),
+  positioned: true,
+  recoverable: hasPositions(map),
+  since: request.recover,
+  fromCache: false,
+  snapshot: false,
+  delta: request.delta && options.allowedDeltaTypes.includes('fossil')
+})
+
+/** Whether clients of a map have a position. Without one they start from an empty map each time. */
+export const hasPositions = ({ mode }: MapOptions): boolean => mode !== 'ephemeral'
+
+const pushesJoinLeave = (request: SubscribeRequest, options: ChannelOptions, caller: Caller): boolean =>
+  options.joinLeave && (options.forcePushJoinLeave || (request.joinLeave && maySeePresence(options, caller)))

@@ -25,10 +25,10 @@ import type { Client, CommandOutcome, RunningCommand } from '../session/client.j
 import { eventData, replyDataError } from '../session/client-events.js'
 import { addSubscription } from './add-subscription.js'
 import { authorize, checkSubscriptionToken } from './authorize.js'
+import { continueLoading, firstRequestError, startLoading, TYPES } from './map-subscribe.js'
 import { ReplySpace } from './subscribe-request.js'
 
-/** Values of the `type` field. */
-const TYPE_STREAM = 0
+/** A value of the `type` field that no namespace has. */
 const TYPE_SHARED_POLL = 4
 
 export const subscribe = async (
@@ -40,6 +40,8 @@ export const subscribe = async (
   const parsed = parseSubscribe(request)
   if (parsed === null) return DISCONNECT_MALFORMED
   const { channel } = parsed
+  const loading = client.channelCount > client.subscriptions.size ? client.loadings.get(channel) : undefined
+  if (loading !== undefined) return continueLoading(client, loading, parsed, command)
   const requested = checkRequest(client, parsed)
   if (requested instanceof ReplyError) return requested
   const filter = checkFilter(parsed, requested)
@@ -53,8 +55,11 @@ export const subscribe = async (
   // A reload may have changed the namespace meanwhile, and the API or another command may have subscribed the client.
   const resolved = authorized instanceof Promise ? resolveChannel(channel, client.context.channelRules) : requested
   if (resolved instanceof ReplyError) return resolved
-  const conflict = checkSubscriptions(client, channel) ?? replyDataError(client, grant.data)
+  const conflict =
+    checkSubscriptions(client, channel) ?? typeError(parsed, resolved) ?? replyDataError(client, grant.data)
   if (conflict !== null) return conflict
+  const { map } = resolved.options
+  if (map !== null) return startLoading(client, parsed, resolved, map, grant, filter, command)
 
   const outcome = await addSubscription(client, {
     channel,
@@ -82,7 +87,8 @@ export const subscribe = async (
 }
 
 /** The checks that do not depend on the user. */
-const checkRequest = (client: Client, { channel, type }: SubscribeCommand): ResolvedChannel | ReplyError => {
+const checkRequest = (client: Client, command: SubscribeCommand): ResolvedChannel | ReplyError => {
+  const { channel } = command
   const { channelRules: channels } = client.context
   if (isTooLong(channel, channels)) return ERROR_BAD_REQUEST
   const conflict = checkSubscriptions(client, channel)
@@ -90,15 +96,19 @@ const checkRequest = (client: Client, { channel, type }: SubscribeCommand): Reso
   const resolved = resolveChannel(channel, channels)
   if (resolved instanceof ReplyError) return resolved
   const nameError = channelNameError(channel, resolved, channels)
-  if (nameError !== null) return nameError
-  if (type !== TYPE_STREAM) return type === TYPE_SHARED_POLL ? ERROR_NOT_AVAILABLE : ERROR_PERMISSION_DENIED
-  return resolved
+  return nameError ?? typeError(command, resolved) ?? resolved
 }
 
-const checkSubscriptions = ({ context, subscriptions }: Client, channel: string): ReplyError | null => {
+const typeError = (command: SubscribeCommand, { options }: ResolvedChannel): ReplyError | null => {
+  if (command.type === TYPE_SHARED_POLL) return ERROR_NOT_AVAILABLE
+  if (command.type !== TYPES[options.subscriptionType]) return ERROR_PERMISSION_DENIED
+  return options.map === null ? null : firstRequestError(command, options.map)
+}
+
+const checkSubscriptions = ({ context, subscriptions, channelCount }: Client, channel: string): ReplyError | null => {
   const { channelLimit } = context.clientOptions
   if (subscriptions.has(channel)) return ERROR_ALREADY_SUBSCRIBED
-  return subscriptions.size >= channelLimit ? ERROR_LIMIT_EXCEEDED : null
+  return channelCount >= channelLimit ? ERROR_LIMIT_EXCEEDED : null
 }
 
 /** Error 107 for a filter that is invalid, not allowed, or combined with deltas: the base of a delta might be filtered out. */
@@ -145,7 +155,7 @@ export const unsubscribe = (client: Client, request: unknown, command: RunningCo
   if (subscription !== undefined) {
     if (client.context.hub.hasPending) client.flushPending()
     client.removeSubscription(subscription)
-  }
+  } else client.loadings.cancel(channel)
   client.reply(command, 'unsubscribe', EMPTY_REPLY)
   return null
 }

@@ -94,7 +94,13 @@ const recover = (
   // Publications that were filtered out do not advance the client's position.
   const offset = filter === null ? recovery.offset : page.offset
   if (publications.length === 0) return { offset, publications: [] }
-  const list = { channel, epoch: page.epoch, publications, patches: delta ? context.patches : null }
+  const list = {
+    channel,
+    epoch: page.epoch,
+    publications,
+    takesDelta: delta,
+    patches: delta ? context.patches : null
+  }
   const { bytesLeft } = replySpace
   const sized =
     filter === null ? context.recoveryCache.find(list, codec, bytesLeft) : sizedPublications(list, codec, bytesLeft)

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { channelKey } from './keys.js'
+import type { Script } from './lua-script.js'
 import { MAX_PUBLICATIONS_PER_SCRIPT } from './publish-scripts.js'
 
 /** Splits a list into chunks of at most `size` entries. */
@@ -41,66 +41,77 @@ export class WriteBatcher {
 /** Limit for the bodies of one batch together; a longer body is sent alone. */
 const MAX_BATCH_CHARACTERS = 256 * 1024
 
-/** A publication to be appended to a stream. */
-export interface StoredPublication {
-  readonly body: string
-  readonly version: number
-  readonly versionEpoch: string
-  /** Redis key of the result for the publication's idempotency key; '' without one. */
+/** A channel and the script that takes several calls for it. */
+export interface BatchTarget {
+  readonly topic: string
+  readonly script: Script
+  /** The keys before those of the batcher and of idempotency results. */
+  keys(topic: string): readonly string[]
+  /** The arguments before those of the calls. */
+  readonly args: readonly string[]
+}
+
+/** A publication to be appended to a stream, or a change of a map. */
+export interface BatchedCall {
+  /** Without the last one, the index of the result key. */
+  readonly args: readonly string[]
+  /** Length of the body. */
+  readonly characters: number
+  /** Redis key of the result for the idempotency key; '' without one. */
   readonly resultKey: string
 }
 
-interface PublishBatch {
-  readonly topic: string
-  /** Script arguments that describe the channel's history. */
-  readonly historyArguments: readonly string[]
-  readonly calls: PublishCall[]
-  characters: number
-}
-
-interface PublishCall {
-  readonly publication: StoredPublication
+interface PendingCall {
+  readonly call: BatchedCall
   readonly resolve: (reply: string) => void
   readonly reject: (error: Error) => void
 }
 
-/**
- * Collects the publications to each channel within one event loop turn and sends them as one script call. The overhead of a
- * call is larger than the cost of a publication, both here and in Redis.
- */
-export class PublishBatcher {
-  readonly #runScript: (keys: readonly string[], args: readonly string[]) => Promise<readonly string[]>
-  readonly #sharedKeys: readonly string[]
-  #batches = new Map<string, PublishBatch>()
+interface Batch {
+  readonly target: BatchTarget
+  readonly calls: PendingCall[]
+  characters: number
+}
 
-  /** `runScript` appends the publications of a batch in order and returns one reply for each. `sharedKeys` go to every call. */
+/**
+ * Collects the publications to each channel, or the changes of each map, within one event loop turn and sends them as one script
+ * call. The overhead of a call is larger than the cost of a publication, both here and in Redis.
+ */
+export class ScriptBatcher {
+  readonly #runScript: (script: Script, keys: readonly string[], args: readonly string[]) => Promise<readonly string[]>
+  readonly #sharedKeys: readonly string[]
+  /** By topic. */
+  #batches = new Map<string, Batch>()
+
+  /** `runScript` applies the calls of a batch in order and returns one reply for each. `sharedKeys` go to every call. */
   constructor(
     sharedKeys: readonly string[],
-    runScript: (keys: readonly string[], args: readonly string[]) => Promise<readonly string[]>
+    runScript: (script: Script, keys: readonly string[], args: readonly string[]) => Promise<readonly string[]>
   ) {
     this.#sharedKeys = sharedKeys
     this.#runScript = runScript
   }
 
-  add(topic: string, historyArguments: readonly string[], publication: StoredPublication): Promise<string> {
+  add(target: BatchTarget, call: BatchedCall): Promise<string> {
+    const { topic } = target
     let batch = this.#batches.get(topic)
-    if (batch !== undefined && isFull(batch, publication)) {
+    if (batch !== undefined && (isFull(batch, call) || batch.target.script !== target.script)) {
       this.#batches.delete(topic)
       this.#send(batch)
       batch = undefined
     }
     if (batch === undefined) {
-      batch = { topic, historyArguments, calls: [], characters: 0 }
+      batch = { target, calls: [], characters: 0 }
       this.#batches.set(topic, batch)
     }
     const { calls } = batch
-    batch.characters += publication.body.length
+    batch.characters += call.characters
     return new Promise((resolve, reject) => {
-      calls.push({ publication, resolve, reject })
+      calls.push({ call, resolve, reject })
     })
   }
 
-  /** Called at the end of the turn, and before any command that must not overtake the collected publications. */
+  /** Called at the end of the turn, and before any command that must not overtake the collected calls. */
   flush(): void {
     if (this.#batches.size === 0) return
     const batches = this.#batches
@@ -109,16 +120,15 @@ export class PublishBatcher {
     for (const batch of batches.values()) this.#send(batch)
   }
 
-  #send({ topic, historyArguments, calls }: PublishBatch): void {
-    const keys = [channelKey(topic, 'position'), channelKey(topic, 'stream'), topic, ...this.#sharedKeys]
-    const args = [...historyArguments]
-    for (const { publication } of calls) {
-      const { body, version, versionEpoch, resultKey } = publication
-      const hasResultKey = resultKey !== ''
-      if (hasResultKey) keys.push(resultKey)
-      args.push(body, String(body.length), String(version), versionEpoch, hasResultKey ? String(keys.length) : '')
+  #send({ target, calls }: Batch): void {
+    const keys = [...target.keys(target.topic), ...this.#sharedKeys]
+    const args = [...target.args]
+    for (const { call } of calls) {
+      const { resultKey } = call
+      if (resultKey !== '') keys.push(resultKey)
+      args.push(...call.args, resultKey === '' ? '' : String(keys.length))
     }
-    this.#runScript(keys, args).then(
+    this.#runScript(target.script, keys, args).then(
       (replies) => {
         for (const [index, { resolve }] of calls.entries()) resolve(replies[index] ?? '')
       },
@@ -129,5 +139,22 @@ export class PublishBatcher {
   }
 }
 
-const isFull = ({ calls, characters }: PublishBatch, { body }: StoredPublication): boolean =>
-  calls.length === MAX_PUBLICATIONS_PER_SCRIPT || characters + body.length > MAX_BATCH_CHARACTERS
+const isFull = ({ calls, characters }: Batch, call: BatchedCall): boolean =>
+  calls.length === MAX_PUBLICATIONS_PER_SCRIPT || characters + call.characters > MAX_BATCH_CHARACTERS
+
+/**
+ * Equal reads of one event loop turn share a script call: after a restart, thousands of clients recover the same publications.
+ * The call leaves at the end of the turn, so its result contains everything delivered before.
+ */
+export class SharedReads<T> {
+  readonly #readsOfTurn = new Map<string, Promise<T>>()
+
+  share(key: string, read: () => Promise<T>): Promise<T> {
+    const shared = this.#readsOfTurn.get(key)
+    if (shared !== undefined) return shared
+    if (this.#readsOfTurn.size === 0) setImmediate(() => this.#readsOfTurn.clear())
+    const started = read()
+    this.#readsOfTurn.set(key, started)
+    return started
+  }
+}

@@ -1,7 +1,9 @@
+import { randomBytes } from 'node:crypto'
 import { parseRedisUrl } from '../../../shared/redis-address.js'
 import type { Engine, EngineDependencies } from '../../core/engine.js'
 import { RedisChannelStates } from './channel-states.js'
 import { RedisKeys } from './keys.js'
+import { RedisMaps } from './maps.js'
 import { NODE_TIMINGS, type NodeTimings, RedisNodeCluster } from './nodes.js'
 import { RedisPresence } from './presence.js'
 import { RedisEngine } from './redis-engine.js'
@@ -42,13 +44,15 @@ export const buildRedisEngine = (
     startTimeoutMs,
     slotTimeoutMs
   })
-  const engine = new RedisEngine(router, nowMs)
+  const newEpoch = epochNames()
+  const engine = new RedisEngine(router, nowMs, newEpoch)
   const channelStates = new RedisChannelStates(router, presenceTtlMs)
   const presence = new RedisPresence(router, presenceTtlMs, channelStates)
   const userConnections = new RedisUserConnections(router)
   return {
     broker: engine,
     history: engine,
+    maps: new RedisMaps(router, nowMs, newEpoch),
     presence,
     cluster: new RedisNodeCluster(router, log, nodeTimings),
     userConnections,
@@ -66,4 +70,11 @@ export const buildRedisEngine = (
       await engine.close()
     }
   }
+}
+
+/** Names epochs, different from those of all other nodes. */
+const epochNames = (): (() => string) => {
+  const prefix = randomBytes(6).toString('base64url')
+  let count = 0
+  return () => `${prefix}${(++count).toString(36)}`
 }

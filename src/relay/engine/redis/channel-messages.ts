@@ -1,10 +1,12 @@
 import type { JoinOrLeave, NewPublication, Publication, Published } from '../../core/engine.js'
+import { type Decoded, type DeliveredPublication, decodeMapChangeAt } from './map-messages.js'
 
 // Publications are stored and sent as a line of numbers, followed by the JSON texts unchanged. Nothing is escaped, and only the
 // numbers are parsed. Binary data is in base64, marked by a b at the end of the line.
 //
 //   entry of the stream   time,delta,length of info,length of tags[,version][b][t traceparent]\n info tags data
 //   pub/sub message       p offset,epoch,length,entry   one or more of them
+//   change of a map       see map-messages.ts
 //   join, leave           j info   l info
 
 /** Length of info or tags that is null; an empty text has length 0. */
@@ -24,9 +26,7 @@ export const encodeWithoutPosition = (body: string): string => `p0,,${body.lengt
 
 export const encodeJoinOrLeave = (kind: JoinOrLeave, info: string): string => `${kind === 'join' ? 'j' : 'l'}${info}`
 
-export type Message =
-  | { readonly kind: 'publication'; readonly publication: Publication; readonly epoch: string }
-  | { readonly kind: JoinOrLeave; readonly info: string }
+export type Message = DeliveredPublication | { readonly kind: JoinOrLeave; readonly info: string }
 
 /** Empty for a malformed message: every client of the Redis server can publish anything. */
 export const decodeMessages = (text: string): readonly Message[] => {
@@ -34,16 +34,22 @@ export const decodeMessages = (text: string): readonly Message[] => {
   if (text.startsWith('l{')) return [{ kind: 'leave', info: text.slice(1) }]
   const messages: Message[] = []
   for (let index = 0; index < text.length; ) {
-    MESSAGE_HEADER.lastIndex = index
-    const [header, offset, epoch = '', length] = MESSAGE_HEADER.exec(text) ?? []
-    if (header === undefined) return []
-    const start = index + header.length
-    index = start + Number(length)
-    const publication = decodeBody(text.slice(start, index), Number(offset))
-    if (publication === null || index > text.length) return []
-    messages.push({ kind: 'publication', publication, epoch })
+    const decoded = text[index] === 'm' ? decodeMapChangeAt(text, index) : decodePublicationAt(text, index)
+    if (decoded === null) return []
+    messages.push(decoded.value)
+    index = decoded.end
   }
   return messages
+}
+
+const decodePublicationAt = (text: string, index: number): Decoded<DeliveredPublication> | null => {
+  MESSAGE_HEADER.lastIndex = index
+  const [header, offset, epoch = '', length] = MESSAGE_HEADER.exec(text) ?? []
+  if (header === undefined) return null
+  const start = index + header.length
+  const end = start + Number(length)
+  const publication = end > text.length ? null : decodeBody(text.slice(start, end), Number(offset))
+  return publication && { value: { kind: 'publication', publication, epoch }, end }
 }
 
 /** Null for a malformed body. */

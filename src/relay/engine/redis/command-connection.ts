@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import type { RedisAddress } from '../../../shared/redis-address.js'
 import { reconnect, reconnectToMaster } from '../../../shared/sentinel-watch.js'
 import { EngineError } from '../../core/engine.js'
-import { PublishBatcher, type StoredPublication, WriteBatcher } from './batching.js'
+import { type BatchedCall, type BatchTarget, ScriptBatcher, WriteBatcher } from './batching.js'
 import {
   disconnectedError,
   errorText,
@@ -14,7 +14,7 @@ import {
 } from './connection.js'
 import type { DataLossDetector, RunScript } from './data-loss-detector.js'
 import type { Script } from './lua-script.js'
-import { IDEMPOTENT_RESULT_TTL_MS, PUBLISH_WITH_HISTORY } from './publish-scripts.js'
+import { IDEMPOTENT_RESULT_TTL_MS } from './publish-scripts.js'
 import { SCRIPTS } from './scripts.js'
 
 export interface CommandConnectionDependencies {
@@ -35,7 +35,7 @@ export class CommandConnection {
   readonly #dependencies: CommandConnectionDependencies
   readonly #redis: Redis
   readonly #writes: WriteBatcher
-  readonly #publications: PublishBatcher
+  readonly #batches: ScriptBatcher
   #isOpen = false
   #isAsking = false
   #runId = ''
@@ -49,10 +49,11 @@ export class CommandConnection {
     this.#dependencies = dependencies
     this.#redis = openConnection(address, 'commands')
     const { lossDetector } = dependencies
-    this.#publications = new PublishBatcher(lossDetector === null ? [] : [lossDetector.ledgerKey], async (keys, args) =>
-      stringListReply(await this.runPublishScript(PUBLISH_WITH_HISTORY, keys, args))
+    this.#batches = new ScriptBatcher(
+      lossDetector === null ? [] : [lossDetector.ledgerKey],
+      async (script, keys, args) => stringListReply(await this.runPublishScript(script, keys, args))
     )
-    this.#writes = new WriteBatcher(this.#redis, () => this.#publications.flush())
+    this.#writes = new WriteBatcher(this.#redis, () => this.#batches.flush())
     this.#redis.on('ready', () => void this.#open())
     this.#redis.on('close', () => this.#close())
     // Emitted at every attempt to connect.
@@ -85,7 +86,7 @@ export class CommandConnection {
   /** Adds the seven arguments that every publish script begins with. */
   runPublishScript(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
     // Writes are numbered in the order in which they are sent.
-    this.#publications.flush()
+    this.#batches.flush()
     const { lossDetector, publishCommand, topicSuffix } = this.#dependencies
     const ledgerKey = lossDetector?.ledgerKey ?? ''
     const all = [ledgerKey, this.#runId, publishCommand, topicSuffix, IDEMPOTENT_RESULT_TTL_MS, ...args]
@@ -96,7 +97,7 @@ export class CommandConnection {
 
   /** Publishes a message to `topic`, to which this node is subscribed. Resolves when Redis has accepted it. */
   heartbeat(topic: string): Promise<unknown> {
-    this.#publications.flush()
+    this.#batches.flush()
     const { lossDetector, publishCommand, topicSuffix } = this.#dependencies
     const publish = (): Promise<unknown> => this.send(publishCommand, [topic + topicSuffix, ''])
     // A Redis that is out of memory rejects the write, but not the message.
@@ -105,21 +106,17 @@ export class CommandConnection {
       : lossDetector.heartbeat(this.#runScript, topic, publishCommand, topicSuffix).catch(publish)
   }
 
-  /** Appends to a channel's stream and publishes. The publications of one event loop turn are sent together. */
-  publishWithHistory(
-    topic: string,
-    historyArguments: readonly string[],
-    publication: StoredPublication
-  ): Promise<string> {
+  /** Runs a publish script. The calls of one event loop turn for the same channel are sent together. */
+  runBatched(target: BatchTarget, call: BatchedCall): Promise<string> {
     if (!this.#isOpen) return Promise.reject(disconnectedError(this.#address))
     this.#writes.cork()
-    return this.#publications.add(topic, historyArguments, publication)
+    return this.#batches.add(target, call)
   }
 
   send(name: string, args: readonly string[]): Promise<unknown> {
     if (!this.#isOpen) return Promise.reject(disconnectedError(this.#address))
     // Commands must not overtake earlier publications.
-    this.#publications.flush()
+    this.#batches.flush()
     return this.#send(name, args).catch((error: Error) => {
       throw this.#convertError(error)
     })
@@ -130,11 +127,11 @@ export class CommandConnection {
    * accepts commands for a hash slot that is being moved to it.
    */
   asking<T>(work: () => Promise<T>): Promise<T> {
-    this.#publications.flush()
+    this.#batches.flush()
     this.#isAsking = true
     try {
       const result = work()
-      this.#publications.flush()
+      this.#batches.flush()
       return result
     } finally {
       this.#isAsking = false

@@ -57,6 +57,11 @@ export class SlotError extends EngineError {
   static isReply(reply: string): boolean {
     return /^(MOVED|ASK|CLUSTERDOWN|TRYAGAIN) ?/.test(reply)
   }
+
+  /** Whether an error within a script is about a key whose hash slot is at another server or being moved. */
+  static isScriptError(message: string): boolean {
+    return /non local key|cluster is down|\b(?:MOVED|ASK|CLUSTERDOWN|TRYAGAIN) /.test(message)
+  }
 }
 
 /** The part of the INFO reply that the engine needs. */

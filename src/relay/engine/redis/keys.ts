@@ -19,6 +19,8 @@ export const CONTROL = {
   stateProxies: 'states',
   /** Sorted set: channels by the time at which their state must be checked. */
   stateIndex: (proxy: string): string => `states:${proxy}`,
+  /** Sorted set: maps by the time at which their deadlines must be checked. One per server, or per hash slot of a Redis Cluster. */
+  mapIndex: 'maps',
   /** Topic of messages to all nodes. */
   allNodesTopic: 'all-nodes',
   /** Topic of messages to one node. */
@@ -42,7 +44,15 @@ export const KEY_SUFFIX = {
   /** Sorted set: client ids by the end of their lease. */
   presenceLeases: 'leases',
   /** Hash: whether the channel is occupied, and the event about it. */
-  state: 'state'
+  state: 'state',
+  /** Hash: the entries of a map by key. */
+  entries: 'entries',
+  /** Sorted set: the keys of a map in their order. */
+  entryNames: 'names',
+  /** Sorted set: the keys of a map by the time at which they expire. */
+  deadlines: 'deadlines',
+  /** Hash: the last version of keys of a map. */
+  versions: 'versions'
 } as const
 
 /** The key of a channel. The topic is that of `RedisKeys.channel`. */
@@ -54,6 +64,17 @@ export const presenceKeys = (topic: string): readonly [entries: string, leases: 
   channelKey(topic, 'presence'),
   channelKey(topic, 'presenceLeases'),
   channelKey(topic, 'state')
+]
+
+/** The keys of a map, in the order that the scripts expect. */
+export const mapKeys = (topic: string): readonly string[] => [
+  channelKey(topic, 'position'),
+  channelKey(topic, 'stream'),
+  topic,
+  channelKey(topic, 'entries'),
+  channelKey(topic, 'entryNames'),
+  channelKey(topic, 'deadlines'),
+  channelKey(topic, 'versions')
 ]
 
 /**

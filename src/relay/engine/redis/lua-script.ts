@@ -25,3 +25,14 @@ local function writeNumber(ledger, node, number)
   if not known or tonumber(known) < tonumber(number) then redis.call('HSET', ledger, field, number) end
 end
 `
+
+// The generation of a server's data, see publish-scripts.ts. In a Redis Cluster it is the run_id.
+export const GENERATION = `
+local function generationOf(ledger, runId)
+  if not ledger or ledger == '' then return runId end
+  local generation = redis.call('HGET', ledger, 'g')
+  if generation then return generation end
+  redis.call('HSET', ledger, 'r', runId, 'g', runId)
+  return runId
+end
+`

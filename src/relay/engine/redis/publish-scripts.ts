@@ -1,17 +1,11 @@
 import { KEY_SUFFIX } from './keys.js'
-import { NOW, script, WRITE_NUMBER } from './lua-script.js'
+import { GENERATION, NOW, script, WRITE_NUMBER } from './lua-script.js'
 
 // The position of a channel is a hash: e (epoch), o (offset), r (generation), v (version), w (epoch of the version). A server
 // that was restarted from an older file, or a replica that took over, may have lost the latest publications and would assign
 // their offsets again. The nodes then begin a new generation for the server. The next use of a position of an older generation
 // begins a new epoch, so that clients do not recover with offsets that were assigned twice.
-const POSITION_FUNCTIONS = `${WRITE_NUMBER}
-local function generationOf(ledger, runId)
-  local generation = redis.call('HGET', ledger, 'g')
-  if generation then return generation end
-  redis.call('HSET', ledger, 'r', runId, 'g', runId)
-  return runId
-end
+const POSITION_FUNCTIONS = `
 local function positionOf(key, stream, newEpoch, generation)
   local position = redis.call('HMGET', key, 'e', 'r', 'o', 'v', 'w')
   if position[1] and position[2] == generation then return position end
@@ -33,21 +27,24 @@ const JOINED_PIECES = Array.from(
   (_, index) => `(pieces[${index + 1}] or '')`
 ).join(' .. ')
 
-// Appends to the stream and publishes in one step, so that history and messages have the same order. Several publications read
-// the position once and are sent as one message. The first arguments of every script that includes this: node, number of the
-// write, ledger (all three '' in a Redis Cluster), run_id, publish command, topic suffix, lifetime of idempotency results. The
-// script returns through `recordWrite`. A publication is five arguments: body, its length in UTF-16 units, version, epoch of the
-// version, and a value that `keyOf` converts to the key of its idempotency result, or ''. The reply for each is a letter
-// (p published, i suppressed by idempotency key, v suppressed by version), the offset, a comma and the epoch.
-const PUBLISH_FUNCTIONS = `${POSITION_FUNCTIONS}${NOW}
+/**
+ * The first arguments of every script that publishes: node, number of the write, ledger (all three '' in a Redis Cluster), run_id,
+ * publish command, topic suffix, lifetime of idempotency results. The script returns through `recordWrite`.
+ */
+export const WRITE_ARGUMENTS = `${NOW}${WRITE_NUMBER}${GENERATION}
 local node, number, ledger, runId, command, topicSuffix, resultTtl = unpack(ARGV, 1, 7)
-local generation = ledger == '' and runId or generationOf(ledger, runId)
-
+local generation = generationOf(ledger, runId)
 local function recordWrite(replies)
   if ledger ~= '' then writeNumber(ledger, node, number) end
   return replies
 end
+`
 
+// Appends to the stream and publishes in one step, so that history and messages have the same order. Several publications read
+// the position once and are sent as one message. A publication is five arguments: body, its length in UTF-16 units, version, epoch of the
+// version, and a value that `keyOf` converts to the key of its idempotency result, or ''. The reply for each is a letter
+// (p published, i suppressed by idempotency key, v suppressed by version), the offset, a comma and the epoch.
+const PUBLISH_FUNCTIONS = `${WRITE_ARGUMENTS}${POSITION_FUNCTIONS}
 local function publishWithHistory(positionKey, streamKey, topic, newEpoch, size, ttl, positionTtl, publications, from, keyOf)
   local position = positionOf(positionKey, streamKey, newEpoch, generation)
   local epoch, offset = position[1], tonumber(position[3] or 0)
@@ -143,7 +140,7 @@ return 'p0,'
 
 // An entry of the stream has the fields d (body) and t (time of publication). Its id is the offset, so ids are consecutive. The
 // stream itself expires when its newest entry does.
-const REMOVE_OLD_ENTRIES = `
+export const REMOVE_OLD_ENTRIES = `
 local function entryAt(stream, id) return redis.call('XRANGE', stream, id, '+', 'COUNT', 1)[1] end
 local function isOld(entry, ttl) return entry[2][4] ~= nil and tonumber(entry[2][4]) <= now - ttl end
 local function offsetOf(entry) return tonumber(string.match(entry[1], '^%d+')) end
@@ -169,8 +166,8 @@ end
  * position at offset 0, range command, from, to, count ('' for all, '0' for none), TTL of publications. Reply: epoch, offset,
  * stream entries, offset of the oldest stored entry.
  */
-export const READ_HISTORY = script(`${NOW}${POSITION_FUNCTIONS}${REMOVE_OLD_ENTRIES}
-local generation = KEYS[3] and generationOf(KEYS[3], ARGV[2]) or ARGV[2]
+export const READ_HISTORY = script(`${NOW}${GENERATION}${POSITION_FUNCTIONS}${REMOVE_OLD_ENTRIES}
+local generation = generationOf(KEYS[3], ARGV[2])
 local position = positionOf(KEYS[1], KEYS[2], ARGV[1], generation)
 local epoch, offset = position[1], tonumber(position[3] or 0)
 redis.call('PEXPIRE', KEYS[1], offset == 0 and ARGV[4] or ARGV[3])

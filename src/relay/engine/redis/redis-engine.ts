@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { monotonicMs } from '../../../shared/monotonic.js'
 import { hasHistory } from '../../core/channel-names.js'
 import {
@@ -10,7 +9,6 @@ import {
   type JoinOrLeave,
   type NewPublication,
   NO_POSITION,
-  type Publication,
   type Published,
   type PublishTarget,
   type RetainedPage,
@@ -18,6 +16,7 @@ import {
 } from '../../core/engine.js'
 import type { HistoryOptions } from '../../core/options.js'
 import { TimeSlice } from '../../core/time-slice.js'
+import { SharedReads } from './batching.js'
 import {
   decodeBody,
   decodeMessages,
@@ -28,8 +27,14 @@ import {
 } from './channel-messages.js'
 import { listReply, SlotError } from './connection.js'
 import { channelKey } from './keys.js'
-import { IDEMPOTENT_RESULT_TTL_MS, PUBLISH_IDEMPOTENT, READ_HISTORY } from './publish-scripts.js'
+import { IDEMPOTENT_RESULT_TTL_MS, PUBLISH_IDEMPOTENT, PUBLISH_WITH_HISTORY, READ_HISTORY } from './publish-scripts.js'
 import type { ChannelTarget, ShardRouter } from './shard-router.js'
+import { decodeStream, rangeArguments } from './stream-range.js'
+
+const STREAM_TARGET = {
+  script: PUBLISH_WITH_HISTORY,
+  keys: (topic: string) => [channelKey(topic, 'position'), channelKey(topic, 'stream'), topic]
+}
 
 /** As many as the history arguments of a channel with history. */
 const NO_HISTORY_ARGUMENTS: readonly string[] = ['', '', '', '']
@@ -50,14 +55,13 @@ const NO_HISTORY_ARGUMENTS: readonly string[] = ['', '', '', '']
 export class RedisEngine implements Broker, History {
   readonly #router: ShardRouter
   readonly #nowMs: () => number
-  /** Makes the epochs of this node different from those of all other nodes. */
-  readonly #epochPrefix = randomBytes(6).toString('base64url')
-  #epochCount = 0
-  readonly #readsOfTurn = new Map<string, Promise<RetainedPage>>()
+  readonly #newEpoch: () => string
+  readonly #reads = new SharedReads<RetainedPage>()
 
-  constructor(router: ShardRouter, nowMs: () => number) {
+  constructor(router: ShardRouter, nowMs: () => number, newEpoch: () => string) {
     this.#router = router
     this.#nowMs = nowMs
+    this.#newEpoch = newEpoch
   }
 
   start(delivery: Delivery): Promise<void> {
@@ -94,8 +98,10 @@ export class RedisEngine implements Broker, History {
     const topic = this.#router.keys.channel(channel)
     const resultKey = idempotencyKey === '' ? '' : channelKey(topic, 'result', idempotencyKey)
     if (hasHistory(options) && !skipHistory) {
-      const stored = { body, version, versionEpoch, resultKey }
-      return parsePublished(await this.#router.publishWithHistory(channel, this.#historyArguments(options), stored))
+      const target = { ...STREAM_TARGET, topic, args: this.#historyArguments(options) }
+      const args = [body, String(body.length), String(version), versionEpoch]
+      const call = { args, characters: body.length, resultKey }
+      return parsePublished(await this.#router.withShard(channel, ({ commands }) => commands.runBatched(target, call)))
     }
     if (idempotencyKey === '') {
       await this.#router.publish(channel, encodeWithoutPosition(body))
@@ -144,18 +150,9 @@ export class RedisEngine implements Broker, History {
     await this.#router.publish(channel, encodeJoinOrLeave(kind, info))
   }
 
-  /**
-   * Equal reads of one event loop turn share a script call: after a restart, thousands of clients recover the same
-   * publications. The call leaves at the end of the turn, so its result contains everything delivered before.
-   */
   read(channel: string, range: HistoryRange, options: HistoryOptions): Promise<RetainedPage> {
     const key = JSON.stringify([channel, range, options.historyMetaTtlMs, options.historyTtlMs])
-    const shared = this.#readsOfTurn.get(key)
-    if (shared !== undefined) return shared
-    if (this.#readsOfTurn.size === 0) setImmediate(() => this.#readsOfTurn.clear())
-    const read = this.#readNow(channel, range, options)
-    this.#readsOfTurn.set(key, read)
-    return read
+    return this.#reads.share(key, () => this.#readNow(channel, range, options))
   }
 
   async #readNow(channel: string, range: HistoryRange, options: HistoryOptions): Promise<RetainedPage> {
@@ -176,9 +173,7 @@ export class RedisEngine implements Broker, History {
       ]
     )
     const [epoch, offset, entries, oldest] = listReply(reply)
-    const publications = listReply(entries)
-      .map(decodeEntry)
-      .filter((publication) => publication !== null)
+    const publications = decodeStream(entries, decodeBody)
     return { epoch: String(epoch), offset: Number(offset), publications, oldest: Number(oldest) }
   }
 
@@ -209,24 +204,4 @@ export class RedisEngine implements Broker, History {
   #historyArguments({ historySize, historyTtlMs, historyMetaTtlMs }: HistoryOptions): readonly string[] {
     return [this.#newEpoch(), String(historySize), String(historyTtlMs), String(historyMetaTtlMs)]
   }
-
-  #newEpoch(): string {
-    return `${this.#epochPrefix}${(++this.#epochCount).toString(36)}`
-  }
-}
-
-/** A stream entry is its id and its fields. Null for a malformed entry; a recovering client notices the missing offset. */
-const decodeEntry = (entry: unknown): Publication | null => {
-  const [id, fields] = listReply(entry)
-  const [field, body] = listReply(fields)
-  return field === 'd' ? decodeBody(String(body), Number.parseInt(String(id), 10)) : null
-}
-
-/** Range command, from, to, count. An id without a sequence number matches the one entry with that offset. */
-const rangeArguments = ({ since, limit, reverse }: HistoryRange): readonly string[] => {
-  const count = limit < 0 ? '' : String(limit)
-  if (!reverse) return ['XRANGE', since === null ? '-' : String(since.offset + 1), '+', count]
-  // No entry comes before offset 1.
-  if (since?.offset === 0) return ['XREVRANGE', '+', '-', '0']
-  return ['XREVRANGE', since === null ? '+' : String(since.offset - 1), '-', count]
 }

@@ -1,5 +1,6 @@
 import { USER_CONNECTION_ADD } from './lease-scripts.js'
 import type { Script } from './lua-script.js'
+import { MAP_SCRIPTS } from './map-scripts.js'
 import { APPEND_COMMAND, CONFIRM_RUN, FIND_ROLLBACK, HEARTBEAT, READ_COMMANDS } from './node-scripts.js'
 import { PRESENCE_SCRIPTS } from './presence-scripts.js'
 import { PUBLISH_IDEMPOTENT, PUBLISH_TO_MANY, PUBLISH_WITH_HISTORY, READ_HISTORY } from './publish-scripts.js'
@@ -16,5 +17,6 @@ export const SCRIPTS: readonly Script[] = [
   PUBLISH_TO_MANY,
   PUBLISH_IDEMPOTENT,
   READ_HISTORY,
-  ...PRESENCE_SCRIPTS
+  ...PRESENCE_SCRIPTS,
+  ...MAP_SCRIPTS
 ]

@@ -82,11 +82,8 @@ const runBroadcastScript = async (
   }
 }
 
-/** Errors of Redis Cluster within a script, for a key whose hash slot is at another server or being moved. */
-const SLOT_ERROR = /non local key|cluster is down|\b(?:MOVED|ASK|CLUSTERDOWN|TRYAGAIN) /
-
 const scriptError = (message: string): EngineError =>
-  SLOT_ERROR.test(message) ? new SlotError(message, message) : new EngineError(message)
+  SlotError.isScriptError(message) ? new SlotError(message, message) : new EngineError(message)
 
 const toEngineError = (error: unknown): EngineError => {
   if (!(error instanceof EngineError)) throw error

@@ -4,7 +4,6 @@ import type { Log } from '../../../shared/log.js'
 import type { RedisAddress } from '../../../shared/redis-address.js'
 import type { EngineMetrics, ProbeChannel } from '../../core/engine.js'
 import { EngineError, type Position } from '../../core/engine.js'
-import type { StoredPublication } from './batching.js'
 import { SlotError } from './connection.js'
 import { DataLossDetector } from './data-loss-detector.js'
 import { CONTROL, channelKey, type RedisKeys } from './keys.js'
@@ -70,6 +69,16 @@ export class ShardRouter {
     return this.#ledgerKeys
   }
 
+  /** Whether the servers are a Redis Cluster. */
+  get isSlotted(): boolean {
+    return this.#topology !== null && this.#ledgerKeys.length === 0
+  }
+
+  /** All servers that have channels. */
+  get shards(): readonly Shard[] {
+    return this.#topology?.shards ?? []
+  }
+
   get isReady(): boolean {
     return this.#topology?.isReady ?? false
   }
@@ -109,15 +118,15 @@ export class ShardRouter {
 
   /** Finds a channel on each server by trying names that begin with `name`. Servers without channels are omitted. */
   channelOnEachShard(name: string): readonly ProbeChannel[] {
-    const shards = this.#topology?.shards ?? []
+    const { shards } = this
     const known = this.#probeChannels.filter(
-      ({ channel, shard }) => shards.includes(shard) && this.#findShard(channel) === shard
+      ({ channel, shard }) => shards.includes(shard) && this.findShard(channel) === shard
     )
     const missing = new Set(shards)
     for (const { shard } of known) missing.delete(shard)
     for (let suffix = 0; missing.size > 0 && suffix < MAX_PROBE_NAMES; suffix++) {
       const channel = `${name}/${suffix}`
-      const shard = this.#findShard(channel)
+      const shard = this.findShard(channel)
       if (shard !== null && missing.delete(shard)) known.push({ channel, server: shard.name, shard })
     }
     this.#probeChannels = known
@@ -143,16 +152,7 @@ export class ShardRouter {
     keys: readonly string[],
     args: (shard: Shard) => readonly string[]
   ): Promise<unknown> {
-    return this.#withShard(channel, (shard) => shard.commands.runScript(script, keys, args(shard)))
-  }
-
-  publishWithHistory(
-    channel: string,
-    historyArguments: readonly string[],
-    publication: StoredPublication
-  ): Promise<string> {
-    const topic = this.keys.channel(channel)
-    return this.#withShard(channel, ({ commands }) => commands.publishWithHistory(topic, historyArguments, publication))
+    return this.withShard(channel, (shard) => shard.commands.runScript(script, keys, args(shard)))
   }
 
   /** Sends one publication for many channels once to each server. Returns an outcome for each channel, in their order. */
@@ -180,12 +180,12 @@ export class ShardRouter {
   }
 
   send(channel: string, command: string, args: readonly string[]): Promise<unknown> {
-    return this.#withShard(channel, ({ commands }) => commands.send(command, args))
+    return this.withShard(channel, ({ commands }) => commands.send(command, args))
   }
 
   publish(channel: string, message: string): Promise<unknown> {
     const topic = this.keys.channel(channel)
-    return this.#withShard(channel, (shard) => shard.publish(topic, message))
+    return this.withShard(channel, (shard) => shard.publish(topic, message))
   }
 
   /** Subscribes to messages between nodes. */
@@ -247,7 +247,8 @@ export class ShardRouter {
     this.#topology?.close()
   }
 
-  async #withShard<T>(channel: string, work: (shard: Shard) => Promise<T>): Promise<T> {
+  /** Runs work at the server that has the channel, again after its hash slot has moved. */
+  async withShard<T>(channel: string, work: (shard: Shard) => Promise<T>): Promise<T> {
     try {
       return await work(this.#shardOf(channel))
     } catch (error) {
@@ -281,7 +282,7 @@ export class ShardRouter {
   }
 
   /** Null if no server has the channel's hash slot. */
-  #findShard(channel: string): Shard | null {
+  findShard(channel: string): Shard | null {
     try {
       return this.#shardOf(channel)
     } catch {

@@ -50,7 +50,8 @@ t.test('connect', async (t) => {
     ['channels that are no texts', { sub: '42', channels: [7] }, '3500 invalid token'],
     ['subs that are no objects', { sub: '42', subs: { 'floor:7': true } }, '3500 invalid token'],
     ['an end that is no number', { sub: '42', expire_at: 'never' }, '3500 invalid token'],
-    ['info that is no JSON', { sub: '42', b64info: 'e30x' }, '3500 invalid token']
+    ['info that is no JSON', { sub: '42', b64info: 'e30x' }, '3500 invalid token'],
+    ['info that is no text', { sub: '42', b64info: 7 }, '3500 invalid token']
   ]
   for (const [title, claims, closed] of rejected) {
     t.test(`a token with ${title} closes the connection`, async (t) => {

@@ -19,7 +19,7 @@ const longPublicationAt = (offset: number) => ({ ...publicationAt(offset), data:
 const readerOf = (cache: RecoveryCache) => {
   return (channel: string, from: number, to: number, maxBytes = MANY_BYTES): SizedPublications | null => {
     const publications = Array.from({ length: to - from + 1 }, (_, index) => longPublicationAt(from + index))
-    return cache.find({ channel, epoch: 'e', publications, patches: null }, jsonCodec, maxBytes)
+    return cache.find({ channel, epoch: 'e', publications, takesDelta: false, patches: null }, jsonCodec, maxBytes)
   }
 }
 
@@ -43,8 +43,8 @@ t.test('other publications, channels, epochs and codecs have other lists', async
     read('chat:1', 3, 4),
     read('chat:1', 2, 3),
     read('chat:2', 3, 3),
-    cache.find({ channel: 'chat:1', epoch: 'f', publications, patches: null }, jsonCodec, MANY_BYTES),
-    cache.find({ channel: 'chat:1', epoch: 'e', publications, patches: null }, protobufCodec, MANY_BYTES)
+    cache.find({ channel: 'chat:1', epoch: 'f', publications, takesDelta: false, patches: null }, jsonCodec, MANY_BYTES),
+    cache.find({ channel: 'chat:1', epoch: 'e', publications, takesDelta: false, patches: null }, protobufCodec, MANY_BYTES)
   ]
 
   t.equal(new Set(found).size, found.length)
@@ -61,7 +61,7 @@ t.test('a list is not sent to a client with less space', async (t) => {
 
 t.test('short lists are not cached', async (t) => {
   const cache = new RecoveryCache()
-  const list = { channel: 'chat:1', epoch: 'e', publications: [publicationAt(1)], patches: null }
+  const list = { channel: 'chat:1', epoch: 'e', publications: [publicationAt(1)], takesDelta: false, patches: null }
 
   t.not(cache.find(list, jsonCodec, MANY_BYTES), cache.find(list, jsonCodec, MANY_BYTES))
 })
@@ -91,7 +91,8 @@ const subscribeReply = (codec: Codec, id: number, publications: readonly SentPub
     recovered: true,
     wasRecovering: true,
     data: '{"a":1}',
-    delta: false
+    delta: false,
+    map: null
   })
 
 const decoders: [codec: Codec, decode: (bytes: Buffer) => unknown][] = [
@@ -101,7 +102,7 @@ const decoders: [codec: Codec, decode: (bytes: Buffer) => unknown][] = [
 for (const [codec, decode] of decoders) {
   t.test(`a long list is encoded once in ${codec.name}`, async (t) => {
     const publications = [3, 4].map(longPublicationAt)
-    const list = { channel: 'chat:1', epoch: 'e', publications, patches: null }
+    const list = { channel: 'chat:1', epoch: 'e', publications, takesDelta: false, patches: null }
     const { publications: sent } = required(new RecoveryCache().find(list, codec, MANY_BYTES))
     const [first, second] = [subscribeReply(codec, 7, sent), subscribeReply(codec, 300, sent)].map(partsOf)
     const shared = required(first).filter((part) => second?.includes(part) && part.length > LONG.length)

@@ -27,7 +27,7 @@ t.test('subscribe', async (t) => {
     [`floor:${'x'.repeat(249)}`, {}, 'granted', 'it is 255 bytes long'],
     ['floor:é', {}, 107, 'it is not ASCII'],
     ['floor:a\nb', {}, 107, 'it has a newline'],
-    ['floor:7', { type: 1 }, 103, 'maps are not served'],
+    ['floor:7', { type: 1 }, 103, 'the channel is not a map'],
     ['floor:7', { type: 4 }, 108, 'shared polls are not served'],
     ['floor:7', { tf: { key: 'a', cmp: 'eq', val: 'b' } }, 107, 'filters are not served'],
     ['floor:7', { token: 'a.b.c' }, 103, 'its token is forged']

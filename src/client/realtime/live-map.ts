@@ -1,0 +1,229 @@
+import type { FilterNode, MapSubscriptionOptions } from 'centrifuge'
+import { Listeners } from '../listeners.js'
+import { type MapHandlers, type MapSubscriber, type RelayConnection, RpcError } from './relay-connection.js'
+import { type CurrentView, grantedView, type View, viewData, viewToAsk, WHOLE } from './view.js'
+
+export type MapState =
+  /** The entries were not received yet. */
+  | 'loading'
+  | 'live'
+  /** Disconnected: the entries are the last known ones. */
+  | 'stale'
+  /** The relay rejected the subscription (a `refused` event says why), or the map was closed. */
+  | 'closed'
+
+export interface MapChange<Value> {
+  readonly key: string
+  /** Undefined if the entry was removed. */
+  readonly value: Value | undefined
+  /** Undefined if the entry is new. */
+  readonly previous: Value | undefined
+}
+
+export interface LiveMapOptions {
+  /** The kind of map: keyed entries of the application (default), or the clients or users of a channel. */
+  readonly type?: 'map' | 'map_clients' | 'map_users'
+  /** Entries per page while the map is loaded. */
+  readonly pageSize?: number
+  /** Receive changed entries as deltas, if the namespace allows it. */
+  readonly delta?: boolean
+  /** Only entries with matching tags. */
+  readonly filter?: FilterNode
+  /** Only entries inside, if the namespace has views. */
+  readonly view?: View
+  /** Returns a subscription token for the channel. */
+  readonly getToken?: (channel: string) => Promise<string>
+}
+
+/** A map channel as it is subscribed to. All handles of the channel share it. */
+export class SharedMap<Value> implements MapHandlers {
+  readonly channel: string
+  readonly options: LiveMapOptions
+  readonly entries = new Map<string, Value>()
+  readonly changes = new Listeners<readonly MapChange<Value>[]>()
+  readonly states = new Listeners<MapState>()
+  state: MapState = 'loading'
+  #wanted: View | null
+  #view: CurrentView = WHOLE
+  #subscriber: MapSubscriber | null = null
+
+  constructor(channel: string, options: LiveMapOptions) {
+    this.channel = channel
+    this.options = options
+    this.#wanted = options.view ?? null
+  }
+
+  /** Subscribes on a new connection. */
+  open(connection: RelayConnection): void {
+    const { pageSize, delta, filter, getToken, type = 'map' } = this.options
+    this.#view = { asked: viewToAsk(this.#wanted, WHOLE) ?? null, granted: null }
+    const data = viewData(this.#view.asked)
+    const options: MapSubscriptionOptions = {
+      ...(pageSize !== undefined && { pageSize }),
+      ...(delta && { delta: 'fossil' as const }),
+      ...(filter !== undefined && { tagsFilter: filter }),
+      ...(getToken !== undefined && { getToken: () => getToken(this.channel) }),
+      ...(data !== undefined && { data })
+    }
+    this.#subscriber = connection.subscribeMap(this.channel, type, options, this)
+  }
+
+  end(): void {
+    this.#subscriber?.close()
+    this.#subscriber = null
+    this.setState('closed')
+  }
+
+  setView(view: View | null): void {
+    this.#wanted = view
+    const asked = viewToAsk(view, this.#view)
+    if (asked === undefined) return
+    this.#view = { asked, granted: null }
+    this.#subscriber?.changeData(viewData(asked))
+  }
+
+  async publish(key: string, value: Value): Promise<void> {
+    await this.#connected.publish(key, value)
+  }
+
+  async remove(key: string): Promise<void> {
+    await this.#connected.remove(key)
+  }
+
+  get #connected(): MapSubscriber {
+    if (this.#subscriber === null) throw new RpcError({ message: 'not connected' })
+    return this.#subscriber
+  }
+
+  subscribed(data: unknown): void {
+    this.#view = { ...this.#view, granted: grantedView(data) }
+    this.setState('live')
+    // The screen may have moved while the subscription was pending. Later, because the official client is still busy with the
+    // reply.
+    queueMicrotask(() => this.setView(this.#wanted))
+  }
+
+  interrupted(): void {
+    if (this.state === 'live') this.setState('stale')
+  }
+
+  rejected(): void {
+    this.setState('closed')
+  }
+
+  /** Replaces all entries. */
+  sync(entries: readonly { readonly key: string; readonly data: unknown }[]): void {
+    const changes: MapChange<Value>[] = []
+    const keys = new Set(entries.map(({ key }) => key))
+    for (const [key, previous] of this.entries) {
+      if (keys.has(key)) continue
+      this.entries.delete(key)
+      changes.push({ key, value: undefined, previous })
+    }
+    for (const { key, data } of entries) changes.push(this.#set(key, data as Value))
+    if (changes.length > 0) this.changes.emit(changes)
+  }
+
+  update(key: string, data: unknown, isRemoved: boolean): void {
+    if (!isRemoved) this.changes.emit([this.#set(key, data as Value)])
+    else {
+      const previous = this.entries.get(key)
+      if (this.entries.delete(key)) this.changes.emit([{ key, value: undefined, previous }])
+    }
+  }
+
+  #set(key: string, value: Value): MapChange<Value> {
+    const previous = this.entries.get(key)
+    this.entries.set(key, value)
+    return { key, value, previous }
+  }
+
+  setState(state: MapState): void {
+    if (state === this.state) return
+    this.state = state
+    this.states.emit(state)
+  }
+}
+
+/**
+ * The entries of a map channel, kept up to date. Reads like a `Map`; values are not checked and must not be changed. After a
+ * disconnect the entries stay, and the changes that were missed follow.
+ */
+export class LiveMap<Value = unknown> implements ReadonlyMap<string, Value> {
+  readonly #shared: SharedMap<Value>
+  readonly #release: () => void
+
+  constructor(shared: SharedMap<Value>, release: () => void) {
+    this.#shared = shared
+    this.#release = release
+  }
+
+  get channel(): string {
+    return this.#shared.channel
+  }
+
+  get state(): MapState {
+    return this.#shared.state
+  }
+
+  get size(): number {
+    return this.#shared.entries.size
+  }
+
+  get(key: string): Value | undefined {
+    return this.#shared.entries.get(key)
+  }
+
+  has(key: string): boolean {
+    return this.#shared.entries.has(key)
+  }
+
+  keys(): MapIterator<string> {
+    return this.#shared.entries.keys()
+  }
+
+  values(): MapIterator<Value> {
+    return this.#shared.entries.values()
+  }
+
+  entries(): MapIterator<[string, Value]> {
+    return this.#shared.entries.entries()
+  }
+
+  [Symbol.iterator](): MapIterator<[string, Value]> {
+    return this.entries()
+  }
+
+  forEach(callback: (value: Value, key: string, map: ReadonlyMap<string, Value>) => void): void {
+    for (const [key, value] of this.#shared.entries) callback(value, key, this)
+  }
+
+  /** Called after each change, with all changes that arrived together. Returns a function that removes the listener. */
+  onChange(listener: (changes: readonly MapChange<Value>[]) => void): () => void {
+    return this.#shared.changes.add(listener)
+  }
+
+  onState(listener: (state: MapState) => void): () => void {
+    return this.#shared.states.add(listener)
+  }
+
+  /** Receives the entries inside the rectangle only, or all for null. The current ones stay until the others have arrived. */
+  setView(view: View | null): void {
+    this.#shared.setView(view)
+  }
+
+  /** Writes an entry, if the namespace allows it to clients. */
+  publish(key: string, value: Value): Promise<void> {
+    return this.#shared.publish(key, value)
+  }
+
+  /** Removes an entry, if the namespace allows it to clients. */
+  remove(key: string): Promise<void> {
+    return this.#shared.remove(key)
+  }
+
+  /** The last handle of a channel unsubscribes. */
+  close(): void {
+    this.#release()
+  }
+}

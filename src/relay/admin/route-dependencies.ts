@@ -1,0 +1,14 @@
+import type { AdminDependencies } from './dependencies.js'
+import type { AdminCall } from './guard.js'
+import type { LiveStreams } from './live.js'
+import type { SessionKeys, Sessions } from './sessions.js'
+import type { AdminSurveys } from './surveys.js'
+
+/** Everything that the routes of the operators' page use. */
+export interface RouteDependencies extends AdminDependencies {
+  readonly surveys: AdminSurveys
+  readonly keys: () => SessionKeys
+  readonly sessions: Sessions
+  readonly streams: LiveStreams
+  readonly signIn: (call: AdminCall) => Promise<void>
+}

@@ -1,0 +1,139 @@
+import { canCarry, type SubscribeReply } from '../codec/codec.js'
+import {
+  DISCONNECT_INAPPROPRIATE_PROTOCOL,
+  type Disconnect,
+  ERROR_UNRECOVERABLE_POSITION,
+  type ReplyError
+} from '../codes.js'
+import { type HistoryPage, NO_POSITION, type Position, type Publication, type StatePage } from '../engine.js'
+import type { SizedPublications } from '../fan-out/recovery-cache.js'
+import { fittingPage } from '../fan-out/state-pages.js'
+import { passes, selectedChanges } from '../fan-out/tag-filter.js'
+import type { MapOptions } from '../options.js'
+import { type MapPhase, PHASE_STATE, PHASE_STREAM, type SubscribeCommand } from '../protocol.js'
+import type { Client } from '../session/client.js'
+import type { MapLoading } from '../session/map-loading.js'
+import { readWhileDelivering } from './add-subscription.js'
+
+/** Entries of a map for one reply. */
+export interface EntryPage extends SizedPublications {
+  /** Position of the map when the page was read. */
+  readonly position: Position
+  /** Where the next page starts; '' if this is the last one. */
+  readonly cursor: string
+  /** Key of the last entry that was read, whether it was sent or not; '' if there is none. */
+  readonly lastKey: string
+}
+
+/** An entry takes more than this in a reply, so no more of them fit. */
+const MIN_ENTRY_BYTES = 100
+
+export const pageSize = (
+  { limit }: SubscribeCommand,
+  { defaultPageSize, minPageSize, maxPageSize }: MapOptions
+): number => (limit <= 0 ? defaultPageSize : Math.min(Math.max(limit, minPageSize), maxPageSize))
+
+/** Reads the entries after the cursor. Error 112 if the map is another one since the first page. */
+export const readEntries = async (
+  client: Client,
+  loading: MapLoading,
+  { cursor, position: { epoch } }: SubscribeCommand,
+  limit: number
+): Promise<EntryPage | ReplyError | Disconnect> => {
+  const { context, codec, replyBytesLeft } = client
+  const { channel, resolved, options, filter, delta, subscription } = loading
+  context.metrics.engineAction('map_state_read', resolved.namespace)
+  const range = { after: cursor, limit: Math.min(limit, 1 + Math.floor(replyBytesLeft / MIN_ENTRY_BYTES)) }
+  const read = (): Promise<StatePage> => context.maps.readState(channel, range, options)
+  const page = await (subscription === null ? read() : readWhileDelivering(client, subscription, read))
+  loading.frozen ??= { epoch: page.epoch, offset: page.offset }
+  const { frozen } = loading
+  if (page.epoch !== frozen.epoch || (epoch !== '' && epoch !== frozen.epoch)) return ERROR_UNRECOVERABLE_POSITION
+  // Newer entries come from the stream.
+  const maxOffset = subscription === null ? frozen.offset : Number.POSITIVE_INFINITY
+  const entries: Publication[] = []
+  for (const entry of page.entries) {
+    if (entry.offset > maxOffset || !passes(filter, entry)) continue
+    if (!canCarry(codec, entry)) return DISCONNECT_INAPPROPRIATE_PROTOCOL
+    entries.push(entry)
+  }
+  const list = { channel, epoch: page.epoch, publications: entries, takesDelta: delta, patches: null }
+  const sized =
+    filter === null
+      ? context.statePages.find(list, `${limit} ${cursor}`, codec, replyBytesLeft)
+      : fittingPage(list, codec, replyBytesLeft)
+  const isCut = sized.publications.length < entries.length
+  const lastSent = sized.publications[sized.publications.length - 1]?.publication.key ?? ''
+  const lastRead = page.entries[page.entries.length - 1]?.key ?? ''
+  return {
+    publications: sized.publications,
+    bytes: sized.bytes,
+    position: { epoch: page.epoch, offset: page.offset },
+    cursor: isCut ? lastSent : page.next,
+    lastKey: isCut ? lastSent : lastRead
+  }
+}
+
+/** Changes of a map for one reply. */
+export interface ChangePage extends SizedPublications {
+  /** Position of the last change that was read, whether it was sent or not. */
+  readonly position: Position
+}
+
+/** Reads the changes after the client's position. Error 112 if the stream does not continue there. */
+export const readChanges = async (
+  client: Client,
+  loading: MapLoading,
+  { position }: SubscribeCommand,
+  limit: number
+): Promise<ChangePage | ReplyError | Disconnect> => {
+  const { context, codec, replyBytesLeft } = client
+  const { channel, resolved, options, filter, delta } = loading
+  context.metrics.engineAction('map_stream_read', resolved.namespace)
+  const page = await context.maps.readStream(channel, { since: position, limit, reverse: false }, options)
+  if (page.epoch !== position.epoch || page.publications[0]?.offset !== position.offset + 1)
+    return ERROR_UNRECOVERABLE_POSITION
+  const changes = selectedChanges(filter, page.publications)
+  if (!changes.every((change) => canCarry(codec, change))) return DISCONNECT_INAPPROPRIATE_PROTOCOL
+  const list = { channel, epoch: page.epoch, publications: changes, takesDelta: delta, patches: null }
+  const sized = fittingPage(list, codec, replyBytesLeft)
+  const isCut = sized.publications.length < changes.length
+  const last = isCut ? sized.publications[sized.publications.length - 1]?.publication : lastOf(page)
+  return { ...sized, position: { epoch: page.epoch, offset: last?.offset ?? position.offset } }
+}
+
+const lastOf = ({ publications }: HistoryPage): Publication | undefined => publications[publications.length - 1]
+
+/** The end of the stream of a map. */
+export const readStreamEnd = async ({ context }: Client, { channel, options }: MapLoading): Promise<Position> =>
+  context.maps.readStream(channel, { since: null, limit: 0, reverse: false }, options)
+
+/** A reply that is not the last one. */
+const pageReply = (
+  phase: MapPhase,
+  position: Position,
+  fields: Partial<Pick<SubscribeReply, 'publications'>>,
+  cursor = '',
+  state: SizedPublications['publications'] = []
+): SubscribeReply => ({
+  ttl: 0,
+  recoverable: false,
+  positioned: false,
+  position,
+  publications: fields.publications ?? [],
+  recovered: false,
+  wasRecovering: false,
+  data: null,
+  delta: false,
+  map: { phase, cursor, state }
+})
+
+export const entriesReply = (
+  { frozen, subscription }: MapLoading,
+  { publications }: SizedPublications,
+  cursor: string
+): SubscribeReply =>
+  pageReply(PHASE_STATE, subscription === null ? (frozen ?? NO_POSITION) : NO_POSITION, {}, cursor, publications)
+
+export const changesReply = ({ position, publications }: ChangePage): SubscribeReply =>
+  pageReply(PHASE_STREAM, position, { publications })

@@ -1,0 +1,213 @@
+import type { ResolvedChannel } from '../channel-names.js'
+import {
+  Disconnect,
+  ERROR_ALREADY_SUBSCRIBED,
+  ERROR_BAD_REQUEST,
+  ERROR_BINARY_CHANNEL,
+  ERROR_PERMISSION_DENIED,
+  ERROR_UNRECOVERABLE_POSITION,
+  ReplyError
+} from '../codes.js'
+import type { Position } from '../engine.js'
+import type { SubscribeEventResult } from '../event-proxies.js'
+import type { TagFilter } from '../fan-out/tag-filter.js'
+import type { MapOptions, SubscriptionType } from '../options.js'
+import { PHASE_LIVE, PHASE_STATE, PHASE_STREAM, type SubscribeCommand } from '../protocol.js'
+import type { Client, CommandOutcome, RunningCommand } from '../session/client.js'
+import type { MapLoading } from '../session/map-loading.js'
+import { goLiveBuffered, goLiveFrom, NO_ENTRIES, startBuffering } from './map-live.js'
+import {
+  changesReply,
+  type EntryPage,
+  entriesReply,
+  pageSize,
+  readChanges,
+  readEntries,
+  readStreamEnd
+} from './map-pages.js'
+import { hasPositions } from './subscribe-request.js'
+
+/** Values of the `type` field. */
+export const TYPES: Readonly<Record<SubscriptionType, number>> = { stream: 0, map: 1, map_clients: 2, map_users: 3 }
+
+/** What a request to a map asks for, without the reservation that later requests need. */
+export const firstRequestError = (command: SubscribeCommand, options: MapOptions): ReplyError | null => {
+  const error = phaseError(command, options)
+  if (error !== null) return error
+  const isFirst = command.phase === PHASE_STATE ? command.cursor === '' : command.recover !== null
+  return isFirst ? null : ERROR_PERMISSION_DENIED
+}
+
+const phaseError = ({ phase }: SubscribeCommand, options: MapOptions): ReplyError | null => {
+  if (phase === PHASE_STATE || phase === PHASE_LIVE) return null
+  return phase === PHASE_STREAM && hasPositions(options) ? null : ERROR_BAD_REQUEST
+}
+
+/** The first request of a client that may subscribe: it reserves the channel until the client is live. */
+export const startLoading = async (
+  client: Client,
+  command: SubscribeCommand,
+  resolved: ResolvedChannel,
+  options: MapOptions,
+  grant: SubscribeEventResult,
+  filter: TagFilter | null,
+  running: RunningCommand
+): Promise<CommandOutcome> => {
+  const { codec, context } = client
+  if (resolved.options.publicationDataFormat === 'binary' && !codec.allowsBinary) return ERROR_BINARY_CHANNEL
+  // Without a stream there is nothing to recover.
+  if (command.phase !== PHASE_STATE && !hasPositions(options)) return ERROR_UNRECOVERABLE_POSITION
+  const loading: MapLoading = {
+    channel: command.channel,
+    resolved,
+    options,
+    grant,
+    filter,
+    delta: command.delta && resolved.options.allowedDeltaTypes.includes('fossil'),
+    joinLeave: command.joinLeave,
+    deadlineMs: context.monotonicMs() + options.catchUpTimeoutMs,
+    frozen: null,
+    catchUpTo: null,
+    subscription: null
+  }
+  if (!hasPositions(options)) startBuffering(client, loading)
+  client.loadings.add(loading)
+  return serve(client, loading, command, running)
+}
+
+/** A later request of a client that is loading a map. */
+export const continueLoading = async (
+  client: Client,
+  loading: MapLoading,
+  command: SubscribeCommand,
+  running: RunningCommand
+): Promise<CommandOutcome> => {
+  const { phase, cursor, type } = command
+  if (phase === PHASE_STATE && cursor === '') return ERROR_ALREADY_SUBSCRIBED
+  const error =
+    type === TYPES[loading.resolved.options.subscriptionType]
+      ? phaseError(command, loading.options)
+      : ERROR_PERMISSION_DENIED
+  if (error === null) return serve(client, loading, command, running)
+  client.loadings.cancel(loading.channel)
+  return error
+}
+
+/** An error ends the reservation: clients start again after one. */
+const serve = async (
+  client: Client,
+  loading: MapLoading,
+  command: SubscribeCommand,
+  running: RunningCommand
+): Promise<CommandOutcome> => {
+  try {
+    const outcome = await serveRequest(client, loading, command, running)
+    if (outcome !== null) client.loadings.cancel(loading.channel)
+    return outcome
+  } catch (error) {
+    client.loadings.cancel(loading.channel)
+    throw error
+  }
+}
+
+const serveRequest = (
+  client: Client,
+  loading: MapLoading,
+  command: SubscribeCommand,
+  running: RunningCommand
+): Promise<CommandOutcome> => {
+  if (command.phase === PHASE_STATE) return serveEntries(client, loading, command, running)
+  return command.phase === PHASE_STREAM
+    ? serveChanges(client, loading, command, running)
+    : serveLive(client, loading, command, running)
+}
+
+/** Null while the client loads; otherwise it was closed, or the API has unsubscribed it. */
+const interruption = ({ isClosed, loadings }: Client, loading: MapLoading): CommandOutcome | undefined => {
+  if (isClosed) return null
+  return loadings.get(loading.channel) === loading ? undefined : ERROR_PERMISSION_DENIED
+}
+
+const serveEntries = async (
+  client: Client,
+  loading: MapLoading,
+  command: SubscribeCommand,
+  running: RunningCommand
+): Promise<CommandOutcome> => {
+  const limit = pageSize(command, loading.options)
+  const page = await readEntries(client, loading, command, limit)
+  const interrupted = interruption(client, loading)
+  if (interrupted !== undefined) return interrupted
+  if (page instanceof ReplyError || page instanceof Disconnect) return page
+  if (loading.subscription?.loading?.isComplete === false) return ERROR_UNRECOVERABLE_POSITION
+  if (page.cursor === '') return finishEntries(client, loading, page, limit, running)
+  client.reply(running, 'subscribe', entriesReply(loading, page, page.cursor), page.bytes > client.replyBytesLeft)
+  return null
+}
+
+/** After the last page, a client is live unless it has many changes to catch up. */
+const finishEntries = async (
+  client: Client,
+  loading: MapLoading,
+  page: EntryPage,
+  limit: number,
+  running: RunningCommand
+): Promise<CommandOutcome> => {
+  const { subscription, frozen } = loading
+  const start = { position: frozen ?? page.position, entries: page, isRecovering: false }
+  if (subscription !== null) {
+    const unplaced = { ...start, position: page.position }
+    const outcome = goLiveBuffered(client, loading, subscription, unplaced, running)
+    if (outcome !== 'too-large') return outcome
+    // The changes are sent with the next page, which is empty then.
+    if (page.publications.length === 0) return ERROR_UNRECOVERABLE_POSITION
+  } else if (start.position.offset + limit >= page.position.offset) {
+    const outcome = await goLiveFrom(client, loading, start, running)
+    if (outcome !== 'too-large') return outcome
+  }
+  const cursor = subscription === null ? '' : page.lastKey
+  client.reply(running, 'subscribe', entriesReply(loading, page, cursor), page.bytes > client.replyBytesLeft)
+  return null
+}
+
+const serveChanges = async (
+  client: Client,
+  loading: MapLoading,
+  command: SubscribeCommand,
+  running: RunningCommand
+): Promise<CommandOutcome> => {
+  const limit = pageSize(command, loading.options)
+  const { position } = command
+  const end = loading.catchUpTo ?? (await readStreamEnd(client, loading)).offset
+  loading.catchUpTo = end
+  if (position.offset + limit >= end) {
+    const outcome = await serveLiveFrom(client, loading, position, command, running)
+    if (outcome !== 'too-large') return outcome
+  }
+  const page = await readChanges(client, loading, command, limit)
+  const interrupted = interruption(client, loading)
+  if (interrupted !== undefined) return interrupted
+  if (page instanceof ReplyError || page instanceof Disconnect) return page
+  client.reply(running, 'subscribe', changesReply(page), page.bytes > client.replyBytesLeft)
+  return null
+}
+
+const serveLiveFrom = (
+  client: Client,
+  loading: MapLoading,
+  position: Position,
+  { recover }: SubscribeCommand,
+  running: RunningCommand
+) => goLiveFrom(client, loading, { position, entries: NO_ENTRIES, isRecovering: recover !== null }, running)
+
+/** The client wants to be live with this request. */
+const serveLive = async (
+  client: Client,
+  loading: MapLoading,
+  command: SubscribeCommand,
+  running: RunningCommand
+): Promise<CommandOutcome> => {
+  if (loading.subscription !== null) return ERROR_BAD_REQUEST
+  const outcome = await serveLiveFrom(client, loading, command.position, command, running)
+  return outcome === 'too-large' ? ERROR_UNRECOVERABLE_POSITION : outcome
+}

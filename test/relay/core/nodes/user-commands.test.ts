@@ -1,0 +1,74 @@
+import t from 'tap'
+import { coreRelay, type Message, publicationAt, withNamespace } from '../../../helper/relay-core.js'
+
+const target = { user: '42', client: '', session: '' }
+const subscription = { channel: 'chat:1', expiresAt: 0, info: null, data: null, override: {}, recover: null }
+const WITH_HISTORY = { history_size: 10, history_ttl: '60s', force_recovery: true }
+
+const setUp = async (options: Message, parts: Parameters<typeof coreRelay>[1] = {}) => {
+  const relay = coreRelay(withNamespace(options), parts)
+  const client = await relay.connected('42')
+  const subscribe = (more: Message = {}): Promise<unknown> =>
+    relay.relay.surveyHandlers.handle('subscribe', { target, subscription: { ...subscription, ...more } })
+  return { ...relay, client, subscribe }
+}
+
+t.test('a subscription through the API that cannot recover starts at the end of the stream', async (t) => {
+  const { client, subscribe, publish } = await setUp(WITH_HISTORY)
+  publish('chat:1', 'before')
+
+  t.equal(await subscribe({ recover: { epoch: 'lost', offset: 7 } }), null)
+  publish('chat:1', 'after')
+  const received = client.received()
+  t.match(received, [
+    { push: { channel: 'chat:1', subscribe: { offset: 1, recoverable: true } } },
+    { push: { channel: 'chat:1', pub: { data: 'after', offset: 2 } } }
+  ])
+  t.equal(received.length, 2)
+})
+
+t.test('a gap on a channel that the API has subscribed closes the connection', async (t) => {
+  const { client, subscribe, publish, delivery } = await setUp(WITH_HISTORY)
+  publish('chat:1', 1)
+  await subscribe()
+  delivery.publication('chat:1', publicationAt(3), 'epoch1')
+
+  t.equal(client.closed, '3010 insufficient state')
+})
+
+t.test('the API closes a connection that cannot receive the recovered publications', async (t) => {
+  const bytes = { ...publicationAt(1), data: Buffer.from([0xff]) }
+  const { client, subscribe } = await setUp(WITH_HISTORY, {
+    history: {
+      read: async () => ({ epoch: 'e', offset: 1, publications: [bytes], oldest: 1 }),
+      remove: async () => undefined
+    }
+  })
+
+  t.equal(await subscribe({ recover: { epoch: 'e', offset: 0 } }), null)
+  t.equal(client.closed, '3506 inappropriate protocol')
+})
+
+t.test('the API reports a channel that a connection cannot have, and the connection stays open', async (t) => {
+  const { client, subscribe, relay } = await setUp({ publication_data_format: 'binary' })
+
+  t.match(await subscribe(), { code: 108 })
+  t.equal(client.closed, null)
+  t.same(client.received(), [])
+  t.equal(relay.stats().subscriptions, 0)
+})
+
+t.test('later subscriptions have the info of a refresh through the API', async (t) => {
+  const { client, relay } = await setUp({
+    allow_subscribe_for_client: true,
+    presence: true,
+    allow_presence_for_subscriber: true
+  })
+  const refresh = { isExpired: false, expiresAt: 0, info: '{"name":"new"}' }
+  await relay.surveyHandlers.handle('refresh', { target, refresh })
+  await client.send({ id: 2, subscribe: { channel: 'chat:1' } })
+
+  t.match(await client.send({ id: 3, presence: { channel: 'chat:1' } }), [
+    { presence: { presence: { 'id-2': { conn_info: { name: 'new' } } } } }
+  ])
+})
