@@ -38,6 +38,7 @@ import { type RoutesOptions, routes } from './plugins/routes.js'
 import { securityHeaders } from './plugins/security-headers.js'
 import { sessionExchange } from './plugins/session-exchange.js'
 import { isRelayUpgrade } from './relay-proxy/relay-upgrades.js'
+import { internalApi } from './revocation/internal-api.js'
 import { type GatewayServices, openServices, type ServiceOptions } from './services.js'
 
 type Step = (app: FastifyInstance, services: ChainServices) => PromiseLike<unknown>
@@ -67,20 +68,24 @@ export const CHAIN: readonly Step[] = [
   step(securityHeaders, ({ headerTable }) => ({ headerTable })),
   // Before any rule reads the path.
   step(canonicalPath, ({ knownPaths }) => ({ knownPaths })),
-  step(loginLimit, ({ config: { loginLimit, csrf, redis }, loginCounter, log }) => ({
+  step(loginLimit, ({ config: { loginLimit, csrf, redis }, loginCounter, requestLimits, log }) => ({
     ...loginLimit,
     csrf,
     redis,
     counter: loginCounter,
+    requestLimits,
     log
   })),
   step(csrf, ({ config, csrfTokens }) => ({ ...config.csrf, csrfTokens })),
-  step(apiAuth, ({ config, access, tokens, audit, secretPaths, oidc }) => ({
+  step(apiAuth, ({ config, access, tokens, revocations, cookies, audit, secretPaths, requestLimits, oidc }) => ({
     ...config.auth,
     access,
     tokens,
+    revocable: revocations !== null,
+    cookies,
     audit,
     secretPaths,
+    requestLimits,
     oidc
   })),
   step(sessionExchange, ({ exchange, oidc }) => ({ exchange, oidc })),
@@ -90,8 +95,8 @@ export const CHAIN: readonly Step[] = [
 /** The options of the last step, by the routes that use them. */
 const routesOptions = (services: ChainServices): RoutesOptions => {
   const { config, log, metrics, access, declared, headerTable, backend, database, oidc, tokens, cookies } = services
-  const { audit, secretPaths, callBackend, csrfTokens, developmentKey, openReplies, requestEnded, isStopping } =
-    services
+  const { audit, secretPaths, callBackend, csrfTokens, developmentKey, openReplies, requestEnded } = services
+  const { isStopping, revocations } = services
   const { csrf, limits, metricsAllow, publicHost, relay, webRoot } = config
   return {
     declared,
@@ -100,7 +105,7 @@ const routesOptions = (services: ChainServices): RoutesOptions => {
     uploadBytes: limits.uploadBytes,
     hasApiDocs: config.apiDocs,
     forwarder: { backend, publicHost, headerTable, metrics, log },
-    session: { config, log, backend, callBackend, cookies, tokens, csrfTokens, oidc },
+    session: { config, log, backend, callBackend, cookies, tokens, revocations, csrfTokens, oidc },
     health: { isStopping, database, backend: backendReachable(backend) },
     development: { cookies, tokens, developmentKey },
     metrics: { metrics, allowed: new AddressSet(metricsAllow) },
@@ -130,6 +135,8 @@ export interface GatewayParts extends ServiceOptions {
 
 export interface Gateway {
   readonly app: FastifyInstance
+  /** The server of the internal API, which listens separately; null if it is not configured. It closes with `app`. */
+  readonly internal: FastifyInstance | null
   readonly audit: AuditLog
   readonly openReplies: OpenReplies
   /** Fails the health checks and ends each keep-alive connection with its next response. */
@@ -142,7 +149,8 @@ export const buildGatewayApp = async (
 ): Promise<Gateway> => {
   let isStopping = false
   const services = await openServices(config, parts)
-  const { audit, backend, countError, database, headerTable, openReplies, sendError } = services
+  const { audit, backend, countError, database, headerTable, openReplies, sendError, revocations, requestLimits } =
+    services
 
   const loggerInstance: FastifyBaseLogger = requestLogger(parts.log)
   const app = Fastify({
@@ -170,13 +178,18 @@ export const buildGatewayApp = async (
   await app.register(slowClients, { ...config.clientRate, openReplies, sendError })
   await app.register(connectionDrain, { openReplies })
 
+  const internal = openInternalApi(services, parts.now)
   app.addHook('onClose', async () => {
+    await internal?.close()
     await openReplies.closed()
+    revocations?.close()
+    requestLimits?.close()
     await Promise.all([backend.destroy(), database?.close()])
     await audit.close()
   })
   return {
     app,
+    internal,
     audit,
     openReplies,
     announceShutdown: () => {
@@ -185,6 +198,14 @@ export const buildGatewayApp = async (
     }
   }
 }
+
+const openInternalApi = (
+  { config: { revocation }, revocations, audit, sendError, log }: GatewayServices,
+  now = Date.now
+): FastifyInstance | null =>
+  revocation === null || revocations === null
+    ? null
+    : internalApi({ config: revocation, revocations, audit, sendError, log, now })
 
 /** Twice the size of the largest body, so that the response also reaches clients that send a body a little too large. */
 const drainLimits = ({ limits, clientRate }: GatewayConfig): DrainLimits => ({

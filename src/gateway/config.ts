@@ -2,9 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { type Environment, readSettings, SettingsError, type SettingValues } from '../shared/env.js'
 import { type SecretForm, weaknesses } from '../shared/secret-strength.js'
 import { ALWAYS_PUBLIC_PATHS, isUnder } from './access.js'
+import { type RequestLimit, readLimits } from './limits/limits-file.js'
 import { exposedAddressErrors, type OidcConfig, readOidcSettings } from './oidc/config.js'
 import type { BackendConfig } from './proxy/backend-pool.js'
 import type { RedisTimeouts } from './redis-connection.js'
+import type { RevocationConfig } from './revocation/internal-api.js'
 import { gatewaySettings } from './settings.js'
 
 type Values = SettingValues<typeof gatewaySettings>
@@ -22,8 +24,10 @@ export const gatewayConfig = (environment: Environment): GatewayConfig => {
   if (values.GATEWAY_FORWARD_AUTH && values.TRUST_PROXY.length === 0 && !hasError('TRUST_PROXY', errors))
     errors.push('TRUST_PROXY is required with GATEWAY_FORWARD_AUTH')
   errors.push(...accessPathErrors(values))
+  errors.push(...revocationErrors(values).filter((error) => !hasError(error.split(' ', 1).join(), errors)))
+  const requestLimits = values.GATEWAY_LIMITS === null ? [] : readLimits(values.GATEWAY_LIMITS, errors)
   if (errors.length > 0) throw new SettingsError(errors)
-  return configOf(values, production, oidc.config)
+  return configOf(values, production, oidc.config, requestLimits)
 }
 
 const ACCESS_LISTS = ['GATEWAY_PUBLIC_PATHS', 'GATEWAY_STRICT_PATHS', 'GATEWAY_ADMIN_PATHS'] as const
@@ -50,7 +54,7 @@ const productionErrors = (values: Values, known: readonly string[]): string[] =>
   const errors = (['BACKEND_URL', 'API_SECRET'] as const)
     .filter(isMissing)
     .map((name) => `${name} is required in production`)
-  for (const name of ['API_SECRET', 'API_SECRET_PREVIOUS', 'EXCHANGE_SECRET'] as const) {
+  for (const name of ['API_SECRET', 'API_SECRET_PREVIOUS', 'EXCHANGE_SECRET', 'GATEWAY_INTERNAL_KEY'] as const) {
     const secret = values[name]
     if (secret !== null) errors.push(...weaknesses(name, secret, SECRET_FORM))
   }
@@ -74,7 +78,12 @@ const DEVELOPMENT_BACKEND = 'http://127.0.0.1:4000'
 
 const REDIS_TIMEOUTS: RedisTimeouts = { connect: 2_000, ready: 3_000, command: 500 }
 
-const configOf = (values: Values, production: boolean, oidc: OidcConfig | null) =>
+const configOf = (
+  values: Values,
+  production: boolean,
+  oidc: OidcConfig | null,
+  requestLimits: readonly RequestLimit[]
+) =>
   ({
     production,
     listen: {
@@ -96,6 +105,7 @@ const configOf = (values: Values, production: boolean, oidc: OidcConfig | null) 
     clientRate: { minBytesPerSecond: values.CLIENT_MIN_RATE, windowMs: values.CLIENT_RATE_WINDOW_MS },
     headers: headersOf(values, production),
     loginLimit: { enforced: production, max: values.LOGIN_LIMIT_MAX, windowMs: values.LOGIN_LIMIT_WINDOW_S * 1000 },
+    requestLimits,
     csrf: {
       enforced: production,
       signed: values.CSRF_MODE === 'signed',
@@ -116,6 +126,7 @@ const configOf = (values: Values, production: boolean, oidc: OidcConfig | null) 
       permissions: values.LOGIN_PERMISSIONS_FIELD,
       expiresIn: values.LOGIN_EXPIRES_IN_FIELD
     },
+    revocation: revocationOf(values),
     oidc,
     exchangeField: values.EXCHANGE_FIELD,
     databaseUrl: values.DATABASE_URL,
@@ -148,6 +159,33 @@ const relayOf = (values: Values) =>
         connectionsPerAddress: values.RELAY_UPSTREAM_CONNECTIONS_PER_ADDRESS,
         idleMs: values.RELAY_UPSTREAM_IDLE_MS
       }
+
+/** Null if revocation is disabled. The settings must be valid: see `revocationErrors`. */
+const revocationOf = (values: Values): RevocationConfig | null => {
+  const { GATEWAY_INTERNAL_PORT: port, GATEWAY_INTERNAL_KEY: key } = values
+  const { RELAY_API_URL: relayUrl, REALTIME_API_KEY: relayKey } = values
+  if (port === null || key === null) return null
+  return {
+    listen: { host: values.GATEWAY_INTERNAL_HOST, port },
+    key,
+    maxTokenAgeMs: values.GATEWAY_MAX_TOKEN_AGE_S * 1000,
+    relay: relayUrl === null || relayKey === null ? null : { url: relayUrl, key: relayKey }
+  }
+}
+
+const revocationErrors = (values: Values): string[] => {
+  const hasPort = values.GATEWAY_INTERNAL_PORT !== null
+  const errors: string[] = []
+  if (hasPort && values.GATEWAY_INTERNAL_KEY === null)
+    errors.push('GATEWAY_INTERNAL_KEY is required with GATEWAY_INTERNAL_PORT')
+  // Without the port nothing would be revoked, silently.
+  if (!hasPort && values.GATEWAY_INTERNAL_KEY !== null)
+    errors.push('GATEWAY_INTERNAL_PORT is required with GATEWAY_INTERNAL_KEY')
+  if (!hasPort && values.RELAY_API_URL !== null) errors.push('GATEWAY_INTERNAL_PORT is required with RELAY_API_URL')
+  if (values.RELAY_API_URL !== null && values.REALTIME_API_KEY === null)
+    errors.push('REALTIME_API_KEY is required with RELAY_API_URL')
+  return errors
+}
 
 const headersOf = (values: Values, production: boolean) => ({
   strict: production,

@@ -1,6 +1,7 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
 import { AppTokenVerifier } from '../shared/app-token.js'
+import { SettingsError } from '../shared/env.js'
 import { secretKey } from '../shared/jwt.js'
 import { monotonicMs as systemMonotonicMs } from '../shared/monotonic.js'
 import { AccessRules } from './access.js'
@@ -20,6 +21,8 @@ import type { HeaderTable } from './http/header-table.js'
 import { KnownPaths } from './http/known-paths.js'
 import { OpenReplies, type RequestEnded } from './http/open-replies.js'
 import { SecretPaths } from './http/secret-paths.js'
+import type { RedisBuckets } from './limits/redis-buckets.js'
+import type { RequestLimits } from './limits/request-limits.js'
 import { MemoryLoginCounter } from './login-limit/login-counter.js'
 import { GatewayMetrics } from './metrics.js'
 import { oidcPaths } from './oidc/config.js'
@@ -29,6 +32,8 @@ import { recordRequests } from './plugins/request-log.js'
 import { securityHeaderTable } from './plugins/security-headers.js'
 import { type CallBackend, createBackendCall } from './proxy/backend-call.js'
 import { type Backend, openBackend } from './proxy/backend-pool.js'
+import type { RedisConfig } from './redis-connection.js'
+import { UserRevocations } from './revocation/user-revocations.js'
 import { CSP_REPORTS_PATH } from './routes/csp-reports.js'
 import { VERIFY_PATH } from './routes/forward-auth.js'
 import { pathTemplate, type RouteTable } from './routes/tables/declare.js'
@@ -62,7 +67,12 @@ export interface GatewayServices {
   /** The login attempts at this instance. */
   readonly loginCounter: MemoryLoginCounter
 
+  /** Null if no limits are configured. */
+  readonly requestLimits: RequestLimits | null
+
   readonly tokens: AppTokenVerifier
+  /** Null if revocation is disabled. */
+  readonly revocations: UserRevocations | null
   readonly csrfTokens: CsrfTokens
   readonly cookies: AppSessionCookies
   /** Signs the tokens of the development login; null in production. */
@@ -103,10 +113,13 @@ export const openServices = async (config: GatewayConfig, options: ServiceOption
   const requestEnded = recordRequests(metrics, secretPaths)
   // Generated at start: other gateways must not accept tokens of this gateway's development login.
   const developmentKey = config.production ? null : createSecretKey(randomBytes(32))
-  const tokens = tokenVerifier(config, developmentKey)
+  const revocations = await openRevocations({ config, log, metrics }, options)
+  const tokens = tokenVerifier(config, developmentKey, revocations)
   const cookies = new AppSessionCookies(config.cookies)
-  const oidc = await openIdentityProvider({ config, log, backend, callBackend, cookies, tokens, metrics }, options)
+  const shared = { config, log, backend, callBackend, cookies, tokens, metrics, revocations }
+  const oidc = await openIdentityProvider(shared, options)
 
+  const limitServices = { config, log, metrics, declared, audit, secretPaths }
   return {
     config,
     log,
@@ -125,7 +138,9 @@ export const openServices = async (config: GatewayConfig, options: ServiceOption
     callBackend,
     database: config.databaseUrl === null ? null : await openDatabaseHealth(config.databaseUrl),
     loginCounter,
+    requestLimits: await openRequestLimits(limitServices, options),
     tokens,
+    revocations,
     csrfTokens: new CsrfTokens(config.apiSecret, Date.now, config.apiSecretPrevious),
     cookies,
     developmentKey,
@@ -166,10 +181,64 @@ const secretTemplates = ({ tables, description }: DeclaredRoutes): string[] => [
 
 const tokenVerifier = (
   { apiSecret, apiSecretPrevious }: GatewayConfig,
-  developmentKey: KeyObject | null
+  developmentKey: KeyObject | null,
+  revocations: UserRevocations | null
 ): AppTokenVerifier => {
   const apiKeys = [apiSecret, apiSecretPrevious].filter((secret) => secret !== null).map(secretKey)
-  return new AppTokenVerifier(developmentKey === null ? apiKeys : [...apiKeys, developmentKey])
+  return new AppTokenVerifier(developmentKey === null ? apiKeys : [...apiKeys, developmentKey], { revocations })
+}
+
+const openRequestLimits = async (
+  {
+    config,
+    log,
+    metrics,
+    declared,
+    audit,
+    secretPaths
+  }: Pick<GatewayServices, 'config' | 'log' | 'metrics' | 'declared' | 'audit' | 'secretPaths'>,
+  { monotonicMs = systemMonotonicMs }: ServiceOptions
+): Promise<RequestLimits | null> => {
+  const { requestLimits: limits, redis } = config
+  if (limits.length === 0) return null
+  const known = new Set(declaredPaths(declared, config))
+  const unknown = limits.flatMap(({ paths }) => paths).filter((path) => path.includes('{') && !known.has(path))
+  if (unknown.length > 0)
+    throw new SettingsError(unknown.map((path) => `GATEWAY_LIMITS must not name ${path}, which is not a route`))
+  const { RequestLimits } = await import('./limits/request-limits.js')
+  const shared = redis === null ? null : await openSharedBuckets(redis, log, monotonicMs)
+  const requestLimits = new RequestLimits({ limits, shared, audit, secretPaths, monotonicMs })
+  metrics.addGauge('gateway_limit_buckets', 'Token buckets in the memory of this gateway.', () => requestLimits.size)
+  metrics.addGauge('gateway_limits_local', '1 while Redis is unavailable and this gateway limits requests alone.', () =>
+    Number(requestLimits.isLocal)
+  )
+  return requestLimits
+}
+
+const openSharedBuckets = async (redis: RedisConfig, log: Logger, monotonicMs: () => number): Promise<RedisBuckets> => {
+  const { RedisBuckets } = await import('./limits/redis-buckets.js')
+  const shared = new RedisBuckets({ redis, log, monotonicMs })
+  await shared.ready()
+  return shared
+}
+
+const openRevocations = async (
+  { config, log, metrics }: Pick<GatewayServices, 'config' | 'log' | 'metrics'>,
+  { now = Date.now }: ServiceOptions
+): Promise<UserRevocations | null> => {
+  if (config.revocation === null) return null
+  const revocations = new UserRevocations({ maxTokenAgeMs: config.revocation.maxTokenAgeMs, now })
+  metrics.addGauge('gateway_revocations', 'Revocations, and sign-ins shortly after them.', () => revocations.size)
+  metrics.addGauge(
+    'gateway_revocations_known',
+    '0 until the revocations in Redis were loaded: no token is accepted.',
+    () => Number(revocations.isKnown)
+  )
+  metrics.addGauge('gateway_revocations_shared', '0 while revocations of other gateways do not arrive.', () =>
+    Number(revocations.isShared)
+  )
+  if (config.redis !== null) await revocations.share(config.redis, log)
+  return revocations
 }
 
 const openIdentityProvider = async (
@@ -177,7 +246,10 @@ const openIdentityProvider = async (
     config,
     metrics,
     ...services
-  }: Pick<GatewayServices, 'config' | 'log' | 'backend' | 'callBackend' | 'cookies' | 'tokens' | 'metrics'>,
+  }: Pick<
+    GatewayServices,
+    'config' | 'log' | 'backend' | 'callBackend' | 'cookies' | 'tokens' | 'metrics' | 'revocations'
+  >,
   { now = Date.now, monotonicMs = systemMonotonicMs }: ServiceOptions
 ): Promise<Oidc | null> => {
   if (config.oidc === null) return null

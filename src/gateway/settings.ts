@@ -93,6 +93,33 @@ export const gatewaySettings = {
     about: 'the previous API_SECRET during a rotation; its tokens are still accepted, nothing is signed with it',
     fallback: null
   }),
+  GATEWAY_INTERNAL_PORT: integer(0, 65535, {
+    about:
+      'listen port of POST /api/internal/revoke, for the backend and operators; enables revocation; 0 selects a free port',
+    fallback: null
+  }),
+  GATEWAY_INTERNAL_HOST: text('text', {
+    about: 'listen address of POST /api/internal/revoke; one that browsers cannot reach',
+    fallback: '127.0.0.1'
+  }),
+  GATEWAY_INTERNAL_KEY: headerSecret({
+    about:
+      'the key of POST /api/internal/revoke; required with GATEWAY_INTERNAL_PORT, at least 32 characters in production',
+    fallback: null
+  }),
+  GATEWAY_MAX_TOKEN_AGE_S: integer(60, 31_536_000, {
+    about:
+      'with GATEWAY_INTERNAL_PORT: app tokens that were issued longer ago are rejected, and revocations are kept this long; at least the lifetime of your tokens',
+    fallback: 2_592_000
+  }),
+  RELAY_API_URL: text('http-url', {
+    about: "the relay's server API, such as http://127.0.0.1:8100/api; a revocation of a user is sent there too",
+    fallback: null
+  }),
+  REALTIME_API_KEY: headerSecret({
+    about: "equal to the relay's REALTIME_API_KEY; required with RELAY_API_URL",
+    fallback: null
+  }),
   RELAY_UPSTREAM: text('http-url', {
     about:
       'base URL of the relay; the gateway then serves /connection/* and /emulation, so that web applications need one origin',
@@ -124,13 +151,17 @@ export const gatewaySettings = {
   }),
   LOGIN_LIMIT_MAX: integer(1, 1_000_000, { about: 'login attempts per address and window', fallback: 5 }),
   LOGIN_LIMIT_WINDOW_S: integer(1, 86_400, { about: 'time window of the login limit, in seconds', fallback: 900 }),
+  GATEWAY_LIMITS: text('text', {
+    about: 'a file (YAML or JSON) with limits of requests by user and address',
+    fallback: null
+  }),
   LOGIN_TOKEN_FIELD: loginField('token', 'the app token'),
   LOGIN_USER_FIELD: loginField('user', 'the user: userId or id, email, displayName or name, role'),
   LOGIN_PERMISSIONS_FIELD: loginField('permissions', "the permissions, if they are not in the token's claims"),
   LOGIN_EXPIRES_IN_FIELD: loginField('expiresIn', 'the lifetime in seconds, if the token has no expiry'),
   REDIS_URL: redisUrl({
     about:
-      'shares login counts and the state of identity-provider sessions between gateways; one server, servers of a Redis Cluster, or Redis Sentinel; only the first of several independent servers is used',
+      'shares login counts, revocations and the state of identity-provider sessions between gateways; one server, servers of a Redis Cluster, or Redis Sentinel; only the first of several independent servers is used',
     fallback: null
   }),
   DATABASE_URL: text('postgres-url', { about: 'PostgreSQL, for /api/health/database only', fallback: null }),

@@ -116,6 +116,12 @@ const INVALID_VALUES: Readonly<Record<string, readonly string[]>> = {
   API_DOCS: ['yes', '0'],
   METRICS_ALLOW: ['true', '*', 'prometheus.example.com', '10.0.0.0/33'],
   GATEWAY_MAX_IN_FLIGHT: ['0', '1000001', 'all'],
+  GATEWAY_INTERNAL_PORT: ['http', '-1', '65536'],
+  GATEWAY_INTERNAL_KEY: ['two words hunter2', 'kéy'],
+  GATEWAY_MAX_TOKEN_AGE_S: ['59', '31536001', '30d'],
+  GATEWAY_LIMITS: ['/nonexistent/limits.yaml', import.meta.dirname],
+  RELAY_API_URL: ['relay:8100', 'ws://relay:8100/api', 'http://user@relay/api'],
+  REALTIME_API_KEY: ['two words hunter2'],
   WEB_ROOT: ['/nonexistent', import.meta.dirname],
   SHUTDOWN_DELAY_MS: ['-1', '300001', '5s'],
   LOG_LEVEL: ['loud', 'INFO', 'off', '30']
@@ -124,6 +130,7 @@ const INVALID_VALUES: Readonly<Record<string, readonly string[]>> = {
 // Any text is valid for these. Weak secrets are tested below.
 const FREE_TEXT = [
   'GATEWAY_HOST',
+  'GATEWAY_INTERNAL_HOST',
   'GATEWAY_ROUTES',
   'API_SECRET',
   'API_SECRET_PREVIOUS',
@@ -372,6 +379,37 @@ t.test('a setting', async (t) => {
       t.notSame(read(gatewayConfig({})), value, 'the value is not the default')
     })
   }
+})
+
+t.test('the settings of revocation', async (t) => {
+  const KEY = 'internal-key-0123456789-abcdefghijkl'
+  const settings = {
+    GATEWAY_INTERNAL_PORT: '3001',
+    GATEWAY_INTERNAL_KEY: KEY,
+    GATEWAY_MAX_TOKEN_AGE_S: '600',
+    RELAY_API_URL: 'http://relay:8100/api',
+    REALTIME_API_KEY: 'relay-key'
+  }
+  t.same(gatewayConfig(settings).revocation, {
+    listen: { host: '127.0.0.1', port: 3001 },
+    key: KEY,
+    maxTokenAgeMs: 600_000,
+    relay: { url: 'http://relay:8100/api', key: 'relay-key' }
+  })
+  t.equal(gatewayConfig({}).revocation, null)
+  t.same(gatewaySettingsErrors({ GATEWAY_INTERNAL_PORT: '3001' }), [
+    'GATEWAY_INTERNAL_KEY is required with GATEWAY_INTERNAL_PORT'
+  ])
+  t.same(gatewaySettingsErrors({ GATEWAY_INTERNAL_KEY: KEY }), [
+    'GATEWAY_INTERNAL_PORT is required with GATEWAY_INTERNAL_KEY'
+  ])
+  t.same(gatewaySettingsErrors({ RELAY_API_URL: 'http://relay/api' }), [
+    'GATEWAY_INTERNAL_PORT is required with RELAY_API_URL',
+    'REALTIME_API_KEY is required with RELAY_API_URL'
+  ])
+  t.same(namesIn(gatewaySettingsErrors({ ...PRODUCTION, ...settings, GATEWAY_INTERNAL_KEY: 'short' })), [
+    'GATEWAY_INTERNAL_KEY'
+  ])
 })
 
 t.test('a path in the access lists is rejected if it is in two of them, or always public', async (t) => {

@@ -400,6 +400,18 @@ const channelRows = (channel: string, fileWithOptions: (options: Json) => Config
     listed: 'needsReconnect'
   })
   return {
+    command_limits: {
+      before: [{ commands: ['history'], by: 'client', rate: 1, interval: '1h' }],
+      after: [],
+      ...by(),
+      see: async (world) => {
+        const existing = await connected(world)
+        await run(existing, 'history', { channel })
+        return () => run(existing, 'history', { channel })
+      },
+      was: 111,
+      is: 108
+    },
     presence: negotiated(true),
     join_leave: negotiated(true),
     force_push_join_leave: negotiated(true, { join_leave: true }),
@@ -824,6 +836,39 @@ const CLIENT: Readonly<Record<string, Row>> = {
   connection_limit: limitOf(503),
   connection_rate_limit: limitOf(503, 1, 0),
   connections_per_address: limitOf(429),
+  command_limits: {
+    before: [{ commands: ['history'], by: 'client', rate: 1, interval: '1h' }],
+    after: [],
+    see: async (world) => {
+      const existing = await connected(world)
+      await run(existing, 'history', { channel: 'plain' })
+      return () => run(existing, 'history', { channel: 'plain' })
+    },
+    was: 111,
+    is: 108
+  },
+  'user_tokens_invalidate.enabled': {
+    before: false,
+    after: true,
+    see: async (world) => async () =>
+      JSON.parse((await world.api('invalidate_user_tokens', { user: 'ada' })).body).error?.code ?? 'done',
+    was: 108,
+    is: 'done'
+  },
+  'user_tokens_invalidate.ttl': {
+    before: '1s',
+    after: '1h',
+    also: { client: { user_tokens_invalidate: { enabled: true } } },
+    see: async (world) => async () => {
+      const older = token({ sub: '42' })
+      await world.api('invalidate_user_tokens', { user: '42' })
+      world.advance(60_000)
+      await world.api('invalidate_user_tokens', { user: 'other' })
+      return outcome(await openClient(world.t, world.url), 'connect', { token: older })
+    },
+    was: 'ok',
+    is: 109
+  },
   commands_per_second: {
     before: 5,
     after: 0,

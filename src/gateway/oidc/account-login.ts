@@ -38,6 +38,7 @@ export const accountLogin = (options: AccountLoginOptions): AccountLogin => {
       subject: identity.subject,
       ...(provider !== DEFAULT_PROVIDER && { providerId: provider })
     }
+    const requestedAtMs = now()
     try {
       const { status, body } = await callBackend(loginCall(options, identity, provider, request))
       if (isTransient(status)) throw new Error(`status ${status}`)
@@ -46,7 +47,7 @@ export const accountLogin = (options: AccountLoginOptions): AccountLogin => {
         log.warn({ ...facts, status }, 'no account for provider session')
         return { kind: 'no_account' }
       }
-      return { kind: 'success', session: sessionIn(status, json, loginFields, now()) }
+      return { kind: 'success', session: { ...sessionIn(status, json, loginFields, now()), requestedAtMs } }
     } catch (error) {
       log.error({ ...facts, reason: reasonOf(error) }, 'account login for provider session failed')
       return { kind: 'backend_down' }

@@ -4,6 +4,7 @@ import type { AppTokenVerifier } from '../../shared/app-token.js'
 import type { CallBackend } from '../proxy/backend-call.js'
 import type { Backend } from '../proxy/backend-pool.js'
 import type { RedisConfig } from '../redis-connection.js'
+import type { UserRevocations } from '../revocation/user-revocations.js'
 import type { AppSessionCookies } from '../session/app-session.js'
 import { appTokenCookie, usesSession } from '../session/credentials.js'
 import type { LoginFields } from '../session/login-response.js'
@@ -13,7 +14,7 @@ import { LOGIN_PATH, LOGOUT_PATH, type OidcConfig, type ProviderConfig, provider
 import type { ExchangeResultKind } from './exchange-result.js'
 import { IdentityProviders } from './identity-providers.js'
 import { discoverProvider, ProviderDiscovery } from './provider-client.js'
-import { isFromProvider, ProviderSessionCookie } from './provider-session-cookie.js'
+import { isFromProvider, type ProviderSession, ProviderSessionCookie } from './provider-session-cookie.js'
 import { MemoryProviderSessionStore, type ProviderSessionStore } from './provider-session-store.js'
 import { Sealer } from './sealer.js'
 import { SessionExchange } from './session-exchange.js'
@@ -29,6 +30,8 @@ export interface OidcOptions {
   readonly loginFields: LoginFields
   readonly cookies: AppSessionCookies
   readonly tokens: AppTokenVerifier
+  /** Null if revocation is disabled. */
+  readonly revocations: UserRevocations | null
   readonly count: (result: ExchangeResultKind) => void
   readonly now: () => number
   readonly monotonicMs: () => number
@@ -137,10 +140,11 @@ const openProviders = async (options: OidcOptions, sealer: Sealer): Promise<Iden
 
 const openStore = async (
   { issuer, clientId }: ProviderConfig,
-  { log, now, monotonicMs, redis }: OidcOptions,
+  { log, now, monotonicMs, redis, revocations }: OidcOptions,
   sealer: Sealer
 ): Promise<ProviderSessionStore> => {
-  const local = new MemoryProviderSessionStore(now, monotonicMs)
+  const isRevokedElsewhere = (session: ProviderSession): boolean => revocations?.endsSession(session) ?? false
+  const local = new MemoryProviderSessionStore(now, monotonicMs, isRevokedElsewhere)
   if (redis === null) return local
   const realm = JSON.stringify([issuer, clientId])
   const { RedisProviderSessionStore } = await import('./provider-session-store-redis.js')

@@ -2,6 +2,7 @@ import { createHmac, hkdfSync } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { sameSecret } from '../../shared/same-secret.js'
+import type { UserRevocations } from '../revocation/user-revocations.js'
 import { type AppSessionCookies, type StartAppSessionOptions, startAppSession } from '../session/app-session.js'
 import { cookieValues } from '../session/cookies.js'
 import type { AccountLogin } from './account-login.js'
@@ -19,6 +20,8 @@ export interface ExchangeOptions {
   readonly count: (result: ExchangeResultKind) => void
   readonly cookies: AppSessionCookies
   readonly tokens: StartAppSessionOptions['tokens']
+  /** Null if revocation is disabled. */
+  readonly revocations: UserRevocations | null
   readonly providerCookie: ProviderSessionCookie
   readonly providers: IdentityProviders
   readonly now: () => number
@@ -44,7 +47,9 @@ export class SessionExchange {
    * if there is no provider session or no account. It never rejects the request.
    */
   async exchange(request: FastifyRequest, reply: FastifyReply): Promise<string | null> {
-    const { providerCookie, providers, log } = this.#options
+    const { providerCookie, providers, revocations, log } = this.#options
+    // A revoked user must not get a new token.
+    if (revocations?.isKnown === false) return null
     if (SIGN_IN_OR_OUT_PATHS.test(request.path) || !providerCookie.isPresent(request)) return null
     try {
       const session = await providerCookie.read(request)
@@ -64,14 +69,15 @@ export class SessionExchange {
 
   /** Runs the exchange and sets its cookies. Skips it while the browser has the marker cookie of a failed exchange. */
   async run(request: FastifyRequest, reply: FastifyReply, session: ProviderSession): Promise<ExchangeResult> {
-    const { providers, providerCookie, cookies, tokens, log } = this.#options
+    const { providers, providerCookie, cookies, tokens, revocations, log } = this.#options
     const { store } = providers.of(session)
     if (this.#hasFailureMarker(request, session)) return { kind: 'no_account' }
     // Requests that wait for the same exchange share its result, also on other gateways.
     const { result, identity } = await store.runOnce(session.id, () => this.#refreshAndLogIn(session, request))
 
     // The user may have signed out while the exchange was running.
-    if (result.kind === 'provider_ended' || store.isRevoked(session)) {
+    const isOfRevokedUser = await this.#endIfRevoked(result, session, request.id)
+    if (result.kind === 'provider_ended' || isOfRevokedUser || store.isRevoked(session)) {
       providerCookie.clear(reply)
       return { kind: 'provider_ended' }
     }
@@ -79,9 +85,18 @@ export class SessionExchange {
     if (result.kind === 'no_account') cookies.setFailureMarker(reply, this.#failureMarker(session))
     if (result.kind !== 'success') return result
     // A reused result is some seconds old, so its lifetime is slightly too long; the token's own expiry decides.
-    return startAppSession({ cookies, tokens, log, viaProvider: true }, reply, result.session)
-      ? result
-      : { kind: 'backend_down' }
+    const options = { cookies, tokens, revocations, log, viaProvider: true }
+    return (await startAppSession(options, reply, result.session)) ? result : { kind: 'backend_down' }
+  }
+
+  /** The user of a provider session is known only now. Whether the user was revoked since the session started. */
+  async #endIfRevoked(result: ExchangeResult, session: ProviderSession, requestId: string): Promise<boolean> {
+    const { revocations, providers, log } = this.#options
+    if (revocations === null || result.kind !== 'success') return false
+    if (!revocations.endsSessionOfUser(result.session.token, session.startedAt)) return false
+    log.info({ requestId, subject: session.subject }, 'provider session of a revoked user')
+    await endSession(providers.of(session), session, requestId)
+    return true
   }
 
   /** `identity` is the refreshed one; null if it did not change. */
@@ -130,12 +145,18 @@ const refreshSession = async (
     // The session stays valid while the provider is unavailable.
     return providerErrorKind(error) === 'invalid-grant' ? 'provider_ended' : null
   })
-  if (result === 'provider_ended')
-    await store
-      .revoke({ kind: 'id', value: session.id })
-      .catch((error) => log.warn({ requestId, err: error }, 'session revocation not published yet'))
+  if (result === 'provider_ended') await endSession(options, session, requestId)
   return result
 }
+
+const endSession = (
+  { store, log }: Pick<RefreshOptions, 'store' | 'log'>,
+  { id }: ProviderSession,
+  requestId: string
+): Promise<void> =>
+  store
+    .revoke({ kind: 'id', value: id })
+    .catch((error) => log.warn({ requestId, err: error }, 'session revocation not published yet'))
 
 const refreshIdentity = async (
   { store, discovery, config }: RefreshOptions,

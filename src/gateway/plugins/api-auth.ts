@@ -1,10 +1,15 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { AccessLevel } from '../../shared/access-level.js'
 import { type AppTokenVerifier, isAdmin } from '../../shared/app-token.js'
+import { RevokedToken } from '../../shared/token-errors.js'
 import { type Access, type AccessRules, isApiPath, MUTATING_METHODS } from '../access.js'
 import type { AuditLog } from '../audit/audit-log.js'
+import { GatewayError } from '../errors.js'
 import type { SecretPaths } from '../http/secret-paths.js'
+import type { RequestLimits } from '../limits/request-limits.js'
+import type { AppSessionCookies } from '../session/app-session.js'
+import { appTokenCookie, bearerToken } from '../session/credentials.js'
 import { checkToken, type Denial, rejection } from '../session/token-check.js'
 
 export interface ApiAuthOptions {
@@ -12,9 +17,14 @@ export interface ApiAuthOptions {
   readonly enforced: boolean
   readonly access: AccessRules
   readonly tokens: AppTokenVerifier
+  /** Whether tokens can be revoked. */
+  readonly revocable: boolean
+  readonly cookies: Pick<AppSessionCookies, 'clear'>
   readonly audit: AuditLog
   /** Which paths the audit log must not contain. */
   readonly secretPaths: SecretPaths
+  /** Null if no limits are configured. */
+  readonly requestLimits: Pick<RequestLimits, 'addUserHook'> | null
   /** Null if no identity provider is configured. */
   readonly oidc: { addRevocationHook(app: FastifyInstance): void } | null
 }
@@ -28,23 +38,49 @@ declare module 'fastify' {
 
 /** Requires a verified token where the path and method need one. Only the cookie counts, never a header. */
 export const apiAuth = fp<ApiAuthOptions>(
-  async (app, { enforced, access: rules, tokens, audit, secretPaths, oidc }) => {
+  async (app, { enforced, access: rules, tokens, revocable, cookies, audit, secretPaths, requestLimits, oidc }) => {
     // Before the token is checked: the token of a revoked session is no token.
     oidc?.addRevocationHook(app)
-    app.addHook('onRequest', (request, _reply, done) => {
+    app.addHook('onRequest', (request, reply, done) => {
       if (!isApiPath(request.path)) return done()
+      if (revocable) removeRevokedToken(request, reply, { tokens, cookies })
       // The requested path decides, because a parameter of the route may stand for a part of a strict or admin path.
       const access = rules.accessOf(request.path, request.routeOptions.config.access)
       const denial = checkToken(request, tokens) ?? checkRole(request, access)
-      if (denial === null || !enforced || !isChecked(request, access)) return done()
+      if (denial === null || !enforced || !isChecked(request, access, denial)) return done()
       done(rejection(request, denial, { audit, secretPaths }))
     })
+    // The user is known now.
+    requestLimits?.addUserHook(app)
   },
   { name: 'api-auth', fastify: '5.x', dependencies: ['csrf'] }
 )
 
-const isChecked = ({ method }: FastifyRequest, access: Access): boolean =>
-  access === 'mutations' ? MUTATING_METHODS.has(method) : access !== 'public'
+/**
+ * A revoked token is not forwarded, neither from the cookie nor from a Bearer header. A request that needs no token continues
+ * without one. A Bearer token of another issuer is left to the backend.
+ */
+const removeRevokedToken = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { tokens, cookies }: Pick<ApiAuthOptions, 'tokens' | 'cookies'>
+): void => {
+  const cookie = appTokenCookie(request)
+  const token = cookie.kind === 'token' ? cookie.token : cookie.kind === 'absent' ? bearerToken(request) : null
+  if (token === null) return
+  try {
+    tokens.verify(token)
+  } catch (error) {
+    if (error instanceof GatewayError) request.appTokenCookie = { kind: 'unknown', token }
+    if (!(error instanceof RevokedToken)) return
+    request.appTokenCookie = { kind: 'revoked', token }
+    if (cookie.kind === 'token') cookies.clear(reply)
+  }
+}
+
+/** A token that cannot be checked is rejected wherever it could be used, also for reads whose access the backend decides. */
+const isChecked = ({ method }: FastifyRequest, access: Access, { code }: Denial): boolean =>
+  access === 'mutations' && code !== 'REVOCATIONS_UNKNOWN' ? MUTATING_METHODS.has(method) : access !== 'public'
 
 const checkRole = ({ auth }: FastifyRequest, access: Access): Denial | null =>
   access === 'admin' && auth !== null && !isAdmin(auth)

@@ -56,6 +56,9 @@ const RULES: Readonly<Record<GatewayErrorCode, Rule>> = {
   BACKEND_UNREACHABLE: needsBackend,
   RELAY_UNREACHABLE: 'other paths',
   OVERLOADED: needsBackend,
+  // Only with revocation, which is off by default.
+  REVOCATIONS_UNKNOWN: 'other paths',
+  REVOCATION_INCOMPLETE: 'other paths',
   BACKEND_TIMEOUT: needsBackend,
   RELAY_TIMEOUT: 'other paths'
 }

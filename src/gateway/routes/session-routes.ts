@@ -13,7 +13,12 @@ import type { Backend } from '../proxy/backend-pool.js'
 import { isNoContent } from '../proxy/forward.js'
 import { jsonBody } from '../proxy/json-body.js'
 import { browserResponseHeaders, headersObject } from '../proxy/response-headers.js'
-import { type AppSession, type AppSessionCookies, startAppSession } from '../session/app-session.js'
+import {
+  type AppSession,
+  type AppSessionCookies,
+  type StartAppSessionOptions,
+  startAppSession
+} from '../session/app-session.js'
 import { cookieOptions, cookieValues, setCookie } from '../session/cookies.js'
 import { hasCredentials } from '../session/credentials.js'
 import type { CsrfTokens } from '../session/csrf-tokens.js'
@@ -29,6 +34,7 @@ export interface SessionRouteOptions {
   readonly callBackend: CallBackend
   readonly cookies: AppSessionCookies
   readonly tokens: AppTokenVerifier
+  readonly revocations: StartAppSessionOptions['revocations']
   readonly csrfTokens: CsrfTokens
   /** Ends provider sessions at a logout, and at a password login that replaces them. */
   readonly oidc:
@@ -45,9 +51,10 @@ export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string,
 
   const login: LocalHandler = async (request, reply) => {
     rejectExchangeFields(request)
+    const requestedAtMs = Date.now()
     const response = await callBackend(reply, jsonBody(request))
     const session = isSuccess(response) ? sessionIn(response, request) : null
-    if (session !== null && startAppSession(options, reply, session))
+    if (session !== null && (await startAppSession(options, reply, { ...session, requestedAtMs })))
       await options.oidc?.onPasswordLogin(request, reply)
     const omit = session !== null && config.loginBodyToken === 'omit'
     return passOn(reply, backend, omit ? { ...response, body: withoutToken(response) } : response)

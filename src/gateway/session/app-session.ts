@@ -13,24 +13,35 @@ export interface AppSession {
   readonly expiresAtMs: number
   /** Counted from when the response was read. */
   readonly lifetimeSeconds: number
+  /** When the login was sent to the backend, in milliseconds since 1970. Absent in results of earlier versions. */
+  readonly requestedAtMs?: number
 }
 
 export interface StartAppSessionOptions {
   readonly cookies: AppSessionCookies
   readonly tokens: AppTokenVerifier
+  /** Null if revocation is disabled. */
+  readonly revocations: { signedIn(session: AppSession): Promise<void> } | null
   readonly log: Logger
   /** Whether the session comes from the identity provider. */
   readonly viaProvider?: boolean
 }
 
-/** Sets the session's cookies and logs its problems. False if the token does not fit into a cookie. */
-export const startAppSession = (options: StartAppSessionOptions, reply: FastifyReply, session: AppSession): boolean => {
-  const { cookies, tokens, log, viaProvider = false } = options
+/** Sets the session's cookies and logs its problems. Resolves to false if the token does not fit into a cookie. */
+export const startAppSession = async (
+  options: StartAppSessionOptions,
+  reply: FastifyReply,
+  session: AppSession
+): Promise<boolean> => {
+  const { cookies, tokens, revocations, log, viaProvider = false } = options
   const requestId = reply.request.id
   if (!cookies.canStore(session)) {
     log.error({ requestId, characters: session.token.length }, 'backend token too large for a cookie')
     return false
   }
+  await revocations
+    ?.signedIn(session)
+    .catch((error) => log.warn({ requestId, err: error }, 'sign-in after a revocation not published yet'))
   const omitted = cookies.set(reply, session, { viaProvider })
   if (omitted.permissions)
     log.warn({ requestId, permissions: session.permissions.length }, 'permissions too large for a cookie')

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { type AppClaims, type AppTokenVerifier, userDetails } from '../../shared/app-token.js'
-import { ExpiredToken, InvalidToken } from '../../shared/token-errors.js'
+import { ExpiredToken, InvalidToken, RevokedToken } from '../../shared/token-errors.js'
 import type { AuditLog } from '../audit/audit-log.js'
 import { GatewayError, type GatewayErrorCode } from '../errors.js'
 import type { SecretPaths } from '../http/secret-paths.js'
@@ -14,6 +14,8 @@ export interface Denial {
   /** Only claims with a valid signature. */
   readonly claims: AppClaims | null
 }
+
+const REVOCATIONS_UNKNOWN: Denial = { code: 'REVOCATIONS_UNKNOWN', reason: 'revocations-unknown', claims: null }
 
 export interface RejectionOptions {
   readonly audit: AuditLog
@@ -30,16 +32,24 @@ export const checkToken = (request: FastifyRequest, tokens: AppTokenVerifier): D
   const cookie = exchangedToken === null ? appTokenCookie(request) : ({ kind: 'token', token: exchangedToken } as const)
   if (cookie.kind === 'absent' || cookie.kind === 'unusable')
     return { code: 'UNAUTHENTICATED', reason: `token-${cookie.kind}`, claims: null }
+  if (cookie.kind === 'unknown') return REVOCATIONS_UNKNOWN
   try {
     const { claims } = tokens.verify(cookie.token)
     if (cookie.kind === 'revoked') return { code: 'UNAUTHENTICATED', reason: 'token-revoked', claims }
     request.auth = claims
     return null
   } catch (error) {
+    if (error instanceof GatewayError && error.code === REVOCATIONS_UNKNOWN.code) return REVOCATIONS_UNKNOWN
+    if (error instanceof RevokedToken) return { code: 'UNAUTHENTICATED', reason: 'token-revoked', claims: error.claims }
     if (error instanceof ExpiredToken) return { code: 'TOKEN_EXPIRED', reason: 'token-expired', claims: error.claims }
     if (error instanceof InvalidToken) return { code: 'UNAUTHENTICATED', reason: `token-${error.reason}`, claims: null }
     throw error
   }
+}
+
+const headersOf = (code: GatewayErrorCode): Readonly<Record<string, string>> => {
+  if (code === REVOCATIONS_UNKNOWN.code) return { 'retry-after': '1' }
+  return code === 'FORBIDDEN' ? {} : { 'www-authenticate': 'Bearer error="invalid_token"' }
 }
 
 /** Records the rejection in the audit log. */
@@ -48,8 +58,9 @@ export const rejection = (
   { code, reason, claims }: Denial,
   { audit, secretPaths }: RejectionOptions
 ): GatewayError => {
-  const headers = code === 'FORBIDDEN' ? {} : { 'www-authenticate': 'Bearer error="invalid_token"' }
-  const error = new GatewayError(code, { headers })
+  const error = new GatewayError(code, { headers: headersOf(code) })
+  // Not a decision about the client. The metrics count it.
+  if (code === REVOCATIONS_UNKNOWN.code) return error
   audit.record({
     event: code === 'FORBIDDEN' ? 'forbidden_access' : 'unauthorized_access',
     ip: request.clientAddress,
