@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
 import type { AuthUser } from '../../../schemas/session.js'
 import type { AppTokenVerifier } from '../../shared/app-token.js'
+import { GatewayError } from '../errors.js'
 import { cookieOptions, setCookie } from './cookies.js'
 
 /** A session at the backend, as its login response describes it. */
@@ -49,7 +50,9 @@ export const startAppSession = async (
   try {
     tokens.verify(session.token)
   } catch (error) {
-    log.error({ requestId, err: error }, 'backend token not valid at the gateway, check API_SECRET and TOKEN_SECRET')
+    // While revocations are unknown, no token is accepted.
+    if (!(error instanceof GatewayError))
+      log.error({ requestId, err: error }, 'backend token not valid at the gateway, check API_SECRET and TOKEN_SECRET')
   }
   return true
 }
