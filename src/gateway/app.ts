@@ -38,6 +38,9 @@ import { securityHeaders } from './plugins/security-headers.js'
 import { sessionExchange } from './plugins/session-exchange.js'
 import { isRelayUpgrade } from './relay-proxy/relay-upgrades.js'
 import { type GatewayServices, openServices, type ServiceOptions } from './services.js'
+import { upstreamConstraints } from './upstreams/route-constraint.js'
+import { DEFAULT_UPSTREAM } from './upstreams/upstream-row.js'
+import type { Upstreams } from './upstreams/upstreams.js'
 
 type Step = (app: FastifyInstance, services: ChainServices) => PromiseLike<unknown>
 
@@ -65,7 +68,7 @@ export const CHAIN: readonly Step[] = [
   step(errorHandling, ({ sendError }) => ({ sendError })),
   step(securityHeaders, ({ headerTable }) => ({ headerTable })),
   // Before any rule reads the path.
-  step(canonicalPath, ({ knownPaths }) => ({ knownPaths })),
+  step(canonicalPath, ({ knownPaths, upstreams }) => ({ knownPaths, upstreams })),
   step(loginLimit, ({ config: { loginLimit, csrf, redis }, loginCounter, log }) => ({
     ...loginLimit,
     csrf,
@@ -89,7 +92,7 @@ export const CHAIN: readonly Step[] = [
 /** The options of the last step, by the routes that use them. */
 const routesOptions = (services: ChainServices): RoutesOptions => {
   const { config, log, metrics, access, declared, headerTable, backend, database, oidc, tokens, cookies } = services
-  const { callBackend, csrfTokens, developmentKey, openReplies, requestEnded, isStopping } = services
+  const { callBackend, csrfTokens, developmentKey, openReplies, requestEnded, isStopping, upstreams } = services
   const { csrf, limits, metricsAllow, publicHost, relay, webRoot } = config
   return {
     declared,
@@ -97,9 +100,22 @@ const routesOptions = (services: ChainServices): RoutesOptions => {
     unknownPaths: config.routes.unknownPaths,
     uploadBytes: limits.uploadBytes,
     hasApiDocs: config.apiDocs,
-    forwarder: { backend, publicHost, headerTable, metrics, log },
+    forwarder: { backend, publicHost, headerTable, metrics: metrics.ofBackend(DEFAULT_UPSTREAM), log },
+    upstreams: upstreams && {
+      upstreams,
+      forwarder: { publicHost, headerTable, log },
+      metricsOf: (name) => metrics.ofBackend(name),
+      providerToken: async (request) => oidc?.accessToken(request) ?? null
+    },
     session: { config, log, backend, callBackend, cookies, tokens, csrfTokens, oidc },
-    health: { isStopping, database, backend: backendReachable(backend) },
+    health: {
+      isStopping,
+      database,
+      backend: backendReachable(backend),
+      upstreams: new Map(
+        upstreams?.rows.map(({ name, backend, paths: [path] }) => [name, backendReachable(backend, { path })])
+      )
+    },
     development: { cookies, tokens, developmentKey },
     metrics: { metrics, allowed: new AddressSet(metricsAllow) },
     relayProxy: relay && { relay, bodyBytes: limits.bodyBytes, log, metrics, openReplies, requestEnded, csrf },
@@ -129,11 +145,11 @@ export const buildGatewayApp = async (
 ): Promise<Gateway> => {
   let isStopping = false
   const services = await openServices(config, parts)
-  const { audit, backend, countError, database, headerTable, openReplies, sendError } = services
+  const { audit, backend, upstreams, countError, database, headerTable, openReplies, sendError } = services
 
   const loggerInstance: FastifyBaseLogger = requestLogger(parts.log)
   const app = Fastify({
-    ...serverOptions(config),
+    ...serverOptions(config, upstreams),
     loggerInstance,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     // The router rejects these requests before any hook runs.
@@ -159,7 +175,8 @@ export const buildGatewayApp = async (
 
   app.addHook('onClose', async () => {
     await openReplies.closed()
-    await Promise.all([backend.destroy(), database?.close()])
+    const backends = [backend, ...(upstreams?.rows.map((row) => row.backend) ?? [])]
+    await Promise.all([...backends.map((each) => each.destroy()), database?.close()])
     await audit.close()
   })
   return {
@@ -179,7 +196,7 @@ const drainLimits = ({ limits, clientRate }: GatewayConfig): DrainLimits => ({
   maxMs: clientRate.windowMs
 })
 
-const serverOptions = (config: GatewayConfig) => {
+const serverOptions = (config: GatewayConfig, upstreams: Upstreams | null) => {
   const trusted = new AddressSet(config.trustedProxies)
   return {
     genReqId: requestId,
@@ -187,7 +204,10 @@ const serverOptions = (config: GatewayConfig) => {
     trustProxy: config.trustedProxies.length > 0 && ((address: string) => trusted.has(address)),
     bodyLimit: config.limits.bodyBytes,
     // As long as a complete URL: a request with a longer parameter would match the catch-all and bypass validation.
-    routerOptions: { maxParamLength: MAX_URL_LENGTH },
+    routerOptions: {
+      maxParamLength: MAX_URL_LENGTH,
+      ...(upstreams !== null && { constraints: upstreamConstraints(upstreams.selector) })
+    },
     // HEAD is forwarded as HEAD.
     exposeHeadRoutes: false,
     // A request that arrives on an open connection during shutdown is still served.

@@ -6,6 +6,8 @@ import { exposedAddressErrors, oidcConfigOf, oidcSettingErrors } from './oidc/co
 import type { BackendConfig } from './proxy/backend-pool.js'
 import type { RedisTimeouts } from './redis-connection.js'
 import { gatewaySettings } from './settings.js'
+import type { UpstreamRow } from './upstreams/upstream-row.js'
+import { readUpstreamsFile } from './upstreams/upstreams-file.js'
 
 type Values = SettingValues<typeof gatewaySettings>
 export type GatewayConfig = ReturnType<typeof configOf>
@@ -19,9 +21,20 @@ export const gatewayConfig = (environment: Environment): GatewayConfig => {
   errors.push(...oidcSettingErrors(values, (name) => hasError(name, errors)))
   if (values.TRUST_PROXY.some((range) => range.endsWith('/0'))) errors.push('TRUST_PROXY must not trust every address')
   errors.push(...accessPathErrors(values))
+  const upstreams = upstreamRows(values)
+  errors.push(...upstreams.errors)
   if (errors.length > 0) throw new SettingsError(errors)
-  return configOf(values, production)
+  return configOf(values, production, upstreams.rows)
 }
+
+const upstreamRows = (values: Values): ReturnType<typeof readUpstreamsFile> =>
+  values.GATEWAY_UPSTREAMS === null
+    ? { rows: [], errors: [] }
+    : readUpstreamsFile(values.GATEWAY_UPSTREAMS, {
+        publicOrigin: values.PUBLIC_URL === null ? null : new URL(values.PUBLIC_URL).origin,
+        hasProvider: values.OIDC_ISSUER !== null,
+        hasWebRoot: values.WEB_ROOT !== null
+      })
 
 const ACCESS_LISTS = ['GATEWAY_PUBLIC_PATHS', 'GATEWAY_STRICT_PATHS', 'GATEWAY_ADMIN_PATHS'] as const
 
@@ -71,7 +84,7 @@ const DEVELOPMENT_BACKEND = 'http://127.0.0.1:4000'
 
 const REDIS_TIMEOUTS: RedisTimeouts = { connect: 2_000, ready: 3_000, command: 500 }
 
-const configOf = (values: Values, production: boolean) =>
+const configOf = (values: Values, production: boolean, upstreams: readonly UpstreamRow[]) =>
   ({
     production,
     listen: {
@@ -88,6 +101,12 @@ const configOf = (values: Values, production: boolean) =>
     // Development without a secret: no token is valid, but no request needs one.
     apiSecret: values.API_SECRET ?? randomBytes(SECRET_LENGTH).toString('hex'),
     backend: backendOf(values),
+    upstreams,
+    webSockets: {
+      connections: values.GATEWAY_WEBSOCKETS,
+      connectionsPerAddress: values.GATEWAY_WEBSOCKETS_PER_ADDRESS,
+      idleMs: values.GATEWAY_WEBSOCKET_IDLE_MS
+    },
     relay: relayOf(values),
     redis: values.REDIS_URL === null ? null : { url: values.REDIS_URL, timeouts: REDIS_TIMEOUTS },
     clientRate: { minBytesPerSecond: values.CLIENT_MIN_RATE, windowMs: values.CLIENT_RATE_WINDOW_MS },
@@ -126,7 +145,7 @@ const configOf = (values: Values, production: boolean) =>
 
 const backendOf = (values: Values): BackendConfig => ({
   url: values.BACKEND_URL ?? DEVELOPMENT_BACKEND,
-  stripApiPrefix: values.BACKEND_STRIP_API_PREFIX,
+  strippedPrefix: values.BACKEND_STRIP_API_PREFIX ? '/api' : '',
   timeoutMs: values.BACKEND_TIMEOUT_MS,
   streamIdleMs: values.BACKEND_STREAM_IDLE_MS,
   connections: values.BACKEND_CONNECTIONS,

@@ -26,7 +26,8 @@ const ERRORS = {
   RELAY_UNREACHABLE: [502, 'The realtime service cannot be reached at the moment.'],
   OVERLOADED: [503, 'The service is busy. Try again in a second.'],
   BACKEND_TIMEOUT: [504, 'The service behind this page did not respond in time.'],
-  RELAY_TIMEOUT: [504, 'The realtime service did not respond in time.']
+  RELAY_TIMEOUT: [504, 'The realtime service did not respond in time.'],
+  LOOP_DETECTED: [508, 'This address leads back to this service.']
 } as const satisfies Record<string, readonly [status: number, message: string]>
 
 export type GatewayErrorCode = keyof typeof ERRORS

@@ -1,5 +1,6 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
+import type { Description } from '../openapi/description.js'
 import { AppTokenVerifier } from '../shared/app-token.js'
 import { secretKey } from '../shared/jwt.js'
 import { monotonicMs as systemMonotonicMs } from '../shared/monotonic.js'
@@ -32,6 +33,8 @@ import { type Backend, openBackend } from './proxy/backend-pool.js'
 import { pathTemplate, type RouteTable } from './routes/tables/declare.js'
 import { AppSessionCookies } from './session/app-session.js'
 import { CsrfTokens } from './session/csrf-tokens.js'
+import { DEFAULT_UPSTREAM } from './upstreams/upstream-row.js'
+import type { Upstreams } from './upstreams/upstreams.js'
 
 /** The services that the parts of one gateway share. `app.ts` gives each plugin those that it uses. */
 export interface GatewayServices {
@@ -54,6 +57,8 @@ export interface GatewayServices {
   readonly requestEnded: RequestEnded
 
   readonly backend: Backend
+  /** Null if all requests go to one backend. */
+  readonly upstreams: Upstreams | null
   readonly callBackend: CallBackend
   /** Null if no database is configured. */
   readonly database: DatabaseHealth | null
@@ -85,23 +90,33 @@ export interface ServiceOptions {
 export const openServices = async (config: GatewayConfig, options: ServiceOptions): Promise<GatewayServices> => {
   const { log } = options
   const access = new AccessRules(config.access)
+  // Generated at start: other gateways must not accept tokens of this gateway's development login.
+  const developmentKey = config.production ? null : createSecretKey(randomBytes(32))
+  const tokens = tokenVerifier(config, developmentKey)
+  const upstreams = await openUpstreams(config, { tokens, log })
   const declared = await declaredRoutes(config, access, options)
   const audit = await AuditLog.open({ file: config.audit.file, logger: log })
   const backend = openBackend(config.backend)
   const loginCounter = new MemoryLoginCounter({ windowMs: config.loginLimit.windowMs })
   const metrics = new GatewayMetrics({
     loginKeys: () => loginCounter.size,
-    inFlight: () => backend.capacity.inFlight,
+    inFlight: Object.fromEntries(
+      [{ name: DEFAULT_UPSTREAM, backend }, ...(upstreams?.rows ?? [])].map(({ name, backend: { capacity } }) => [
+        name,
+        () => capacity.inFlight
+      ])
+    ),
     auditFallback: () => audit.fallback,
     auditDropped: () => audit.dropped
   })
-  const callBackend = createBackendCall({ backend, metrics })
+  const callBackend = createBackendCall({ backend, metrics: metrics.ofBackend(DEFAULT_UPSTREAM) })
   const countError = (code: GatewayErrorCode): void => metrics.rejected(code)
-  const secretPaths = new SecretPaths(secretTemplates(declared), declaredPaths(declared))
+  const descriptions = upstreams?.rows.flatMap(({ description }) => description ?? []) ?? []
+  const secretPaths = new SecretPaths(
+    [...secretTemplates(declared), ...descriptions.flatMap(secretTemplatesOf)],
+    [...declaredPaths(declared), ...descriptions.flatMap(templatesOf)]
+  )
   const requestEnded = recordRequests(metrics, secretPaths)
-  // Generated at start: other gateways must not accept tokens of this gateway's development login.
-  const developmentKey = config.production ? null : createSecretKey(randomBytes(32))
-  const tokens = tokenVerifier(config, developmentKey)
   const cookies = new AppSessionCookies(config.cookies)
   const oidc = await openIdentityProvider({ config, log, backend, callBackend, cookies, tokens, metrics }, options)
 
@@ -114,12 +129,13 @@ export const openServices = async (config: GatewayConfig, options: ServiceOption
     audit,
     declared,
     access,
-    knownPaths: new KnownPaths(declaredPaths(declared), access.protectedPaths),
+    knownPaths: new KnownPaths(declaredPaths(declared), access.protectedPaths, rowPrefixes(config)),
     secretPaths,
     headerTable: await securityHeaderTable(config.headers),
     openReplies: new OpenReplies((reply) => requestEnded(reply, true)),
     requestEnded,
     backend,
+    upstreams,
     callBackend,
     database: config.databaseUrl === null ? null : await openDatabaseHealth(config.databaseUrl),
     loginCounter,
@@ -146,7 +162,7 @@ const declaredRoutes = async (
 
 const declaredPaths = ({ tables, description }: DeclaredRoutes): string[] => [
   ...tables.flatMap(({ rows }) => rows.map(({ path }) => pathTemplate(path))),
-  ...(description?.paths.map(({ template }) => template) ?? []),
+  ...(description === null ? [] : templatesOf(description)),
   '/api/dev-login',
   ...API_DOCS_PATHS,
   ...OIDC_PATHS
@@ -154,8 +170,25 @@ const declaredPaths = ({ tables, description }: DeclaredRoutes): string[] => [
 
 const secretTemplates = ({ tables, description }: DeclaredRoutes): string[] => [
   ...tables.flatMap(({ rows }) => rows.filter(({ secretPath }) => secretPath).map(({ path }) => pathTemplate(path))),
-  ...(description?.paths.filter(({ secretPath }) => secretPath).map(({ template }) => template) ?? [])
+  ...(description === null ? [] : secretTemplatesOf(description))
 ]
+
+const templatesOf = ({ paths }: Pick<Description, 'paths'>): string[] => paths.map(({ template }) => template)
+
+const secretTemplatesOf = ({ paths }: Pick<Description, 'paths'>): string[] =>
+  templatesOf({ paths: paths.filter(({ secretPath }) => secretPath) })
+
+/** Other spellings of the paths of rows do not belong to the row, so no backend may receive them. */
+const rowPrefixes = ({ upstreams }: GatewayConfig): string[] => upstreams.flatMap(({ paths }) => paths)
+
+const openUpstreams = async (
+  config: GatewayConfig,
+  services: Pick<GatewayServices, 'tokens' | 'log'>
+): Promise<Upstreams | null> => {
+  if (config.upstreams.length === 0) return null
+  const { configuredUpstreams } = await import('./upstreams/upstreams.js')
+  return configuredUpstreams(config, services)
+}
 
 const tokenVerifier = (
   { apiSecret, apiSecretPrevious }: GatewayConfig,
@@ -181,6 +214,7 @@ const openIdentityProvider = async (
     cookieConfig: config.cookies,
     loginFields: config.loginFields,
     redis: config.redis,
+    keepsAccessTokens: config.upstreams.some(({ token }) => token === 'provider'),
     now,
     monotonicMs,
     count: (result) => metrics.exchanged(result)

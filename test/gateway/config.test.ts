@@ -334,7 +334,7 @@ const EFFECTS: readonly (readonly [
   ['GATEWAY_PUBLIC_PATHS', '/api/a,/api/b', (config) => config.access.public, ['/api/a', '/api/b']],
   ['GATEWAY_STRICT_PATHS', '/api', (config) => config.access.strict, ['/api']],
   ['GATEWAY_ADMIN_PATHS', '/api/x/y', (config) => config.access.admin, ['/api/x/y']],
-  ['BACKEND_STRIP_API_PREFIX', 'true', (config) => config.backend.stripApiPrefix, true],
+  ['BACKEND_STRIP_API_PREFIX', 'true', (config) => config.backend.strippedPrefix, '/api'],
   ['API_DOCS', 'false', (config) => config.apiDocs, false],
   ['METRICS_ALLOW', '10.0.0.7', (config) => config.metricsAllow, ['loopback', '10.0.0.7']],
   ['AUDIT_LOG_FILE', '/var/log/audit.jsonl', (config) => config.audit.file, '/var/log/audit.jsonl'],

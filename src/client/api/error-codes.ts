@@ -24,6 +24,7 @@ export type GatewayErrorCode =
   | 'OVERLOADED'
   | 'BACKEND_TIMEOUT'
   | 'RELAY_TIMEOUT'
+  | 'LOOP_DETECTED'
 
 /** Codes for a missing or unusable response. */
 export type ClientErrorCode =

@@ -7,6 +7,7 @@ import type { RedisConfig } from '../redis-connection.js'
 import type { AppSessionCookies } from '../session/app-session.js'
 import { appTokenCookie, usesSession } from '../session/credentials.js'
 import type { LoginFields } from '../session/login-response.js'
+import { type AccessTokenOf, accessTokenOf } from './access-token.js'
 import { accountLogin } from './account-login.js'
 import { addBackChannelLogout } from './back-channel.js'
 import { CALLBACK_PATH, LOGIN_PATH, LOGOUT_PATH, type OidcConfig } from './config.js'
@@ -29,6 +30,8 @@ export interface OidcOptions {
   readonly cookies: AppSessionCookies
   readonly tokens: AppTokenVerifier
   readonly count: (result: ExchangeResultKind) => void
+  /** Whether a backend receives the access tokens of the provider. */
+  readonly keepsAccessTokens: boolean
   readonly now: () => number
   readonly monotonicMs: () => number
   /** Null if the state of sessions is not shared between gateways. */
@@ -38,6 +41,7 @@ export interface OidcOptions {
 /** Sign-in through an identity provider, as the app uses it. */
 export interface Oidc {
   readonly exchange: SessionExchange
+  readonly accessToken: AccessTokenOf
   /** Registers the hook that ends revoked sessions. It runs before the token is checked. */
   addRevocationHook(app: FastifyInstance): void
   /** Registers the hook that extends sessions. It runs after the exchange. */
@@ -59,7 +63,7 @@ export const openOidc = async (options: OidcOptions): Promise<Oidc> => {
     new Sealer({ secrets: sessionSecrets, purpose, now, ...(maxCharacters !== undefined && { maxCharacters }) })
 
   const store = await openStore(options, newSealer('oidc shared', MAX_SHARED_CHARACTERS))
-  const discovery = new ProviderDiscovery(() => discoverProvider(config, now), log)
+  const discovery = new ProviderDiscovery(() => discoverProvider(config, options), log)
   const providerCookie = new ProviderSessionCookie({ sealer: newSealer('oidc session'), cookies: cookieConfig, now })
   const transactions = new LoginTransactions({ sealer: newSealer('oidc login'), cookies: cookieConfig, now })
   const exchange = new SessionExchange({
@@ -78,6 +82,7 @@ export const openOidc = async (options: OidcOptions): Promise<Oidc> => {
 
   return {
     exchange,
+    accessToken: accessTokenOf({ log, discovery, providerCookie, store, groupsClaim, now }),
     addRevocationHook: (app) =>
       addSessionHook(app, providerCookie, endRevokedSession({ providerCookie, store, cookies, log })),
     addRenewalHook: (app) => addSessionHook(app, providerCookie, renewSession({ providerCookie, store })),

@@ -65,6 +65,8 @@ export interface LoginTransaction {
 /** Tokens of one provider session. They never reach the browser. */
 export interface ProviderTokens {
   readonly idToken: string
+  /** Only if a backend receives it. */
+  readonly accessToken?: string
   readonly refreshToken: string | null
   /** When to refresh, in milliseconds since 1970. */
   readonly expiresAt: number
@@ -82,8 +84,14 @@ const DEFAULT_TOKEN_SECONDS = 60 * 60
 /** Keeps the logout URL below common URL length limits. */
 const MAX_ID_TOKEN_HINT_CHARACTERS = 6 * 1024
 
-export const discoverProvider = async (config: OidcConfig, now: () => number): Promise<RelyingParty> =>
-  new RelyingParty(config, await fetchMetadata(config), now)
+export interface RelyingPartyOptions {
+  readonly now: () => number
+  /** Whether a backend receives the access tokens of the provider. */
+  readonly keepsAccessTokens: boolean
+}
+
+export const discoverProvider = async (config: OidcConfig, options: RelyingPartyOptions): Promise<RelyingParty> =>
+  new RelyingParty(config, await fetchMetadata(config), options)
 
 type TokenResponse = client.TokenEndpointResponse & client.TokenEndpointResponseHelpers
 
@@ -92,11 +100,13 @@ export class RelyingParty {
   readonly #config: OidcConfig
   readonly #metadata: client.ServerMetadata
   readonly #now: () => number
+  readonly #keepsAccessTokens: boolean
 
-  constructor(config: OidcConfig, metadata: client.ServerMetadata, now: () => number) {
+  constructor(config: OidcConfig, metadata: client.ServerMetadata, { now, keepsAccessTokens }: RelyingPartyOptions) {
     this.#config = config
     this.#metadata = metadata
     this.#now = now
+    this.#keepsAccessTokens = keepsAccessTokens
   }
 
   get jwksUrl(): URL | null {
@@ -192,6 +202,7 @@ export class RelyingParty {
   #tokensOf(response: TokenResponse, idToken: string, lastRefreshToken: string | null): ProviderTokens {
     return {
       idToken,
+      ...(this.#keepsAccessTokens && { accessToken: response.access_token }),
       refreshToken: response.refresh_token ?? lastRefreshToken,
       expiresAt: this.#now() + (response.expiresIn() ?? DEFAULT_TOKEN_SECONDS) * 1000
     }

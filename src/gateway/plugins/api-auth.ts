@@ -3,11 +3,12 @@ import fp from 'fastify-plugin'
 import type { AccessLevel } from '../../shared/access-level.js'
 import { type AppClaims, type AppTokenVerifier, isAdmin, userDetails } from '../../shared/app-token.js'
 import { ExpiredToken, InvalidToken } from '../../shared/token-errors.js'
-import { type Access, type AccessRules, isApiPath, MUTATING_METHODS } from '../access.js'
+import { type Access, type AccessRules, MUTATING_METHODS } from '../access.js'
 import type { AuditLog } from '../audit/audit-log.js'
 import { GatewayError, type GatewayErrorCode } from '../errors.js'
 import type { SecretPaths } from '../http/secret-paths.js'
 import { appTokenCookie } from '../session/credentials.js'
+import { isForBackend } from '../upstreams/upstream.js'
 
 export interface ApiAuthOptions {
   /** False outside production: every request continues. */
@@ -42,9 +43,9 @@ export const apiAuth = fp<ApiAuthOptions>(
     // Before the token is checked: the token of a revoked session is no token.
     oidc?.addRevocationHook(app)
     app.addHook('onRequest', (request, _reply, done) => {
-      if (!isApiPath(request.path)) return done()
+      if (!isForBackend(request)) return done()
       // The requested path decides, because a parameter of the route may stand for a part of a strict or admin path.
-      const access = rules.accessOf(request.path, request.routeOptions.config.access)
+      const access = (request.upstream?.access ?? rules).accessOf(request.path, request.routeOptions.config.access)
       const denial = checkToken(request, tokens) ?? checkRole(request, access)
       if (denial === null || !enforced || !isChecked(request, access)) return done()
       done(reject(request, denial, { audit, secretPaths }))

@@ -13,6 +13,7 @@ import { type DevelopmentRoutesOptions, developmentRoutes } from '../routes/deve
 import { type MetricsRouteOptions, metricsRoute } from '../routes/metrics-route.js'
 import { mountRoutes, rejectedRoute, type UnknownPaths } from '../routes/mount-routes.js'
 import { type SessionRouteOptions, sessionRoutes } from '../routes/session-routes.js'
+import type { MountUpstreamsOptions } from '../upstreams/mount-upstreams.js'
 
 export interface RoutesOptions {
   readonly declared: DeclaredRoutes
@@ -26,6 +27,8 @@ export interface RoutesOptions {
   readonly health: HealthOptions
   readonly development: DevelopmentRoutesOptions
   readonly metrics: MetricsRouteOptions
+  /** Null if all requests go to one backend. */
+  readonly upstreams: Omit<MountUpstreamsOptions, 'uploadBytes' | 'unknownPaths'> | null
   /** Null if no relay is configured. */
   readonly relayProxy: RelayProxyOptions | null
   /** Null if no identity provider is configured. */
@@ -52,8 +55,13 @@ export const routes = fp<RoutesOptions>(
     developmentRoutes(app, options.development)
     options.oidc?.addRoutes(app)
     metricsRoute(app, options.metrics)
-    if (unknownPaths === 'forward') catchAll(app, { uploadBytes, forward, reads: undeclaredReads(paths) })
+    if (unknownPaths === 'forward')
+      catchAll(app, { uploadBytes, forward, paths: ['/api/*'], reads: undeclaredReads(paths) })
     else rejectedRoute(app, [...SERVED_METHODS], '/api/*', () => new GatewayError('NOT_FOUND'))
+    if (options.upstreams !== null) {
+      const { mountUpstreams } = await import('../upstreams/mount-upstreams.js')
+      mountUpstreams(app, { ...options.upstreams, uploadBytes, unknownPaths })
+    }
     if (options.relayProxy !== null) await app.register(relayProxy, options.relayProxy)
     if (options.webRoot !== null) await (await import('../routes/web-root.js')).webRoot(app, options.webRoot)
   },

@@ -57,7 +57,8 @@ const RULES: Readonly<Record<GatewayErrorCode, Rule>> = {
   RELAY_UNREACHABLE: 'other paths',
   OVERLOADED: needsBackend,
   BACKEND_TIMEOUT: needsBackend,
-  RELAY_TIMEOUT: 'other paths'
+  RELAY_TIMEOUT: 'other paths',
+  LOOP_DETECTED: 'other paths'
 }
 
 /** One of each code, for its status and message. */
