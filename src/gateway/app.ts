@@ -36,15 +36,15 @@ import { requestLog, trackRejected } from './plugins/request-log.js'
 import { type RoutesOptions, routes } from './plugins/routes.js'
 import { securityHeaders } from './plugins/security-headers.js'
 import { sessionExchange } from './plugins/session-exchange.js'
-import { isRelayUpgrade } from './relay-proxy/relay-upgrades.js'
 import { type GatewayServices, openServices, type ServiceOptions } from './services.js'
 import { upstreamConstraints } from './upstreams/route-constraint.js'
 import { DEFAULT_UPSTREAM } from './upstreams/upstream-row.js'
-import type { Upstreams } from './upstreams/upstreams.js'
+import { acceptUpgrades, type UpgradedConnections } from './websockets/upgrades.js'
 
 type Step = (app: FastifyInstance, services: ChainServices) => PromiseLike<unknown>
 
 interface ChainServices extends GatewayServices {
+  readonly upgraded: UpgradedConnections
   readonly isStopping: () => boolean
 }
 
@@ -83,7 +83,8 @@ export const CHAIN: readonly Step[] = [
     tokens,
     audit,
     secretPaths,
-    oidc
+    oidc,
+    origins: config.csrf
   })),
   step(sessionExchange, ({ exchange, oidc }) => ({ exchange, oidc })),
   step(routes, (services) => routesOptions(services))
@@ -92,7 +93,8 @@ export const CHAIN: readonly Step[] = [
 /** The options of the last step, by the routes that use them. */
 const routesOptions = (services: ChainServices): RoutesOptions => {
   const { config, log, metrics, access, declared, headerTable, backend, database, oidc, tokens, cookies } = services
-  const { callBackend, csrfTokens, developmentKey, openReplies, requestEnded, isStopping, upstreams } = services
+  const { callBackend, csrfTokens, developmentKey, openReplies, requestEnded, isStopping, upstreams, upgraded } =
+    services
   const { csrf, limits, metricsAllow, publicHost, relay, webRoot } = config
   return {
     declared,
@@ -105,7 +107,20 @@ const routesOptions = (services: ChainServices): RoutesOptions => {
       upstreams,
       forwarder: { publicHost, headerTable, log },
       metricsOf: (name) => metrics.ofBackend(name),
-      providerToken: async (request) => oidc?.accessToken(request) ?? null
+      providerToken: async (request) => oidc?.accessToken(request) ?? null,
+      webSockets: {
+        upstreams,
+        limits: config.webSockets,
+        maxMessageBytes: limits.bodyBytes,
+        publicHost,
+        tokens,
+        metrics,
+        log,
+        openReplies,
+        requestEnded,
+        upgraded,
+        providerSession: async (request) => oidc?.providerSession(request) ?? null
+      }
     },
     session: { config, log, backend, callBackend, cookies, tokens, csrfTokens, oidc },
     health: {
@@ -118,7 +133,16 @@ const routesOptions = (services: ChainServices): RoutesOptions => {
     },
     development: { cookies, tokens, developmentKey },
     metrics: { metrics, allowed: new AddressSet(metricsAllow) },
-    relayProxy: relay && { relay, bodyBytes: limits.bodyBytes, log, metrics, openReplies, requestEnded, csrf },
+    relayProxy: relay && {
+      relay,
+      bodyBytes: limits.bodyBytes,
+      log,
+      metrics,
+      openReplies,
+      requestEnded,
+      csrf,
+      upgraded
+    },
     oidc,
     webRoot
   }
@@ -149,7 +173,7 @@ export const buildGatewayApp = async (
 
   const loggerInstance: FastifyBaseLogger = requestLogger(parts.log)
   const app = Fastify({
-    ...serverOptions(config, upstreams),
+    ...serverOptions(config, services),
     loggerInstance,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     // The router rejects these requests before any hook runs.
@@ -169,7 +193,8 @@ export const buildGatewayApp = async (
   // Before the chain, so that rejected requests have a span too.
   if (tracer !== null) await app.register(tracing, { tracer })
   await app.register(expectContinue)
-  for (const register of chain) await register(app, { ...services, isStopping: () => isStopping })
+  const upgraded = services.isUpgrade === null ? new WeakMap() : acceptUpgrades(app, openReplies, services.isUpgrade)
+  for (const register of chain) await register(app, { ...services, upgraded, isStopping: () => isStopping })
   await app.register(slowClients, { ...config.clientRate, openReplies, sendError })
   await app.register(connectionDrain, { openReplies })
 
@@ -196,7 +221,10 @@ const drainLimits = ({ limits, clientRate }: GatewayConfig): DrainLimits => ({
   maxMs: clientRate.windowMs
 })
 
-const serverOptions = (config: GatewayConfig, upstreams: Upstreams | null) => {
+const serverOptions = (
+  config: GatewayConfig,
+  { upstreams, isUpgrade }: Pick<GatewayServices, 'upstreams' | 'isUpgrade'>
+) => {
   const trusted = new AddressSet(config.trustedProxies)
   return {
     genReqId: requestId,
@@ -221,7 +249,7 @@ const serverOptions = (config: GatewayConfig, upstreams: Upstreams | null) => {
       maxHeaderSize: 16 * 1024,
       requireHostHeader: false,
       ServerResponse: drainingResponse(CookieSafeResponse, drainLimits(config)),
-      ...(config.relay !== null && upgradeOptions(isRelayUpgrade))
+      ...(isUpgrade !== null && upgradeOptions(isUpgrade))
     }
   } as const
 }

@@ -2,9 +2,10 @@ import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Description } from '../openapi/description.js'
 import { AppTokenVerifier } from '../shared/app-token.js'
+import { isWebSocketHandshake, pathOf, type UpgradeTest } from '../shared/http-upgrade.js'
 import { secretKey } from '../shared/jwt.js'
 import { monotonicMs as systemMonotonicMs } from '../shared/monotonic.js'
-import { AccessRules } from './access.js'
+import { AccessRules, RELAY_CONNECTION_PREFIX } from './access.js'
 import { API_DOCS_PATHS } from './api-docs/api-docs.js'
 import { AuditLog } from './audit/audit-log.js'
 import type { GatewayConfig } from './config.js'
@@ -59,6 +60,8 @@ export interface GatewayServices {
   readonly backend: Backend
   /** Null if all requests go to one backend. */
   readonly upstreams: Upstreams | null
+  /** Whether the connection of a request becomes a WebSocket; null if nothing takes them. */
+  readonly isUpgrade: UpgradeTest | null
   readonly callBackend: CallBackend
   /** Null if no database is configured. */
   readonly database: DatabaseHealth | null
@@ -136,6 +139,7 @@ export const openServices = async (config: GatewayConfig, options: ServiceOption
     requestEnded,
     backend,
     upstreams,
+    isUpgrade: upgradeTest(config, upstreams),
     callBackend,
     database: config.databaseUrl === null ? null : await openDatabaseHealth(config.databaseUrl),
     loginCounter,
@@ -180,6 +184,15 @@ const secretTemplatesOf = ({ paths }: Pick<Description, 'paths'>): string[] =>
 
 /** Other spellings of the paths of rows do not belong to the row, so no backend may receive them. */
 const rowPrefixes = ({ upstreams }: GatewayConfig): string[] => upstreams.flatMap(({ paths }) => paths)
+
+const upgradeTest = ({ relay }: GatewayConfig, upstreams: Upstreams | null): UpgradeTest | null => {
+  const selector = upstreams?.rows.some(({ websocket }) => websocket) ? upstreams.selector : null
+  if (relay === null && selector === null) return null
+  return (request) =>
+    isWebSocketHandshake(request) &&
+    ((relay !== null && pathOf(request).startsWith(`${RELAY_CONNECTION_PREFIX}/`)) ||
+      selector?.select(request)?.websocket === true)
+}
 
 const openUpstreams = async (
   config: GatewayConfig,

@@ -42,6 +42,8 @@ export interface OidcOptions {
 export interface Oidc {
   readonly exchange: SessionExchange
   readonly accessToken: AccessTokenOf
+  /** The provider session that the request's app session came from; null if there is none. */
+  providerSession(request: FastifyRequest): Promise<{ readonly id: string; isRevoked(): boolean } | null>
   /** Registers the hook that ends revoked sessions. It runs before the token is checked. */
   addRevocationHook(app: FastifyInstance): void
   /** Registers the hook that extends sessions. It runs after the exchange. */
@@ -83,6 +85,10 @@ export const openOidc = async (options: OidcOptions): Promise<Oidc> => {
   return {
     exchange,
     accessToken: accessTokenOf({ log, discovery, providerCookie, store, groupsClaim, now }),
+    async providerSession(request) {
+      const session = isFromProvider(request) ? await providerCookie.read(request) : null
+      return session && { id: session.id, isRevoked: () => store.isRevoked(session) }
+    },
     addRevocationHook: (app) =>
       addSessionHook(app, providerCookie, endRevokedSession({ providerCookie, store, cookies, log })),
     addRenewalHook: (app) => addSessionHook(app, providerCookie, renewSession({ providerCookie, store })),

@@ -6,9 +6,10 @@ import { ExpiredToken, InvalidToken } from '../../shared/token-errors.js'
 import { type Access, type AccessRules, MUTATING_METHODS } from '../access.js'
 import type { AuditLog } from '../audit/audit-log.js'
 import { GatewayError, type GatewayErrorCode } from '../errors.js'
+import { foreignPageTest, type OriginRules } from '../http/request-origin.js'
 import type { SecretPaths } from '../http/secret-paths.js'
 import { appTokenCookie } from '../session/credentials.js'
-import { isForBackend } from '../upstreams/upstream.js'
+import { isForBackend, isWebSocketRequest } from '../upstreams/upstream.js'
 
 export interface ApiAuthOptions {
   /** False outside production: every request continues. */
@@ -16,6 +17,8 @@ export interface ApiAuthOptions {
   readonly access: AccessRules
   readonly tokens: AppTokenVerifier
   readonly audit: AuditLog
+  /** For WebSockets, which browsers open from foreign pages too. */
+  readonly origins: OriginRules
   /** Which paths the audit log must not contain. */
   readonly secretPaths: SecretPaths
   /** Null if no identity provider is configured. */
@@ -39,11 +42,14 @@ interface Denial {
 
 /** Requires a verified token where the path and method need one. Only the cookie counts, never a header. */
 export const apiAuth = fp<ApiAuthOptions>(
-  async (app, { enforced, access: rules, tokens, audit, secretPaths, oidc }) => {
+  async (app, { enforced, access: rules, tokens, audit, secretPaths, oidc, origins }) => {
+    const isFromForeignPage = foreignPageTest(origins)
     // Before the token is checked: the token of a revoked session is no token.
     oidc?.addRevocationHook(app)
     app.addHook('onRequest', (request, _reply, done) => {
       if (!isForBackend(request)) return done()
+      if (enforced && isWebSocketRequest(request) && isFromForeignPage(request))
+        return done(reject(request, FOREIGN_PAGE, { audit, secretPaths }))
       // The requested path decides, because a parameter of the route may stand for a part of a strict or admin path.
       const access = (request.upstream?.access ?? rules).accessOf(request.path, request.routeOptions.config.access)
       const denial = checkToken(request, tokens) ?? checkRole(request, access)
@@ -53,6 +59,8 @@ export const apiAuth = fp<ApiAuthOptions>(
   },
   { name: 'api-auth', fastify: '5.x', dependencies: ['csrf'] }
 )
+
+const FOREIGN_PAGE: Denial = { code: 'ORIGIN_REFUSED', reason: 'foreign-origin', claims: null }
 
 /** Attaches the claims of a valid token, on every path and in every environment. Returns the reason if it is not valid. */
 const checkToken = (request: FastifyRequest, tokens: AppTokenVerifier): Denial | null => {
@@ -76,10 +84,11 @@ const reject = (
   { code, reason, claims }: Denial,
   { audit, secretPaths }: Pick<ApiAuthOptions, 'audit' | 'secretPaths'>
 ): GatewayError => {
-  const headers = code === 'FORBIDDEN' ? {} : { 'www-authenticate': 'Bearer error="invalid_token"' }
+  const isForbidden = code === 'FORBIDDEN' || code === 'ORIGIN_REFUSED'
+  const headers = isForbidden ? {} : { 'www-authenticate': 'Bearer error="invalid_token"' }
   const error = new GatewayError(code, { headers })
   audit.record({
-    event: code === 'FORBIDDEN' ? 'forbidden_access' : 'unauthorized_access',
+    event: isForbidden ? 'forbidden_access' : 'unauthorized_access',
     ip: request.clientAddress,
     resource: secretPaths.masked(request.path),
     method: request.method,
@@ -92,8 +101,9 @@ const reject = (
   return error
 }
 
-const isChecked = ({ method }: FastifyRequest, access: Access): boolean =>
-  access === 'mutations' ? MUTATING_METHODS.has(method) : access !== 'public'
+/** A WebSocket counts as a write request. */
+const isChecked = (request: FastifyRequest, access: Access): boolean =>
+  access === 'mutations' ? MUTATING_METHODS.has(request.method) || isWebSocketRequest(request) : access !== 'public'
 
 const checkRole = ({ auth }: FastifyRequest, access: Access): Denial | null =>
   access === 'admin' && auth !== null && !isAdmin(auth)

@@ -7,6 +7,7 @@ import { catchAll, undeclaredReads } from '../routes/catch-all.js'
 import { rejectedRoute, type UnknownPaths } from '../routes/mount-routes.js'
 import { constraintOf } from './route-constraint.js'
 import type { Upstream } from './upstream.js'
+import { UpstreamWebSockets, type UpstreamWebSocketsOptions } from './upstream-websockets.js'
 import type { Upstreams } from './upstreams.js'
 
 export interface MountUpstreamsOptions {
@@ -17,6 +18,7 @@ export interface MountUpstreamsOptions {
   readonly unknownPaths: UnknownPaths
   /** The access token of the provider session of a request; null if it has none. */
   readonly providerToken: (request: FastifyRequest) => Promise<string | null>
+  readonly webSockets: UpstreamWebSocketsOptions
 }
 
 /** Registers the routes of all rows. */
@@ -24,8 +26,17 @@ export const mountUpstreams = (app: FastifyInstance, options: MountUpstreamsOpti
   const { rows } = options.upstreams
   const described = rows.filter(({ description }) => description !== null)
   const others = rows.filter(({ description }) => description === null)
-  for (const row of described) mountRows(app, constraintOf(row), [row], options)
-  if (others.length > 0) mountRows(app, constraintOf(null), others, options)
+  const webSockets = openWebSockets(app, options)
+  for (const row of described) mountRows(app, constraintOf(row), [row], webSockets, options)
+  if (others.length > 0) mountRows(app, constraintOf(null), others, webSockets, options)
+}
+
+/** Null if no backend takes WebSockets. */
+const openWebSockets = (app: FastifyInstance, options: MountUpstreamsOptions): UpstreamWebSockets | null => {
+  if (!options.upstreams.rows.some(({ websocket }) => websocket)) return null
+  const webSockets = new UpstreamWebSockets(options.webSockets)
+  app.addHook('preClose', async () => webSockets.close())
+  return webSockets
 }
 
 /** The routes of rows in a scope of their own. They match only requests of these rows. */
@@ -33,6 +44,7 @@ const mountRows = (
   app: FastifyInstance,
   constraints: Readonly<Record<string, string>>,
   rows: readonly Upstream[],
+  webSockets: UpstreamWebSockets | null,
   options: MountUpstreamsOptions
 ): void => {
   app.register(async (scope) => {
@@ -41,6 +53,7 @@ const mountRows = (
       route.schema = { ...route.schema, hide: true }
     })
     if (rows.some(({ user }) => user.token === 'provider')) addProviderTokens(scope, options)
+    webSockets?.addHooks(scope)
     const { uploadBytes, unknownPaths } = options
     const forward = rowForwarder(rows, options)
     const paths = [...new Set(rows.flatMap((row) => row.paths))].flatMap(routerPaths)

@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
-import { normalAddress } from '../../shared/ip-address.js'
+import { AddressSet, normalAddress } from '../../shared/ip-address.js'
 import type { UpstreamRow } from './upstream-row.js'
 
 interface ListenAddress {
@@ -19,7 +19,8 @@ export const selfReferences = async (
 ): Promise<string[]> => {
   const samePort = rows.filter(({ url }) => port !== 0 && portOf(new URL(url)) === port)
   if (samePort.length === 0) return []
-  const own = new Set((await addressesOf(host)).flatMap((address) => (isAny(address) ? machineAddresses() : address)))
+  const listening = await addressesOf(host)
+  const own = new AddressSet(listening.flatMap((address) => (isAny(address) ? machineAddresses() : address)))
   const found = await Promise.all(
     samePort.map(async ({ name, url }) => {
       const addresses = await addressesOf(new URL(url).hostname.replace(/^\[(.*)\]$/, '$1'))

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Description } from '../../openapi/description.js'
+import { isWebSocketHandshake } from '../../shared/http-upgrade.js'
 import { type AccessRules, isApiPath } from '../access.js'
 import type { KnownPaths } from '../http/known-paths.js'
 import type { Backend } from '../proxy/backend-pool.js'
@@ -28,3 +29,7 @@ declare module 'fastify' {
 
 /** Whether a request is for a backend, or for a path of the gateway itself under `/api/`. */
 export const isForBackend = ({ upstream, path }: FastifyRequest): boolean => upstream !== null || isApiPath(path)
+
+/** Whether a request is the handshake of a WebSocket to the backend of its row. */
+export const isWebSocketRequest = ({ upstream, raw }: FastifyRequest): boolean =>
+  upstream?.websocket === true && isWebSocketHandshake(raw)
