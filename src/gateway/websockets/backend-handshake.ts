@@ -62,7 +62,10 @@ export const startHandshake = (target: HandshakeTarget): Handshake => {
     })
     request.once('response', (response) => {
       clearTimeout(timer)
-      resolve({ kind: 'rejected', response })
+      // A 101 without `Upgrade` accepts nothing.
+      if ((response.statusCode ?? 0) >= 200) return resolve({ kind: 'rejected', response })
+      response.destroy()
+      fail(new Error('not an upgrade to WebSocket'))
     })
     request.on('error', (cause) => {
       clearTimeout(timer)

@@ -71,9 +71,11 @@ export class WebSocketProxy {
       return
     }
     const { socket: backend, response, head } = result
-    if (!upgraded.socket.writable) {
-      backend.destroy()
+    // The browser has ended its connection in the meantime.
+    if (!upgraded.socket.readable || !upgraded.socket.writable) {
       reply.hijack()
+      backend.destroy()
+      upgraded.socket.destroy()
       return
     }
     isOpen = true

@@ -153,7 +153,7 @@ const MALFORMED: readonly (readonly [title: string, request: string, status: num
   ['of version 8', handshake([...without('Sec-WebSocket-Version'), 'Sec-WebSocket-Version: 8']), 400],
   ['with an invalid subprotocol', handshake([...UPGRADE, 'Sec-WebSocket-Protocol: a b']), 400],
   ['in HTTP/1.0', handshake(UPGRADE, 'HTTP/1.0'), 200],
-  ['without Connection: Upgrade', handshake(without('Connection')), 200],
+  ['without Connection: Upgrade', handshake(without('Connection')), 400],
   ['for another protocol', handshake([...without('Upgrade'), 'Upgrade: h2c']), 200],
   ['for two protocols', handshake([...without('Upgrade'), 'Upgrade: websocket, h2c']), 200],
   ['with a body', handshake([...UPGRADE, 'Content-Length: 5']).concat('GET /'), 200],
@@ -226,9 +226,9 @@ t.test('a backend that does not accept the WebSocket is an HTTP response and no 
 
 t.test('a backend that does not answer the handshake in time is 504, and one that is gone 502', async (t) => {
   const { backend, gateway } = await startBoth(t, { timeout_ms: 200 })
-  backend.respond = () => undefined
+  backend.respond = (socket) => void socket.resume()
   t.strictSame(await rejection(gateway), [504, 'BACKEND_TIMEOUT'])
-  await eventually(() => backend.sockets.every(({ destroyed }) => destroyed))
+  await eventually(() => backend.sockets.every(({ readableEnded }) => readableEnded))
   backend.respond = (socket) => socket.destroy()
   t.strictSame(await rejection(gateway), [502, 'BACKEND_UNREACHABLE'])
   t.equal(await openCount(gateway), 0)
