@@ -22,6 +22,7 @@ const GATEWAY_TOPICS: Topics = {
     'TRUST_PROXY'
   ],
   Backend: ['BACKEND_*', 'GATEWAY_MAX_IN_FLIGHT', 'RELAY_UPSTREAM*'],
+  'Several backends': ['GATEWAY_UPSTREAMS', 'GATEWAY_WEBSOCKET*'],
   'Routes and access': ['GATEWAY_*'],
   'Sessions, login and CSRF': ['API_SECRET*', 'LOGIN_*', 'CSRF_MODE', 'ALLOWED_ORIGINS', 'COOKIE_SECURE', 'REDIS_URL'],
   'Identity provider': ['OIDC_*', 'SESSION_SECRET', 'EXCHANGE_*'],
