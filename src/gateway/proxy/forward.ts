@@ -47,17 +47,17 @@ export interface ForwarderOptions {
 
 /** Forwards requests to the backend and writes its responses to the client. */
 export const createForwarder = (options: ForwarderOptions): Forward => {
-  const { publicHost, headerTable, user, extraHeaders = [], ...context } = options
+  const { publicHost, headerTable, user, extraHeaders, ...context } = options
   const requestContext: BackendRequestContext = { ...context, fixedHeaders: Object.entries(headerTable).flat() }
   return (request, reply, body) => {
     const span = startBackendSpan(request, request.method, context.backend)
+    const headers = backendRequestHeaders(request, publicHost, outgoingBody(request.method, body), span, user)
+    if (extraHeaders !== undefined) headers.push(...extraHeaders)
     const options: Dispatcher.DispatchOptions = {
       method: request.method,
       // The same text that the rules have checked.
       path: context.backend.pathOf(request.raw.url ?? ''),
-      headers: backendRequestHeaders(request, publicHost, outgoingBody(request.method, body), span, user).concat(
-        extraHeaders
-      ),
+      headers,
       body,
       // `BackendRequest` has its own idle timer, because the limit depends on the content type of the response.
       bodyTimeout: 0

@@ -18,6 +18,10 @@ export class UpstreamSelector<Row extends Selectable> {
   readonly #anyHost = new PrefixTable<Row>()
   readonly #byHost = new Map<string, PrefixTable<Row>>()
   readonly #isTrustedProxy: (address: string) => boolean
+  /** The last selection: the router and a hook ask for the same request, one after the other. */
+  #last: { readonly request: IncomingMessage; readonly url: string | undefined; readonly row: Row | null } | null = null
+  /** The last host, and its normal form. Most requests are for one host. */
+  #lastHost: readonly [host: string, normal: string] = ['', '']
 
   constructor(rows: readonly Row[], isTrustedProxy: (address: string) => boolean) {
     this.#isTrustedProxy = isTrustedProxy
@@ -31,6 +35,13 @@ export class UpstreamSelector<Row extends Selectable> {
 
   /** Null for paths of the gateway itself, and for those of `BACKEND_URL`. */
   select(request: IncomingMessage): Row | null {
+    if (this.#last?.request === request && this.#last.url === request.url) return this.#last.row
+    const row = this.#find(request)
+    this.#last = { request, url: request.url, row }
+    return row
+  }
+
+  #find(request: IncomingMessage): Row | null {
     const path = pathOf(request)
     if (this.#byHost.size > 0) {
       const row = this.#byHost.get(this.#hostOf(request))?.find(path)
@@ -47,15 +58,18 @@ export class UpstreamSelector<Row extends Selectable> {
 
   /** The same host as `browserHost`, without its port. */
   #hostOf({ headers, socket }: IncomingMessage): string {
-    // Node joins several lines of a header with commas.
-    const forwarded = String(headers['x-forwarded-host'] ?? '')
-      .split(',')
-      .at(-1)
-      ?.trim()
-    const isForwarded = forwarded && HOST.test(forwarded) && this.#isTrustedProxy(socket.remoteAddress ?? '')
-    const host = (isForwarded ? forwarded : (headers.host ?? '')).toLowerCase()
-    return host.replace(/\.?(?::\d*)?$/, '')
+    const forwarded = headers['x-forwarded-host']
+    const isForwarded = forwarded !== undefined && this.#isTrustedProxy(socket.remoteAddress ?? '')
+    const host = (isForwarded ? lastHost(forwarded) : null) ?? headers.host ?? ''
+    if (host !== this.#lastHost[0]) this.#lastHost = [host, host.toLowerCase().replace(/\.?(?::\d*)?$/, '')]
+    return this.#lastHost[1]
   }
+}
+
+/** Node joins several lines of a header with commas. Null for an invalid host. */
+const lastHost = (header: string | readonly string[]): string | null => {
+  const host = String(header).split(',').at(-1)?.trim()
+  return host && HOST.test(host) ? host : null
 }
 
 /** Rows by path prefix. */
