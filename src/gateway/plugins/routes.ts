@@ -13,7 +13,7 @@ import { type DevelopmentRoutesOptions, developmentRoutes } from '../routes/deve
 import { type MetricsRouteOptions, metricsRoute } from '../routes/metrics-route.js'
 import { mountRoutes, rejectedRoute, type UnknownPaths } from '../routes/mount-routes.js'
 import { type SessionRouteOptions, sessionRoutes } from '../routes/session-routes.js'
-import type { MountUpstreamsOptions } from '../upstreams/mount-upstreams.js'
+import type { MountUpstreamsOptions } from '../upstream-routes/mount-upstreams.js'
 
 export interface RoutesOptions {
   readonly declared: DeclaredRoutes
@@ -59,7 +59,7 @@ export const routes = fp<RoutesOptions>(
       catchAll(app, { uploadBytes, forward, paths: ['/api/*'], reads: undeclaredReads(paths) })
     else rejectedRoute(app, [...SERVED_METHODS], '/api/*', () => new GatewayError('NOT_FOUND'))
     if (options.upstreams !== null) {
-      const { mountUpstreams } = await import('../upstreams/mount-upstreams.js')
+      const { mountUpstreams } = await import('../upstream-routes/mount-upstreams.js')
       mountUpstreams(app, { ...options.upstreams, uploadBytes, unknownPaths })
     }
     if (options.relayProxy !== null) await app.register(relayProxy, options.relayProxy)

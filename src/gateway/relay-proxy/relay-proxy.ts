@@ -12,6 +12,7 @@ import { foreignPageTest } from '../http/request-origin.js'
 import { onceClosed } from '../http/response-close.js'
 import type { GatewayMetrics } from '../metrics.js'
 import { limitedBody } from '../proxy/body-limit.js'
+import type { HandshakeTarget } from '../websockets/backend-handshake.js'
 import { LastingConnections } from '../websockets/connections.js'
 import type { UpgradedConnections } from '../websockets/upgrades.js'
 import { WebSocketProxy } from '../websockets/web-socket-proxy.js'
@@ -58,13 +59,7 @@ export const relayProxy = fp<RelayProxyOptions>(
     const openWebSocket = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
       if (isFromForeignPage(request)) throw new GatewayError('ORIGIN_REFUSED')
       await webSockets.open(request, reply, {
-        target: {
-          origin,
-          path: `${pathPrefix}${request.raw.url}`,
-          headers: relayHandshakeHeaders(request),
-          timeoutMs: HEADERS_TIMEOUT_MS,
-          errors: { unreachable: 'RELAY_UNREACHABLE', timeout: 'RELAY_TIMEOUT' }
-        },
+        target: handshakeTarget(request, origin, pathPrefix),
         rejectionHeaders: ({ headers }) => relayResponseHeaders(headers),
         // The relay ends the session of its token itself.
         session: null,
@@ -119,6 +114,14 @@ export const relayProxy = fp<RelayProxyOptions>(
   },
   { name: 'relay-proxy', fastify: '5.x', dependencies: ['session-exchange'] }
 )
+
+const handshakeTarget = (request: FastifyRequest, origin: string, pathPrefix: string): HandshakeTarget => ({
+  origin,
+  path: `${pathPrefix}${request.raw.url}`,
+  headers: relayHandshakeHeaders(request),
+  timeoutMs: HEADERS_TIMEOUT_MS,
+  errors: { unreachable: 'RELAY_UNREACHABLE', timeout: 'RELAY_TIMEOUT' }
+})
 
 const relayPool = (origin: string, idleMs: number): Pool =>
   new Pool(origin, {

@@ -5,10 +5,10 @@ import { GatewayError } from '../errors.js'
 import { createForwarder, type Forward, type ForwarderOptions } from '../proxy/forward.js'
 import { catchAll, undeclaredReads } from '../routes/catch-all.js'
 import { rejectedRoute, type UnknownPaths } from '../routes/mount-routes.js'
-import { constraintOf } from './route-constraint.js'
-import type { Upstream } from './upstream.js'
+import { constraintOf } from '../upstreams/route-constraint.js'
+import type { Upstream } from '../upstreams/upstream.js'
+import type { Upstreams } from '../upstreams/upstreams.js'
 import { UpstreamWebSockets, type UpstreamWebSocketsOptions } from './upstream-websockets.js'
-import type { Upstreams } from './upstreams.js'
 
 export interface MountUpstreamsOptions {
   readonly upstreams: Upstreams

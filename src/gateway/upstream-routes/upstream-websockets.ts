@@ -8,10 +8,10 @@ import type { GatewayMetrics } from '../metrics.js'
 import { backendRequestHeaders } from '../proxy/request-headers.js'
 import { browserResponseHeaders, headersObject } from '../proxy/response-headers.js'
 import { appTokenCookie, hasCredentials } from '../session/credentials.js'
+import { isWebSocketRequest, type Upstream } from '../upstreams/upstream.js'
+import type { Upstreams } from '../upstreams/upstreams.js'
 import { LastingConnections, type WebSocketSession } from '../websockets/connections.js'
 import { type ProxiedWebSocket, WebSocketProxy, type WebSocketProxyOptions } from '../websockets/web-socket-proxy.js'
-import { isWebSocketRequest, type Upstream } from './upstream.js'
-import type { Upstreams } from './upstreams.js'
 
 export interface UpstreamWebSocketsOptions
   extends Pick<WebSocketProxyOptions, 'upgraded' | 'openReplies' | 'requestEnded' | 'maxMessageBytes'> {
