@@ -38,21 +38,14 @@ const HEADERS_TIMEOUT_MS = 10_000
  * WebSockets of foreign pages.
  */
 export const relayProxy = fp<RelayProxyOptions>(
-  async (app, { relay, bodyBytes, log, metrics, openReplies, requestEnded, csrf, upgraded }) => {
+  async (app, options) => {
+    const { relay, bodyBytes, log, metrics, csrf, upgraded } = options
     const { origin, pathname } = new URL(relay.url)
     const pathPrefix = pathname.replace(/\/+$/, '')
     const connections = new LastingConnections(relay, log, 'relay')
     const pool = relayPool(origin, relay.idleMs)
     metrics.addGauge('gateway_relay_connections', 'Open connections to the relay.', () => connections.size)
-    const webSockets = new WebSocketProxy({
-      maxMessageBytes: bodyBytes,
-      upgraded,
-      connections,
-      openReplies,
-      requestEnded,
-      log,
-      peer: 'relay'
-    })
+    const webSockets = new WebSocketProxy({ ...options, maxMessageBytes: bodyBytes, connections, peer: 'relay' })
 
     // Outside production, the relay alone checks the origin.
     const isFromForeignPage = csrf.enforced ? foreignPageTest(csrf) : () => false
@@ -67,7 +60,7 @@ export const relayProxy = fp<RelayProxyOptions>(
       })
     }
 
-    const options = {
+    const proxyOptions = {
       upstream: origin,
       undici: pool,
       disableRequestLogging: true,
@@ -94,14 +87,14 @@ export const relayProxy = fp<RelayProxyOptions>(
         limitedBody(request, body, bodyBytes)
       )
       await scope.register(httpProxy, {
-        ...options,
+        ...proxyOptions,
         prefix: RELAY_CONNECTION_PREFIX,
         rewritePrefix: `${pathPrefix}${RELAY_CONNECTION_PREFIX}`,
         routes: ['/*'],
         httpMethods: ['GET', 'POST', 'OPTIONS']
       })
       await scope.register(httpProxy, {
-        ...options,
+        ...proxyOptions,
         prefix: RELAY_EMULATION_PATH,
         rewritePrefix: `${pathPrefix}${RELAY_EMULATION_PATH}`,
         routes: ['/'],
