@@ -31,6 +31,7 @@ const GATEWAY_TOPICS: Topics = {
     'REALTIME_API_KEY',
     'GATEWAY_LIMITS'
   ],
+  'Several backends': ['GATEWAY_UPSTREAMS', 'GATEWAY_WEBSOCKET*'],
   'Routes and access': ['GATEWAY_*'],
   'Sessions, login and CSRF': ['API_SECRET*', 'LOGIN_*', 'CSRF_MODE', 'ALLOWED_ORIGINS', 'COOKIE_SECURE', 'REDIS_URL'],
   'Identity provider': ['OIDC_*', 'SESSION_SECRET', 'EXCHANGE_*'],

@@ -37,13 +37,16 @@ import { requestLog, trackRejected } from './plugins/request-log.js'
 import { type RoutesOptions, routes } from './plugins/routes.js'
 import { securityHeaders } from './plugins/security-headers.js'
 import { sessionExchange } from './plugins/session-exchange.js'
-import { isRelayUpgrade } from './relay-proxy/relay-upgrades.js'
 import { internalApi } from './revocation/internal-api.js'
 import { type GatewayServices, openServices, type ServiceOptions } from './services.js'
+import { upstreamConstraints } from './upstreams/route-constraint.js'
+import { DEFAULT_UPSTREAM } from './upstreams/upstream-row.js'
+import { acceptUpgrades, type UpgradedConnections } from './websockets/upgrades.js'
 
 type Step = (app: FastifyInstance, services: ChainServices) => PromiseLike<unknown>
 
 interface ChainServices extends GatewayServices {
+  readonly upgraded: UpgradedConnections
   readonly isStopping: () => boolean
 }
 
@@ -67,7 +70,7 @@ export const CHAIN: readonly Step[] = [
   step(errorHandling, ({ sendError }) => ({ sendError })),
   step(securityHeaders, ({ headerTable }) => ({ headerTable })),
   // Before any rule reads the path.
-  step(canonicalPath, ({ knownPaths }) => ({ knownPaths })),
+  step(canonicalPath, ({ knownPaths, upstreams }) => ({ knownPaths, upstreams })),
   step(loginLimit, ({ config: { loginLimit, csrf, redis }, loginCounter, requestLimits, log }) => ({
     ...loginLimit,
     csrf,
@@ -86,7 +89,8 @@ export const CHAIN: readonly Step[] = [
     audit,
     secretPaths,
     requestLimits,
-    oidc
+    oidc,
+    origins: config.csrf
   })),
   step(sessionExchange, ({ exchange, oidc }) => ({ exchange, oidc })),
   step(routes, (services) => routesOptions(services))
@@ -96,7 +100,7 @@ export const CHAIN: readonly Step[] = [
 const routesOptions = (services: ChainServices): RoutesOptions => {
   const { config, log, metrics, access, declared, headerTable, backend, database, oidc, tokens, cookies } = services
   const { audit, secretPaths, callBackend, csrfTokens, developmentKey, openReplies, requestEnded } = services
-  const { isStopping, revocations } = services
+  const { isStopping, revocations, upstreams, upgraded } = services
   const { csrf, limits, metricsAllow, publicHost, relay, webRoot } = config
   return {
     declared,
@@ -104,12 +108,47 @@ const routesOptions = (services: ChainServices): RoutesOptions => {
     unknownPaths: config.routes.unknownPaths,
     uploadBytes: limits.uploadBytes,
     hasApiDocs: config.apiDocs,
-    forwarder: { backend, publicHost, headerTable, metrics, log },
+    forwarder: { backend, publicHost, headerTable, metrics: metrics.ofBackend(DEFAULT_UPSTREAM), log },
+    upstreams: upstreams && {
+      upstreams,
+      forwarder: { publicHost, headerTable, log },
+      metricsOf: (name) => metrics.ofBackend(name),
+      providerToken: async (request) => oidc?.accessToken(request) ?? null,
+      webSockets: {
+        upstreams,
+        limits: config.webSockets,
+        maxMessageBytes: limits.bodyBytes,
+        publicHost,
+        tokens,
+        metrics,
+        log,
+        openReplies,
+        requestEnded,
+        upgraded,
+        providerSession: async (request) => oidc?.providerSession(request) ?? null
+      }
+    },
     session: { config, log, backend, callBackend, cookies, tokens, revocations, csrfTokens, oidc },
-    health: { isStopping, database, backend: backendReachable(backend) },
+    health: {
+      isStopping,
+      database,
+      backend: backendReachable(backend),
+      upstreams: new Map(
+        upstreams?.rows.map(({ name, backend, paths: [path] }) => [name, backendReachable(backend, { path })])
+      )
+    },
     development: { cookies, tokens, developmentKey },
     metrics: { metrics, allowed: new AddressSet(metricsAllow) },
-    relayProxy: relay && { relay, bodyBytes: limits.bodyBytes, log, metrics, openReplies, requestEnded, csrf },
+    relayProxy: relay && {
+      relay,
+      bodyBytes: limits.bodyBytes,
+      log,
+      metrics,
+      openReplies,
+      requestEnded,
+      csrf,
+      upgraded
+    },
     cspReports: config.headers.mode === 'standard' ? null : { log, monotonicMs },
     forwardAuth: config.forwardAuth
       ? {
@@ -149,12 +188,12 @@ export const buildGatewayApp = async (
 ): Promise<Gateway> => {
   let isStopping = false
   const services = await openServices(config, parts)
-  const { audit, backend, countError, database, headerTable, openReplies, sendError, revocations, requestLimits } =
-    services
+  const { audit, backend, upstreams, countError, database, headerTable, openReplies, sendError } = services
+  const { revocations, requestLimits } = services
 
   const loggerInstance: FastifyBaseLogger = requestLogger(parts.log)
   const app = Fastify({
-    ...serverOptions(config),
+    ...serverOptions(config, services),
     loggerInstance,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     // The router rejects these requests before any hook runs.
@@ -174,7 +213,8 @@ export const buildGatewayApp = async (
   // Before the chain, so that rejected requests have a span too.
   if (tracer !== null) await app.register(tracing, { tracer })
   await app.register(expectContinue)
-  for (const register of chain) await register(app, { ...services, isStopping: () => isStopping })
+  const upgraded = services.isUpgrade === null ? new WeakMap() : acceptUpgrades(app, openReplies, services.isUpgrade)
+  for (const register of chain) await register(app, { ...services, upgraded, isStopping: () => isStopping })
   await app.register(slowClients, { ...config.clientRate, openReplies, sendError })
   await app.register(connectionDrain, { openReplies })
 
@@ -184,7 +224,8 @@ export const buildGatewayApp = async (
     await openReplies.closed()
     revocations?.close()
     requestLimits?.close()
-    await Promise.all([backend.destroy(), database?.close()])
+    const backends = [backend, ...(upstreams?.rows.map((row) => row.backend) ?? [])]
+    await Promise.all([...backends.map((each) => each.destroy()), database?.close()])
     await audit.close()
   })
   return {
@@ -213,7 +254,10 @@ const drainLimits = ({ limits, clientRate }: GatewayConfig): DrainLimits => ({
   maxMs: clientRate.windowMs
 })
 
-const serverOptions = (config: GatewayConfig) => {
+const serverOptions = (
+  config: GatewayConfig,
+  { upstreams, isUpgrade }: Pick<GatewayServices, 'upstreams' | 'isUpgrade'>
+) => {
   const trusted = new AddressSet(config.trustedProxies)
   return {
     genReqId: requestId,
@@ -221,7 +265,10 @@ const serverOptions = (config: GatewayConfig) => {
     trustProxy: config.trustedProxies.length > 0 && ((address: string) => trusted.has(address)),
     bodyLimit: config.limits.bodyBytes,
     // As long as a complete URL: a request with a longer parameter would match the catch-all and bypass validation.
-    routerOptions: { maxParamLength: MAX_URL_LENGTH },
+    routerOptions: {
+      maxParamLength: MAX_URL_LENGTH,
+      ...(upstreams !== null && { constraints: upstreamConstraints(upstreams.selector) })
+    },
     // HEAD is forwarded as HEAD.
     exposeHeadRoutes: false,
     // A request that arrives on an open connection during shutdown is still served.
@@ -235,7 +282,7 @@ const serverOptions = (config: GatewayConfig) => {
       maxHeaderSize: 16 * 1024,
       requireHostHeader: false,
       ServerResponse: drainingResponse(CookieSafeResponse, drainLimits(config)),
-      ...(config.relay !== null && upgradeOptions(isRelayUpgrade))
+      ...(isUpgrade !== null && upgradeOptions(isUpgrade))
     }
   } as const
 }

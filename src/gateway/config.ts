@@ -8,6 +8,8 @@ import type { BackendConfig } from './proxy/backend-pool.js'
 import type { RedisTimeouts } from './redis-connection.js'
 import type { RevocationConfig } from './revocation/internal-api.js'
 import { gatewaySettings } from './settings.js'
+import type { UpstreamRow } from './upstreams/upstream-row.js'
+import { readUpstreamsFile } from './upstreams/upstreams-file.js'
 
 type Values = SettingValues<typeof gatewaySettings>
 export type GatewayConfig = ReturnType<typeof configOf>
@@ -26,9 +28,20 @@ export const gatewayConfig = (environment: Environment): GatewayConfig => {
   errors.push(...accessPathErrors(values))
   errors.push(...revocationErrors(values).filter((error) => !hasError(error.split(' ', 1).join(), errors)))
   const requestLimits = values.GATEWAY_LIMITS === null ? [] : readLimits(values.GATEWAY_LIMITS, errors)
+  const upstreams = upstreamRows(values, oidc.config !== null)
+  errors.push(...upstreams.errors)
   if (errors.length > 0) throw new SettingsError(errors)
-  return configOf(values, production, oidc.config, requestLimits)
+  return configOf(values, production, { oidc: oidc.config, requestLimits, upstreams: upstreams.rows })
 }
+
+const upstreamRows = (values: Values, hasProvider: boolean): ReturnType<typeof readUpstreamsFile> =>
+  values.GATEWAY_UPSTREAMS === null
+    ? { rows: [], errors: [] }
+    : readUpstreamsFile(values.GATEWAY_UPSTREAMS, {
+        publicOrigin: values.PUBLIC_URL === null ? null : new URL(values.PUBLIC_URL).origin,
+        hasProvider,
+        hasWebRoot: values.WEB_ROOT !== null
+      })
 
 const ACCESS_LISTS = ['GATEWAY_PUBLIC_PATHS', 'GATEWAY_STRICT_PATHS', 'GATEWAY_ADMIN_PATHS'] as const
 
@@ -78,12 +91,14 @@ const DEVELOPMENT_BACKEND = 'http://127.0.0.1:4000'
 
 const REDIS_TIMEOUTS: RedisTimeouts = { connect: 2_000, ready: 3_000, command: 500 }
 
-const configOf = (
-  values: Values,
-  production: boolean,
-  oidc: OidcConfig | null,
-  requestLimits: readonly RequestLimit[]
-) =>
+/** What the named files contain. */
+interface ConfigFiles {
+  readonly oidc: OidcConfig | null
+  readonly requestLimits: readonly RequestLimit[]
+  readonly upstreams: readonly UpstreamRow[]
+}
+
+const configOf = (values: Values, production: boolean, { oidc, requestLimits, upstreams }: ConfigFiles) =>
   ({
     production,
     listen: {
@@ -100,6 +115,12 @@ const configOf = (
     // Development without a secret: no token is valid, but no request needs one.
     apiSecret: values.API_SECRET ?? randomBytes(SECRET_LENGTH).toString('hex'),
     backend: backendOf(values),
+    upstreams,
+    webSockets: {
+      connections: values.GATEWAY_WEBSOCKETS,
+      connectionsPerAddress: values.GATEWAY_WEBSOCKETS_PER_ADDRESS,
+      idleMs: values.GATEWAY_WEBSOCKET_IDLE_MS
+    },
     relay: relayOf(values),
     redis: values.REDIS_URL === null ? null : { url: values.REDIS_URL, timeouts: REDIS_TIMEOUTS },
     clientRate: { minBytesPerSecond: values.CLIENT_MIN_RATE, windowMs: values.CLIENT_RATE_WINDOW_MS },
@@ -141,7 +162,7 @@ const configOf = (
 
 const backendOf = (values: Values): BackendConfig => ({
   url: values.BACKEND_URL ?? DEVELOPMENT_BACKEND,
-  stripApiPrefix: values.BACKEND_STRIP_API_PREFIX,
+  strippedPrefix: values.BACKEND_STRIP_API_PREFIX ? '/api' : '',
   timeoutMs: values.BACKEND_TIMEOUT_MS,
   streamIdleMs: values.BACKEND_STREAM_IDLE_MS,
   connections: values.BACKEND_CONNECTIONS,

@@ -1,10 +1,12 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
+import type { Description } from '../openapi/description.js'
 import { AppTokenVerifier } from '../shared/app-token.js'
 import { SettingsError } from '../shared/env.js'
+import { isWebSocketHandshake, pathOf, type UpgradeTest } from '../shared/http-upgrade.js'
 import { secretKey } from '../shared/jwt.js'
 import { monotonicMs as systemMonotonicMs } from '../shared/monotonic.js'
-import { AccessRules } from './access.js'
+import { AccessRules, RELAY_CONNECTION_PREFIX } from './access.js'
 import { API_DOCS_PATHS } from './api-docs/api-docs.js'
 import { AuditLog } from './audit/audit-log.js'
 import type { GatewayConfig } from './config.js'
@@ -39,6 +41,8 @@ import { VERIFY_PATH } from './routes/forward-auth.js'
 import { pathTemplate, type RouteTable } from './routes/tables/declare.js'
 import { AppSessionCookies } from './session/app-session.js'
 import { CsrfTokens } from './session/csrf-tokens.js'
+import { DEFAULT_UPSTREAM } from './upstreams/upstream-row.js'
+import type { Upstreams } from './upstreams/upstreams.js'
 
 /** The services that the parts of one gateway share. `app.ts` gives each plugin those that it uses. */
 export interface GatewayServices {
@@ -61,6 +65,10 @@ export interface GatewayServices {
   readonly requestEnded: RequestEnded
 
   readonly backend: Backend
+  /** Null if all requests go to one backend. */
+  readonly upstreams: Upstreams | null
+  /** Whether the connection of a request becomes a WebSocket; null if nothing takes them. */
+  readonly isUpgrade: UpgradeTest | null
   readonly callBackend: CallBackend
   /** Null if no database is configured. */
   readonly database: DatabaseHealth | null
@@ -97,24 +105,35 @@ export interface ServiceOptions {
 export const openServices = async (config: GatewayConfig, options: ServiceOptions): Promise<GatewayServices> => {
   const { log } = options
   const access = new AccessRules(config.access)
+  // Generated at start: other gateways must not accept tokens of this gateway's development login.
+  const developmentKey = config.production ? null : createSecretKey(randomBytes(32))
+  const revocations = await openRevocations(config, options)
+  const tokens = tokenVerifier(config, developmentKey, revocations)
+  const upstreams = await openUpstreams(config, { tokens, log })
   const declared = await declaredRoutes(config, access, options)
   const audit = await AuditLog.open({ file: config.audit.file, logger: log })
   const backend = openBackend(config.backend)
   const loginCounter = new MemoryLoginCounter({ windowMs: config.loginLimit.windowMs })
   const metrics = new GatewayMetrics({
     loginKeys: () => loginCounter.size,
-    inFlight: () => backend.capacity.inFlight,
+    inFlight: Object.fromEntries(
+      [{ name: DEFAULT_UPSTREAM, backend }, ...(upstreams?.rows ?? [])].map(({ name, backend: { capacity } }) => [
+        name,
+        () => capacity.inFlight
+      ])
+    ),
     auditFallback: () => audit.fallback,
     auditDropped: () => audit.dropped
   })
-  const callBackend = createBackendCall({ backend, metrics })
+  if (revocations !== null) addRevocationGauges(metrics, revocations)
+  const callBackend = createBackendCall({ backend, metrics: metrics.ofBackend(DEFAULT_UPSTREAM) })
   const countError = (code: GatewayErrorCode): void => metrics.rejected(code)
-  const secretPaths = new SecretPaths(secretTemplates(declared), declaredPaths(declared, config))
+  const descriptions = upstreams?.rows.flatMap(({ description }) => description ?? []) ?? []
+  const secretPaths = new SecretPaths(
+    [...secretTemplates(declared), ...descriptions.flatMap(secretTemplatesOf)],
+    [...declaredPaths(declared, config), ...descriptions.flatMap(templatesOf)]
+  )
   const requestEnded = recordRequests(metrics, secretPaths)
-  // Generated at start: other gateways must not accept tokens of this gateway's development login.
-  const developmentKey = config.production ? null : createSecretKey(randomBytes(32))
-  const revocations = await openRevocations({ config, log, metrics }, options)
-  const tokens = tokenVerifier(config, developmentKey, revocations)
   const cookies = new AppSessionCookies(config.cookies)
   const shared = { config, log, backend, callBackend, cookies, tokens, metrics, revocations }
   const oidc = await openIdentityProvider(shared, options)
@@ -129,12 +148,14 @@ export const openServices = async (config: GatewayConfig, options: ServiceOption
     audit,
     declared,
     access,
-    knownPaths: new KnownPaths(declaredPaths(declared, config), access.protectedPaths),
+    knownPaths: new KnownPaths(declaredPaths(declared, config), access.protectedPaths, rowPrefixes(config)),
     secretPaths,
     headerTable: await securityHeaderTable(config.headers),
     openReplies: new OpenReplies((reply) => requestEnded(reply, true)),
     requestEnded,
     backend,
+    upstreams,
+    isUpgrade: upgradeTest(config, upstreams),
     callBackend,
     database: config.databaseUrl === null ? null : await openDatabaseHealth(config.databaseUrl),
     loginCounter,
@@ -166,7 +187,7 @@ const declaredPaths = (
   { oidc, forwardAuth, headers }: GatewayConfig
 ): string[] => [
   ...tables.flatMap(({ rows }) => rows.map(({ path }) => pathTemplate(path))),
-  ...(description?.paths.map(({ template }) => template) ?? []),
+  ...(description === null ? [] : templatesOf(description)),
   '/api/dev-login',
   ...API_DOCS_PATHS,
   ...oidcPaths(oidc),
@@ -176,8 +197,34 @@ const declaredPaths = (
 
 const secretTemplates = ({ tables, description }: DeclaredRoutes): string[] => [
   ...tables.flatMap(({ rows }) => rows.filter(({ secretPath }) => secretPath).map(({ path }) => pathTemplate(path))),
-  ...(description?.paths.filter(({ secretPath }) => secretPath).map(({ template }) => template) ?? [])
+  ...(description === null ? [] : secretTemplatesOf(description))
 ]
+
+const templatesOf = ({ paths }: Pick<Description, 'paths'>): string[] => paths.map(({ template }) => template)
+
+const secretTemplatesOf = ({ paths }: Pick<Description, 'paths'>): string[] =>
+  templatesOf({ paths: paths.filter(({ secretPath }) => secretPath) })
+
+/** Other spellings of the paths of rows do not belong to the row, so no backend may receive them. */
+const rowPrefixes = ({ upstreams }: GatewayConfig): string[] => upstreams.flatMap(({ paths }) => paths)
+
+const upgradeTest = ({ relay }: GatewayConfig, upstreams: Upstreams | null): UpgradeTest | null => {
+  const selector = upstreams?.rows.some(({ websocket }) => websocket) ? upstreams.selector : null
+  if (relay === null && selector === null) return null
+  return (request) =>
+    isWebSocketHandshake(request) &&
+    ((relay !== null && pathOf(request).startsWith(`${RELAY_CONNECTION_PREFIX}/`)) ||
+      selector?.select(request)?.websocket === true)
+}
+
+const openUpstreams = async (
+  config: GatewayConfig,
+  services: Pick<GatewayServices, 'tokens' | 'log'>
+): Promise<Upstreams | null> => {
+  if (config.upstreams.length === 0) return null
+  const { configuredUpstreams } = await import('./upstreams/upstreams.js')
+  return configuredUpstreams(config, services)
+}
 
 const tokenVerifier = (
   { apiSecret, apiSecretPrevious }: GatewayConfig,
@@ -223,11 +270,16 @@ const openSharedBuckets = async (redis: RedisConfig, log: Logger, monotonicMs: (
 }
 
 const openRevocations = async (
-  { config, log, metrics }: Pick<GatewayServices, 'config' | 'log' | 'metrics'>,
-  { now = Date.now }: ServiceOptions
+  { revocation, redis }: GatewayConfig,
+  { log, now = Date.now }: ServiceOptions
 ): Promise<UserRevocations | null> => {
-  if (config.revocation === null) return null
-  const revocations = new UserRevocations({ maxTokenAgeMs: config.revocation.maxTokenAgeMs, now })
+  if (revocation === null) return null
+  const revocations = new UserRevocations({ maxTokenAgeMs: revocation.maxTokenAgeMs, now })
+  if (redis !== null) await revocations.share(redis, log)
+  return revocations
+}
+
+const addRevocationGauges = (metrics: GatewayMetrics, revocations: UserRevocations): void => {
   metrics.addGauge('gateway_revocations', 'Revocations, and sign-ins shortly after them.', () => revocations.size)
   metrics.addGauge(
     'gateway_revocations_known',
@@ -237,8 +289,6 @@ const openRevocations = async (
   metrics.addGauge('gateway_revocations_shared', '0 while revocations of other gateways do not arrive.', () =>
     Number(revocations.isShared)
   )
-  if (config.redis !== null) await revocations.share(config.redis, log)
-  return revocations
 }
 
 const openIdentityProvider = async (
@@ -260,6 +310,7 @@ const openIdentityProvider = async (
     cookieConfig: config.cookies,
     loginFields: config.loginFields,
     redis: config.redis,
+    keepsAccessTokens: config.upstreams.some(({ token }) => token === 'provider'),
     now,
     monotonicMs,
     count: (result) => metrics.exchanged(result)

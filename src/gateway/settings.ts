@@ -66,6 +66,23 @@ export const gatewaySettings = {
     about: 'refuse: an /api/ path without a declared route is 404, an undeclared method of a declared path 405',
     fallback: 'forward'
   }),
+  GATEWAY_UPSTREAMS: text('text', {
+    about:
+      'a file (YAML or JSON) with a list of further backends, each for some hosts and paths; others go to BACKEND_URL',
+    fallback: null
+  }),
+  GATEWAY_WEBSOCKETS: integer(1, 1_000_000, {
+    about: 'maximum number of WebSockets to the backends of GATEWAY_UPSTREAMS through this gateway; then 503',
+    fallback: 10_000
+  }),
+  GATEWAY_WEBSOCKETS_PER_ADDRESS: integer(1, 1_000_000, {
+    about: 'maximum number of WebSockets to these backends per client address; then 503',
+    fallback: 1000
+  }),
+  GATEWAY_WEBSOCKET_IDLE_MS: integer(1000, 86_400_000, {
+    about: 'maximum silence of a WebSocket to these backends; it is pinged before',
+    fallback: 90_000
+  }),
   GATEWAY_PUBLIC_PATHS: list(
     'api-path',
     { about: 'path prefixes that need no token, in addition to /api/auth, /api/health and /api/dev-login' },

@@ -26,6 +26,7 @@ export type GatewayErrorCode =
   | 'REVOCATION_INCOMPLETE'
   | 'BACKEND_TIMEOUT'
   | 'RELAY_TIMEOUT'
+  | 'LOOP_DETECTED'
 
 /** Codes for a missing or unusable response. */
 export type ClientErrorCode =

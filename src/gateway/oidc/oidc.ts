@@ -8,6 +8,7 @@ import type { UserRevocations } from '../revocation/user-revocations.js'
 import type { AppSessionCookies } from '../session/app-session.js'
 import { appTokenCookie, usesSession } from '../session/credentials.js'
 import type { LoginFields } from '../session/login-response.js'
+import { type AccessTokenOf, accessTokenOf } from './access-token.js'
 import { accountLogin } from './account-login.js'
 import { addBackChannelLogout } from './back-channel.js'
 import { LOGIN_PATH, LOGOUT_PATH, type OidcConfig, type ProviderConfig, providerPaths } from './config.js'
@@ -33,6 +34,8 @@ export interface OidcOptions {
   /** Null if revocation is disabled. */
   readonly revocations: UserRevocations | null
   readonly count: (result: ExchangeResultKind) => void
+  /** Whether a backend receives the access tokens of the provider. */
+  readonly keepsAccessTokens: boolean
   readonly now: () => number
   readonly monotonicMs: () => number
   /** Null if the state of sessions is not shared between gateways. */
@@ -44,6 +47,9 @@ export interface Oidc {
   /** For login pages. */
   readonly choices: readonly SignInChoice[]
   readonly exchange: SessionExchange
+  readonly accessToken: AccessTokenOf
+  /** The provider session that the request's app session came from; null if there is none. */
+  providerSession(request: FastifyRequest): Promise<{ readonly id: string; isRevoked(): boolean } | null>
   /** Registers the hook that ends revoked sessions. It runs before the token is checked. */
   addRevocationHook(app: FastifyInstance): void
   /** Registers the hook that extends sessions. It runs after the exchange. */
@@ -100,6 +106,11 @@ export const openOidc = async (options: OidcOptions): Promise<Oidc> => {
   return {
     choices: choicesOf(config),
     exchange,
+    accessToken: accessTokenOf({ log, providers, providerCookie, now }),
+    async providerSession(request) {
+      const session = isFromProvider(request) ? await providerCookie.read(request) : null
+      return session && { id: session.id, isRevoked: () => providers.of(session).store.isRevoked(session) }
+    },
     addRevocationHook: (app) =>
       addSessionHook(app, providerCookie, endRevokedSession({ providerCookie, providers, cookies, log })),
     addRenewalHook: (app) => addSessionHook(app, providerCookie, renewSession({ providerCookie, providers })),
@@ -131,7 +142,7 @@ const openProviders = async (options: OidcOptions, sealer: Sealer): Promise<Iden
     return {
       config,
       log,
-      discovery: new ProviderDiscovery(() => discoverProvider(config, { now: options.now, log }), log),
+      discovery: new ProviderDiscovery(() => discoverProvider(config, { ...options, log }), log),
       store: await openStore(config, { ...options, log }, sealer)
     }
   })

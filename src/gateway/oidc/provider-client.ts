@@ -73,6 +73,8 @@ export interface StartedSignIn {
 /** Tokens of one provider session. They never reach the browser. */
 export interface ProviderTokens {
   readonly idToken: string
+  /** Only if a backend receives it. */
+  readonly accessToken?: string
   readonly refreshToken: string | null
   /** When to refresh, in milliseconds since 1970. */
   readonly expiresAt: number
@@ -93,10 +95,15 @@ const MAX_ID_TOKEN_HINT_CHARACTERS = 6 * 1024
 /** Visitors can start sign-ins without limit: above this number, requests are not pushed, unless the provider requires it. */
 const MAX_CONCURRENT_PUSHES = 20
 
-export const discoverProvider = async (
-  config: ProviderConfig,
-  options: { readonly now: () => number; readonly log: Pick<Logger, 'warn'> }
-): Promise<RelyingParty> => new RelyingParty(config, await fetchMetadata(config), options)
+export interface RelyingPartyOptions {
+  readonly now: () => number
+  readonly log: Pick<Logger, 'warn'>
+  /** Whether a backend receives the access tokens of the provider. */
+  readonly keepsAccessTokens: boolean
+}
+
+export const discoverProvider = async (config: ProviderConfig, options: RelyingPartyOptions): Promise<RelyingParty> =>
+  new RelyingParty(config, await fetchMetadata(config), options)
 
 type TokenResponse = client.TokenEndpointResponse & client.TokenEndpointResponseHelpers
 
@@ -106,18 +113,20 @@ export class RelyingParty {
   readonly #metadata: client.ServerMetadata
   readonly #now: () => number
   readonly #log: Pick<Logger, 'warn'>
+  readonly #keepsAccessTokens: boolean
   /** Requests that are being pushed. */
   #pushing = 0
 
   constructor(
     config: ProviderConfig,
     metadata: client.ServerMetadata,
-    { now, log }: { readonly now: () => number; readonly log: Pick<Logger, 'warn'> }
+    { now, log, keepsAccessTokens }: RelyingPartyOptions
   ) {
     this.#config = config
     this.#metadata = metadata
     this.#now = now
     this.#log = log
+    this.#keepsAccessTokens = keepsAccessTokens
   }
 
   get jwksUrl(): URL | null {
@@ -234,6 +243,7 @@ export class RelyingParty {
   #tokensOf(response: TokenResponse, idToken: string, lastRefreshToken: string | null): ProviderTokens {
     return {
       idToken,
+      ...(this.#keepsAccessTokens && { accessToken: response.access_token }),
       refreshToken: response.refresh_token ?? lastRefreshToken,
       expiresAt: this.#now() + (response.expiresIn() ?? DEFAULT_TOKEN_SECONDS) * 1000
     }

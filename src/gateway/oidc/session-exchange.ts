@@ -126,18 +126,30 @@ export class SessionExchange {
   }
 }
 
-type RefreshOptions = IdentityProvider & Pick<ExchangeOptions, 'now'>
+export type RefreshOptions = IdentityProvider & Pick<ExchangeOptions, 'now'>
 
 /** A changed identity, or null if nothing is known to have changed. */
 type RefreshResult = Identity | 'provider_ended' | null
 
 /** Refreshes the identity if the provider's tokens have expired. Never throws: a failed refresh changes nothing. */
-const refreshSession = async (
+export const refreshSession = async (
+  options: RefreshOptions,
+  session: ProviderSession,
+  requestId: string
+): Promise<RefreshResult> => {
+  const tokens = await options.store.loadTokens(session.id)
+  if (tokens?.refreshToken == null || tokens.expiresAt > options.now()) return null
+  // Once for all requests: the second use of a refresh token ends the session at many providers.
+  return options.store.runOnce(`refresh:${session.id}`, () => refresh(options, session, requestId))
+}
+
+const refresh = async (
   options: RefreshOptions,
   session: ProviderSession,
   requestId: string
 ): Promise<RefreshResult> => {
   const { store, now, log } = options
+  // Another gateway may have refreshed them in the meantime.
   const tokens = await store.loadTokens(session.id)
   if (tokens?.refreshToken == null || tokens.expiresAt > now()) return null
   const result = await refreshIdentity(options, session, tokens, tokens.refreshToken).catch((error) => {

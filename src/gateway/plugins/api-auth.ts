@@ -3,14 +3,16 @@ import fp from 'fastify-plugin'
 import type { AccessLevel } from '../../shared/access-level.js'
 import { type AppTokenVerifier, isAdmin } from '../../shared/app-token.js'
 import { RevokedToken } from '../../shared/token-errors.js'
-import { type Access, type AccessRules, isApiPath, MUTATING_METHODS } from '../access.js'
+import { type Access, type AccessRules, MUTATING_METHODS } from '../access.js'
 import type { AuditLog } from '../audit/audit-log.js'
 import { GatewayError } from '../errors.js'
+import { foreignPageTest, type OriginRules } from '../http/request-origin.js'
 import type { SecretPaths } from '../http/secret-paths.js'
 import type { RequestLimits } from '../limits/request-limits.js'
 import type { AppSessionCookies } from '../session/app-session.js'
 import { appTokenCookie, bearerToken } from '../session/credentials.js'
 import { checkToken, type Denial, rejection } from '../session/token-check.js'
+import { isForBackend, isWebSocketRequest } from '../upstreams/upstream.js'
 
 export interface ApiAuthOptions {
   /** False outside production: every request continues. */
@@ -21,6 +23,8 @@ export interface ApiAuthOptions {
   readonly revocable: boolean
   readonly cookies: Pick<AppSessionCookies, 'clear'>
   readonly audit: AuditLog
+  /** For WebSockets, which browsers open from foreign pages too. */
+  readonly origins: OriginRules
   /** Which paths the audit log must not contain. */
   readonly secretPaths: SecretPaths
   /** Null if no limits are configured. */
@@ -38,14 +42,18 @@ declare module 'fastify' {
 
 /** Requires a verified token where the path and method need one. Only the cookie counts, never a header. */
 export const apiAuth = fp<ApiAuthOptions>(
-  async (app, { enforced, access: rules, tokens, revocable, cookies, audit, secretPaths, requestLimits, oidc }) => {
+  async (app, options) => {
+    const { enforced, access: rules, tokens, revocable, cookies, audit, secretPaths, requestLimits, oidc } = options
+    const isFromForeignPage = foreignPageTest(options.origins)
     // Before the token is checked: the token of a revoked session is no token.
     oidc?.addRevocationHook(app)
     app.addHook('onRequest', (request, reply, done) => {
-      if (!isApiPath(request.path)) return done()
+      if (!isForBackend(request)) return done()
+      if (enforced && isWebSocketRequest(request) && isFromForeignPage(request))
+        return done(rejection(request, FOREIGN_PAGE, { audit, secretPaths }))
       if (revocable) removeRevokedToken(request, reply, { tokens, cookies })
       // The requested path decides, because a parameter of the route may stand for a part of a strict or admin path.
-      const access = rules.accessOf(request.path, request.routeOptions.config.access)
+      const access = (request.upstream?.access ?? rules).accessOf(request.path, request.routeOptions.config.access)
       const denial = checkToken(request, tokens) ?? checkRole(request, access)
       if (denial === null || !enforced || !isChecked(request, access, denial)) return done()
       done(rejection(request, denial, { audit, secretPaths }))
@@ -55,6 +63,8 @@ export const apiAuth = fp<ApiAuthOptions>(
   },
   { name: 'api-auth', fastify: '5.x', dependencies: ['csrf'] }
 )
+
+const FOREIGN_PAGE: Denial = { code: 'ORIGIN_REFUSED', reason: 'foreign-origin', claims: null }
 
 /**
  * A revoked token is not forwarded, neither from the cookie nor from a Bearer header. A request that needs no token continues
@@ -78,9 +88,14 @@ const removeRevokedToken = (
   }
 }
 
-/** A token that cannot be checked is rejected wherever it could be used, also for reads whose access the backend decides. */
-const isChecked = ({ method }: FastifyRequest, access: Access, { code }: Denial): boolean =>
-  access === 'mutations' && code !== 'REVOCATIONS_UNKNOWN' ? MUTATING_METHODS.has(method) : access !== 'public'
+/**
+ * A token that cannot be checked is rejected wherever it could be used, also for reads whose access the backend decides. A
+ * WebSocket counts as a write request.
+ */
+const isChecked = (request: FastifyRequest, access: Access, { code }: Denial): boolean =>
+  access === 'mutations' && code !== 'REVOCATIONS_UNKNOWN'
+    ? MUTATING_METHODS.has(request.method) || isWebSocketRequest(request)
+    : access !== 'public'
 
 const checkRole = ({ auth }: FastifyRequest, access: Access): Denial | null =>
   access === 'admin' && auth !== null && !isAdmin(auth)

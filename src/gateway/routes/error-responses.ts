@@ -60,7 +60,8 @@ const RULES: Readonly<Record<GatewayErrorCode, Rule>> = {
   REVOCATIONS_UNKNOWN: 'other paths',
   REVOCATION_INCOMPLETE: 'other paths',
   BACKEND_TIMEOUT: needsBackend,
-  RELAY_TIMEOUT: 'other paths'
+  RELAY_TIMEOUT: 'other paths',
+  LOOP_DETECTED: 'other paths'
 }
 
 /** One of each code, for its status and message. */

@@ -63,6 +63,7 @@ export const bearerToken = ({ headers }: FastifyRequest): string | null => {
 /** Whether a response may depend on the user, because the request has a token or something in its place. */
 export const hasCredentials = (request: FastifyRequest): boolean =>
   request.exchangedToken !== null ||
+  request.providerToken !== null ||
   appTokenCookie(request).kind !== 'absent' ||
   request.headers.authorization !== undefined
 

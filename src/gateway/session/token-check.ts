@@ -47,9 +47,11 @@ export const checkToken = (request: FastifyRequest, tokens: AppTokenVerifier): D
   }
 }
 
+const isForbidden = (code: GatewayErrorCode): boolean => code === 'FORBIDDEN' || code === 'ORIGIN_REFUSED'
+
 const headersOf = (code: GatewayErrorCode): Readonly<Record<string, string>> => {
   if (code === REVOCATIONS_UNKNOWN.code) return { 'retry-after': '1' }
-  return code === 'FORBIDDEN' ? {} : { 'www-authenticate': 'Bearer error="invalid_token"' }
+  return isForbidden(code) ? {} : { 'www-authenticate': 'Bearer error="invalid_token"' }
 }
 
 /** Records the rejection in the audit log. */
@@ -62,7 +64,7 @@ export const rejection = (
   // Not a decision about the client. The metrics count it.
   if (code === REVOCATIONS_UNKNOWN.code) return error
   audit.record({
-    event: code === 'FORBIDDEN' ? 'forbidden_access' : 'unauthorized_access',
+    event: isForbidden(code) ? 'forbidden_access' : 'unauthorized_access',
     ip: request.clientAddress,
     resource: secretPaths.masked(request.path),
     method: request.method,
