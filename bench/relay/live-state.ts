@@ -202,24 +202,24 @@ const runSnapshots = async (options: SuiteOptions): Promise<string> => {
 const runMapsAndViews = async (options: SuiteOptions): Promise<string> => {
   const publications = options.isQuick ? 32 : 160
   const maps: MapReading[] = []
+  const none: ViewReading[] = []
   const all: ViewReading[] = []
   const local: ViewReading[] = []
   const spread: ViewReading[] = []
   await withServer(MAPS_AND_VIEWS, async (server) => {
     for (const round of roundsOf(options)) {
-      const views = (hasViews: boolean, isSpread: boolean): Promise<ViewReading> =>
-        readViews(server, { channel: `plan:${hasViews}-${isSpread}-${round}`, hasViews, isSpread, publications })
-      const readings = [
-        await readMaps(server, round),
-        await views(false, false),
-        await views(true, false),
-        await views(true, true)
-      ] as const
+      const views = (name: string, hasViews: boolean, isSpread: boolean, subscribers?: number): Promise<ViewReading> =>
+        readViews(server, { channel: `plan:${name}${round}`, subscribers, hasViews, isSpread, publications })
+      const map = await readMaps(server, round)
+      const without = await views('n', false, false, 0)
+      const everything = await views('a', false, false)
+      const [inOne, inEach] = [await views('l', true, false), await views('s', true, true)]
       if (round < 0) continue
-      maps.push(readings[0])
-      all.push(readings[1])
-      local.push(readings[2])
-      spread.push(readings[3])
+      maps.push(map)
+      none.push(without)
+      all.push(everything)
+      local.push(inOne)
+      spread.push(inEach)
     }
   })
   const memory = readMapMemory()
@@ -230,6 +230,7 @@ const runMapsAndViews = async (options: SuiteOptions): Promise<string> => {
     table(
       ['a publication of 16 entries to 1,000 subscribers', 'CPU time', 'bytes'],
       [
+        ['no subscribers', none],
         ['everything', all],
         ['16 views, entries in one of them', local],
         ['16 views, an entry in each', spread]
@@ -257,7 +258,13 @@ const runMapsAndViews = async (options: SuiteOptions): Promise<string> => {
         atMost: 1.3,
         unit: ''
       },
-      { what: '16 views to everything, CPU time', measured: cpuOf(local) / cpuOf(all), atMost: 0.15, unit: '' },
+      {
+        // Receiving the publications is not part of the cost of the subscribers.
+        what: '16 views to everything, CPU time',
+        measured: (cpuOf(local) - cpuOf(none)) / (cpuOf(all) - cpuOf(none)),
+        atMost: 0.15,
+        unit: ''
+      },
       { what: '16 views to everything, bytes', measured: bytesOf(local) / bytesOf(all), atMost: 0.15, unit: '' },
       {
         what: `memory of a key with ${memory.content.toFixed(0)} bytes of key and data`,

@@ -40,4 +40,7 @@ for (let index = 0; index < KEYS; index++) {
   contentBytes += key.length + data.length
   await engine.maps.write('floor:1', { ...PLAIN_WRITE, key: Buffer.from(key).toString(), data }, options)
 }
-console.log(JSON.stringify({ heap: (heapUsed() - before) / KEYS, content: contentBytes / KEYS }))
+const heap = (heapUsed() - before) / KEYS
+// The engine is used after the measurement, so that it is not collected before.
+const keys = await engine.maps.count('floor:1', options)
+console.log(JSON.stringify({ keys, heap, content: contentBytes / KEYS }))

@@ -145,17 +145,21 @@ const batch = (count: number, isSpread: boolean): object => ({
   })
 })
 
-/** CPU time and bytes of a publication with 1,000 subscribers, all of them in 16 views or without. */
+interface ViewScenario {
+  readonly channel: string
+  readonly subscribers?: number | undefined
+  readonly hasViews: boolean
+  /** An entry in each view, not all in one. */
+  readonly isSpread: boolean
+  readonly publications: number
+}
+
+/** CPU time and bytes of a publication with subscribers that are distributed over 16 views, or without views. */
 export const readViews = async (
   server: RunningServer,
-  {
-    channel,
-    hasViews,
-    isSpread,
-    publications
-  }: { channel: string; hasViews: boolean; isSpread: boolean; publications: number }
+  { channel, subscribers = SUBSCRIBERS, hasViews, isSpread, publications }: ViewScenario
 ): Promise<ViewReading> => {
-  const sockets = await Promise.all(Array.from({ length: SUBSCRIBERS }, () => connected(server)))
+  const sockets = await Promise.all(Array.from({ length: subscribers }, () => connected(server)))
   let bytes = 0
   for (const [index, socket] of sockets.entries()) {
     const view = { ...cellOf(index % (SIDE * SIDE)), w: 10, h: 10 }

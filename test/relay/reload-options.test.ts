@@ -187,6 +187,21 @@ const subscribing =
     return () => outcome(existing, 'subscribe', { channel })
   }
 
+/** The width of a view, and whether an entry is in it. */
+const viewing =
+  (channel: string): Effect['see'] =>
+  async (world) => {
+    const existing = await connected(world)
+    return async () => {
+      await world.publish(channel, { data: [{ id: 1, x: 4, y: 4, z: 99 }] })
+      const result = await run(existing, 'subscribe', { channel, data: { view: { x: 1, y: 1, w: 3, h: 3 } } })
+      await run(existing, 'unsubscribe', { channel })
+      if (typeof result !== 'object') return result
+      const { view } = result.data as { view: { w: number } }
+      return [view.w, 'publications' in result]
+    }
+  }
+
 const historyLength = async (world: World, channel: string): Promise<number> =>
   JSON.parse((await world.api('history', { channel, limit: 100 })).body).result.publications.length
 
@@ -225,6 +240,7 @@ const publicationsOf = async (client: RawClient, isLast: (data: unknown) => bool
 }
 
 const HISTORY = { history_size: 10, history_ttl: '300s' }
+const VIEWED = { ...HISTORY, allow_subscribe_for_client: true, conflate: 'data[].id', snapshot: true }
 const RECOVERY = { ...HISTORY, force_recovery: true, allow_subscribe_for_client: true }
 
 /** A named proxy. */
@@ -657,6 +673,30 @@ const channelRows = (channel: string, fileWithOptions: (options: Json) => Config
       },
       was: undefined,
       is: { max_rate: 2 }
+    },
+    view_x: {
+      before: 'x',
+      after: 'z',
+      ...by({ ...VIEWED, view_y: 'y', view_cell: 10 }),
+      see: viewing(channel),
+      was: [10, true],
+      is: [10, false]
+    },
+    view_y: {
+      before: 'x',
+      after: 'z',
+      ...by({ ...VIEWED, view_x: 'y', view_cell: 10 }),
+      see: viewing(channel),
+      was: [10, true],
+      is: [10, false]
+    },
+    view_cell: {
+      before: 10,
+      after: 5,
+      ...by({ ...VIEWED, view_x: 'x', view_y: 'y' }),
+      see: viewing(channel),
+      was: [10, true],
+      is: [5, true]
     },
     publication_data_format: {
       before: 'json',
