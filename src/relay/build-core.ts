@@ -118,12 +118,13 @@ export const buildCore = async (dependencies: CoreDependencies): Promise<RelayCo
 }
 
 /** The parts of the engine that the relay uses by itself. */
-const storageOf = ({ broker, history, maps, presence, userConnections }: Engine) => ({
+const storageOf = ({ broker, history, maps, presence, userConnections, userRates }: Engine) => ({
   broker,
   history,
   maps,
   presence,
-  userConnections
+  userConnections,
+  userRates
 })
 
 const tokenChecks = ({

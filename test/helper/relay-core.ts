@@ -10,6 +10,7 @@ import type { Client } from '../../src/relay/core/session/client.js'
 import type { RelayDependencies } from '../../src/relay/core/session/context.js'
 import { MemoryEngine, MemoryUserConnections, SingleNodeCluster } from '../../src/relay/engine/memory.js'
 import { MemoryPresence } from '../../src/relay/engine/memory-presence.js'
+import { MemoryUserRates } from '../../src/relay/engine/memory-user-rates.js'
 import { TokenChecks } from '../../src/relay/token-check.js'
 import { NO_EVENT_PROXIES } from './no-event-proxies.js'
 import { NO_METRICS } from './no-metrics.js'
@@ -157,6 +158,7 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayDependencies> =
       presence: new MemoryPresence({ nowMs, monotonicMs }),
       cluster: new SingleNodeCluster(),
       userConnections: new MemoryUserConnections(),
+      userRates: new MemoryUserRates(monotonicMs),
       eventProxies: NO_EVENT_PROXIES,
       checkToken: tokenChecks.build(config.tokens.connection),
       checkSubscriptionToken: tokenChecks.build(config.tokens.subscription),

@@ -64,7 +64,7 @@ export const commandLimits = (description: string, commands: readonly LimitedCom
           }),
           by: Type.Unsafe<'client' | 'user'>(
             Type.Union([Type.Literal('client'), Type.Literal('user')], {
-              description: 'client: each connection; user: all connections of a user to a process of the relay.'
+              description: 'client: each connection; user: all connections of a user, over all workers and nodes.'
             })
           ),
           rate: Type.Integer({

@@ -246,6 +246,23 @@ export interface UserConnections {
   remove(connection: UserConnection): Promise<void>
 }
 
+/** A token bucket: `rate` tokens per interval, and as many at once. Buckets of a name have the same rate and interval. */
+export interface Bucket {
+  readonly name: string
+  readonly rate: number
+  readonly intervalMs: number
+}
+
+/** Token buckets of each user at all nodes, for limits of commands by user. */
+export interface UserRates {
+  /**
+   * Takes one token from each bucket of the user, or none and returns false if one of them is empty, in one step for all nodes.
+   * Never fails: while the engine is unavailable or slow, each node counts alone. The number of buckets is bounded; one that was
+   * forgotten counts as full. The memory engine takes tokens synchronously.
+   */
+  take(user: string, buckets: readonly Bucket[]): MaybePromise<boolean>
+}
+
 /** A channel received its first subscriber, or has been without subscribers for some time. */
 export interface ChannelStateEvent {
   /** The same each time the event is taken. */
@@ -341,6 +358,7 @@ export interface Engine {
   readonly presence: Presence
   readonly cluster: Cluster
   readonly userConnections: UserConnections
+  readonly userRates: UserRates
   readonly channelStates: ChannelStates
   /** Whether relays on several machines can share it. It is then reached over the network, which can fail. */
   readonly isShared: boolean
@@ -373,6 +391,8 @@ export interface EngineMetrics {
   engineError(): void
   /** A message arrived that no relay has sent. */
   engineMalformedMessage(): void
+  /** A command was counted for limits by user by this process alone, because the engine was unavailable or slow. */
+  userRateCountedLocally(): void
 }
 
 /** A failure of the engine, for example a lost connection. The engine logs it itself; callers reply with error 100. */

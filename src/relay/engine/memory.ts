@@ -23,6 +23,7 @@ import type { HistoryOptions } from '../core/options.js'
 import { MemoryMaps } from './memory-maps.js'
 import { MemoryPresence } from './memory-presence.js'
 import { ChannelStream, IdempotencyCache } from './memory-stream.js'
+import { MemoryUserRates } from './memory-user-rates.js'
 
 export interface MemoryEngineDependencies extends Clocks {
   /** Names a new stream of a channel. */
@@ -200,6 +201,7 @@ export const memoryEngine = (dependencies: MemoryEngineDependencies): Engine => 
     presence,
     cluster: new SingleNodeCluster(),
     userConnections: new MemoryUserConnections(),
+    userRates: new MemoryUserRates(dependencies.monotonicMs),
     channelStates: presence.channelStates,
     isShared: false,
     isReady: true,

@@ -289,6 +289,11 @@ export const defineMetrics = (registry: Registry) => ({
     'relay_engine_strange_messages_total',
     "Malformed messages on the relay's topics in Redis."
   ),
+  userRatesLocal: counter(
+    registry,
+    'relay_user_limits_local_total',
+    'Commands that one process counted alone for limits by user, because the engine was unavailable or slow.'
+  ),
   mapPublishSuppressed: new ArrayValues(
     registry,
     'counter',

@@ -277,6 +277,10 @@ export class RelayMetrics implements CoreMetrics, ProxyMetrics {
     this.#metrics.pubSubDropped.of(BROKER_NAME, 'malformed').value += 1
   }
 
+  userRateCountedLocally(): void {
+    this.#metrics.userRatesLocal.inc()
+  }
+
   get contentType(): string {
     return this.#registry.contentType
   }

@@ -1,9 +1,9 @@
 import { AggregatorRegistry, Counter, Registry } from 'prom-client'
 import { collectProcessMetrics } from '../../shared/process-metrics.js'
+import { withTimeout } from '../../shared/with-timeout.js'
 import { type MetricJson, parseMetrics } from '../metrics/metric-json.js'
 import { metricsText } from '../metrics/relay-metrics.js'
 import { type IpcConnection, NO_FIELDS } from './ipc.js'
-import { withTimeout } from './worker-cluster.js'
 
 /** Aggregators of prom-client's process metrics that differ from its defaults. */
 const AGGREGATORS: Readonly<Record<string, string>> = {

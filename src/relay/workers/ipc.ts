@@ -42,6 +42,7 @@ const MESSAGE_KINDS = [
   'countConnection',
   'releaseConnection',
   'addUserConnection',
+  'takeUserRates',
   'removeUserConnection',
   'takeStateEvents',
   'confirmStateEvents',

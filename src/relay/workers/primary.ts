@@ -2,10 +2,12 @@ import type { Logger } from 'pino'
 import { onHangup } from '../../shared/hangup.js'
 import { logOutput } from '../../shared/log-output.js'
 import { closeOnSignal } from '../../shared/shutdown.js'
+import { withTimeout } from '../../shared/with-timeout.js'
 import type { RelayConfig } from '../config/config.js'
 import { logReload, type Reload } from '../config/reload.js'
 import { ENGINE_SWEEP_MS } from '../core/engine.js'
 import { type MemoryEngineDependencies, MemoryUserConnections } from '../engine/memory.js'
+import { MemoryUserRates } from '../engine/memory-user-rates.js'
 import { channelStateRules } from '../webhooks/channel-state-rules.js'
 import { PrimaryMetrics } from './aggregated-metrics.js'
 import { PrimaryAdmission } from './connection-limits.js'
@@ -13,8 +15,9 @@ import { IpcClosed } from './ipc.js'
 import { PrimaryEngine } from './primary-engine.js'
 import { type Addresses, type RunningWorker, WorkerProcesses } from './processes.js'
 import { PrimaryChannelStates } from './worker-channel-states.js'
-import { PrimarySurvey, withTimeout } from './worker-cluster.js'
+import { PrimarySurvey } from './worker-cluster.js'
 import { serveUserConnections } from './worker-user-connections.js'
+import { serveUserRates } from './worker-user-rates.js'
 
 /** How long the primary waits for its workers. */
 export interface PrimaryTimings {
@@ -49,6 +52,7 @@ export const runPrimary = async (dependencies: PrimaryDependencies): Promise<Add
   const admission = new PrimaryAdmission(dependencies.monotonicMs)
   const metrics = new PrimaryMetrics()
   const userConnections = new MemoryUserConnections()
+  const userRates = new MemoryUserRates(dependencies.monotonicMs)
   const workers = new WorkerProcesses({
     count: config.workers,
     listen: config.listen,
@@ -64,6 +68,7 @@ export const runPrimary = async (dependencies: PrimaryDependencies): Promise<Add
       admission.serve(ipc)
       metrics.serve(ipc, number)
       serveUserConnections(ipc, userConnections)
+      serveUserRates(ipc, userRates)
     }
   })
   setInterval(() => engine.sweep(), ENGINE_SWEEP_MS).unref()

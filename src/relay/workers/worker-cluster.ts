@@ -1,3 +1,4 @@
+import { withTimeout } from '../../shared/with-timeout.js'
 import type { Cluster, CommandResult, NodeResult, SurveyHandler } from '../core/engine.js'
 import type { FrameWriter } from './frames.js'
 import { IpcClosed, type IpcConnection, NO_FIELDS } from './ipc.js'
@@ -82,21 +83,6 @@ export class PrimarySurvey {
 
   #sendSize(): void {
     for (const worker of this.#workers.values()) worker.send('clusterSize', (out) => out.number(this.#workers.size))
-  }
-}
-
-/** The value of the promise, or null if it rejects or takes longer. */
-export const withTimeout = async <T>(ms: number, promise: Promise<T>): Promise<T | null> => {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<null>((resolve) => {
-    timer = setTimeout(resolve, ms, null)
-  })
-  try {
-    return await Promise.race([promise, timeout])
-  } catch {
-    return null
-  } finally {
-    clearTimeout(timer)
   }
 }
 

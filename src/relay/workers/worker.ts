@@ -10,6 +10,7 @@ import { WorkerCluster } from './worker-cluster.js'
 import { WorkerEngine, WorkerPresence } from './worker-engine.js'
 import { WorkerMaps } from './worker-maps.js'
 import { WorkerUserConnections } from './worker-user-connections.js'
+import { WorkerUserRates } from './worker-user-rates.js'
 
 /** A worker's connection to the primary process, which holds the state that all workers share. */
 export class PrimaryConnection {
@@ -83,6 +84,7 @@ export class PrimaryConnection {
       presence: new WorkerPresence(this.#ipc),
       cluster: new WorkerCluster(this.#ipc),
       userConnections: new WorkerUserConnections(this.#ipc),
+      userRates: new WorkerUserRates(this.#ipc),
       channelStates: new WorkerChannelStates(this.#ipc),
       isShared: false,
       isReady: true,

@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
 import type {
   Broker,
+  Bucket,
   Delivery,
   History,
   HistoryRange,
@@ -11,7 +12,8 @@ import type {
   Presence,
   Publication,
   UserConnection,
-  UserConnections
+  UserConnections,
+  UserRates
 } from '../../../src/relay/core/engine.js'
 import type { ChannelOptions } from '../../../src/relay/core/options.js'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish/publish.js'
@@ -23,6 +25,7 @@ export interface EngineUnderTest {
   readonly history: History
   readonly presence: Presence
   readonly userConnections: UserConnections
+  readonly userRates: UserRates
   /** Advances the time of the engine. */
   advance(ms: number): Promise<void> | void
 }
@@ -356,6 +359,25 @@ export const engineContract = (name: string, create: (t: Test) => Promise<Engine
 
       t.equal(await userConnections.add(third, 2), null)
       t.equal(await userConnections.add(first, Number.POSITIVE_INFINITY), null)
+    })
+
+    t.test('tokens of a user are taken from all buckets or none, and come back with time', async (t) => {
+      const { userRates, advance } = await setUp(t)
+      const two = { name: 'ns:publish:2/3600000', rate: 2, intervalMs: 3_600_000 }
+      const six = { name: 'ns:publish:6/60000000', rate: 6, intervalMs: 60_000_000 }
+      const take = async (user: string, ...buckets: Bucket[]) => userRates.take(user, buckets)
+      t.same(
+        [await take('{é}', two, six), await take('{é}', two, six), await take('{é}', two, six)],
+        [true, true, false]
+      )
+      t.equal(await take('another', two), true)
+      for (let left = 4; left > 0; left--) t.equal(await take('{é}', six), true, 'not taken by the rejected command')
+      t.equal(await take('{é}', six), false)
+      await advance(1_800_000)
+
+      t.same([await take('{é}', two), await take('{é}', two)], [true, false])
+      await advance(60_000_000)
+      t.same([await take('{é}', two), await take('{é}', two), await take('{é}', two)], [true, true, false])
     })
 
     t.test('presence lists and counts clients and users', async (t) => {

@@ -2,6 +2,7 @@ import t from 'tap'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish/publish.js'
 import { MemoryEngine, MemoryUserConnections } from '../../../src/relay/engine/memory.js'
 import { MemoryPresence } from '../../../src/relay/engine/memory-presence.js'
+import { MemoryUserRates } from '../../../src/relay/engine/memory-user-rates.js'
 import { configOf } from '../../helper/relay-rules.js'
 import { required } from '../../helper/required.js'
 import { channelStateContract } from './channel-state-contract.js'
@@ -25,6 +26,7 @@ const memoryEngine = () => {
     presence,
     channelStates: presence.channelStates,
     userConnections: new MemoryUserConnections(),
+    userRates: new MemoryUserRates(clocks.monotonicMs),
     advance: (ms: number) => {
       nowMs += ms
     },

@@ -12,6 +12,7 @@ export class EngineRecord implements EngineMetrics {
   lost = 0
   errorReplies = 0
   malformed = 0
+  countedLocally = 0
   readonly lines: string[] = []
 
   engineLost(): void {
@@ -24,6 +25,10 @@ export class EngineRecord implements EngineMetrics {
 
   engineMalformedMessage(): void {
     this.malformed++
+  }
+
+  userRateCountedLocally(): void {
+    this.countedLocally++
   }
 
   readonly log = {
@@ -76,7 +81,7 @@ export const redisEngine = (
     void engine.close()
   }
   t.teardown(close)
-  const { broker, history, maps, presence, userConnections, channelStates } = engine
+  const { broker, history, maps, presence, userConnections, userRates, channelStates } = engine
   return {
     engine,
     broker,
@@ -84,6 +89,7 @@ export const redisEngine = (
     maps,
     presence,
     userConnections,
+    userRates,
     channelStates,
     record,
     prefix,
@@ -116,6 +122,7 @@ export const advanceTime = async (url: string, prefix: string, ms: number): Prom
       if (key.endsWith(KEY_SUFFIX.deadlines) || key.endsWith(`}${CONTROL.mapIndex}`)) await makeEarlier(redis, key, ms)
       if (key.endsWith(KEY_SUFFIX.position) && (await redis.hexists(key, 'n')) === 1) await redis.hincrby(key, 'n', -ms)
       if (left > ms && key.endsWith(KEY_SUFFIX.stream)) await makeOlder(redis, key, ms)
+      if (key.includes('}rate:')) await redis.decrby(key, ms * 1000)
       if (left >= 0) await (left <= ms ? redis.del(key) : redis.pexpire(key, left - ms))
     }
     redis.disconnect()

@@ -4,6 +4,7 @@ import { WorkerChannelStates } from '../../../src/relay/workers/worker-channel-s
 import { WorkerEngine, WorkerPresence } from '../../../src/relay/workers/worker-engine.js'
 import { WorkerMaps } from '../../../src/relay/workers/worker-maps.js'
 import { WorkerUserConnections } from '../../../src/relay/workers/worker-user-connections.js'
+import { WorkerUserRates } from '../../../src/relay/workers/worker-user-rates.js'
 import { startPrimary } from '../../helper/primary-process.js'
 import { channelStateContract } from '../engine/channel-state-contract.js'
 import { engineContract, WITH_HISTORY } from '../engine/contract.js'
@@ -23,6 +24,7 @@ const workerEngine = async () => {
     maps: new WorkerMaps(ipc),
     presence,
     userConnections: new WorkerUserConnections(ipc),
+    userRates: new WorkerUserRates(ipc),
     advance: async (ms: number) => {
       // The reply comes after everything that was sent before.
       await presence.count('')

@@ -1,26 +1,21 @@
-import { BoundedMap } from '../../../shared/bounded-map.js'
 import { resolveChannel } from '../channel-names.js'
 import { ERROR_TOO_MANY_REQUESTS, ReplyError } from '../codes.js'
+import { after, type Bucket, type MaybePromise } from '../engine.js'
 import type { CommandLimit, LimitedCommand } from '../options.js'
 import type { Client } from '../session/client.js'
-import type { RelayContext } from '../session/context.js'
+import { TokenBuckets } from '../token-buckets.js'
 
-/** At least this number of buckets of users are in memory. Older ones count as full. */
-const MIN_USER_BUCKETS = 100_000
-
-/** The time at which each bucket will be full again. */
-type Buckets = Pick<BoundedMap<string, number>, 'get' | 'set'>
-
-const userBuckets = new WeakMap<RelayContext, Buckets>()
-const clientBuckets = new WeakMap<Client, Buckets>()
+const clientBuckets = new WeakMap<Client, TokenBuckets>()
 
 const LIMITED: ReadonlySet<string> = new Set<LimitedCommand>(['connect', 'subscribe', 'publish', 'rpc', 'history'])
 
+const NO_LIMITS: readonly CommandLimit[] = []
+
 /**
  * Error 111 if the client or its user has used up a limit for this command, else null. `channel` is '' for a command without
- * one. A command that exceeds one limit is not counted by the others.
+ * one. A command that exceeds one limit is not counted by the others. Only limits by user of a shared engine make a promise.
  */
-export const limitError = (client: Client, method: string, channel: string): ReplyError | null => {
+export const limitError = (client: Client, method: string, channel: string): MaybePromise<ReplyError | null> => {
   const { clientOptions, channelRules } = client.context
   // The user is not known before the connect command was processed: see `connectLimitError`.
   if (!LIMITED.has(method) || method === 'connect') return null
@@ -28,69 +23,52 @@ export const limitError = (client: Client, method: string, channel: string): Rep
   const namespace = resolved === null || resolved instanceof ReplyError ? null : resolved
   const ofNamespace = namespace?.options.commandLimits ?? NO_LIMITS
   if (clientOptions.commandLimits.length === 0 && ofNamespace.length === 0) return null
-  const applying = [
-    ...bucketsFor(client, clientOptions.commandLimits, method, ''),
-    ...bucketsFor(client, ofNamespace, method, namespace?.namespace ?? '')
-  ]
-  return take(applying, client.context.monotonicMs())
+  return take(client, [
+    ...limitsOf(clientOptions.commandLimits, method, ALL_NAMESPACES),
+    ...limitsOf(ofNamespace, method, namespace?.namespace ?? '')
+  ])
 }
 
-/** The same for the connect command of a user, before the client has one. */
-export const connectLimitError = (client: Client, user: string): ReplyError | null => {
+/** The same for the connect command, once the user is known. */
+export const connectLimitError = (client: Client): MaybePromise<ReplyError | null> => {
   const { commandLimits } = client.context.clientOptions
-  if (commandLimits.length === 0) return null
-  return take(bucketsFor(client, commandLimits, 'connect', '', user), client.context.monotonicMs())
+  return commandLimits.length === 0 ? null : take(client, limitsOf(commandLimits, 'connect', ALL_NAMESPACES))
 }
 
-const NO_LIMITS: readonly CommandLimit[] = []
+/** Not the name of a namespace. */
+const ALL_NAMESPACES = '*'
 
-interface Bucket {
-  readonly buckets: Buckets
-  readonly key: string
-  readonly limit: CommandLimit
+interface AppliedLimit {
+  readonly by: CommandLimit['by']
+  readonly bucket: Bucket
 }
+
+/** The name of a bucket contains its limit, so a limit that is changed by a reload begins with a full bucket. */
+const limitsOf = (limits: readonly CommandLimit[], method: string, scope: string): AppliedLimit[] =>
+  limits.flatMap(({ commands, by, rate, intervalMs }) => {
+    if (!commands.some((command) => command === method)) return []
+    return [{ by, bucket: { name: `${scope}:${commands.join('+')}:${rate}/${intervalMs}`, rate, intervalMs } }]
+  })
 
 /** An anonymous client has no user, so limits by user count for its connection. */
-const bucketsFor = (
-  client: Client,
-  limits: readonly CommandLimit[],
-  method: string,
-  namespace: string,
-  user = client.user
-): Bucket[] =>
-  limits.flatMap((limit, index) => {
-    if (!limit.commands.some((command) => command === method)) return []
-    const isByUser = limit.by === 'user' && user !== ''
-    const key = JSON.stringify([namespace, index, isByUser ? user : ''])
-    return [{ limit, key, buckets: isByUser ? bucketsOfUsers(client.context) : bucketsOfClient(client) }]
+const take = (client: Client, limits: readonly AppliedLimit[]): MaybePromise<ReplyError | null> => {
+  const { user, context } = client
+  const isByUser = ({ by }: AppliedLimit): boolean => by === 'user' && user !== ''
+  const ofUser = limits.filter(isByUser).map(({ bucket }) => bucket)
+  const ofClient = limits.filter((limit) => !isByUser(limit)).map(({ bucket }) => bucket)
+  if (ofClient.length > 0 && !bucketsOf(client).take(ofClient, context.monotonicMs())) return ERROR_TOO_MANY_REQUESTS
+  if (ofUser.length === 0) return null
+  return after(context.userRates.take(user, ofUser), (isTaken) => {
+    if (isTaken) return null
+    if (ofClient.length > 0) bucketsOf(client).putBack(ofClient)
+    return ERROR_TOO_MANY_REQUESTS
   })
-
-const bucketsOfUsers = (context: RelayContext): Buckets => {
-  const existing = userBuckets.get(context)
-  if (existing !== undefined) return existing
-  const created = new BoundedMap<string, number>(MIN_USER_BUCKETS)
-  userBuckets.set(context, created)
-  return created
 }
 
-const bucketsOfClient = (client: Client): Buckets => {
+const bucketsOf = (client: Client): TokenBuckets => {
   const existing = clientBuckets.get(client)
   if (existing !== undefined) return existing
-  const created = new Map<string, number>()
+  const created = new TokenBuckets(new Map())
   clientBuckets.set(client, created)
   return created
-}
-
-/** Sums of intervals are not exact. */
-const ROUNDING_MS = 0.001
-
-/** Takes one token from each bucket, or none if one of them is empty. */
-const take = (applying: readonly Bucket[], now: number): ReplyError | null => {
-  const next = applying.map(({ buckets, key, limit: { rate, intervalMs } }) => {
-    const fullAt = Math.max(now, buckets.get(key) ?? 0) + intervalMs / rate
-    return fullAt - now <= intervalMs + ROUNDING_MS ? fullAt : null
-  })
-  if (next.includes(null)) return ERROR_TOO_MANY_REQUESTS
-  for (const [index, { buckets, key }] of applying.entries()) buckets.set(key, next[index] ?? 0)
-  return null
 }

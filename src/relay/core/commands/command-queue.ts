@@ -2,7 +2,7 @@ import { isObject } from '../../../shared/is-object.js'
 import { knownNamespace } from '../channel-names.js'
 import { type Encoded, PONG, payloadBytes } from '../codec/codec.js'
 import { DISCONNECT_MALFORMED, DISCONNECT_TOO_MANY_COMMANDS, Disconnect, ERROR_INTERNAL } from '../codes.js'
-import { EngineError } from '../engine.js'
+import { EngineError, type MaybePromise } from '../engine.js'
 import { METHODS, type Method } from '../protocol.js'
 import type { Client, CommandOutcome, FrameHandler, RunningCommand } from '../session/client.js'
 import { limitError } from './command-limits.js'
@@ -271,12 +271,11 @@ export class CommandQueue implements FrameHandler {
 
   #start(running: Running, request: unknown, encoded: Encoded): void {
     try {
-      const error = limitError(this.#client, running.method, running.channel ?? '')
-      if (error !== null) {
-        this.#finish(running, error)
-        return
-      }
-      const outcome = COMMAND_HANDLERS[running.method](this.#client, request, running, encoded)
+      const limited = limitError(this.#client, running.method, running.channel ?? '')
+      const outcome =
+        limited instanceof Promise
+          ? limited.then((error) => error ?? this.#execute(running, request, encoded))
+          : (limited ?? this.#execute(running, request, encoded))
       if (outcome instanceof Promise) {
         this.#running ??= []
         this.#running.push(running)
@@ -285,6 +284,12 @@ export class CommandQueue implements FrameHandler {
     } catch (error) {
       this.#finish(running, this.#failure(running, error))
     }
+  }
+
+  /** Does nothing if the client was closed while the command waited for its limits. */
+  #execute(running: Running, request: unknown, encoded: Encoded): MaybePromise<CommandOutcome> {
+    const client = this.#client
+    return client.isClosed ? null : COMMAND_HANDLERS[running.method](client, request, running, encoded)
   }
 
   async #finishLater(running: Running, pending: Promise<CommandOutcome>): Promise<void> {

@@ -52,16 +52,6 @@ export const connect = async (
   const identity = await identify(client, parsed, () => eventData(client, encoded, 'connect', request))
   if (identity instanceof Disconnect || identity instanceof ReplyError) return identity
   if (client.isClosed) return null
-  const limited = connectLimitError(client, identity.user)
-  if (limited !== null) return limited
-  const dataError = replyDataError(client, identity.data)
-  if (dataError !== null) return dataError
-
-  const channels = serverChannels(client, identity, parsed)
-  if (channels instanceof Disconnect) return channels
-  const { channelLimit } = context.clientOptions
-  if (channels.size > channelLimit) return DISCONNECT_CHANNEL_LIMIT
-
   client.state = 'connecting'
   client.user = identity.user
   client.info = identity.info
@@ -70,8 +60,17 @@ export const connect = async (
   client.version = parsed.version
   client.tokenChannels = parsed.token === '' ? null : channelSet(identity)
   client.expiry = expiryAt(identity.expiresAt * 1000, context, context.clientOptions.refreshProxy)
-  // Before the connection is counted, so that a survey of another node finds it.
+  // Before the next await, so that commands for the user and surveys of other nodes find the connection.
   context.clients.setUser(client)
+  const limiting = connectLimitError(client)
+  const limited = limiting instanceof Promise ? await limiting : limiting
+  if (limited !== null) return limited
+  if (client.isClosed) return null
+  const dataError = replyDataError(client, identity.data)
+  if (dataError !== null) return dataError
+  const channels = serverChannels(client, identity, parsed)
+  if (channels instanceof Disconnect) return channels
+  if (channels.size > context.clientOptions.channelLimit) return DISCONNECT_CHANNEL_LIMIT
   if (!(await countConnection(client))) return DISCONNECT_CONNECTION_LIMIT
   if (client.isClosed) return null
 

@@ -5,7 +5,8 @@ import {
   type History,
   type Maps,
   type Presence,
-  type UserConnections
+  type UserConnections,
+  type UserRates
 } from '../engine.js'
 import type { EventProxies } from '../event-proxies.js'
 import type { DeltaPatches } from '../fan-out/delta.js'
@@ -38,6 +39,7 @@ export interface RelayDependencies extends HubDependencies {
   readonly presence: Presence
   readonly cluster: Cluster
   readonly userConnections: UserConnections
+  readonly userRates: UserRates
   readonly eventProxies: EventProxies
   readonly checkToken: TokenCheck
   readonly checkSubscriptionToken: TokenCheck

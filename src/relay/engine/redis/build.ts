@@ -9,6 +9,7 @@ import { RedisPresence } from './presence.js'
 import { RedisEngine } from './redis-engine.js'
 import { ShardRouter } from './shard-router.js'
 import { RedisUserConnections } from './user-connections.js'
+import { RedisUserRates } from './user-rates.js'
 
 /** Long enough for a Redis that is started together with the relay. */
 const START_TIMEOUT_MS = 10_000
@@ -56,6 +57,7 @@ export const buildRedisEngine = (
     presence,
     cluster: new RedisNodeCluster(router, log, nodeTimings),
     userConnections,
+    userRates: new RedisUserRates(router, metrics),
     channelStates,
     isShared: true,
     get isReady() {

@@ -107,6 +107,11 @@ export class RedisKeys {
     return `${this.#prefix}@{:${user}}`
   }
 
+  /** The key of a token bucket of a user, in the same hash slot. The name must not end with a closing brace. */
+  userRate(user: string, bucket: string): string {
+    return `${this.user(user)}rate:${bucket}`
+  }
+
   /** A key or topic for communication between nodes, not for a channel. */
   control(name: string, hashTag = CONTROL_TAG): string {
     return `${this.#prefix}!{${hashTag}}${name}`

@@ -1,3 +1,4 @@
+import { TAKE_TOKENS } from '../../../shared/token-bucket-script.js'
 import { NOW, script } from './lua-script.js'
 
 /**
@@ -14,3 +15,6 @@ redis.call('ZADD', KEYS[1], now + ARGV[1], ARGV[3])
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return {}
 `)
+
+/** Keys: the token buckets of a user. See `TAKE_TOKENS`. */
+export const USER_RATES_TAKE = script(TAKE_TOKENS)

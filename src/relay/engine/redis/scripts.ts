@@ -1,4 +1,4 @@
-import { USER_CONNECTION_ADD } from './lease-scripts.js'
+import { USER_CONNECTION_ADD, USER_RATES_TAKE } from './lease-scripts.js'
 import type { Script } from './lua-script.js'
 import { MAP_SCRIPTS } from './map-scripts.js'
 import { APPEND_COMMAND, CONFIRM_RUN, FIND_ROLLBACK, HEARTBEAT, READ_COMMANDS } from './node-scripts.js'
@@ -11,6 +11,7 @@ export const SCRIPTS: readonly Script[] = [
   HEARTBEAT,
   CONFIRM_RUN,
   USER_CONNECTION_ADD,
+  USER_RATES_TAKE,
   APPEND_COMMAND,
   READ_COMMANDS,
   PUBLISH_WITH_HISTORY,

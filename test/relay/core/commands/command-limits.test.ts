@@ -1,5 +1,5 @@
 import t from 'tap'
-import { coreRelay } from '../../../helper/relay-core.js'
+import { coreRelay, settled } from '../../../helper/relay-core.js'
 
 const NAMESPACES = {
   channel: {
@@ -91,3 +91,87 @@ t.test('a command that exceeds one limit is not counted by another', async (t) =
   clock.nowMs += 10_000
   t.equal(await publish(one, 'open:a'), 0)
 })
+
+t.test('limits of all channels and of channels without a namespace are counted separately', async (t) => {
+  const publishing = (rate: number, by: string) => [{ commands: ['publish'], by, rate, interval: '1h' }]
+  const { connected } = coreRelay({
+    client: { command_limits: publishing(3, 'user') },
+    channel: { without_namespace: { allow_publish_for_client: true, command_limits: publishing(2, 'user') } }
+  })
+  const one = await connected('ada')
+  t.same([await publish(one, 'a'), await publish(one, 'a'), await publish(one, 'a')], [0, 0, TOO_MANY])
+})
+
+t.test('a command that exceeds a limit of the user is not counted for its connection', async (t) => {
+  const limits = [
+    { commands: ['publish'], by: 'client', rate: 2, interval: '1h' },
+    { commands: ['publish'], by: 'user', rate: 1, interval: '10s' }
+  ]
+  const { connected, clock } = coreRelay({ ...NAMESPACES, client: { command_limits: limits } })
+  const one = await connected('ada')
+  t.same([await publish(one, 'open:a'), await publish(one, 'open:a')], [0, TOO_MANY])
+  clock.nowMs += 10_000
+  t.equal(await publish(one, 'open:a'), 0)
+})
+
+t.test('commands keep their order while the engine counts them', async (t) => {
+  const answers: ((isTaken: boolean) => void)[] = []
+  const userRates = { take: () => new Promise<boolean>((resolve) => answers.push(resolve)) }
+  const { connected } = coreRelay(NAMESPACES, { userRates })
+  const one = await connected('ada')
+  const publication = { channel: 'chat:a', data: {} }
+  const waiting = await one.send(
+    { id: 2, publish: publication },
+    { id: 3, history: { channel: 'chat:a', limit: 1 } },
+    { id: 4, publish: publication },
+    { id: 5, unsubscribe: { channel: 'chat:a' } }
+  )
+  t.same(waiting, [])
+  t.equal(answers.length, 1)
+  answers[0]?.(true)
+  await settled()
+  answers[1]?.(false)
+  await settled()
+  t.same(
+    one.received().map((reply) => [reply.id, reply.error?.code]),
+    [
+      [2, undefined],
+      [3, undefined],
+      [4, TOO_MANY],
+      [5, undefined]
+    ]
+  )
+})
+
+t.test('a command of a client that closes while the engine counts it is not executed', async (t) => {
+  const answers: ((isTaken: boolean) => void)[] = []
+  const userRates = { take: () => new Promise<boolean>((resolve) => answers.push(resolve)) }
+  const { connected, engine } = coreRelay(NAMESPACES, { userRates })
+  const one = await connected('ada')
+  await one.send({ id: 2, publish: { channel: 'chat:a', data: {} } })
+  one.client.connectionLost()
+  answers[0]?.(true)
+  await settled()
+  const range = { since: null, limit: -1, reverse: false }
+  const options = { historySize: 10, historyTtlMs: 60_000, historyMetaTtlMs: 60_000 }
+  t.same((await engine.read('chat:a', range, options)).publications, [])
+})
+
+t.test(
+  'a client whose token is invalidated while the engine counts its connect command does not connect',
+  async (t) => {
+    const answers: ((isTaken: boolean) => void)[] = []
+    const userRates = { take: () => new Promise<boolean>((resolve) => answers.push(resolve)) }
+    const limits = [{ commands: ['connect'], by: 'user', rate: 2, interval: '1h' }]
+    const file = { client: { command_limits: limits, user_tokens_invalidate: { enabled: true } } }
+    const { client, token, relay, clock } = coreRelay(file, { userRates })
+    await relay.start()
+    const one = client()
+    await one.send({ id: 1, connect: { token: token({ sub: 'ada' }) } })
+    t.equal(answers.length, 1)
+    t.equal(await relay.invalidateTokens('ada', '', clock.nowMs / 1000), null)
+    answers[0]?.(true)
+    await settled()
+    t.equal(one.client.state, 'closed')
+  }
+)
