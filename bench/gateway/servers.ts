@@ -11,6 +11,7 @@ const API_SECRET = 'a-secret-for-benchmarks-0123456789abcdef'
 
 export const GATEWAY = 'Gatehouse, all checks on'
 export const OPENAPI = 'Gatehouse, routes of an OpenAPI document'
+export const FIFTY_ROWS = 'Gatehouse, one of 50 rows of GATEWAY_UPSTREAMS'
 export const WITHOUT_CHAIN = 'Gatehouse, without the hook chain'
 export const HTTP_PROXY = 'bare `@fastify/http-proxy`'
 export const UNDICI_DISPATCH = '`node:http` + undici dispatch, no checks'
@@ -20,6 +21,7 @@ export const EXPRESS = 'express + http-proxy-middleware'
 const SCRIPTS = {
   [GATEWAY]: 'gatehouse',
   [OPENAPI]: 'gatehouse',
+  [FIFTY_ROWS]: 'gatehouse',
   [WITHOUT_CHAIN]: 'without-chain',
   [HTTP_PROXY]: 'fastify-http-proxy',
   [UNDICI_DISPATCH]: 'node-undici-dispatch',
@@ -52,6 +54,8 @@ export const startServers = async (
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'))
   const openApiFile = join(folder, 'openapi.json')
   writeFileSync(openApiFile, JSON.stringify(openApiDocument()))
+  const rowsFile = join(folder, 'rows.json')
+  writeFileSync(rowsFile, JSON.stringify(fiftyRows(backendUrl)))
   for (const name of names.filter(isInstalled)) {
     const file = SCRIPTS[name]
     const env = {
@@ -59,7 +63,8 @@ export const startServers = async (
       API_SECRET,
       GATEWAY_PORT: '0',
       AUDIT_LOG_FILE: '/dev/null',
-      ...(name === OPENAPI && { GATEWAY_ROUTES: openApiFile })
+      ...(name === OPENAPI && { GATEWAY_ROUTES: openApiFile }),
+      ...(name === FIFTY_ROWS && { GATEWAY_UPSTREAMS: rowsFile })
     }
     const flags = file === 'gatehouse' ? flagsOf('gateway') : []
     const process = startProcess(SERVER_CORE, new URL(`./servers/${file}.js`, import.meta.url), env, flags)
@@ -70,6 +75,15 @@ export const startServers = async (
   rmSync(folder, { recursive: true })
   return servers
 }
+
+/** Half of the rows are for other hosts. The requests of the benchmark belong to one of the others. */
+const fiftyRows = (url: string) =>
+  Array.from({ length: 50 }, (_, index) => ({
+    name: `row-${index}`,
+    url,
+    paths: [index === 30 ? '/api/zones' : `/api/area-${index}/items`],
+    ...(index < 25 && { hosts: [`host-${index}.example.com`] })
+  }))
 
 /** The two requests of the benchmark as an OpenAPI document, with the fields of the built-in routes. */
 const openApiDocument = () => {

@@ -10,6 +10,14 @@ import { SERVER_CORE } from '../harness/process.js'
 import { median } from '../harness/statistics.js'
 import type { Suite, SuiteOptions, SuiteResult } from '../harness/suite.js'
 import { goalTable, roundsText, table } from '../harness/table.js'
+import {
+  MAPS_AND_VIEWS,
+  type MapReading,
+  readMapMemory,
+  readMaps,
+  readViews,
+  type ViewReading
+} from './maps-and-views.js'
 import { positionBatch } from './position-batch.js'
 import { KEY, type RunningServer, SECRET } from './running-server.js'
 import { RELAY, startServer } from './servers.js'
@@ -119,36 +127,49 @@ const readFanOut = async (server: RunningServer, { channel, subscribers, data, s
   return cpuMs
 }
 
-/** Snapshots of 10,000 keys, and 1,000 subscribers at full rate and at one delivery per second. */
-const run = async ({ isQuick, ...options }: SuiteOptions): Promise<SuiteResult> => {
-  const { rounds = isQuick ? 1 : 5, seconds = isQuick ? 0.5 : 5 } = options
+const withServer = async <Result>(
+  namespaces: readonly object[],
+  use: (server: RunningServer) => Promise<Result>
+): Promise<Result> => {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-live-state-'))
   const config = join(folder, 'relay.json')
-  writeFileSync(config, JSON.stringify({ channel: { namespaces: [NAMESPACE] } }))
+  writeFileSync(config, JSON.stringify({ channel: { namespaces } }))
   const server = await startServer(RELAY, SERVER_CORE, { RELAY_CONFIG: config })
+  try {
+    return await use(server)
+  } finally {
+    await server.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** The first round only warms up, except in a quick run. */
+const roundsOf = ({ isQuick, rounds = isQuick ? 1 : 5 }: SuiteOptions): readonly number[] =>
+  Array.from({ length: isQuick ? rounds : rounds + 1 }, (_, index) => (isQuick ? index : index - 1))
+
+/** Snapshots of 10,000 keys, and 1,000 subscribers at full rate and at one delivery per second. */
+const runSnapshots = async (options: SuiteOptions): Promise<string> => {
+  const { isQuick, seconds = isQuick ? 0.5 : 5 } = options
+  const rounds = roundsOf(options)
   const snapshots: SnapshotReading[] = []
   const none: number[] = []
   const full: number[] = []
   const limited: number[] = []
-  try {
-    for (let round = isQuick ? 0 : -1; round < rounds; round++) {
+  await withServer([NAMESPACE], async (server) => {
+    for (const round of rounds) {
       const snapshot = await readSnapshots(server, `floor:s${round}`)
       const fanOut = (name: string, subscribers: number, data: object): Promise<number> =>
         readFanOut(server, { channel: `floor:${name}${round}`, subscribers, data, seconds })
       const without = await fanOut('n', 0, {})
       const all = await fanOut('f', SUBSCRIBERS, {})
       const one = await fanOut('l', SUBSCRIBERS, { max_rate: 1 })
-      // The first round only warms up.
       if (round < 0) continue
       snapshots.push(snapshot)
       none.push(without)
       full.push(all)
       limited.push(one)
     }
-  } finally {
-    await server.stop()
-    rmSync(folder, { recursive: true, force: true })
-  }
+  })
   const firstMs = median(snapshots.map((reading) => reading.firstMs))
   const firstCpuMs = median(snapshots.map((reading) => reading.firstCpuMs))
   const laterCpuMs = median(snapshots.map((reading) => reading.laterCpuMs))
@@ -161,27 +182,105 @@ const run = async ({ isQuick, ...options }: SuiteOptions): Promise<SuiteResult> 
     ['the same with 1,000 subscribers at full rate', `${fullMs.toFixed(1)} ms`],
     ['the same with 1,000 subscribers at 1 delivery/s', `${limitedMs.toFixed(1)} ms`]
   ]
-  return {
-    blocks: [
+  return [
+    `Medians of ${roundsText(snapshots.length)}.`,
+    table(['', 'relay'], rows),
+    goalTable([
+      { what: 'first snapshot of 10,000 keys, CPU time', measured: firstCpuMs, atMost: 20, unit: ' ms' },
       {
-        name: 'live-state',
-        markdown: [
-          `Medians of ${roundsText(rounds)}.`,
-          table(['', 'relay'], rows),
-          goalTable([
-            { what: 'first snapshot of 10,000 keys, CPU time', measured: firstCpuMs, atMost: 20, unit: ' ms' },
-            {
-              // Receiving the publications is not part of the cost of the subscribers.
-              what: '1,000 subscribers: CPU time at 1 delivery/s to full rate',
-              measured: (limitedMs - noneMs) / (fullMs - noneMs),
-              atMost: 0.1,
-              unit: ''
-            }
-          ])
-        ].join('\n\n')
+        // Receiving the publications is not part of the cost of the subscribers.
+        what: '1,000 subscribers: CPU time at 1 delivery/s to full rate',
+        measured: (limitedMs - noneMs) / (fullMs - noneMs),
+        atMost: 0.1,
+        unit: ''
       }
-    ]
-  }
+    ])
+  ].join('\n\n')
 }
 
-export const liveStateSuite: Suite = { blocks: ['live-state'], run }
+/** Maps of 10,000 keys, and 1,000 subscribers in 16 views of a floor. */
+const runMapsAndViews = async (options: SuiteOptions): Promise<string> => {
+  const publications = options.isQuick ? 32 : 160
+  const maps: MapReading[] = []
+  const none: ViewReading[] = []
+  const all: ViewReading[] = []
+  const local: ViewReading[] = []
+  const spread: ViewReading[] = []
+  await withServer(MAPS_AND_VIEWS, async (server) => {
+    for (const round of roundsOf(options)) {
+      const views = (name: string, hasViews: boolean, isSpread: boolean, subscribers?: number): Promise<ViewReading> =>
+        readViews(server, { channel: `plan:${name}${round}`, subscribers, hasViews, isSpread, publications })
+      const map = await readMaps(server, round)
+      const without = await views('n', false, false, 0)
+      const everything = await views('a', false, false)
+      const [inOne, inEach] = [await views('l', true, false), await views('s', true, true)]
+      if (round < 0) continue
+      maps.push(map)
+      none.push(without)
+      all.push(everything)
+      local.push(inOne)
+      spread.push(inEach)
+    }
+  })
+  const memory = readMapMemory()
+  const cpuOf = (readings: readonly ViewReading[]): number => median(readings.map(({ cpuMs }) => cpuMs))
+  const bytesOf = (readings: readonly ViewReading[]): number => median(readings.map(({ bytes }) => bytes))
+  return [
+    `Medians of ${roundsText(maps.length)}.`,
+    table(
+      ['a publication of 16 entries to 1,000 subscribers', 'CPU time', 'bytes'],
+      [
+        ['no subscribers', none],
+        ['everything', all],
+        ['16 views, entries in one of them', local],
+        ['16 views, an entry in each', spread]
+      ].map(([what, readings]) => {
+        const of = readings as readonly ViewReading[]
+        return [String(what), `${cpuOf(of).toFixed(2)} ms`, `${(bytesOf(of) / 1000).toFixed(0)} KB`]
+      })
+    ),
+    goalTable([
+      {
+        what: 'map of 10,000 keys to the first subscriber, CPU time',
+        measured: median(maps.map((each) => each.firstCpuMs)),
+        atMost: 25,
+        unit: ' ms'
+      },
+      {
+        what: 'the same to a further one',
+        measured: median(maps.map((each) => each.againCpuMs)),
+        atMost: 5,
+        unit: ' ms'
+      },
+      {
+        what: 'write to a map to publication to a stream with history, CPU time',
+        measured: median(maps.map((each) => each.writeRatio)),
+        atMost: 1.3,
+        unit: ''
+      },
+      {
+        // Receiving the publications is not part of the cost of the subscribers.
+        what: '16 views to everything, CPU time',
+        measured: (cpuOf(local) - cpuOf(none)) / (cpuOf(all) - cpuOf(none)),
+        atMost: 0.15,
+        unit: ''
+      },
+      { what: '16 views to everything, bytes', measured: bytesOf(local) / bytesOf(all), atMost: 0.15, unit: '' },
+      {
+        what: `memory of a key with ${memory.content.toFixed(0)} bytes of key and data`,
+        measured: memory.heap,
+        atMost: 1.5 * memory.content + 200,
+        unit: ' bytes'
+      }
+    ])
+  ].join('\n\n')
+}
+
+const run = async (options: SuiteOptions): Promise<SuiteResult> => ({
+  blocks: [
+    { name: 'live-state', markdown: await runSnapshots(options) },
+    { name: 'maps-and-views', markdown: await runMapsAndViews(options) }
+  ]
+})
+
+export const liveStateSuite: Suite = { blocks: ['live-state', 'maps-and-views'], run }

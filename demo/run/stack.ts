@@ -133,6 +133,7 @@ export const stackOf = (env: Env, { root, folder, oidc = false }: StackOptions):
           RELAY_UPSTREAM: `http://127.0.0.1:${relayPort}`,
           // For a page that was opened at 127.0.0.1 instead of localhost.
           CSP_CONNECT_HOSTS: realtimeUrl,
+          CSP_MODE: 'hardened',
           CSP_INLINE: 'refuse',
           ...(hasPage && { WEB_ROOT: webRoot }),
           ...provider?.gatewayEnv

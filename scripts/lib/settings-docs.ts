@@ -22,6 +22,16 @@ const GATEWAY_TOPICS: Topics = {
     'TRUST_PROXY'
   ],
   Backend: ['BACKEND_*', 'GATEWAY_MAX_IN_FLIGHT', 'RELAY_UPSTREAM*'],
+  'Revocation and limits': [
+    'GATEWAY_INTERNAL_PORT',
+    'GATEWAY_INTERNAL_HOST',
+    'GATEWAY_INTERNAL_KEY',
+    'GATEWAY_MAX_TOKEN_AGE_S',
+    'RELAY_API_URL',
+    'REALTIME_API_KEY',
+    'GATEWAY_LIMITS'
+  ],
+  'Several backends': ['GATEWAY_UPSTREAMS', 'GATEWAY_WEBSOCKET*'],
   'Routes and access': ['GATEWAY_*'],
   'Sessions, login and CSRF': ['API_SECRET*', 'LOGIN_*', 'CSRF_MODE', 'ALLOWED_ORIGINS', 'COOKIE_SECURE', 'REDIS_URL'],
   'Identity provider': ['OIDC_*', 'SESSION_SECRET', 'EXCHANGE_*'],

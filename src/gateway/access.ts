@@ -23,7 +23,7 @@ export const DEFAULT_ACCESS_PATHS: AccessPaths = {
 
 /** Whether the prefix is the path or one of its parents. */
 export const isUnder = (prefix: string, path: string): boolean =>
-  path.startsWith(prefix) && (path.length === prefix.length || path[prefix.length] === '/')
+  path.startsWith(prefix) && (path.length === prefix.length || path[prefix.length] === '/' || prefix === '/')
 
 /** The access that each path needs. Of several prefixes that contain a path, the longest counts. */
 export class AccessRules {

@@ -11,6 +11,7 @@ import { keepAllHeaderLines } from '../shared/header-lines.js'
 import { upgradeOptions } from '../shared/http-upgrade.js'
 import { AddressSet } from '../shared/ip-address.js'
 import { requestLogger } from '../shared/logger.js'
+import { monotonicMs } from '../shared/monotonic.js'
 import type { Tracer } from '../shared/tracing.js'
 import type { AuditLog } from './audit/audit-log.js'
 import type { GatewayConfig } from './config.js'
@@ -36,12 +37,16 @@ import { requestLog, trackRejected } from './plugins/request-log.js'
 import { type RoutesOptions, routes } from './plugins/routes.js'
 import { securityHeaders } from './plugins/security-headers.js'
 import { sessionExchange } from './plugins/session-exchange.js'
-import { isRelayUpgrade } from './relay-proxy/relay-upgrades.js'
+import { internalApi } from './revocation/internal-api.js'
 import { type GatewayServices, openServices, type ServiceOptions } from './services.js'
+import { upstreamConstraints } from './upstreams/route-constraint.js'
+import { DEFAULT_UPSTREAM } from './upstreams/upstream-row.js'
+import { acceptUpgrades, type UpgradedConnections } from './websockets/upgrades.js'
 
 type Step = (app: FastifyInstance, services: ChainServices) => PromiseLike<unknown>
 
 interface ChainServices extends GatewayServices {
+  readonly upgraded: UpgradedConnections
   readonly isStopping: () => boolean
 }
 
@@ -65,22 +70,27 @@ export const CHAIN: readonly Step[] = [
   step(errorHandling, ({ sendError }) => ({ sendError })),
   step(securityHeaders, ({ headerTable }) => ({ headerTable })),
   // Before any rule reads the path.
-  step(canonicalPath, ({ knownPaths }) => ({ knownPaths })),
-  step(loginLimit, ({ config: { loginLimit, csrf, redis }, loginCounter, log }) => ({
+  step(canonicalPath, ({ knownPaths, upstreams }) => ({ knownPaths, upstreams })),
+  step(loginLimit, ({ config: { loginLimit, csrf, redis }, loginCounter, requestLimits, log }) => ({
     ...loginLimit,
     csrf,
     redis,
     counter: loginCounter,
+    requestLimits,
     log
   })),
   step(csrf, ({ config, csrfTokens }) => ({ ...config.csrf, csrfTokens })),
-  step(apiAuth, ({ config, access, tokens, audit, secretPaths, oidc }) => ({
+  step(apiAuth, ({ config, access, tokens, revocations, cookies, audit, secretPaths, requestLimits, oidc }) => ({
     ...config.auth,
     access,
     tokens,
+    revocable: revocations !== null,
+    cookies,
     audit,
     secretPaths,
-    oidc
+    requestLimits,
+    oidc,
+    origins: config.csrf
   })),
   step(sessionExchange, ({ exchange, oidc }) => ({ exchange, oidc })),
   step(routes, (services) => routesOptions(services))
@@ -89,7 +99,8 @@ export const CHAIN: readonly Step[] = [
 /** The options of the last step, by the routes that use them. */
 const routesOptions = (services: ChainServices): RoutesOptions => {
   const { config, log, metrics, access, declared, headerTable, backend, database, oidc, tokens, cookies } = services
-  const { callBackend, csrfTokens, developmentKey, openReplies, requestEnded, isStopping } = services
+  const { audit, secretPaths, callBackend, csrfTokens, developmentKey, openReplies, requestEnded } = services
+  const { isStopping, revocations, upstreams, upgraded } = services
   const { csrf, limits, metricsAllow, publicHost, relay, webRoot } = config
   return {
     declared,
@@ -97,12 +108,58 @@ const routesOptions = (services: ChainServices): RoutesOptions => {
     unknownPaths: config.routes.unknownPaths,
     uploadBytes: limits.uploadBytes,
     hasApiDocs: config.apiDocs,
-    forwarder: { backend, publicHost, headerTable, metrics, log },
-    session: { config, log, backend, callBackend, cookies, tokens, csrfTokens, oidc },
-    health: { isStopping, database, backend: backendReachable(backend) },
+    forwarder: { backend, publicHost, headerTable, metrics: metrics.ofBackend(DEFAULT_UPSTREAM), log },
+    upstreams: upstreams && {
+      upstreams,
+      forwarder: { publicHost, headerTable, log },
+      metricsOf: (name) => metrics.ofBackend(name),
+      providerToken: async (request) => oidc?.accessToken(request) ?? null,
+      webSockets: {
+        upstreams,
+        limits: config.webSockets,
+        maxMessageBytes: limits.bodyBytes,
+        publicHost,
+        tokens,
+        metrics,
+        log,
+        openReplies,
+        requestEnded,
+        upgraded,
+        providerSession: async (request) => oidc?.providerSession(request) ?? null
+      }
+    },
+    session: { config, log, backend, callBackend, cookies, tokens, revocations, csrfTokens, oidc },
+    health: {
+      isStopping,
+      database,
+      backend: backendReachable(backend),
+      upstreams: new Map(
+        upstreams?.rows.map(({ name, backend, paths: [path] }) => [name, backendReachable(backend, { path })])
+      )
+    },
     development: { cookies, tokens, developmentKey },
     metrics: { metrics, allowed: new AddressSet(metricsAllow) },
-    relayProxy: relay && { relay, bodyBytes: limits.bodyBytes, log, metrics, openReplies, requestEnded, csrf },
+    relayProxy: relay && {
+      relay,
+      bodyBytes: limits.bodyBytes,
+      log,
+      metrics,
+      openReplies,
+      requestEnded,
+      csrf,
+      upgraded
+    },
+    cspReports: config.headers.mode === 'standard' ? null : { log, monotonicMs },
+    forwardAuth: config.forwardAuth
+      ? {
+          trusted: new AddressSet(config.trustedProxies),
+          tokens,
+          audit,
+          secretPaths,
+          publicOrigin: csrf.publicOrigin,
+          hasSignIn: oidc !== null
+        }
+      : null,
     oidc,
     webRoot
   }
@@ -117,6 +174,8 @@ export interface GatewayParts extends ServiceOptions {
 
 export interface Gateway {
   readonly app: FastifyInstance
+  /** The server of the internal API, which listens separately; null if it is not configured. It closes with `app`. */
+  readonly internal: FastifyInstance | null
   readonly audit: AuditLog
   readonly openReplies: OpenReplies
   /** Fails the health checks and ends each keep-alive connection with its next response. */
@@ -129,11 +188,12 @@ export const buildGatewayApp = async (
 ): Promise<Gateway> => {
   let isStopping = false
   const services = await openServices(config, parts)
-  const { audit, backend, countError, database, headerTable, openReplies, sendError } = services
+  const { audit, backend, upstreams, countError, database, headerTable, openReplies, sendError } = services
+  const { revocations, requestLimits } = services
 
   const loggerInstance: FastifyBaseLogger = requestLogger(parts.log)
   const app = Fastify({
-    ...serverOptions(config),
+    ...serverOptions(config, services),
     loggerInstance,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     // The router rejects these requests before any hook runs.
@@ -153,17 +213,24 @@ export const buildGatewayApp = async (
   // Before the chain, so that rejected requests have a span too.
   if (tracer !== null) await app.register(tracing, { tracer })
   await app.register(expectContinue)
-  for (const register of chain) await register(app, { ...services, isStopping: () => isStopping })
+  const upgraded = services.isUpgrade === null ? new WeakMap() : acceptUpgrades(app, openReplies, services.isUpgrade)
+  for (const register of chain) await register(app, { ...services, upgraded, isStopping: () => isStopping })
   await app.register(slowClients, { ...config.clientRate, openReplies, sendError })
   await app.register(connectionDrain, { openReplies })
 
+  const internal = openInternalApi(services, parts.now)
   app.addHook('onClose', async () => {
+    await internal?.close()
     await openReplies.closed()
-    await Promise.all([backend.destroy(), database?.close()])
+    revocations?.close()
+    requestLimits?.close()
+    const backends = [backend, ...(upstreams?.rows.map((row) => row.backend) ?? [])]
+    await Promise.all([...backends.map((each) => each.destroy()), database?.close()])
     await audit.close()
   })
   return {
     app,
+    internal,
     audit,
     openReplies,
     announceShutdown: () => {
@@ -173,13 +240,24 @@ export const buildGatewayApp = async (
   }
 }
 
+const openInternalApi = (
+  { config: { revocation }, revocations, audit, sendError, log }: GatewayServices,
+  now = Date.now
+): FastifyInstance | null =>
+  revocation === null || revocations === null
+    ? null
+    : internalApi({ config: revocation, revocations, audit, sendError, log, now })
+
 /** Twice the size of the largest body, so that the response also reaches clients that send a body a little too large. */
 const drainLimits = ({ limits, clientRate }: GatewayConfig): DrainLimits => ({
   maxBytes: 2 * Math.max(limits.bodyBytes, limits.uploadBytes),
   maxMs: clientRate.windowMs
 })
 
-const serverOptions = (config: GatewayConfig) => {
+const serverOptions = (
+  config: GatewayConfig,
+  { upstreams, isUpgrade }: Pick<GatewayServices, 'upstreams' | 'isUpgrade'>
+) => {
   const trusted = new AddressSet(config.trustedProxies)
   return {
     genReqId: requestId,
@@ -187,7 +265,10 @@ const serverOptions = (config: GatewayConfig) => {
     trustProxy: config.trustedProxies.length > 0 && ((address: string) => trusted.has(address)),
     bodyLimit: config.limits.bodyBytes,
     // As long as a complete URL: a request with a longer parameter would match the catch-all and bypass validation.
-    routerOptions: { maxParamLength: MAX_URL_LENGTH },
+    routerOptions: {
+      maxParamLength: MAX_URL_LENGTH,
+      ...(upstreams !== null && { constraints: upstreamConstraints(upstreams.selector) })
+    },
     // HEAD is forwarded as HEAD.
     exposeHeadRoutes: false,
     // A request that arrives on an open connection during shutdown is still served.
@@ -201,7 +282,7 @@ const serverOptions = (config: GatewayConfig) => {
       maxHeaderSize: 16 * 1024,
       requireHostHeader: false,
       ServerResponse: drainingResponse(CookieSafeResponse, drainLimits(config)),
-      ...(config.relay !== null && upgradeOptions(isRelayUpgrade))
+      ...(isUpgrade !== null && upgradeOptions(isUpgrade))
     }
   } as const
 }

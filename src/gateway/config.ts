@@ -2,10 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { type Environment, readSettings, SettingsError, type SettingValues } from '../shared/env.js'
 import { type SecretForm, weaknesses } from '../shared/secret-strength.js'
 import { ALWAYS_PUBLIC_PATHS, isUnder } from './access.js'
-import { exposedAddressErrors, oidcConfigOf, oidcSettingErrors } from './oidc/config.js'
+import { type RequestLimit, readLimits } from './limits/limits-file.js'
+import { exposedAddressErrors, type OidcConfig, readOidcSettings } from './oidc/config.js'
 import type { BackendConfig } from './proxy/backend-pool.js'
 import type { RedisTimeouts } from './redis-connection.js'
+import type { RevocationConfig } from './revocation/internal-api.js'
 import { gatewaySettings } from './settings.js'
+import type { UpstreamRow } from './upstreams/upstream-row.js'
+import { readUpstreamsFile } from './upstreams/upstreams-file.js'
 
 type Values = SettingValues<typeof gatewaySettings>
 export type GatewayConfig = ReturnType<typeof configOf>
@@ -16,12 +20,28 @@ export const gatewayConfig = (environment: Environment): GatewayConfig => {
   const values = readSettings(gatewaySettings, environment, errors)
   const production = values.NODE_ENV === 'production'
   if (production) errors.push(...productionErrors(values, errors))
-  errors.push(...oidcSettingErrors(values, (name) => hasError(name, errors)))
+  const oidc = readOidcSettings(values, production, (name) => hasError(name, errors))
+  errors.push(...oidc.errors)
   if (values.TRUST_PROXY.some((range) => range.endsWith('/0'))) errors.push('TRUST_PROXY must not trust every address')
+  if (values.GATEWAY_FORWARD_AUTH && values.TRUST_PROXY.length === 0 && !hasError('TRUST_PROXY', errors))
+    errors.push('TRUST_PROXY is required with GATEWAY_FORWARD_AUTH')
   errors.push(...accessPathErrors(values))
+  errors.push(...revocationErrors(values).filter((error) => !hasError(error.split(' ', 1).join(), errors)))
+  const requestLimits = values.GATEWAY_LIMITS === null ? [] : readLimits(values.GATEWAY_LIMITS, errors)
+  const upstreams = upstreamRows(values, oidc.config !== null)
+  errors.push(...upstreams.errors)
   if (errors.length > 0) throw new SettingsError(errors)
-  return configOf(values, production)
+  return configOf(values, production, { oidc: oidc.config, requestLimits, upstreams: upstreams.rows })
 }
+
+const upstreamRows = (values: Values, hasProvider: boolean): ReturnType<typeof readUpstreamsFile> =>
+  values.GATEWAY_UPSTREAMS === null
+    ? { rows: [], errors: [] }
+    : readUpstreamsFile(values.GATEWAY_UPSTREAMS, {
+        publicOrigin: values.PUBLIC_URL === null ? null : new URL(values.PUBLIC_URL).origin,
+        hasProvider,
+        hasWebRoot: values.WEB_ROOT !== null
+      })
 
 const ACCESS_LISTS = ['GATEWAY_PUBLIC_PATHS', 'GATEWAY_STRICT_PATHS', 'GATEWAY_ADMIN_PATHS'] as const
 
@@ -47,7 +67,7 @@ const productionErrors = (values: Values, known: readonly string[]): string[] =>
   const errors = (['BACKEND_URL', 'API_SECRET'] as const)
     .filter(isMissing)
     .map((name) => `${name} is required in production`)
-  for (const name of ['API_SECRET', 'API_SECRET_PREVIOUS', 'EXCHANGE_SECRET'] as const) {
+  for (const name of ['API_SECRET', 'API_SECRET_PREVIOUS', 'EXCHANGE_SECRET', 'GATEWAY_INTERNAL_KEY'] as const) {
     const secret = values[name]
     if (secret !== null) errors.push(...weaknesses(name, secret, SECRET_FORM))
   }
@@ -71,7 +91,14 @@ const DEVELOPMENT_BACKEND = 'http://127.0.0.1:4000'
 
 const REDIS_TIMEOUTS: RedisTimeouts = { connect: 2_000, ready: 3_000, command: 500 }
 
-const configOf = (values: Values, production: boolean) =>
+/** What the named files contain. */
+interface ConfigFiles {
+  readonly oidc: OidcConfig | null
+  readonly requestLimits: readonly RequestLimit[]
+  readonly upstreams: readonly UpstreamRow[]
+}
+
+const configOf = (values: Values, production: boolean, { oidc, requestLimits, upstreams }: ConfigFiles) =>
   ({
     production,
     listen: {
@@ -88,11 +115,18 @@ const configOf = (values: Values, production: boolean) =>
     // Development without a secret: no token is valid, but no request needs one.
     apiSecret: values.API_SECRET ?? randomBytes(SECRET_LENGTH).toString('hex'),
     backend: backendOf(values),
+    upstreams,
+    webSockets: {
+      connections: values.GATEWAY_WEBSOCKETS,
+      connectionsPerAddress: values.GATEWAY_WEBSOCKETS_PER_ADDRESS,
+      idleMs: values.GATEWAY_WEBSOCKET_IDLE_MS
+    },
     relay: relayOf(values),
     redis: values.REDIS_URL === null ? null : { url: values.REDIS_URL, timeouts: REDIS_TIMEOUTS },
     clientRate: { minBytesPerSecond: values.CLIENT_MIN_RATE, windowMs: values.CLIENT_RATE_WINDOW_MS },
     headers: headersOf(values, production),
     loginLimit: { enforced: production, max: values.LOGIN_LIMIT_MAX, windowMs: values.LOGIN_LIMIT_WINDOW_S * 1000 },
+    requestLimits,
     csrf: {
       enforced: production,
       signed: values.CSRF_MODE === 'signed',
@@ -100,6 +134,7 @@ const configOf = (values: Values, production: boolean) =>
       allowedOrigins: values.ALLOWED_ORIGINS.map((origin) => origin.toLowerCase())
     },
     auth: { enforced: production },
+    forwardAuth: values.GATEWAY_FORWARD_AUTH,
     routes: { file: values.GATEWAY_ROUTES, unknownPaths: values.GATEWAY_UNKNOWN_PATHS },
     access: {
       public: values.GATEWAY_PUBLIC_PATHS,
@@ -112,7 +147,8 @@ const configOf = (values: Values, production: boolean) =>
       permissions: values.LOGIN_PERMISSIONS_FIELD,
       expiresIn: values.LOGIN_EXPIRES_IN_FIELD
     },
-    oidc: oidcConfigOf(values),
+    revocation: revocationOf(values),
+    oidc,
     exchangeField: values.EXCHANGE_FIELD,
     databaseUrl: values.DATABASE_URL,
     webRoot: values.WEB_ROOT,
@@ -126,7 +162,7 @@ const configOf = (values: Values, production: boolean) =>
 
 const backendOf = (values: Values): BackendConfig => ({
   url: values.BACKEND_URL ?? DEVELOPMENT_BACKEND,
-  stripApiPrefix: values.BACKEND_STRIP_API_PREFIX,
+  strippedPrefix: values.BACKEND_STRIP_API_PREFIX ? '/api' : '',
   timeoutMs: values.BACKEND_TIMEOUT_MS,
   streamIdleMs: values.BACKEND_STREAM_IDLE_MS,
   connections: values.BACKEND_CONNECTIONS,
@@ -145,6 +181,33 @@ const relayOf = (values: Values) =>
         idleMs: values.RELAY_UPSTREAM_IDLE_MS
       }
 
+/** Null if revocation is disabled. The settings must be valid: see `revocationErrors`. */
+const revocationOf = (values: Values): RevocationConfig | null => {
+  const { GATEWAY_INTERNAL_PORT: port, GATEWAY_INTERNAL_KEY: key } = values
+  const { RELAY_API_URL: relayUrl, REALTIME_API_KEY: relayKey } = values
+  if (port === null || key === null) return null
+  return {
+    listen: { host: values.GATEWAY_INTERNAL_HOST, port },
+    key,
+    maxTokenAgeMs: values.GATEWAY_MAX_TOKEN_AGE_S * 1000,
+    relay: relayUrl === null || relayKey === null ? null : { url: relayUrl, key: relayKey }
+  }
+}
+
+const revocationErrors = (values: Values): string[] => {
+  const hasPort = values.GATEWAY_INTERNAL_PORT !== null
+  const errors: string[] = []
+  if (hasPort && values.GATEWAY_INTERNAL_KEY === null)
+    errors.push('GATEWAY_INTERNAL_KEY is required with GATEWAY_INTERNAL_PORT')
+  // Without the port nothing would be revoked, silently.
+  if (!hasPort && values.GATEWAY_INTERNAL_KEY !== null)
+    errors.push('GATEWAY_INTERNAL_PORT is required with GATEWAY_INTERNAL_KEY')
+  if (!hasPort && values.RELAY_API_URL !== null) errors.push('GATEWAY_INTERNAL_PORT is required with RELAY_API_URL')
+  if (values.RELAY_API_URL !== null && values.REALTIME_API_KEY === null)
+    errors.push('REALTIME_API_KEY is required with RELAY_API_URL')
+  return errors
+}
+
 const headersOf = (values: Values, production: boolean) => ({
   strict: production,
   // Outside production always allowed, because hot reload needs inline code.
@@ -153,5 +216,7 @@ const headersOf = (values: Values, production: boolean) => ({
   styleHosts: values.CSP_STYLE_HOSTS,
   imgHosts: values.CSP_IMG_HOSTS,
   fontHosts: values.CSP_FONT_HOSTS,
-  connectHosts: values.CSP_CONNECT_HOSTS
+  connectHosts: values.CSP_CONNECT_HOSTS,
+  frameAncestors: values.CSP_FRAME_ANCESTORS,
+  mode: values.CSP_MODE
 })

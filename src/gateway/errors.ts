@@ -25,8 +25,11 @@ const ERRORS = {
   BACKEND_UNREACHABLE: [502, 'The service behind this page cannot be reached at the moment.'],
   RELAY_UNREACHABLE: [502, 'The realtime service cannot be reached at the moment.'],
   OVERLOADED: [503, 'The service is busy. Try again in a second.'],
+  REVOCATIONS_UNKNOWN: [503, 'Your session cannot be checked at the moment. Try again in a second.'],
+  REVOCATION_INCOMPLETE: [503, 'The revocation is not in effect everywhere yet. Send it again.'],
   BACKEND_TIMEOUT: [504, 'The service behind this page did not respond in time.'],
-  RELAY_TIMEOUT: [504, 'The realtime service did not respond in time.']
+  RELAY_TIMEOUT: [504, 'The realtime service did not respond in time.'],
+  LOOP_DETECTED: [508, 'This address leads back to this service.']
 } as const satisfies Record<string, readonly [status: number, message: string]>
 
 export type GatewayErrorCode = keyof typeof ERRORS

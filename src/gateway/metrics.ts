@@ -10,7 +10,8 @@ import type { BackendMetrics } from './proxy/backend-pool.js'
 /** Values that other parts maintain, read when the metrics are scraped. */
 export interface GatewayMetricSources {
   readonly loginKeys: () => number
-  readonly inFlight: () => number
+  /** Requests that wait for each backend, by the name of its row; one entry if there are no rows. */
+  readonly inFlight: Readonly<Record<string, () => number>>
   readonly auditFallback: () => boolean
   readonly auditDropped: () => number
 }
@@ -49,21 +50,26 @@ interface RequestSeries {
   readonly counts: readonly Counter.Internal[]
 }
 
+/** The label of metrics of backends. Only gateways with several backends have it. */
+const UPSTREAM = 'upstream'
+
 /** The metrics of one gateway, in their own registry. */
-export class GatewayMetrics implements BackendMetrics {
+export class GatewayMetrics {
   readonly #registry = new Registry()
   readonly #requests: Counter<'route' | 'method' | 'status'>
   readonly #durations: Histogram<'route' | 'method'>
-  readonly #backendDurations: Histogram<'route'>
-  readonly #backendErrors: Counter<'code'>
+  readonly #backendDurations: Histogram
+  readonly #backendErrors: Counter
+  readonly #upstreams: readonly string[]
   readonly #rejections: Counter<'code'>
   readonly #exchanges: Counter<'result'>
   // Nested maps need no new key string for each request.
   readonly #byRoute = new Map<string, Map<string, RequestSeries>>()
-  readonly #backendByRoute = new Map<string, Histogram.Internal<'route'>>()
 
   constructor(sources: GatewayMetricSources) {
     const registers = [this.#registry]
+    this.#upstreams = Object.keys(sources.inFlight)
+    const upstreamLabel = this.#upstreams.length > 1 ? [UPSTREAM] : []
     this.#requests = new Counter({
       name: 'gateway_http_requests_total',
       help: 'Requests by route, method and status class.',
@@ -80,18 +86,19 @@ export class GatewayMetrics implements BackendMetrics {
     this.#backendDurations = new Histogram({
       name: 'gateway_backend_duration_seconds',
       help: "Time until the first byte of the backend's response.",
-      labelNames: ['route'],
+      labelNames: [...upstreamLabel, 'route'],
       buckets: DURATION_BUCKETS,
       registers
     })
     this.#backendErrors = new Counter({
       name: 'gateway_backend_errors_total',
       help: 'Requests without a complete response of the backend.',
-      labelNames: ['code'],
+      labelNames: [...upstreamLabel, 'code'],
       registers
     })
     // All series exist from the start: `increase` misses the first value of a new series.
-    for (const code of BACKEND_ERROR_CODES) this.#backendErrors.inc({ code }, 0)
+    for (const upstream of this.#upstreams)
+      for (const code of BACKEND_ERROR_CODES) this.#backendErrors.inc({ ...this.#upstreamLabels(upstream), code }, 0)
     this.#rejections = new Counter({
       name: 'gateway_refusals_total',
       help: 'Requests that the gateway rejected, by error code.',
@@ -117,13 +124,24 @@ export class GatewayMetrics implements BackendMetrics {
     counts[cutShort ? CUT : outcomeIndex(status)]?.inc()
   }
 
-  backendResponded(route: string, seconds: number): void {
-    this.#backendSeries(route).observe(seconds)
-  }
-
-  backendFailed(error: unknown): void {
-    const code = errorCode(error)
-    this.#backendErrors.inc({ code: BACKEND_ERROR_CODES.has(code) ? code : OTHER_BACKEND_ERROR })
+  /** The metrics of one backend, by the name of its row. */
+  ofBackend(upstream: string): BackendMetrics {
+    const labels = this.#upstreamLabels(upstream)
+    const byRoute = new Map<string, Histogram.Internal<string>>()
+    return {
+      backendResponded: (route, seconds) => {
+        let series = byRoute.get(route)
+        if (series === undefined) {
+          series = this.#backendDurations.labels({ ...labels, route })
+          byRoute.set(route, series)
+        }
+        series.observe(seconds)
+      },
+      backendFailed: (error) => {
+        const code = errorCode(error)
+        this.#backendErrors.inc({ ...labels, code: BACKEND_ERROR_CODES.has(code) ? code : OTHER_BACKEND_ERROR })
+      }
+    }
   }
 
   rejected(code: GatewayErrorCode): void {
@@ -146,6 +164,19 @@ export class GatewayMetrics implements BackendMetrics {
     })
   }
 
+  /** Adds a value for each backend, by the name of its row. */
+  addUpstreamGauge(name: string, help: string, sources: Readonly<Record<string, () => number>>): void {
+    new Gauge({
+      name,
+      help,
+      labelNames: [UPSTREAM],
+      registers: [this.#registry],
+      collect() {
+        for (const [upstream, read] of Object.entries(sources)) this.set({ [UPSTREAM]: upstream }, read())
+      }
+    })
+  }
+
   get contentType(): string {
     return this.#registry.contentType
   }
@@ -155,12 +186,8 @@ export class GatewayMetrics implements BackendMetrics {
     return this.#registry.metrics()
   }
 
-  #backendSeries(route: string): Histogram.Internal<'route'> {
-    const existing = this.#backendByRoute.get(route)
-    if (existing !== undefined) return existing
-    const series = this.#backendDurations.labels({ route })
-    this.#backendByRoute.set(route, series)
-    return series
+  #upstreamLabels(upstream: string): Readonly<Record<string, string>> {
+    return this.#upstreams.length > 1 ? { [UPSTREAM]: upstream } : {}
   }
 
   #series(route: string, method: string): RequestSeries {
@@ -178,7 +205,6 @@ export class GatewayMetrics implements BackendMetrics {
   #readAtScrape(sources: GatewayMetricSources): void {
     const gauges: readonly (readonly [name: string, help: string, read: () => number])[] = [
       ['gateway_login_limit_keys', 'Addresses that the login limit counts at present.', sources.loginKeys],
-      ['gateway_in_flight', 'Requests that wait for the backend.', sources.inFlight],
       [
         'gateway_audit_fallback',
         '1 while the audit file cannot be written and records go to stderr.',
@@ -186,6 +212,9 @@ export class GatewayMetrics implements BackendMetrics {
       ]
     ]
     for (const [name, help, read] of gauges) this.addGauge(name, help, read)
+    const [inFlight] = Object.values(sources.inFlight)
+    if (inFlight !== undefined && this.#upstreams.length === 1) this.addGauge(...IN_FLIGHT, inFlight)
+    else this.addUpstreamGauge(...IN_FLIGHT, sources.inFlight)
     const registers = [this.#registry]
     new Counter({
       name: 'gateway_audit_dropped_total',
@@ -198,6 +227,8 @@ export class GatewayMetrics implements BackendMetrics {
     })
   }
 }
+
+const IN_FLIGHT = ['gateway_in_flight', 'Requests that wait for the backend.'] as const
 
 const outcomeIndex = (status: number): number => {
   const hundreds = Math.trunc(status / 100)

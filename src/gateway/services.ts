@@ -1,9 +1,12 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
+import type { Description } from '../openapi/description.js'
 import { AppTokenVerifier } from '../shared/app-token.js'
+import { SettingsError } from '../shared/env.js'
+import { isWebSocketHandshake, pathOf, type UpgradeTest } from '../shared/http-upgrade.js'
 import { secretKey } from '../shared/jwt.js'
 import { monotonicMs as systemMonotonicMs } from '../shared/monotonic.js'
-import { AccessRules } from './access.js'
+import { AccessRules, RELAY_CONNECTION_PREFIX } from './access.js'
 import { API_DOCS_PATHS } from './api-docs/api-docs.js'
 import { AuditLog } from './audit/audit-log.js'
 import type { GatewayConfig } from './config.js'
@@ -20,18 +23,26 @@ import type { HeaderTable } from './http/header-table.js'
 import { KnownPaths } from './http/known-paths.js'
 import { OpenReplies, type RequestEnded } from './http/open-replies.js'
 import { SecretPaths } from './http/secret-paths.js'
+import type { RedisBuckets } from './limits/redis-buckets.js'
+import type { RequestLimits } from './limits/request-limits.js'
 import { MemoryLoginCounter } from './login-limit/login-counter.js'
 import { GatewayMetrics } from './metrics.js'
-import { OIDC_PATHS } from './oidc/config.js'
+import { oidcPaths } from './oidc/config.js'
 import type { Oidc } from './oidc/oidc.js'
 import type { SessionExchange } from './oidc/session-exchange.js'
 import { recordRequests } from './plugins/request-log.js'
 import { securityHeaderTable } from './plugins/security-headers.js'
 import { type CallBackend, createBackendCall } from './proxy/backend-call.js'
 import { type Backend, openBackend } from './proxy/backend-pool.js'
+import type { RedisConfig } from './redis-connection.js'
+import { UserRevocations } from './revocation/user-revocations.js'
+import { CSP_REPORTS_PATH } from './routes/csp-reports.js'
+import { VERIFY_PATH } from './routes/forward-auth.js'
 import { pathTemplate, type RouteTable } from './routes/tables/declare.js'
 import { AppSessionCookies } from './session/app-session.js'
 import { CsrfTokens } from './session/csrf-tokens.js'
+import { DEFAULT_UPSTREAM } from './upstreams/upstream-row.js'
+import type { Upstreams } from './upstreams/upstreams.js'
 
 /** The services that the parts of one gateway share. `app.ts` gives each plugin those that it uses. */
 export interface GatewayServices {
@@ -54,13 +65,22 @@ export interface GatewayServices {
   readonly requestEnded: RequestEnded
 
   readonly backend: Backend
+  /** Null if all requests go to one backend. */
+  readonly upstreams: Upstreams | null
+  /** Whether the connection of a request becomes a WebSocket; null if nothing takes them. */
+  readonly isUpgrade: UpgradeTest | null
   readonly callBackend: CallBackend
   /** Null if no database is configured. */
   readonly database: DatabaseHealth | null
   /** The login attempts at this instance. */
   readonly loginCounter: MemoryLoginCounter
 
+  /** Null if no limits are configured. */
+  readonly requestLimits: RequestLimits | null
+
   readonly tokens: AppTokenVerifier
+  /** Null if revocation is disabled. */
+  readonly revocations: UserRevocations | null
   readonly csrfTokens: CsrfTokens
   readonly cookies: AppSessionCookies
   /** Signs the tokens of the development login; null in production. */
@@ -85,26 +105,40 @@ export interface ServiceOptions {
 export const openServices = async (config: GatewayConfig, options: ServiceOptions): Promise<GatewayServices> => {
   const { log } = options
   const access = new AccessRules(config.access)
+  // Generated at start: other gateways must not accept tokens of this gateway's development login.
+  const developmentKey = config.production ? null : createSecretKey(randomBytes(32))
+  const revocations = await openRevocations(config, options)
+  const tokens = tokenVerifier(config, developmentKey, revocations)
+  const upstreams = await openUpstreams(config, { tokens, log })
   const declared = await declaredRoutes(config, access, options)
   const audit = await AuditLog.open({ file: config.audit.file, logger: log })
   const backend = openBackend(config.backend)
   const loginCounter = new MemoryLoginCounter({ windowMs: config.loginLimit.windowMs })
   const metrics = new GatewayMetrics({
     loginKeys: () => loginCounter.size,
-    inFlight: () => backend.capacity.inFlight,
+    inFlight: Object.fromEntries(
+      [{ name: DEFAULT_UPSTREAM, backend }, ...(upstreams?.rows ?? [])].map(({ name, backend: { capacity } }) => [
+        name,
+        () => capacity.inFlight
+      ])
+    ),
     auditFallback: () => audit.fallback,
     auditDropped: () => audit.dropped
   })
-  const callBackend = createBackendCall({ backend, metrics })
+  if (revocations !== null) addRevocationGauges(metrics, revocations)
+  const callBackend = createBackendCall({ backend, metrics: metrics.ofBackend(DEFAULT_UPSTREAM) })
   const countError = (code: GatewayErrorCode): void => metrics.rejected(code)
-  const secretPaths = new SecretPaths(secretTemplates(declared), declaredPaths(declared))
+  const descriptions = upstreams?.rows.flatMap(({ description }) => description ?? []) ?? []
+  const secretPaths = new SecretPaths(
+    [...secretTemplates(declared), ...descriptions.flatMap(secretTemplatesOf)],
+    [...declaredPaths(declared, config), ...descriptions.flatMap(templatesOf)]
+  )
   const requestEnded = recordRequests(metrics, secretPaths)
-  // Generated at start: other gateways must not accept tokens of this gateway's development login.
-  const developmentKey = config.production ? null : createSecretKey(randomBytes(32))
-  const tokens = tokenVerifier(config, developmentKey)
   const cookies = new AppSessionCookies(config.cookies)
-  const oidc = await openIdentityProvider({ config, log, backend, callBackend, cookies, tokens, metrics }, options)
+  const shared = { config, log, backend, callBackend, cookies, tokens, metrics, revocations }
+  const oidc = await openIdentityProvider(shared, options)
 
+  const limitServices = { config, log, metrics, declared, audit, secretPaths }
   return {
     config,
     log,
@@ -114,16 +148,20 @@ export const openServices = async (config: GatewayConfig, options: ServiceOption
     audit,
     declared,
     access,
-    knownPaths: new KnownPaths(declaredPaths(declared), access.protectedPaths),
+    knownPaths: new KnownPaths(declaredPaths(declared, config), access.protectedPaths, rowPrefixes(config)),
     secretPaths,
     headerTable: await securityHeaderTable(config.headers),
     openReplies: new OpenReplies((reply) => requestEnded(reply, true)),
     requestEnded,
     backend,
+    upstreams,
+    isUpgrade: upgradeTest(config, upstreams),
     callBackend,
     database: config.databaseUrl === null ? null : await openDatabaseHealth(config.databaseUrl),
     loginCounter,
+    requestLimits: await openRequestLimits(limitServices, options),
     tokens,
+    revocations,
     csrfTokens: new CsrfTokens(config.apiSecret, Date.now, config.apiSecretPrevious),
     cookies,
     developmentKey,
@@ -144,25 +182,113 @@ const declaredRoutes = async (
   return declared
 }
 
-const declaredPaths = ({ tables, description }: DeclaredRoutes): string[] => [
+const declaredPaths = (
+  { tables, description }: DeclaredRoutes,
+  { oidc, forwardAuth, headers }: GatewayConfig
+): string[] => [
   ...tables.flatMap(({ rows }) => rows.map(({ path }) => pathTemplate(path))),
-  ...(description?.paths.map(({ template }) => template) ?? []),
+  ...(description === null ? [] : templatesOf(description)),
   '/api/dev-login',
   ...API_DOCS_PATHS,
-  ...OIDC_PATHS
+  ...oidcPaths(oidc),
+  ...(forwardAuth ? [VERIFY_PATH] : []),
+  ...(headers.mode === 'standard' ? [] : [CSP_REPORTS_PATH])
 ]
 
 const secretTemplates = ({ tables, description }: DeclaredRoutes): string[] => [
   ...tables.flatMap(({ rows }) => rows.filter(({ secretPath }) => secretPath).map(({ path }) => pathTemplate(path))),
-  ...(description?.paths.filter(({ secretPath }) => secretPath).map(({ template }) => template) ?? [])
+  ...(description === null ? [] : secretTemplatesOf(description))
 ]
+
+const templatesOf = ({ paths }: Pick<Description, 'paths'>): string[] => paths.map(({ template }) => template)
+
+const secretTemplatesOf = ({ paths }: Pick<Description, 'paths'>): string[] =>
+  templatesOf({ paths: paths.filter(({ secretPath }) => secretPath) })
+
+/** Other spellings of the paths of rows do not belong to the row, so no backend may receive them. */
+const rowPrefixes = ({ upstreams }: GatewayConfig): string[] => upstreams.flatMap(({ paths }) => paths)
+
+const upgradeTest = ({ relay }: GatewayConfig, upstreams: Upstreams | null): UpgradeTest | null => {
+  const selector = upstreams?.rows.some(({ websocket }) => websocket) ? upstreams.selector : null
+  if (relay === null && selector === null) return null
+  return (request) =>
+    isWebSocketHandshake(request) &&
+    ((relay !== null && pathOf(request).startsWith(`${RELAY_CONNECTION_PREFIX}/`)) ||
+      selector?.select(request)?.websocket === true)
+}
+
+const openUpstreams = async (
+  config: GatewayConfig,
+  services: Pick<GatewayServices, 'tokens' | 'log'>
+): Promise<Upstreams | null> => {
+  if (config.upstreams.length === 0) return null
+  const { configuredUpstreams } = await import('./upstreams/upstreams.js')
+  return configuredUpstreams(config, services)
+}
 
 const tokenVerifier = (
   { apiSecret, apiSecretPrevious }: GatewayConfig,
-  developmentKey: KeyObject | null
+  developmentKey: KeyObject | null,
+  revocations: UserRevocations | null
 ): AppTokenVerifier => {
   const apiKeys = [apiSecret, apiSecretPrevious].filter((secret) => secret !== null).map(secretKey)
-  return new AppTokenVerifier(developmentKey === null ? apiKeys : [...apiKeys, developmentKey])
+  return new AppTokenVerifier(developmentKey === null ? apiKeys : [...apiKeys, developmentKey], { revocations })
+}
+
+const openRequestLimits = async (
+  {
+    config,
+    log,
+    metrics,
+    declared,
+    audit,
+    secretPaths
+  }: Pick<GatewayServices, 'config' | 'log' | 'metrics' | 'declared' | 'audit' | 'secretPaths'>,
+  { monotonicMs = systemMonotonicMs }: ServiceOptions
+): Promise<RequestLimits | null> => {
+  const { requestLimits: limits, redis } = config
+  if (limits.length === 0) return null
+  const known = new Set(declaredPaths(declared, config))
+  const unknown = limits.flatMap(({ paths }) => paths).filter((path) => path.includes('{') && !known.has(path))
+  if (unknown.length > 0)
+    throw new SettingsError(unknown.map((path) => `GATEWAY_LIMITS must not name ${path}, which is not a route`))
+  const { RequestLimits } = await import('./limits/request-limits.js')
+  const shared = redis === null ? null : await openSharedBuckets(redis, log, monotonicMs)
+  const requestLimits = new RequestLimits({ limits, shared, audit, secretPaths, monotonicMs })
+  metrics.addGauge('gateway_limit_buckets', 'Token buckets in the memory of this gateway.', () => requestLimits.size)
+  metrics.addGauge('gateway_limits_local', '1 while Redis is unavailable and this gateway limits requests alone.', () =>
+    Number(requestLimits.isLocal)
+  )
+  return requestLimits
+}
+
+const openSharedBuckets = async (redis: RedisConfig, log: Logger, monotonicMs: () => number): Promise<RedisBuckets> => {
+  const { RedisBuckets } = await import('./limits/redis-buckets.js')
+  const shared = new RedisBuckets({ redis, log, monotonicMs })
+  await shared.ready()
+  return shared
+}
+
+const openRevocations = async (
+  { revocation, redis }: GatewayConfig,
+  { log, now = Date.now }: ServiceOptions
+): Promise<UserRevocations | null> => {
+  if (revocation === null) return null
+  const revocations = new UserRevocations({ maxTokenAgeMs: revocation.maxTokenAgeMs, now })
+  if (redis !== null) await revocations.share(redis, log)
+  return revocations
+}
+
+const addRevocationGauges = (metrics: GatewayMetrics, revocations: UserRevocations): void => {
+  metrics.addGauge('gateway_revocations', 'Revocations, and sign-ins shortly after them.', () => revocations.size)
+  metrics.addGauge(
+    'gateway_revocations_known',
+    '0 until the revocations in Redis were loaded: no token is accepted.',
+    () => Number(revocations.isKnown)
+  )
+  metrics.addGauge('gateway_revocations_shared', '0 while revocations of other gateways do not arrive.', () =>
+    Number(revocations.isShared)
+  )
 }
 
 const openIdentityProvider = async (
@@ -170,7 +296,10 @@ const openIdentityProvider = async (
     config,
     metrics,
     ...services
-  }: Pick<GatewayServices, 'config' | 'log' | 'backend' | 'callBackend' | 'cookies' | 'tokens' | 'metrics'>,
+  }: Pick<
+    GatewayServices,
+    'config' | 'log' | 'backend' | 'callBackend' | 'cookies' | 'tokens' | 'metrics' | 'revocations'
+  >,
   { now = Date.now, monotonicMs = systemMonotonicMs }: ServiceOptions
 ): Promise<Oidc | null> => {
   if (config.oidc === null) return null
@@ -181,6 +310,7 @@ const openIdentityProvider = async (
     cookieConfig: config.cookies,
     loginFields: config.loginFields,
     redis: config.redis,
+    keepsAccessTokens: config.upstreams.some(({ token }) => token === 'provider'),
     now,
     monotonicMs,
     count: (result) => metrics.exchanged(result)

@@ -66,6 +66,23 @@ export const gatewaySettings = {
     about: 'refuse: an /api/ path without a declared route is 404, an undeclared method of a declared path 405',
     fallback: 'forward'
   }),
+  GATEWAY_UPSTREAMS: text('text', {
+    about:
+      'a file (YAML or JSON) with a list of further backends, each for some hosts and paths; others go to BACKEND_URL',
+    fallback: null
+  }),
+  GATEWAY_WEBSOCKETS: integer(1, 1_000_000, {
+    about: 'maximum number of WebSockets to the backends of GATEWAY_UPSTREAMS through this gateway; then 503',
+    fallback: 10_000
+  }),
+  GATEWAY_WEBSOCKETS_PER_ADDRESS: integer(1, 1_000_000, {
+    about: 'maximum number of WebSockets to these backends per client address; then 503',
+    fallback: 1000
+  }),
+  GATEWAY_WEBSOCKET_IDLE_MS: integer(1000, 86_400_000, {
+    about: 'maximum silence of a WebSocket to these backends; it is pinged before',
+    fallback: 90_000
+  }),
   GATEWAY_PUBLIC_PATHS: list(
     'api-path',
     { about: 'path prefixes that need no token, in addition to /api/auth, /api/health and /api/dev-login' },
@@ -81,12 +98,43 @@ export const gatewaySettings = {
     { about: 'path prefixes that need the token of an admin on every method' },
     DEFAULT_ACCESS_PATHS.admin
   ),
+  GATEWAY_FORWARD_AUTH: flag({
+    about: 'serve GET /auth/verify, with which proxies in TRUST_PROXY check the requests of other applications',
+    fallback: false
+  }),
   API_SECRET: secret({
     about: "verifies app tokens; required in production, at least 32 characters; equal to the backend's TOKEN_SECRET",
     fallback: null
   }),
   API_SECRET_PREVIOUS: secret({
     about: 'the previous API_SECRET during a rotation; its tokens are still accepted, nothing is signed with it',
+    fallback: null
+  }),
+  GATEWAY_INTERNAL_PORT: integer(0, 65535, {
+    about:
+      'listen port of POST /api/internal/revoke, for the backend and operators; enables revocation; 0 selects a free port',
+    fallback: null
+  }),
+  GATEWAY_INTERNAL_HOST: text('text', {
+    about: 'listen address of POST /api/internal/revoke; one that browsers cannot reach',
+    fallback: '127.0.0.1'
+  }),
+  GATEWAY_INTERNAL_KEY: headerSecret({
+    about:
+      'the key of POST /api/internal/revoke; required with GATEWAY_INTERNAL_PORT, at least 32 characters in production',
+    fallback: null
+  }),
+  GATEWAY_MAX_TOKEN_AGE_S: integer(60, 31_536_000, {
+    about:
+      'with GATEWAY_INTERNAL_PORT: app tokens that were issued longer ago are rejected, and revocations are kept this long; at least the lifetime of your tokens',
+    fallback: 2_592_000
+  }),
+  RELAY_API_URL: text('http-url', {
+    about: "the relay's server API, such as http://127.0.0.1:8100/api; a revocation of a user is sent there too",
+    fallback: null
+  }),
+  REALTIME_API_KEY: headerSecret({
+    about: "equal to the relay's REALTIME_API_KEY; required with RELAY_API_URL",
     fallback: null
   }),
   RELAY_UPSTREAM: text('http-url', {
@@ -108,7 +156,8 @@ export const gatewaySettings = {
   }),
   TRUST_PROXY: list('address-range', { about: 'proxies whose X-Forwarded-* headers are trusted' }),
   PUBLIC_URL: text('http-url', {
-    about: 'the URL that browsers use; required with OIDC_ISSUER if OIDC_REDIRECT_URI is unset',
+    about:
+      'the URL that browsers use; required with OIDC_PROVIDERS, and with OIDC_ISSUER if OIDC_REDIRECT_URI is unset',
     fallback: null
   }),
   ALLOWED_ORIGINS: list('origin', { about: 'additional origins that may send write requests' }),
@@ -119,13 +168,17 @@ export const gatewaySettings = {
   }),
   LOGIN_LIMIT_MAX: integer(1, 1_000_000, { about: 'login attempts per address and window', fallback: 5 }),
   LOGIN_LIMIT_WINDOW_S: integer(1, 86_400, { about: 'time window of the login limit, in seconds', fallback: 900 }),
+  GATEWAY_LIMITS: text('text', {
+    about: 'a file (YAML or JSON) with limits of requests by user and address',
+    fallback: null
+  }),
   LOGIN_TOKEN_FIELD: loginField('token', 'the app token'),
   LOGIN_USER_FIELD: loginField('user', 'the user: userId or id, email, displayName or name, role'),
   LOGIN_PERMISSIONS_FIELD: loginField('permissions', "the permissions, if they are not in the token's claims"),
   LOGIN_EXPIRES_IN_FIELD: loginField('expiresIn', 'the lifetime in seconds, if the token has no expiry'),
   REDIS_URL: redisUrl({
     about:
-      'shares login counts and the state of identity-provider sessions between gateways; one server, servers of a Redis Cluster, or Redis Sentinel; only the first of several independent servers is used',
+      'shares login counts, revocations and the state of identity-provider sessions between gateways; one server, servers of a Redis Cluster, or Redis Sentinel; only the first of several independent servers is used',
     fallback: null
   }),
   DATABASE_URL: text('postgres-url', { about: 'PostgreSQL, for /api/health/database only', fallback: null }),
@@ -151,9 +204,13 @@ export const gatewaySettings = {
     about: 'claim with the groups, or a path such as realm_access.roles; default: groups',
     fallback: null
   }),
+  OIDC_PROVIDERS: text('text', {
+    about: 'a file (YAML or JSON) with a list of further identity providers; OIDC_ISSUER is the provider default',
+    fallback: null
+  }),
   SESSION_SECRET: secrets({
     about:
-      'encrypts identity-provider sessions; required with OIDC_ISSUER; each at least 32 characters, previous ones last'
+      'encrypts identity-provider sessions; required with OIDC_ISSUER and OIDC_PROVIDERS; each at least 32 characters, previous ones last'
   }),
   EXCHANGE_SECRET: headerSecret({
     about:
@@ -170,6 +227,14 @@ export const gatewaySettings = {
   CSP_IMG_HOSTS: list('csp-host', { about: 'additional image hosts, such as map tiles and blob storage' }),
   CSP_FONT_HOSTS: list('csp-host', { about: 'additional font hosts' }),
   CSP_CONNECT_HOSTS: list('csp-host', { about: 'additional hosts for connections, such as the relay' }),
+  CSP_FRAME_ANCESTORS: list('csp-host', {
+    about: 'hosts whose pages may show the web application in a frame; self is its own origin; default: none'
+  }),
+  CSP_MODE: oneOf(['standard', 'report-only', 'hardened'], {
+    about:
+      "hardened: also base-uri 'none' and form-action 'self', and connect-src has the hosts in CSP_CONNECT_HOSTS instead of every wss: host; report-only: browsers only report what hardened would block",
+    fallback: 'standard'
+  }),
   CSP_INLINE: oneOf(['allow', 'refuse'], {
     about: "refuse removes 'unsafe-inline' from script-src and style-src of the production policy",
     fallback: 'allow'

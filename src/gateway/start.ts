@@ -5,7 +5,7 @@ import { type Environment, SettingsError } from '../shared/env.js'
 import { messageOf } from '../shared/error-message.js'
 import { onHangup } from '../shared/hangup.js'
 import { AddressSet } from '../shared/ip-address.js'
-import { listenError } from '../shared/listen-error.js'
+import { type ListenSettings, listenError } from '../shared/listen-error.js'
 import { createLogger } from '../shared/logger.js'
 import { openTracer } from '../shared/open-tracer.js'
 import { closeOnSignal } from '../shared/shutdown.js'
@@ -25,7 +25,7 @@ const run = async (
   if (!config.production) log.warn({ checksOff: CHECKS_OFF_IN_DEVELOPMENT }, 'development mode, checks are off')
   const { version } = packageFile
   const tracer = await openTracer(environment, { serviceName: 'gatehouse-gateway', version, log })
-  const { app, audit, announceShutdown } = await buildGatewayApp(config, { log, tracer })
+  const { app, internal, audit, announceShutdown } = await buildGatewayApp(config, { log, tracer })
   closeOnSignal(
     { announceShutdown, close: () => app.close(), closeConnections: () => app.server.closeAllConnections() },
     log,
@@ -33,16 +33,24 @@ const run = async (
   )
   onHangup(() => void audit.reopen())
 
-  await listen(app, host, config.listen.port)
+  if (internal !== null && config.revocation !== null)
+    await listen(internal, config.revocation.listen, INTERNAL_LISTEN_SETTINGS, 'internal routes at')
+  await listen(app, { host, port: config.listen.port }, LISTEN_SETTINGS, 'listening at')
 }
 
-const LISTEN_SETTINGS = { host: 'GATEWAY_HOST', port: 'GATEWAY_PORT' }
+const LISTEN_SETTINGS: ListenSettings = { host: 'GATEWAY_HOST', port: 'GATEWAY_PORT' }
+const INTERNAL_LISTEN_SETTINGS: ListenSettings = { host: 'GATEWAY_INTERNAL_HOST', port: 'GATEWAY_INTERNAL_PORT' }
 
-const listen = async (app: FastifyInstance, host: string, port: number): Promise<void> => {
+const listen = async (
+  app: FastifyInstance,
+  listen: { readonly host: string; readonly port: number },
+  settings: ListenSettings,
+  message: string
+): Promise<void> => {
   try {
-    await app.listen({ host, port, listenTextResolver: (address) => `listening at ${address}` })
+    await app.listen({ ...listen, listenTextResolver: (address) => `${message} ${address}` })
   } catch (error) {
-    throw listenError(error, LISTEN_SETTINGS)
+    throw listenError(error, settings)
   }
 }
 

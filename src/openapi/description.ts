@@ -5,7 +5,7 @@ import { isObject } from '../shared/is-object.js'
 import { childOf, DocumentError, Documents, type Located } from './documents.js'
 import { endlessSchemas } from './endless-schemas.js'
 import { type MakeParameter, type Parameter, readParameters } from './parameters.js'
-import { type PathTemplate, readTemplate, serverPrefix } from './path-template.js'
+import { API_AREA, type PathArea, type PathTemplate, readTemplate, serverPrefix } from './path-template.js'
 import { type OperationBody, readRequestBody } from './request-body.js'
 import { RequestSchemas } from './schemas.js'
 import { compileSchemas, type SchemaCompiler } from './validators.js'
@@ -49,12 +49,13 @@ export interface Description {
 
 /**
  * Reads an OpenAPI 3.0 or 3.1 description and compiles the validators of its requests. `isOwnPath` says which paths the
- * gateway serves itself, and `maxBodyBytes` how much validating a body may cost. Throws a `SettingsError` with one line per error.
+ * gateway serves itself, `maxBodyBytes` how much validating a body may cost, and `area` where the paths are served. Throws a `SettingsError` with one line per error.
  */
 export const readDescription = (
   file: string,
   isOwnPath: (template: string) => boolean,
-  maxBodyBytes = 1024 * 1024
+  maxBodyBytes = 1024 * 1024,
+  area: PathArea = API_AREA
 ): Description => {
   let documents: Documents
   try {
@@ -62,7 +63,7 @@ export const readDescription = (
   } catch (error) {
     throw error instanceof DocumentError ? new SettingsError([error.message]) : error
   }
-  return new DescriptionReader(documents, isOwnPath).read(maxBodyBytes / BYTES_PER_EVALUATION)
+  return new DescriptionReader(documents, isOwnPath, area).read(maxBodyBytes / BYTES_PER_EVALUATION)
 }
 
 /** A body with more references to schemas than one in so many bytes is rejected. */
@@ -79,6 +80,7 @@ interface FoundPath extends Pick<DescribedPath, 'template' | 'path'> {
 class DescriptionReader {
   readonly #documents: Documents
   readonly #isOwnPath: (template: string) => boolean
+  readonly #area: PathArea
   readonly #isVersion30: boolean
   readonly #schemas: RequestSchemas
   readonly #textSchemas: RequestSchemas
@@ -92,9 +94,10 @@ class DescriptionReader {
   /** By method and shape. */
   readonly #operations = new Map<string, Located>()
 
-  constructor(documents: Documents, isOwnPath: (template: string) => boolean) {
+  constructor(documents: Documents, isOwnPath: (template: string) => boolean, area: PathArea) {
     this.#documents = documents
     this.#isOwnPath = isOwnPath
+    this.#area = area
     this.#isVersion30 = versionOf(documents).startsWith('3.0')
     const options = {
       documents,
@@ -145,7 +148,7 @@ class DescriptionReader {
       this.#guard(located, () => {
         if (!path.startsWith('/')) throw new Error('a path must begin with "/"')
         const [withoutFragment = ''] = path.split('#')
-        this.#readPath(located, readTemplate(prefix + withoutFragment), path !== withoutFragment)
+        this.#readPath(located, readTemplate(prefix + withoutFragment, this.#area), path !== withoutFragment)
       })
     }
   }

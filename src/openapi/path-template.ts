@@ -3,10 +3,10 @@ import { toCanonicalPath } from '../shared/request-path.js'
 
 /** A path template of a description, as the gateway serves it. */
 export interface PathTemplate {
-  /** In the syntax of OpenAPI, below `/api`, with encoded text: `/api/floors/{floor-id}`. */
+  /** In the syntax of OpenAPI, with encoded text: `/api/floors/{floor-id}`. */
   readonly template: string
   /** In the syntax of the router: `/api/floors/:floor_id`. */
-  readonly path: `/api/${string}`
+  readonly path: string
   /** The same for all templates that match the same paths. */
   readonly shape: string
   /** The router's name of each parameter. */
@@ -27,10 +27,24 @@ export const serverPrefix = (server: unknown): string => {
   return trimmed === '' || trimmed.startsWith('/') ? trimmed : `/${trimmed}`
 }
 
-/** Paths that do not begin with `/api` are served below it. Throws an error with the reason if a path cannot be served. */
-export const readTemplate = (pathOfDocument: string): PathTemplate => {
-  const isBelowApi = pathOfDocument === '/api' || pathOfDocument.startsWith('/api/')
-  const template = encodedTemplate(isBelowApi ? pathOfDocument : `/api${pathOfDocument}`)
+/** Where the paths of a description are served: under `/api`, which is itself no path of an operation. */
+export const API_AREA: PathArea = { prefixes: ['/api'], hasRoot: false }
+
+/** The part of the gateway's paths that a description may have. */
+export interface PathArea {
+  /** Paths outside of them are served below the first one. */
+  readonly prefixes: readonly [string, ...string[]]
+  /** Whether the prefixes themselves may be paths of operations. */
+  readonly hasRoot: boolean
+}
+
+const isWithin = (path: string, { prefixes }: PathArea): boolean =>
+  prefixes.some((prefix) => prefix === '/' || path === prefix || path.startsWith(`${prefix}/`))
+
+/** Throws an error with the reason if a path cannot be served. */
+export const readTemplate = (pathOfDocument: string, area: PathArea): PathTemplate => {
+  const [first] = area.prefixes
+  const template = encodedTemplate(isWithin(pathOfDocument, area) ? pathOfDocument : `${first}${pathOfDocument}`)
   const literals = template.split(PARAMETER)
   if (/[{}]/.test(literals.join(''))) throw new Error('the braces of the path do not match')
   if (literals.slice(1, -1).includes('')) {
@@ -38,7 +52,8 @@ export const readTemplate = (pathOfDocument: string): PathTemplate => {
   }
   const names = routerNames(template)
   const example = template.replace(PARAMETER, 'x')
-  if (/[?#]/.test(example) || toCanonicalPath(example) === null || !template.startsWith('/api/')) {
+  const isRoot = !area.hasRoot && area.prefixes.includes(template)
+  if (/[?#]/.test(example) || toCanonicalPath(example) === null || isRoot) {
     throw new Error(
       'requests with this path would be rejected: it has a query, a fragment, an empty segment or the like'
     )
@@ -71,10 +86,11 @@ const routerNames = (template: string): ReadonlyMap<string, string> => {
   return names
 }
 
-const routerPath = (template: string, names: ReadonlyMap<string, string>): `/api/${string}` => {
-  const segments = template.slice('/api/'.length).split('/')
-  return `/api/${segments.map((segment) => routerSegment(segment, names)).join('/')}`
-}
+const routerPath = (template: string, names: ReadonlyMap<string, string>): string =>
+  template
+    .split('/')
+    .map((segment) => routerSegment(segment, names))
+    .join('/')
 
 /** In a segment with text beside parameters, a parameter ends where the text begins; the last one may contain it. */
 const routerSegment = (segment: string, names: ReadonlyMap<string, string>): string => {

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { decodeObject, type SignOptions, signJwt, verifyJwt, verifyWithAnyKey } from './jwt.js'
 import { createLegacyToken, verifyLegacyToken } from './legacy-token.js'
-import { ExpiredToken, InvalidToken, type TokenClaims } from './token-errors.js'
+import { ExpiredToken, InvalidToken, RevokedToken, type TokenClaims } from './token-errors.js'
 
 /** Claims of the backend about a user. Only the type of the expiry is checked. */
 export interface AppClaims extends TokenClaims {
@@ -18,6 +18,13 @@ export interface VerifiedToken {
   readonly claims: AppClaims
   /** In milliseconds for both formats, unlike `claims.exp`. */
   readonly expiresAtMs: number
+  /** Likewise; null without `iat`. */
+  readonly issuedAtMs: number | null
+}
+
+/** Decides whether a valid token was revoked. */
+export interface TokenRevocations {
+  isRevoked(token: string, verified: VerifiedToken): boolean
 }
 
 export interface UserDetails {
@@ -33,6 +40,8 @@ export interface AppTokenOptions extends SignOptions {
 export interface VerifierOptions {
   readonly cacheSize?: number
   readonly now?: () => number
+  /** Null if tokens cannot be revoked. */
+  readonly revocations?: TokenRevocations | null
 }
 
 export const createAppToken = (
@@ -46,19 +55,30 @@ export class AppTokenVerifier {
   readonly #keys: readonly KeyObject[]
   readonly #cacheSize: number
   readonly #now: () => number
+  readonly #revocations: TokenRevocations | null
   readonly #verified = new Map<string, VerifiedToken>()
   readonly #ring: string[] = []
   #slot = 0
 
   /** A token may be signed with any of the keys. */
-  constructor(keys: KeyObject | readonly KeyObject[], { cacheSize = 10_000, now = Date.now }: VerifierOptions = {}) {
+  constructor(
+    keys: KeyObject | readonly KeyObject[],
+    { cacheSize = 10_000, now = Date.now, revocations = null }: VerifierOptions = {}
+  ) {
     this.#keys = [keys].flat()
+    this.#revocations = revocations
     this.#cacheSize = cacheSize
     this.#now = now
   }
 
-  /** Throws `InvalidToken` or `ExpiredToken`. */
+  /** Throws `InvalidToken`, `ExpiredToken` or `RevokedToken`. */
   verify(token: string): VerifiedToken {
+    const verified = this.#verify(token)
+    if (this.#revocations?.isRevoked(token, verified)) throw new RevokedToken(verified.claims)
+    return verified
+  }
+
+  #verify(token: string): VerifiedToken {
     const cached = this.#verified.get(token)
     if (cached === undefined) return this.#cache(token, this.#check(token))
     if (this.#now() < cached.expiresAtMs) return cached
@@ -93,16 +113,19 @@ const verifyWith = (key: KeyObject, token: string, nowMs: number): VerifiedToken
   switch (token.split('.', 4).length) {
     case 3: {
       const claims = verifyJwt(token, key, nowMs)
-      return { claims: deepFreeze(claims), expiresAtMs: claims.exp * 1000 }
+      return { claims: deepFreeze(claims), expiresAtMs: claims.exp * 1000, issuedAtMs: issueTime(claims, 1000) }
     }
     case 2: {
       const claims = verifyLegacyToken(token, key, nowMs)
-      return { claims: deepFreeze(claims), expiresAtMs: claims.exp }
+      return { claims: deepFreeze(claims), expiresAtMs: claims.exp, issuedAtMs: issueTime(claims, 1) }
     }
     default:
       throw new InvalidToken('malformed')
   }
 }
+
+const issueTime = ({ iat }: Readonly<Record<string, unknown>>, ms: number): number | null =>
+  typeof iat === 'number' ? iat * ms : null
 
 /** Exactly the string 'admin' in an own property. A list that contains it is not a role. */
 export const isAdmin = (claims: AppClaims): boolean => Object.hasOwn(claims, 'role') && claims.role === 'admin'
@@ -146,7 +169,8 @@ export const decodeClaims = (token: string): VerifiedToken | null => {
     const claims = decodeObject(parts[standard ? 1 : 0] ?? '', standard ? 'base64url' : 'base64')
     const { exp } = claims
     if (typeof exp !== 'number' || !Number.isFinite(exp)) return null
-    return { claims: { ...claims, exp }, expiresAtMs: standard ? exp * 1000 : exp }
+    const ms = standard ? 1000 : 1
+    return { claims: { ...claims, exp }, expiresAtMs: exp * ms, issuedAtMs: issueTime(claims, ms) }
   } catch {
     return null
   }

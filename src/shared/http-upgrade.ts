@@ -12,7 +12,12 @@ export const upgradeOptions = (test: UpgradeTest): UpgradeOptions => ({ shouldUp
 
 /** Other requests with `Upgrade` are ordinary requests: a server may ignore the header (RFC 9110, 7.8). */
 export const isWebSocketHandshake = (request: IncomingMessage): boolean =>
-  request.method === 'GET' && request.headers.upgrade?.toLowerCase() === 'websocket' && !hasBody(request)
+  // The common case first: few requests have the header.
+  request.headers.upgrade?.toLowerCase() === 'websocket' &&
+  request.method === 'GET' &&
+  // HTTP/1.0 has no upgrades: the client would not understand the response.
+  request.httpVersion === '1.1' &&
+  !hasBody(request)
 
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'

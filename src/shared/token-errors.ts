@@ -33,18 +33,35 @@ export class InvalidToken extends Error {
   }
 }
 
-/** The token is valid except for its expiry, so its claims can be trusted. */
-export class ExpiredToken extends Error {
-  override readonly name = 'ExpiredToken'
+/** The token has a valid signature but is not accepted. Its claims can be trusted. */
+class EndedToken extends Error {
   // Private: the logger prints all fields of an error, and claims contain personal data.
   readonly #claims: TokenClaims
 
-  constructor(claims: TokenClaims) {
-    super('token expired')
+  constructor(message: string, claims: TokenClaims) {
+    super(message)
     this.#claims = claims
   }
 
   get claims(): TokenClaims {
     return this.#claims
+  }
+}
+
+/** The token is valid except for its expiry. */
+export class ExpiredToken extends EndedToken {
+  override readonly name = 'ExpiredToken'
+
+  constructor(claims: TokenClaims) {
+    super('token expired', claims)
+  }
+}
+
+/** The token is valid, but was revoked. */
+export class RevokedToken extends EndedToken {
+  override readonly name = 'RevokedToken'
+
+  constructor(claims: TokenClaims) {
+    super('token revoked', claims)
   }
 }

@@ -100,7 +100,7 @@ t.test('Helm', { skip: hasHelm(machine) ? false : 'Helm is not installed' }, asy
       name.endsWith('_FILE') ? [name.slice(0, -'_FILE'.length), `a-long-secret-from-the-file-${value}`] : [name, value]
     )
     const config = gatewayConfig({ ...Object.fromEntries(values), REDIS_URL: 'redis://redis:6379' })
-    t.match(config.oidc, { clientId: 'gatehouse', exchangeSecret: /exchange_secret$/ })
+    t.match(config.oidc, { providers: [{ clientId: 'gatehouse' }], exchangeSecret: /exchange_secret$/ })
     t.match(manifestOf(all, 'NetworkPolicy', 'gatehouse-gateway').spec.egress.at(-1), { ports: [{ port: 443 }] })
   })
 

@@ -4,7 +4,7 @@ import { startGateway } from '../helper/gateway.js'
 
 t.test('the API description shows its operations in a browser under the strict CSP', async (t) => {
   const [{ url }, browser] = await Promise.all([
-    startGateway(t, { env: { API_DOCS: 'true', CSP_INLINE: 'refuse' } }),
+    startGateway(t, { env: { API_DOCS: 'true', CSP_INLINE: 'refuse', CSP_MODE: 'hardened' } }),
     startBrowser(t)
   ])
   const page = await browser.newPage()

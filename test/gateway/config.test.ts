@@ -86,6 +86,7 @@ const INVALID_VALUES: Readonly<Record<string, readonly string[]>> = {
   EXCHANGE_FIELD: ['a b', 'okta[]', '1', 'a.b'],
   EXCHANGE_SECRET: ['two words hunter2', 'sécret'],
   COOKIE_SECURE: ['yes', '1', 'True'],
+  GATEWAY_FORWARD_AUTH: ['yes', '1', 'True'],
   GATEWAY_ALLOW_DEVELOPMENT: ['yes', '1'],
   LOGIN_LIMIT_MAX: ['0', '-1', '1000001', 'none'],
   LOGIN_LIMIT_WINDOW_S: ['0', '86401', '15m'],
@@ -95,12 +96,18 @@ const INVALID_VALUES: Readonly<Record<string, readonly string[]>> = {
   CSP_FONT_HOSTS: INVALID_CSP_HOSTS,
   CSP_CONNECT_HOSTS: INVALID_CSP_HOSTS,
   CSP_INLINE: ['refused', 'Allow', 'true'],
+  CSP_FRAME_ANCESTORS: INVALID_CSP_HOSTS,
+  CSP_MODE: ['strict', 'Hardened', 'true'],
   BODY_LIMIT: ['0', '65MiB', '1MB', '1.5MiB', 'unlimited'],
   UPLOAD_LIMIT: ['0', '4097MiB', '1GiB', '-1'],
   RESPONSE_BUFFER: ['0', '17MiB', '64kb'],
   CLIENT_MIN_RATE: ['0', '2MiB', '1KiB/s', '-1'],
   CLIENT_RATE_WINDOW_MS: ['999', '600001', '30s'],
   BACKEND_STRIP_API_PREFIX: ['yes', '/api'],
+  GATEWAY_UPSTREAMS: ['/nonexistent/rows.yaml'],
+  GATEWAY_WEBSOCKETS: ['0', '1000001', 'all'],
+  GATEWAY_WEBSOCKETS_PER_ADDRESS: ['0', '1000001', 'all'],
+  GATEWAY_WEBSOCKET_IDLE_MS: ['999', '86400001', '90s'],
   GATEWAY_UNKNOWN_PATHS: ['404', 'Refuse', 'true'],
   GATEWAY_PUBLIC_PATHS: INVALID_PATHS,
   GATEWAY_STRICT_PATHS: INVALID_PATHS,
@@ -113,6 +120,12 @@ const INVALID_VALUES: Readonly<Record<string, readonly string[]>> = {
   API_DOCS: ['yes', '0'],
   METRICS_ALLOW: ['true', '*', 'prometheus.example.com', '10.0.0.0/33'],
   GATEWAY_MAX_IN_FLIGHT: ['0', '1000001', 'all'],
+  GATEWAY_INTERNAL_PORT: ['http', '-1', '65536'],
+  GATEWAY_INTERNAL_KEY: ['two words hunter2', 'kéy'],
+  GATEWAY_MAX_TOKEN_AGE_S: ['59', '31536001', '30d'],
+  GATEWAY_LIMITS: ['/nonexistent/limits.yaml', import.meta.dirname],
+  RELAY_API_URL: ['relay:8100', 'ws://relay:8100/api', 'http://user@relay/api'],
+  REALTIME_API_KEY: ['two words hunter2'],
   WEB_ROOT: ['/nonexistent', import.meta.dirname],
   SHUTDOWN_DELAY_MS: ['-1', '300001', '5s'],
   LOG_LEVEL: ['loud', 'INFO', 'off', '30']
@@ -121,6 +134,7 @@ const INVALID_VALUES: Readonly<Record<string, readonly string[]>> = {
 // Any text is valid for these. Weak secrets are tested below.
 const FREE_TEXT = [
   'GATEWAY_HOST',
+  'GATEWAY_INTERNAL_HOST',
   'GATEWAY_ROUTES',
   'API_SECRET',
   'API_SECRET_PREVIOUS',
@@ -129,6 +143,7 @@ const FREE_TEXT = [
   'OIDC_CLIENT_SECRET',
   'OIDC_SCOPES',
   'OIDC_GROUPS_CLAIM',
+  'OIDC_PROVIDERS',
   'SESSION_SECRET'
 ]
 
@@ -334,7 +349,7 @@ const EFFECTS: readonly (readonly [
   ['GATEWAY_PUBLIC_PATHS', '/api/a,/api/b', (config) => config.access.public, ['/api/a', '/api/b']],
   ['GATEWAY_STRICT_PATHS', '/api', (config) => config.access.strict, ['/api']],
   ['GATEWAY_ADMIN_PATHS', '/api/x/y', (config) => config.access.admin, ['/api/x/y']],
-  ['BACKEND_STRIP_API_PREFIX', 'true', (config) => config.backend.stripApiPrefix, true],
+  ['BACKEND_STRIP_API_PREFIX', 'true', (config) => config.backend.strippedPrefix, '/api'],
   ['API_DOCS', 'false', (config) => config.apiDocs, false],
   ['METRICS_ALLOW', '10.0.0.7', (config) => config.metricsAllow, ['loopback', '10.0.0.7']],
   ['AUDIT_LOG_FILE', '/var/log/audit.jsonl', (config) => config.audit.file, '/var/log/audit.jsonl'],
@@ -344,6 +359,13 @@ const EFFECTS: readonly (readonly [
   ['CSP_IMG_HOSTS', 'c.example,*.d.example', (config) => config.headers.imgHosts, ['c.example', '*.d.example']],
   ['CSP_FONT_HOSTS', 'e.example', (config) => config.headers.fontHosts, ['e.example']],
   ['CSP_CONNECT_HOSTS', 'ws://localhost:8100', (config) => config.headers.connectHosts, ['ws://localhost:8100']],
+  [
+    'CSP_FRAME_ANCESTORS',
+    'self,https://a.example',
+    (config) => config.headers.frameAncestors,
+    ['self', 'https://a.example']
+  ],
+  ['CSP_MODE', 'hardened', (config) => config.headers.mode, 'hardened'],
   ['BODY_LIMIT', '64KiB', (config) => config.limits.bodyBytes, 64 * 1024],
   ['UPLOAD_LIMIT', '100MiB', (config) => config.limits.uploadBytes, 100 * MIB],
   ['RESPONSE_BUFFER', '1MiB', (config) => config.backend.responseBufferBytes, MIB],
@@ -361,6 +383,37 @@ t.test('a setting', async (t) => {
       t.notSame(read(gatewayConfig({})), value, 'the value is not the default')
     })
   }
+})
+
+t.test('the settings of revocation', async (t) => {
+  const KEY = 'internal-key-0123456789-abcdefghijkl'
+  const settings = {
+    GATEWAY_INTERNAL_PORT: '3001',
+    GATEWAY_INTERNAL_KEY: KEY,
+    GATEWAY_MAX_TOKEN_AGE_S: '600',
+    RELAY_API_URL: 'http://relay:8100/api',
+    REALTIME_API_KEY: 'relay-key'
+  }
+  t.same(gatewayConfig(settings).revocation, {
+    listen: { host: '127.0.0.1', port: 3001 },
+    key: KEY,
+    maxTokenAgeMs: 600_000,
+    relay: { url: 'http://relay:8100/api', key: 'relay-key' }
+  })
+  t.equal(gatewayConfig({}).revocation, null)
+  t.same(gatewaySettingsErrors({ GATEWAY_INTERNAL_PORT: '3001' }), [
+    'GATEWAY_INTERNAL_KEY is required with GATEWAY_INTERNAL_PORT'
+  ])
+  t.same(gatewaySettingsErrors({ GATEWAY_INTERNAL_KEY: KEY }), [
+    'GATEWAY_INTERNAL_PORT is required with GATEWAY_INTERNAL_KEY'
+  ])
+  t.same(gatewaySettingsErrors({ RELAY_API_URL: 'http://relay/api' }), [
+    'GATEWAY_INTERNAL_PORT is required with RELAY_API_URL',
+    'REALTIME_API_KEY is required with RELAY_API_URL'
+  ])
+  t.same(namesIn(gatewaySettingsErrors({ ...PRODUCTION, ...settings, GATEWAY_INTERNAL_KEY: 'short' })), [
+    'GATEWAY_INTERNAL_KEY'
+  ])
 })
 
 t.test('a path in the access lists is rejected if it is in two of them, or always public', async (t) => {

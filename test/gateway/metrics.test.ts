@@ -19,7 +19,12 @@ import { responseOf } from '../helper/exact-http.js'
 import { startGateway, type TestGateway } from '../helper/gateway.js'
 import { type Message, send, sendRaw } from '../helper/http.js'
 
-const NOTHING = { loginKeys: () => 0, inFlight: () => 0, auditFallback: () => false, auditDropped: () => 0 }
+const NOTHING = {
+  loginKeys: () => 0,
+  inFlight: { default: () => 0 },
+  auditFallback: () => false,
+  auditDropped: () => 0
+}
 
 /** Every sample by its name and labels. */
 const samplesOf = async (metrics: GatewayMetrics): Promise<Map<string, number>> => {
@@ -142,7 +147,7 @@ t.test('the durations', async (t) => {
       const metrics = new GatewayMetrics(NOTHING)
 
       metrics.requestEnded('/a', 'GET', { status: 200, cutShort: false, ms })
-      metrics.backendResponded('/a', ms / 1000)
+      metrics.ofBackend('default').backendResponded('/a', ms / 1000)
 
       const samples = await samplesOf(metrics)
       for (const [name, labels] of [
@@ -192,8 +197,8 @@ t.test('the count of backend errors', async (t) => {
     t.test(`the backend error ${String(error)} is counted as ${label}`, async (t) => {
       const metrics = new GatewayMetrics(NOTHING)
 
-      metrics.backendFailed(error)
-      metrics.backendFailed(error)
+      metrics.ofBackend('default').backendFailed(error)
+      metrics.ofBackend('default').backendFailed(error)
 
       t.same(await countsOf(metrics, 'gateway_backend_errors_total'), { [`{code="${label}"}`]: 2 })
     })
@@ -217,7 +222,7 @@ t.test('values of other parts', async (t) => {
     const now = { keys: 3, inFlight: 7, fallback: false, dropped: 0 }
     const metrics = new GatewayMetrics({
       loginKeys: () => now.keys,
-      inFlight: () => now.inFlight,
+      inFlight: { default: () => now.inFlight },
       auditFallback: () => now.fallback,
       auditDropped: () => now.dropped
     })
@@ -267,8 +272,8 @@ t.test('the registry', async (t) => {
   t.test('the metrics are valid Prometheus text', async (t) => {
     const metrics = new GatewayMetrics(NOTHING)
     metrics.requestEnded('/api/zones/:id', 'GET', { status: 200, cutShort: false, ms: 12.5 })
-    metrics.backendResponded('/api/*', 0.01)
-    metrics.backendFailed(null)
+    metrics.ofBackend('default').backendResponded('/api/*', 0.01)
+    metrics.ofBackend('default').backendFailed(null)
     metrics.rejected('NOT_FOUND')
 
     const text = await metrics.text()

@@ -15,6 +15,10 @@ export const environment = {
   databaseUrl: process.env.DATABASE_URL || undefined,
   /** How long instances are restarted in turn; `npm run test:restarts` sets it. Otherwise each one is restarted once. */
   restartSeconds: Number(process.env.RESTART_SECONDS ?? 0),
+  /** Runs of the model test of maps at each engine. */
+  mapModelRuns: Number(process.env.MAP_MODEL_RUNS || 20),
+  /** Repeats the runs of a model test that has failed. */
+  modelSeed: process.env.MODEL_SEED ? Number(process.env.MODEL_SEED) : undefined,
   chromiumPath: process.env.CHROMIUM_PATH || undefined,
   firefoxPath: process.env.FIREFOX_PATH || undefined
 } as const

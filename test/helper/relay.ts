@@ -9,12 +9,12 @@ import {
   type SubscriptionOptions
 } from 'centrifuge'
 import { Centrifuge as ProtobufCentrifuge } from 'centrifuge/build/protobuf'
-import type { Test } from 'tap'
 import { ROOT } from '../../scripts/lib/root.js'
 import { buildRelayApp, type RelayAppDependencies, type RunningRelay } from '../../src/relay/app.js'
 import type { Relay } from '../../src/relay/core/relay.js'
 import { createLogger } from '../../src/shared/logger.js'
 import { portOf } from './address.js'
+import type { Teardown } from './child.js'
 import { EventSource } from './event-source.js'
 import { type HttpResponse, type Message, send } from './http.js'
 import { MutedOnCloseWebSocket } from './muted-on-close-websocket.js'
@@ -44,7 +44,7 @@ const listen = async (server: Server): Promise<number> => {
 
 /** A listening relay. It uses the machine's clock until the test advances it. */
 export const startRelay = async (
-  t: Test,
+  t: Teardown,
   file?: ConfigFile,
   env: Record<string, string> = {},
   parts: Partial<RelayAppDependencies> = {}
@@ -98,7 +98,7 @@ export type TransportName = (typeof TRANSPORTS)[number]
 
 /** The official client, over one of its transports. */
 export const officialClient = (
-  t: Test,
+  t: Teardown,
   { port }: Pick<EdgeRelay, 'port'>,
   transport: TransportName,
   options: Partial<Options> = {},
@@ -124,7 +124,7 @@ export const officialClient = (
 
 /** The official client with protobuf. Its payloads are bytes. */
 export const officialProtobufClient = (
-  t: Test,
+  t: Teardown,
   edge: Pick<EdgeRelay, 'port'>,
   transport: TransportName,
   options: Partial<Options> = {}

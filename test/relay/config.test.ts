@@ -230,7 +230,8 @@ const CLOSED = {
   publishProxy: null,
   subRefreshProxy: null,
   stateProxy: null,
-  stateEvents: ['occupied', 'vacated']
+  stateEvents: ['occupied', 'vacated'],
+  commandLimits: []
 }
 
 const LISTENERS = {
@@ -287,7 +288,9 @@ const DEFAULTS = {
     personalChannelNamespace: '',
     includeConnectionTime: false,
     connectProxy: false,
-    refreshProxy: false
+    refreshProxy: false,
+    tokenInvalidation: null,
+    commandLimits: []
   },
   tokens: { connection: TOKEN_KEYS, subscription: TOKEN_KEYS },
   channels: {

@@ -2,6 +2,7 @@ import type { Centrifuge, PublicationContext, SubscribedContext, Subscription } 
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { PLAIN_PUBLICATION } from '../../src/relay/core/publish/publish.js'
+import { environment } from '../helper/environment.js'
 import { eventually } from '../helper/eventually.js'
 import { startRedis } from '../helper/redis.js'
 import { type EdgeRelay, officialClient, officialProtobufClient, startRelay } from '../helper/relay.js'
@@ -295,7 +296,7 @@ const run = async (t: Test, world: World, { namespace, rates, steps }: Interleav
 const PARALLEL = 20
 
 const runAll = async (t: Test, world: World, count: number): Promise<void> => {
-  const seed = Number(process.env.MODEL_SEED || Math.floor(Math.random() * 2 ** 31))
+  const seed = environment.modelSeed ?? Math.floor(Math.random() * 2 ** 31)
   const waiting = fc.sample(interleavings(world.rates), { numRuns: count, seed })
   const failures: string[] = []
   const worker = async (): Promise<void> => {

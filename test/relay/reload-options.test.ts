@@ -187,6 +187,21 @@ const subscribing =
     return () => outcome(existing, 'subscribe', { channel })
   }
 
+/** The width of a view, and whether an entry is in it. */
+const viewing =
+  (channel: string): Effect['see'] =>
+  async (world) => {
+    const existing = await connected(world)
+    return async () => {
+      await world.publish(channel, { data: [{ id: 1, x: 4, y: 4, z: 99 }] })
+      const result = await run(existing, 'subscribe', { channel, data: { view: { x: 1, y: 1, w: 3, h: 3 } } })
+      await run(existing, 'unsubscribe', { channel })
+      if (typeof result !== 'object') return result
+      const { view } = result.data as { view: { w: number } }
+      return [view.w, 'publications' in result]
+    }
+  }
+
 const historyLength = async (world: World, channel: string): Promise<number> =>
   JSON.parse((await world.api('history', { channel, limit: 100 })).body).result.publications.length
 
@@ -225,6 +240,7 @@ const publicationsOf = async (client: RawClient, isLast: (data: unknown) => bool
 }
 
 const HISTORY = { history_size: 10, history_ttl: '300s' }
+const VIEWED = { ...HISTORY, allow_subscribe_for_client: true, conflate: 'data[].id', snapshot: true }
 const RECOVERY = { ...HISTORY, force_recovery: true, allow_subscribe_for_client: true }
 
 /** A named proxy. */
@@ -400,6 +416,18 @@ const channelRows = (channel: string, fileWithOptions: (options: Json) => Config
     listed: 'needsReconnect'
   })
   return {
+    command_limits: {
+      before: [{ commands: ['history'], by: 'client', rate: 1, interval: '1h' }],
+      after: [],
+      ...by(),
+      see: async (world) => {
+        const existing = await connected(world)
+        await run(existing, 'history', { channel })
+        return () => run(existing, 'history', { channel })
+      },
+      was: 111,
+      is: 108
+    },
     presence: negotiated(true),
     join_leave: negotiated(true),
     force_push_join_leave: negotiated(true, { join_leave: true }),
@@ -646,6 +674,30 @@ const channelRows = (channel: string, fileWithOptions: (options: Json) => Config
       was: undefined,
       is: { max_rate: 2 }
     },
+    view_x: {
+      before: 'x',
+      after: 'z',
+      ...by({ ...VIEWED, view_y: 'y', view_cell: 10 }),
+      see: viewing(channel),
+      was: [10, true],
+      is: [10, false]
+    },
+    view_y: {
+      before: 'x',
+      after: 'z',
+      ...by({ ...VIEWED, view_x: 'y', view_cell: 10 }),
+      see: viewing(channel),
+      was: [10, true],
+      is: [10, false]
+    },
+    view_cell: {
+      before: 10,
+      after: 5,
+      ...by({ ...VIEWED, view_x: 'x', view_y: 'y' }),
+      see: viewing(channel),
+      was: [10, true],
+      is: [5, true]
+    },
     publication_data_format: {
       before: 'json',
       after: 'json_object',
@@ -824,6 +876,39 @@ const CLIENT: Readonly<Record<string, Row>> = {
   connection_limit: limitOf(503),
   connection_rate_limit: limitOf(503, 1, 0),
   connections_per_address: limitOf(429),
+  command_limits: {
+    before: [{ commands: ['history'], by: 'client', rate: 1, interval: '1h' }],
+    after: [],
+    see: async (world) => {
+      const existing = await connected(world)
+      await run(existing, 'history', { channel: 'plain' })
+      return () => run(existing, 'history', { channel: 'plain' })
+    },
+    was: 111,
+    is: 108
+  },
+  'user_tokens_invalidate.enabled': {
+    before: false,
+    after: true,
+    see: async (world) => async () =>
+      JSON.parse((await world.api('invalidate_user_tokens', { user: 'ada' })).body).error?.code ?? 'done',
+    was: 108,
+    is: 'done'
+  },
+  'user_tokens_invalidate.ttl': {
+    before: '1s',
+    after: '1h',
+    also: { client: { user_tokens_invalidate: { enabled: true } } },
+    see: async (world) => async () => {
+      const older = token({ sub: '42' })
+      await world.api('invalidate_user_tokens', { user: '42' })
+      world.advance(60_000)
+      await world.api('invalidate_user_tokens', { user: 'other' })
+      return outcome(await openClient(world.t, world.url), 'connect', { token: older })
+    },
+    was: 'ok',
+    is: 109
+  },
   commands_per_second: {
     before: 5,
     after: 0,

@@ -7,7 +7,8 @@ import { useLoaded } from './useLoad.js'
 export const useProviderLogin = (returnTo: () => string) => {
   const providers = useLoaded(api.auth.providers<DataResponse<readonly { readonly loginAt: string }[]>>)
   return computed(() => {
-    const [provider] = providers.data.value ?? []
-    return provider && `${provider.loginAt}?returnTo=${encodeURIComponent(returnTo())}`
+    const [provider, another] = providers.data.value ?? []
+    // Of several, the user chooses one on a page of the gateway.
+    return provider && `${another ? '/auth/oidc/login' : provider.loginAt}?returnTo=${encodeURIComponent(returnTo())}`
   })
 }

@@ -22,8 +22,11 @@ export type GatewayErrorCode =
   | 'BACKEND_UNREACHABLE'
   | 'RELAY_UNREACHABLE'
   | 'OVERLOADED'
+  | 'REVOCATIONS_UNKNOWN'
+  | 'REVOCATION_INCOMPLETE'
   | 'BACKEND_TIMEOUT'
   | 'RELAY_TIMEOUT'
+  | 'LOOP_DETECTED'
 
 /** Codes for a missing or unusable response. */
 export type ClientErrorCode =

@@ -69,7 +69,9 @@ const withoutReplaced = (parameters: readonly unknown[]): unknown[] => {
 
 /** The declaration that has the same access, errors and security as an operation. */
 const declarationOf = (operation: Operation, rules: AccessRules): RouteDeclaration => {
-  const { method, path, template } = operation
+  const { method, template } = operation
+  // The documented description is that of `GATEWAY_ROUTES`, whose paths are under `/api/`.
+  const path = operation.path as RouteDeclaration['path']
   const access = rules.accessOf(template, operation.access)
   const row = MUTATING_METHODS.has(method) ? { ...post(path, '', Type.Any()), method } : get(path, '')
   // The method is one of those of the declaration, which TypeScript cannot see after the test.

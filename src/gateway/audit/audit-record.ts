@@ -2,7 +2,7 @@ import type { UserDetails } from '../../shared/app-token.js'
 
 /** One rejected request. It has no field for a token, a cookie or a body, so none can reach the file. */
 export interface Denial {
-  readonly event: 'unauthorized_access' | 'forbidden_access'
+  readonly event: 'unauthorized_access' | 'forbidden_access' | 'rate_limited'
   readonly ip: string
   /** The canonical path. A query is cut off. */
   readonly resource: string

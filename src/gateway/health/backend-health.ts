@@ -10,6 +10,8 @@ export type BackendFailure = 'refused' | 'timeout' | 'error'
 export type BackendState = HealthState<BackendFailure>
 
 export interface ReachableOptions {
+  /** The path of the gateway that is requested from the backend. */
+  readonly path?: string | undefined
   /** For connecting and the response together. */
   readonly timeoutMs?: number
   readonly now?: () => number
@@ -24,7 +26,7 @@ const TIMEOUT_MS = 2_000
  */
 export const backendReachable = (
   { origin, pathOf }: Pick<Backend, 'origin' | 'pathOf'>,
-  { timeoutMs = TIMEOUT_MS, now = monotonicMs }: ReachableOptions = {}
+  { path = '/api/health', timeoutMs = TIMEOUT_MS, now = monotonicMs }: ReachableOptions = {}
 ): (() => Promise<BackendState>) =>
   cachedCheck({
     probe: async () => {
@@ -33,7 +35,7 @@ export const backendReachable = (
       const timer = new AbortController()
       const timeout = delay(timeoutMs, undefined, timer).then(() => Promise.reject(new GatewayError('BACKEND_TIMEOUT')))
       try {
-        await Promise.race([requestHealth(client, pathOf('/api/health')), timeout])
+        await Promise.race([requestHealth(client, pathOf(path)), timeout])
       } finally {
         timer.abort()
         void client.destroy()

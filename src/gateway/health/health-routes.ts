@@ -1,5 +1,7 @@
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { GatewayError } from '../errors.js'
 import type { LocalHandler } from '../routes/mount-routes.js'
+import { DEFAULT_UPSTREAM } from '../upstreams/upstream-row.js'
 import type { BackendState } from './backend-health.js'
 import type { DatabaseHealth } from './database-health.js'
 
@@ -8,12 +10,17 @@ export interface HealthOptions {
   readonly isStopping: () => boolean
   /** Null where no database is configured. */
   readonly database: Pick<DatabaseHealth, 'check'> | null
-  readonly backend: () => Promise<BackendState>
+  readonly backend: CheckBackend
+  /** The backends of rows, by name. */
+  readonly upstreams: ReadonlyMap<string, CheckBackend>
 }
 
+type CheckBackend = () => Promise<BackendState>
+
 /** Health routes: the process, the backend, and the database. */
-export const healthRoutes = ({ isStopping, database, backend }: HealthOptions): ReadonlyMap<string, LocalHandler> =>
-  new Map<string, LocalHandler>([
+export const healthRoutes = (options: HealthOptions): ReadonlyMap<string, LocalHandler> => {
+  const { isStopping, database } = options
+  return new Map<string, LocalHandler>([
     // Without dependencies: an outage of the backend must not restart the gateway.
     [
       'GET /api/health',
@@ -21,9 +28,9 @@ export const healthRoutes = ({ isStopping, database, backend }: HealthOptions): 
     ],
     [
       'GET /api/health/ready',
-      async (_request, reply) => {
+      async (request, reply) => {
         if (isStopping()) return sendState(reply, false, STOPPING)
-        const state = await backend()
+        const state = await selectedCheck(request, options)()
         const ready = state.status === 'up'
         return sendState(reply, ready, { status: ready ? 'ready' : 'unavailable', backend: state })
       }
@@ -37,6 +44,18 @@ export const healthRoutes = ({ isStopping, database, backend }: HealthOptions): 
       }
     ]
   ])
+}
+
+/**
+ * The backend that `?upstream=` names, by default that of `BACKEND_URL`. Only one: a row that hangs must not take the whole
+ * gateway out of service.
+ */
+const selectedCheck = ({ raw }: FastifyRequest, { backend, upstreams }: HealthOptions): CheckBackend => {
+  const name = new URL(raw.url ?? '', 'http://host').searchParams.get('upstream')
+  const check = name === null || name === DEFAULT_UPSTREAM ? backend : upstreams.get(name)
+  if (check === undefined) throw new GatewayError('NOT_FOUND')
+  return check
+}
 
 const STOPPING = { status: 'stopping' }
 

@@ -13,6 +13,8 @@ interface PathNode {
   isDeclaredWithSlash: boolean
   /** Whether this path and everything below it is protected. */
   isProtected: boolean
+  /** Whether a rule applies to this path and everything below it, with and without a slash at the end. */
+  isPrefix: boolean
 }
 
 interface PatternNode extends PathNode {
@@ -27,7 +29,8 @@ const newNode = (segment: string): PathNode => ({
   parameter: null,
   isDeclared: false,
   isDeclaredWithSlash: false,
-  isProtected: false
+  isProtected: false,
+  isPrefix: false
 })
 
 const newPatternNode = (segment: string): PatternNode => ({
@@ -53,8 +56,10 @@ export class KnownPaths {
   /** Whether no known path has an upper-case or encoded character or ends in a slash. */
   #isFolded = true
 
-  /** Path templates such as `/api/zones/{id}`, and prefixes of protected paths. */
-  constructor(templates: Iterable<string>, protectedPaths: Iterable<string>) {
+  /**
+   * Path templates such as `/api/zones/{id}`, prefixes of protected paths, and prefixes of paths that may end in a slash.
+   */
+  constructor(templates: Iterable<string>, protectedPaths: Iterable<string>, prefixes: Iterable<string> = []) {
     for (const template of templates) {
       if (template.endsWith('/')) {
         this.#add(template.slice(0, -1)).isDeclaredWithSlash = true
@@ -62,6 +67,7 @@ export class KnownPaths {
       } else this.#add(template).isDeclared = true
     }
     for (const path of protectedPaths) this.#add(path).isProtected = true
+    for (const path of prefixes) if (path !== '/') this.#add(path).isPrefix = true
   }
 
   /** Whether a canonical path is another form of a declared or protected path, and not that path itself. */
@@ -70,8 +76,8 @@ export class KnownPaths {
     if (this.#isFolded && !hasSlash && !HAS_OTHER_FORM.test(path)) return false
     // One segment more than the longest known path is enough to rule all of them out.
     const segments = path.slice(1, hasSlash ? -1 : undefined).split('/', this.#depth + 1)
-    const isExact = !hasSlash || isDeclaredWithSlash(this.#root, segments, 0)
-    return leadsToOtherPath(this.#root, segments, 0, isExact, hasSlash)
+    const isSlashKnown = !hasSlash || isDeclaredWithSlash(this.#root, segments, 0)
+    return leadsToOtherPath(this.#root, segments, 0, true, { hasSlash, isSlashKnown })
   }
 
   #add(template: string): PathNode {
@@ -110,22 +116,33 @@ const isDeclaredWithSlash = (node: PathNode, segments: readonly string[], index:
   )
 }
 
-/** Follows every branch: `/api/users/Roles` is a user for the router, and the list of roles for another server. */
+/** The end of a path. */
+interface PathEnd {
+  readonly hasSlash: boolean
+  /** Whether there is no slash, or a declared path has it. */
+  readonly isSlashKnown: boolean
+}
+
+/**
+ * Follows every branch: `/api/users/Roles` is a user for the router, and the list of roles for another server. `isSame`: the
+ * segments so far have the declared form.
+ */
 const leadsToOtherPath = (
   node: PathNode,
   segments: readonly string[],
   index: number,
-  isExact: boolean,
-  hasSlash: boolean
+  isSame: boolean,
+  end: PathEnd
 ): boolean => {
-  if (node.isProtected && !isExact) return true
+  const isExact = isSame && end.isSlashKnown
+  if ((node.isProtected && !isExact) || (node.isPrefix && !isSame)) return true
   const segment = segments[index]
   if (segment === undefined) {
     if (!isExact) return node.isDeclared || node.isDeclaredWithSlash
-    return !hasSlash && node.isDeclaredWithSlash && !node.isDeclared
+    return !end.hasSlash && node.isDeclaredWithSlash && !node.isDeclared
   }
-  return childrenOf(node, segment).some(({ child, isSame }) =>
-    leadsToOtherPath(child, segments, index + 1, isExact && isSame, hasSlash)
+  return childrenOf(node, segment).some((next) =>
+    leadsToOtherPath(next.child, segments, index + 1, isSame && next.isSame, end)
   )
 }
 

@@ -10,9 +10,10 @@ import type { AppSession } from '../session/app-session.js'
 import { isRejectedLogin, type LoginFields, readLoginResponse } from '../session/login-response.js'
 import type { ExchangeResult } from './exchange-result.js'
 import type { Identity } from './identity.js'
+import { DEFAULT_PROVIDER } from './providers-file.js'
 
 /** Logs an identity in at the backend. Never throws, because the request continues either way. */
-export type AccountLogin = (identity: Identity, request: FastifyRequest) => Promise<ExchangeResult>
+export type AccountLogin = (identity: Identity, provider: string, request: FastifyRequest) => Promise<ExchangeResult>
 
 export interface AccountLoginOptions {
   readonly log: Logger
@@ -31,17 +32,22 @@ const TIMEOUT_MS = 5_000
 
 export const accountLogin = (options: AccountLoginOptions): AccountLogin => {
   const { log, callBackend, loginFields, now } = options
-  return async (identity, request) => {
-    const facts = { requestId: request.id, subject: identity.subject }
+  return async (identity, provider, request) => {
+    const facts = {
+      requestId: request.id,
+      subject: identity.subject,
+      ...(provider !== DEFAULT_PROVIDER && { providerId: provider })
+    }
+    const requestedAtMs = now()
     try {
-      const { status, body } = await callBackend(loginCall(options, identity, request))
+      const { status, body } = await callBackend(loginCall(options, identity, provider, request))
       if (isTransient(status)) throw new Error(`status ${status}`)
       const json = jsonOrUndefined(body.toString())
       if (status >= 400 || isRejectedLogin(json)) {
         log.warn({ ...facts, status }, 'no account for provider session')
         return { kind: 'no_account' }
       }
-      return { kind: 'success', session: sessionIn(status, json, loginFields, now()) }
+      return { kind: 'success', session: { ...sessionIn(status, json, loginFields, now()), requestedAtMs } }
     } catch (error) {
       log.error({ ...facts, reason: reasonOf(error) }, 'account login for provider session failed')
       return { kind: 'backend_down' }
@@ -53,6 +59,7 @@ export const accountLogin = (options: AccountLoginOptions): AccountLogin => {
 const loginCall = (
   { backend, exchangeSecret, exchangeField }: AccountLoginOptions,
   { email, name, groups }: Identity,
+  provider: string,
   request: FastifyRequest
 ): BackendCall => ({
   request,
@@ -70,7 +77,14 @@ const loginCall = (
     ...(exchangeSecret === null ? [] : [EXCHANGE_SECRET_HEADER, exchangeSecret]),
     ...(span?.headers ?? [])
   ],
-  body: JSON.stringify({ email, name, [exchangeField]: true, groups }),
+  // The provider of `OIDC_ISSUER` is not named: backends may have been written for it alone.
+  body: JSON.stringify({
+    email,
+    name,
+    [exchangeField]: true,
+    groups,
+    ...(provider !== DEFAULT_PROVIDER && { provider })
+  }),
   timeoutMs: Math.min(TIMEOUT_MS, backend.timeoutMs)
 })
 

@@ -1,25 +1,18 @@
 import type { FastifyInstance } from 'fastify'
 import { createRemoteJWKSet, customFetch, errors, type JWTPayload, jwtVerify } from 'jose'
-import type { Logger } from 'pino'
 import { GatewayError } from '../errors.js'
-import { BACK_CHANNEL_PATH, type OidcConfig } from './config.js'
+import type { ProviderConfig } from './config.js'
+import type { IdentityProvider } from './identity-providers.js'
 import { CLOCK_TOLERANCE_SECONDS, type ProviderDiscovery, providerFetch, type RelyingParty } from './provider-client.js'
-import type { ProviderSessionStore, SessionSelector } from './provider-session-store.js'
+import type { SessionSelector } from './provider-session-store.js'
 
 // OpenID Connect Back-Channel Logout 1.0: the provider posts a signed logout token when a user signs out there.
 
-export interface BackChannelLogoutOptions {
-  readonly log: Logger
-  readonly config: OidcConfig
-  readonly discovery: ProviderDiscovery
-  readonly store: ProviderSessionStore
-}
-
 const MAX_BODY_BYTES = 16 * 1024
 
-/** Registers `POST /auth/oidc/backchannel-logout`. */
-export const addBackChannelLogout = (app: FastifyInstance, options: BackChannelLogoutOptions): void => {
-  const { log, config, discovery, store } = options
+/** Registers `POST /auth/oidc/<id>/backchannel-logout`. It ends sessions of this provider only. */
+export const addBackChannelLogout = (app: FastifyInstance, provider: IdentityProvider): void => {
+  const { config, paths, discovery, store, log } = provider
   const verify = logoutTokenVerifier(config, discovery)
 
   const revokeSessions = async (token: string, requestId: string): Promise<void> => {
@@ -39,7 +32,7 @@ export const addBackChannelLogout = (app: FastifyInstance, options: BackChannelL
       { parseAs: 'string', bodyLimit: MAX_BODY_BYTES },
       (_request, body, done) => done(null, new URLSearchParams(String(body)))
     )
-    scope.post(BACK_CHANNEL_PATH, { bodyLimit: MAX_BODY_BYTES }, async (request, reply) => {
+    scope.post(paths.backChannel, { bodyLimit: MAX_BODY_BYTES }, async (request, reply) => {
       const { body } = request
       const [token, duplicate] = body instanceof URLSearchParams ? body.getAll('logout_token') : []
       if (token === undefined || duplicate !== undefined) throw logoutTokenError('is required, once')
@@ -82,7 +75,7 @@ const JWKS_FETCH_ERRORS: ReadonlySet<string> = new Set(['ERR_JOSE_GENERIC', 'ERR
  * Verifies logout tokens. Throws `InvalidLogoutToken` for an invalid token, and any other error if the token cannot be
  * verified at the moment, so that the provider sends it again.
  */
-const logoutTokenVerifier = ({ clientId }: OidcConfig, discovery: ProviderDiscovery) => {
+const logoutTokenVerifier = ({ clientId }: ProviderConfig, discovery: ProviderDiscovery) => {
   // jose fetches the keys again for an unknown key id, at most every 30 s.
   const keySets = new WeakMap<RelyingParty, ReturnType<typeof createRemoteJWKSet>>()
 

@@ -1,5 +1,8 @@
 import { guessableReason } from '../../shared/secret-strength.js'
+import type { ClaimNames } from './identity.js'
+import { DEFAULT_PROVIDER, type ProviderEntry, readProvidersFile } from './providers-file.js'
 
+/** Starts a sign-in at the only provider, or lists the providers. */
 export const LOGIN_PATH = '/auth/oidc/login'
 export const CALLBACK_PATH = '/auth/oidc/callback'
 export const LOGOUT_PATH = '/auth/oidc/logout'
@@ -8,7 +11,30 @@ export const BACK_CHANNEL_PATH = '/auth/oidc/backchannel-logout'
 /** Where a sign-in without `returnTo` ends. */
 export const HOME_PATH = '/'
 
-export const OIDC_PATHS: readonly string[] = [LOGIN_PATH, CALLBACK_PATH, LOGOUT_PATH, BACK_CHANNEL_PATH]
+/** The paths of one provider. Its own callback path is a protection against mix-up attacks. */
+export type ProviderPaths = Readonly<Record<'login' | 'callback' | 'logout' | 'backChannel', string>>
+
+export const providerPaths = (id: string): ProviderPaths => {
+  const isDefault = id === DEFAULT_PROVIDER
+  return {
+    login: `/auth/oidc/${id}/login`,
+    // As registered at the provider before there were several.
+    callback: isDefault ? CALLBACK_PATH : `/auth/oidc/${id}/callback`,
+    logout: `/auth/oidc/${id}/logout`,
+    backChannel: isDefault ? BACK_CHANNEL_PATH : `/auth/oidc/${id}/backchannel-logout`
+  }
+}
+
+/** All paths of the sign-in, also if no provider is configured. */
+export const oidcPaths = (config: OidcConfig | null): readonly string[] => [
+  ...new Set([
+    LOGIN_PATH,
+    CALLBACK_PATH,
+    LOGOUT_PATH,
+    BACK_CHANNEL_PATH,
+    ...(config?.providers.flatMap(({ id }) => Object.values(providerPaths(id))) ?? [])
+  ])
+]
 
 /** The gateway settings that the OIDC configuration is derived from. */
 export interface OidcSettings {
@@ -21,12 +47,17 @@ export interface OidcSettings {
   readonly OIDC_REDIRECT_URI: string | null
   readonly OIDC_SCOPES: string | null
   readonly OIDC_GROUPS_CLAIM: string | null
+  readonly OIDC_PROVIDERS: string | null
   readonly SESSION_SECRET: readonly string[]
   readonly EXCHANGE_SECRET: string | null
   readonly EXCHANGE_FIELD: string
 }
 
-export interface OidcConfig {
+/** One identity provider. */
+export interface ProviderConfig {
+  readonly id: string
+  /** The name that users choose it by. */
+  readonly label: string
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret: string
@@ -34,7 +65,14 @@ export interface OidcConfig {
   /** Where the provider sends the browser after a logout. */
   readonly signedOutUrl: string
   readonly scopes: string
-  readonly groupsClaim: string
+  readonly claims: ClaimNames
+}
+
+export interface OidcConfig {
+  /** At least one. */
+  readonly providers: readonly ProviderConfig[]
+  /** Whether `OIDC_PROVIDERS` is set, so that users choose a provider by its label. */
+  readonly hasList: boolean
   readonly sessionSecrets: readonly string[]
   /** Authenticates the gateway to the backend in the exchange. */
   readonly exchangeSecret: string | null
@@ -45,37 +83,96 @@ export interface OidcConfig {
 /** The name in the specified interface with the backend, whichever provider is used. */
 export const DEFAULT_EXCHANGE_FIELD = 'okta'
 
+/** The requested scopes without a setting. */
 const SCOPES = 'openid profile email'
 const GROUPS_CLAIM = 'groups'
 
-/** Null if no provider is configured. The settings must be valid: see `oidcSettingErrors`. */
-export const oidcConfigOf = (values: OidcSettings): OidcConfig | null => {
-  const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = values
-  if (issuer === null || clientId === null || clientSecret === null) return null
-  // Normalised once, because the provider compares it byte for byte.
-  const redirectUri = new URL(values.OIDC_REDIRECT_URI ?? CALLBACK_PATH, values.PUBLIC_URL ?? undefined).href
+export interface OidcSettingsResult {
+  /** Null if no provider is configured, or if there is an error. */
+  readonly config: OidcConfig | null
+  /** Settings that are missing, insecure or contradictory, and errors of the file, one line each. */
+  readonly errors: readonly string[]
+}
+
+/** Settings that `isReported` names have an error already, which is not repeated. */
+export const readOidcSettings = (
+  values: OidcSettings,
+  production: boolean,
+  isReported: IsReported
+): OidcSettingsResult => {
+  const first = providerOfSettings(values)
+  const file =
+    values.OIDC_PROVIDERS === null
+      ? null
+      : readProvidersFile(values.OIDC_PROVIDERS, {
+          production,
+          isExposed,
+          first: first && { ...first, client_id: first.clientId }
+        })
+  const errors = [...settingErrors(values, isReported), ...(file?.errors ?? [])]
+  if (errors.length > 0) return { config: null, errors }
+  const providers = [
+    ...(first === null ? [] : [first]),
+    ...(file?.entries.map((entry) => providerOfEntry(values, entry)) ?? [])
+  ]
+  if (providers.length === 0) return { config: null, errors }
   return {
-    issuer,
-    clientId,
-    clientSecret,
-    redirectUri,
-    signedOutUrl: new URL(HOME_PATH, redirectUri).href,
-    scopes: values.OIDC_SCOPES ?? SCOPES,
-    groupsClaim: values.OIDC_GROUPS_CLAIM ?? GROUPS_CLAIM,
-    sessionSecrets: values.SESSION_SECRET,
-    exchangeSecret: values.EXCHANGE_SECRET,
-    exchangeField: values.EXCHANGE_FIELD
+    config: {
+      providers,
+      hasList: file !== null,
+      sessionSecrets: values.SESSION_SECRET,
+      exchangeSecret: values.EXCHANGE_SECRET,
+      exchangeField: values.EXCHANGE_FIELD
+    },
+    errors
   }
 }
 
+const providerOfSettings = (values: OidcSettings): ProviderConfig | null => {
+  const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = values
+  const site = siteUrl(values)
+  if (issuer === null || clientId === null || clientSecret === null || site === null) return null
+  return {
+    id: DEFAULT_PROVIDER,
+    label: new URL(issuer).host,
+    issuer,
+    clientId,
+    clientSecret,
+    // Normalised once, because the provider compares it byte for byte.
+    redirectUri: new URL(values.OIDC_REDIRECT_URI ?? CALLBACK_PATH, site).href,
+    signedOutUrl: new URL(HOME_PATH, site).href,
+    scopes: values.OIDC_SCOPES ?? SCOPES,
+    claims: { email: null, name: null, groups: values.OIDC_GROUPS_CLAIM ?? GROUPS_CLAIM }
+  }
+}
+
+const providerOfEntry = (values: OidcSettings, entry: ProviderEntry): ProviderConfig => {
+  const { id, issuer, client_id: clientId, clientSecret, claims } = entry
+  const site = siteUrl(values) ?? undefined
+  return {
+    id,
+    label: entry.label ?? new URL(issuer).host,
+    issuer,
+    clientId,
+    clientSecret,
+    redirectUri: new URL(providerPaths(id).callback, site).href,
+    signedOutUrl: new URL(HOME_PATH, site).href,
+    scopes: entry.scopes ?? SCOPES,
+    claims: { email: claims?.email ?? null, name: claims?.name ?? null, groups: claims?.groups ?? GROUPS_CLAIM }
+  }
+}
+
+/** An address of the site that browsers use. */
+const siteUrl = ({ PUBLIC_URL, OIDC_REDIRECT_URI }: OidcSettings): string | null => OIDC_REDIRECT_URI ?? PUBLIC_URL
+
 type IsReported = (name: string) => boolean
 
-/** Settings that are missing, insecure or contradictory, one line each. Settings already reported are left out. */
-export const oidcSettingErrors = (values: OidcSettings, isReported: IsReported): string[] => {
+const settingErrors = (values: OidcSettings, isReported: IsReported): string[] => {
   // A malformed issuer is null, and must not hide the errors of the other settings.
   const hasIssuer = values.OIDC_ISSUER !== null || isReported('OIDC_ISSUER')
   const errors = [
     ...(hasIssuer ? errorsWithIssuer(values, isReported) : errorsWithoutIssuer(values)),
+    ...(values.OIDC_PROVIDERS === null || hasIssuer ? [] : errorsWithProviders(values, isReported)),
     ...sessionSecretErrors(values),
     ...exchangeSecretErrors(values),
     ...exchangeFieldErrors(values)
@@ -103,6 +200,11 @@ const errorsWithIssuer = (values: OidcSettings, isReported: IsReported): string[
   ...(isReported('OIDC_REDIRECT_URI') ? [] : redirectUriErrors(values)),
   ...(values.OIDC_SCOPES?.split(/\s+/).includes('openid') === false ? ['OIDC_SCOPES must contain openid'] : []),
   ...(values.SESSION_SECRET.length === 0 ? ['SESSION_SECRET is required with OIDC_ISSUER'] : [])
+]
+
+const errorsWithProviders = (values: OidcSettings, isReported: IsReported): string[] => [
+  ...(values.PUBLIC_URL === null && !isReported('PUBLIC_URL') ? ['PUBLIC_URL is required with OIDC_PROVIDERS'] : []),
+  ...(values.SESSION_SECRET.length === 0 ? ['SESSION_SECRET is required with OIDC_PROVIDERS'] : [])
 ]
 
 const redirectUriErrors = ({ OIDC_REDIRECT_URI, PUBLIC_URL }: OidcSettings): string[] => {
@@ -136,8 +238,12 @@ const exchangeSecretErrors = ({ EXCHANGE_SECRET, SESSION_SECRET, API_SECRET, API
 // Fields of the exchange and of a login with a password.
 const LOGIN_FIELDS: ReadonlySet<string> = new Set(['email', 'name', 'groups', 'username', 'password', 'rememberme'])
 
-const exchangeFieldErrors = ({ EXCHANGE_FIELD }: OidcSettings): string[] =>
-  LOGIN_FIELDS.has(EXCHANGE_FIELD.toLowerCase()) ? ['EXCHANGE_FIELD must not be another field of a login request'] : []
+const exchangeFieldErrors = ({ EXCHANGE_FIELD, OIDC_PROVIDERS }: OidcSettings): string[] => {
+  const name = EXCHANGE_FIELD.toLowerCase()
+  // With several providers, the exchange also has this field.
+  const isTaken = LOGIN_FIELDS.has(name) || (OIDC_PROVIDERS !== null && name === 'provider')
+  return isTaken ? ['EXCHANGE_FIELD must not be another field of a login request'] : []
+}
 
 /** For production: sign-in must not be readable on the network. */
 export const exposedAddressErrors = (values: OidcSettings): string[] =>

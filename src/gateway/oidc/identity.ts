@@ -12,6 +12,15 @@ export interface Identity {
 
 export type Claims = Readonly<Record<string, unknown>>
 
+/** Which claims of a provider have the email address, the display name and the groups: names, or paths such as `a.b`. */
+export interface ClaimNames {
+  /** Null for `email`. */
+  readonly email: string | null
+  /** Null for `name` and the claims that replace it. */
+  readonly name: string | null
+  readonly groups: string
+}
+
 /** Why claims do not identify an account. */
 export type IdentityError = 'no-subject' | 'no-email' | 'unconfirmed-email'
 
@@ -47,6 +56,13 @@ export const identityOf = (claims: Claims, groupsClaim: string): IdentityResult 
 }
 
 const failed = (error: IdentityError): IdentityResult => ({ identity: null, error, droppedGroups: 0 })
+
+/** The claims under their standard names. A claim that was given another name does not fall back to the standard one. */
+export const standardClaims = (claims: Claims, { email, name }: ClaimNames): Claims => ({
+  ...claims,
+  ...(email !== null && { email: claimAt(claims, email) }),
+  ...(name !== null && { name: claimAt(claims, name) })
+})
 
 /** Whether the ID token has all claims that the gateway uses, so that the userinfo endpoint is not needed. */
 export const isComplete = (claims: Claims, groupsClaim: string): boolean =>

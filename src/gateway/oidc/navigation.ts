@@ -1,11 +1,15 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
+type Link = readonly [label: string, address: string]
+
 /** An HTML page that explains an outcome and offers links. It has no script and loads nothing. */
 export interface HtmlPage {
   readonly status: number
   readonly title: string
   readonly text: readonly string[]
-  readonly links: readonly (readonly [label: string, address: string])[]
+  /** Shown as a list. */
+  readonly choices?: readonly Link[]
+  readonly links: readonly Link[]
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -26,7 +30,7 @@ export const sendPage = (reply: FastifyReply, page: HtmlPage): FastifyReply =>
     .header('content-type', 'text/html; charset=utf-8')
     .send(htmlOf(page, reply.request.id))
 
-const htmlOf = ({ title, text, links }: HtmlPage, requestId: string): string => `<!doctype html>
+const htmlOf = ({ title, text, choices = [], links }: HtmlPage, requestId: string): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -39,14 +43,17 @@ const htmlOf = ({ title, text, links }: HtmlPage, requestId: string): string => 
 <body>
 <main>
 <h1>${escapeHtml(title)}</h1>
-${text.map((line) => `<p>${escapeHtml(line)}</p>\n`).join('')}<p>${links
-  .map(([label, address]) => `<a href="${escapeHtml(address)}">${escapeHtml(label)}</a> `)
-  .join('')}</p>
+${text.map((line) => `<p>${escapeHtml(line)}</p>\n`).join('')}${listOf(choices)}<p>${links.map((link) => `${anchorOf(link)} `).join('')}</p>
 <p><small>If you ask for help, mention ${escapeHtml(requestId)}.</small></p>
 </main>
 </body>
 </html>
 `
+
+const listOf = (choices: readonly Link[]): string =>
+  choices.length === 0 ? '' : `<ul>\n${choices.map((link) => `<li>${anchorOf(link)}</li>\n`).join('')}</ul>\n`
+
+const anchorOf = ([label, address]: Link): string => `<a href="${escapeHtml(address)}">${escapeHtml(label)}</a>`
 
 const ENTITIES: Readonly<Record<string, string>> = {
   '&': '&amp;',

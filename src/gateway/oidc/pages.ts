@@ -1,15 +1,29 @@
-import { HOME_PATH, LOGIN_PATH, LOGOUT_PATH } from './config.js'
+import { HOME_PATH, LOGIN_PATH } from './config.js'
 import type { IdentityError } from './identity.js'
 import type { HtmlPage } from './navigation.js'
 import type { ProviderErrorKind } from './provider-error.js'
+import { addressWithReturn } from './return-path.js'
 
-// All pages of the sign-in and sign-out flows. The only foreign text on them is the user's email address and the path to
-// return to.
+// All pages of the sign-in and sign-out flows. The only foreign text on them is the user's email address, the path to
+// return to and the labels of providers.
 
 const RETRY_SECONDS = '10'
 
-const loginAddress = (returnTo: string): string =>
-  returnTo === HOME_PATH ? LOGIN_PATH : `${LOGIN_PATH}?returnTo=${encodeURIComponent(returnTo)}`
+const loginAddress = (returnTo: string): string => addressWithReturn(LOGIN_PATH, returnTo)
+
+/** A provider that the user can choose. */
+export interface ProviderChoice {
+  readonly label: string
+  readonly loginAt: string
+}
+
+export const chooseProviderPage = (choices: readonly ProviderChoice[]): HtmlPage => ({
+  status: 200,
+  title: 'Sign in',
+  text: ['Choose the organisation or service that you sign in with.'],
+  choices: choices.map(({ label, loginAt }) => [label, loginAt]),
+  links: []
+})
 
 const PROVIDER_ERROR_PAGES: Readonly<Record<ProviderErrorKind, Omit<HtmlPage, 'links'>>> = {
   denied: {
@@ -62,17 +76,17 @@ const IDENTITY_ERRORS: Readonly<Record<IdentityError, string>> = {
   'unconfirmed-email': 'Your email address is not confirmed at the identity provider. Confirm it there first.'
 }
 
-export const identityErrorPage = (error: IdentityError): HtmlPage => ({
+export const identityErrorPage = (error: IdentityError, logoutPath: string): HtmlPage => ({
   status: 403,
   title: 'You cannot be signed in',
   text: [IDENTITY_ERRORS[error], 'If that does not help, ask the administrators of your identity provider.'],
   links: [
-    ['Sign in with another account', LOGOUT_PATH],
+    ['Sign in with another account', logoutPath],
     ['Try again', loginAddress(HOME_PATH)]
   ]
 })
 
-export const noAccountPage = (email: string): HtmlPage => ({
+export const noAccountPage = (email: string, logoutPath: string): HtmlPage => ({
   status: 403,
   title: 'You do not have an account here',
   text: [
@@ -80,7 +94,7 @@ export const noAccountPage = (email: string): HtmlPage => ({
     'Ask an administrator of this service to create one. It can take five minutes to take effect.'
   ],
   links: [
-    ['Sign in with another account', LOGOUT_PATH],
+    ['Sign in with another account', logoutPath],
     ['Go to the start page', HOME_PATH]
   ]
 })
@@ -94,12 +108,12 @@ export const backendUnavailablePage = (returnTo: string): HtmlPage => ({
 })
 
 /** For a logout link on another site. */
-export const confirmLogoutPage = (): HtmlPage => ({
+export const confirmLogoutPage = (logoutPath: string): HtmlPage => ({
   status: 200,
   title: 'Sign out?',
   text: ['Another site sent you here. You are still signed in.'],
   links: [
-    ['Sign out', LOGOUT_PATH],
+    ['Sign out', logoutPath],
     ['Stay signed in', HOME_PATH]
   ]
 })

@@ -1,8 +1,8 @@
 import * as client from 'openid-client'
 import type { Logger } from 'pino'
 import { readBounded } from '../../shared/bounded-body.js'
-import type { OidcConfig } from './config.js'
-import { type Claims, isComplete, mergedClaims } from './identity.js'
+import type { ProviderConfig } from './config.js'
+import { type Claims, isComplete, mergedClaims, standardClaims } from './identity.js'
 import { providerErrorFields } from './provider-error.js'
 
 /** Metadata, keys and claims take some kilobytes. The limit protects the gateway's memory. */
@@ -19,7 +19,7 @@ export const CLOCK_TOLERANCE_SECONDS = 60
 
 const REQUEST_TIMEOUT_SECONDS = 5
 
-const fetchMetadata = async (config: OidcConfig): Promise<client.ServerMetadata> => {
+const fetchMetadata = async (config: ProviderConfig): Promise<client.ServerMetadata> => {
   const issuer = new URL(config.issuer)
   const configuration = await client.discovery(issuer, config.clientId, undefined, undefined, {
     timeout: REQUEST_TIMEOUT_SECONDS,
@@ -32,7 +32,7 @@ const fetchMetadata = async (config: OidcConfig): Promise<client.ServerMetadata>
   return metadata
 }
 
-const configurationOf = (config: OidcConfig, metadata: client.ServerMetadata): client.Configuration => {
+const configurationOf = (config: ProviderConfig, metadata: client.ServerMetadata): client.Configuration => {
   const configuration = new client.Configuration(
     metadata,
     config.clientId,
@@ -56,15 +56,25 @@ const clientAuthentication = (secret: string, metadata: client.ServerMetadata): 
 
 /** The parameters of one sign-in that the callback is verified against. */
 export interface LoginTransaction {
+  /** The id of the provider. Only the callback of this provider can complete the sign-in. */
+  readonly provider: string
   readonly state: string
   readonly nonce: string
   readonly codeVerifier: string
   readonly returnTo: string
 }
 
+/** The authorization URL, and the parameters to verify its callback with. */
+export interface StartedSignIn {
+  readonly url: URL
+  readonly transaction: LoginTransaction
+}
+
 /** Tokens of one provider session. They never reach the browser. */
 export interface ProviderTokens {
   readonly idToken: string
+  /** Only if a backend receives it. */
+  readonly accessToken?: string
   readonly refreshToken: string | null
   /** When to refresh, in milliseconds since 1970. */
   readonly expiresAt: number
@@ -82,21 +92,41 @@ const DEFAULT_TOKEN_SECONDS = 60 * 60
 /** Keeps the logout URL below common URL length limits. */
 const MAX_ID_TOKEN_HINT_CHARACTERS = 6 * 1024
 
-export const discoverProvider = async (config: OidcConfig, now: () => number): Promise<RelyingParty> =>
-  new RelyingParty(config, await fetchMetadata(config), now)
+/** Visitors can start sign-ins without limit: above this number, requests are not pushed, unless the provider requires it. */
+const MAX_CONCURRENT_PUSHES = 20
+
+export interface RelyingPartyOptions {
+  readonly now: () => number
+  readonly log: Pick<Logger, 'warn'>
+  /** Whether a backend receives the access tokens of the provider. */
+  readonly keepsAccessTokens: boolean
+}
+
+export const discoverProvider = async (config: ProviderConfig, options: RelyingPartyOptions): Promise<RelyingParty> =>
+  new RelyingParty(config, await fetchMetadata(config), options)
 
 type TokenResponse = client.TokenEndpointResponse & client.TokenEndpointResponseHelpers
 
 /** The gateway as an OpenID Connect client: every request to the provider except discovery and its public keys. */
 export class RelyingParty {
-  readonly #config: OidcConfig
+  readonly #config: ProviderConfig
   readonly #metadata: client.ServerMetadata
   readonly #now: () => number
+  readonly #log: Pick<Logger, 'warn'>
+  readonly #keepsAccessTokens: boolean
+  /** Requests that are being pushed. */
+  #pushing = 0
 
-  constructor(config: OidcConfig, metadata: client.ServerMetadata, now: () => number) {
+  constructor(
+    config: ProviderConfig,
+    metadata: client.ServerMetadata,
+    { now, log, keepsAccessTokens }: RelyingPartyOptions
+  ) {
     this.#config = config
     this.#metadata = metadata
     this.#now = now
+    this.#log = log
+    this.#keepsAccessTokens = keepsAccessTokens
   }
 
   get jwksUrl(): URL | null {
@@ -109,19 +139,40 @@ export class RelyingParty {
     return this.#metadata.issuer
   }
 
-  /** Starts a sign-in: the authorization URL, and the parameters to verify its callback with. */
-  async startSignIn(returnTo: string): Promise<{ readonly url: URL; readonly transaction: LoginTransaction }> {
+  async startSignIn(returnTo: string): Promise<StartedSignIn> {
     const codeVerifier = client.randomPKCECodeVerifier()
-    const transaction = { state: client.randomState(), nonce: client.randomNonce(), codeVerifier, returnTo }
-    const url = client.buildAuthorizationUrl(this.#newConfiguration(), {
+    const [state, nonce] = [client.randomState(), client.randomNonce()]
+    const url = await this.#authorizationUrl({
       redirect_uri: this.#config.redirectUri,
       scope: this.#config.scopes,
-      state: transaction.state,
-      nonce: transaction.nonce,
+      state,
+      nonce,
       code_challenge: await client.calculatePKCECodeChallenge(codeVerifier),
       code_challenge_method: 'S256'
     })
-    return { url, transaction }
+    return { url, transaction: { provider: this.#config.id, state, nonce, codeVerifier, returnTo } }
+  }
+
+  /**
+   * Pushes the request to the provider (RFC 9126) where it offers that, so that no party on its way through the browser can
+   * read or change it. A provider that does not require it also receives the request in the URL, if pushing fails.
+   */
+  async #authorizationUrl(parameters: Record<string, string>): Promise<URL> {
+    const { pushed_authorization_request_endpoint: endpoint, require_pushed_authorization_requests: isRequired } =
+      this.#metadata
+    const configuration = this.#newConfiguration()
+    if (endpoint === undefined || (!isRequired && this.#pushing >= MAX_CONCURRENT_PUSHES))
+      return client.buildAuthorizationUrl(configuration, parameters)
+    this.#pushing += 1
+    try {
+      return await client.buildAuthorizationUrlWithPAR(configuration, parameters)
+    } catch (error) {
+      if (isRequired) throw error
+      this.#log.warn({ provider: providerErrorFields(error) }, 'pushed authorization request failed')
+      return client.buildAuthorizationUrl(configuration, parameters)
+    } finally {
+      this.#pushing -= 1
+    }
   }
 
   /** Redeems the code in the callback's query. Throws if any verification fails. */
@@ -192,17 +243,20 @@ export class RelyingParty {
   #tokensOf(response: TokenResponse, idToken: string, lastRefreshToken: string | null): ProviderTokens {
     return {
       idToken,
+      ...(this.#keepsAccessTokens && { accessToken: response.access_token }),
       refreshToken: response.refresh_token ?? lastRefreshToken,
       expiresAt: this.#now() + (response.expiresIn() ?? DEFAULT_TOKEN_SECONDS) * 1000
     }
   }
 
-  /** Adds the userinfo claims where the ID token lacks some that the gateway needs. */
+  /** The claims under their standard names, with those of userinfo where the ID token lacks some that the gateway needs. */
   async #withUserInfo(configuration: client.Configuration, claims: Claims, accessToken: string): Promise<Claims> {
+    const names = this.#config.claims
+    const standard = standardClaims(claims, names)
     const hasUserInfo = this.#metadata.userinfo_endpoint !== undefined
-    if (isComplete(claims, this.#config.groupsClaim) || !hasUserInfo) return claims
+    if (isComplete(standard, names.groups) || !hasUserInfo) return standard
     const userInfo = await client.fetchUserInfo(configuration, accessToken, String(claims.sub))
-    return mergedClaims(claims, userInfo)
+    return mergedClaims(standard, standardClaims(userInfo, names))
   }
 }
 

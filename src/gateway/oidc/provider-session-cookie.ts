@@ -3,11 +3,14 @@ import type { SerializeOptions } from '@fastify/cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { cookieOptions, cookieValues, setCookie } from '../session/cookies.js'
 import type { Identity } from './identity.js'
+import { DEFAULT_PROVIDER } from './providers-file.js'
 import type { Sealer } from './sealer.js'
 
 /** A browser's sign-in at the identity provider. */
 export interface ProviderSession extends Identity {
   readonly id: string
+  /** The id of the provider. Subjects and `sid`s of different providers are unrelated. */
+  readonly provider: string
   /** In milliseconds since 1970. */
   readonly startedAt: number
 }
@@ -26,8 +29,13 @@ const MAX_CACHED_COOKIES = 2_000
 export interface ProviderSessionCookieOptions {
   readonly sealer: Sealer
   readonly cookies: { readonly secure: boolean }
+  /** Ids of the configured providers. */
+  readonly providers: ReadonlySet<string>
   readonly now: () => number
 }
+
+/** What the cookie contains. Cookies of versions without several providers have no `provider`. */
+type StoredSession = Omit<ProviderSession, 'provider'> & { readonly provider?: string; readonly sealedAt: number }
 
 /** The decrypted content of the cookie. */
 interface CookieContent {
@@ -41,20 +49,22 @@ export class ProviderSessionCookie {
   readonly cookieName: string
   readonly #options: SerializeOptions
   readonly #sealer: Sealer
+  readonly #providers: ReadonlySet<string>
   readonly #now: () => number
   // A page sends many requests with the same cookie. In insertion order; the oldest entry is evicted first.
   readonly #cache = new Map<string, CookieContent>()
 
-  constructor({ sealer, cookies, now }: ProviderSessionCookieOptions) {
+  constructor({ sealer, cookies, providers, now }: ProviderSessionCookieOptions) {
     // The prefix prevents sibling hosts from setting the cookie. Browsers accept it only with Secure.
     this.cookieName = cookies.secure ? '__Host-oidc_session' : 'oidc_session'
     this.#options = { ...cookieOptions(cookies), httpOnly: true }
     this.#sealer = sealer
+    this.#providers = providers
     this.#now = now
   }
 
-  async start(reply: FastifyReply, identity: Identity): Promise<ProviderSession> {
-    const session = { ...identity, id: randomBytes(16).toString('base64url'), startedAt: this.#now() }
+  async start(reply: FastifyReply, provider: string, identity: Identity): Promise<ProviderSession> {
+    const session = { ...identity, provider, id: randomBytes(16).toString('base64url'), startedAt: this.#now() }
     await this.save(reply, session)
     return session
   }
@@ -71,7 +81,7 @@ export class ProviderSessionCookie {
     setCookie(reply, this.cookieName, '', { ...this.#options, maxAge: 0 })
   }
 
-  /** Null if the request has no valid session cookie. */
+  /** Null if the request has no valid session cookie, or one of a provider that is no longer configured. */
   async read(request: FastifyRequest): Promise<ProviderSession | null> {
     return (await this.#readCookie(request))?.session ?? null
   }
@@ -94,11 +104,12 @@ export class ProviderSessionCookie {
     if (cached !== undefined) return cached.expiresAt > this.#now() ? cached : null
 
     // Only `save` seals content for this purpose, so what decrypts has this shape.
-    const opened = (await this.#sealer.open(sealed)) as (ProviderSession & { sealedAt: number; exp: number }) | null
+    const opened = (await this.#sealer.open(sealed)) as (StoredSession & { exp: number }) | null
     if (opened === null || this.#secondsLeft(opened.startedAt) <= 0) return null
-    const { id, subject, email, name, groups, sid, startedAt, sealedAt, exp } = opened
+    const { id, provider = DEFAULT_PROVIDER, subject, email, name, groups, sid, startedAt, sealedAt, exp } = opened
+    if (!this.#providers.has(provider)) return null
     // Cookies of version 0.1.0 have another name for it.
-    const session = { id, subject, email, name, groups, sid: sid ?? null, startedAt }
+    const session = { id, provider, subject, email, name, groups, sid: sid ?? null, startedAt }
     const content = { session, sealedAt, expiresAt: exp * 1000 }
     this.#addToCache(sealed, content)
     return content

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto'
 import { RedisConnection, type RedisConnectionOptions } from '../redis-connection.js'
+import { RedisRevocations } from '../revocation/redis-revocations.js'
 import type { ProviderTokens } from './provider-client.js'
 import { MAX_SESSION_SECONDS, type ProviderSession } from './provider-session-cookie.js'
 import {
   type MemoryProviderSessionStore,
   type ProviderSessionStore,
   RESULT_REUSE_MS,
-  revocationKey,
-  type SessionSelector
+  type SessionSelector,
+  selectorKey
 } from './provider-session-store.js'
-import { RedisRevocations } from './redis-revocations.js'
 import type { Sealer } from './sealer.js'
 
 // The session state that several gateways share through Redis. During a rolling update, gateways of different versions use
@@ -106,6 +106,7 @@ export class RedisProviderSessionStore implements ProviderSessionStore {
       connection: this.#connection,
       prefix: this.#prefix,
       revocations: local.revocations,
+      ttlMs: MAX_SESSION_SECONDS * 1000,
       now,
       checkIntervalMs
     })
@@ -135,7 +136,7 @@ export class RedisProviderSessionStore implements ProviderSessionStore {
   async revoke(selector: SessionSelector): Promise<void> {
     await this.#local.revoke(selector)
     const tokensKey = selector.kind === 'id' ? this.#tokensKey(selector.value) : null
-    await this.#revocations.publish({ key: revocationKey(selector), at: this.#now() }, tokensKey)
+    await this.#revocations.publish({ key: selectorKey(selector), at: this.#now() }, tokensKey)
   }
 
   isRevoked(session: ProviderSession): boolean {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { Revocations, revocationKey } from '../revocation/revocations.js'
 import type { ProviderTokens } from './provider-client.js'
 import { MAX_SESSION_SECONDS, type ProviderSession } from './provider-session-cookie.js'
 
@@ -36,58 +36,17 @@ export type SessionSelector =
   /** The `jti` of a logout token: it selects no session, and marks the token as used. */
   | { readonly kind: 'message'; readonly value: string }
 
-/** A revocation as gateways exchange it. */
-export interface Revocation {
-  readonly key: string
-  /** Applies to sessions that started at or before this time, in milliseconds since 1970. */
-  readonly at: number
-}
+/** The key of a revocation of these sessions. */
+export const selectorKey = ({ kind, value }: SessionSelector): string => revocationKey(kind, value)
 
-/** A short key that reveals nothing about the user. */
-export const revocationKey = ({ kind, value }: SessionSelector): string =>
-  `${kind}:${createHash('sha256').update(value).digest('base64url')}`
-
-const MAX_REVOCATIONS = 100_000
-
-/**
- * Revoked sessions whose cookies may not have expired yet: a concurrent response may set a cookie again that another response
- * has cleared. The oldest entries are removed when there are too many.
- */
-export class Revocations {
-  // In insertion order, which is approximately the order of expiry.
-  readonly #times = new Map<string, number>()
-
-  add({ key, at }: Revocation): void {
-    if (at <= (this.#times.get(key) ?? -1)) return
-    if (this.#times.size >= MAX_REVOCATIONS) this.#removeOldest()
-    this.#times.delete(key)
-    this.#times.set(key, at)
-  }
-
-  includes({ id, sid, subject, startedAt }: ProviderSession): boolean {
-    if (this.#times.size === 0) return false
-    const selectors: readonly SessionSelector[] = [
-      { kind: 'id', value: id },
-      { kind: 'subject', value: subject },
-      sid === null ? { kind: 'unnamedOfSubject', value: subject } : { kind: 'providerSession', value: sid }
-    ]
-    return selectors.some((selector) => startedAt <= (this.#times.get(revocationKey(selector)) ?? -1))
-  }
-
-  has(selector: SessionSelector): boolean {
-    return this.#times.has(revocationKey(selector))
-  }
-
-  since(time: number): Revocation[] {
-    const revocations: Revocation[] = []
-    for (const [key, at] of this.#times) if (at >= time) revocations.push({ key, at })
-    return revocations
-  }
-
-  /** Some at once: a Map is slow to iterate from a start at which entries were deleted. */
-  #removeOldest(): void {
-    for (const key of [...this.#times.keys()].slice(0, MAX_REVOCATIONS / 100)) this.#times.delete(key)
-  }
+const includes = (revocations: Revocations, { id, sid, subject, startedAt }: ProviderSession): boolean => {
+  if (revocations.size === 0) return false
+  const selectors: readonly SessionSelector[] = [
+    { kind: 'id', value: id },
+    { kind: 'subject', value: subject },
+    sid === null ? { kind: 'unnamedOfSubject', value: subject } : { kind: 'providerSession', value: sid }
+  ]
+  return selectors.some((selector) => startedAt <= revocations.timeOf(selectorKey(selector)))
 }
 
 const MAX_TOKEN_ENTRIES = 10_000
@@ -108,13 +67,22 @@ export class MemoryProviderSessionStore implements ProviderSessionStore {
   readonly revocations = new Revocations()
   readonly #now: () => number
   readonly #monotonicMs: () => number
+  readonly #isRevokedElsewhere: (session: ProviderSession) => boolean
   readonly #tokens = new Map<string, { readonly tokens: ProviderTokens; readonly expiresAt: number }>()
   readonly #flights = new Map<string, Flight>()
 
-  /** Revocations are exchanged between gateways and need wall-clock times; intervals use the monotonic clock. */
-  constructor(now: () => number, monotonicMs: () => number) {
+  /**
+   * Revocations are exchanged between gateways and need wall-clock times; intervals use the monotonic clock.
+   * `isRevokedElsewhere`: whether the session was revoked by other means than `revoke`.
+   */
+  constructor(
+    now: () => number,
+    monotonicMs: () => number,
+    isRevokedElsewhere: (session: ProviderSession) => boolean = () => false
+  ) {
     this.#now = now
     this.#monotonicMs = monotonicMs
+    this.#isRevokedElsewhere = isRevokedElsewhere
   }
 
   async saveTokens(sessionId: string, tokens: ProviderTokens): Promise<void> {
@@ -133,16 +101,16 @@ export class MemoryProviderSessionStore implements ProviderSessionStore {
   }
 
   async revoke(selector: SessionSelector): Promise<void> {
-    this.revocations.add({ key: revocationKey(selector), at: this.#now() })
+    this.revocations.add({ key: selectorKey(selector), at: this.#now() })
     if (selector.kind === 'id') this.#tokens.delete(selector.value)
   }
 
   isRevoked(session: ProviderSession): boolean {
-    return this.revocations.includes(session)
+    return includes(this.revocations, session) || this.#isRevokedElsewhere(session)
   }
 
   hasRevocation(selector: SessionSelector): boolean {
-    return this.revocations.has(selector)
+    return this.revocations.has(selectorKey(selector))
   }
 
   runOnce<Result>(key: string, work: () => Promise<Result>): Promise<Result> {

@@ -2,15 +2,17 @@ import { createHmac, hkdfSync } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { sameSecret } from '../../shared/same-secret.js'
+import type { UserRevocations } from '../revocation/user-revocations.js'
 import { type AppSessionCookies, type StartAppSessionOptions, startAppSession } from '../session/app-session.js'
 import { cookieValues } from '../session/cookies.js'
 import type { AccountLogin } from './account-login.js'
 import type { ExchangeResult, ExchangeResultKind } from './exchange-result.js'
 import { type Identity, identityOf } from './identity.js'
-import type { ProviderDiscovery, ProviderTokens } from './provider-client.js'
+import type { IdentityProvider, IdentityProviders } from './identity-providers.js'
+import type { ProviderTokens } from './provider-client.js'
 import { providerErrorFields, providerErrorKind } from './provider-error.js'
 import type { ProviderSession, ProviderSessionCookie } from './provider-session-cookie.js'
-import type { ProviderSessionStore } from './provider-session-store.js'
+import { DEFAULT_PROVIDER } from './providers-file.js'
 
 export interface ExchangeOptions {
   readonly log: Logger
@@ -18,10 +20,10 @@ export interface ExchangeOptions {
   readonly count: (result: ExchangeResultKind) => void
   readonly cookies: AppSessionCookies
   readonly tokens: StartAppSessionOptions['tokens']
+  /** Null if revocation is disabled. */
+  readonly revocations: UserRevocations | null
   readonly providerCookie: ProviderSessionCookie
-  readonly store: ProviderSessionStore
-  readonly discovery: ProviderDiscovery
-  readonly groupsClaim: string
+  readonly providers: IdentityProviders
   readonly now: () => number
   /** The newest session secret; signs the cookie that marks a failed exchange. */
   readonly secret: string
@@ -45,11 +47,13 @@ export class SessionExchange {
    * if there is no provider session or no account. It never rejects the request.
    */
   async exchange(request: FastifyRequest, reply: FastifyReply): Promise<string | null> {
-    const { providerCookie, store, log } = this.#options
+    const { providerCookie, providers, revocations, log } = this.#options
+    // A revoked user must not get a new token.
+    if (revocations?.isKnown === false) return null
     if (SIGN_IN_OR_OUT_PATHS.test(request.path) || !providerCookie.isPresent(request)) return null
     try {
       const session = await providerCookie.read(request)
-      if (session === null || store.isRevoked(session)) {
+      if (session === null || providers.of(session).store.isRevoked(session)) {
         providerCookie.clear(reply)
         return null
       }
@@ -65,13 +69,15 @@ export class SessionExchange {
 
   /** Runs the exchange and sets its cookies. Skips it while the browser has the marker cookie of a failed exchange. */
   async run(request: FastifyRequest, reply: FastifyReply, session: ProviderSession): Promise<ExchangeResult> {
-    const { store, providerCookie, cookies, tokens, log } = this.#options
+    const { providers, providerCookie, cookies, tokens, revocations, log } = this.#options
+    const { store } = providers.of(session)
     if (this.#hasFailureMarker(request, session)) return { kind: 'no_account' }
     // Requests that wait for the same exchange share its result, also on other gateways.
     const { result, identity } = await store.runOnce(session.id, () => this.#refreshAndLogIn(session, request))
 
     // The user may have signed out while the exchange was running.
-    if (result.kind === 'provider_ended' || store.isRevoked(session)) {
+    const isOfRevokedUser = await this.#endIfRevoked(result, session, request.id)
+    if (result.kind === 'provider_ended' || isOfRevokedUser || store.isRevoked(session)) {
       providerCookie.clear(reply)
       return { kind: 'provider_ended' }
     }
@@ -79,9 +85,18 @@ export class SessionExchange {
     if (result.kind === 'no_account') cookies.setFailureMarker(reply, this.#failureMarker(session))
     if (result.kind !== 'success') return result
     // A reused result is some seconds old, so its lifetime is slightly too long; the token's own expiry decides.
-    return startAppSession({ cookies, tokens, log, viaProvider: true }, reply, result.session)
-      ? result
-      : { kind: 'backend_down' }
+    const options = { cookies, tokens, revocations, log, viaProvider: true }
+    return (await startAppSession(options, reply, result.session)) ? result : { kind: 'backend_down' }
+  }
+
+  /** The user of a provider session is known only now. Whether the user was revoked since the session started. */
+  async #endIfRevoked(result: ExchangeResult, session: ProviderSession, requestId: string): Promise<boolean> {
+    const { revocations, providers, log } = this.#options
+    if (revocations === null || result.kind !== 'success') return false
+    if (!revocations.endsSessionOfUser(result.session.token, session.startedAt)) return false
+    log.info({ requestId, subject: session.subject }, 'provider session of a revoked user')
+    await endSession(providers.of(session), session, requestId)
+    return true
   }
 
   /** `identity` is the refreshed one; null if it did not change. */
@@ -89,12 +104,12 @@ export class SessionExchange {
     session: ProviderSession,
     request: FastifyRequest
   ): Promise<{ readonly result: ExchangeResult; readonly identity: Identity | null }> {
-    const { accountLogin, count } = this.#options
-    const refreshed = await refreshSession(this.#options, session, request.id)
+    const { accountLogin, count, providers, now } = this.#options
+    const refreshed = await refreshSession({ ...providers.of(session), now }, session, request.id)
     const [result, identity] =
       refreshed === 'provider_ended'
         ? [{ kind: refreshed } as const, null]
-        : [await accountLogin(refreshed ?? session, request), refreshed]
+        : [await accountLogin(refreshed ?? session, session.provider, request), refreshed]
     count(result.kind)
     return { result, identity }
   }
@@ -105,23 +120,36 @@ export class SessionExchange {
   }
 
   /** Bound to the subject, so that signing in as another user is not delayed. */
-  #failureMarker({ subject }: ProviderSession): string {
-    return createHmac('sha256', this.#markerKey).update(subject).digest('base64url').slice(0, 22)
+  #failureMarker({ provider, subject }: ProviderSession): string {
+    const user = provider === DEFAULT_PROVIDER ? subject : JSON.stringify([provider, subject])
+    return createHmac('sha256', this.#markerKey).update(user).digest('base64url').slice(0, 22)
   }
 }
 
-type RefreshOptions = Pick<ExchangeOptions, 'store' | 'discovery' | 'groupsClaim' | 'now' | 'log'>
+export type RefreshOptions = IdentityProvider & Pick<ExchangeOptions, 'now'>
 
 /** A changed identity, or null if nothing is known to have changed. */
 type RefreshResult = Identity | 'provider_ended' | null
 
 /** Refreshes the identity if the provider's tokens have expired. Never throws: a failed refresh changes nothing. */
-const refreshSession = async (
+export const refreshSession = async (
+  options: RefreshOptions,
+  session: ProviderSession,
+  requestId: string
+): Promise<RefreshResult> => {
+  const tokens = await options.store.loadTokens(session.id)
+  if (tokens?.refreshToken == null || tokens.expiresAt > options.now()) return null
+  // Once for all requests: the second use of a refresh token ends the session at many providers.
+  return options.store.runOnce(`refresh:${session.id}`, () => refresh(options, session, requestId))
+}
+
+const refresh = async (
   options: RefreshOptions,
   session: ProviderSession,
   requestId: string
 ): Promise<RefreshResult> => {
   const { store, now, log } = options
+  // Another gateway may have refreshed them in the meantime.
   const tokens = await store.loadTokens(session.id)
   if (tokens?.refreshToken == null || tokens.expiresAt > now()) return null
   const result = await refreshIdentity(options, session, tokens, tokens.refreshToken).catch((error) => {
@@ -129,15 +157,21 @@ const refreshSession = async (
     // The session stays valid while the provider is unavailable.
     return providerErrorKind(error) === 'invalid-grant' ? 'provider_ended' : null
   })
-  if (result === 'provider_ended')
-    await store
-      .revoke({ kind: 'id', value: session.id })
-      .catch((error) => log.warn({ requestId, err: error }, 'session revocation not published yet'))
+  if (result === 'provider_ended') await endSession(options, session, requestId)
   return result
 }
 
+const endSession = (
+  { store, log }: Pick<RefreshOptions, 'store' | 'log'>,
+  { id }: ProviderSession,
+  requestId: string
+): Promise<void> =>
+  store
+    .revoke({ kind: 'id', value: id })
+    .catch((error) => log.warn({ requestId, err: error }, 'session revocation not published yet'))
+
 const refreshIdentity = async (
-  { store, discovery, groupsClaim }: RefreshOptions,
+  { store, discovery, config }: RefreshOptions,
   session: ProviderSession,
   tokens: ProviderTokens,
   refreshToken: string
@@ -146,7 +180,7 @@ const refreshIdentity = async (
   if (provider === null) return null
   const refreshed = await provider.refresh(tokens, refreshToken, session.subject)
   await store.saveTokens(session.id, refreshed.tokens)
-  const { identity, error } = identityOf(await refreshed.claims(), groupsClaim)
+  const { identity, error } = identityOf(await refreshed.claims(), config.claims.groups)
   if (error === 'unconfirmed-email') return 'provider_ended'
   // A response without claims changes nothing. The `sid` of the session does not change.
   return identity === null ? null : { ...identity, sid: session.sid }

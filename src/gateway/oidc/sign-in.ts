@@ -2,82 +2,94 @@ import { createHash } from 'node:crypto'
 import type { SerializeOptions } from '@fastify/cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import { toCanonicalPath } from '../../shared/request-path.js'
 import { cookieOptions, cookieValues, setCookie } from '../session/cookies.js'
-import { HOME_PATH } from './config.js'
 import { identityOf } from './identity.js'
+import type { IdentityProvider, IdentityProviders } from './identity-providers.js'
 import { type HtmlPage, queryOf, redirect, sendPage } from './navigation.js'
 import {
   backendUnavailablePage,
+  chooseProviderPage,
   identityErrorPage,
   noAccountPage,
   providerErrorPage,
   strayCallbackPage
 } from './pages.js'
-import type { LoginTransaction, ProviderDiscovery, ProviderGrant } from './provider-client.js'
+import type { LoginTransaction, ProviderGrant, StartedSignIn } from './provider-client.js'
 import { providerErrorFields, providerErrorKind } from './provider-error.js'
 import type { ProviderSessionCookie } from './provider-session-cookie.js'
-import type { ProviderSessionStore } from './provider-session-store.js'
+import { DEFAULT_PROVIDER } from './providers-file.js'
+import { addressWithReturn, returnPath } from './return-path.js'
 import type { Sealer } from './sealer.js'
 import type { SessionExchange } from './session-exchange.js'
 
-/** The path is stored in a cookie. */
-const MAX_RETURN_PATH_LENGTH = 1024
-
-/** A sign-in must not return to its own routes. */
-const OIDC_PATH = /^\/auth\/oidc(?:\/|$)/i
-
-const PLACEHOLDER_ORIGIN = 'http://host'
-
-/** The path on this site that a sign-in returns to. Any value that could be read as another site becomes the home path. */
-export const returnPath = (requested: unknown): string => {
-  if (
-    typeof requested !== 'string' ||
-    requested.length > MAX_RETURN_PATH_LENGTH ||
-    !URL.canParse(requested, PLACEHOLDER_ORIGIN)
-  )
-    return HOME_PATH
-  const { origin, pathname, search, hash } = new URL(requested, PLACEHOLDER_ORIGIN)
-  // If parsing changes the text, another parser could read it differently.
-  if (origin !== PLACEHOLDER_ORIGIN || `${pathname}${search}${hash}` !== requested) return HOME_PATH
-  return toCanonicalPath(pathname) === pathname && !OIDC_PATH.test(pathname) ? requested : HOME_PATH
-}
-
 export interface SignInOptions {
-  readonly log: Logger
-  readonly discovery: ProviderDiscovery
+  readonly providers: IdentityProviders
   readonly transactions: LoginTransactions
   readonly providerCookie: ProviderSessionCookie
-  readonly store: ProviderSessionStore
   readonly exchange: SessionExchange
-  readonly groupsClaim: string
 }
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
-/** `GET /auth/oidc/login`: redirects the browser to the provider. */
-export const loginHandler =
-  ({ discovery, transactions }: SignInOptions): Handler =>
+/** `GET /auth/oidc/login`: starts the sign-in at the only provider, or lets the user choose one. */
+export const loginHandler = (options: SignInOptions): Handler => {
+  const { only, all } = options.providers
+  if (only !== null) return providerLoginHandler(options, only)
+  return async (request, reply) => {
+    const returnTo = returnPath(queryOf(request).get('returnTo'))
+    const choices = all.map(({ config: { id, label }, paths }) => ({
+      id,
+      label,
+      loginAt: addressWithReturn(paths.login, returnTo)
+    }))
+    reply.header('vary', 'Accept')
+    return wantsJson(request)
+      ? reply.header('cache-control', 'no-store').send({ success: true, data: choices })
+      : sendPage(reply, chooseProviderPage(choices))
+  }
+}
+
+/** Pages open the address as a document, which accepts HTML; calls of web applications ask for JSON. */
+const wantsJson = ({ headers: { accept = '' } }: FastifyRequest): boolean =>
+  /\bapplication\/json\b/i.test(accept) && !/\btext\/html\b/i.test(accept)
+
+/** `GET /auth/oidc/<id>/login`: redirects the browser to the provider. */
+export const providerLoginHandler =
+  ({ transactions }: SignInOptions, { discovery, log }: IdentityProvider): Handler =>
   async (request, reply) => {
     const returnTo = returnPath(queryOf(request).get('returnTo'))
     const provider = await discovery.current()
     if (provider === null) return sendPage(reply, providerErrorPage('unavailable', returnTo))
-    const { url, transaction } = await provider.startSignIn(returnTo)
-    await transactions.add(request, reply, transaction)
-    return redirect(reply, url.href)
+    let started: StartedSignIn
+    try {
+      started = await provider.startSignIn(returnTo)
+    } catch (error) {
+      return failedSignIn(log, reply, error, returnTo)
+    }
+    await transactions.add(request, reply, started.transaction)
+    return redirect(reply, started.url.href)
   }
 
+const failedSignIn = (log: Logger, reply: FastifyReply, error: unknown, returnTo: string): FastifyReply => {
+  const kind = providerErrorKind(error)
+  log.warn({ requestId: reply.request.id, kind, provider: providerErrorFields(error) }, 'sign-in failed')
+  return sendPage(reply, providerErrorPage(kind, returnTo))
+}
+
 /**
- * `GET /auth/oidc/callback`: completes the sign-in. Redirects to the requested path or shows an error page; it never
- * redirects to the provider again, which could loop.
+ * `GET /auth/oidc/<id>/callback`: completes a sign-in that was started at this provider. Redirects to the requested path or
+ * shows an error page; it never redirects to the provider again, which could loop.
  */
-export const callbackHandler = (options: SignInOptions): Handler => {
-  const { log, discovery, transactions } = options
+export const callbackHandler = (options: SignInOptions, identityProvider: IdentityProvider): Handler => {
+  const { transactions } = options
+  const { discovery, config, log } = identityProvider
 
   return async (request, reply) => {
     const transaction = await takeTransaction(request, reply, transactions)
-    if (transaction === null) {
-      log.warn({ requestId: request.id }, 'callback without a matching sign-in')
+    // A response to the sign-in at one provider must not complete a sign-in at another one (mix-up attack).
+    if (transaction === null || transaction.provider !== config.id) {
+      const reason = transaction === null ? 'no-sign-in' : 'other-provider'
+      log.warn({ requestId: request.id, reason }, 'callback without a matching sign-in')
       return sendPage(reply, strayCallbackPage())
     }
     const provider = await discovery.current()
@@ -86,11 +98,9 @@ export const callbackHandler = (options: SignInOptions): Handler => {
     try {
       grant = await provider.completeSignIn(queryOf(request).toString(), transaction)
     } catch (error) {
-      const kind = providerErrorKind(error)
-      log.warn({ requestId: request.id, kind, provider: providerErrorFields(error) }, 'sign-in failed')
-      return sendPage(reply, providerErrorPage(kind, transaction.returnTo))
+      return failedSignIn(log, reply, error, transaction.returnTo)
     }
-    const errorPage = await startSessions(options, request, reply, grant, transaction.returnTo)
+    const errorPage = await startSessions(options, identityProvider, reply, grant, transaction.returnTo)
     return errorPage === null ? redirect(reply, transaction.returnTo) : sendPage(reply, errorPage)
   }
 }
@@ -106,27 +116,29 @@ const takeTransaction = async (
 
 /** Starts the provider session and the app session. Resolves to an error page, or to null on success. */
 const startSessions = async (
-  { log, providerCookie, store, exchange, groupsClaim }: SignInOptions,
-  request: FastifyRequest,
+  { providers, providerCookie, exchange }: SignInOptions,
+  provider: IdentityProvider,
   reply: FastifyReply,
   { claims, tokens }: ProviderGrant,
   returnTo: string
 ): Promise<HtmlPage | null> => {
+  const { request } = reply
+  const { log } = provider
   const requestId = request.id
-  const { identity, error, droppedGroups } = identityOf(claims, groupsClaim)
+  const { identity, error, droppedGroups } = identityOf(claims, provider.config.claims.groups)
   if (identity === null) {
     log.warn({ requestId, reason: error, claims: Object.keys(claims) }, 'provider claims without a usable identity')
-    return identityErrorPage(error)
+    return identityErrorPage(error, providers.logoutPath(provider))
   }
   if (droppedGroups > 0)
     log.warn({ requestId, subject: identity.subject, droppedGroups }, 'groups exceed session cookie size')
 
-  const session = await providerCookie.start(reply, identity)
-  await store.saveTokens(session.id, tokens)
+  const session = await providerCookie.start(reply, provider.config.id, identity)
+  await provider.store.saveTokens(session.id, tokens)
 
   // The next request would make the exchange too; doing it now shows users without an account the reason.
   const { kind } = await exchange.run(request, reply, session)
-  if (kind === 'no_account') return noAccountPage(identity.email)
+  if (kind === 'no_account') return noAccountPage(identity.email, providers.logoutPath(provider))
   return kind === 'backend_down' ? backendUnavailablePage(returnTo) : null
 }
 
@@ -146,6 +158,9 @@ export interface LoginTransactionsOptions {
   readonly cookies: { readonly secure: boolean }
   readonly now: () => number
 }
+
+/** Gateways without several providers store none. */
+type StoredTransaction = Omit<LoginTransaction, 'provider'> & { readonly provider?: string }
 
 /** Stores each sign-in in progress in an encrypted cookie of its own, so that tabs do not overwrite each other's. */
 export class LoginTransactions {
@@ -179,8 +194,8 @@ export class LoginTransactions {
     const [sealed, conflicting] = cookieValues(request.headers.cookie, name)
     if (sealed === undefined || conflicting !== undefined) return null
     // Only `add` seals content for this purpose, so what decrypts has this shape.
-    const transaction = (await this.#sealer.open(sealed)) as LoginTransaction | null
-    return transaction?.state === state ? transaction : null
+    const stored = (await this.#sealer.open(sealed)) as StoredTransaction | null
+    return stored?.state === state ? { ...stored, provider: stored.provider ?? DEFAULT_PROVIDER } : null
   }
 
   #removeOldest(request: FastifyRequest, reply: FastifyReply, newCharacters: number): void {

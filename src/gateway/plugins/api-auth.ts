@@ -1,22 +1,34 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { AccessLevel } from '../../shared/access-level.js'
-import { type AppClaims, type AppTokenVerifier, isAdmin, userDetails } from '../../shared/app-token.js'
-import { ExpiredToken, InvalidToken } from '../../shared/token-errors.js'
-import { type Access, type AccessRules, isApiPath, MUTATING_METHODS } from '../access.js'
+import { type AppTokenVerifier, isAdmin } from '../../shared/app-token.js'
+import { RevokedToken } from '../../shared/token-errors.js'
+import { type Access, type AccessRules, MUTATING_METHODS } from '../access.js'
 import type { AuditLog } from '../audit/audit-log.js'
-import { GatewayError, type GatewayErrorCode } from '../errors.js'
+import { GatewayError } from '../errors.js'
+import { foreignPageTest, type OriginRules } from '../http/request-origin.js'
 import type { SecretPaths } from '../http/secret-paths.js'
-import { appTokenCookie } from '../session/credentials.js'
+import type { RequestLimits } from '../limits/request-limits.js'
+import type { AppSessionCookies } from '../session/app-session.js'
+import { appTokenCookie, bearerToken } from '../session/credentials.js'
+import { checkToken, type Denial, rejection } from '../session/token-check.js'
+import { isForBackend, isWebSocketRequest } from '../upstreams/upstream.js'
 
 export interface ApiAuthOptions {
   /** False outside production: every request continues. */
   readonly enforced: boolean
   readonly access: AccessRules
   readonly tokens: AppTokenVerifier
+  /** Whether tokens can be revoked. */
+  readonly revocable: boolean
+  readonly cookies: Pick<AppSessionCookies, 'clear'>
   readonly audit: AuditLog
+  /** For WebSockets, which browsers open from foreign pages too. */
+  readonly origins: OriginRules
   /** Which paths the audit log must not contain. */
   readonly secretPaths: SecretPaths
+  /** Null if no limits are configured. */
+  readonly requestLimits: Pick<RequestLimits, 'addUserHook'> | null
   /** Null if no identity provider is configured. */
   readonly oidc: { addRevocationHook(app: FastifyInstance): void } | null
 }
@@ -28,71 +40,62 @@ declare module 'fastify' {
   }
 }
 
-interface Denial {
-  readonly code: GatewayErrorCode
-  /** For the audit log; the client receives only the code. */
-  readonly reason: string
-  /** Only claims with a valid signature. */
-  readonly claims: AppClaims | null
-}
-
 /** Requires a verified token where the path and method need one. Only the cookie counts, never a header. */
 export const apiAuth = fp<ApiAuthOptions>(
-  async (app, { enforced, access: rules, tokens, audit, secretPaths, oidc }) => {
+  async (app, options) => {
+    const { enforced, access: rules, tokens, revocable, cookies, audit, secretPaths, requestLimits, oidc } = options
+    const isFromForeignPage = foreignPageTest(options.origins)
     // Before the token is checked: the token of a revoked session is no token.
     oidc?.addRevocationHook(app)
-    app.addHook('onRequest', (request, _reply, done) => {
-      if (!isApiPath(request.path)) return done()
+    app.addHook('onRequest', (request, reply, done) => {
+      if (!isForBackend(request)) return done()
+      if (enforced && isWebSocketRequest(request) && isFromForeignPage(request))
+        return done(rejection(request, FOREIGN_PAGE, { audit, secretPaths }))
+      if (revocable) removeRevokedToken(request, reply, { tokens, cookies })
       // The requested path decides, because a parameter of the route may stand for a part of a strict or admin path.
-      const access = rules.accessOf(request.path, request.routeOptions.config.access)
+      const access = (request.upstream?.access ?? rules).accessOf(request.path, request.routeOptions.config.access)
       const denial = checkToken(request, tokens) ?? checkRole(request, access)
-      if (denial === null || !enforced || !isChecked(request, access)) return done()
-      done(reject(request, denial, { audit, secretPaths }))
+      if (denial === null || !enforced || !isChecked(request, access, denial)) return done()
+      done(rejection(request, denial, { audit, secretPaths }))
     })
+    // The user is known now.
+    requestLimits?.addUserHook(app)
   },
   { name: 'api-auth', fastify: '5.x', dependencies: ['csrf'] }
 )
 
-/** Attaches the claims of a valid token, on every path and in every environment. Returns the reason if it is not valid. */
-const checkToken = (request: FastifyRequest, tokens: AppTokenVerifier): Denial | null => {
+const FOREIGN_PAGE: Denial = { code: 'ORIGIN_REFUSED', reason: 'foreign-origin', claims: null }
+
+/**
+ * A revoked token is not forwarded, neither from the cookie nor from a Bearer header. A request that needs no token continues
+ * without one. A Bearer token of another issuer is left to the backend.
+ */
+const removeRevokedToken = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { tokens, cookies }: Pick<ApiAuthOptions, 'tokens' | 'cookies'>
+): void => {
   const cookie = appTokenCookie(request)
-  if (cookie.kind === 'absent' || cookie.kind === 'unusable')
-    return { code: 'UNAUTHENTICATED', reason: `token-${cookie.kind}`, claims: null }
+  const token = cookie.kind === 'token' ? cookie.token : cookie.kind === 'absent' ? bearerToken(request) : null
+  if (token === null) return
   try {
-    const { claims } = tokens.verify(cookie.token)
-    if (cookie.kind === 'revoked') return { code: 'UNAUTHENTICATED', reason: 'token-revoked', claims }
-    request.auth = claims
-    return null
+    tokens.verify(token)
   } catch (error) {
-    if (error instanceof ExpiredToken) return { code: 'TOKEN_EXPIRED', reason: 'token-expired', claims: error.claims }
-    if (error instanceof InvalidToken) return { code: 'UNAUTHENTICATED', reason: `token-${error.reason}`, claims: null }
-    throw error
+    if (error instanceof GatewayError) request.appTokenCookie = { kind: 'unknown', token }
+    if (!(error instanceof RevokedToken)) return
+    request.appTokenCookie = { kind: 'revoked', token }
+    if (cookie.kind === 'token') cookies.clear(reply)
   }
 }
 
-const reject = (
-  request: FastifyRequest,
-  { code, reason, claims }: Denial,
-  { audit, secretPaths }: Pick<ApiAuthOptions, 'audit' | 'secretPaths'>
-): GatewayError => {
-  const headers = code === 'FORBIDDEN' ? {} : { 'www-authenticate': 'Bearer error="invalid_token"' }
-  const error = new GatewayError(code, { headers })
-  audit.record({
-    event: code === 'FORBIDDEN' ? 'forbidden_access' : 'unauthorized_access',
-    ip: request.clientAddress,
-    resource: secretPaths.masked(request.path),
-    method: request.method,
-    status: error.statusCode,
-    reason,
-    user: claims === null ? null : userDetails(claims),
-    requestId: request.id,
-    userAgent: request.headers['user-agent'] ?? null
-  })
-  return error
-}
-
-const isChecked = ({ method }: FastifyRequest, access: Access): boolean =>
-  access === 'mutations' ? MUTATING_METHODS.has(method) : access !== 'public'
+/**
+ * A token that cannot be checked is rejected wherever it could be used, also for reads whose access the backend decides. A
+ * WebSocket counts as a write request.
+ */
+const isChecked = (request: FastifyRequest, access: Access, { code }: Denial): boolean =>
+  access === 'mutations' && code !== 'REVOCATIONS_UNKNOWN'
+    ? MUTATING_METHODS.has(request.method) || isWebSocketRequest(request)
+    : access !== 'public'
 
 const checkRole = ({ auth }: FastifyRequest, access: Access): Denial | null =>
   access === 'admin' && auth !== null && !isAdmin(auth)

@@ -1,23 +1,29 @@
+import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { toCanonicalPath } from '../../shared/request-path.js'
-import { isApiPath, SERVED_METHODS } from '../access.js'
+import { SERVED_METHODS } from '../access.js'
 import { GatewayError } from '../errors.js'
 import { HOST } from '../http/client-request.js'
 import { isSupportedExpectation } from '../http/expect-continue.js'
 import { methodFieldError, overridesMethod } from '../http/field-names.js'
 import type { KnownPaths } from '../http/known-paths.js'
 import { CLOSE, MAX_URL_LENGTH, tooManyHeaderLines } from '../http/request-target.js'
+import { isForBackend } from '../upstreams/upstream.js'
+import type { Upstreams } from '../upstreams/upstreams.js'
 
 // Rules, router, forwarder and backend must all see the same path. They parse it separately, so a path that two parsers
 // could read differently is rejected, never normalised: a normalised path is a second string that code may forget to use.
 
 export interface CanonicalPathOptions {
+  /** The paths that belong to no row. */
   readonly knownPaths: KnownPaths
+  /** Null if there are no rows. */
+  readonly upstreams: Pick<Upstreams, 'selector' | 'via'> | null
 }
 
 /** Before any rule reads the path: the request must have one path, one host, and a version and method that we serve. */
 export const canonicalPath = fp<CanonicalPathOptions>(
-  async (app, { knownPaths }) => {
+  async (app, { knownPaths, upstreams }) => {
     app.addHook('onRequest', (request, _reply, done) => {
       const { url = '', httpVersion, rawHeaders, headers } = request.raw
       const tooManyLines = tooManyHeaderLines(request.raw)
@@ -34,11 +40,16 @@ export const canonicalPath = fp<CanonicalPathOptions>(
         return done(new GatewayError('MALFORMED_REQUEST', CLOSE))
       if (!isSupportedExpectation(request.raw)) return done(new GatewayError('EXPECTATION_FAILED', CLOSE))
 
+      if (upstreams !== null) {
+        if (headers.via?.includes(upstreams.via)) return done(new GatewayError('LOOP_DETECTED'))
+        request.upstream = upstreams.selector.select(request.raw)
+      }
       const path = toCanonicalPath(url)
-      if (path === null || knownPaths.isMisspelt(path)) return done(new GatewayError('AMBIGUOUS_PATH'))
+      if (path === null || (request.upstream?.knownPaths ?? knownPaths).isMisspelt(path))
+        return done(new GatewayError('AMBIGUOUS_PATH'))
       request.path = path
-      if (!SERVED_METHODS.has(request.method)) return done(methodNotServed(path))
-      if (isApiPath(path) && overridesMethod(url)) return done(methodFieldError())
+      if (!SERVED_METHODS.has(request.method)) return done(methodNotServed(request))
+      if (isForBackend(request) && overridesMethod(url)) return done(methodFieldError())
       done()
     })
   },
@@ -46,8 +57,8 @@ export const canonicalPath = fp<CanonicalPathOptions>(
 )
 
 /** Rejected here and not by the router, because Fastify would read the body of some of these methods first. */
-const methodNotServed = (path: string): GatewayError =>
-  isApiPath(path)
+const methodNotServed = (request: FastifyRequest): GatewayError =>
+  isForBackend(request)
     ? new GatewayError('METHOD_NOT_ALLOWED', { headers: { allow: [...SERVED_METHODS].join(', ') } })
     : new GatewayError('NOT_FOUND')
 

@@ -1,11 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { sameSecret } from '../../shared/same-secret.js'
-import { isApiPath, MUTATING_METHODS, needsCsrfToken } from '../access.js'
+import { MUTATING_METHODS, needsCsrfToken } from '../access.js'
 import { GatewayError } from '../errors.js'
 import { foreignPageTest, type OriginRules } from '../http/request-origin.js'
 import { cookieValues } from '../session/cookies.js'
 import type { CsrfTokens } from '../session/csrf-tokens.js'
+import { isForBackend } from '../upstreams/upstream.js'
 
 export interface CsrfOptions extends OriginRules {
   /** False outside production. */
@@ -22,10 +23,11 @@ export const csrf = fp<CsrfOptions>(
     const isFromForeignPage = foreignPageTest(origins)
 
     app.addHook('onRequest', (request, _reply, done) => {
-      if (!MUTATING_METHODS.has(request.method) || !isApiPath(request.path)) return done()
+      if (!MUTATING_METHODS.has(request.method) || !isForBackend(request)) return done()
       // No path is exempt: a foreign page must not be able to sign a user in either.
       if (isFromForeignPage(request)) return done(new GatewayError('ORIGIN_REFUSED'))
-      if (!needsCsrfToken(request.method, request.path) || hasTokenPair(request)) return done()
+      const isExempt = request.upstream === null && !needsCsrfToken(request.method, request.path)
+      if (isExempt || hasTokenPair(request)) return done()
       done(new GatewayError('CSRF_MISMATCH'))
     })
 

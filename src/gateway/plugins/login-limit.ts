@@ -6,6 +6,7 @@ import { isLoginAttempt } from '../access.js'
 import { GatewayError } from '../errors.js'
 import { addressGroup } from '../http/client-request.js'
 import { foreignPageTest, type OriginRules } from '../http/request-origin.js'
+import type { RequestLimits } from '../limits/request-limits.js'
 import type { LoginCounter, MemoryLoginCounter } from '../login-limit/login-counter.js'
 import type { RedisConfig } from '../redis-connection.js'
 
@@ -21,6 +22,8 @@ export interface LoginLimitOptions {
   /** Null if the counts are not shared. */
   readonly redis: RedisConfig | null
   readonly log: Logger
+  /** Null if no further limits are configured. */
+  readonly requestLimits: Pick<RequestLimits, 'addAddressHook'> | null
 }
 
 /**
@@ -30,6 +33,7 @@ export interface LoginLimitOptions {
 export const loginLimit = fp<LoginLimitOptions>(
   async (app, options) => {
     const { enforced, max, windowMs, csrf, counter } = options
+    options.requestLimits?.addAddressHook(app)
     app.addHook('onClose', async () => counter.close())
     if (!enforced) return
 

@@ -4,6 +4,8 @@ import { type Span, traceIdOf } from '../../shared/tracing.js'
 import type { GatewayErrorCode } from '../errors.js'
 import { clientAddress } from '../http/client-request.js'
 import type { AppTokenCookie } from '../session/credentials.js'
+// Declares `upstream`.
+import type {} from '../upstreams/upstream.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -17,6 +19,8 @@ declare module 'fastify' {
     appTokenCookie: AppTokenCookie | null
     /** The app token that the session exchange obtained. */
     exchangedToken: string | null
+    /** The access token of the identity provider, for a backend that receives it. */
+    providerToken: string | null
     /** The code of the error response that the gateway sent. */
     errorCode: GatewayErrorCode | null
     /** Null if the request is not traced. */
@@ -32,6 +36,8 @@ export const requestContext = fp(
     app.decorateRequest('auth', null)
     app.decorateRequest('appTokenCookie', null)
     app.decorateRequest('exchangedToken', null)
+    app.decorateRequest('providerToken', null)
+    app.decorateRequest('upstream', null)
     app.decorateRequest('errorCode', null)
     app.decorateRequest('span', null)
 

@@ -9,10 +9,13 @@ import type { Oidc } from '../oidc/oidc.js'
 import { createForwarder, type ForwarderOptions } from '../proxy/forward.js'
 import { type RelayProxyOptions, relayProxy } from '../relay-proxy/relay-proxy.js'
 import { catchAll, undeclaredReads } from '../routes/catch-all.js'
+import { type CspReportsOptions, cspReports } from '../routes/csp-reports.js'
 import { type DevelopmentRoutesOptions, developmentRoutes } from '../routes/development.js'
+import { type ForwardAuthOptions, forwardAuth } from '../routes/forward-auth.js'
 import { type MetricsRouteOptions, metricsRoute } from '../routes/metrics-route.js'
 import { mountRoutes, rejectedRoute, type UnknownPaths } from '../routes/mount-routes.js'
 import { type SessionRouteOptions, sessionRoutes } from '../routes/session-routes.js'
+import type { MountUpstreamsOptions } from '../upstream-routes/mount-upstreams.js'
 
 export interface RoutesOptions {
   readonly declared: DeclaredRoutes
@@ -26,8 +29,14 @@ export interface RoutesOptions {
   readonly health: HealthOptions
   readonly development: DevelopmentRoutesOptions
   readonly metrics: MetricsRouteOptions
+  /** Null if all requests go to one backend. */
+  readonly upstreams: Omit<MountUpstreamsOptions, 'uploadBytes' | 'unknownPaths'> | null
   /** Null if no relay is configured. */
   readonly relayProxy: RelayProxyOptions | null
+  /** Null if the policy does not name the address for reports. */
+  readonly cspReports: CspReportsOptions | null
+  /** Null if proxies cannot ask for the user of a request. */
+  readonly forwardAuth: ForwardAuthOptions | null
   /** Null if no identity provider is configured. */
   readonly oidc: Pick<Oidc, 'addRoutes'> | null
   /** The folder of a single-page app; null if there is none. */
@@ -51,9 +60,16 @@ export const routes = fp<RoutesOptions>(
     }
     developmentRoutes(app, options.development)
     options.oidc?.addRoutes(app)
+    if (options.cspReports !== null) cspReports(app, options.cspReports)
+    if (options.forwardAuth !== null) forwardAuth(app, options.forwardAuth)
     metricsRoute(app, options.metrics)
-    if (unknownPaths === 'forward') catchAll(app, { uploadBytes, forward, reads: undeclaredReads(paths) })
+    if (unknownPaths === 'forward')
+      catchAll(app, { uploadBytes, forward, paths: ['/api/*'], reads: undeclaredReads(paths) })
     else rejectedRoute(app, [...SERVED_METHODS], '/api/*', () => new GatewayError('NOT_FOUND'))
+    if (options.upstreams !== null) {
+      const { mountUpstreams } = await import('../upstream-routes/mount-upstreams.js')
+      mountUpstreams(app, { ...options.upstreams, uploadBytes, unknownPaths })
+    }
     if (options.relayProxy !== null) await app.register(relayProxy, options.relayProxy)
     if (options.webRoot !== null) await (await import('../routes/web-root.js')).webRoot(app, options.webRoot)
   },

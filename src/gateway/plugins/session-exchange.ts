@@ -3,6 +3,7 @@ import fp from 'fastify-plugin'
 import { removeConditions } from '../http/caching.js'
 import type { SessionExchange } from '../oidc/session-exchange.js'
 import { appTokenCookie, usesSession } from '../session/credentials.js'
+import { isWebSocketRequest } from '../upstreams/upstream.js'
 
 export interface SessionExchangeOptions {
   /** Null if no identity provider is configured. */
@@ -16,6 +17,8 @@ export const sessionExchange = fp<SessionExchangeOptions>(
     if (exchange !== null) {
       app.addHook('onRequest', async (request, reply) => {
         if (!usesSession(request) || appTokenCookie(request).kind !== 'absent') return
+        // A WebSocket has no response that could set the cookies.
+        if (isWebSocketRequest(request)) return
         request.exchangedToken = await exchange.exchange(request, reply)
       })
     }

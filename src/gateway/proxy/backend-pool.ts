@@ -27,8 +27,8 @@ export interface Backend {
   /** The path at the backend for a path of the gateway. */
   readonly pathOf: (path: string) => string
   /** The start of the gateway's paths that the backend's paths do not have. */
-  readonly strippedPrefix: '' | '/api'
-  /** Origin, and the path of `BACKEND_URL` without a trailing slash. */
+  readonly strippedPrefix: string
+  /** Origin, and the path of the backend's URL without a trailing slash. */
   readonly address: string
   /** Closes all connections and aborts the requests on them. */
   readonly destroy: () => Promise<void>
@@ -44,7 +44,8 @@ export interface BackendMetrics {
 
 export interface BackendConfig {
   readonly url: string
-  readonly stripApiPrefix: boolean
+  /** Empty, or the start of the gateway's paths that the backend's paths do not have. */
+  readonly strippedPrefix: string
   readonly timeoutMs: number
   readonly streamIdleMs: number
   readonly connections: number
@@ -54,7 +55,7 @@ export interface BackendConfig {
 }
 
 export const openBackend = (config: BackendConfig): Backend => {
-  const { url, timeoutMs, streamIdleMs, connections, inFlight, anonymousPercent, responseBufferBytes } = config
+  const { url, strippedPrefix, timeoutMs, streamIdleMs, connections, inFlight, anonymousPercent } = config
   const { origin, pathname } = new URL(url)
   const pool = new Pool(origin, {
     connections,
@@ -67,15 +68,14 @@ export const openBackend = (config: BackendConfig): Backend => {
     connect: createConnector(Math.min(CONNECT_TIMEOUT_MS, timeoutMs))
   })
   const pathPrefix = pathname.replace(/\/+$/, '')
-  const strippedPrefix = config.stripApiPrefix ? '/api' : ''
   return {
     capacity: new BackendCapacity({ connections, inFlight, anonymousPercent, maxWaitMs: timeoutMs }),
     pool,
     timeoutMs,
     streamIdleMs,
-    responseBufferBytes,
+    responseBufferBytes: config.responseBufferBytes,
     origin,
-    pathOf: (path) => `${pathPrefix}${path.slice(strippedPrefix.length)}`,
+    pathOf: (path) => `${pathPrefix}${withRoot(path.slice(strippedPrefix.length))}`,
     strippedPrefix,
     address: `${origin}${pathPrefix}`,
     destroy: async () => {
@@ -85,6 +85,9 @@ export const openBackend = (config: BackendConfig): Backend => {
     }
   }
 }
+
+/** A path that was stripped completely is the root of the backend. */
+const withRoot = (path: string): string => (path.startsWith('/') ? path : `/${path}`)
 
 /** Socket errors of connections that had received data before. `SocketError` has this information itself. */
 const errorsAfterData = new WeakSet<Error>()

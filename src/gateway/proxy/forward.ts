@@ -13,7 +13,7 @@ import { hasCredentials } from '../session/credentials.js'
 import { type Backend, type BackendMetrics, isRetryable, toBackendError } from './backend-pool.js'
 import { endBackendSpan, startBackendSpan } from './backend-span.js'
 import type { CapacityRequest } from './capacity.js'
-import { backendRequestHeaders, type OutgoingBody } from './request-headers.js'
+import { backendRequestHeaders, type ForwardedUser, type OutgoingBody } from './request-headers.js'
 import { browserResponseHeaders, headerValue, rawHeadersOf, withoutNames } from './response-headers.js'
 
 /** RFC 9110 defines no status above it. */
@@ -39,18 +39,25 @@ export interface ForwarderOptions {
   readonly headerTable: HeaderTable
   readonly metrics: BackendMetrics
   readonly log: Pick<Logger, 'error'>
+  /** By default the backend receives the app token. */
+  readonly user?: ForwardedUser
+  /** Further headers of every request to the backend: alternating names and values. */
+  readonly extraHeaders?: readonly string[]
 }
 
 /** Forwards requests to the backend and writes its responses to the client. */
-export const createForwarder = ({ publicHost, headerTable, ...context }: ForwarderOptions): Forward => {
+export const createForwarder = (options: ForwarderOptions): Forward => {
+  const { publicHost, headerTable, user, extraHeaders, ...context } = options
   const requestContext: BackendRequestContext = { ...context, fixedHeaders: Object.entries(headerTable).flat() }
   return (request, reply, body) => {
     const span = startBackendSpan(request, request.method, context.backend)
+    const headers = backendRequestHeaders(request, publicHost, outgoingBody(request.method, body), span, user)
+    if (extraHeaders !== undefined) headers.push(...extraHeaders)
     const options: Dispatcher.DispatchOptions = {
       method: request.method,
       // The same text that the rules have checked.
       path: context.backend.pathOf(request.raw.url ?? ''),
-      headers: backendRequestHeaders(request, publicHost, outgoingBody(request.method, body), span),
+      headers,
       body,
       // `BackendRequest` has its own idle timer, because the limit depends on the content type of the response.
       bodyTimeout: 0

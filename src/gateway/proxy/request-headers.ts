@@ -1,8 +1,10 @@
 import type { FastifyRequest } from 'fastify'
+import type { AppClaims } from '../../shared/app-token.js'
 import { HOP_BY_HOP } from '../../shared/hop-by-hop.js'
 import type { Span } from '../../shared/tracing.js'
 import { browserHost, browserProtocol } from '../http/client-request.js'
 import { forwardedAuthorization } from '../session/credentials.js'
+import type { IdentityHeaders } from '../session/identity-headers.js'
 import { jsonMediaType } from './json-body.js'
 
 const NO_NAMES: ReadonlySet<string> = new Set()
@@ -55,6 +57,19 @@ const NOT_TO_BACKEND: ReadonlySet<string> = new Set([
   'proxy'
 ])
 
+/** What a backend learns about the user of a request. */
+export interface ForwardedUser {
+  /** The token in `Authorization`: the app token, the access token of the identity provider, or none. */
+  readonly token: 'app' | 'provider' | 'none'
+  /** Null if the backend receives no headers with the user. */
+  readonly identity: IdentityHeaders | null
+  /** The claims that those headers are made from; null without a verified token. */
+  readonly claimsOf: (request: FastifyRequest) => AppClaims | null
+}
+
+/** For `BACKEND_URL`. */
+const APP_TOKEN_ONLY: ForwardedUser = { token: 'app', identity: null, claimsOf: () => null }
+
 const TRACE_HEADERS: ReadonlySet<string> = new Set(['traceparent', 'tracestate'])
 
 /** How the forwarded body relates to the one that was received; decides about the content headers. */
@@ -73,13 +88,15 @@ export const backendRequestHeaders = (
   request: FastifyRequest,
   publicHost: string | null,
   body: OutgoingBody,
-  span: Span | null
+  span: Span | null,
+  user: ForwardedUser = APP_TOKEN_ONLY
 ): string[] => {
   const { headers: incoming } = request.raw
   const connectionNames = connectionHeaderNames(incoming.connection)
   const headers: string[] = []
   for (const name in incoming) {
     if (NOT_TO_BACKEND.has(name) || connectionNames.has(name) || isSpoofable(name)) continue
+    if (user.identity?.includes(name)) continue
     if (span !== null && TRACE_HEADERS.has(name)) continue
     if (body !== 'as sent' && (name === 'content-length' || name === 'content-type')) continue
     const value = incoming[name]
@@ -87,8 +104,7 @@ export const backendRequestHeaders = (
     else for (const item of value ?? []) headers.push(name, item)
   }
   if (body === 'json') headers.push('content-type', jsonMediaType(incoming['content-type']))
-  const authorization = forwardedAuthorization(request)
-  if (authorization !== undefined) headers.push('authorization', authorization)
+  addUser(headers, request, user)
   headers.push(
     'x-forwarded-for',
     request.clientAddress,
@@ -101,6 +117,18 @@ export const backendRequestHeaders = (
   )
   if (span !== null) headers.push(...span.headers)
   return headers
+}
+
+const addUser = (headers: string[], request: FastifyRequest, { token, identity, claimsOf }: ForwardedUser): void => {
+  const authorization = authorizationOf(request, token)
+  if (authorization !== undefined) headers.push('authorization', authorization)
+  const claims = identity === null ? null : claimsOf(request)
+  if (identity !== null && claims !== null) headers.push(...identity.of(claims))
+}
+
+const authorizationOf = (request: FastifyRequest, token: ForwardedUser['token']): string | undefined => {
+  if (token === 'app') return forwardedAuthorization(request)
+  return token === 'provider' && request.providerToken !== null ? `Bearer ${request.providerToken}` : undefined
 }
 
 /** Only proxies set `x-forwarded-*`. A backend that reads `_` as `-` would accept `x_forwarded_for` as ours. */

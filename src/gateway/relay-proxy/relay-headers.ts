@@ -11,15 +11,18 @@ const POST_HEADERS = [...READ_HEADERS, 'content-type', 'content-length', 'conten
 export const relayRequestHeaders = (request: FastifyRequest): Record<string, string> =>
   relayHeaders(request, request.method === 'POST' ? POST_HEADERS : READ_HEADERS)
 
-/** Headers of a WebSocket handshake with the relay, in addition to those of the WebSocket library. */
+// Without extensions: the relay's messages are not compressed.
+const HANDSHAKE_HEADERS = [...WEBSOCKET_HEADERS, 'sec-websocket-key', 'sec-websocket-version', 'sec-websocket-protocol']
+
+/** Headers of a WebSocket handshake with the relay. */
 export const relayHandshakeHeaders = (request: FastifyRequest): Record<string, string> =>
-  relayHeaders(request, WEBSOCKET_HEADERS)
+  relayHeaders(request, HANDSHAKE_HEADERS)
 
 const relayHeaders = (request: FastifyRequest, names: readonly string[]): Record<string, string> => {
   const forwarded: Record<string, string> = {}
   for (const name of names) {
     const value = request.raw.headers[name]
-    if (typeof value === 'string') forwarded[name] = value
+    if (typeof value === 'string' && value !== '') forwarded[name] = value
   }
   return {
     ...forwarded,

@@ -12,10 +12,11 @@ import { foreignPageTest } from '../http/request-origin.js'
 import { onceClosed } from '../http/response-close.js'
 import type { GatewayMetrics } from '../metrics.js'
 import { limitedBody } from '../proxy/body-limit.js'
-import { RelayConnections } from './relay-connections.js'
-import { relayRequestHeaders, relayResponseHeaders } from './relay-headers.js'
-import { acceptUpgrades, isRelayUpgrade } from './relay-upgrades.js'
-import { RelayWebSockets } from './relay-websocket.js'
+import type { HandshakeTarget } from '../websockets/backend-handshake.js'
+import { LastingConnections } from '../websockets/connections.js'
+import type { UpgradedConnections } from '../websockets/upgrades.js'
+import { WebSocketProxy } from '../websockets/web-socket-proxy.js'
+import { relayHandshakeHeaders, relayRequestHeaders, relayResponseHeaders } from './relay-headers.js'
 
 export interface RelayProxyOptions {
   readonly relay: NonNullable<GatewayConfig['relay']>
@@ -25,6 +26,7 @@ export interface RelayProxyOptions {
   readonly openReplies: OpenReplies
   readonly requestEnded: RequestEnded
   readonly csrf: GatewayConfig['csrf']
+  readonly upgraded: UpgradedConnections
 }
 
 const CONNECT_TIMEOUT_MS = 5_000
@@ -36,35 +38,36 @@ const HEADERS_TIMEOUT_MS = 10_000
  * WebSockets of foreign pages.
  */
 export const relayProxy = fp<RelayProxyOptions>(
-  async (app, { relay, bodyBytes, log, metrics, openReplies, requestEnded, csrf }) => {
+  async (app, options) => {
+    const { relay, bodyBytes, log, metrics, csrf, upgraded } = options
     const { origin, pathname } = new URL(relay.url)
     const pathPrefix = pathname.replace(/\/+$/, '')
-    const connections = new RelayConnections(relay, log)
+    const connections = new LastingConnections(relay, log, 'relay')
     const pool = relayPool(origin, relay.idleMs)
     metrics.addGauge('gateway_relay_connections', 'Open connections to the relay.', () => connections.size)
-    const upgraded = acceptUpgrades(app, openReplies)
-    const webSockets = new RelayWebSockets({ origin, pathPrefix, maxPayload: bodyBytes, upgraded, connections, log })
+    const webSockets = new WebSocketProxy({ ...options, maxMessageBytes: bodyBytes, connections, peer: 'relay' })
 
     // Outside production, the relay alone checks the origin.
     const isFromForeignPage = csrf.enforced ? foreignPageTest(csrf) : () => false
     const openWebSocket = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
       if (isFromForeignPage(request)) throw new GatewayError('ORIGIN_REFUSED')
-      const release = connections.admit(reply)
-      await webSockets.open(request, reply, release)
-      // Fastify calls no `onResponse` hook, because nothing is sent with this reply.
-      onceClosed(reply.raw, () => {
-        if (openReplies.remove(reply)) requestEnded(reply, false)
+      await webSockets.open(request, reply, {
+        target: handshakeTarget(request, origin, pathPrefix),
+        rejectionHeaders: ({ headers }) => relayResponseHeaders(headers),
+        // The relay ends the session of its token itself.
+        session: null,
+        release: connections.admit(reply)
       })
     }
 
-    const options = {
+    const proxyOptions = {
       upstream: origin,
       undici: pool,
       disableRequestLogging: true,
       // The parser below limits the body; the parser of the library does not.
       proxyPayloads: false,
       preHandler: async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-        if (isRelayUpgrade(request.raw)) await openWebSocket(request, reply)
+        if (upgraded.get(request.raw) !== undefined) await openWebSocket(request, reply)
         else onceClosed(reply.raw, connections.admit(reply))
       },
       replyOptions: {
@@ -84,14 +87,14 @@ export const relayProxy = fp<RelayProxyOptions>(
         limitedBody(request, body, bodyBytes)
       )
       await scope.register(httpProxy, {
-        ...options,
+        ...proxyOptions,
         prefix: RELAY_CONNECTION_PREFIX,
         rewritePrefix: `${pathPrefix}${RELAY_CONNECTION_PREFIX}`,
         routes: ['/*'],
         httpMethods: ['GET', 'POST', 'OPTIONS']
       })
       await scope.register(httpProxy, {
-        ...options,
+        ...proxyOptions,
         prefix: RELAY_EMULATION_PATH,
         rewritePrefix: `${pathPrefix}${RELAY_EMULATION_PATH}`,
         routes: ['/'],
@@ -105,9 +108,17 @@ export const relayProxy = fp<RelayProxyOptions>(
   { name: 'relay-proxy', fastify: '5.x', dependencies: ['session-exchange'] }
 )
 
+const handshakeTarget = (request: FastifyRequest, origin: string, pathPrefix: string): HandshakeTarget => ({
+  origin,
+  path: `${pathPrefix}${request.raw.url}`,
+  headers: relayHandshakeHeaders(request),
+  timeoutMs: HEADERS_TIMEOUT_MS,
+  errors: { unreachable: 'RELAY_UNREACHABLE', timeout: 'RELAY_TIMEOUT' }
+})
+
 const relayPool = (origin: string, idleMs: number): Pool =>
   new Pool(origin, {
-    // Every stream occupies a connection; `RelayConnections` limits them.
+    // Every stream occupies a connection; `LastingConnections` limits them.
     connections: null,
     pipelining: 1,
     headersTimeout: HEADERS_TIMEOUT_MS,

@@ -9,6 +9,8 @@ import { accessConfig } from './mount-routes.js'
 export interface CatchAllOptions {
   readonly forward: Forward
   readonly uploadBytes: number
+  /** In the syntax of the router. */
+  readonly paths: readonly string[]
   readonly reads: readonly UndeclaredReads[]
 }
 
@@ -75,8 +77,8 @@ const PARAMETER = '{}'
 const keysOf = (template: string): string[] =>
   template.split('/').map((segment) => (segment.includes('{') ? PARAMETER : segment))
 
-/** Forwards requests to `/api/` paths without a route, with a streamed body. */
-export const catchAll = (app: FastifyInstance, { forward, uploadBytes, reads }: CatchAllOptions): void => {
+/** Forwards requests to these paths without a route of their own, with a streamed body. */
+export const catchAll = (app: FastifyInstance, { forward, uploadBytes, paths, reads }: CatchAllOptions): void => {
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', async (request: FastifyRequest, body: Readable) =>
@@ -99,7 +101,7 @@ export const catchAll = (app: FastifyInstance, { forward, uploadBytes, reads }: 
       })
     }
     for (const { path, methods, access } of reads) if (methods.length > 0) forwarded(methods, path, access)
-    forwarded([...SERVED_METHODS], '/api/*', null)
+    for (const path of paths) forwarded([...SERVED_METHODS], path, null)
   })
 }
 

@@ -56,8 +56,12 @@ const RULES: Readonly<Record<GatewayErrorCode, Rule>> = {
   BACKEND_UNREACHABLE: needsBackend,
   RELAY_UNREACHABLE: 'other paths',
   OVERLOADED: needsBackend,
+  // Only with revocation, which is off by default.
+  REVOCATIONS_UNKNOWN: 'other paths',
+  REVOCATION_INCOMPLETE: 'other paths',
   BACKEND_TIMEOUT: needsBackend,
-  RELAY_TIMEOUT: 'other paths'
+  RELAY_TIMEOUT: 'other paths',
+  LOOP_DETECTED: 'other paths'
 }
 
 /** One of each code, for its status and message. */

@@ -6,13 +6,19 @@ import type { GatewayConfig } from '../config.js'
 import { GatewayError } from '../errors.js'
 import { fieldsIn, queryNames } from '../http/field-names.js'
 import { isClosed } from '../http/response-close.js'
-import { DEFAULT_EXCHANGE_FIELD, LOGIN_PATH } from '../oidc/config.js'
+import { DEFAULT_EXCHANGE_FIELD } from '../oidc/config.js'
+import type { SignInChoice } from '../oidc/oidc.js'
 import { type BackendResponse, type CallBackend, forwardedCall } from '../proxy/backend-call.js'
 import type { Backend } from '../proxy/backend-pool.js'
 import { isNoContent } from '../proxy/forward.js'
 import { jsonBody } from '../proxy/json-body.js'
 import { browserResponseHeaders, headersObject } from '../proxy/response-headers.js'
-import { type AppSession, type AppSessionCookies, startAppSession } from '../session/app-session.js'
+import {
+  type AppSession,
+  type AppSessionCookies,
+  type StartAppSessionOptions,
+  startAppSession
+} from '../session/app-session.js'
 import { cookieOptions, cookieValues, setCookie } from '../session/cookies.js'
 import { hasCredentials } from '../session/credentials.js'
 import type { CsrfTokens } from '../session/csrf-tokens.js'
@@ -28,9 +34,12 @@ export interface SessionRouteOptions {
   readonly callBackend: CallBackend
   readonly cookies: AppSessionCookies
   readonly tokens: AppTokenVerifier
+  readonly revocations: StartAppSessionOptions['revocations']
   readonly csrfTokens: CsrfTokens
   /** Ends provider sessions at a logout, and at a password login that replaces them. */
-  readonly oidc: Record<'onLogout' | 'onPasswordLogin', SessionHook> | null
+  readonly oidc:
+    | (Record<'onLogout' | 'onPasswordLogin', SessionHook> & { readonly choices: readonly SignInChoice[] })
+    | null
 }
 
 /** The handlers of the `/api/auth/` routes that start and end sessions. */
@@ -42,9 +51,10 @@ export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string,
 
   const login: LocalHandler = async (request, reply) => {
     rejectExchangeFields(request)
+    const requestedAtMs = Date.now()
     const response = await callBackend(reply, jsonBody(request))
     const session = isSuccess(response) ? sessionIn(response, request) : null
-    if (session !== null && startAppSession(options, reply, session))
+    if (session !== null && (await startAppSession(options, reply, { ...session, requestedAtMs })))
       await options.oidc?.onPasswordLogin(request, reply)
     const omit = session !== null && config.loginBodyToken === 'omit'
     return passOn(reply, backend, omit ? { ...response, body: withoutToken(response) } : response)
@@ -116,9 +126,9 @@ const csrfToken = ({ config, csrfTokens }: SessionRouteOptions): LocalHandler =>
   }
 }
 
-/** For login pages: whether a provider is configured and where its sign-in starts. It does not name the provider. */
+/** For login pages: where the sign-in at each provider starts. The only provider is not named. */
 const providers = ({ oidc }: SessionRouteOptions): LocalHandler => {
-  const data = oidc === null ? [] : [{ name: 'oidc', loginAt: LOGIN_PATH }]
+  const data = oidc?.choices ?? []
   return (_request, reply) => reply.header('cache-control', 'no-store').send({ success: true, data })
 }
 

@@ -4,6 +4,7 @@ import fastifyStatic from '@fastify/static'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errorCode } from '../../shared/error-code.js'
 import { GatewayError } from '../errors.js'
+import { VERIFY_PATH } from './forward-auth.js'
 
 const INDEX = 'index.html'
 
@@ -49,12 +50,22 @@ export const webRoot = async (app: FastifyInstance, folder: string): Promise<voi
 // Paths of the gateway itself are never a file or a page, whether they have a route or not.
 const RESERVED = /^\/(?:api|auth\/oidc|ble\/scan|ble\/status|dev-login|dev-user|metrics)(?:\/|$)/i
 
+/**
+ * Whether a proxy asks about a request (`forward-auth.ts`) although that is not enabled. It would take a page for permission.
+ * Browsers may open a page of the app with this path.
+ */
+const isProxyCheck = ({ path, headers }: FastifyRequest): boolean =>
+  path === VERIFY_PATH && PROXY_HEADERS.some((name) => headers[name] !== undefined)
+
+const PROXY_HEADERS = ['x-forwarded-uri', 'x-forwarded-method', 'x-original-uri', 'x-original-url', 'x-original-method']
+
 // Such as `.env` and `.git`, which are there by mistake.
 const HIDDEN = /\/\./
 
 /** The file for a request, relative to the folder. */
 const fileFor = async (request: FastifyRequest, root: string): Promise<string> => {
-  if (RESERVED.test(request.path) || HIDDEN.test(request.path)) throw new GatewayError('NOT_FOUND')
+  if (RESERVED.test(request.path) || HIDDEN.test(request.path) || isProxyCheck(request))
+    throw new GatewayError('NOT_FOUND')
   if (request.path === '/') return INDEX
   // Cannot throw: the path is canonical.
   const file = decodeURIComponent(request.path.slice(1))

@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
 import type { AuthUser } from '../../../schemas/session.js'
 import type { AppTokenVerifier } from '../../shared/app-token.js'
+import { GatewayError } from '../errors.js'
 import { cookieOptions, setCookie } from './cookies.js'
 
 /** A session at the backend, as its login response describes it. */
@@ -13,24 +14,35 @@ export interface AppSession {
   readonly expiresAtMs: number
   /** Counted from when the response was read. */
   readonly lifetimeSeconds: number
+  /** When the login was sent to the backend, in milliseconds since 1970. Absent in results of earlier versions. */
+  readonly requestedAtMs?: number
 }
 
 export interface StartAppSessionOptions {
   readonly cookies: AppSessionCookies
   readonly tokens: AppTokenVerifier
+  /** Null if revocation is disabled. */
+  readonly revocations: { signedIn(session: AppSession): Promise<void> } | null
   readonly log: Logger
   /** Whether the session comes from the identity provider. */
   readonly viaProvider?: boolean
 }
 
-/** Sets the session's cookies and logs its problems. False if the token does not fit into a cookie. */
-export const startAppSession = (options: StartAppSessionOptions, reply: FastifyReply, session: AppSession): boolean => {
-  const { cookies, tokens, log, viaProvider = false } = options
+/** Sets the session's cookies and logs its problems. Resolves to false if the token does not fit into a cookie. */
+export const startAppSession = async (
+  options: StartAppSessionOptions,
+  reply: FastifyReply,
+  session: AppSession
+): Promise<boolean> => {
+  const { cookies, tokens, revocations, log, viaProvider = false } = options
   const requestId = reply.request.id
   if (!cookies.canStore(session)) {
     log.error({ requestId, characters: session.token.length }, 'backend token too large for a cookie')
     return false
   }
+  await revocations
+    ?.signedIn(session)
+    .catch((error) => log.warn({ requestId, err: error }, 'sign-in after a revocation not published yet'))
   const omitted = cookies.set(reply, session, { viaProvider })
   if (omitted.permissions)
     log.warn({ requestId, permissions: session.permissions.length }, 'permissions too large for a cookie')
@@ -38,7 +50,9 @@ export const startAppSession = (options: StartAppSessionOptions, reply: FastifyR
   try {
     tokens.verify(session.token)
   } catch (error) {
-    log.error({ requestId, err: error }, 'backend token not valid at the gateway, check API_SECRET and TOKEN_SECRET')
+    // While revocations are unknown, no token is accepted.
+    if (!(error instanceof GatewayError))
+      log.error({ requestId, err: error }, 'backend token not valid at the gateway, check API_SECRET and TOKEN_SECRET')
   }
   return true
 }

@@ -6,8 +6,10 @@ import { cookieValues } from './cookies.js'
 export type AppTokenCookie =
   | { readonly kind: 'absent' }
   | { readonly kind: 'token'; readonly token: string }
-  /** The identity-provider session that the token came from has ended. */
+  /** The token, or the identity-provider session that it came from, was revoked. Its cookie or Bearer header is not forwarded. */
   | { readonly kind: 'revoked'; readonly token: string }
+  /** It is not known yet whether the token was revoked. */
+  | { readonly kind: 'unknown'; readonly token: string }
   /** Present, but cannot be forwarded: conflicting values or invalid characters. */
   | { readonly kind: 'unusable' }
 
@@ -48,13 +50,20 @@ export const forwardedAuthorization = (request: FastifyRequest): string | undefi
   const cookie = appTokenCookie(request)
   if (cookie.kind === 'token') return `Bearer ${cookie.token}`
   if (cookie.kind !== 'absent') return undefined
-  const token = BEARER.exec(request.headers.authorization ?? '')?.[1]
-  return token === undefined || isPlaceholder(token) ? undefined : `Bearer ${token}`
+  const token = bearerToken(request)
+  return token === null ? undefined : `Bearer ${token}`
+}
+
+/** The token of the client's own Bearer header. */
+export const bearerToken = ({ headers }: FastifyRequest): string | null => {
+  const token = BEARER.exec(headers.authorization ?? '')?.[1]
+  return token === undefined || isPlaceholder(token) ? null : token
 }
 
 /** Whether a response may depend on the user, because the request has a token or something in its place. */
 export const hasCredentials = (request: FastifyRequest): boolean =>
   request.exchangedToken !== null ||
+  request.providerToken !== null ||
   appTokenCookie(request).kind !== 'absent' ||
   request.headers.authorization !== undefined
 

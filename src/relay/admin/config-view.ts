@@ -25,6 +25,8 @@ const SHOWN_CLIENT_OPTIONS = [
   'connectionsPerAddress',
   'connectionRateLimit',
   'commandsPerSecond',
+  'commandLimits',
+  'tokenInvalidation',
   'concurrency',
   'positionCheckDelayMs',
   'positionMaxTimeLagMs',
@@ -40,6 +42,7 @@ const SHOWN_CLIENT_OPTIONS = [
 ] as const satisfies readonly (keyof ClientOptions)[]
 
 const SHOWN_CHANNEL_OPTIONS = [
+  'commandLimits',
   'presence',
   'joinLeave',
   'forcePushJoinLeave',

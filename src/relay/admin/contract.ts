@@ -14,6 +14,7 @@
 //   GET  /admin/api/config                       ActiveConfig
 //   POST /admin/api/publish      TestPublish     TestPublished, or Problem; 409 if it needs a confirmation
 //   POST /admin/api/disconnect   DisconnectRequest 204
+//   POST /admin/api/sign-out-user SignOutUserRequest 204, or Problem; 409 if it is not enabled
 //
 // Every POST carries the session's CSRF token in `X-Admin-CSRF`; bodies have the type `application/json`. Errors are a
 // `Problem`: 401 without a session, 403 without the token, 404, 405, 413, 415.
@@ -227,6 +228,11 @@ export interface TestPublish {
 export interface TestPublished {
   readonly offset: number
   readonly epoch: string
+}
+
+/** Signs a user out everywhere: closes all connections and rejects all tokens that were issued up to now. */
+export interface SignOutUserRequest {
+  readonly user: string
 }
 
 export interface DisconnectRequest {

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { MemberSearch, memberText } from '../core/codec/json-members.js'
-import { DISCONNECT_FORCED, ReplyError } from '../core/codes.js'
+import { DISCONNECT_FORCED, ERROR_NOT_AVAILABLE, ReplyError } from '../core/codes.js'
+import { EngineError } from '../core/engine.js'
 import { channelDetail, storedPublication } from './channel-detail.js'
 import { CHANNEL_SORTING, channelListPage, channelRows } from './channel-list.js'
 import { configView } from './config-view.js'
@@ -77,6 +78,31 @@ const disconnect =
         return
       }
       call.noContent()
+    })
+
+const SIGN_OUT_USER = Type.Object(
+  { user: Type.String({ minLength: 1, maxLength: 1024 }) },
+  { additionalProperties: false }
+)
+
+/** Closes the connections of a user and rejects all tokens that were issued up to now. */
+const signOutUser =
+  ({ relay, log }: RouteDependencies) =>
+  (call: AdminCall): Promise<void> =>
+    call.body(SIGN_OUT_USER, MAX_DISCONNECT_BYTES, async ({ user }) => {
+      const issuedBefore = Math.floor(relay.clocks.nowMs() / 1000)
+      try {
+        const error = await relay.invalidateTokens(user, '', issuedBefore)
+        log.info({ ip: call.address, user, isDone: error === null }, 'admin sign-out of a user')
+        if (error === null) call.noContent()
+        else if (error === ERROR_NOT_AVAILABLE)
+          call.reject(409, 'NOT_ENABLED', 'client.user_tokens_invalidate is not enabled in the configuration.')
+        else call.reject(503, 'REFUSED', error.message)
+      } catch (error) {
+        if (!(error instanceof EngineError)) throw error
+        log.info({ ip: call.address, user, isDone: false }, 'admin sign-out of a user')
+        call.reject(503, 'NODES_AWAY', 'Not confirmed by all nodes. Repeat it.')
+      }
     })
 
 const sendPage =
@@ -158,7 +184,8 @@ export const adminRoutes = (dependencies: RouteDependencies): AdminRoutes => {
       call.json(active)
     }),
     '/admin/api/publish': sessionRoute('POST', testPublish(dependencies)),
-    '/admin/api/disconnect': sessionRoute('POST', disconnect(dependencies))
+    '/admin/api/disconnect': sessionRoute('POST', disconnect(dependencies)),
+    '/admin/api/sign-out-user': sessionRoute('POST', signOutUser(dependencies))
   }
 }
 

@@ -173,6 +173,21 @@ const refresh: ApiMethod = async (relay, request) => {
   return '{}'
 }
 
+/** How far the clock of the caller may be ahead of ours. */
+const CLOCK_SKEW_SECONDS = 60
+
+const invalidateUserTokens: ApiMethod = async (relay, request) => {
+  const user = request.requiredText('user')
+  const now = Math.floor(relay.clocks.nowMs() / 1000)
+  const issuedBefore = request.integer('issued_before', 0) || now
+  if (issuedBefore < 0 || issuedBefore > now + CLOCK_SKEW_SECONDS)
+    throw new InvalidField(
+      'issued_before',
+      `must be in seconds since 1970, at most ${CLOCK_SKEW_SECONDS} s in the future`
+    )
+  return (await relay.invalidateTokens(user, request.text('channel'), issuedBefore)) ?? '{}'
+}
+
 const presence: ApiMethod = async (relay, request, budget) => {
   const channel = request.requiredText('channel')
   if (budget.isExhausted) return RESPONSE_TOO_LARGE
@@ -245,7 +260,7 @@ export const NUMBERED_METHODS = [
   'refresh'
 ] as const
 
-export type ApiMethodName = (typeof NUMBERED_METHODS)[number] | keyof typeof MAP_METHODS
+export type ApiMethodName = (typeof NUMBERED_METHODS)[number] | keyof typeof MAP_METHODS | 'invalidate_user_tokens'
 
 export const API_METHODS: Readonly<Record<ApiMethodName, ApiMethod>> = {
   publish,
@@ -254,6 +269,7 @@ export const API_METHODS: Readonly<Record<ApiMethodName, ApiMethod>> = {
   unsubscribe,
   disconnect,
   refresh,
+  invalidate_user_tokens: invalidateUserTokens,
   presence,
   presence_stats: presenceStats,
   history,

@@ -8,7 +8,7 @@ import { checkPresencePrefixes, mapOptions, viewOptions } from './map-options.js
 import { parsePattern } from './pattern.js'
 import { proxyName } from './proxy-selection.js'
 import type { RelayConfigFile } from './schema.js'
-import { durationMs } from './schema-kinds.js'
+import { commandLimitsOf, durationMs } from './schema-kinds.js'
 
 const SECOND_MS = 1000
 const HISTORY_META_TTL_MS = 720 * 3600 * SECOND_MS
@@ -83,6 +83,7 @@ const channelOptions = (
   // As in Centrifugo, 0 is the default.
   const metaTtlMs = durationMs(file.history_meta_ttl ?? '0') || durationMs(defaults.history_meta_ttl ?? '0')
   const options: ChannelOptions = {
+    commandLimits: commandLimitsOf(file.command_limits),
     presence: file.presence ?? false,
     joinLeave: file.join_leave ?? false,
     forcePushJoinLeave: file.force_push_join_leave ?? false,

@@ -3,7 +3,7 @@ import { schemas } from '../../../schemas/registry.js'
 import type { ChannelState } from '../core/options.js'
 import { mapOptionSchemas } from './map-schema.js'
 import { proxyOptions, proxyReference } from './proxy-schema.js'
-import { count, duration, flag, oneOf, section, text } from './schema-kinds.js'
+import { commandLimits, count, duration, flag, oneOf, section, text } from './schema-kinds.js'
 
 /** A namespace name without the boundary character. */
 export const NAMESPACE_PATTERN = '^[-a-zA-Z0-9_.]{2,}$'
@@ -74,6 +74,10 @@ const channelOptionSchemas = {
   publication_data_format: oneOf(
     ['json', 'json_object', 'binary'],
     'Data of publications: any JSON value, a JSON object, or any bytes (also none), which only protobuf clients receive. Default: channel.publication_data_format.'
+  ),
+  command_limits: commandLimits(
+    'Gatehouse only: limits of commands in this namespace, beside those of client.command_limits.',
+    ['subscribe', 'publish', 'history']
   ),
   schema: oneOf(SCHEMA_NAMES, 'Gatehouse only: publications must match this schema.'),
   subscribe_proxy_enabled: flag(

@@ -2,7 +2,7 @@ import type { ChannelRules, ClientOptions, CompressionOptions } from '../core/op
 import { type ReportError, reportIn } from './file.js'
 import { isAllowedOriginEntry } from './origins.js'
 import type { RelayConfigFile } from './schema.js'
-import { durationMs, durationOr } from './schema-kinds.js'
+import { commandLimitsOf, durationMs, durationOr } from './schema-kinds.js'
 import { claimRules } from './token-options.js'
 
 export const DEFAULT_MESSAGE_BYTES = 65_536
@@ -46,7 +46,11 @@ export const clientOptions = (
     personalChannelNamespace: personal.personal_channel_namespace ?? '',
     includeConnectionTime: file.connect_include_server_time ?? false,
     connectProxy: file.proxy?.connect?.enabled ?? false,
-    refreshProxy: file.proxy?.refresh?.enabled ?? false
+    refreshProxy: file.proxy?.refresh?.enabled ?? false,
+    commandLimits: commandLimitsOf(file.command_limits),
+    tokenInvalidation: file.user_tokens_invalidate?.enabled
+      ? { ttlMs: durationOr(file.user_tokens_invalidate.ttl, '720h') }
+      : null
   }
   if (options.pongTimeoutMs >= options.pingIntervalMs)
     report('client.pong_timeout', 'must be shorter than client.ping_interval')

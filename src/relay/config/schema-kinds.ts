@@ -1,4 +1,5 @@
 import { type TProperties, Type } from '@sinclair/typebox'
+import type { CommandLimit, LimitedCommand } from '../core/options.js'
 
 const UNIT_MS: ReadonlyMap<string, number> = new Map([
   ['ms', 1],
@@ -47,6 +48,47 @@ export const duration = (description: string, fallback?: string) =>
 
 export const text = (description: string, maxLength = 1024, fallback?: string) =>
   Type.Optional(Type.String({ description, minLength: 1, maxLength, ...withDefault(fallback) }))
+
+const LIMITED_COMMANDS = ['connect', 'subscribe', 'publish', 'rpc', 'history'] as const
+
+/** Limits of commands; `commands` are those that can occur. */
+export const commandLimits = (description: string, commands: readonly LimitedCommand[] = LIMITED_COMMANDS) =>
+  Type.Optional(
+    Type.Array(
+      Type.Object(
+        {
+          commands: Type.Array(Type.Unsafe<LimitedCommand>(Type.Union(commands.map((name) => Type.Literal(name)))), {
+            description: `The commands that the limit counts together: ${commands.join(', ')}.`,
+            minItems: 1,
+            uniqueItems: true
+          }),
+          by: Type.Unsafe<'client' | 'user'>(
+            Type.Union([Type.Literal('client'), Type.Literal('user')], {
+              description: 'client: each connection; user: all connections of a user to a process of the relay.'
+            })
+          ),
+          rate: Type.Integer({
+            description: 'The number of commands per interval, and at once.',
+            minimum: 1,
+            maximum: 1_000_000
+          }),
+          interval: Type.Optional(
+            Type.String({ description: 'The interval; 0: the default.', pattern: DURATION_PATTERN, default: '1s' })
+          )
+        },
+        { additionalProperties: false }
+      ),
+      { description, default: [] }
+    )
+  )
+
+/** The limits of a file, with defaults. */
+export const commandLimitsOf = (file: readonly FileCommandLimit[] = []): readonly CommandLimit[] =>
+  file.map(({ interval, ...limit }) => ({ ...limit, intervalMs: durationOr(interval, '1s') }))
+
+interface FileCommandLimit extends Omit<CommandLimit, 'intervalMs'> {
+  readonly interval?: string
+}
 
 export const oneOf = <const Choice extends string>(
   choices: readonly Choice[],

@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { channelSection } from './channel-schema.js'
 import { proxyOptions, proxyReference } from './proxy-schema.js'
-import { count, duration, flag, GIB, limit, oneOf, section, text } from './schema-kinds.js'
+import { commandLimits, count, duration, flag, GIB, limit, oneOf, section, text } from './schema-kinds.js'
 import { SubscriptionTokenSchema, TokenSchema } from './token-schema.js'
 
 // The schema of the RELAY_CONFIG file. Names and nesting are those of Centrifugo 6, so that an existing file can be used;
@@ -40,6 +40,12 @@ const client = {
         'Reject connection tokens without a user. Default: true, or false with allow_anonymous_connect_without_token.'
     })
   ),
+  user_tokens_invalidate: section('Gatehouse only: invalidation of the tokens of a user.', {
+    enabled: flag(
+      'Enable the API method invalidate_user_tokens. Until a relay has read the invalidated tokens from its engine, clients cannot connect with a token.'
+    ),
+    ttl: duration('How long invalidations are kept: at least the lifetime of your tokens.', '720h')
+  }),
   ping_interval: duration('Interval between pings; 0: the default.', '25s'),
   pong_timeout: duration(
     'Maximum time for a client to respond to a ping; less than ping_interval. 0: the default.',
@@ -61,6 +67,9 @@ const client = {
   connection_rate_limit: limit('Maximum new connections per second; 0 means no limit.'),
   connections_per_address: limit('Gatehouse only: maximum connections per client address; 0 means no limit.'),
   commands_per_second: limit('Gatehouse only: maximum commands per second and connection; 0 means no limit.'),
+  command_limits: commandLimits(
+    'Gatehouse only: limits of commands in all namespaces together. A command beyond a limit gets error 111.'
+  ),
   concurrency: count(
     'Commands of one connection that may run at the same time. Commands for the same channel always run one after the other, and so do those with large replies. 0 and 1: all commands run one after the other.',
     0,

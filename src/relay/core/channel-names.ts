@@ -12,6 +12,8 @@ export interface ResolvedChannel {
 
 /** Error 102 if the namespace does not exist. */
 export const resolveChannel = (channel: string, rules: ChannelRules): ResolvedChannel | ReplyError => {
+  // Internal channels.
+  if (channel.charCodeAt(0) === 0) return ERROR_UNKNOWN_CHANNEL
   const isPrivate = channel.startsWith(rules.privatePrefix)
   const namespace = namespaceOf(channel, rules)
   if (namespace === '') return { namespace, options: rules.withoutNamespace, isPrivate }

@@ -132,6 +132,8 @@ export interface ChannelOptions {
   readonly stateProxy: string | null
   /** The events that this proxy receives. */
   readonly stateEvents: readonly ChannelState[]
+  /** Limits of commands in this namespace, beside those of the client options. */
+  readonly commandLimits: readonly CommandLimit[]
 }
 
 /** The part that engines need. */
@@ -190,6 +192,25 @@ export interface ClientOptions {
   /** Whether a backend is asked about connections without a token, and about connections that expire. */
   readonly connectProxy: boolean
   readonly refreshProxy: boolean
+  /** Null if tokens cannot be invalidated. */
+  readonly tokenInvalidation: TokenInvalidationOptions | null
+  /** Limits of commands in all namespaces together. */
+  readonly commandLimits: readonly CommandLimit[]
+}
+
+export type LimitedCommand = 'connect' | 'subscribe' | 'publish' | 'rpc' | 'history'
+
+/** A token bucket for each connection or each user: `rate` commands per interval, and as many at once. */
+export interface CommandLimit {
+  readonly commands: readonly LimitedCommand[]
+  readonly by: 'client' | 'user'
+  readonly rate: number
+  readonly intervalMs: number
+}
+
+export interface TokenInvalidationOptions {
+  /** How long invalidations are kept. */
+  readonly ttlMs: number
 }
 
 /** Which proxy is asked about a method of `rpc`. */

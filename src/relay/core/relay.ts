@@ -31,6 +31,7 @@ import { Client } from './session/client.js'
 import { type RelayContext, type RelayDependencies, runInBackground } from './session/context.js'
 import { PacedClose } from './session/paced-close.js'
 import { ConnectionRegistry } from './session/registry.js'
+import { withTokenInvalidations } from './session/token-invalidations.js'
 import { countEarlierConnections } from './session/user-connection-limit.js'
 import {
   type ChannelContent,
@@ -82,6 +83,7 @@ export class Relay {
   constructor(dependencies: RelayDependencies, { client, channels, rpc }: RelayRules, patches = new DeltaPatches()) {
     const context: RelayContext = {
       ...dependencies,
+      ...withTokenInvalidations(dependencies, () => context.clientOptions),
       clientOptions: client,
       channelRules: channels,
       rpcRules: rpc,
@@ -104,11 +106,16 @@ export class Relay {
   }
 
   async start(): Promise<void> {
-    const { broker, hub, cluster, node } = this.#context
+    const { broker, hub, cluster, node, tokenInvalidations } = this.#context
     // It is unknown which clients the missed commands were for, so all clients reconnect and their tokens are checked again.
-    const missedCommands = (): void => this.#reconnecting.start(this.clients, this.#context.monotonicMs())
+    const missedCommands = (): void => {
+      void tokenInvalidations.load()
+      this.#reconnecting.start(this.clients, this.#context.monotonicMs())
+    }
     await broker.start(hub)
     await cluster.start(node, this.surveyHandlers, missedCommands)
+    // After the start of the cluster, so that no invalidation is missed in between.
+    await tokenInvalidations.load()
   }
 
   /** Unique id of this node. */
@@ -227,6 +234,13 @@ export class Relay {
     await this.#applyEverywhere('refresh', params)
   }
 
+  /** Rejects the user's tokens from this time (in seconds) or before, and closes the connections; with a channel, its subscriptions. */
+  async invalidateTokens(user: string, channel: string, issuedBefore: number): Promise<ReplyError | null> {
+    const stored = await this.#context.tokenInvalidations.store(user, channel, issuedBefore)
+    if (!(stored instanceof ReplyError)) await this.#applyEverywhere('invalidateTokens', stored)
+    return stored instanceof ReplyError ? stored : null
+  }
+
   /** Throws an `EngineError` unless every live node has confirmed. The cluster then continues until all have applied it. */
   async #applyEverywhere<C extends ClusterCommand>(
     command: C,
@@ -293,6 +307,7 @@ export class Relay {
     context.channelRules = channels
     context.rpcRules = rpc
     if (isLimitNew) countEarlierConnections(context)
+    context.tokenInvalidations.configure()
     for (const connection of context.clients.all) connection.configure()
     for (const channel of context.hub.channels.values()) {
       const resolved = resolveChannel(channel.name, channels)

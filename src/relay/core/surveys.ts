@@ -13,6 +13,7 @@ export interface CoreSurveys {
   readonly unsubscribe: { readonly params: UnsubscribeParams; readonly result: null }
   readonly subscribe: { readonly params: SubscribeParams; readonly result: SurveyError | null }
   readonly refresh: { readonly params: RefreshParams; readonly result: null }
+  readonly invalidateTokens: { readonly params: TokenInvalidation; readonly result: null }
   /** Ids of the user's connections at the node. */
   readonly userClients: { readonly params: string; readonly result: readonly string[] }
   /** Passes a frame to a client of an emulated transport; false if the node does not have the session. */
@@ -27,7 +28,7 @@ export interface EmulateParams {
 }
 
 /** Surveys that change connections and must be applied by every node. */
-export type ClusterCommand = 'disconnect' | 'unsubscribe' | 'subscribe' | 'refresh'
+export type ClusterCommand = 'disconnect' | 'unsubscribe' | 'subscribe' | 'refresh' | 'invalidateTokens'
 
 /** Parameters and result of each survey, by name. */
 export type SurveyTable<Name extends PropertyKey> = Readonly<
@@ -95,6 +96,17 @@ export class Surveys<Table extends SurveyTable<keyof Table>> {
   ): Promise<Table[Name]['result'] | null> {
     return this.#cluster.surveyNode(node, survey, params)
   }
+}
+
+/** The tokens of a user that were issued at this time or before are invalid. */
+export interface TokenInvalidation {
+  readonly user: string
+  /** Only subscription tokens of this channel; '' for all tokens. */
+  readonly channel: string
+  /** Seconds since 1970. */
+  readonly issuedBefore: number
+  /** Wall-clock time in milliseconds after which no such token is valid anyway. */
+  readonly expiresAt: number
 }
 
 /** Statistics of a node, with the field names of the Centrifugo API. */

@@ -36,6 +36,7 @@ const API_METHOD_NAMES = namesOf<ApiMethodName>({
   unsubscribe: true,
   disconnect: true,
   refresh: true,
+  invalidate_user_tokens: true,
   presence: true,
   presence_stats: true,
   history: true,
@@ -110,6 +111,8 @@ const REJECTIONS: { readonly [Kind in keyof RejectionReasons]: readonly string[]
   token: namesOf<RejectionReasons['token']>({
     missing: true,
     expired: true,
+    revoked: true,
+    'invalidations-unknown': true,
     'too-long': true,
     malformed: true,
     'not-an-object': true,

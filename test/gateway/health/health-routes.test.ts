@@ -30,7 +30,13 @@ const startApp = (t: Test, parts: Partial<HealthOptions> = {}): HealthApp => {
   // Without the cast the instance has the type of our logger, which FastifyInstance does not accept.
   const app: FastifyInstance = Fastify({ loggerInstance: log as FastifyBaseLogger })
   t.teardown(() => app.close())
-  const local = healthRoutes({ isStopping: () => false, database: { check: notCalled }, backend: notCalled, ...parts })
+  const local = healthRoutes({
+    isStopping: () => false,
+    database: { check: notCalled },
+    backend: notCalled,
+    upstreams: new Map(),
+    ...parts
+  })
   mountRoutes(app, [probes], {
     access: new AccessRules(),
     forward: notCalled,

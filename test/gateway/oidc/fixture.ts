@@ -1,5 +1,8 @@
 import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import {
   type LocalAccount,
   type LocalProviderOptions,
@@ -109,7 +112,10 @@ export class TestClock {
 }
 
 export interface OidcGatewayOptions {
-  readonly issuer: string
+  /** Of the provider `default`. */
+  readonly issuer?: string
+  /** Further providers. */
+  readonly providers?: readonly ProviderRow[]
   readonly env?: Readonly<Record<string, string>>
   readonly backend?: RecordingBackend
   readonly clock?: TestClock
@@ -119,17 +125,20 @@ export interface OidcGatewayOptions {
   readonly isDiscovered?: boolean
 }
 
-/** A gateway that has discovered its provider: on a busy machine its first attempt may time out. */
+/** A gateway that has discovered its providers: on a busy machine its first attempt may time out. */
 export const startOidcGateway = async (
   t: Teardown,
-  { issuer, env, backend, clock, redisTimeouts, tracer, isDiscovered = true }: OidcGatewayOptions
+  { issuer, providers = [], env, backend, clock, redisTimeouts, tracer, isDiscovered = true }: OidcGatewayOptions
 ): Promise<TestGateway> => {
   const gateway = await startGateway(t, {
     env: {
       PUBLIC_URL: APP,
-      OIDC_ISSUER: issuer,
-      OIDC_CLIENT_ID: CLIENT_ID,
-      OIDC_CLIENT_SECRET: CLIENT_SECRET,
+      ...(issuer !== undefined && {
+        OIDC_ISSUER: issuer,
+        OIDC_CLIENT_ID: CLIENT_ID,
+        OIDC_CLIENT_SECRET: CLIENT_SECRET
+      }),
+      ...(providers.length > 0 && { OIDC_PROVIDERS: await writeProvidersFile(t, providers) }),
       SESSION_SECRET,
       COOKIE_SECURE: 'false',
       ...env
@@ -140,8 +149,29 @@ export const startOidcGateway = async (
     ...(clock && { now: clock.now })
   })
   if (backend === undefined) gateway.backend.respond = backendWith(['ada@example.com'])
-  if (isDiscovered) await eventually(() => gateway.logs.some(({ msg }) => msg === 'identity provider discovered'))
+  const count = providers.length + (issuer === undefined ? 0 : 1)
+  const discovered = () => gateway.logs.filter(({ msg }) => msg === 'identity provider discovered')
+  if (isDiscovered) await eventually(() => discovered().length === count)
   return gateway
+}
+
+/** An entry of `OIDC_PROVIDERS`. */
+export interface ProviderRow {
+  readonly id: string
+  readonly issuer: string
+  readonly label?: string
+  readonly scopes?: string
+  readonly claims?: object
+}
+
+/** The file that `OIDC_PROVIDERS` names, and beside it the client secret of all entries. */
+export const writeProvidersFile = async (t: Teardown, rows: readonly ProviderRow[]): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-providers-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  await writeFile(join(folder, 'secret'), `${CLIENT_SECRET}\n`)
+  const entries = rows.map((row) => ({ client_id: CLIENT_ID, client_secret_file: 'secret', ...row }))
+  await writeFile(join(folder, 'providers.json'), JSON.stringify(entries, null, 2))
+  return join(folder, 'providers.json')
 }
 
 /** A backend with accounts for these email addresses. */
@@ -168,8 +198,13 @@ export const exchangesIn = (backend: RecordingBackend): object[] =>
 export const browserOf = (gateway: TestGateway): TestBrowser => new TestBrowser([[APP_HOST, gateway.url]])
 
 /** Signs a user in through the provider's page and follows all redirects. */
-export const signIn = async (browser: TestBrowser, account: string, returnTo = '/floors?level=2') => {
-  const choose = await browser.visit(`${APP}/auth/oidc/login?returnTo=${encodeURIComponent(returnTo)}`)
+export const signIn = async (
+  browser: TestBrowser,
+  account: string,
+  returnTo = '/floors?level=2',
+  path = '/auth/oidc/login'
+) => {
+  const choose = await browser.visit(`${APP}${path}?returnTo=${encodeURIComponent(returnTo)}`)
   // The provider still has a session and asks for nothing.
   if (choose.url.host === APP_HOST) return choose
   return browser.submit(choose.url, { account })

@@ -15,6 +15,7 @@ export interface StoreUnderTest {
 
 export const sessionAt = (startedAt: number, overrides: Partial<ProviderSession> = {}): ProviderSession => ({
   id: 'one',
+  provider: 'default',
   subject: 'ada',
   email: 'ada@example.com',
   name: 'Ada',

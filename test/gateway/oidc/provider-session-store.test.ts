@@ -1,5 +1,5 @@
 import t from 'tap'
-import { MemoryProviderSessionStore, revocationKey } from '../../../src/gateway/oidc/provider-session-store.js'
+import { MemoryProviderSessionStore, selectorKey } from '../../../src/gateway/oidc/provider-session-store.js'
 import { DAY_MS, START_MS, sessionAt, TOKENS, testProviderSessionStore } from './provider-session-store-contract.js'
 
 /** A store with two clocks that the test controls; `stepMs` changes the wall clock only. */
@@ -54,7 +54,7 @@ t.test('MemoryProviderSessionStore', async (t) => {
 
   t.test('a revocation that arrives out of order does not replace a later one', async (t) => {
     const { store } = open()
-    const key = revocationKey({ kind: 'subject', value: 'ada' })
+    const key = selectorKey({ kind: 'subject', value: 'ada' })
     store.revocations.add({ key, at: START_MS })
     store.revocations.add({ key, at: START_MS - 2_000 })
     t.equal(store.isRevoked(sessionAt(START_MS - 1_000)), true)

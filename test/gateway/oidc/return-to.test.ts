@@ -1,5 +1,5 @@
 import t from 'tap'
-import { returnPath } from '../../../src/gateway/oidc/sign-in.js'
+import { returnPath } from '../../../src/gateway/oidc/return-path.js'
 import { APP, browserOf, signIn, startOidcGateway, startProvider } from './fixture.js'
 
 const PATHS = [

@@ -19,13 +19,20 @@ t.test('OIDC settings', async (t) => {
   t.test('OIDC is enabled by OIDC_ISSUER only', async (t) => {
     t.equal(gatewayConfig({}).oidc, null)
     t.same(gatewayConfig(VALID).oidc, {
-      issuer: 'https://id.example.com',
-      clientId: 'gatehouse',
-      clientSecret: 'hunter2',
-      redirectUri: 'https://app.example.com/auth/oidc/callback',
-      signedOutUrl: 'https://app.example.com/',
-      scopes: 'openid profile email',
-      groupsClaim: 'groups',
+      providers: [
+        {
+          id: 'default',
+          label: 'id.example.com',
+          issuer: 'https://id.example.com',
+          clientId: 'gatehouse',
+          clientSecret: 'hunter2',
+          redirectUri: 'https://app.example.com/auth/oidc/callback',
+          signedOutUrl: 'https://app.example.com/',
+          scopes: 'openid profile email',
+          claims: { email: null, name: null, groups: 'groups' }
+        }
+      ],
+      hasList: false,
       sessionSecrets: [SECRET],
       exchangeSecret: null,
       exchangeField: 'okta'
@@ -35,7 +42,7 @@ t.test('OIDC settings', async (t) => {
   t.test('the redirect URI is normalised', async (t) => {
     const OIDC_REDIRECT_URI = 'https://APP.example.com:443/auth/oidc/callback'
     t.equal(
-      gatewayConfig({ ...VALID, OIDC_REDIRECT_URI }).oidc?.redirectUri,
+      gatewayConfig({ ...VALID, OIDC_REDIRECT_URI }).oidc?.providers[0]?.redirectUri,
       'https://app.example.com/auth/oidc/callback'
     )
   })

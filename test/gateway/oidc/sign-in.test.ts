@@ -48,6 +48,7 @@ t.test('sign-in', async (t) => {
   })
 
   t.test('the authorization request has PKCE, state, nonce and the configured scopes', async (t) => {
+    const provider = await startScriptedProvider(t)
     const gateway = await startOidcGateway(t, { issuer: provider.url, env: { OIDC_SCOPES: 'openid email' } })
 
     const response = await browserOf(gateway).request(`${APP}/auth/oidc/login`)

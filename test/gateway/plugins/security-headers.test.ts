@@ -270,3 +270,56 @@ for (const [environment, expected] of Object.entries(ENVIRONMENTS)) {
     )
   })
 }
+
+t.test('CSP_MODE', async (t) => {
+  const HARDENED = [
+    "default-src 'self'",
+    "script-src 'self' 'unsafe-inline' cdn.example.com",
+    "style-src 'self' 'unsafe-inline' cdn.example.com fonts.example.com",
+    "img-src 'self' data: blob: *.tiles.example.com https://blobs.example.net",
+    "font-src 'self' data: fonts.example.net",
+    "connect-src 'self' ws://localhost:8100",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    'report-uri /csp-reports'
+  ].join(';')
+  const STANDARD = ENVIRONMENTS.production['content-security-policy']
+  const policiesOf = async (CSP_MODE: string): Promise<unknown[]> => {
+    const { send, url } = await startGateway(t, { env: { CSP_MODE, ...HOSTS } })
+    const responses = [await send('/api/zones'), await send('/nowhere'), await sendRaw(url, 'nonsense\r\n\r\n')]
+    const policies = responses.map(({ headers }) => [
+      headers['content-security-policy'],
+      headers['content-security-policy-report-only']
+    ])
+    for (const each of policies) t.same(each, policies[0], 'every kind of response has the same policies')
+    return policies[0] ?? []
+  }
+
+  t.test('the mode standard is the default', async (t) => {
+    t.same(await policiesOf('standard'), [STANDARD, undefined])
+  })
+  t.test('the mode hardened restricts base, forms and connections', async (t) => {
+    t.same(await policiesOf('hardened'), [HARDENED, undefined])
+  })
+  t.test('the mode report-only enforces the standard policy and reports on the hardened one', async (t) => {
+    t.same(await policiesOf('report-only'), [STANDARD, HARDENED])
+  })
+})
+
+t.test('CSP_FRAME_ANCESTORS', async (t) => {
+  const CASES: readonly (readonly [hosts: string, ancestors: string, frameOptions: string | undefined])[] = [
+    ['', "'none'", 'DENY'],
+    ['self', "'self'", 'SAMEORIGIN'],
+    ['https://portal.example.com', 'https://portal.example.com', undefined],
+    ['self,*.example.com', "'self' *.example.com", undefined]
+  ]
+  for (const [hosts, ancestors, frameOptions] of CASES) {
+    t.test(`pages of ${hosts || 'no host'} may show the web application in a frame`, async (t) => {
+      const { send } = await startGateway(t, { env: { CSP_FRAME_ANCESTORS: hosts } })
+      const { headers } = await send('/api/zones')
+      t.ok(String(headers['content-security-policy']).endsWith(`;frame-ancestors ${ancestors}`))
+      t.equal(headers['x-frame-options'], frameOptions)
+    })
+  }
+})

@@ -10,8 +10,8 @@ import { startRedisCluster } from '../../helper/redis-cluster.js'
 import { firstTwo, required } from '../../helper/required.js'
 import { channelStateContract } from './channel-state-contract.js'
 import { ALL, Delivered, engineContract, WITH_HISTORY } from './contract.js'
-import { mapContract } from './map-contract.js'
-import { type RedisEngineOptions, redisEngine } from './redis-fixture.js'
+import { mapContract, PLAIN_WRITE, RECOVERABLE } from './map-contract.js'
+import { type RedisEngineOptions, type RedisEngineUnderTest, redisEngine } from './redis-fixture.js'
 
 const cluster = await startRedisCluster(t)
 
@@ -38,11 +38,11 @@ const twoNodes = async (t: Test, channels: readonly string[]) => {
 }
 
 /** A channel whose hash slot the server with this index has. */
-const channelAt = (server: number): string => {
+const channelAt = (server: number, namespace = 'ns'): string => {
   const size = 16_384 / 3
   for (let n = 0; ; n++) {
-    const slot = channelSlot(`ns:${n}`)
-    if (slot >= server * size + 1 && slot < (server + 1) * size - 1) return `ns:${n}`
+    const slot = channelSlot(`${namespace}:${n}`)
+    if (slot >= server * size + 1 && slot < (server + 1) * size - 1) return `${namespace}:${n}`
   }
 }
 
@@ -84,7 +84,9 @@ t.test('hash slots', async (t) => {
 
 t.test('channels on all servers of a Redis Cluster', async (t) => {
   t.test('all publications are delivered in order', async (t) => {
-    const channels = [0, 1, 2].map(channelAt).concat(Array.from({ length: 40 }, (_, n) => `spread:${n}`))
+    const channels = [0, 1, 2]
+      .map((server) => channelAt(server))
+      .concat(Array.from({ length: 40 }, (_, n) => `spread:${n}`))
     const { delivered, publish } = await twoNodes(t, channels)
     await Promise.all(['1', '2', '3'].flatMap((data) => channels.map((channel) => publish(channel, data))))
     await delivered.until(channels.length * 3)
@@ -214,6 +216,83 @@ t.test('a broadcast reaches a channel whose slot has moved to another server', a
   }
 })
 
+t.test('maps on a Redis Cluster', async (t) => {
+  const BRIEF = { ...RECOVERABLE, keyTtlMs: 1 }
+  const writeTo = async ({ maps }: Pick<RedisEngineUnderTest, 'maps'>, channel: string, key: string, options = BRIEF) =>
+    maps.write(channel, { ...PLAIN_WRITE, key, data: '1' }, options)
+
+  t.test('keys of maps on all servers expire, each once', async (t) => {
+    const channels = [0, 1, 2].map((server) => channelAt(server))
+    const { listening, publishing, delivered } = await twoNodes(t, channels)
+    for (const channel of channels) for (const key of ['a', 'b']) await writeTo(publishing, channel, key)
+    await eventually(async () => {
+      await Promise.all([listening.maps.expire(), publishing.maps.expire()])
+      const counts = await Promise.all(channels.map((channel) => publishing.maps.count(channel, BRIEF)))
+      return counts.every((count) => count === 0)
+    })
+    await delivered.until(4 * channels.length)
+
+    for (const channel of channels) {
+      const changes = delivered.publications.filter(([each]) => each === channel).map(([, change]) => change)
+      t.same(
+        changes.map(({ offset }) => offset),
+        [1, 2, 3, 4]
+      )
+      t.same(changes.flatMap(({ key, removed }) => (removed ? [key] : [])).toSorted(), ['a', 'b'])
+    }
+  })
+
+  t.test('a write waits while its hash slot is being moved, and is made once', async (t) => {
+    const channel = required(
+      Array.from({ length: 1_000 }, (_, n) => `moving-map:${n}`).find((name) => {
+        const slot = channelSlot(name)
+        return slot > 1 && slot < 16_384 / 3 - 1
+      })
+    )
+    const engine = redisEngine(t, cluster.url, { slotTimeoutMs: 60_000 })
+    await engine.broker.start(new Delivered())
+    await writeTo(engine, channel, 'a', RECOVERABLE)
+    const { moveKeys, finish } = await startMigration(channelSlot(channel))
+    const writing = writeTo(engine, channel, 'b', RECOVERABLE)
+    // A map whose keys are at two servers is left alone.
+    await engine.maps.expire()
+    await moveKeys()
+    await finish()
+    t.match(await writing, { offset: 2 })
+
+    t.match(await engine.maps.readState(channel, { after: '', limit: 10 }, RECOVERABLE), {
+      offset: 2,
+      entries: [{ key: 'a' }, { key: 'b' }]
+    })
+  })
+
+  t.test('a map moves to another server with its entries and deadlines', async (t) => {
+    const channel = required(
+      Array.from({ length: 1_000 }, (_, n) => `map:${n}`).find((name) => {
+        const slot = channelSlot(name)
+        return slot > 1 && slot < 16_384 / 3 - 1
+      })
+    )
+    const { publishing } = await twoNodes(t, [channel])
+    const options = { ...RECOVERABLE, keyTtlMs: 3_000 }
+    await eventually(() => writeTo(publishing, channel, 'a', options))
+    const before = await publishing.maps.readState(channel, { after: '', limit: 10 }, options)
+    await publishing.maps.expire()
+    await moveSlotToSecondServer(channelSlot(channel))
+    const after = await publishing.maps.readState(channel, { after: '', limit: 10 }, options)
+    t.match(after, { offset: 1, entries: before.entries })
+    t.not(after.epoch, before.epoch, 'a server of a cluster cannot know whether another one had more')
+    await eventually(async () => (await publishing.maps.expire()).keys === 1)
+
+    t.match(await publishing.maps.readStream(channel, ALL, options), {
+      epoch: after.epoch,
+      offset: 2,
+      oldest: 2,
+      publications: [{ key: 'a', removed: true }]
+    })
+  })
+})
+
 t.test('a master of a Redis Cluster that dies', async (t) => {
   t.test('after its replica takes over, a new epoch begins and missed publications are checked', async (t) => {
     const busPort = await freePort()
@@ -230,8 +309,18 @@ t.test('a master of a Redis Cluster that dies', async (t) => {
 
     const channel = channelAt(2)
     const { listening, delivered, publish, publishWithRetries } = await twoNodes(t, [channel])
+    const mapChannel = channelAt(2, 'map')
+    const { maps } = listening
+    const write = async (key: string) => maps.write(mapChannel, { ...PLAIN_WRITE, key, data: '1' }, RECOVERABLE)
+    await write('a')
+    await write('b')
+    await maps.removeKey(mapChannel, { key: 'a', idempotencyKey: '' }, RECOVERABLE)
+    const state = () => maps.readState(mapChannel, { after: '', limit: 10 }, RECOVERABLE)
+    const map = await state()
     const before = await publish(channel, '1')
     await delivered.until(1)
+    const replicated = async (from: Redis) => /_repl_offset:(\d+)/.exec(await from.info('replication'))?.[1]
+    await eventually(async () => (await replicated(redis)) === (await replicated(last)))
     await cluster.servers[2].kill()
     await eventually(() => !listening.engine.isReady)
     await redis.call('CLUSTER', 'FAILOVER', 'TAKEOVER')
@@ -242,5 +331,8 @@ t.test('a master of a Redis Cluster that dies', async (t) => {
     await publishWithRetries(channel, '3')
     await eventually(() => delivered.publications.some(([, { data }]) => data === '3'))
     t.equal(listening.record.lost, 1)
+    const kept = await state()
+    t.not(kept.epoch, map.epoch)
+    t.match(kept, { offset: 3, entries: map.entries }, 'entries stay, and no removed key returns')
   })
 })

@@ -63,10 +63,10 @@ const csrfToken: LocalDocumentation = {
 }
 
 const providers: LocalDocumentation = {
-  description: 'For login pages: whether an identity provider is configured.',
+  description: 'For login pages: the configured identity providers.',
   responses: {
     200: {
-      description: 'One entry if an identity provider is configured, otherwise none.',
+      description: 'One entry for each identity provider; none if none is configured.',
       body: Type.Object({
         success,
         data: Type.Array(
@@ -74,7 +74,9 @@ const providers: LocalDocumentation = {
             name: Type.Literal('oidc', { description: 'Always oidc.' }),
             loginAt: Type.String({
               description: 'The URL to open for sign-in; accepts `returnTo`, a path of this site.'
-            })
+            }),
+            id: Type.Optional(Type.String({ description: 'The id of the provider, with `OIDC_PROVIDERS`.' })),
+            label: Type.Optional(Type.String({ description: 'Its name for users, with `OIDC_PROVIDERS`.' }))
           }),
           { description: 'The sign-in methods besides a password.' }
         )

@@ -79,6 +79,20 @@ export class MemberSearch implements MemberReader {
   }
 }
 
+export const searchEach = (names: readonly string[]): readonly MemberSearch[] =>
+  names.map((name) => new MemberSearch([name]))
+
+/** Start of the value that the names lead to from the value at `index`; negative if there is none. */
+export const findPath = (json: Buffer, index: number, names: readonly MemberSearch[]): number => {
+  let found = index
+  for (const name of names) {
+    if (found < 0) return found
+    name.search(json, found)
+    found = name.starts[0] ?? NOT_FOUND
+  }
+  return found
+}
+
 /** Source text of the first member of the search in a JSON object; null if there is none, or more than one. */
 export const memberText = (object: string, member: MemberSearch): string | null => {
   const json = Buffer.from(object)

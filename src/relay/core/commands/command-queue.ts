@@ -5,6 +5,7 @@ import { DISCONNECT_MALFORMED, DISCONNECT_TOO_MANY_COMMANDS, Disconnect, ERROR_I
 import { EngineError } from '../engine.js'
 import { METHODS, type Method } from '../protocol.js'
 import type { Client, CommandOutcome, FrameHandler, RunningCommand } from '../session/client.js'
+import { limitError } from './command-limits.js'
 import { COMMAND_HANDLERS } from './commands.js'
 
 /** Commands whose replies may be large. They wait until the network has accepted everything written before. */
@@ -270,6 +271,11 @@ export class CommandQueue implements FrameHandler {
 
   #start(running: Running, request: unknown, encoded: Encoded): void {
     try {
+      const error = limitError(this.#client, running.method, running.channel ?? '')
+      if (error !== null) {
+        this.#finish(running, error)
+        return
+      }
       const outcome = COMMAND_HANDLERS[running.method](this.#client, request, running, encoded)
       if (outcome instanceof Promise) {
         this.#running ??= []

@@ -30,6 +30,7 @@ import { claimsRejection, connectionClaims, hasEnded, tokenRejection, userReject
 import { countConnection } from '../session/user-connection-limit.js'
 import { addSubscription, type SubscribeResult } from '../subscribe/add-subscription.js'
 import { ReplySpace, type SubscribeRequest } from '../subscribe/subscribe-request.js'
+import { connectLimitError } from './command-limits.js'
 import { identify } from './identify.js'
 
 const PLAIN_SUBSCRIPTION: ServerSubscription = { info: null, data: null, override: NO_OVERRIDE }
@@ -51,6 +52,8 @@ export const connect = async (
   const identity = await identify(client, parsed, () => eventData(client, encoded, 'connect', request))
   if (identity instanceof Disconnect || identity instanceof ReplyError) return identity
   if (client.isClosed) return null
+  const limited = connectLimitError(client, identity.user)
+  if (limited !== null) return limited
   const dataError = replyDataError(client, identity.data)
   if (dataError !== null) return dataError
 
@@ -145,6 +148,7 @@ const subscribeAll = async (
       delta,
       filter: null,
       rate: null,
+      view: null,
       failsUnrecovered: false,
       replySpace
     })

@@ -8,6 +8,8 @@ import { Group } from './group.js'
 import { type Rate, RateClass } from './rate-class.js'
 import type { Subscription } from './subscription.js'
 import { removalBy, type TagFilter, type Tags, tagsOf } from './tag-filter.js'
+import type { PlacedPublication } from './view.js'
+import { ViewGroups } from './view-groups.js'
 
 /** Collects groups with unsent frames until the end of the turn. */
 export interface FlushQueue {
@@ -53,6 +55,8 @@ export class ChannelGroups {
   readonly #filtered = new Map<string, Group>()
   /** Subscribers with a limited rate, by rate and filter. */
   readonly #rates = new Map<string, RateClass>()
+  /** Null before the first subscription with a view. */
+  #views: ViewGroups | null = null
 
   constructor(
     channel: string,
@@ -71,13 +75,13 @@ export class ChannelGroups {
 
   get all(): Group[] {
     const limited = [...this.#rates.values()].flatMap(({ groups }) => groups)
-    return [...this.#plain, ...this.#filtered.values(), ...limited]
+    return [...this.#plain, ...this.#filtered.values(), ...limited, ...(this.#views?.all ?? [])]
   }
 
   /** Number of subscriptions by rate. */
   get limited(): ReadonlyMap<Rate, number> {
     const counts = new Map<Rate, number>()
-    for (const { rate, groups } of this.#rates.values())
+    for (const { rate, groups } of [...this.#rates.values(), ...(this.#views?.rateClasses ?? [])])
       for (const { subscriptions } of groups) counts.set(rate, (counts.get(rate) ?? 0) + subscriptions.length)
     return counts
   }
@@ -88,6 +92,7 @@ export class ChannelGroups {
     this.#conflator = conflator
     for (const group of this.all) group.replaceBacklogs(this.#newBacklogs())
     for (const rateClass of this.#rates.values()) rateClass.configure(conflator ?? UNMERGED)
+    this.#views?.configure(conflator ?? UNMERGED)
   }
 
   /** Whether a client that has the publication at this offset can receive the next one as a delta. */
@@ -98,15 +103,22 @@ export class ChannelGroups {
   /** `missed` are publications that a client with a limited rate has not received yet. */
   add(subscription: Subscription, missed: readonly Publication[], epoch: string): void {
     this.#dependencies.flushQueue.flush()
-    const { rate } = subscription
-    if (rate === null) this.#groupOf(subscription).add(subscription)
+    const { rate, view } = subscription
+    if (view !== null) {
+      this.#views ??= this.#newViews()
+      this.#views.add(subscription, view, missed)
+    } else if (rate === null) this.#groupOf(subscription).add(subscription)
     else this.#rateClassOf(rate, subscription.filter).add(subscription, missed, epoch)
   }
 
   /** Removes a subscription that is in a group. */
   remove(subscription: Subscription): void {
     this.#dependencies.flushQueue.flush()
-    const { group, rate, filter } = subscription
+    const { group, rate, filter, view } = subscription
+    if (view !== null) {
+      this.#views?.remove(subscription, view)
+      return
+    }
     if (rate !== null) {
       if (this.#rateClassOf(rate, filter).remove(subscription)) this.#rates.delete(rateKey(rate, filter))
       return
@@ -117,7 +129,7 @@ export class ChannelGroups {
   }
 
   /** Encodes the publication once per group; the frames are sent at the end of the turn, or when the rate allows it. */
-  deliver(publication: Publication, epoch: string): void {
+  deliver(publication: PlacedPublication, epoch: string): void {
     const { flushQueue } = this.#dependencies
     this.#advanceDelta(publication, epoch)
     for (const group of this.#plain) {
@@ -125,6 +137,7 @@ export class ChannelGroups {
     }
     if (this.#filtered.size > 0) this.#deliverFiltered(publication, epoch)
     if (this.#rates.size > 0) this.#deliverLimited(publication, epoch)
+    this.#views?.deliver(publication)
   }
 
   #advanceDelta(publication: Publication, epoch: string): void {
@@ -186,10 +199,14 @@ export class ChannelGroups {
 
   #rateClassOf(rate: Rate, filter: TagFilter | null): RateClass {
     const key = rateKey(rate, filter)
-    const existing = this.#rates.get(key)
-    if (existing !== undefined) return existing
+    const rateClass = this.#rates.get(key) ?? this.#newRateClass(rate, filter)
+    this.#rates.set(key, rateClass)
+    return rateClass
+  }
+
+  #newRateClass(rate: Rate, filter: TagFilter | null): RateClass {
     const { monotonicMs, setTimer, flushQueue } = this.#dependencies
-    const rateClass = new RateClass({
+    return new RateClass({
       rate,
       filter,
       conflator: this.#conflator ?? UNMERGED,
@@ -203,8 +220,14 @@ export class ChannelGroups {
       },
       failed: this.#failed
     })
-    this.#rates.set(key, rateClass)
-    return rateClass
+  }
+
+  #newViews(): ViewGroups {
+    return new ViewGroups({
+      newGroup: (subscription) => this.#newGroup(subscription, { takesDelta: false, filter: null, delta: null }),
+      newRateClass: (rate) => this.#newRateClass(rate, null),
+      enqueued: (group) => this.#dependencies.flushQueue.add(group)
+    })
   }
 
   #newGroup({ outbox }: Pick<Subscription, 'outbox'>, { takesDelta, filter, delta }: GroupKey): Group {

@@ -5,18 +5,15 @@ import type { Broker, History, JoinOrLeave, Position, Publication } from '../eng
 import { type Conflator, newestTime } from '../merging/keyed-list.js'
 import type { ChannelOptions } from '../options.js'
 import { ChannelGroups, type GroupsDependencies } from './channel-groups.js'
+import { ChannelViews } from './channel-views.js'
+import { GapChecks, type PositionCheck } from './gap-checks.js'
 import type { Rate } from './rate-class.js'
 import { ChannelSnapshot, filteredSnapshot, type PositionedSnapshot, type ReadHistory } from './snapshot.js'
-import { pushInFull, pushToAll, type Subscription } from './subscription.js'
-import { passes, type TagFilter } from './tag-filter.js'
+import { pushInFull, pushToAll, receivedBy, type Subscription } from './subscription.js'
+import { passes } from './tag-filter.js'
+import { isSameView } from './view.js'
 
 const UNKNOWN = -1
-
-/** State at the start of a position check, taken before the stream is read. */
-export interface PositionCheck {
-  readonly possibleGaps: number
-  readonly delivered: Position
-}
 
 /** Receives the publications of a channel without being a subscriber. */
 export type ChannelObserver = (publication: Publication) => void
@@ -44,6 +41,8 @@ export class Channel {
   #conflator: Conflator | null
   /** Null if the namespace has no snapshots. */
   #snapshot: ChannelSnapshot | null
+  /** Null before the first subscription with a view. */
+  #views: ChannelViews | null = null
   readonly #groups: ChannelGroups
   /** Subscriptions whose clients have not received their starting position yet. */
   #pending: Subscription[] = []
@@ -55,11 +54,7 @@ export class Channel {
   /** Number of subscriptions whose client relies on receiving every publication. */
   #positioned = 0
   #observers: Set<ChannelObserver> | null = null
-  /** The delivered offset at the last check, if the stream was ahead of it. */
-  #suspectOffset = UNKNOWN
-  /** How often deliveries may have been lost, and how many of these times a check has covered. */
-  #possibleGaps = 0
-  #checkedGaps = 0
+  readonly #gaps = new GapChecks()
   /** Null while the channel is not subscribed at the broker. */
   #brokerSubscription: Promise<void> | null = null
 
@@ -82,14 +77,18 @@ export class Channel {
   }
 
   configure(options: ChannelOptions, conflator: Conflator | null): void {
-    const { conflate, entryTime, snapshot } = this.options
-    const isConflateSame = options.conflate === conflate && options.entryTime === entryTime
+    const { conflate, entryTime, snapshot, view } = this.options
+    const isConflateSame =
+      options.conflate === conflate && options.entryTime === entryTime && isSameView(options.view, view)
     this.options = options
     // Clients that cannot receive binary data resubscribe, and are rejected.
     if (options.publicationDataFormat === 'binary') for (const each of this.#jsonOnly) this.#restart(each)
     if (!isConflateSame) this.#conflator = conflator
     if (!isConflateSame || options.snapshot !== snapshot) this.#snapshot = this.#newSnapshot()
     if (!isConflateSame) this.#groups.configure(conflator)
+    if (isConflateSame && options.snapshot === snapshot) return
+    for (const each of this.subscriptions()) if (each.view !== null) this.#restart(each)
+    this.#views?.configure(this.#conflator, options)
   }
 
   #newSnapshot(): ChannelSnapshot | null {
@@ -99,11 +98,12 @@ export class Channel {
   }
 
   /** The newest entry of every key in the history, and its position; null if the namespace has no snapshots. */
-  readSnapshot(history: History, filter: TagFilter | null): Promise<PositionedSnapshot> | null {
+  readSnapshot(history: History, { filter, view }: Subscription): Promise<PositionedSnapshot> | null {
     if (this.#snapshot === null || this.#conflator === null) return null
+    const places = this.#views?.places ?? null
     const read: ReadHistory = (since) => history.read(this.name, { since, limit: -1, reverse: false }, this.options)
     return filter === null
-      ? this.#snapshot.read(read, () => this.delivered)
+      ? this.#snapshot.read(read, () => this.delivered, view === null || places === null ? null : { view, places })
       : filteredSnapshot(this.#conflator, filter, read, this.#monotonicMs)
   }
 
@@ -179,6 +179,11 @@ export class Channel {
     if (this.#observers?.size === 0) this.#observers = null
   }
 
+  get views(): ChannelViews {
+    this.#views ??= new ChannelViews(this.#conflator, this.options)
+    return this.#views
+  }
+
   /** Adds a subscription whose starting position is not known yet. From now on its publications are buffered. */
   addPending(subscription: Subscription): void {
     this.#size++
@@ -222,6 +227,7 @@ export class Channel {
   remove(subscription: Subscription): void {
     this.#size--
     if (subscription.isPositioned) this.#positioned--
+    if (subscription.view !== null) this.#views?.close(subscription.view)
     if (subscription.group !== null) this.#groups.remove(subscription)
     else {
       this.#pending = this.#pending.filter((each) => each !== subscription)
@@ -240,11 +246,12 @@ export class Channel {
       this.#closeJsonClients(publication)
     this.#snapshot?.deliver(publication, epoch, this.options.historySize)
     if (this.#observers !== null) for (const observer of this.#observers) observer(publication)
-    for (const subscription of this.#pending) subscription.buffer(publication)
-    this.#groups.deliver(publication, epoch)
+    const placed = this.#views === null ? publication : this.#views.place(publication)
+    for (const subscription of this.#pending) subscription.buffer(placed)
+    this.#groups.deliver(placed, epoch)
     if (this.#ahead.length === 0) return
     if (publication.offset > 0) this.#joinAheadUpTo(publication.offset)
-    else for (const subscription of this.#ahead) this.#sendToAhead(subscription, publication)
+    else for (const subscription of this.#ahead) this.#sendToAhead(subscription, placed)
   }
 
   pushJoinOrLeave(kind: JoinOrLeave, info: string): void {
@@ -263,11 +270,11 @@ export class Channel {
 
   /** Deliveries may have been lost, for example because the engine was disconnected. The next check decides. */
   markPossibleGap(): void {
-    this.#possibleGaps++
+    this.#gaps.mark()
   }
 
   get mayHaveGap(): boolean {
-    return this.#possibleGaps > this.#checkedGaps
+    return this.#gaps.mayHaveGap
   }
 
   /**
@@ -276,32 +283,21 @@ export class Channel {
    */
   clearIrrelevantGaps(): void {
     if (this.#positioned > 0) return
-    this.#checkedGaps = this.#possibleGaps
+    this.#gaps.clear()
     this.#offset = UNKNOWN
+    this.#views?.places?.clear()
   }
 
   startPositionCheck(): PositionCheck {
     this.isCheckingPosition = true
-    return { possibleGaps: this.#possibleGaps, delivered: { epoch: this.#epoch, offset: this.#offset } }
+    return this.#gaps.start({ epoch: this.#epoch, offset: this.#offset })
   }
 
-  /**
-   * Compares the delivered position with the end of the stream, to find losses that no later publication reveals. A
-   * publication in transit looks like a loss too, so a difference counts only if two checks in a row find it or if a gap is
-   * likely. A gap that is marked after the stream was read stays marked, and the next check follows at once.
-   */
-  finishPositionCheck(end: Position, { possibleGaps, delivered }: PositionCheck): void {
-    const isBehind = end.epoch !== this.#epoch || end.offset > this.#offset
-    // The stream lost publications that were already delivered, and would reuse their offsets.
-    const hasGoneBack = end.epoch === delivered.epoch && end.offset < delivered.offset
-    const isCertain = hasGoneBack || possibleGaps > this.#checkedGaps || this.#suspectOffset === this.#offset
-    this.#checkedGaps = Math.max(this.#checkedGaps, possibleGaps)
-    if (!isCertain || !(isBehind || hasGoneBack)) {
-      this.#suspectOffset = isBehind ? this.#offset : UNKNOWN
-      return
-    }
-    this.#suspectOffset = UNKNOWN
+  /** Clients start again if the channel has lost deliveries before the end of the stream. */
+  finishPositionCheck(end: Position, check: PositionCheck): void {
+    if (!this.#gaps.finish(end, { epoch: this.#epoch, offset: this.#offset }, check)) return
     this.#snapshot?.clear()
+    this.#views?.places?.clear()
     this.#offset = end.offset
     this.#epoch = end.epoch
     this.endPositioned()
@@ -313,7 +309,10 @@ export class Channel {
     if (!isNext && epoch === this.#epoch && offset <= this.#offset) return false
     this.#offset = offset
     this.#epoch = epoch
-    if (!isNext) this.endPositioned()
+    if (!isNext) {
+      this.#views?.places?.clear()
+      this.endPositioned()
+    }
     return true
   }
 
@@ -328,7 +327,7 @@ export class Channel {
 
   /** For channels without offsets, where no check can find what was lost: after a possible gap all clients start again. */
   endAfterGap(): void {
-    this.#checkedGaps = this.#possibleGaps
+    this.#gaps.clear()
     this.endPositioned()
   }
 
@@ -341,8 +340,9 @@ export class Channel {
 
   /** A publication without an offset is not part of the stream, so a subscription that is ahead receives it too. */
   #sendToAhead(subscription: Subscription, publication: Publication): void {
-    if (!passes(subscription.filter, publication)) return
-    pushInFull(subscription, publication, this.#epoch)
+    const received = receivedBy(subscription, publication)
+    if (received === null) return
+    pushInFull(subscription, received, this.#epoch)
     // The client would apply the next delta to this publication, which is not its base.
     if (subscription.takesDelta) subscription.needsFull = true
   }

@@ -4,7 +4,7 @@ import type { Clocks } from '../clocks.js'
 import type { CoreMetrics } from '../core-metrics.js'
 import type { Delivery, JoinOrLeave, Position, Publication } from '../engine.js'
 import type { Conflator } from '../merging/keyed-list.js'
-import type { ChannelOptions } from '../options.js'
+import type { ChannelOptions, ViewOptions } from '../options.js'
 import { Channel, type ChannelDependencies, type ChannelObserver } from './channel.js'
 import type { FlushQueue } from './channel-groups.js'
 import type { DeltaPatches } from './delta.js'
@@ -26,8 +26,8 @@ export interface HubDependencies extends Clocks {
   readonly atEndOfTurn: (task: () => void) => void
   /** Runs the task after this time. Returns a function that cancels it. */
   readonly setTimer: (task: () => void, ms: number) => () => void
-  /** Compiles the options `conflate` and `entry_time` of a namespace. */
-  readonly conflator: (conflate: string, entryTime: string | null) => Conflator
+  /** Compiles the options `conflate`, `entry_time` and those of views of a namespace. */
+  readonly conflator: (conflate: string, entryTime: string | null, view: ViewOptions | null) => Conflator
   readonly log: Log
   readonly metrics: CoreMetrics
   /** Called after the fan-out of a traced publication; null if tracing is disabled. */
@@ -113,8 +113,8 @@ export class Hub implements Delivery, FlushQueue {
     channel.configure(options, this.#conflatorOf(options))
   }
 
-  #conflatorOf({ conflate, entryTime }: ChannelOptions): Conflator | null {
-    return conflate === null ? null : this.#dependencies.conflator(conflate, entryTime)
+  #conflatorOf({ conflate, entryTime, view }: ChannelOptions): Conflator | null {
+    return conflate === null ? null : this.#dependencies.conflator(conflate, entryTime, view)
   }
 
   remove(channel: Channel): void {

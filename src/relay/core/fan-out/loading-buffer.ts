@@ -1,20 +1,20 @@
 import { maxPublicationBytes } from '../codec/codec.js'
 import type { Publication } from '../engine.js'
-import { selected, type TagFilter } from './tag-filter.js'
 
 /**
  * Changes of a map that arrive while a client without a position loads it: the newest of each key, because the client applies
  * them together.
  */
 export class LoadingBuffer {
-  readonly #filter: TagFilter | null
+  readonly #select: (change: Publication) => Publication | null
   readonly #maxBytes: number
   readonly #changes = new Map<string, Publication>()
   #bytes = 0
   #isComplete = true
 
-  constructor(filter: TagFilter | null, maxBytes: number) {
-    this.#filter = filter
+  /** `select` returns what the client receives of a change, null for nothing. */
+  constructor(select: (change: Publication) => Publication | null, maxBytes: number) {
+    this.#select = select
     this.#maxBytes = maxBytes
   }
 
@@ -28,7 +28,7 @@ export class LoadingBuffer {
   }
 
   add(publication: Publication): void {
-    const change = this.#isComplete ? selected(this.#filter, publication) : null
+    const change = this.#isComplete ? this.#select(publication) : null
     if (change === null) return
     const { key = '' } = change
     const replaced = this.#changes.get(key)

@@ -2,14 +2,19 @@ import type { Codec, SentPublication } from '../codec/codec.js'
 import type { Position, Publication, RetainedPage } from '../engine.js'
 import { listText, replaces } from '../merging/conflation.js'
 import type { Conflator, KeyedList } from '../merging/keyed-list.js'
+import type { Place } from '../merging/place.js'
 import { TimeSlice } from '../time-slice.js'
+import { MAX_VIEWS } from './channel-views.js'
+import type { EntryPlaces } from './entry-places.js'
 import { passes, type TagFilter } from './tag-filter.js'
+import type { View } from './view.js'
 
 /** An entry of a retained publication that is the newest of its key, or will be when those before it have left the history. */
 interface Candidate {
   readonly key: string
   readonly text: string
   readonly time: number
+  readonly place: Place | null
   /** Offset of its publication. */
   readonly offset: number
   /** Ascending in the order in which entries were added. */
@@ -36,6 +41,8 @@ export class MergedHistory {
   #sequence = 0
   /** Null after a change. */
   #snapshot: Snapshot | null = null
+  /** Of views, by their text. Cleared after a change. */
+  readonly #viewSnapshots = new Map<string, Snapshot | null>()
 
   constructor(conflator: Conflator, epoch: string) {
     this.#conflator = conflator
@@ -57,10 +64,23 @@ export class MergedHistory {
     this.advanceTo(offset)
     const list = typeof data === 'string' ? this.#conflator.read(data) : null
     if (list === null) return
-    this.#snapshot = null
+    this.#changed()
     this.#envelope = { publication, list }
-    for (const { key, text, time } of list.entries)
-      this.#addEntry({ key, text, time, offset, sequence: ++this.#sequence, next: null })
+    for (const { key, text, time, place } of list.entries) {
+      // Without coordinates an entry stays where its key was.
+      const kept = place ?? this.#newest.get(key)?.place ?? null
+      this.#addEntry({ key, text, time, place: kept, offset, sequence: ++this.#sequence, next: null })
+    }
+  }
+
+  #changed(): void {
+    this.#snapshot = null
+    this.forgetViews()
+  }
+
+  /** Entries have moved without a publication in the history. */
+  forgetViews(): void {
+    this.#viewSnapshots.clear()
   }
 
   #addEntry(entry: Candidate): void {
@@ -85,7 +105,7 @@ export class MergedHistory {
     const successors: Candidate[] = []
     for (const [key, head] of this.#newest) {
       if (head.offset >= oldest) break
-      this.#snapshot = null
+      this.#changed()
       this.#newest.delete(key)
       let successor = head.next
       while (successor !== null && successor.offset < oldest) successor = successor.next
@@ -106,6 +126,28 @@ export class MergedHistory {
     this.#snapshot ??= new Snapshot(publication, listText(list, this.#newest.values()))
     return this.#snapshot
   }
+
+  /** The entries in a view; null for none. `deliveredOffset`: the channel has delivered the publications up to here. */
+  viewSnapshot({ view, places }: SnapshotView, deliveredOffset: number): Snapshot | null {
+    const known = this.#viewSnapshots.get(view.text)
+    if (known !== undefined) return known
+    const newest = [...this.#newest.values()]
+    places.recordSnapshot(newest, this.#offset, deliveredOffset)
+    const inside = newest.filter((entry) => places.isInside(entry, view, deliveredOffset))
+    const snapshot =
+      this.#envelope === null || inside.length === 0
+        ? null
+        : new Snapshot(this.#envelope.publication, listText(this.#envelope.list, inside))
+    if (this.#viewSnapshots.size >= MAX_VIEWS) this.forgetViews()
+    this.#viewSnapshots.set(view.text, snapshot)
+    return snapshot
+  }
+}
+
+/** What a snapshot of a view depends on. */
+export interface SnapshotView {
+  readonly view: View
+  readonly places: EntryPlaces
 }
 
 /** A publication with the newest entry of every key in the history. Subscribers share what they receive: it is encoded once. */
@@ -166,6 +208,7 @@ export class ChannelSnapshot {
   /** A publication was delivered. After a gap nothing is added until the next subscriber has read the history. */
   deliver(publication: Publication, epoch: string, historySize: number): void {
     const merged = this.#merged
+    if (publication.offset === 0) merged?.forgetViews()
     if (merged === null || publication.offset === 0) return
     if (epoch !== merged.epoch) this.#merged = null
     else if (publication.offset === merged.offset + 1) {
@@ -181,15 +224,22 @@ export class ChannelSnapshot {
 
   /**
    * Brings the merged history up to date. `delivered` returns the position up to which the channel has delivered: the
-   * snapshot contains all of it, because the subscriber may not have received it otherwise.
+   * snapshot contains all of it, because the subscriber may not have received it otherwise. With a view, the snapshot has only
+   * the entries in it.
    */
-  async read(readHistory: ReadHistory, delivered: () => Position | null): Promise<PositionedSnapshot> {
+  async read(
+    readHistory: ReadHistory,
+    delivered: () => Position | null,
+    view: SnapshotView | null
+  ): Promise<PositionedSnapshot> {
     for (let reads = 1; ; reads++) {
       const merged = await this.#update(readHistory)
       const reached = delivered()
       const isBehind = reached !== null && reached.epoch === merged.epoch && reached.offset > merged.offset
-      if (!isBehind || reads === MAX_READS)
-        return { position: { epoch: merged.epoch, offset: merged.offset }, snapshot: merged.snapshot() }
+      if (isBehind && reads < MAX_READS) continue
+      const reachedOffset = reached?.epoch === merged.epoch ? reached.offset : 0
+      const snapshot = view === null ? merged.snapshot() : merged.viewSnapshot(view, reachedOffset)
+      return { position: { epoch: merged.epoch, offset: merged.offset }, snapshot }
     }
   }
 

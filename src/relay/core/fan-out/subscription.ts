@@ -10,7 +10,8 @@ import type { Group } from './group.js'
 import type { LoadingBuffer } from './loading-buffer.js'
 import type { Outbox } from './outbox.js'
 import type { Rate } from './rate-class.js'
-import type { TagFilter } from './tag-filter.js'
+import { selected, type TagFilter } from './tag-filter.js'
+import { type PlacedPublication, partFor, type View } from './view.js'
 
 // Circle of imports: a channel has groups, a group has subscriptions, and a subscription refers to its channel, its group and its
 // backlog. The objects refer to each other, because the fan-out has no time to look them up.
@@ -46,6 +47,8 @@ export class Subscription {
   filter: TagFilter | null = null
   /** Deliveries per second; null for all. */
   rate: Rate | null = null
+  /** Only entries in this part of the plane are sent; null for all. A subscription with a view has no position. */
+  view: View | null = null
   /** `chan_info` as JSON text. */
   info: string | null = null
   /** Set by the subscription token, the backend or the API. */
@@ -84,6 +87,10 @@ export class Subscription {
     else this.loading.add(publication)
   }
 }
+
+/** What a subscriber receives of a publication; null for nothing. */
+export const receivedBy = ({ filter, view }: Subscription, publication: PlacedPublication): Publication | null =>
+  view === null ? selected(filter, publication) : partFor(view, publication)
 
 /** Sends one publication to one subscriber, outside its group and not as a delta. */
 export const pushInFull = (

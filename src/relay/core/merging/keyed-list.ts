@@ -9,8 +9,9 @@ import {
   skipWhitespace,
   sliceText
 } from '../codec/json.js'
-import { MemberName, MemberSearch, NOT_FOUND } from '../codec/json-members.js'
+import { findPath, MemberName, MemberSearch, NOT_FOUND, searchEach } from '../codec/json-members.js'
 import { timeOf } from './entry-time.js'
+import { type Place, type PlacePaths, placeAt } from './place.js'
 
 /** A parsed `conflate` option: the list inside a publication and the key of its entries. */
 export interface ConflatePath {
@@ -43,6 +44,8 @@ export interface Entry {
   readonly bytes: number
   /** Milliseconds since 1970; `NO_TIME` without one. */
   readonly time: number
+  /** Null without coordinates, and in namespaces without views. */
+  readonly place: Place | null
 }
 
 /** A publication taken apart: its entries, and its text before and after them. */
@@ -87,17 +90,27 @@ export const copying = ({ read }: Conflator): Conflator => {
   }
 }
 
-const copyOf = ({ key, text, bytes, time }: Entry): Entry => ({ key: copyText(key), text: copyText(text), bytes, time })
+const copyOf = ({ key, text, bytes, time, place }: Entry): Entry => ({
+  key: copyText(key),
+  text: copyText(text),
+  bytes,
+  time,
+  place
+})
 
-const copyText = (text: string): string => Buffer.from(text).toString()
+export const copyText = (text: string): string => Buffer.from(text).toString()
 
-/** Throws a `TypeError` for an invalid path. Without `entryTime` entries have no time. */
-export const conflator = (conflate: string, entryTime: string | null = null): Conflator => {
+/** Throws a `TypeError` for an invalid path. Without `entryTime` entries have no time, without `view` no place. */
+export const conflator = (
+  conflate: string,
+  entryTime: string | null = null,
+  view: PlacePaths | null = null
+): Conflator => {
   const path = parseConflatePath(conflate)
   if (path === null) throw new TypeError(`not a path to a list and the key of its entries: ${conflate}`)
   const timePath = entryTime === null ? null : parseEntryTimePath(entryTime)
   if (entryTime !== null && timePath === null) throw new TypeError(`not a path to the time of an entry: ${entryTime}`)
-  const reader = new ListReader(path, timePath)
+  const reader = new ListReader(path, timePath, view)
   let lastText: string | null = null
   let lastList: KeyedList | null = null
   return {
@@ -140,45 +153,53 @@ const keyOf = (json: string): string | null => {
   return json.length > MAX_NUMBER_LENGTH ? json : String(Number(json))
 }
 
-/** Start of the value that the names lead to from the value at `index`; negative if there is none. */
-const findPath = (json: Buffer, index: number, names: readonly MemberSearch[]): number => {
-  let found = index
-  for (const name of names) {
-    if (found < 0) return found
-    name.search(json, found)
-    found = name.starts[0] ?? NOT_FOUND
-  }
-  return found
-}
-
-const searchEach = (names: readonly string[]): readonly MemberSearch[] => names.map((name) => new MemberSearch([name]))
-
-/** Reads the entries of a list. Key and time are found in one pass over an entry. */
+/** Reads the entries of a list. Key, time and place are found in one pass over an entry. */
 class EntryReader {
-  /** The first name of the paths to key and time, and the names after them. */
+  /** The first name of each path. */
   readonly #first: MemberSearch
+  /** Indices in the search; negative for a path that is not configured. */
+  readonly #timeIndex: number
+  readonly #placeIndex: number
+  /** The names after the first one. */
   readonly #keyRest: readonly MemberSearch[]
   readonly #timeRest: readonly MemberSearch[]
+  readonly #xRest: readonly MemberSearch[]
+  readonly #yRest: readonly MemberSearch[]
 
-  constructor([key = '', ...keyRest]: readonly string[], timePath: readonly string[] | null) {
-    const [time = '', ...timeRest] = timePath ?? []
-    this.#first = new MemberSearch(timePath === null ? [key] : [key, time])
-    this.#keyRest = searchEach(keyRest)
-    this.#timeRest = searchEach(timeRest)
+  constructor(key: readonly string[], time: readonly string[] | null, place: PlacePaths | null) {
+    const paths = [key, ...(time === null ? [] : [time]), ...(place === null ? [] : [place.x, place.y])]
+    this.#first = new MemberSearch(paths.map(([first = '']) => first))
+    this.#timeIndex = time === null ? NOT_FOUND : 1
+    this.#placeIndex = place === null ? NOT_FOUND : paths.length - 2
+    this.#keyRest = searchEach(key.slice(1))
+    this.#timeRest = searchEach(time?.slice(1) ?? [])
+    this.#xRest = searchEach(place?.x.slice(1) ?? [])
+    this.#yRest = searchEach(place?.y.slice(1) ?? [])
   }
 
   /** Null for an entry without a key. */
   read(source: Source, start: number): Entry | null {
     const { json } = source
+    const { starts } = this.#first
     const end = this.#first.search(json, start)
     if (end === INVALID) return null
-    const [keyIndex = NOT_FOUND, timeIndex = NOT_FOUND] = this.#first.starts
-    const keyStart = findPath(json, keyIndex, this.#keyRest)
+    const keyStart = findPath(json, starts[0] ?? NOT_FOUND, this.#keyRest)
     const key = keyStart < 0 ? null : keyOf(source.slice(keyStart, skipValue(json, keyStart)))
     if (key === null) return null
-    const timeStart = findPath(json, timeIndex, this.#timeRest)
-    const time = timeStart < 0 ? NO_TIME : timeOf(json, timeStart, skipValue(json, timeStart))
-    return { key, text: source.slice(start, end), bytes: end - start, time }
+    const time = this.#timeIndex < 0 ? NO_TIME : this.#timeAt(json, starts[this.#timeIndex] ?? NOT_FOUND)
+    const place = this.#placeIndex < 0 ? null : this.#placeAt(json, this.#placeIndex)
+    return { key, text: source.slice(start, end), bytes: end - start, time, place }
+  }
+
+  #timeAt(json: Buffer, index: number): number {
+    const start = findPath(json, index, this.#timeRest)
+    return start < 0 ? NO_TIME : timeOf(json, start, skipValue(json, start))
+  }
+
+  #placeAt(json: Buffer, index: number): Place | null {
+    const { starts } = this.#first
+    const x = findPath(json, starts[index] ?? NOT_FOUND, this.#xRest)
+    return placeAt(json, x, findPath(json, starts[index + 1] ?? NOT_FOUND, this.#yRest))
   }
 }
 
@@ -191,9 +212,9 @@ class ListReader implements MemberReader {
   #depth = 0
   #list: KeyedList | null = null
 
-  constructor({ list, key }: ConflatePath, timePath: readonly string[] | null) {
+  constructor({ list, key }: ConflatePath, time: readonly string[] | null, place: PlacePaths | null) {
     this.#path = list.map((name) => new MemberName(name))
-    this.#entryReader = new EntryReader(key, timePath)
+    this.#entryReader = new EntryReader(key, time, place)
   }
 
   /** Null if there is no such list, or if an entry has no key. */

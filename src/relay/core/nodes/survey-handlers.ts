@@ -1,7 +1,7 @@
 import type { RelayContext } from '../session/context.js'
 import type { NodeInfo } from '../surveys.js'
 import { channelPage } from './subscriber-counts.js'
-import { disconnectUser, refreshUser, subscribeUser, unsubscribeUser } from './user-commands.js'
+import { disconnectUser, invalidateTokens, refreshUser, subscribeUser, unsubscribeUser } from './user-commands.js'
 
 /** Adds the handlers for the surveys of the core, which act on the connections of this node. */
 export const handleCoreSurveys = (context: RelayContext, stats: () => NodeStats): void => {
@@ -12,6 +12,7 @@ export const handleCoreSurveys = (context: RelayContext, stats: () => NodeStats)
   surveys.handle('unsubscribe', (params) => unsubscribeUser(context, params))
   surveys.handle('subscribe', (params) => subscribeUser(context, params))
   surveys.handle('refresh', (params) => refreshUser(context, params))
+  surveys.handle('invalidateTokens', (params) => invalidateTokens(context, params))
   surveys.handle('userClients', (user) => context.clients.ofUser(user).map(({ id }) => id))
   surveys.handle('emulate', ({ session, data, encoding }) => {
     const client = context.sessions.get(session)

@@ -14,7 +14,14 @@ import type { Client } from '../session/client.js'
 import type { RelayContext } from '../session/context.js'
 import { addSubscription } from '../subscribe/add-subscription.js'
 import { ReplySpace } from '../subscribe/subscribe-request.js'
-import type { DisconnectParams, RefreshParams, SubscribeParams, UnsubscribeParams, UserSelector } from '../surveys.js'
+import type {
+  DisconnectParams,
+  RefreshParams,
+  SubscribeParams,
+  TokenInvalidation,
+  UnsubscribeParams,
+  UserSelector
+} from '../surveys.js'
 
 // The commands of the API for the connections of a user, at this node.
 
@@ -31,6 +38,16 @@ export const disconnectUser = (context: RelayContext, { target, whitelist, code,
   for (const client of selectClients(context, target)) {
     if (!spared.has(client.id)) client.close(disconnect)
   }
+  return null
+}
+
+/** Afterwards no client can use the tokens again. Clients reconnect, and request new tokens. */
+export const invalidateTokens = (context: RelayContext, invalidation: TokenInvalidation): null => {
+  context.tokenInvalidations.add(invalidation)
+  const { user, channel } = invalidation
+  if (channel !== '') return unsubscribeUser(context, { target: { user, client: '', session: '' }, channel })
+  // Also those that have been identified and are not live yet.
+  for (const client of [...context.clients.ofUser(user)]) client.close(DISCONNECT_CONNECTION_EXPIRED)
   return null
 }
 
@@ -82,6 +99,7 @@ export const subscribeUser = async (
         delta: false,
         filter: null,
         rate: null,
+        view: null,
         failsUnrecovered: false,
         replySpace: new ReplySpace(client)
       })

@@ -19,6 +19,7 @@ import type { CoreSurveys, Surveys } from '../surveys.js'
 import type { TurnQueue } from '../time-slice.js'
 import type { Client } from './client.js'
 import type { ConnectionRegistry } from './registry.js'
+import type { TokenInvalidations } from './token-invalidations.js'
 import type { TokenCheck, TokenRejectionReason } from './tokens.js'
 
 // Circle of imports: every client has the context, which lists all clients. Both are passed to the functions of a connection.
@@ -70,6 +71,7 @@ export interface RelayContext extends RelayDependencies {
   /** Clients whose commands used up their time slice and continue in the next turn. */
   readonly interrupted: TurnQueue
   readonly patches: DeltaPatches
+  readonly tokenInvalidations: TokenInvalidations
   readonly presenceMaps: PresenceMaps
   /** Lists of publications that several clients recover. */
   readonly recoveryCache: RecoveryCache

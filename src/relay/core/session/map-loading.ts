@@ -3,6 +3,7 @@ import type { Position } from '../engine.js'
 import type { SubscribeEventResult } from '../event-proxies.js'
 import type { Subscription } from '../fan-out/subscription.js'
 import type { TagFilter } from '../fan-out/tag-filter.js'
+import type { View } from '../fan-out/view.js'
 import type { MapOptions } from '../options.js'
 import type { Client } from './client.js'
 import { removeSubscription } from './remove-subscription.js'
@@ -14,6 +15,8 @@ export interface MapLoading {
   readonly options: MapOptions
   readonly grant: SubscribeEventResult
   readonly filter: TagFilter | null
+  /** The requested view; null for everything. */
+  readonly view: View | null
   readonly delta: boolean
   readonly joinLeave: boolean
   /** Monotonic time at which the client is closed as too slow. */

@@ -15,6 +15,8 @@ export type CheckedToken = Claims | 'expired' | 'invalid' | 'unavailable'
 export type TokenRejectionReason =
   | RejectionReason
   | 'expired'
+  | 'revoked'
+  | 'invalidations-unknown'
   | 'keys-unavailable'
   | 'missing'
   | 'bad-claims'
@@ -86,7 +88,7 @@ export const userRejection = ({ user }: ConnectionClaims | SubscriptionClaims): 
   user === '' ? 'no-user' : 'other-user'
 
 /** '' if the claim is missing; null if it is not a user id. */
-const userOf = (claims: Claims, { userIdClaim }: ClaimRules): string | null => {
+export const userOf = (claims: Claims, { userIdClaim }: ClaimRules): string | null => {
   const user = Object.hasOwn(claims, userIdClaim) ? claims[userIdClaim] : ''
   if (typeof user === 'string') return user
   // Numbers are common in claims of other systems. Above 2^53 different ids would be the same number.

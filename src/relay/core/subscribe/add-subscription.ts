@@ -12,10 +12,12 @@ import {
 import { EngineError, NO_POSITION } from '../engine.js'
 import type { Channel } from '../fan-out/channel.js'
 import { Subscription } from '../fan-out/subscription.js'
+import { EVERYTHING, type View } from '../fan-out/view.js'
 import type { Client } from '../session/client.js'
 import type { RelayContext } from '../session/context.js'
 import { activate } from './live-delivery.js'
 import { publicationsAfter } from './recovery.js'
+import { canExtend, replyData } from './subscribe-data.js'
 import { resolveOptions, type SubscribeRequest, type SubscriptionOptions } from './subscribe-request.js'
 import { readStart, type SubscriptionStart } from './subscription-start.js'
 
@@ -69,10 +71,11 @@ export const openSubscription = (
   const channel = context.hub.open(request.channel, request.resolved)
   const subscription = new Subscription(channel, client, request.isServerSide)
   // A client with a snapshot and without a position also relies on every publication: after a gap it gets a new snapshot.
-  subscription.isPositioned = options.positioned || options.snapshot
+  subscription.isPositioned = options.positioned || options.snapshot || request.view !== null
   subscription.takesDelta = options.delta
   subscription.filter = request.filter
   subscription.rate = request.rate
+  subscription.view = openView(channel, request)
   subscription.wantsJoinLeave = options.pushJoinLeave
   subscription.info = request.info
   subscription.expiry = expiryAt(request.expiresAt, context, request.resolved.options.subRefreshProxy !== null)
@@ -94,6 +97,13 @@ export const readWhileDelivering = async <Result>(
   assertDelivering(context, channel)
   return result
 }
+
+/**
+ * The view that the client receives: the requested one if the reply can name it and the channel has not too many, else everything.
+ * Null for a client that has not asked for one.
+ */
+const openView = (channel: Channel, { view, data }: SubscribeRequest): View | null =>
+  view === null ? null : channel.views.open(canExtend(data) ? view : EVERYTHING)
 
 /** The engine may have lost the deliveries of an open channel. Subscribing fails until they are active again. */
 const assertDelivering = ({ broker }: RelayContext, { name }: Channel): void => {
@@ -129,7 +139,7 @@ const finish = (
     return isComplete ? DISCONNECT_INAPPROPRIATE_PROTOCOL : DISCONNECT_INSUFFICIENT_STATE
   }
   return {
-    reply: subscribeReply(request, options, start, ttlOf(subscription.expiry, client.context)),
+    reply: subscribeReply(request, subscription, options, start, ttlOf(subscription.expiry, client.context)),
     hasSnapshot: snapshot !== null,
     activate: () => activate(client, subscription, options, page, hasPublications),
     undo
@@ -138,6 +148,7 @@ const finish = (
 
 const subscribeReply = (
   { recover, data }: SubscribeRequest,
+  { rate, view }: Subscription,
   { recoverable, positioned, delta }: SubscriptionOptions,
   { page, recovered, snapshot }: SubscriptionStart,
   ttl: number
@@ -150,7 +161,7 @@ const subscribeReply = (
   publications: recovered?.publications ?? snapshot ?? [],
   recovered: recovered !== null,
   wasRecovering: recover !== null,
-  data,
+  data: replyData(data, rate, view),
   delta,
   map: null
 })

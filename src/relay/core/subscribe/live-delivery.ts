@@ -1,8 +1,7 @@
 import { NEVER } from '../clocks.js'
 import { UNSUBSCRIBE_INSUFFICIENT_STATE } from '../codes.js'
 import type { HistoryPage, Position } from '../engine.js'
-import { pushInFull, type Subscription } from '../fan-out/subscription.js'
-import { selected } from '../fan-out/tag-filter.js'
+import { pushInFull, receivedBy, type Subscription } from '../fan-out/subscription.js'
 import type { Client } from '../session/client.js'
 import { runInBackground } from '../session/context.js'
 import { publicationsAfter } from './recovery.js'
@@ -49,9 +48,7 @@ const goLive = (client: Client, subscription: Subscription, page: HistoryPage, r
     client.endSubscription(subscription, UNSUBSCRIBE_INSUFFICIENT_STATE)
     return
   }
-  const passing = missed
-    .map((publication) => selected(subscription.filter, publication))
-    .filter((publication) => publication !== null)
+  const passing = missed.flatMap((publication) => receivedBy(subscription, publication) ?? [])
   const isLimited = subscription.rate !== null
   for (const publication of isLimited ? [] : passing) pushInFull(subscription, publication, page.epoch)
   const offset = missed.reduce((highest, each) => Math.max(highest, each.offset), page.offset)

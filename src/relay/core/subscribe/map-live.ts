@@ -8,7 +8,7 @@ import {
 import { type HistoryPage, NO_POSITION, type Position, type Publication } from '../engine.js'
 import { LoadingBuffer } from '../fan-out/loading-buffer.js'
 import { type SizedPublications, sizedPublications } from '../fan-out/recovery-cache.js'
-import type { Subscription } from '../fan-out/subscription.js'
+import { receivedBy, type Subscription } from '../fan-out/subscription.js'
 import { selectedChanges } from '../fan-out/tag-filter.js'
 import { PHASE_LIVE } from '../protocol.js'
 import type { Client, CommandOutcome, RunningCommand } from '../session/client.js'
@@ -16,6 +16,7 @@ import type { MapLoading } from '../session/map-loading.js'
 import { openSubscription, readWhileDelivering, subscriberOf } from './add-subscription.js'
 import { activate } from './live-delivery.js'
 import { publicationsAfter, recoverFromStream } from './recovery.js'
+import { replyData } from './subscribe-data.js'
 import { ReplySpace, resolveOptions, type SubscribeRequest, type SubscriptionOptions } from './subscribe-request.js'
 
 /** Changes after the position of a client, and the entries that it receives with them. */
@@ -92,11 +93,14 @@ const changesOf = (
 export const startBuffering = (client: Client, loading: MapLoading): void => {
   const request = requestOf(client, loading, null)
   const subscription = openSubscription(client, request, resolveOptions(request, subscriberOf(client)))
-  subscription.loading = new LoadingBuffer(loading.filter, client.outbox.maxBytes)
+  subscription.loading = new LoadingBuffer((change) => receivedBy(subscription, change), client.outbox.maxBytes)
   loading.subscription = subscription
 }
 
-/** Makes a client live that has no position: it receives the last entries and all changes since its first page. */
+/**
+ * Makes a client live that has no position: it receives the last entries and all changes since its first page. The start is at
+ * its first page, because changes may be in the later ones that were not delivered yet.
+ */
 export const goLiveBuffered = (
   client: Client,
   loading: MapLoading,
@@ -142,7 +146,7 @@ const finish = (
     publications: changes.publications,
     recovered: isRecovering,
     wasRecovering: isRecovering,
-    data: loading.grant.data,
+    data: replyData(loading.grant.data, null, subscription.view),
     delta: options.delta,
     map: { phase: PHASE_LIVE, cursor: '', state: entries.publications }
   }
@@ -152,7 +156,7 @@ const finish = (
 }
 
 const requestOf = (client: Client, loading: MapLoading, recover: Position | null): SubscribeRequest => {
-  const { channel, resolved, grant, filter, delta, joinLeave } = loading
+  const { channel, resolved, grant, filter, view, delta, joinLeave } = loading
   const { info, data, override } = grant
   return {
     channel,
@@ -169,6 +173,7 @@ const requestOf = (client: Client, loading: MapLoading, recover: Position | null
     delta,
     filter,
     rate: null,
+    view,
     failsUnrecovered: true,
     replySpace: new ReplySpace(client)
   }

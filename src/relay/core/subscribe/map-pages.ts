@@ -5,10 +5,19 @@ import {
   ERROR_UNRECOVERABLE_POSITION,
   type ReplyError
 } from '../codes.js'
-import { type HistoryPage, NO_POSITION, type Position, type Publication, type StatePage } from '../engine.js'
+import {
+  type HistoryPage,
+  NO_POSITION,
+  type Position,
+  type Publication,
+  type StatePage,
+  type StateRange
+} from '../engine.js'
 import type { SizedPublications } from '../fan-out/recovery-cache.js'
 import { fittingPage } from '../fan-out/state-pages.js'
+import type { Subscription } from '../fan-out/subscription.js'
 import { passes, selectedChanges } from '../fan-out/tag-filter.js'
+import { type View, withoutPosition } from '../fan-out/view.js'
 import type { MapOptions } from '../options.js'
 import { type MapPhase, PHASE_STATE, PHASE_STREAM, type SubscribeCommand } from '../protocol.js'
 import type { Client } from '../session/client.js'
@@ -41,11 +50,12 @@ export const readEntries = async (
   limit: number
 ): Promise<EntryPage | ReplyError | Disconnect> => {
   const { context, codec, replyBytesLeft } = client
-  const { channel, resolved, options, filter, delta, subscription } = loading
+  const { channel, resolved, filter, delta, subscription } = loading
   context.metrics.engineAction('map_state_read', resolved.namespace)
   const range = { after: cursor, limit: Math.min(limit, 1 + Math.floor(replyBytesLeft / MIN_ENTRY_BYTES)) }
-  const read = (): Promise<StatePage> => context.maps.readState(channel, range, options)
-  const page = await (subscription === null ? read() : readWhileDelivering(client, subscription, read))
+  const page = await (subscription?.view
+    ? readEntriesInView(client, loading, subscription, subscription.view, range)
+    : readPage(client, loading, range))
   loading.frozen ??= { epoch: page.epoch, offset: page.offset }
   const { frozen } = loading
   if (page.epoch !== frozen.epoch || (epoch !== '' && epoch !== frozen.epoch)) return ERROR_UNRECOVERABLE_POSITION
@@ -60,17 +70,60 @@ export const readEntries = async (
   const list = { channel, epoch: page.epoch, publications: entries, takesDelta: delta, patches: null }
   const sized =
     filter === null
-      ? context.statePages.find(list, `${limit} ${cursor}`, codec, replyBytesLeft)
+      ? context.statePages.find(list, `${limit} ${subscription?.view?.text ?? ''} ${cursor}`, codec, replyBytesLeft)
       : fittingPage(list, codec, replyBytesLeft)
   const isCut = sized.publications.length < entries.length
   const lastSent = sized.publications[sized.publications.length - 1]?.publication.key ?? ''
-  const lastRead = page.entries[page.entries.length - 1]?.key ?? ''
   return {
     publications: sized.publications,
     bytes: sized.bytes,
     position: { epoch: page.epoch, offset: page.offset },
     cursor: isCut ? lastSent : page.next,
-    lastKey: isCut ? lastSent : lastRead
+    lastKey: isCut ? lastSent : page.lastKey
+  }
+}
+
+interface ReadPage extends StatePage {
+  readonly lastKey: string
+}
+
+const readPage = async (client: Client, loading: MapLoading, range: StateRange): Promise<ReadPage> => {
+  const { channel, options, subscription } = loading
+  const read = (): Promise<StatePage> => client.context.maps.readState(channel, range, options)
+  const page = await (subscription === null ? read() : readWhileDelivering(client, subscription, read))
+  return { ...page, lastKey: page.entries[page.entries.length - 1]?.key ?? '' }
+}
+
+/** Most entries may be outside. Bounds the work of one request. */
+const MAX_READS_OF_VIEW = 10
+
+/** Reads until the page is full, so that a client does not load a large map in almost empty pages. */
+const readEntriesInView = async (
+  client: Client,
+  loading: MapLoading,
+  { channel }: Subscription,
+  view: View,
+  { after, limit }: StateRange
+): Promise<ReadPage> => {
+  const entries: Publication[] = []
+  const isInside = ({ data }: Publication): boolean => channel.views.map?.test(data)(view) ?? true
+  let page = await readPage(client, loading, { after, limit: loading.options.maxPageSize })
+  const first = page
+  for (let reads = 1; ; reads++) {
+    entries.push(...page.entries.filter(isInside).map(withoutPosition))
+    const isOther = page.epoch !== first.epoch
+    if (isOther || page.next === '' || entries.length >= limit || reads === MAX_READS_OF_VIEW) break
+    page = await readPage(client, loading, { after: page.next, limit: loading.options.maxPageSize })
+  }
+  const cut = entries[limit - 1]?.key
+  const isCut = entries.length > limit && cut !== undefined
+  return {
+    epoch: page.epoch,
+    // Changes after the first read are buffered.
+    offset: first.offset,
+    entries: isCut ? entries.slice(0, limit) : entries,
+    next: isCut ? cut : page.next,
+    lastKey: isCut ? cut : page.lastKey
   }
 }
 

@@ -11,6 +11,7 @@ import {
 import type { Position } from '../engine.js'
 import type { SubscribeEventResult } from '../event-proxies.js'
 import type { TagFilter } from '../fan-out/tag-filter.js'
+import type { View } from '../fan-out/view.js'
 import type { MapOptions, SubscriptionType } from '../options.js'
 import { PHASE_LIVE, PHASE_STATE, PHASE_STREAM, type SubscribeCommand } from '../protocol.js'
 import type { Client, CommandOutcome, RunningCommand } from '../session/client.js'
@@ -43,34 +44,42 @@ const phaseError = ({ phase }: SubscribeCommand, options: MapOptions): ReplyErro
   return phase === PHASE_STREAM && hasPositions(options) ? null : ERROR_BAD_REQUEST
 }
 
+/** What a client may receive of a map. */
+export interface MapGrant {
+  readonly grant: SubscribeEventResult
+  readonly filter: TagFilter | null
+  readonly view: View | null
+}
+
 /** The first request of a client that may subscribe: it reserves the channel until the client is live. */
 export const startLoading = async (
   client: Client,
   command: SubscribeCommand,
   resolved: ResolvedChannel,
   options: MapOptions,
-  grant: SubscribeEventResult,
-  filter: TagFilter | null,
+  { grant, filter, view }: MapGrant,
   running: RunningCommand
 ): Promise<CommandOutcome> => {
   const { codec, context } = client
   if (resolved.options.publicationDataFormat === 'binary' && !codec.allowsBinary) return ERROR_BINARY_CHANNEL
-  // Without a stream there is nothing to recover.
-  if (command.phase !== PHASE_STATE && !hasPositions(options)) return ERROR_UNRECOVERABLE_POSITION
+  const hasPosition = hasPositions(options) && view === null
+  // Without a position there is nothing to recover.
+  if (command.phase !== PHASE_STATE && !hasPosition) return ERROR_UNRECOVERABLE_POSITION
   const loading: MapLoading = {
     channel: command.channel,
     resolved,
     options,
     grant,
     filter,
-    delta: command.delta && resolved.options.allowedDeltaTypes.includes('fossil'),
+    view,
+    delta: view === null && command.delta && resolved.options.allowedDeltaTypes.includes('fossil'),
     joinLeave: command.joinLeave,
     deadlineMs: context.monotonicMs() + options.catchUpTimeoutMs,
     frozen: null,
     catchUpTo: null,
     subscription: null
   }
-  if (!hasPositions(options)) startBuffering(client, loading)
+  if (!hasPosition) startBuffering(client, loading)
   client.loadings.add(loading)
   return serve(client, loading, command, running)
 }
@@ -110,13 +119,14 @@ const serve = async (
   }
 }
 
-const serveRequest = (
+const serveRequest = async (
   client: Client,
   loading: MapLoading,
   command: SubscribeCommand,
   running: RunningCommand
 ): Promise<CommandOutcome> => {
   if (command.phase === PHASE_STATE) return serveEntries(client, loading, command, running)
+  if (loading.subscription !== null) return ERROR_BAD_REQUEST
   return command.phase === PHASE_STREAM
     ? serveChanges(client, loading, command, running)
     : serveLive(client, loading, command, running)
@@ -156,8 +166,7 @@ const finishEntries = async (
   const { subscription, frozen } = loading
   const start = { position: frozen ?? page.position, entries: page, isRecovering: false }
   if (subscription !== null) {
-    const unplaced = { ...start, position: page.position }
-    const outcome = goLiveBuffered(client, loading, subscription, unplaced, running)
+    const outcome = goLiveBuffered(client, loading, subscription, start, running)
     if (outcome !== 'too-large') return outcome
     // The changes are sent with the next page, which is empty then.
     if (page.publications.length === 0) return ERROR_UNRECOVERABLE_POSITION
@@ -207,7 +216,6 @@ const serveLive = async (
   command: SubscribeCommand,
   running: RunningCommand
 ): Promise<CommandOutcome> => {
-  if (loading.subscription !== null) return ERROR_BAD_REQUEST
   const outcome = await serveLiveFrom(client, loading, command.position, command, running)
   return outcome === 'too-large' ? ERROR_UNRECOVERABLE_POSITION : outcome
 }

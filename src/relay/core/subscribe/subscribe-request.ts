@@ -2,6 +2,7 @@ import { type Caller, hasHistory, maySeeHistory, maySeePresence, type ResolvedCh
 import { NO_POSITION, type Position } from '../engine.js'
 import type { Rate } from '../fan-out/rate-class.js'
 import type { TagFilter } from '../fan-out/tag-filter.js'
+import type { View } from '../fan-out/view.js'
 import { type ChannelOptions, type MapOptions, NO_OVERRIDE, type ServerSubscription } from '../options.js'
 import type { Client } from '../session/client.js'
 
@@ -20,6 +21,8 @@ export interface SubscribeRequest extends ServerSubscription {
   readonly filter: TagFilter | null
   /** Deliveries per second; null for all. */
   readonly rate: Rate | null
+  /** Null for everything. */
+  readonly view: View | null
   readonly failsUnrecovered: boolean
   /** Space for recovered publications in the reply. */
   readonly replySpace: ReplySpace
@@ -60,6 +63,11 @@ export interface SubscriptionOptions {
 }
 
 export const resolveOptions = (request: SubscribeRequest, caller: Caller): SubscriptionOptions => {
+  const options = requestedOptions(request, caller)
+  return request.view === null ? options : optionsWithView(options)
+}
+
+const requestedOptions = (request: SubscribeRequest, caller: Caller): SubscriptionOptions => {
   const { resolved, override } = request
   // Copied only if something changes, because this runs for every subscription.
   const options: ChannelOptions = override === NO_OVERRIDE ? resolved.options : { ...resolved.options, ...override }
@@ -87,6 +95,15 @@ export const resolveOptions = (request: SubscribeRequest, caller: Caller): Subsc
     delta: request.delta && positioned && options.allowedDeltaTypes.includes('fossil')
   }
 }
+
+/** A subscription with a view starts from what is in the view every time: it has no position to continue from. */
+const optionsWithView = (options: SubscriptionOptions): SubscriptionOptions => ({
+  ...options,
+  positioned: false,
+  recoverable: false,
+  since: null,
+  delta: false
+})
 
 /** Every client of a map relies on every change. */
 const mapSubscriptionOptions = (

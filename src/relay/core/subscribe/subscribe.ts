@@ -1,4 +1,3 @@
-import { isObject } from '../../../shared/is-object.js'
 import { channelNameError, isTooLong, type ResolvedChannel, resolveChannel } from '../channel-names.js'
 import { expiryAt, refreshesByBackend, ttlOf } from '../clocks.js'
 import { EMPTY_REPLY, type Encoded } from '../codec/codec.js'
@@ -17,8 +16,6 @@ import {
   ERROR_TOKEN_EXPIRED,
   ReplyError
 } from '../codes.js'
-import type { Payload } from '../engine.js'
-import { type Rate, rateFor } from '../fan-out/rate-class.js'
 import { parseTagFilter, type TagFilter } from '../fan-out/tag-filter.js'
 import { channelOf, parseRefresh, parseSubscribe, type SubscribeCommand } from '../protocol.js'
 import type { Client, CommandOutcome, RunningCommand } from '../session/client.js'
@@ -26,6 +23,7 @@ import { eventData, replyDataError } from '../session/client-events.js'
 import { addSubscription } from './add-subscription.js'
 import { authorize, checkSubscriptionToken } from './authorize.js'
 import { continueLoading, firstRequestError, startLoading, TYPES } from './map-subscribe.js'
+import { checkRate, checkView } from './subscribe-data.js'
 import { ReplySpace } from './subscribe-request.js'
 
 /** A value of the `type` field that no namespace has. */
@@ -48,6 +46,8 @@ export const subscribe = async (
   if (filter instanceof ReplyError) return filter
   const rate = checkRate(parsed, requested)
   if (rate instanceof ReplyError) return rate
+  const asked = checkView(parsed, requested)
+  if (asked instanceof ReplyError) return asked
   const authorized = authorize(client, parsed, requested, () => eventData(client, encoded, 'subscribe', request))
   const grant = authorized instanceof Promise ? await authorized : authorized
   if (grant instanceof Disconnect || grant instanceof ReplyError) return grant
@@ -58,8 +58,10 @@ export const subscribe = async (
   const conflict =
     checkSubscriptions(client, channel) ?? typeError(parsed, resolved) ?? replyDataError(client, grant.data)
   if (conflict !== null) return conflict
+  const view = resolved === requested ? asked : checkView(parsed, resolved)
+  if (view instanceof ReplyError) return view
   const { map } = resolved.options
-  if (map !== null) return startLoading(client, parsed, resolved, map, grant, filter, command)
+  if (map !== null) return startLoading(client, parsed, resolved, map, { grant, filter, view }, command)
 
   const outcome = await addSubscription(client, {
     channel,
@@ -67,7 +69,7 @@ export const subscribe = async (
     isServerSide: false,
     expiresAt: grant.expiresAt * 1000,
     info: grant.info,
-    data: replyData(grant.data, rate),
+    data: grant.data,
     override: grant.override,
     recover: parsed.recover,
     positioned: parsed.positioned,
@@ -76,6 +78,7 @@ export const subscribe = async (
     delta: parsed.delta,
     filter,
     rate,
+    view,
     failsUnrecovered: parsed.failsUnrecovered,
     replySpace: new ReplySpace(client)
   })
@@ -117,35 +120,6 @@ const checkFilter = (
   { options }: ResolvedChannel
 ): TagFilter | null | ReplyError =>
   filter === null ? null : ((options.allowTagsFilter && !delta ? parseTagFilter(filter) : null) ?? ERROR_BAD_REQUEST)
-
-/** The rate of a client that limits it with `data: {"max_rate": n}`; null for none. Error 107 for a value that is not a rate. */
-const checkRate = ({ data }: SubscribeCommand, { options }: ResolvedChannel): Rate | null | ReplyError => {
-  if (!options.allowMaxRate || data === undefined) return null
-  const value = Buffer.isBuffer(data) ? jsonIn(data) : data
-  if (!isObject(value) || value.max_rate === undefined) return null
-  return typeof value.max_rate === 'number' && value.max_rate > 0 ? rateFor(value.max_rate) : ERROR_BAD_REQUEST
-}
-
-/** Undefined for bytes that are not JSON: clients may send any data. */
-const jsonIn = (bytes: Buffer): unknown => {
-  try {
-    return JSON.parse(bytes.toString())
-  } catch {
-    return undefined
-  }
-}
-
-/**
- * The data of the token or backend, with the rate of the client at its end. Data that is not an object has no place for a rate
- * and stays as it is.
- */
-const replyData = (data: Payload | null, rate: Rate | null): Payload | null => {
-  if (rate === null) return data
-  if (data === null) return `{"max_rate":${rate}}`
-  if (typeof data !== 'string' || !data.trimStart().startsWith('{')) return data
-  const members = data.slice(data.indexOf('{') + 1, data.lastIndexOf('}')).trim()
-  return `{${members === '' ? '' : `${members},`}"max_rate":${rate}}`
-}
 
 /** Succeeds even if the client is not subscribed, because clients reconnect after an error. */
 export const unsubscribe = (client: Client, request: unknown, command: RunningCommand): CommandOutcome => {

@@ -37,7 +37,7 @@ export const readStart = async (
     const recovered = recover(client, request, options, page)
     if (recovered !== null || !options.snapshot || request.failsUnrecovered) return { page, recovered, snapshot: null }
   }
-  const read = await subscription.channel.readSnapshot(context.history, request.filter)
+  const read = await subscription.channel.readSnapshot(context.history, subscription)
   // The option was removed while the client subscribed.
   if (read === null) return { page: await readStream(client, request, options), recovered: null, snapshot: null }
   const { position, snapshot } = read

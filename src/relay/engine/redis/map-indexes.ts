@@ -24,9 +24,10 @@ export class MapIndexes {
   }
 
   /** Resolves when `keyOf` can be called. */
-  prepare(): Promise<void> {
-    this.#preparing ??= this.#router.isSlotted ? this.#findNames() : Promise.resolve()
-    return this.#preparing
+  async prepare(): Promise<void> {
+    if (!this.#router.isSlotted) return
+    this.#preparing ??= this.#findNames()
+    await this.#preparing
   }
 
   /** The index that contains the channel. */

@@ -41,8 +41,6 @@ export class RedisMaps implements Maps {
   readonly #indexes: MapIndexes
   readonly #pages = new SharedReads<StatePage>()
   readonly #streams = new SharedReads<RetainedPage>()
-  /** Whether this node has used a map whose keys expire. */
-  #hasDeadlines = false
   #isExpiring = false
 
   constructor(router: ShardRouter, nowMs: () => number, newEpoch: () => string) {
@@ -97,7 +95,7 @@ export class RedisMaps implements Maps {
   }
 
   async expire(): Promise<ExpiredKeys> {
-    if (!this.#hasDeadlines || this.#isExpiring) return { keys: 0, lagMs: 0 }
+    if (this.#isExpiring) return { keys: 0, lagMs: 0 }
     this.#isExpiring = true
     try {
       await this.#indexes.prepare()
@@ -124,7 +122,6 @@ export class RedisMaps implements Maps {
     idempotencyKey: string,
     options: MapStorageOptions
   ): Promise<string> {
-    this.#use(options)
     await this.#indexes.prepare()
     const topic = this.#router.keys.channel(channel)
     const resultKey = idempotencyKey === '' ? '' : channelKey(topic, 'result', idempotencyKey)
@@ -159,7 +156,6 @@ export class RedisMaps implements Maps {
     options: MapStorageOptions,
     args: readonly string[]
   ): Promise<unknown> {
-    this.#use(options)
     const keys = [...mapKeys(this.#router.keys.channel(channel)), ...this.#router.ledgerKeys]
     return this.#router.runScript(channel, script, keys, ({ commands }) => [
       this.#newEpoch(),
@@ -173,10 +169,6 @@ export class RedisMaps implements Maps {
     const topic = this.#router.keys.channel(channel)
     const keys = [channelKey(topic, 'position'), channelKey(topic, 'entries')]
     return this.#router.runScript(channel, READ_ENTRY, keys, () => [key])
-  }
-
-  #use({ keyTtlMs }: MapStorageOptions): void {
-    if (keyTtlMs > 0) this.#hasDeadlines = true
   }
 
   async #expireAt(shard: Shard, indexes: readonly string[]): Promise<ExpiredKeys> {

@@ -22,7 +22,8 @@ const CLUSTER_COMMANDS: ReadonlySet<string> = new Set<ClusterCommand>([
   'disconnect',
   'unsubscribe',
   'subscribe',
-  'refresh'
+  'refresh',
+  'invalidateTokens'
 ])
 
 export const isCommand = ({ survey }: RequestMessage): boolean => CLUSTER_COMMANDS.has(survey)

@@ -1,14 +1,9 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { isWebSocketHandshake, pathOf, returnToHttp } from '../../shared/http-upgrade.js'
-import { RELAY_CONNECTION_PREFIX } from '../access.js'
+import { returnToHttp, type UpgradeTest } from '../../shared/http-upgrade.js'
 import { afterReplies } from '../http/connection-drain.js'
 import type { OpenReplies } from '../http/open-replies.js'
-
-/** Whether the connection of a request becomes a WebSocket to the relay. */
-export const isRelayUpgrade = (request: IncomingMessage): boolean =>
-  isWebSocketHandshake(request) && pathOf(request).startsWith(`${RELAY_CONNECTION_PREFIX}/`)
 
 /** A connection that Node has taken out of HTTP. */
 export interface UpgradedConnection {
@@ -21,10 +16,14 @@ export interface UpgradedConnection {
 export type UpgradedConnections = Pick<WeakMap<IncomingMessage, UpgradedConnection>, 'get'>
 
 /**
- * Passes WebSocket handshakes for the relay through the router, so that every step of the chain checks them. A rejected
+ * Passes the WebSocket handshakes that the test selects through the router, so that every step of the chain checks them. A rejected
  * handshake gets an ordinary error response. All other requests with `Upgrade` are served as ordinary requests.
  */
-export const acceptUpgrades = (app: FastifyInstance, openReplies: OpenReplies): UpgradedConnections => {
+export const acceptUpgrades = (
+  app: FastifyInstance,
+  openReplies: OpenReplies,
+  isUpgrade: UpgradeTest
+): UpgradedConnections => {
   const { server } = app
   const upgraded = new WeakMap<IncomingMessage, UpgradedConnection>()
   // A connection that returns to HTTP can offer an upgrade again.
@@ -47,7 +46,7 @@ export const acceptUpgrades = (app: FastifyInstance, openReplies: OpenReplies): 
     afterReplies(openReplies.on(socket), () => {
       // One of them may have closed the connection.
       if (!socket.writable) return
-      if (isRelayUpgrade(request)) route(request, socket, head)
+      if (isUpgrade(request)) route(request, socket, head)
       else returnToHttp(server, request, socket, head)
     })
   })

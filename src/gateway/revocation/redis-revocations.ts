@@ -1,9 +1,6 @@
 import { jsonOrUndefined } from '../../shared/json-or-undefined.js'
 import type { RedisClient, RedisConnection } from '../redis-connection.js'
-import { MAX_SESSION_SECONDS } from './provider-session-cookie.js'
-import type { Revocation, Revocations } from './provider-session-store.js'
-
-const TTL_MS = MAX_SESSION_SECONDS * 1000
+import type { Revocation, Revocations } from './revocations.js'
 
 /** Revocations in one script call, so that none blocks Redis for long. */
 const BATCH_SIZE = 500
@@ -30,7 +27,11 @@ export interface RedisRevocationsOptions {
   readonly prefix: string
   /** The revocations of this gateway. */
   readonly revocations: Revocations
+  /** How long revocations are kept: the longest lifetime of what they apply to. */
+  readonly ttlMs: number
   readonly now: () => number
+  /** Called after revocations of other gateways were added. */
+  readonly added?: () => void
   /** Tests set a shorter interval. */
   readonly checkIntervalMs?: number | undefined
 }
@@ -42,10 +43,13 @@ export interface RedisRevocationsOptions {
 export class RedisRevocations {
   readonly #connection: RedisConnection
   readonly #revocations: Revocations
+  readonly #ttlMs: number
   readonly #now: () => number
+  readonly #added: () => void
   readonly #listKey: string
   readonly #channel: string
   #onLoaded: () => void = () => undefined
+  #isLoaded = false
   #isSynchronising = false
   #isRequested = false
   #retryMs = RETRY_MS
@@ -55,15 +59,20 @@ export class RedisRevocations {
   /** Keys of revoked sessions that could not be deleted yet. */
   readonly #keysToDelete = new Set<string>()
 
-  constructor({ connection, prefix, revocations, now, checkIntervalMs = CHECK_INTERVAL_MS }: RedisRevocationsOptions) {
+  constructor(options: RedisRevocationsOptions) {
+    const { connection, prefix, checkIntervalMs = CHECK_INTERVAL_MS, added = () => undefined } = options
     this.#connection = connection
-    this.#revocations = revocations
-    this.#now = now
+    this.#revocations = options.revocations
+    this.#ttlMs = options.ttlMs
+    this.#now = options.now
+    this.#added = added
     this.#listKey = `${prefix}ended`
     this.#channel = `${prefix}ends`
     void connection.subscribe({
       channel: this.#channel,
-      message: (text) => this.#add(text),
+      message: (text) => {
+        if (this.#add(text)) this.#added()
+      },
       // Loaded after subscribing, so that no revocation is missed in between.
       subscribed: () => {
         if (connection.isUp) this.#synchronise()
@@ -71,6 +80,16 @@ export class RedisRevocations {
     })
     connection.onUp(() => this.#synchronise())
     this.#checkTimer = setInterval(() => void this.#check(), checkIntervalMs).unref()
+  }
+
+  /** Whether the stored revocations were loaded since this gateway started. */
+  get isLoaded(): boolean {
+    return this.#isLoaded
+  }
+
+  /** Whether revocations of other gateways arrive at present. */
+  get isConnected(): boolean {
+    return this.#connection.isUp
   }
 
   /** Resolves when the stored revocations are loaded, or when Redis is known to be unavailable. */
@@ -121,11 +140,13 @@ export class RedisRevocations {
 
   /** Loads the stored revocations, then stores those that Redis does not have. Never rejects. */
   async #run(): Promise<void> {
-    const since = this.#now() - TTL_MS
+    const since = this.#now() - this.#ttlMs
     const stored = await this.#connection.run((redis) => redis.zrangebyscore(this.#listKey, since, '+inf'), null)
     // Before the stored ones are added, which may evict others.
     const missing = stored === null ? [] : this.#missingIn(new Set(stored), since)
-    for (const text of stored ?? []) this.#add(text)
+    const added = (stored ?? []).filter((text) => this.#add(text))
+    if (stored !== null) this.#isLoaded = true
+    if (added.length > 0) this.#added()
     this.#onLoaded()
     if (stored === null) {
       // After a lost connection, `onUp` starts the next run.
@@ -154,7 +175,7 @@ export class RedisRevocations {
 
   #store(redis: RedisClient, revocations: readonly Revocation[]): Promise<unknown> {
     const entries = revocations.flatMap((revocation) => [revocation.at, JSON.stringify(revocation)])
-    return redis.eval(STORE_SCRIPT, 1, this.#listKey, TTL_MS, this.#now() - TTL_MS, this.#channel, ...entries)
+    return redis.eval(STORE_SCRIPT, 1, this.#listKey, this.#ttlMs, this.#now() - this.#ttlMs, this.#channel, ...entries)
   }
 
   /** Whether all were deleted. One command each: in a Redis Cluster the keys are on different servers. */
@@ -180,14 +201,14 @@ export class RedisRevocations {
   /** Detects losses without a lost connection, for example after the failover of a shard of a Redis Cluster. */
   async #check(): Promise<void> {
     if (!this.#connection.isUp || this.#retryTimer !== null) return
-    const since = this.#now() - TTL_MS
+    const since = this.#now() - this.#ttlMs
     const count = await this.#connection.run((redis) => redis.zcount(this.#listKey, since, '+inf'), null)
     if (count !== null && count !== this.#revocations.since(since).length) this.#synchronise()
   }
 
-  /** Ignores malformed entries: they may come from another version or another program. */
-  #add(text: string): void {
+  /** Whether the revocation is new. Ignores malformed entries: they may come from another version or another program. */
+  #add(text: string): boolean {
     const { key, at }: Partial<Record<keyof Revocation, unknown>> = Object(jsonOrUndefined(text))
-    if (typeof key === 'string' && typeof at === 'number') this.#revocations.add({ key, at })
+    return typeof key === 'string' && typeof at === 'number' && this.#revocations.add({ key, at })
   }
 }

@@ -1,0 +1,82 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { readListFile } from '../../shared/settings-file.js'
+import { isUnder, SERVED_METHODS } from '../access.js'
+
+// The file that GATEWAY_LIMITS names: a list of limits.
+
+const MAX_RATE = 1_000_000
+
+const LimitSchema = Type.Object(
+  {
+    name: Type.String({ pattern: '^[a-z0-9-]{1,64}$', rule: 'lower-case letters, digits and -, at most 64' }),
+    paths: Type.Array(
+      Type.String({
+        pattern: '^/(?:[^\\s?#]*[^\\s?#/])?$',
+        rule: 'a path such as /api/reports, without a slash at its end'
+      }),
+      {
+        minItems: 1,
+        rule: 'a list of paths'
+      }
+    ),
+    methods: Type.Optional(
+      Type.Array(Type.Union([...SERVED_METHODS].map((method) => Type.Literal(method))), {
+        minItems: 1,
+        rule: `a list of ${[...SERVED_METHODS].join(', ')}`
+      })
+    ),
+    by: Type.Union([Type.Literal('user'), Type.Literal('address'), Type.Literal('both')], {
+      rule: 'user, address or both'
+    }),
+    rate: Type.Integer({ minimum: 1, maximum: MAX_RATE, rule: `a whole number from 1 to ${MAX_RATE}` }),
+    per_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400, rule: 'a whole number from 1 to 86400' })),
+    burst: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_RATE, rule: `a whole number from 1 to ${MAX_RATE}` }))
+  },
+  { additionalProperties: false }
+)
+
+/** One limit: a token bucket for each user or address. */
+export interface RequestLimit {
+  readonly name: string
+  /** Prefixes of paths; a path with parameters such as `/api/zones/{id}` is that route only. */
+  readonly paths: readonly string[]
+  /** Null for all methods. */
+  readonly methods: ReadonlySet<string> | null
+  readonly by: 'user' | 'address' | 'both'
+  /** The number of requests at once: the size of the bucket. */
+  readonly burst: number
+  /** The time after which one more request is allowed, in milliseconds. */
+  readonly intervalMs: number
+}
+
+/** The limits in the file. Errors are added to the list, one line each. */
+export const readLimits = (path: string, errors: string[]): readonly RequestLimit[] => {
+  const file = readListFile('GATEWAY_LIMITS', path, LimitSchema)
+  errors.push(...file.errors)
+  const names = new Set<string>()
+  for (const [index, { name }] of file.entries.entries()) {
+    if (names.has(name)) errors.push(file.error(index, 'name', 'must be unique'))
+    names.add(name)
+  }
+  return file.entries.map(limitOf)
+}
+
+const limitOf = ({ name, paths, methods, by, rate, per_s: perS = 1, burst = rate }: Static<typeof LimitSchema>) => ({
+  name,
+  paths,
+  methods: methods === undefined ? null : new Set<string>(methods),
+  by,
+  burst,
+  intervalMs: (perS * 1000) / rate
+})
+
+/** A test whether a limit applies to requests of this route: all, those with a matching path, or none. */
+export const appliesTo = (
+  { paths, methods }: RequestLimit,
+  method: string,
+  path: string,
+  routeTemplate: string
+): boolean => {
+  if (methods !== null && !methods.has(method)) return false
+  return paths.some((each) => (each.includes('{') ? each === routeTemplate : each === '/' || isUnder(each, path)))
+}

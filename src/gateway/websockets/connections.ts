@@ -1,0 +1,123 @@
+import type { FastifyReply } from 'fastify'
+import type { Logger } from 'pino'
+import { GatewayError } from '../errors.js'
+import { addressGroup } from '../http/client-request.js'
+import type { WebSocketTunnel } from './tunnel.js'
+
+export interface ConnectionLimits {
+  readonly connections: number
+  readonly connectionsPerAddress: number
+  /** A connection that is silent for so long is closed. A WebSocket is pinged before. */
+  readonly idleMs: number
+}
+
+/** The session that a WebSocket was opened with. */
+export interface WebSocketSession {
+  /** The id of the user; null if the token has none. */
+  readonly user: string | null
+  /** The id of the provider session that the app session came from; null if there is none. */
+  readonly providerSession: string | null
+  /** In milliseconds since 1970; null if the token does not contain it. */
+  readonly issuedAt: number | null
+  readonly expiresAt: number
+  /** Asked every second. */
+  readonly isRevoked: () => boolean
+}
+
+const CHECKS_PER_IDLE_TIME = 3
+const SESSION_CHECK_MS = 1_000
+
+/** The relay's own code for a shutdown: clients reconnect. */
+const SHUTDOWN = [3001, 'shutdown'] as const
+
+/** Clients sign in again before they reconnect. */
+const SESSION_ENDED = [4401, 'session ended'] as const
+
+/** The connections of browsers to the relay or to backends through this gateway that last: WebSockets and streams. */
+export class LastingConnections {
+  readonly #limits: ConnectionLimits
+  readonly #log: Logger
+  /** Beside `browser`, in the log. */
+  readonly #peer: string
+  readonly #open = new Set<FastifyReply>()
+  readonly #byAddress = new Map<string, number>()
+  readonly #tunnels = new Map<WebSocketTunnel, WebSocketSession | null>()
+  readonly #timers: readonly NodeJS.Timeout[]
+  #isClosing = false
+
+  constructor(limits: ConnectionLimits, log: Logger, peer: string) {
+    this.#limits = limits
+    this.#log = log
+    this.#peer = peer
+    this.#timers = [
+      setInterval(() => this.#closeIdle(), limits.idleMs / CHECKS_PER_IDLE_TIME).unref(),
+      setInterval(() => this.#closeEnded(), SESSION_CHECK_MS).unref()
+    ]
+  }
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  /** Counts a connection until the returned function is called. Throws if a limit is reached. */
+  admit(reply: FastifyReply): () => void {
+    const address = addressGroup(reply.request.clientAddress)
+    const fromAddress = this.#byAddress.get(address) ?? 0
+    const { connections, connectionsPerAddress } = this.#limits
+    if (this.#isClosing || this.#open.size >= connections || fromAddress >= connectionsPerAddress) {
+      throw new GatewayError('OVERLOADED', { headers: { 'retry-after': '1', connection: 'close' } })
+    }
+    this.#open.add(reply)
+    this.#byAddress.set(address, fromAddress + 1)
+    return () => this.#release(reply, address)
+  }
+
+  /** Pings both sides of a WebSocket while it is silent, and closes it if a side does not respond or its session ends. */
+  watch(tunnel: WebSocketTunnel, session: WebSocketSession | null): void {
+    this.#tunnels.set(tunnel, session)
+    tunnel.onceClosed(() => this.#tunnels.delete(tunnel))
+    if (this.#isClosing) tunnel.close(...SHUTDOWN)
+  }
+
+  /** Closes the WebSockets of all sessions that the test selects with 4401. Returns their number. */
+  endSessions(test: (session: WebSocketSession) => boolean): number {
+    let count = 0
+    for (const [tunnel, session] of this.#tunnels) {
+      if (session === null || tunnel.isClosing || !test(session)) continue
+      tunnel.close(...SESSION_ENDED)
+      count += 1
+    }
+    return count
+  }
+
+  /** For shutdown: closes all WebSockets and streams. Clients reconnect to another gateway. */
+  close(): void {
+    this.#isClosing = true
+    for (const timer of this.#timers) clearInterval(timer)
+    for (const tunnel of this.#tunnels.keys()) tunnel.close(...SHUTDOWN)
+    for (const { raw } of this.#open) if (raw.headersSent) raw.destroy()
+  }
+
+  #release(reply: FastifyReply, address: string): void {
+    this.#open.delete(reply)
+    const fromAddress = (this.#byAddress.get(address) ?? 1) - 1
+    if (fromAddress > 0) this.#byAddress.set(address, fromAddress)
+    else this.#byAddress.delete(address)
+  }
+
+  #closeIdle(): void {
+    for (const tunnel of this.#tunnels.keys()) {
+      const { browser, backend, isClosing } = tunnel
+      if (isClosing) continue
+      const silent = [browser, backend].find((side) => !side.checkAlive(() => tunnel.ping(side)))
+      if (silent === undefined) continue
+      this.#log.info({ side: silent === browser ? 'browser' : this.#peer }, 'silent WebSocket closed')
+      tunnel.destroy()
+    }
+  }
+
+  #closeEnded(): void {
+    const now = Date.now()
+    this.endSessions(({ expiresAt, isRevoked }) => expiresAt <= now || isRevoked())
+  }
+}

@@ -1,0 +1,63 @@
+import type { Publication } from '../engine.js'
+import type { Conflator } from '../merging/keyed-list.js'
+import type { ChannelOptions } from '../options.js'
+import { EntryPlaces } from './entry-places.js'
+import { MapPlaces } from './map-places.js'
+import { EVERYTHING, type PlacedPublication, type View } from './view.js'
+
+/** Different views of one channel. Every publication is compared with each. Further subscribers receive everything. */
+export const MAX_VIEWS = 256
+
+/** The views of a channel, and what they are compared with. */
+export class ChannelViews {
+  /** Number of subscriptions by the text of their view. */
+  readonly #subscriptions = new Map<string, number>()
+  #conflator: Conflator | null
+  /** Null before the first subscription, and without a conflator. */
+  #places: EntryPlaces | null = null
+  /** Null if the channel is not a map. */
+  #map: MapPlaces | null = null
+
+  constructor(conflator: Conflator | null, options: ChannelOptions) {
+    this.#conflator = conflator
+    this.configure(conflator, options)
+  }
+
+  get map(): MapPlaces | null {
+    return this.#map
+  }
+
+  /** The last places of the entries of a stream. */
+  get places(): EntryPlaces | null {
+    return this.#places
+  }
+
+  /** Changed rules: all subscribers with a view start again. */
+  configure(conflator: Conflator | null, { map, view }: ChannelOptions): void {
+    this.#conflator = conflator
+    this.#places = null
+    this.#map = map === null || view === null ? null : new MapPlaces(view)
+  }
+
+  /** Counts a subscription. Returns its view, or `EVERYTHING` if the channel has too many others. */
+  open(view: View): View {
+    const limit = this.#subscriptions.has(EVERYTHING.text) ? MAX_VIEWS + 1 : MAX_VIEWS
+    const isGranted = this.#subscriptions.has(view.text) || this.#subscriptions.size < limit
+    const opened = isGranted ? view : EVERYTHING
+    this.#subscriptions.set(opened.text, (this.#subscriptions.get(opened.text) ?? 0) + 1)
+    if (this.#conflator !== null) this.#places ??= new EntryPlaces(this.#conflator)
+    return opened
+  }
+
+  close({ text }: View): void {
+    const known = this.#subscriptions.get(text) ?? 0
+    if (known > 1) this.#subscriptions.set(text, known - 1)
+    else this.#subscriptions.delete(text)
+    // Nothing waits for a snapshot any more.
+    if (this.#subscriptions.size === 0 && this.#places?.hasSnapshot === false) this.#places = null
+  }
+
+  place(publication: Publication): PlacedPublication {
+    return (this.#map ?? this.#places)?.place(publication) ?? publication
+  }
+}

@@ -1,0 +1,59 @@
+import { isObject } from '../../../shared/is-object.js'
+import type { ResolvedChannel } from '../channel-names.js'
+import { ERROR_BAD_REQUEST, type ReplyError } from '../codes.js'
+import type { Payload } from '../engine.js'
+import { type Rate, rateFor } from '../fan-out/rate-class.js'
+import { parseView, type View } from '../fan-out/view.js'
+import type { SubscribeCommand } from '../protocol.js'
+
+// What a client asks for in the field `data` of its subscribe command, and the same field of the reply.
+
+/** The rate of a client that limits it with `data: {"max_rate": n}`; null for none. Error 107 for a value that is not a rate. */
+export const checkRate = ({ data }: SubscribeCommand, { options }: ResolvedChannel): Rate | null | ReplyError => {
+  const rate = options.allowMaxRate ? memberOf(data, 'max_rate') : undefined
+  if (rate === undefined) return null
+  return typeof rate === 'number' && rate > 0 ? rateFor(rate) : ERROR_BAD_REQUEST
+}
+
+/**
+ * The view of a client that asks for one with `data: {"view": {x, y, w, h}}`; null for none. Error 107 for a value that is not a view, and with a tag filter: the tags of an entry that leaves may not match.
+ */
+export const checkView = (
+  { data, filter }: SubscribeCommand,
+  { options }: ResolvedChannel
+): View | null | ReplyError => {
+  const asked = options.view === null ? undefined : memberOf(data, 'view')
+  if (asked === undefined || options.view === null) return null
+  return (filter === null ? parseView(asked, options.view.cell) : null) ?? ERROR_BAD_REQUEST
+}
+
+/** A member of the data if that is an object. */
+const memberOf = (data: unknown, name: string): unknown => {
+  const value = Buffer.isBuffer(data) ? jsonIn(data) : data
+  return isObject(value) ? value[name] : undefined
+}
+
+/** Undefined for bytes that are not JSON: clients may send any data. */
+const jsonIn = (bytes: Buffer): unknown => {
+  try {
+    return JSON.parse(bytes.toString())
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether `replyData` can add to the data of the token or backend: only objects have space for more. */
+export const canExtend = (data: Payload | null): data is string | null =>
+  data === null || (typeof data === 'string' && data.trimStart().startsWith('{'))
+
+/** The data of the token or backend, with rate and view of the client at its end. */
+export const replyData = (data: Payload | null, rate: Rate | null, view: View | null): Payload | null => {
+  if (!canExtend(data)) return data
+  const members = [
+    data === null ? '' : data.slice(data.indexOf('{') + 1, data.lastIndexOf('}')).trim(),
+    rate === null ? '' : `"max_rate":${rate}`,
+    view?.isLimited ? `"view":${view.text}` : ''
+  ]
+  const text = members.filter((member) => member !== '').join(',')
+  return text === '' ? data : `{${text}}`
+}
