@@ -71,3 +71,20 @@ t.test('maps that clients follow are not taken for lost data when Redis restarts
     t.pass(`${channel} continues`)
   }
 })
+
+t.test('a map that was cleared is not taken for lost data when Redis restarts with everything', async (t) => {
+  const redis = await startRedis(t, { args: ['--appendonly', 'yes', '--appendfsync', 'always'] })
+  const relay = await startRelay(t, FILE, { RELAY_ENGINE: 'redis', REDIS_URL: redis.url })
+  await relay.publish('chat:1', 1)
+  const map = mapPublisher(relay, 'persistent:1')
+  await map.write('a', 1)
+  const shown = await followAll(t, relay)
+  await eventually(() => shown.get('persistent:1')?.syncs.length === 1)
+  await map.clear()
+  const before = await epochs(relay)
+  await redis.kill()
+  await eventually(async () => !(await isReady(relay)))
+  await redis.restart()
+  await eventually(() => isReady(relay))
+  t.equal((await epochs(relay)).chat, before.chat)
+})
