@@ -51,6 +51,7 @@ export const goLiveFrom = async (
     const page = await readWhileDelivering(client, subscription, () => context.maps.readStream(channel, range, map))
     if (client.isClosed) return null
     const changes = changesOf(client, loading, start, options, page, subscription)
+    if (start.isRecovering) context.metrics.recovered(resolved.namespace, 'bytes' in changes, page.publications.length)
     if ('bytes' in changes) {
       const { epoch, offset } = page
       finish(client, loading, subscription, options, { ...start, position: { epoch, offset } }, changes, command)
@@ -67,8 +68,8 @@ export const goLiveFrom = async (
 /** The changes in the reply, or why the client cannot continue from here. */
 const changesOf = (
   client: Client,
-  { channel, filter, resolved }: MapLoading,
-  { position, entries, isRecovering }: LiveStart,
+  { channel, filter }: MapLoading,
+  { position, entries }: LiveStart,
   { delta }: SubscriptionOptions,
   page: HistoryPage,
   { buffered }: Subscription
@@ -76,7 +77,6 @@ const changesOf = (
   const { context, codec } = client
   // A position without an epoch could be one of any stream.
   const recovery = position.epoch === '' ? null : recoverFromStream(position, page)
-  if (isRecovering) context.metrics.recovered(resolved.namespace, recovery !== null, recovery?.publications.length ?? 0)
   if (recovery === null) return { outcome: ERROR_UNRECOVERABLE_POSITION }
   if (publicationsAfter(page, buffered ?? []) === null) return { outcome: DISCONNECT_INSUFFICIENT_STATE }
   const publications = selectedChanges(filter, recovery.publications)

@@ -13,6 +13,7 @@ import {
   subscribeMap
 } from '../../../helper/map-relay.js'
 import { type Message, settled } from '../../../helper/relay-core.js'
+import type { SubscribeResult } from '../../../helper/server-message.js'
 
 const EPOCH = 'epoch1'
 
@@ -22,6 +23,9 @@ const relayWith = (keys: readonly string[], map: Message = RECOVERABLE, client: 
   for (const key of keys) relay.write(key, 0)
   return relay
 }
+
+/** What a client sends with its next request. */
+const positionOf = ({ epoch, offset }: SubscribeResult) => ({ epoch, offset })
 
 const FIVE = ['a', 'b', 'c', 'd', 'e']
 
@@ -178,28 +182,49 @@ t.test('a client that has fallen behind by more than a page catches up in pages 
 })
 
 t.test('a stream page answers with the offset of its last publication, not with the end of the stream', async (t) => {
-  const relay = relayWith([])
-  for (let round = 0; round < 6; round++) relay.write('a', round)
+  const relay = relayWith(['a', 'b', 'c'])
   const client = await relay.connected('42')
-  t.same(await subscribeMap(client, { phase: 1, recover: true, epoch: EPOCH, offset: 1 }), {
+  const { cursor, ...first } = await subscribeMap(client, { phase: 2 })
+  for (let round = 1; round < 7; round++) relay.write('a', round)
+  t.match(await subscribeMap(client, { phase: 2, cursor, ...positionOf(first) }), { phase: 2, offset: 3 })
+  t.same(await subscribeMap(client, { phase: 1, ...positionOf(first) }), {
     type: 1,
     phase: 1,
     epoch: EPOCH,
-    offset: 3,
+    offset: 5,
     publications: [
-      { key: 'a', data: 1, offset: 2 },
-      { key: 'a', data: 2, offset: 3 }
+      { key: 'a', data: 1, offset: 4 },
+      { key: 'a', data: 2, offset: 5 }
     ]
   })
-  relay.write('a', 6)
+  relay.write('a', 7)
   // Only the end that the first request found matters, so that a busy map cannot keep a client from becoming live.
-  t.match(await subscribeMap(client, { phase: 1, recover: true, epoch: EPOCH, offset: 4 }), {
+  t.match(await subscribeMap(client, { phase: 1, epoch: EPOCH, offset: 7 }), {
+    phase: undefined,
+    was_recovering: undefined,
+    offset: 10,
+    publications: [{ offset: 8 }, { offset: 9 }, { offset: 10 }]
+  })
+})
+
+t.test('a recovery has all changes in one reply, also if they are more than a page', async (t) => {
+  const relay = relayWith([])
+  for (let round = 0; round < 5; round++) relay.write('a', round)
+  const client = await relay.connected('42')
+  t.match(await subscribeMap(client, { phase: 1, limit: 1, recover: true, epoch: EPOCH, offset: 1 }), {
     phase: undefined,
     recovered: true,
-    was_recovering: true,
-    offset: 7,
-    publications: [{ offset: 5 }, { offset: 6 }, { offset: 7 }]
+    offset: 5,
+    publications: { length: 4 }
   })
+})
+
+t.test('a client does not recover if its changes are larger than queue_max_size', async (t) => {
+  const relay = relayWith(['a'], RECOVERABLE, { queue_max_size: 6000 })
+  for (let round = 0; round < 4; round++) relay.write('a', 'x'.repeat(2000))
+  const client = await relay.connected('42')
+  t.equal(await rejectedMap(client, { phase: 1, recover: true, epoch: EPOCH, offset: 1 }), 112)
+  t.match(await subscribeMap(client, { phase: 2 }), { recoverable: true, offset: 5 }, 'it can start from scratch')
 })
 
 t.test('a client recovers in one request, with phase 1 and without a phase', async (t) => {
