@@ -4,7 +4,7 @@ import type { Teardown } from '../helper/child.js'
 import { eventually } from '../helper/eventually.js'
 import { startRedis, type TestRedis } from '../helper/redis.js'
 import { type EdgeRelay, startRelay } from '../helper/relay.js'
-import { MapClient, stateText, type Value, valueWith } from '../relay/maps/map-client.js'
+import { MapClient, stateText, type Value, VIEW_OPTIONS, valueWith } from '../relay/maps/map-client.js'
 import { Random } from '../soak/random.js'
 
 export interface ChaosOptions {
@@ -28,6 +28,7 @@ const FILE = {
       subscription_type: 'map',
       allow_subscribe_for_client: true,
       allowed_delta_types: ['fossil'],
+      ...VIEW_OPTIONS,
       map
     }))
   }
@@ -138,10 +139,12 @@ export const mapChaos = async (
   const maps = CHANNELS.map((channel) => new Followed(channel, edges, random))
   const followers = Array.from({ length: clients }, (_, index) => {
     const channel = random.pick(CHANNELS)
-    const kind = { isProtobuf: random.fraction() < 0.5, pageSize: random.whole(1, 20), tag: null }
     const client = new MapClient(t, edges[index % 2]?.port ?? 0, channel, {
-      ...kind,
-      hasDelta: random.fraction() < 0.5
+      isProtobuf: random.fraction() < 0.5,
+      pageSize: random.whole(1, 20),
+      tag: null,
+      hasDelta: random.fraction() < 0.5,
+      view: random.fraction() < 0.3 ? { x: 10, y: 0, w: 20, h: 30 } : null
     })
     client.connect()
     return { channel, client }
@@ -191,11 +194,13 @@ const settle = async (
     })
     try {
       await eventually(async () => {
-        const stored = stateText(await map.stored())
-        const late = followers.find(
-          ({ channel, client }) => channel === map.channel && (client.state !== stored || !client.isSubscribed)
-        )
-        if (late !== undefined) throw new Error(`${late.client.state} instead of ${stored}: ${late.client.events}`)
+        const stored = [...(await map.stored())]
+        for (const { channel, client } of followers) {
+          if (channel !== map.channel) continue
+          const expected = stateText(stored.filter(([, n]) => client.isInView(n)))
+          if (client.state !== expected || !client.isSubscribed)
+            throw new Error(`${client.state} instead of ${expected}: ${client.events}`)
+        }
         return true
       })
     } catch (error) {

@@ -8,10 +8,38 @@ import { officialClient, officialProtobufClient } from '../../helper/relay.js'
 /** The data of an entry. The text is long enough for deltas. */
 export interface Value {
   readonly n: number
+  readonly x?: number
+  readonly y?: number
   readonly text: string
 }
 
-export const valueWith = (n: number): Value => ({ n, text: `a text that all values share, before ${n}` })
+/** Every value has its own coordinates, and some have none. */
+const placeOf = (n: number): { readonly x: number; readonly y: number } | null =>
+  n % 7 === 0 ? null : { x: (n * 13) % 40, y: (n * 29) % 40 }
+
+export const valueWith = (n: number): Value => ({
+  n,
+  ...placeOf(n),
+  text: `a text that all values share, before ${n}`
+})
+
+/** A rectangle of whole cells. */
+export interface View {
+  readonly x: number
+  readonly y: number
+  readonly w: number
+  readonly h: number
+}
+
+/** Options of a namespace whose clients may ask for views. */
+export const VIEW_OPTIONS = { view_x: 'x', view_y: 'y', view_cell: 10 }
+
+/** Entries without coordinates are in every view. */
+const isInView = (view: View | null, n: number): boolean => {
+  const place = placeOf(n)
+  if (view === null || place === null) return true
+  return place.x >= view.x && place.x < view.x + view.w && place.y >= view.y && place.y < view.y + view.h
+}
 
 /** As `null`, if a client does not filter. */
 export type Tag = 'a' | 'b'
@@ -22,6 +50,8 @@ export interface ClientKind {
   readonly pageSize: number
   readonly hasDelta: boolean
   readonly tag: Tag | null
+  /** Excludes deltas and filters. */
+  readonly view: View | null
 }
 
 /** The keys and numbers of entries as one text. */
@@ -37,10 +67,12 @@ export class MapClient {
   readonly #sockets: Set<WebSocket>
   readonly #entries = new Map<string, number>()
   readonly #events: string[] = []
+  #view: View | null
   #isSubscribed = false
 
   constructor(t: Teardown, port: number, channel: string, kind: ClientKind) {
     this.kind = kind
+    this.#view = kind.view
     this.#channel = channel
     const sockets = new Set<WebSocket>()
     this.#sockets = sockets
@@ -94,6 +126,11 @@ export class MapClient {
     return stateText(this.#entries)
   }
 
+  /** Whether the client must have the entry with this value. */
+  isInView(n: number): boolean {
+    return isInView(this.#view, n)
+  }
+
   connect(): void {
     this.#client.connect()
   }
@@ -103,11 +140,15 @@ export class MapClient {
     this.#client.disconnect()
   }
 
-  /** Starts from scratch: the SDK keeps no state of a subscription that was ended. */
+  /** Starts from scratch: the SDK keeps no state of a subscription that was ended. With a view, it is moved. */
   resubscribe(): void {
     if (!this.#isSubscribed) return
     this.#events.push('resubscribe')
     this.#subscription.unsubscribe()
+    if (this.#view !== null) {
+      this.#view = { ...this.#view, x: (this.#view.x + 10) % 40 }
+      this.#subscription.setData(encoded({ view: this.#view }, this.kind.isProtobuf))
+    }
     this.#subscription.subscribe()
   }
 
@@ -123,8 +164,7 @@ export class MapClient {
   }
 
   async publish(key: string, value: Value): Promise<void> {
-    const data = this.kind.isProtobuf ? Buffer.from(JSON.stringify(value)) : value
-    await this.#client.mapPublish(this.#channel, key, data)
+    await this.#client.mapPublish(this.#channel, key, encoded(value, this.kind.isProtobuf))
   }
 
   async remove(key: string): Promise<void> {
@@ -135,10 +175,14 @@ export class MapClient {
 const numberOf = (data: Uint8Array | Value): number =>
   (data instanceof Uint8Array ? JSON.parse(Buffer.from(data).toString()) : data).n
 
-const optionsOf = ({ pageSize, hasDelta, tag }: ClientKind): MapSubscriptionOptions => ({
+const encoded = (value: unknown, isProtobuf: boolean): unknown =>
+  isProtobuf ? Buffer.from(JSON.stringify(value)) : value
+
+const optionsOf = ({ isProtobuf, pageSize, hasDelta, tag, view }: ClientKind): MapSubscriptionOptions => ({
   pageSize,
   minResubscribeDelay: 1,
   maxResubscribeDelay: 20,
   ...(hasDelta && { delta: 'fossil' as const }),
+  ...(view !== null && { data: encoded({ view }, isProtobuf) }),
   ...(tag !== null && { tagsFilter: { key: 't', cmp: 'eq', val: tag } })
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { Test } from 'tap'
 import { eventually } from '../../helper/eventually.js'
-import { type ClientKind, MapClient, stateText, type Tag, type Value, valueWith } from './map-client.js'
+import { type ClientKind, MapClient, stateText, type Tag, type Value, VIEW_OPTIONS, valueWith } from './map-client.js'
 
 // Random writes, removals, expiries, cuts and recoveries with the official client. Afterwards, and at checkpoints, every client has
 // the state that a model computes from the writes.
@@ -14,7 +14,8 @@ const OPTIONS = {
   allow_subscribe_for_client: true,
   allowed_delta_types: ['fossil'],
   delta_publish: true,
-  allow_tags_filter: true
+  allow_tags_filter: true,
+  ...VIEW_OPTIONS
 }
 
 /** Few entries per page and few stored changes, so that clients load in many steps and sometimes cannot recover. */
@@ -105,17 +106,31 @@ export const interleavings = (length: { readonly min: number; readonly max: numb
     isProtobuf: fc.boolean(),
     pageSize: fc.integer({ min: 0, max: 5 }),
     hasDelta: fc.boolean(),
-    tag: fc.constant(null)
+    tag: fc.constant(null),
+    view: fc.constant(null)
   })
   const filtering: fc.Arbitrary<ClientKind> = fc.record({
     isProtobuf: fc.boolean(),
     pageSize: fc.integer({ min: 0, max: 5 }),
     hasDelta: fc.constant(false),
-    tag: fc.constantFrom('a', 'b')
+    tag: fc.constantFrom('a', 'b'),
+    view: fc.constant(null)
+  })
+  const side = fc.constantFrom(0, 10, 20)
+  const size = fc.constantFrom(10, 20, 30)
+  const viewing: fc.Arbitrary<ClientKind> = fc.record({
+    isProtobuf: fc.boolean(),
+    pageSize: fc.integer({ min: 0, max: 5 }),
+    hasDelta: fc.boolean(),
+    tag: fc.constant(null),
+    view: fc.record({ x: side, y: side, w: size, h: size })
   })
   return fc.record({
     namespace: fc.constantFrom(...NAMESPACES),
-    clients: fc.array(fc.oneof({ weight: 2, arbitrary: kind }, filtering), { minLength: CLIENTS, maxLength: CLIENTS }),
+    clients: fc.array(fc.oneof({ weight: 2, arbitrary: kind }, filtering, viewing), {
+      minLength: CLIENTS,
+      maxLength: CLIENTS
+    }),
     steps: fc.array(step, { minLength: length.min, maxLength: length.max, size: 'max' })
   })
 }
@@ -146,8 +161,9 @@ class Model {
   }
 
   /** The state of a client. */
-  stateOf({ tag }: ClientKind): string {
-    return this.#text(([, entry]) => tag === null || entry.tag === tag)
+  stateOf(client: MapClient): string {
+    const { tag } = client.kind
+    return this.#text(([, entry]) => (tag === null || entry.tag === tag) && client.isInView(entry.n))
   }
 
   /** The complete state. */
@@ -275,7 +291,7 @@ class Run {
       if (stored !== this.#model.state) throw new Error(`${stored} is stored instead of ${this.#model.state}`)
       for (const client of this.#clients) {
         if (!client.isConnected) continue
-        const expected = this.#model.stateOf(client.kind)
+        const expected = this.#model.stateOf(client)
         if (client.state !== expected || !client.isSubscribed)
           throw new Error(`${JSON.stringify(client.kind)} has ${client.state} instead of ${expected}: ${client.events}`)
       }

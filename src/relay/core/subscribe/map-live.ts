@@ -15,6 +15,7 @@ import type { Client, CommandOutcome, RunningCommand } from '../session/client.j
 import type { MapLoading } from '../session/map-loading.js'
 import { openSubscription, readWhileDelivering, subscriberOf } from './add-subscription.js'
 import { activate } from './live-delivery.js'
+import { pageBytes } from './map-pages.js'
 import { publicationsAfter, recoverFromStream } from './recovery.js'
 import { replyData } from './subscribe-data.js'
 import { ReplySpace, resolveOptions, type SubscribeRequest, type SubscriptionOptions } from './subscribe-request.js'
@@ -50,6 +51,7 @@ export const goLiveFrom = async (
     const page = await readWhileDelivering(client, subscription, () => context.maps.readStream(channel, range, map))
     if (client.isClosed) return null
     const changes = changesOf(client, loading, start, options, page, subscription)
+    if (start.isRecovering) context.metrics.recovered(resolved.namespace, 'bytes' in changes, page.publications.length)
     if ('bytes' in changes) {
       const { epoch, offset } = page
       finish(client, loading, subscription, options, { ...start, position: { epoch, offset } }, changes, command)
@@ -66,16 +68,15 @@ export const goLiveFrom = async (
 /** The changes in the reply, or why the client cannot continue from here. */
 const changesOf = (
   client: Client,
-  { channel, filter, resolved }: MapLoading,
-  { position, entries, isRecovering }: LiveStart,
+  { channel, filter }: MapLoading,
+  { position, entries }: LiveStart,
   { delta }: SubscriptionOptions,
   page: HistoryPage,
   { buffered }: Subscription
 ): SizedPublications | { readonly outcome: LiveOutcome } => {
-  const { context, codec, replyBytesLeft } = client
+  const { context, codec } = client
   // A position without an epoch could be one of any stream.
   const recovery = position.epoch === '' ? null : recoverFromStream(position, page)
-  if (isRecovering) context.metrics.recovered(resolved.namespace, recovery !== null, recovery?.publications.length ?? 0)
   if (recovery === null) return { outcome: ERROR_UNRECOVERABLE_POSITION }
   if (publicationsAfter(page, buffered ?? []) === null) return { outcome: DISCONNECT_INSUFFICIENT_STATE }
   const publications = selectedChanges(filter, recovery.publications)
@@ -83,7 +84,7 @@ const changesOf = (
   if (!publications.every((each) => canCarry(codec, each))) return { outcome: DISCONNECT_INAPPROPRIATE_PROTOCOL }
   const patches = delta ? context.patches : null
   const list = { channel, epoch: page.epoch, publications, takesDelta: delta, patches }
-  const maxBytes = replyBytesLeft - entries.bytes
+  const maxBytes = pageBytes(client) - entries.bytes
   const sized =
     filter === null ? context.recoveryCache.find(list, codec, maxBytes) : sizedPublications(list, codec, maxBytes)
   return sized ?? { outcome: 'too-large' }

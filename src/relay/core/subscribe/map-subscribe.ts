@@ -1,4 +1,4 @@
-import type { ResolvedChannel } from '../channel-names.js'
+import { isSameKind, type ResolvedChannel, resolveChannel } from '../channel-names.js'
 import {
   Disconnect,
   ERROR_ALREADY_SUBSCRIBED,
@@ -8,7 +8,6 @@ import {
   ERROR_UNRECOVERABLE_POSITION,
   ReplyError
 } from '../codes.js'
-import type { Position } from '../engine.js'
 import type { SubscribeEventResult } from '../event-proxies.js'
 import type { TagFilter } from '../fan-out/tag-filter.js'
 import type { View } from '../fan-out/view.js'
@@ -91,15 +90,26 @@ export const continueLoading = async (
   command: SubscribeCommand,
   running: RunningCommand
 ): Promise<CommandOutcome> => {
-  const { phase, cursor, type } = command
+  const { phase, cursor } = command
   if (phase === PHASE_STATE && cursor === '') return ERROR_ALREADY_SUBSCRIBED
-  const error =
-    type === TYPES[loading.resolved.options.subscriptionType]
-      ? phaseError(command, loading.options)
-      : ERROR_PERMISSION_DENIED
+  const error = laterRequestError(client, loading, command)
   if (error === null) return serve(client, loading, command, running)
   client.loadings.cancel(loading.channel)
   return error
+}
+
+const laterRequestError = (
+  { context }: Client,
+  { channel, resolved, options }: MapLoading,
+  command: SubscribeCommand
+): ReplyError | null => {
+  const current = resolveChannel(channel, context.channelRules)
+  // After a reload, the first request decides again.
+  if (current instanceof ReplyError || !isSameKind(current.options, resolved.options))
+    return ERROR_UNRECOVERABLE_POSITION
+  return command.type === TYPES[resolved.options.subscriptionType]
+    ? phaseError(command, options)
+    : ERROR_PERMISSION_DENIED
 }
 
 /** An error ends the reservation: clients start again after one. */
@@ -127,7 +137,9 @@ const serveRequest = async (
 ): Promise<CommandOutcome> => {
   if (command.phase === PHASE_STATE) return serveEntries(client, loading, command, running)
   if (loading.subscription !== null) return ERROR_BAD_REQUEST
-  return command.phase === PHASE_STREAM
+  // The SDK moves its position with every page of changes, but drops the pages after an interruption. A client that is loading starts
+  // from its first page then; one that is recovering would miss them, so it receives all changes at once or error 112.
+  return command.phase === PHASE_STREAM && command.recover === null
     ? serveChanges(client, loading, command, running)
     : serveLive(client, loading, command, running)
 }
@@ -190,7 +202,8 @@ const serveChanges = async (
   const end = loading.catchUpTo ?? (await readStreamEnd(client, loading)).offset
   loading.catchUpTo = end
   if (position.offset + limit >= end) {
-    const outcome = await serveLiveFrom(client, loading, position, command, running)
+    const start = { position, entries: NO_ENTRIES, isRecovering: false }
+    const outcome = await goLiveFrom(client, loading, start, running)
     if (outcome !== 'too-large') return outcome
   }
   const page = await readChanges(client, loading, command, limit)
@@ -201,21 +214,14 @@ const serveChanges = async (
   return null
 }
 
-const serveLiveFrom = (
-  client: Client,
-  loading: MapLoading,
-  position: Position,
-  { recover }: SubscribeCommand,
-  running: RunningCommand
-) => goLiveFrom(client, loading, { position, entries: NO_ENTRIES, isRecovering: recover !== null }, running)
-
-/** The client wants to be live with this request. */
+/** The client recovers, or wants to be live with this request. */
 const serveLive = async (
   client: Client,
   loading: MapLoading,
   command: SubscribeCommand,
   running: RunningCommand
 ): Promise<CommandOutcome> => {
-  const outcome = await serveLiveFrom(client, loading, command.position, command, running)
+  const start = { position: command.position, entries: NO_ENTRIES, isRecovering: command.recover !== null }
+  const outcome = await goLiveFrom(client, loading, start, running)
   return outcome === 'too-large' ? ERROR_UNRECOVERABLE_POSITION : outcome
 }

@@ -82,9 +82,12 @@ t.test(
 
 t.test('pages of the stream and ephemeral maps have whole values in the form for deltas', async (t) => {
   const relay = mapRelay(RECOVERABLE, DELTA)
-  for (let round = 0; round < 6; round++) relay.write('a', `${LONG}${round}`)
+  for (const key of ['a', 'b', 'c']) relay.write(key, `${LONG}0`)
   const client = await relay.connected('42')
-  t.match(await subscribeMap(client, { phase: 1, delta: 'fossil', recover: true, epoch: 'epoch1', offset: 1 }), {
+  const { cursor, epoch, offset } = await subscribeMap(client, { phase: 2, delta: 'fossil' })
+  for (let round = 1; round < 7; round++) relay.write('a', `${LONG}${round}`)
+  await subscribeMap(client, { phase: 2, delta: 'fossil', cursor, epoch, offset })
+  t.match(await subscribeMap(client, { phase: 1, delta: 'fossil', epoch, offset }), {
     phase: 1,
     publications: [{ data: JSON.stringify(`${LONG}1`), delta: undefined }, { data: JSON.stringify(`${LONG}2`) }]
   })

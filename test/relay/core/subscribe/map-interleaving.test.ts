@@ -45,9 +45,13 @@ const changeDuringReads = (relay: MapRelay, next: () => readonly Change[]): void
   }
 }
 
-/** Follows a map as the official client does: loads it, recovers after a cut, and starts again if it has to. */
+/**
+ * Follows a map as the official client does: loads it, recovers after a cut, and starts again if it has to. It moves its position with
+ * every page, but applies the pages only when it is live.
+ */
 class Follower {
   readonly model = new MapModel()
+  readonly #pages: SubscribeResult[] = []
   isLive = false
   /** A violation of the protocol. */
   fault: string | null = null
@@ -65,12 +69,14 @@ class Follower {
 
   #start(): void {
     this.isLive = false
+    this.#pages.length = 0
     if (this.#isRecoverable && this.#position !== null) this.#next = { phase: 1, recover: true, ...this.#position }
     else this.#restart()
   }
 
   #restart(): void {
     this.isLive = false
+    this.#pages.length = 0
     this.#isRecoverable = false
     this.#position = null
     this.model.state.clear()
@@ -109,12 +115,13 @@ class Follower {
   }
 
   #progress(result: SubscribeResult, request: Message | null): void {
-    this.model.result(result)
+    this.#pages.push(result)
     const { phase, cursor, offset, epoch } = result
     this.#position = { offset, epoch }
     const recover = request?.recover === true ? { recover: true } : {}
     this.isLive = phase === undefined
     if (this.isLive) {
+      for (const page of this.#pages.splice(0)) this.model.result(page)
       this.#next = null
       this.#isRecoverable = result.recoverable === true
       this.#offset = offset ?? 0

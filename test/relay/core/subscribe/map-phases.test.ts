@@ -13,6 +13,7 @@ import {
   subscribeMap
 } from '../../../helper/map-relay.js'
 import { type Message, settled } from '../../../helper/relay-core.js'
+import type { SubscribeResult } from '../../../helper/server-message.js'
 
 const EPOCH = 'epoch1'
 
@@ -22,6 +23,9 @@ const relayWith = (keys: readonly string[], map: Message = RECOVERABLE, client: 
   for (const key of keys) relay.write(key, 0)
   return relay
 }
+
+/** What a client sends with its next request. */
+const positionOf = ({ epoch, offset }: SubscribeResult) => ({ epoch, offset })
 
 const FIVE = ['a', 'b', 'c', 'd', 'e']
 
@@ -106,6 +110,22 @@ t.test('the size of pages is the default for 0 and less, raised to the minimum a
   t.same(sizes, [3, 3, 3, 2, 2, 4, 4])
 })
 
+t.test('a page has at most 1 MiB, however large queue_max_size is', async (t) => {
+  const large = { max_page_size: 1000, default_page_size: 1000, stream_size: 1000 }
+  const relay = relayWith([], { ...RECOVERABLE, ...large }, { queue_max_size: 100_000_000 })
+  for (let index = 10; index < 40; index++) relay.write(`k${index}`, 'x'.repeat(100_000))
+  const client = await relay.connected('42')
+  const page = await subscribeMap(client, { phase: 2 })
+  t.match(page, { phase: 2, cursor: 'k19', state: { length: 10 } })
+  await client.send({ id: 3, unsubscribe: { channel: CHANNEL } })
+  const changes = await subscribeMap(client, { phase: 1, recover: true, epoch: EPOCH, offset: 3 })
+  t.match(changes, { phase: 1, offset: 13, publications: { length: 10 } })
+  await client.send({ id: 3, unsubscribe: { channel: CHANNEL } })
+  t.equal(await rejectedMap(client, { recover: true, epoch: EPOCH, offset: 3 }), 112)
+  const last = await subscribeMap(client, { recover: true, epoch: EPOCH, offset: 25 })
+  t.match(last, { recovered: true, offset: 30, publications: { length: 5 } })
+})
+
 t.test('pages are cut to queue_max_size, and an entry above it is sent alone', async (t) => {
   const relay = relayWith([], { ...RECOVERABLE, max_page_size: 100, default_page_size: 100 }, { queue_max_size: 6000 })
   for (const [index, key] of FIVE.entries()) relay.write(key, 'x'.repeat(index === 2 ? 9000 : 1500))
@@ -162,28 +182,49 @@ t.test('a client that has fallen behind by more than a page catches up in pages 
 })
 
 t.test('a stream page answers with the offset of its last publication, not with the end of the stream', async (t) => {
-  const relay = relayWith([])
-  for (let round = 0; round < 6; round++) relay.write('a', round)
+  const relay = relayWith(['a', 'b', 'c'])
   const client = await relay.connected('42')
-  t.same(await subscribeMap(client, { phase: 1, recover: true, epoch: EPOCH, offset: 1 }), {
+  const { cursor, ...first } = await subscribeMap(client, { phase: 2 })
+  for (let round = 1; round < 7; round++) relay.write('a', round)
+  t.match(await subscribeMap(client, { phase: 2, cursor, ...positionOf(first) }), { phase: 2, offset: 3 })
+  t.same(await subscribeMap(client, { phase: 1, ...positionOf(first) }), {
     type: 1,
     phase: 1,
     epoch: EPOCH,
-    offset: 3,
+    offset: 5,
     publications: [
-      { key: 'a', data: 1, offset: 2 },
-      { key: 'a', data: 2, offset: 3 }
+      { key: 'a', data: 1, offset: 4 },
+      { key: 'a', data: 2, offset: 5 }
     ]
   })
-  relay.write('a', 6)
+  relay.write('a', 7)
   // Only the end that the first request found matters, so that a busy map cannot keep a client from becoming live.
-  t.match(await subscribeMap(client, { phase: 1, recover: true, epoch: EPOCH, offset: 4 }), {
+  t.match(await subscribeMap(client, { phase: 1, epoch: EPOCH, offset: 7 }), {
+    phase: undefined,
+    was_recovering: undefined,
+    offset: 10,
+    publications: [{ offset: 8 }, { offset: 9 }, { offset: 10 }]
+  })
+})
+
+t.test('a recovery has all changes in one reply, also if they are more than a page', async (t) => {
+  const relay = relayWith([])
+  for (let round = 0; round < 5; round++) relay.write('a', round)
+  const client = await relay.connected('42')
+  t.match(await subscribeMap(client, { phase: 1, limit: 1, recover: true, epoch: EPOCH, offset: 1 }), {
     phase: undefined,
     recovered: true,
-    was_recovering: true,
-    offset: 7,
-    publications: [{ offset: 5 }, { offset: 6 }, { offset: 7 }]
+    offset: 5,
+    publications: { length: 4 }
   })
+})
+
+t.test('a client does not recover if its changes are larger than queue_max_size', async (t) => {
+  const relay = relayWith(['a'], RECOVERABLE, { queue_max_size: 6000 })
+  for (let round = 0; round < 4; round++) relay.write('a', 'x'.repeat(2000))
+  const client = await relay.connected('42')
+  t.equal(await rejectedMap(client, { phase: 1, recover: true, epoch: EPOCH, offset: 1 }), 112)
+  t.match(await subscribeMap(client, { phase: 2 }), { recoverable: true, offset: 5 }, 'it can start from scratch')
 })
 
 t.test('a client recovers in one request, with phase 1 and without a phase', async (t) => {
