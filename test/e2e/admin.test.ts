@@ -20,7 +20,8 @@ const NAMESPACES = [
     history_ttl: '300s',
     schema: 'PositionBatch'
   },
-  { name: 'loose', allow_subscribe_for_client: true }
+  { name: 'loose', allow_subscribe_for_client: true },
+  { name: 'fleet', subscription_type: 'map', map: { mode: 'recoverable', key_ttl: '600s' } }
 ]
 const relay = await startRelay(t, { channel: { namespaces: NAMESPACES } }, ADMIN_ENV)
 const browser = await startBrowser(t)
@@ -340,6 +341,50 @@ t.test("the operators' page", async (t) => {
     }
     for (let count = 0; count < 4; count++) await eventually(publish)
     t.equal(await shown.count(), 50)
+    t.same(pageErrors, [])
+  })
+
+  t.test('the channel page lists the entries of a map, finds a key, and asks before it removes one', async (t) => {
+    const write = (key: string, version: number): Promise<unknown> =>
+      relay.api('map_publish', { channel: 'fleet:1', key, data: { speed: version }, version })
+    for (let number = 100; number < 160; number += 1) await write(`truck-${number}`, number)
+    await write('long-key-'.repeat(20), 1)
+    const opened = await openAdminPage(t, browser, relay)
+    const { page, pageErrors } = opened
+    await page.goto('/admin#/channel?name=fleet:1')
+    const entries = page.getByRole('region', { name: 'Entries', exact: true })
+    await entries.getByText('61 keys, recoverable').waitFor()
+    await checkLayouts(t, opened, 'a map')
+    await entries.locator('tr', { hasText: /truck-101.*\{"speed":101\}.*13 B.*101.*in \d+ min/ }).waitFor()
+    const last = entries.locator('tr', { hasText: 'truck-159' })
+    t.equal(await last.count(), 0, 'the browser receives one page')
+    await entries.getByRole('button', { name: 'Next' }).click()
+    await last.waitFor()
+    t.ok(await entries.getByRole('button', { name: 'Next' }).isDisabled())
+    await entries.getByRole('button', { name: 'Previous' }).click()
+    await last.waitFor({ state: 'detached' })
+
+    const search = entries.getByRole('searchbox', { name: 'Find a key' })
+    await search.fill('truck-15')
+    await search.press('Enter')
+    await entries.getByText('The key is not in the map.').waitFor()
+    await search.fill('truck-159')
+    await search.press('Enter')
+    await last.waitFor()
+    const remove = entries.getByRole('button', { name: 'Remove truck-159' })
+    await remove.click()
+    t.same(await opened.findings(), [])
+    await page.keyboard.press('Escape')
+    await remove.and(page.locator(':focus')).waitFor()
+    await entries.getByText('61 keys').waitFor()
+    await remove.click()
+    await page.getByRole('button', { name: 'Remove the key' }).click()
+    await page.getByText('The key truck-159 is removed.').waitFor()
+    await entries.getByText('60 keys').waitFor()
+    await entries.getByText('The key is not in the map.').waitFor()
+    const { body } = await relay.api('map_read_state', { channel: 'fleet:1', limit: 100 })
+    t.match(body, 'truck-158')
+    t.notMatch(body, 'truck-159')
     t.same(pageErrors, [])
   })
 

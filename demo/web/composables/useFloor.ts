@@ -26,8 +26,12 @@ export const useFloor = (floorId: Ref<string | null>) => {
   /** Set while the client does not try to connect again. */
   const refusal = shallowRef<Refusal | null>(null)
   const batches = ref(0)
-  /** The part of the floor that is received; null for all of it. */
-  const received = shallowRef<View | null>(null)
+  /** The part of the floor that is received; null for all of it. No batch announces an empty part. */
+  const received = computed((): View | null => {
+    void batches.value
+    void now.value
+    return realtime.view(floorId.value ?? '')
+  })
   const ambient = shallowRef<readonly AmbientEntry[]>([])
   const heard = new Map<string, { readonly entry: AmbientEntry; readonly atMs: number }>()
 
@@ -64,7 +68,6 @@ export const useFloor = (floorId: Ref<string | null>) => {
       else movement.remove(id)
     }
     batches.value += 1
-    received.value = realtime.view(floorId.value ?? '')
     if (entries.some(({ transmitterId }) => !carriers.value.has(String(transmitterId)))) loadNames()
   }
 
@@ -105,7 +108,6 @@ export const useFloor = (floorId: Ref<string | null>) => {
   const show = (id: string | null): void => {
     movement.clear()
     realtime.showFloor(id)
-    received.value = null
     freshness.value = realtime.freshness(id ?? '')
     if (id !== null) void context.load()
   }
@@ -122,7 +124,10 @@ export const useFloor = (floorId: Ref<string | null>) => {
     realtime.on('freshness', (change) => {
       if (change.floorId === floorId.value) freshness.value = change.state
     }),
-    realtime.on('removed', ({ entry }) => movement.remove(String(entry.transmitterId))),
+    realtime.on('removed', ({ entry }) => {
+      movement.remove(String(entry.transmitterId))
+      batches.value += 1
+    }),
     realtime.on('position-batch', (batch) => batch.floorId === floorId.value && applyPositions(batch.data)),
     realtime.on('gap', () => floorId.value !== null && void context.load()),
     realtime.on('publication', ({ data }) => data.type === 'site-changed' && loadChanges()),
@@ -156,7 +161,7 @@ export const useFloor = (floorId: Ref<string | null>) => {
     showPart: (part: Rect | null): void => {
       if (floorId.value === null) return
       realtime.setView(floorId.value, part && { x: part.x, y: part.y, w: part.width, h: part.height })
-      if (part === null) received.value = null
+      batches.value += 1
     },
     /** Moves all markers to their positions at this time. Returns whether one has moved. */
     advance: (nowMs: number): boolean => {

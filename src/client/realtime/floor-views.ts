@@ -5,6 +5,8 @@ import { type CurrentView, grantedView, isInView, type View, viewData, viewToAsk
 interface FloorView {
   wanted: View
   current: CurrentView
+  /** The last granted part, also while another one is pending. */
+  received: View | null
 }
 
 /** The parts of floors that the application shows. The relay sends the positions inside, and each that leaves once more. */
@@ -28,7 +30,7 @@ export class FloorViews {
   want(floorId: string, wanted: View | null): boolean {
     const known = this.#views.get(floorId)
     if (wanted === null) return this.#views.delete(floorId)
-    if (known === undefined) this.#views.set(floorId, { wanted, current: WHOLE })
+    if (known === undefined) this.#views.set(floorId, { wanted, current: WHOLE, received: null })
     else known.wanted = wanted
     return viewToAsk(wanted, known?.current ?? WHOLE) !== undefined
   }
@@ -37,22 +39,26 @@ export class FloorViews {
   subscribed(floorId: string, data: unknown): boolean {
     const view = this.#views.get(floorId)
     if (view === undefined) return false
-    view.current = { ...view.current, granted: grantedView(data) }
-    if (view.current.granted !== null) this.#forgetUnlessRepeated(floorId)
-    return viewToAsk(view.wanted, view.current) !== undefined
+    view.received = grantedView(data)
+    view.current = { ...view.current, granted: view.received }
+    const isOutdated = viewToAsk(view.wanted, view.current) !== undefined
+    // The shown positions stay until those of the wanted part arrive.
+    if (view.received !== null && !isOutdated) this.#forgetUnlessRepeated(floorId)
+    return isOutdated
   }
 
   /** The part of the floor that is received; null for all of it. */
   granted(floorId: string): View | null {
-    return this.#views.get(floorId)?.current.granted ?? null
+    return this.#views.get(floorId)?.received ?? null
   }
 
-  /** Removes the positions that have left the view. */
-  received(floorId: string, entries: readonly PositionEntry[]): void {
+  /** Removes the positions that have left the view. Returns the others. */
+  received(floorId: string, entries: PositionEntry[]): PositionEntry[] {
     const granted = this.granted(floorId)
-    if (granted === null) return
+    if (granted === null) return entries
     const left = entries.filter(({ position }) => !isInView(position, granted))
     this.#store.forget(left.map(({ transmitterId }) => String(transmitterId)))
+    return left.length === 0 ? entries : entries.filter((entry) => !left.includes(entry))
   }
 
   forget(floorId: string): void {

@@ -91,8 +91,7 @@ export class Realtime {
     this.#freshness = new FreshnessMonitor(
       this.#clock,
       (change) => this.#events.freshness.emit(change),
-      (floorId) =>
-        this.#state === 'online' && this.#views.granted(floorId) !== null && this.store.onFloor(floorId).length === 0
+      (floorId) => this.#state === 'online' && this.#isEmptyPart(floorId)
     )
   }
 
@@ -243,9 +242,15 @@ export class Realtime {
     subscribed: (channel, data) => {
       this.#retries.succeeded(channel)
       const floorId = floorOf(channel)
-      if (floorId === null || !this.#views.subscribed(floorId, data)) return
-      // The screen has moved while the subscription was pending.
-      queueMicrotask(() => this.#connection?.changeData(channel, this.#views.dataOf(floorId)))
+      if (floorId === null) return
+      const isOutdated = this.#views.subscribed(floorId, data)
+      // Later, because the official client emits the positions of the reply after this event.
+      queueMicrotask(() => {
+        // No batch announces that nobody is there.
+        if (this.#isEmptyPart(floorId)) this.#freshness.batch(floorId, [])
+        // The screen has moved while the subscription was pending.
+        if (isOutdated) this.#connection?.changeData(channel, this.#views.dataOf(floorId))
+      })
     },
     gap: (channel) => this.#events.gap.emit({ channel }),
     rejected: (channel, code, message) => {
@@ -259,6 +264,10 @@ export class Realtime {
       else this.#end()
       this.#events.refused.emit({ channel: null, code, message, retryable })
     }
+  }
+
+  #isEmptyPart(floorId: string): boolean {
+    return this.#views.granted(floorId) !== null && this.store.onFloor(floorId).length === 0
   }
 
   #receive(channel: string, payload: unknown): void {
@@ -276,11 +285,9 @@ export class Realtime {
       return
     }
     const floorId = floorOf(channel)
-    const data = this.store.add(batch.data)
-    if (floorId !== null) {
-      this.#views.received(floorId, batch.data)
-      this.#freshness.batch(floorId, batch.data)
-    }
+    const added = this.store.add(batch.data)
+    const data = floorId === null ? added : this.#views.received(floorId, added)
+    if (floorId !== null) this.#freshness.batch(floorId, batch.data)
     if (data.length > 0 || batch.data.length === 0) this.#events['position-batch'].emit({ ...batch, data, floorId })
   }
 

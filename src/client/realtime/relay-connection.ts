@@ -121,6 +121,24 @@ export class RelayConnection {
     options: MapSubscriptionOptions,
     handlers: MapHandlers
   ): MapSubscriber {
+    let subscription = this.#openMap(channel, type, options, handlers)
+    return {
+      publish: (key, data) => failWithRpcError(() => subscription.publish(key, data)),
+      remove: (key) => failWithRpcError(() => subscription.remove(key)),
+      changeData: (data) => {
+        this.unsubscribe(channel)
+        subscription = this.#openMap(channel, type, { ...options, data }, handlers)
+      },
+      close: () => this.unsubscribe(channel)
+    }
+  }
+
+  #openMap(
+    channel: string,
+    type: 'map' | 'map_clients' | 'map_users',
+    options: MapSubscriptionOptions,
+    handlers: MapHandlers
+  ): MapSubscription {
     const subscription = this.#newMap(channel, type, options)
     let replyData: unknown
     const subscribed = (): void => {
@@ -148,12 +166,7 @@ export class RelayConnection {
       this.#handlers.rejected(channel, code, reason)
     })
     subscription.subscribe()
-    return {
-      publish: (key, data) => failWithRpcError(() => subscription.publish(key, data)),
-      remove: (key) => failWithRpcError(() => subscription.remove(key)),
-      changeData: (data) => this.changeData(channel, data),
-      close: () => this.unsubscribe(channel)
-    }
+    return subscription
   }
 
   #newMap(
@@ -166,12 +179,14 @@ export class RelayConnection {
     return this.#client.newMapSubscription(channel, options)
   }
 
-  /** Subscribes again with other data. There is no other way to send data on an existing subscription. */
+  /**
+   * Subscribes again with other data, if the channel is subscribed to. A new subscription: the old one would take a pending
+   * reply for its own, and would recover from an offset of other data.
+   */
   changeData(channel: string, data: unknown): void {
-    const subscription = this.#client.getSubscription(channel)
-    subscription?.setData(data ?? null)
-    subscription?.unsubscribe()
-    subscription?.subscribe()
+    if (this.#client.getSubscription(channel) === null) return
+    this.unsubscribe(channel)
+    this.subscribe(channel, data)
   }
 
   /** After a rejection. Has no effect if the channel was released meanwhile. */

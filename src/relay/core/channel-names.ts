@@ -129,3 +129,7 @@ export const maySeeHistory = (options: ChannelOptions, caller: Caller): boolean 
 
 export const hasHistory = ({ historySize, historyTtlMs }: HistoryOptions): boolean =>
   historySize > 0 && historyTtlMs > 0
+
+/** Whether subscriptions to a channel and its stored data stay valid after its options were changed. */
+export const isSameKind = (one: ChannelOptions, other: ChannelOptions): boolean =>
+  one.subscriptionType === other.subscriptionType && one.map?.mode === other.map?.mode

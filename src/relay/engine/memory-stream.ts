@@ -2,12 +2,17 @@ import { BoundedMap } from '../../shared/bounded-map.js'
 import { type HistoryRange, type Position, type Publication, UNUSED_POSITION_TTL_MS } from '../core/engine.js'
 import type { HistoryOptions } from '../core/options.js'
 
+/** Removed publications are cut off when they are more than one of this many. */
+const CUT_SHARE = 8
+
 /** The history of one channel. The position outlives the publications. All times are on the monotonic clock. */
 export class ChannelStream {
   #position: Position
   #publications: Publication[] = []
   /** When each of the publications expires. */
   #expiries: number[] = []
+  /** Index of the oldest publication. Those before it were removed: cutting off each of them would move all others. */
+  #first = 0
   /** When the position itself expires. */
   #positionExpiresAt = Number.POSITIVE_INFINITY
   #positionTtlMs = 0
@@ -31,7 +36,7 @@ export class ChannelStream {
     this.#position = { epoch: this.#position.epoch, offset: publication.offset }
     this.#publications.push(publication)
     this.#expiries.push(nowMs + historyTtlMs)
-    while (this.#publications.length > historySize) this.#removeOldest()
+    this.#removeBefore(Math.max(this.#first, this.#publications.length - historySize))
     this.setPositionTtl(historyMetaTtlMs, nowMs)
   }
 
@@ -39,26 +44,34 @@ export class ChannelStream {
     this.expire(nowMs)
     if (limit === 0) return []
     const all = this.#publications
-    const first = all[0]?.offset ?? 0
-    let selected: readonly Publication[]
-    if (since === null) selected = reverse ? all.toReversed() : all
-    else if (reverse) selected = all.slice(0, Math.max(0, since.offset - first)).toReversed()
-    else selected = all.slice(Math.max(0, since.offset + 1 - first))
-    return limit < 0 ? [...selected] : selected.slice(0, limit)
+    const end = all.length
+    const oldest = this.#first
+    const offset = all[oldest]?.offset ?? 0
+    const count = limit < 0 ? end : limit
+    if (reverse) {
+      const to = since === null ? end : Math.min(end, oldest + Math.max(0, since.offset - offset))
+      return all.slice(Math.max(oldest, to - count), to).reverse()
+    }
+    const from = oldest + (since === null ? 0 : Math.max(0, since.offset + 1 - offset))
+    return all.slice(from, from + count)
   }
 
   get oldestOffset(): number {
-    return this.#publications[0]?.offset ?? this.#position.offset + 1
+    return this.#publications[this.#first]?.offset ?? this.#position.offset + 1
   }
 
   clear(): void {
     this.#publications = []
     this.#expiries = []
+    this.#first = 0
   }
 
-  #removeOldest(): void {
-    this.#publications.shift()
-    this.#expiries.shift()
+  #removeBefore(index: number): void {
+    this.#first = index
+    if (index * CUT_SHARE <= this.#publications.length) return
+    this.#publications.splice(0, index)
+    this.#expiries.splice(0, index)
+    this.#first = 0
   }
 
   isOutdated(version: number, versionEpoch: string): boolean {
@@ -89,7 +102,9 @@ export class ChannelStream {
   expire(nowMs: number): void {
     const newest = this.#expiries[this.#expiries.length - 1]
     if (newest !== undefined && nowMs >= newest) this.clear()
-    while (nowMs >= (this.#expiries[0] ?? Number.POSITIVE_INFINITY)) this.#removeOldest()
+    let first = this.#first
+    while (nowMs >= (this.#expiries[first] ?? Number.POSITIVE_INFINITY)) first++
+    if (first > this.#first) this.#removeBefore(first)
   }
 }
 

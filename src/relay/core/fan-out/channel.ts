@@ -1,4 +1,4 @@
-import type { ResolvedChannel } from '../channel-names.js'
+import { isSameKind, type ResolvedChannel } from '../channel-names.js'
 import { DISCONNECT_INAPPROPRIATE_PROTOCOL, UNSUBSCRIBE_INSUFFICIENT_STATE } from '../codes.js'
 import type { CoreMetrics } from '../core-metrics.js'
 import type { Broker, History, JoinOrLeave, Position, Publication } from '../engine.js'
@@ -80,6 +80,7 @@ export class Channel {
     const { conflate, entryTime, snapshot, view } = this.options
     const isConflateSame =
       options.conflate === conflate && options.entryTime === entryTime && isSameView(options.view, view)
+    if (!isSameKind(options, this.options)) for (const each of this.subscriptions()) this.#restart(each)
     this.options = options
     // Clients that cannot receive binary data resubscribe, and are rejected.
     if (options.publicationDataFormat === 'binary') for (const each of this.#jsonOnly) this.#restart(each)

@@ -133,6 +133,8 @@ export class Hub implements Delivery, FlushQueue {
       this.#internalChannels.get(channel)?.(publication)
       return
     }
+    // A key can expire after a reload has changed its map to a stream, and another node may not have reloaded yet.
+    if ((publication.key !== undefined) !== (open.options.map !== null)) return
     let isDelivered = true
     try {
       if (this.maxLagMs > 0 && this.#dependencies.nowMs() - publication.time > this.maxLagMs) open.endPositioned()

@@ -1,6 +1,7 @@
 import { ERROR_BAD_REQUEST, ERROR_UNRECOVERABLE_POSITION, type ReplyError } from '../codes.js'
 import type { HistoryPage, Maps, Position, Publication, RetainedPage } from '../engine.js'
-import type { ResolvedMap } from './write-map.js'
+import { TimeSlice } from '../time-slice.js'
+import type { MapContext, ResolvedMap } from './write-map.js'
 
 // Reads of a map for the API. Clients read through their subscription.
 
@@ -29,10 +30,13 @@ const READ_SIZE = 1000
 export const entryLength = ({ key, data, tags }: Publication): number =>
   (key?.length ?? 0) + data.length + (tags?.length ?? 0)
 
+/** The parts of the core that a long read needs. */
+type ReadContext = Pick<MapContext, 'maps' | 'monotonicMs'>
+
 /** Reads in several steps. Null if the entries are longer than `maxLength`; error 112 if the map begins again meanwhile. */
 export const readMapState = async (
-  { maps }: { readonly maps: Maps },
-  { map }: ResolvedMap,
+  { maps, monotonicMs }: ReadContext,
+  { map }: Pick<ResolvedMap, 'map'>,
   { channel, cursor, limit, key, revision }: StateQuery,
   maxLength: number
 ): Promise<MapState | ReplyError | null> => {
@@ -44,6 +48,7 @@ export const readMapState = async (
     return { epoch, offset, entries: entry === null ? [] : [entry], cursor: '' }
   }
   const entries: Publication[] = []
+  const slice = new TimeSlice(monotonicMs)
   let length = 0
   let left = limit < 0 ? Number.POSITIVE_INFINITY : limit
   for (let page = first; ; page = await maps.readState(channel, { after: page.next, limit: readSize(left) }, map)) {
@@ -56,6 +61,8 @@ export const readMapState = async (
     }
     left -= page.entries.length
     if (left <= 0 || page.next === '') return { epoch, offset, entries, cursor: page.next }
+    // An engine in this process responds at once, so the steps alone would not give way to other work.
+    if (slice.isOver) await slice.next()
   }
 }
 

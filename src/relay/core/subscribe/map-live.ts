@@ -15,6 +15,7 @@ import type { Client, CommandOutcome, RunningCommand } from '../session/client.j
 import type { MapLoading } from '../session/map-loading.js'
 import { openSubscription, readWhileDelivering, subscriberOf } from './add-subscription.js'
 import { activate } from './live-delivery.js'
+import { pageBytes } from './map-pages.js'
 import { publicationsAfter, recoverFromStream } from './recovery.js'
 import { replyData } from './subscribe-data.js'
 import { ReplySpace, resolveOptions, type SubscribeRequest, type SubscriptionOptions } from './subscribe-request.js'
@@ -73,7 +74,7 @@ const changesOf = (
   page: HistoryPage,
   { buffered }: Subscription
 ): SizedPublications | { readonly outcome: LiveOutcome } => {
-  const { context, codec, replyBytesLeft } = client
+  const { context, codec } = client
   // A position without an epoch could be one of any stream.
   const recovery = position.epoch === '' ? null : recoverFromStream(position, page)
   if (recovery === null) return { outcome: ERROR_UNRECOVERABLE_POSITION }
@@ -83,7 +84,7 @@ const changesOf = (
   if (!publications.every((each) => canCarry(codec, each))) return { outcome: DISCONNECT_INAPPROPRIATE_PROTOCOL }
   const patches = delta ? context.patches : null
   const list = { channel, epoch: page.epoch, publications, takesDelta: delta, patches }
-  const maxBytes = replyBytesLeft - entries.bytes
+  const maxBytes = pageBytes(client) - entries.bytes
   const sized =
     filter === null ? context.recoveryCache.find(list, codec, maxBytes) : sizedPublications(list, codec, maxBytes)
   return sized ?? { outcome: 'too-large' }

@@ -36,6 +36,14 @@ export interface EntryPage extends SizedPublications {
 
 /** An entry takes more than this in a reply, so no more of them fit. */
 const MIN_ENTRY_BYTES = 100
+/** A reply is encoded in one step, so a longer one would block other clients, even if `queue_max_size` allows it. */
+const MAX_PAGE_BYTES = 1024 * 1024
+
+/** Maximum size of entries and changes in the next reply. */
+export const pageBytes = ({ replyBytesLeft }: Client): number => Math.min(replyBytesLeft, MAX_PAGE_BYTES)
+
+const fittingLimit = (limit: number, maxBytes: number): number =>
+  Math.min(limit, 1 + Math.floor(maxBytes / MIN_ENTRY_BYTES))
 
 export const pageSize = (
   { limit }: SubscribeCommand,
@@ -49,10 +57,11 @@ export const readEntries = async (
   { cursor, position: { epoch } }: SubscribeCommand,
   limit: number
 ): Promise<EntryPage | ReplyError | Disconnect> => {
-  const { context, codec, replyBytesLeft } = client
+  const { context, codec } = client
   const { channel, resolved, filter, delta, subscription } = loading
+  const maxBytes = pageBytes(client)
   context.metrics.engineAction('map_state_read', resolved.namespace)
-  const range = { after: cursor, limit: Math.min(limit, 1 + Math.floor(replyBytesLeft / MIN_ENTRY_BYTES)) }
+  const range = { after: cursor, limit: fittingLimit(limit, maxBytes) }
   const page = await (subscription?.view
     ? readEntriesInView(client, loading, subscription, subscription.view, range)
     : readPage(client, loading, range))
@@ -70,8 +79,8 @@ export const readEntries = async (
   const list = { channel, epoch: page.epoch, publications: entries, takesDelta: delta, patches: null }
   const sized =
     filter === null
-      ? context.statePages.find(list, `${limit} ${subscription?.view?.text ?? ''} ${cursor}`, codec, replyBytesLeft)
-      : fittingPage(list, codec, replyBytesLeft)
+      ? context.statePages.find(list, `${limit} ${subscription?.view?.text ?? ''} ${cursor}`, codec, maxBytes)
+      : fittingPage(list, codec, maxBytes)
   const isCut = sized.publications.length < entries.length
   const lastSent = sized.publications[sized.publications.length - 1]?.publication.key ?? ''
   return {
@@ -140,16 +149,18 @@ export const readChanges = async (
   { position }: SubscribeCommand,
   limit: number
 ): Promise<ChangePage | ReplyError | Disconnect> => {
-  const { context, codec, replyBytesLeft } = client
+  const { context, codec } = client
   const { channel, resolved, options, filter, delta } = loading
+  const maxBytes = pageBytes(client)
   context.metrics.engineAction('map_stream_read', resolved.namespace)
-  const page = await context.maps.readStream(channel, { since: position, limit, reverse: false }, options)
+  const range = { since: position, limit: fittingLimit(limit, maxBytes), reverse: false }
+  const page = await context.maps.readStream(channel, range, options)
   if (page.epoch !== position.epoch || page.publications[0]?.offset !== position.offset + 1)
     return ERROR_UNRECOVERABLE_POSITION
   const changes = selectedChanges(filter, page.publications)
   if (!changes.every((change) => canCarry(codec, change))) return DISCONNECT_INAPPROPRIATE_PROTOCOL
   const list = { channel, epoch: page.epoch, publications: changes, takesDelta: delta, patches: null }
-  const sized = fittingPage(list, codec, replyBytesLeft)
+  const sized = fittingPage(list, codec, maxBytes)
   const isCut = sized.publications.length < changes.length
   const last = isCut ? sized.publications[sized.publications.length - 1]?.publication : lastOf(page)
   return { ...sized, position: { epoch: page.epoch, offset: last?.offset ?? position.offset } }

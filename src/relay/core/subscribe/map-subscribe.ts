@@ -1,4 +1,4 @@
-import type { ResolvedChannel } from '../channel-names.js'
+import { isSameKind, type ResolvedChannel, resolveChannel } from '../channel-names.js'
 import {
   Disconnect,
   ERROR_ALREADY_SUBSCRIBED,
@@ -90,15 +90,26 @@ export const continueLoading = async (
   command: SubscribeCommand,
   running: RunningCommand
 ): Promise<CommandOutcome> => {
-  const { phase, cursor, type } = command
+  const { phase, cursor } = command
   if (phase === PHASE_STATE && cursor === '') return ERROR_ALREADY_SUBSCRIBED
-  const error =
-    type === TYPES[loading.resolved.options.subscriptionType]
-      ? phaseError(command, loading.options)
-      : ERROR_PERMISSION_DENIED
+  const error = laterRequestError(client, loading, command)
   if (error === null) return serve(client, loading, command, running)
   client.loadings.cancel(loading.channel)
   return error
+}
+
+const laterRequestError = (
+  { context }: Client,
+  { channel, resolved, options }: MapLoading,
+  command: SubscribeCommand
+): ReplyError | null => {
+  const current = resolveChannel(channel, context.channelRules)
+  // After a reload, the first request decides again.
+  if (current instanceof ReplyError || !isSameKind(current.options, resolved.options))
+    return ERROR_UNRECOVERABLE_POSITION
+  return command.type === TYPES[resolved.options.subscriptionType]
+    ? phaseError(command, options)
+    : ERROR_PERMISSION_DENIED
 }
 
 /** An error ends the reservation: clients start again after one. */

@@ -1,12 +1,17 @@
 import { NOW, script, WRITE_NUMBER } from './lua-script.js'
 
-/** Keys: positions. Arguments: epoch and offset expected for each. Reply: 1 if one is behind or has another epoch. */
+/**
+ * Keys: positions. Arguments: epoch and offset expected for each. Reply: 1 if one is behind or has another epoch. A position at 0
+ * in another epoch does not count: a read begins one after a map was cleared.
+ */
 export const FIND_ROLLBACK = script(`
 for at, key in ipairs(KEYS) do
   -- pcall, because the key may have another type.
   local position = redis.pcall('HMGET', key, 'e', 'o')
   local epoch, offset = ARGV[2 * at - 1], tonumber(ARGV[2 * at])
-  if position[1] and (position[1] ~= epoch or tonumber(position[2] or 0) < offset) then return 1 end
+  local stored = tonumber(position[2] or 0)
+  if position[1] == epoch and stored < offset then return 1 end
+  if position[1] and position[1] ~= epoch and stored > 0 then return 1 end
 end
 return 0
 `)

@@ -7,8 +7,9 @@ import { GENERATION, NOW, script, WRITE_NUMBER } from './lua-script.js'
 // begins a new epoch, so that clients do not recover with offsets that were assigned twice.
 const POSITION_FUNCTIONS = `
 local function positionOf(key, stream, newEpoch, generation)
-  local position = redis.call('HMGET', key, 'e', 'r', 'o', 'v', 'w')
-  if position[1] and position[2] == generation then return position end
+  -- A position with options of a map (map-scripts.ts) is from the time before the namespace was changed to a stream.
+  local position = redis.call('HMGET', key, 'e', 'r', 'o', 'v', 'w', 'm')
+  if position[1] and position[2] == generation and not position[6] then return position end
   redis.call('DEL', key, stream)
   redis.call('HSET', key, 'e', newEpoch, 'r', generation)
   return { newEpoch, generation }

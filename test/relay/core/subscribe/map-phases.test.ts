@@ -110,6 +110,22 @@ t.test('the size of pages is the default for 0 and less, raised to the minimum a
   t.same(sizes, [3, 3, 3, 2, 2, 4, 4])
 })
 
+t.test('a page has at most 1 MiB, however large queue_max_size is', async (t) => {
+  const large = { max_page_size: 1000, default_page_size: 1000, stream_size: 1000 }
+  const relay = relayWith([], { ...RECOVERABLE, ...large }, { queue_max_size: 100_000_000 })
+  for (let index = 10; index < 40; index++) relay.write(`k${index}`, 'x'.repeat(100_000))
+  const client = await relay.connected('42')
+  const page = await subscribeMap(client, { phase: 2 })
+  t.match(page, { phase: 2, cursor: 'k19', state: { length: 10 } })
+  await client.send({ id: 3, unsubscribe: { channel: CHANNEL } })
+  const changes = await subscribeMap(client, { phase: 1, recover: true, epoch: EPOCH, offset: 3 })
+  t.match(changes, { phase: 1, offset: 13, publications: { length: 10 } })
+  await client.send({ id: 3, unsubscribe: { channel: CHANNEL } })
+  t.equal(await rejectedMap(client, { recover: true, epoch: EPOCH, offset: 3 }), 112)
+  const last = await subscribeMap(client, { recover: true, epoch: EPOCH, offset: 25 })
+  t.match(last, { recovered: true, offset: 30, publications: { length: 5 } })
+})
+
 t.test('pages are cut to queue_max_size, and an entry above it is sent alone', async (t) => {
   const relay = relayWith([], { ...RECOVERABLE, max_page_size: 100, default_page_size: 100 }, { queue_max_size: 6000 })
   for (const [index, key] of FIVE.entries()) relay.write(key, 'x'.repeat(index === 2 ? 9000 : 1500))

@@ -1,0 +1,22 @@
+import t from 'tap'
+import { readMapState } from '../../../../src/relay/core/maps/read-map.js'
+import { CHANNEL, mapRelay } from '../../../helper/map-relay.js'
+
+t.test('a read of many entries gives way to other work, however many of them are left out', async (t) => {
+  const { engine, options, write } = mapRelay()
+  for (let index = 0; index < 5000; index++) write(`k${index}`, index)
+  // Each look at the clock is a slice later. The clock of the engine stands still.
+  let nowMs = 0
+  const context = { maps: engine.maps, monotonicMs: () => (nowMs += 1000) }
+  let turns = 0
+  const countTurn = (): void => {
+    turns += 1
+    immediate = setImmediate(countTurn)
+  }
+  let immediate = setImmediate(countTurn)
+  t.teardown(() => clearImmediate(immediate))
+  const query = { channel: CHANNEL, cursor: '', limit: -1, key: '', revision: { epoch: '', offset: 1 } }
+  const state = await readMapState(context, { map: options }, query, 1_000_000)
+  t.match(state, { entries: [{ key: 'k0' }], cursor: '' })
+  t.ok(turns >= 4, `${turns} turns for five steps`)
+})
