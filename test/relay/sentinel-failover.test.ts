@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { eventually } from '../helper/eventually.js'
-import { startSentinels } from '../helper/redis-sentinel.js'
+import { startSentinels, type TestSentinels } from '../helper/redis-sentinel.js'
 import { type EdgeRelay, officialClient, startRelay } from '../helper/relay.js'
 import { required } from '../helper/required.js'
 import {
@@ -10,6 +10,7 @@ import {
   type Position,
   SequenceSubscriber
 } from '../helper/sequence-check.js'
+import { mapPublisher, ShownMap, writeMany } from '../helper/shown-map.js'
 
 const CLIENTS = 40
 const CHANNELS = 5
@@ -25,7 +26,8 @@ const CONFIG = {
         history_size: 5_000,
         history_ttl: '600s',
         force_recovery: true
-      }
+      },
+      { name: 'map', subscription_type: 'map', allow_subscribe_for_client: true, map: { mode: 'persistent' } }
     ]
   }
 }
@@ -86,6 +88,42 @@ const startPublishers = (relays: readonly EdgeRelay[]) => {
   }
 }
 
+/** A map that a client of each relay follows. */
+const followMap = async (t: Test, relays: readonly EdgeRelay[], channel: string) => {
+  const { write, remove, entries } = mapPublisher(required(relays[0]), channel)
+  await writeMany(required(relays[1]), channel, 40)
+  const clients = relays.map((relay) => {
+    const client = officialClient(t, relay, 'websocket', { timeout: 30_000 })
+    const subscription = client.newMapSubscription(channel, { minResubscribeDelay: 50, maxResubscribeDelay: 500 })
+    const shown = new ShownMap(subscription, (data) => data)
+    subscription.subscribe()
+    client.connect()
+    return shown
+  })
+  const confirmed = (change: () => Promise<object>): Promise<unknown> =>
+    eventually(async () => !('error' in (await change())))
+  return {
+    write: (key: string) => confirmed(() => write(key, 'changed')),
+    remove: (key: string) => confirmed(() => remove(key)),
+    /** The entries, when all clients have them. */
+    agreed: async () => {
+      await eventually(async () => {
+        const stored = JSON.stringify(await entries())
+        return clients.every(({ state }) => JSON.stringify(state) === stored)
+      })
+      return entries()
+    }
+  }
+}
+
+/** Waits until the replica has what the master has now. */
+const replicated = async ({ redis: [master, replica] }: TestSentinels): Promise<void> => {
+  const offset = async (redis: typeof master): Promise<number> =>
+    Number(/master_repl_offset:(\d+)/.exec(await redis.info('replication'))?.[1])
+  const end = await offset(master)
+  await eventually(async () => (await offset(replica)) >= end)
+}
+
 t.test('relays under load follow the master that Sentinel promotes', async (t) => {
   const sentinels = await startSentinels(t)
   const { servers, redis } = sentinels
@@ -106,8 +144,17 @@ t.test('relays under load follow the master that Sentinel promotes', async (t) =
     t.comment(`${title}: publications were confirmed again after ${Math.round(performance.now() - killedAt)} ms`)
   }
 
+  const map = await followMap(t, relays, 'map:1')
   await publishers.more(100)
+  for (const key of ['k000', 'k001', 'k002']) await map.remove(key)
+  const before = await map.agreed()
+  await replicated(sentinels)
   await killMaster(0, 'a failover')
+  await map.write('k003')
+  await map.remove('k004')
+  const { k004, ...rest } = before
+  t.same(await map.agreed(), { ...rest, k003: 'changed' }, 'a map survives, and removed keys stay removed')
+  t.equal(Object.keys(before).length, 37)
   await publishers.more(100)
 
   // The old master returns as a replica. The new one loses its replica, so that the next failover loses writes.
@@ -122,6 +169,8 @@ t.test('relays under load follow the master that Sentinel promotes', async (t) =
   const killing = killMaster(1, 'a failover that loses writes')
   servers[0].resume()
   await killing
+  await map.write('k005')
+  t.match(await map.agreed(), { k005: 'changed' }, 'clients of a map have what the new master has')
   await publishers.more(100)
   await publishers.stop()
 
