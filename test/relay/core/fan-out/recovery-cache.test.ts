@@ -43,8 +43,16 @@ t.test('other publications, channels, epochs and codecs have other lists', async
     read('chat:1', 3, 4),
     read('chat:1', 2, 3),
     read('chat:2', 3, 3),
-    cache.find({ channel: 'chat:1', epoch: 'f', publications, takesDelta: false, patches: null }, jsonCodec, MANY_BYTES),
-    cache.find({ channel: 'chat:1', epoch: 'e', publications, takesDelta: false, patches: null }, protobufCodec, MANY_BYTES)
+    cache.find(
+      { channel: 'chat:1', epoch: 'f', publications, takesDelta: false, patches: null },
+      jsonCodec,
+      MANY_BYTES
+    ),
+    cache.find(
+      { channel: 'chat:1', epoch: 'e', publications, takesDelta: false, patches: null },
+      protobufCodec,
+      MANY_BYTES
+    )
   ]
 
   t.equal(new Set(found).size, found.length)
