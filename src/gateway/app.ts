@@ -157,6 +157,7 @@ const routesOptions = (services: ChainServices): RoutesOptions => {
       ? {
           trusted: new AddressSet(config.trustedProxies),
           tokens,
+          revocations,
           audit,
           secretPaths,
           publicOrigin: csrf.publicOrigin,
