@@ -39,8 +39,11 @@ import { securityHeaders } from './plugins/security-headers.js'
 import { sessionExchange } from './plugins/session-exchange.js'
 import { internalApi } from './revocation/internal-api.js'
 import { type GatewayServices, openServices, type ServiceOptions } from './services.js'
+import type { UpstreamWebSocketsOptions } from './upstream-routes/upstream-websockets.js'
 import { upstreamConstraints } from './upstreams/route-constraint.js'
 import { DEFAULT_UPSTREAM } from './upstreams/upstream-row.js'
+import type { Upstreams } from './upstreams/upstreams.js'
+import { LastingConnections } from './websockets/connections.js'
 import { acceptUpgrades, type UpgradedConnections } from './websockets/upgrades.js'
 
 type Step = (app: FastifyInstance, services: ChainServices) => PromiseLike<unknown>
@@ -100,8 +103,9 @@ export const CHAIN: readonly Step[] = [
 const routesOptions = (services: ChainServices): RoutesOptions => {
   const { config, log, metrics, access, declared, headerTable, backend, database, oidc, tokens, cookies } = services
   const { audit, secretPaths, callBackend, csrfTokens, developmentKey, openReplies, requestEnded } = services
-  const { isStopping, revocations, upstreams, upgraded } = services
+  const { isStopping, revocations, upstreams } = services
   const { csrf, limits, metricsAllow, publicHost, relay, webRoot } = config
+  const webSockets = upstreams && webSocketOptions(services, upstreams)
   return {
     declared,
     access,
@@ -114,21 +118,20 @@ const routesOptions = (services: ChainServices): RoutesOptions => {
       forwarder: { publicHost, headerTable, log },
       metricsOf: (name) => metrics.ofBackend(name),
       providerToken: async (request) => oidc?.accessToken(request) ?? null,
-      webSockets: {
-        upstreams,
-        limits: config.webSockets,
-        maxMessageBytes: limits.bodyBytes,
-        publicHost,
-        tokens,
-        metrics,
-        log,
-        openReplies,
-        requestEnded,
-        upgraded,
-        providerSession: async (request) => oidc?.providerSession(request) ?? null
-      }
+      webSockets
     },
-    session: { config, log, backend, callBackend, cookies, tokens, revocations, csrfTokens, oidc },
+    session: {
+      config,
+      log,
+      backend,
+      callBackend,
+      cookies,
+      tokens,
+      revocations,
+      csrfTokens,
+      closeWebSockets: (token) => webSockets?.connections.endSessions(token),
+      oidc
+    },
     health: {
       isStopping,
       database,
@@ -147,13 +150,14 @@ const routesOptions = (services: ChainServices): RoutesOptions => {
       openReplies,
       requestEnded,
       csrf,
-      upgraded
+      upgraded: services.upgraded
     },
     cspReports: config.headers.mode === 'standard' ? null : { log, monotonicMs },
     forwardAuth: config.forwardAuth
       ? {
           trusted: new AddressSet(config.trustedProxies),
           tokens,
+          revocations,
           audit,
           secretPaths,
           publicOrigin: csrf.publicOrigin,
@@ -162,6 +166,20 @@ const routesOptions = (services: ChainServices): RoutesOptions => {
       : null,
     oidc,
     webRoot
+  }
+}
+
+/** Null if no row takes WebSockets. */
+const webSocketOptions = (services: ChainServices, upstreams: Upstreams): UpstreamWebSocketsOptions | null => {
+  if (!upstreams.rows.some(({ websocket }) => websocket)) return null
+  const { config, oidc, log } = services
+  return {
+    ...services,
+    upstreams,
+    connections: new LastingConnections(config.webSockets, log, 'backend'),
+    maxMessageBytes: config.limits.bodyBytes,
+    publicHost: config.publicHost,
+    providerSession: async (request) => oidc?.providerSession(request) ?? null
   }
 }
 

@@ -129,16 +129,16 @@ export const openServices = async (config: GatewayConfig, options: ServiceOption
   const callBackend = createBackendCall({ backend, metrics: metrics.ofBackend(DEFAULT_UPSTREAM) })
   const countError = (code: GatewayErrorCode): void => metrics.rejected(code)
   const descriptions = upstreams?.rows.flatMap(({ description }) => description ?? []) ?? []
+  const templates = [...declaredPaths(declared, config), ...descriptions.flatMap(templatesOf)]
   const secretPaths = new SecretPaths(
     [...secretTemplates(declared), ...descriptions.flatMap(secretTemplatesOf)],
-    [...declaredPaths(declared, config), ...descriptions.flatMap(templatesOf)]
+    templates
   )
   const requestEnded = recordRequests(metrics, secretPaths)
   const cookies = new AppSessionCookies(config.cookies)
   const shared = { config, log, backend, callBackend, cookies, tokens, metrics, revocations }
   const oidc = await openIdentityProvider(shared, options)
 
-  const limitServices = { config, log, metrics, declared, audit, secretPaths }
   return {
     config,
     log,
@@ -159,7 +159,7 @@ export const openServices = async (config: GatewayConfig, options: ServiceOption
     callBackend,
     database: config.databaseUrl === null ? null : await openDatabaseHealth(config.databaseUrl),
     loginCounter,
-    requestLimits: await openRequestLimits(limitServices, options),
+    requestLimits: await openRequestLimits({ config, log, metrics, audit, secretPaths }, templates, options),
     tokens,
     revocations,
     csrfTokens: new CsrfTokens(config.apiSecret, Date.now, config.apiSecretPrevious),
@@ -236,19 +236,14 @@ const tokenVerifier = (
 }
 
 const openRequestLimits = async (
-  {
-    config,
-    log,
-    metrics,
-    declared,
-    audit,
-    secretPaths
-  }: Pick<GatewayServices, 'config' | 'log' | 'metrics' | 'declared' | 'audit' | 'secretPaths'>,
+  services: Pick<GatewayServices, 'config' | 'log' | 'metrics' | 'audit' | 'secretPaths'>,
+  templates: readonly string[],
   { monotonicMs = systemMonotonicMs }: ServiceOptions
 ): Promise<RequestLimits | null> => {
+  const { config, log, metrics, audit, secretPaths } = services
   const { requestLimits: limits, redis } = config
   if (limits.length === 0) return null
-  const known = new Set(declaredPaths(declared, config))
+  const known = new Set(templates)
   const unknown = limits.flatMap(({ paths }) => paths).filter((path) => path.includes('{') && !known.has(path))
   if (unknown.length > 0)
     throw new SettingsError(unknown.map((path) => `GATEWAY_LIMITS must not name ${path}, which is not a route`))

@@ -49,7 +49,7 @@ export interface Oidc {
   readonly exchange: SessionExchange
   readonly accessToken: AccessTokenOf
   /** The provider session that the request's app session came from; null if there is none. */
-  providerSession(request: FastifyRequest): Promise<{ readonly id: string; isRevoked(): boolean } | null>
+  providerSession(request: FastifyRequest): Promise<{ isRevoked(): boolean } | null>
   /** Registers the hook that ends revoked sessions. It runs before the token is checked. */
   addRevocationHook(app: FastifyInstance): void
   /** Registers the hook that extends sessions. It runs after the exchange. */
@@ -109,7 +109,7 @@ export const openOidc = async (options: OidcOptions): Promise<Oidc> => {
     accessToken: accessTokenOf({ log, providers, providerCookie, now }),
     async providerSession(request) {
       const session = isFromProvider(request) ? await providerCookie.read(request) : null
-      return session && { id: session.id, isRevoked: () => providers.of(session).store.isRevoked(session) }
+      return session && { isRevoked: () => providers.of(session).store.isRevoked(session) }
     },
     addRevocationHook: (app) =>
       addSessionHook(app, providerCookie, endRevokedSession({ providerCookie, providers, cookies, log })),

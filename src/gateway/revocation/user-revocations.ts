@@ -99,6 +99,11 @@ export class UserRevocations implements TokenRevocations {
     return this.#shared?.isLoaded ?? true
   }
 
+  /** Throws `REVOCATIONS_UNKNOWN` while they are not known. */
+  requireKnown(): void {
+    if (!this.isKnown) throw new GatewayError('REVOCATIONS_UNKNOWN', { headers: { 'retry-after': '1' } })
+  }
+
   /** False while revocations of other gateways do not arrive. */
   get isShared(): boolean {
     return this.#shared?.isConnected ?? false
@@ -118,7 +123,7 @@ export class UserRevocations implements TokenRevocations {
 
   /** Throws `REVOCATIONS_UNKNOWN` while the revocations are not known. */
   isRevoked(token: string, verified: VerifiedToken): boolean {
-    this.#requireKnown()
+    this.requireKnown()
     const { issuedAtMs, expiresAtMs } = verified
     const now = this.#now()
     // A revocation of such a token may have been removed already.
@@ -164,10 +169,6 @@ export class UserRevocations implements TokenRevocations {
 
   close(): void {
     this.#close()
-  }
-
-  #requireKnown(): void {
-    if (!this.isKnown) throw new GatewayError('REVOCATIONS_UNKNOWN', { headers: { 'retry-after': '1' } })
   }
 
   #isFromBeforeRevocation({ claims, issuedAtMs }: VerifiedToken): boolean {

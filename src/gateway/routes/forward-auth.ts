@@ -6,6 +6,7 @@ import { browserHost } from '../http/client-request.js'
 import { HOME_PATH, LOGIN_PATH } from '../oidc/config.js'
 import { queryOf } from '../oidc/navigation.js'
 import { addressWithReturn, returnPath } from '../oidc/return-path.js'
+import type { UserRevocations } from '../revocation/user-revocations.js'
 import { DEFAULT_IDENTITY_HEADERS, IdentityHeaders } from '../session/identity-headers.js'
 import { checkToken, type Denial, type RejectionOptions, rejection } from '../session/token-check.js'
 
@@ -13,6 +14,8 @@ export interface ForwardAuthOptions extends RejectionOptions {
   /** The proxies that may ask. */
   readonly trusted: AddressSet
   readonly tokens: AppTokenVerifier
+  /** Null if revocation is disabled. */
+  readonly revocations: Pick<UserRevocations, 'requireKnown'> | null
   /** From `PUBLIC_URL`; null if it is not set. */
   readonly publicOrigin: string | null
   /** Whether users can sign in through an identity provider. */
@@ -39,7 +42,7 @@ interface Requirements {
  * request has passed the chain, so that an ended session is no session, and a provider session has been exchanged.
  */
 export const forwardAuth = (app: FastifyInstance, options: ForwardAuthOptions): void => {
-  const { trusted, tokens } = options
+  const { trusted, tokens, revocations } = options
   const identity = new IdentityHeaders(DEFAULT_IDENTITY_HEADERS)
 
   app.get(VERIFY_PATH, async (request, reply) => {
@@ -47,6 +50,8 @@ export const forwardAuth = (app: FastifyInstance, options: ForwardAuthOptions): 
     if (!trusted.has(request.socket.remoteAddress)) throw new GatewayError('NOT_FOUND')
     const requirements = requirementsIn(queryOf(request))
     reply.header('cache-control', 'no-store')
+    // Also for visitors: a sign-in would lead back here.
+    revocations?.requireKnown()
     const { claims, denial } = decision(request, tokens, requirements)
     if (denial !== null) return reject(request, reply, denial, requirements, options)
     for (const [name, value] of pairs(identity.of(claims))) reply.header(name, value)

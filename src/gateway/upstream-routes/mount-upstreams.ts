@@ -18,7 +18,8 @@ export interface MountUpstreamsOptions {
   readonly unknownPaths: UnknownPaths
   /** The access token of the provider session of a request; null if it has none. */
   readonly providerToken: (request: FastifyRequest) => Promise<string | null>
-  readonly webSockets: UpstreamWebSocketsOptions
+  /** Null if no backend takes WebSockets. */
+  readonly webSockets: UpstreamWebSocketsOptions | null
 }
 
 /** Registers the routes of all rows. */
@@ -26,17 +27,10 @@ export const mountUpstreams = (app: FastifyInstance, options: MountUpstreamsOpti
   const { rows } = options.upstreams
   const described = rows.filter(({ description }) => description !== null)
   const others = rows.filter(({ description }) => description === null)
-  const webSockets = openWebSockets(app, options)
+  const webSockets = options.webSockets && new UpstreamWebSockets(options.webSockets)
+  app.addHook('preClose', async () => webSockets?.close())
   for (const row of described) mountRows(app, constraintOf(row), [row], webSockets, options)
   if (others.length > 0) mountRows(app, constraintOf(null), others, webSockets, options)
-}
-
-/** Null if no backend takes WebSockets. */
-const openWebSockets = (app: FastifyInstance, options: MountUpstreamsOptions): UpstreamWebSockets | null => {
-  if (!options.upstreams.rows.some(({ websocket }) => websocket)) return null
-  const webSockets = new UpstreamWebSockets(options.webSockets)
-  app.addHook('preClose', async () => webSockets.close())
-  return webSockets
 }
 
 /** The routes of rows in a scope of their own. They match only requests of these rows. */

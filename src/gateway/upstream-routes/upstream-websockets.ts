@@ -1,24 +1,25 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import { type AppTokenVerifier, userDetails } from '../../shared/app-token.js'
-import type { GatewayConfig } from '../config.js'
+import type { AppTokenVerifier } from '../../shared/app-token.js'
 import { GatewayError } from '../errors.js'
 import { browserHost } from '../http/client-request.js'
 import type { GatewayMetrics } from '../metrics.js'
 import { backendRequestHeaders } from '../proxy/request-headers.js'
 import { browserResponseHeaders, headersObject } from '../proxy/response-headers.js'
+import type { UserRevocations } from '../revocation/user-revocations.js'
 import { appTokenCookie, hasCredentials } from '../session/credentials.js'
 import { isWebSocketRequest, type Upstream } from '../upstreams/upstream.js'
 import type { Upstreams } from '../upstreams/upstreams.js'
-import { LastingConnections, type WebSocketSession } from '../websockets/connections.js'
+import type { WebSocketSession } from '../websockets/connections.js'
 import { type ProxiedWebSocket, WebSocketProxy, type WebSocketProxyOptions } from '../websockets/web-socket-proxy.js'
 
 export interface UpstreamWebSocketsOptions
-  extends Pick<WebSocketProxyOptions, 'upgraded' | 'openReplies' | 'requestEnded' | 'maxMessageBytes'> {
+  extends Pick<WebSocketProxyOptions, 'upgraded' | 'connections' | 'openReplies' | 'requestEnded' | 'maxMessageBytes'> {
   readonly upstreams: Upstreams
-  readonly limits: GatewayConfig['webSockets']
   readonly publicHost: string | null
   readonly tokens: AppTokenVerifier
+  /** Null if revocation is disabled. */
+  readonly revocations: Pick<UserRevocations, 'isRevoked' | 'onChange'> | null
   readonly metrics: GatewayMetrics
   readonly log: Logger
   /** The provider session of a request; null if it has none. */
@@ -27,7 +28,6 @@ export interface UpstreamWebSocketsOptions
 
 /** A provider session as far as WebSockets depend on it. */
 export interface ProviderSessionState {
-  readonly id: string
   readonly isRevoked: () => boolean
 }
 
@@ -36,16 +36,15 @@ const MAX_HANDSHAKE_MS = 10_000
 
 /** WebSockets of browsers to the backends of rows. The chain has checked origin, token and role of their handshakes. */
 export class UpstreamWebSockets {
-  readonly connections: LastingConnections
   readonly #options: UpstreamWebSocketsOptions
   readonly #proxy: WebSocketProxy
   readonly #open = new Map<string, number>()
 
   constructor(options: UpstreamWebSocketsOptions) {
-    const { limits, log, metrics, upstreams } = options
+    const { connections, metrics, revocations, upstreams } = options
     this.#options = options
-    this.connections = new LastingConnections(limits, log, 'backend')
-    this.#proxy = new WebSocketProxy({ ...options, connections: this.connections, peer: 'backend' })
+    this.#proxy = new WebSocketProxy({ ...options, peer: 'backend' })
+    revocations?.onChange(() => connections.endSessions())
     const names = upstreams.rows.filter(({ websocket }) => websocket).map(({ name }) => name)
     const counts = names.map((name) => [name, () => this.#open.get(name) ?? 0] as const)
     metrics.addUpstreamGauge('gateway_websockets', 'Open WebSockets to backends.', Object.fromEntries(counts))
@@ -60,12 +59,12 @@ export class UpstreamWebSockets {
   }
 
   close(): void {
-    this.connections.close()
+    this.#options.connections.close()
   }
 
   async #openFor(request: FastifyRequest, reply: FastifyReply, row: Upstream): Promise<void> {
     const session = await this.#sessionOf(request)
-    const release = this.connections.admit(reply)
+    const release = this.#options.connections.admit(reply)
     this.#count(row, 1)
     const webSocket: ProxiedWebSocket = {
       target: this.#targetOf(request, row),
@@ -108,17 +107,16 @@ export class UpstreamWebSockets {
 
   /** Null for a WebSocket without a verified token. */
   async #sessionOf(request: FastifyRequest): Promise<WebSocketSession | null> {
-    const { tokens, providerSession } = this.#options
+    const { tokens, revocations, providerSession } = this.#options
     const cookie = appTokenCookie(request)
     if (request.auth === null || cookie.kind !== 'token') return null
-    const { claims, expiresAtMs } = tokens.verify(cookie.token)
+    const { token } = cookie
+    const verified = tokens.verify(token)
     const provider = await providerSession(request)
     return {
-      user: userDetails(claims).id,
-      providerSession: provider?.id ?? null,
-      issuedAt: typeof claims.iat === 'number' ? claims.iat * 1000 : null,
-      expiresAt: expiresAtMs,
-      isRevoked: provider?.isRevoked ?? (() => false)
+      token,
+      expiresAt: verified.expiresAtMs,
+      isRevoked: () => (revocations?.isRevoked(token, verified) ?? false) || (provider?.isRevoked() ?? false)
     }
   }
 }

@@ -1,7 +1,10 @@
 import { isUnder, RELAY_CONNECTION_PREFIX, RELAY_EMULATION_PATH } from '../access.js'
 import { foldedText } from '../http/known-paths.js'
 
-/** The paths that no row can have: sessions, sign-in, health, metrics, API docs, the relay, and the development routes. */
+/**
+ * The paths that no row can have: sessions, sign-in, forward authentication, reports, health, metrics, API docs, the relay, and
+ * the development routes.
+ */
 export const GATEWAY_PREFIXES: readonly string[] = [
   '/api/auth',
   '/api/health',
@@ -13,6 +16,7 @@ export const GATEWAY_PREFIXES: readonly string[] = [
   '/api/ble/status',
   '/auth/oidc',
   '/auth/verify',
+  '/csp-reports',
   '/metrics',
   '/dev-login',
   '/dev-user',

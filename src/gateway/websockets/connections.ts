@@ -13,14 +13,10 @@ export interface ConnectionLimits {
 
 /** The session that a WebSocket was opened with. */
 export interface WebSocketSession {
-  /** The id of the user; null if the token has none. */
-  readonly user: string | null
-  /** The id of the provider session that the app session came from; null if there is none. */
-  readonly providerSession: string | null
-  /** In milliseconds since 1970; null if the token does not contain it. */
-  readonly issuedAt: number | null
+  readonly token: string
+  /** In milliseconds since 1970. */
   readonly expiresAt: number
-  /** Asked every second. */
+  /** Called every second, and after each revocation. */
   readonly isRevoked: () => boolean
 }
 
@@ -51,7 +47,7 @@ export class LastingConnections {
     this.#peer = peer
     this.#timers = [
       setInterval(() => this.#closeIdle(), limits.idleMs / CHECKS_PER_IDLE_TIME).unref(),
-      setInterval(() => this.#closeEnded(), SESSION_CHECK_MS).unref()
+      setInterval(() => this.endSessions(), SESSION_CHECK_MS).unref()
     ]
   }
 
@@ -79,15 +75,14 @@ export class LastingConnections {
     if (this.#isClosing) tunnel.close(...SHUTDOWN)
   }
 
-  /** Closes the WebSockets of all sessions that the test selects with 4401. Returns their number. */
-  endSessions(test: (session: WebSocketSession) => boolean): number {
-    let count = 0
+  /** Closes the WebSockets of sessions that have expired or were revoked, and of those with a token that has signed out. */
+  endSessions(signedOut: string | null = null): void {
+    const now = Date.now()
     for (const [tunnel, session] of this.#tunnels) {
-      if (session === null || tunnel.isClosing || !test(session)) continue
-      tunnel.close(...SESSION_ENDED)
-      count += 1
+      if (session === null || tunnel.isClosing) continue
+      const { token, expiresAt, isRevoked } = session
+      if (token === signedOut || expiresAt <= now || isRevoked()) tunnel.close(...SESSION_ENDED)
     }
-    return count
   }
 
   /** For shutdown: closes all WebSockets and streams. Clients reconnect to another gateway. */
@@ -114,10 +109,5 @@ export class LastingConnections {
       this.#log.info({ side: silent === browser ? 'browser' : this.#peer }, 'silent WebSocket closed')
       tunnel.destroy()
     }
-  }
-
-  #closeEnded(): void {
-    const now = Date.now()
-    this.endSessions(({ expiresAt, isRevoked }) => expiresAt <= now || isRevoked())
   }
 }

@@ -1,5 +1,24 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { join } from 'node:path'
 import t from 'tap'
-import { APP, APP_HOST, browserOf, exchangesIn, signIn, startOidcGateway, startProvider } from '../oidc/fixture.js'
+import { WebSocket } from 'ws'
+import { tokenOf } from '../../helper/gateway.js'
+import { redisUrl } from '../../helper/redis.js'
+import { PATIENT_TIMEOUTS } from '../../helper/redis-time.js'
+import {
+  APP,
+  APP_HOST,
+  browserOf,
+  CLIENT_ID,
+  exchangesIn,
+  signIn,
+  startOidcGateway,
+  startProvider
+} from '../oidc/fixture.js'
+import { signed, startScriptedProvider } from '../oidc/scripted-provider.js'
+import { folderOf } from '../upstreams/upstreams-fixture.js'
+import { startWebSocketBackend } from '../websockets/websocket-backend.js'
 import { REVOCATION_ENV, withInternalApi } from './fixture.js'
 
 t.test('provider sessions of a revoked user', async (t) => {
@@ -35,4 +54,42 @@ t.test('provider sessions of a revoked user', async (t) => {
     await browser.request(`${APP}/api/zones`)
     t.match(gateway.backend.requests.at(-1)?.headers.authorization, /^Bearer ./)
   })
+})
+
+t.test('a back-channel logout closes the WebSockets of its session with 4401', async (t) => {
+  const provider = await startScriptedProvider(t)
+  const backend = await startWebSocketBackend(t)
+  const rows = [{ name: 'live', url: backend.url, paths: ['/live'], websocket: true }]
+  const gateway = await startOidcGateway(t, {
+    issuer: provider.url,
+    env: {
+      GATEWAY_UPSTREAMS: join(folderOf(t, { 'rows.json': JSON.stringify(rows) }), 'rows.json'),
+      REDIS_URL: await redisUrl(t)
+    },
+    redisTimeouts: PATIENT_TIMEOUTS
+  })
+  const browser = browserOf(gateway)
+  await signIn(browser, 'ada')
+  const headers = { cookie: browser.cookieHeader(new URL(`${APP}/live/x`)), host: APP_HOST }
+  const connect = async (headers: Record<string, string>): Promise<WebSocket> => {
+    const ws = new WebSocket(`${gateway.url.replace('http', 'ws')}/live/x`, { headers })
+    await once(ws, 'open')
+    return ws
+  }
+  const other = await connect({ cookie: `auth_token=${tokenOf('operator')}`, host: APP_HOST })
+  const closed = once(await connect(headers), 'close')
+
+  const now = Math.floor(Date.now() / 1000)
+  const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
+  const claims = { iss: provider.url, aud: CLIENT_ID, iat: now, exp: now + 120, jti: randomUUID(), sub: 'ada', events }
+  const token = await signed({ header: { alg: 'RS256', kid: 'k1', typ: 'logout+jwt' }, claims, key: provider.key })
+  const response = await gateway.send('/auth/oidc/backchannel-logout', {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: `logout_token=${token}`
+  })
+
+  t.equal(response.status, 200)
+  t.same((await closed).map(String), ['4401', 'session ended'])
+  t.equal(other.readyState, WebSocket.OPEN, 'a password session of the same user')
 })

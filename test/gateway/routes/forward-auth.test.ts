@@ -2,9 +2,11 @@ import { createHmac } from 'node:crypto'
 import t from 'tap'
 import { API_SECRET, startGateway, tokenOf } from '../../helper/gateway.js'
 import type { Message } from '../../helper/http.js'
+import { startRedis } from '../../helper/redis.js'
 import { gatewaySettingsErrors } from '../../helper/settings-errors.js'
 import { APP, APP_HOST, browserOf, exchangesIn, signIn, startOidcGateway } from '../oidc/fixture.js'
 import { startScriptedProvider } from '../oidc/scripted-provider.js'
+import { REVOCATION_ENV, startRevocable, tokenFrom, withInternalApi } from '../revocation/fixture.js'
 
 const ENABLED = { GATEWAY_FORWARD_AUTH: 'true', TRUST_PROXY: 'loopback' }
 const IDENTITY = ['x-auth-user', 'x-auth-email', 'x-auth-role', 'x-auth-permissions'] as const
@@ -220,4 +222,51 @@ t.test('/auth/verify with an identity provider', async (t) => {
     t.equal(later.status, 401, 'a copied cookie does not pass')
     t.match((await gateway.auditRecords()).at(-1), { reason: 'token-revoked' })
   })
+})
+
+t.test('/auth/verify rejects a revoked user, and all users while the revocations are unknown', async (t) => {
+  const gateway = await startRevocable(t, { env: ENABLED })
+  const token = tokenFrom(5, { userId: 'ada' })
+  t.equal((await gateway.send('/auth/verify', as(token))).status, 200)
+  await gateway.revoke({ user: 'ada' })
+  const response = await gateway.send('/auth/verify', as(token))
+  t.equal(response.status, 401)
+  for (const name of IDENTITY) t.equal(response.headers[name], undefined, name)
+  t.match(await gateway.auditRecords(), [{ resource: '/auth/verify', reason: 'token-revoked', user: { id: 'ada' } }])
+  t.equal((await gateway.send('/auth/verify', as(tokenFrom(5, { userId: 'bob' })))).status, 200)
+
+  const redis = await startRedis(t)
+  await redis.kill()
+  const redisTimeouts = { connect: 200, ready: 300, command: 50 }
+  const unsure = await startRevocable(t, { env: { ...ENABLED, REDIS_URL: redis.url }, redisTimeouts })
+  const unknown = await unsure.send('/auth/verify?redirect=1', as(token, { accept: 'text/html' }))
+  t.equal(unknown.status, 503)
+  t.equal(unknown.code, 'REVOCATIONS_UNKNOWN')
+  t.match(unknown.headers, { 'retry-after': '1', 'cache-control': 'no-store' })
+  t.equal((await unsure.send('/auth/verify')).code, 'REVOCATIONS_UNKNOWN', 'without a token')
+})
+
+t.test('/auth/verify with a session of a second provider', async (t) => {
+  const [one, two] = [await startScriptedProvider(t), await startScriptedProvider(t)]
+  const gateway = await withInternalApi(
+    await startOidcGateway(t, {
+      issuer: one.url,
+      providers: [{ id: 'partner', issuer: two.url }],
+      env: { ...ENABLED, ...REVOCATION_ENV }
+    })
+  )
+  const browser = browserOf(gateway)
+  const verify = () => browser.request(`${APP}/auth/verify?redirect=1`, { headers: { accept: 'text/html' } })
+  t.equal((await verify()).headers.location, '/auth/oidc/login')
+  await signIn(browser, 'ada', '/', '/auth/oidc/partner/login')
+  browser.setCookie(APP_HOST, 'auth_token', null)
+  const response = await verify()
+  t.equal(response.status, 200)
+  t.equal(response.headers['x-auth-user'], 'operator-1')
+  t.match(exchangesIn(gateway.backend).at(-1), { provider: 'partner' })
+
+  await gateway.revoke({ user: 'operator-1' })
+  t.equal((await verify()).status, 302, 'with the app token')
+  browser.setCookie(APP_HOST, 'auth_token', null)
+  t.equal((await verify()).status, 302, 'with the provider session')
 })

@@ -170,3 +170,24 @@ t.test('redirects of a backend lead to the paths of its row', async (t) => {
     t.notOk('set-cookie' in headers)
   }
 })
+
+t.test('a row and forward authentication name a user in the same way', async (t) => {
+  const names = { user: 'X-Auth-User', email: 'X-Auth-Email', role: 'X-Auth-Role', permissions: 'X-Auth-Permissions' }
+  const { backends, send } = await startUpstreams(t, [{ name: 'shop', paths: ['/shop'], identity_headers: names }], {
+    env: { GATEWAY_FORWARD_AUTH: 'true', TRUST_PROXY: 'loopback' }
+  })
+  const identity = (headers: object = {}) =>
+    Object.fromEntries(Object.values(names).map((name) => [name, Reflect.get(headers, name.toLowerCase())]))
+  for (const claims of [
+    {},
+    { userId: 7, permissions: ['a,b', 'ü', 5] },
+    { userId: 'ä%20 ', email: 3, role: ['admin'] }
+  ]) {
+    const headers = { cookie: `auth_token=${tokenOf('operator', claims)}`, 'x-auth-role': 'admin', x_auth_user: 'root' }
+    await send('/shop/x', { headers })
+    const verified = await send('/auth/verify', { headers })
+    t.equal(verified.status, 200)
+    t.ok(verified.headers['x-auth-user'])
+    t.same(identity(backends.shop?.requests.at(-1)?.headers), identity(verified.headers))
+  }
+})

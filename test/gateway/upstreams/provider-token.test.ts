@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { newSigningKey } from '../../../demo/oidc/local-provider.js'
 import { startBackend } from '../../helper/recording-backend.js'
 import {
   APP,
@@ -78,4 +79,30 @@ t.test('the access token of a user without an account, or after the logout, is n
   const csrf = other.cookie(APP_HOST, 'csrf_token') ?? ''
   await other.request(`${APP}/api/auth/logout`, { method: 'POST', headers: { 'x-csrf-token': csrf } })
   t.notOk(other.cookie(APP_HOST, 'auth_token'))
+})
+
+t.test('a row with token: provider receives the token of the provider at which the user has signed in', async (t) => {
+  const one = await startProvider(t, { key: newSigningKey() })
+  const redirect_uris = [`${APP}/auth/oidc/partner/callback`]
+  const two = await startProvider(t, { key: newSigningKey(), client: { redirect_uris } })
+  const backend = await startBackend(t)
+  const rows = [{ name: 'reports', url: backend.url, paths: ['/reports'], token: 'provider' }]
+  const gateway = await startOidcGateway(t, {
+    issuer: one.url,
+    providers: [{ id: 'partner', issuer: two.url }],
+    env: { GATEWAY_UPSTREAMS: join(folderOf(t, { 'rows.json': JSON.stringify(rows) }), 'rows.json') }
+  })
+  for (const [id, own, other] of [
+    ['default', one, two],
+    ['partner', two, one]
+  ] as const) {
+    const browser = browserOf(gateway)
+    await signIn(browser, 'ada', '/', `/auth/oidc/${id}/login`)
+    await browser.request(`${APP}/reports/x`)
+    const authorization = backend.requests.at(-1)?.headers.authorization ?? ''
+    const isAccepted = async (provider: typeof one): Promise<boolean> =>
+      (await fetch(`${provider.url}/me`, { headers: { authorization } })).ok
+    t.ok(await isAccepted(own), id)
+    t.notOk(await isAccepted(other), id)
+  }
 })
