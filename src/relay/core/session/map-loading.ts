@@ -23,6 +23,11 @@ export interface MapLoading {
   readonly deadlineMs: number
   /** Position of the first page; null before it. Everything after it comes from the stream. */
   frozen: Position | null
+  /**
+   * The key after which the next page starts; null after the last page. It decides, and not the cursor of the client: the SDK
+   * continues with the pages of an attempt that it has given up, beside those of the next one.
+   */
+  next: string | null
   /** The end of the stream when the client began to catch up; null before that. */
   catchUpTo: number | null
   /**

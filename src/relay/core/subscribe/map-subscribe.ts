@@ -8,6 +8,7 @@ import {
   ERROR_UNRECOVERABLE_POSITION,
   ReplyError
 } from '../codes.js'
+import type { Position } from '../engine.js'
 import type { SubscribeEventResult } from '../event-proxies.js'
 import type { TagFilter } from '../fan-out/tag-filter.js'
 import type { View } from '../fan-out/view.js'
@@ -75,6 +76,7 @@ export const startLoading = async (
     joinLeave: command.joinLeave,
     deadlineMs: context.monotonicMs() + options.catchUpTimeoutMs,
     frozen: null,
+    next: '',
     catchUpTo: null,
     subscription: null
   }
@@ -157,12 +159,18 @@ const serveEntries = async (
   running: RunningCommand
 ): Promise<CommandOutcome> => {
   const limit = pageSize(command, loading.options)
-  const page = await readEntries(client, loading, command, limit)
+  const { next } = loading
+  const page = next === null ? 'loaded' : await readEntries(client, loading, { ...command, cursor: next }, limit)
   const interrupted = interruption(client, loading)
   if (interrupted !== undefined) return interrupted
   if (page instanceof ReplyError || page instanceof Disconnect) return page
   if (loading.subscription?.loading?.isComplete === false) return ERROR_UNRECOVERABLE_POSITION
-  if (page.cursor === '') return finishEntries(client, loading, page, limit, running)
+  if (page === 'loaded') {
+    client.reply(running, 'subscribe', entriesReply(loading, NO_ENTRIES, ''))
+    return null
+  }
+  if (page.cursor === '') return finishEntries(client, loading, page, command, running)
+  loading.next = page.cursor
   client.reply(running, 'subscribe', entriesReply(loading, page, page.cursor), page.bytes > client.replyBytesLeft)
   return null
 }
@@ -172,11 +180,12 @@ const finishEntries = async (
   client: Client,
   loading: MapLoading,
   page: EntryPage,
-  limit: number,
+  command: SubscribeCommand,
   running: RunningCommand
 ): Promise<CommandOutcome> => {
-  const { subscription, frozen } = loading
-  const start = { position: frozen ?? page.position, entries: page, isRecovering: false }
+  const { subscription } = loading
+  const limit = pageSize(command, loading.options)
+  const start = { position: catchUpStart(loading, page, command), entries: page, isRecovering: false }
   if (subscription !== null) {
     const outcome = goLiveBuffered(client, loading, subscription, start, running)
     if (outcome !== 'too-large') return outcome
@@ -187,8 +196,15 @@ const finishEntries = async (
     if (outcome !== 'too-large') return outcome
   }
   const cursor = subscription === null ? '' : page.lastKey
+  loading.next = subscription === null ? null : cursor
   client.reply(running, 'subscribe', entriesReply(loading, page, cursor), page.bytes > client.replyBytesLeft)
   return null
+}
+
+/** The first page, or an earlier position of the client: the SDK may have kept a page of an attempt that it has given up. */
+const catchUpStart = ({ frozen }: MapLoading, page: EntryPage, { position }: SubscribeCommand): Position => {
+  const first = frozen ?? page.position
+  return position.epoch === first.epoch && position.offset < first.offset ? position : first
 }
 
 const serveChanges = async (

@@ -140,6 +140,24 @@ t.test('pages are cut to queue_max_size, and an entry above it is sent alone', a
   t.equal(client.closed, null)
 })
 
+t.test('pages follow each other, whatever cursor the client sends', async (t) => {
+  const relay = relayWith(FIVE)
+  const client = await relay.connected('42')
+  const first = await subscribeMap(client, { phase: 2 })
+  relay.remove('a')
+  // A page of an attempt that the client has given up, with an earlier position.
+  const second = await subscribeMap(client, { phase: 2, cursor: 'x'.repeat(5000), ...positionOf(first) })
+  t.match(second, { phase: 2, cursor: 'd', state: [{ key: 'c' }, { key: 'd' }] })
+  const last = await subscribeMap(client, { phase: 2, cursor: 'a', epoch: first.epoch, offset: 4 })
+  t.match(last, {
+    state: [{ key: 'e' }],
+    publications: [
+      { key: 'e', offset: 5 },
+      { key: 'a', removed: true, offset: 6 }
+    ]
+  })
+})
+
 t.test('the cursor is a key and not a number: entries that are added or removed do not shift pages', async (t) => {
   const relay = relayWith(FIVE)
   const client = await relay.connected('42')
