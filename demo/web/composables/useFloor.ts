@@ -18,7 +18,7 @@ const SPREAD_MS = 1000
 const stillness = matchMedia('(prefers-reduced-motion: reduce)')
 
 /** One floor: its plan and the moving markers on it. Subscribes to this floor's channel only, while it is shown. */
-export const useFloor = (floorId: Ref<string | null>) => {
+export const useFloor = (floorId: Ref<string | null>, selected: Ref<string | null>) => {
   const now = useNow()
   const movement = new Movement()
   const state = ref(realtime.state)
@@ -32,6 +32,7 @@ export const useFloor = (floorId: Ref<string | null>) => {
     void now.value
     return realtime.view(floorId.value ?? '')
   })
+  const shownPart = shallowRef<View | null>(null)
   const ambient = shallowRef<readonly AmbientEntry[]>([])
   const heard = new Map<string, { readonly entry: AmbientEntry; readonly atMs: number }>()
 
@@ -105,6 +106,17 @@ export const useFloor = (floorId: Ref<string | null>) => {
     return ageMs === null ? null : Date.now() - ageMs
   })
 
+  /** The selected marker is always received: the whole floor is, unless the part contains it. */
+  const wantedPart = computed((): View | null => {
+    void batches.value
+    const part = shownPart.value
+    if (part === null || selected.value === null) return part
+    const entry = realtime.store.get(selected.value)?.entry
+    return entry !== undefined && String(entry.floorId) === floorId.value && isInView(entry.position, part)
+      ? part
+      : null
+  })
+
   const show = (id: string | null): void => {
     movement.clear()
     realtime.showFloor(id)
@@ -112,6 +124,10 @@ export const useFloor = (floorId: Ref<string | null>) => {
     if (id !== null) void context.load()
   }
   watch(floorId, show, { immediate: true })
+  watch([floorId, wantedPart], ([id, part]) => {
+    if (id !== null) realtime.setView(id, part)
+    batches.value += 1
+  })
 
   const listeners = [
     realtime.on('state', (changed) => {
@@ -159,9 +175,7 @@ export const useFloor = (floorId: Ref<string | null>) => {
     received,
     /** Receives only the positions in this part of the floor; null for all. */
     showPart: (part: Rect | null): void => {
-      if (floorId.value === null) return
-      realtime.setView(floorId.value, part && { x: part.x, y: part.y, w: part.width, h: part.height })
-      batches.value += 1
+      shownPart.value = part && { x: part.x, y: part.y, w: part.width, h: part.height }
     },
     /** Moves all markers to their positions at this time. Returns whether one has moved. */
     advance: (nowMs: number): boolean => {
