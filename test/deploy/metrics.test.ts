@@ -54,10 +54,22 @@ const metricsOf = (page: string): Metrics => {
   return metrics
 }
 
-/** The metrics of a gateway with successful, rejected and failed requests. */
+/** The metrics of a gateway with all features, and with successful, rejected and failed requests. */
 const gatewayPage = async (t: Test): Promise<string> => {
   const backend = await startBackend(t)
-  const { url } = await runGateway(t, backend.url, { RELAY_UPSTREAM: 'http://127.0.0.1:8100' })
+  const files = t.testdir({
+    'limits.json': JSON.stringify([{ name: 'all', paths: ['/'], by: 'user', rate: 1000 }]),
+    'upstreams.json': JSON.stringify([
+      { name: 'chat', url: 'http://127.0.0.1:4100', paths: ['/chat'], websocket: true }
+    ])
+  })
+  const { url } = await runGateway(t, backend.url, {
+    RELAY_UPSTREAM: 'http://127.0.0.1:8100',
+    GATEWAY_INTERNAL_PORT: '0',
+    GATEWAY_INTERNAL_KEY: 'the key of the internal listener, 0123456789'.replaceAll(/[ ,]/g, '-'),
+    GATEWAY_LIMITS: join(files, 'limits.json'),
+    GATEWAY_UPSTREAMS: join(files, 'upstreams.json')
+  })
   await send(url, '/api/zones', { headers: browserHeaders() })
   await send(url, '/api/zones', { method: 'POST' })
   backend.respond = (_request, response) => response.destroy()
