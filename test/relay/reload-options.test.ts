@@ -713,6 +713,226 @@ const channelRows = (channel: string, fileWithOptions: (options: Json) => Config
       see: publishing(channel, { not: 'a batch' }),
       was: 'ok',
       is: 107
+    },
+    ...mapRows(channel, by)
+  }
+}
+
+const MAP = { mode: 'recoverable', key_ttl: '60s', min_page_size: 1, default_page_size: 2 }
+
+const mapApi = async ({ api }: World, method: string, params: Json): Promise<Json> => {
+  const { error, result } = JSON.parse((await api(method, params)).body)
+  return { code: error?.code, ...result }
+}
+
+const writeKeys = async (world: World, channel: string, keys: readonly string[]): Promise<Json> => {
+  let last: Json = {}
+  for (const key of keys) last = await mapApi(world, 'map_publish', { channel, key, data: {} })
+  return last
+}
+
+const keysOf = async (world: World, channel: string): Promise<readonly string[]> => {
+  const { entries } = await mapApi(world, 'map_read_state', { channel, limit: -1 })
+  return ((entries ?? []) as readonly { key: string }[]).map(({ key }) => key)
+}
+
+/** The rows of maps, for a namespace with these options. */
+const mapRows = (channel: string, by: (options: Json) => { also: ConfigFile }): Record<string, Row> => {
+  const mapped = (map: Json = {}, more: Json = {}): { also: ConfigFile } =>
+    by({ subscription_type: 'map', allow_subscribe_for_client: true, map: { ...MAP, ...map }, ...more })
+  const writes = (more: Json, map: Json, client: typeof connected, subscribed = false, also = {}): Effect => ({
+    before: false,
+    after: true,
+    also: merged(mapped(map).also, also),
+    see: async (world) => {
+      const existing = await client(world)
+      if (subscribed) await resultOf(existing, 'subscribe', { channel, type: 1, phase: 2 })
+      return () => outcome(existing, 'publish', { channel, type: 1, key: 'k', ...more })
+    },
+    was: 103,
+    is: 'ok'
+  })
+  const permissions = (verb: string, more: Json): Record<string, Row> => ({
+    [`map.allow_${verb}_for_client`]: writes(more, {}, connected),
+    [`map.allow_${verb}_for_subscriber`]: writes(more, {}, connected, true),
+    [`map.allow_${verb}_for_anonymous`]: writes(
+      more,
+      { [`allow_${verb}_for_client`]: true },
+      anonymous,
+      false,
+      ANONYMOUS
+    )
+  })
+  const pageOf = (map: Json, limit: number, before: number, after: number): Effect => ({
+    before,
+    after,
+    ...mapped(map),
+    see: async (world) => async () => {
+      await writeKeys(world, channel, ['a', 'b', 'c', 'd', 'e'])
+      const { state } = await resultOf(await connected(world), 'subscribe', { channel, type: 1, phase: 2, limit })
+      return (state as readonly unknown[]).length
+    },
+    was: before,
+    is: after
+  })
+  const streamLength = (before: unknown, after: unknown, was: number, is: number): Effect => ({
+    before,
+    after,
+    ...mapped(),
+    see: async (world) => async () => {
+      await writeKeys(world, channel, ['a', 'b', 'c'])
+      world.advance(2000)
+      const { entries } = await mapApi(world, 'map_read_stream', { channel, limit: -1 })
+      return ((entries ?? []) as readonly unknown[]).length
+    },
+    was,
+    is
+  })
+  const presence = (type: string): Effect => {
+    const who = { name: 'who', subscription_type: type, map: { mode: 'ephemeral', key_ttl: '60s' } }
+    const namespaces = channel.startsWith('room:') ? [{ name: 'room' }, who] : [who]
+    return {
+      before: 'who:',
+      after: 'who:x-',
+      also: merged(by({ allow_subscribe_for_client: true }).also, { channel: { namespaces } }),
+      see: async (world) => {
+        const existing = await connected(world)
+        return async () => {
+          await resultOf(existing, 'subscribe', { channel })
+          return eventually(async () => {
+            for (const prefix of ['who:', 'who:x-'])
+              if ((await keysOf(world, prefix + channel)).length > 0) return prefix
+            return null
+          })
+        }
+      },
+      was: 'who:',
+      is: 'who:x-'
+    }
+  }
+  return {
+    ...permissions('publish', { data: {} }),
+    ...permissions('remove', { removed: true }),
+    subscription_type: {
+      before: 'map',
+      after: 'map_clients',
+      ...by({ allow_subscribe_for_client: true, map: MAP }),
+      see: async (world) => {
+        const existing = await connected(world)
+        return () => outcome(existing, 'subscribe', { channel, type: 2, phase: 2 })
+      },
+      was: 103,
+      is: 'ok'
+    },
+    map_clients_presence_channel_prefix: presence('map_clients'),
+    map_users_presence_channel_prefix: presence('map_users'),
+    'map.mode': {
+      before: 'recoverable',
+      after: 'ephemeral',
+      ...by({ subscription_type: 'map', map: { key_ttl: '60s' } }),
+      see: async (world) => async () => (await writeKeys(world, channel, ['a'])).offset,
+      was: 1,
+      is: undefined
+    },
+    'map.key_ttl': {
+      before: '60s',
+      after: '1s',
+      ...mapped(),
+      see: async (world) => async () => {
+        await writeKeys(world, channel, ['a'])
+        world.advance(2000)
+        await world.relay.maps.expire()
+        return keysOf(world, channel)
+      },
+      was: ['a'],
+      is: []
+    },
+    'map.stream_size': streamLength(1, 10, 1, 3),
+    'map.stream_ttl': streamLength('1s', '100s', 0, 3),
+    'map.meta_ttl': {
+      before: '60s',
+      after: '1000s',
+      ...mapped(),
+      see: async (world) => async () => {
+        const { epoch } = await writeKeys(world, channel, ['a'])
+        world.advance(100_000)
+        return (await writeKeys(world, channel, ['b'])).epoch === epoch
+      },
+      was: false,
+      is: true
+    },
+    'map.max_keys': {
+      before: 1,
+      after: 5,
+      ...mapped(),
+      see: async (world) => async () => (await writeKeys(world, channel, ['a', 'b'])).code,
+      was: 106,
+      is: undefined
+    },
+    'map.default_page_size': pageOf({}, 0, 1, 3),
+    'map.min_page_size': pageOf({ default_page_size: 4 }, 1, 2, 4),
+    'map.max_page_size': pageOf({}, 100, 2, 4),
+    'map.live_transition_max_publication_limit': {
+      before: 1,
+      after: 10,
+      ...mapped(),
+      see: async (world) => {
+        const existing = await connected(world)
+        const { epoch, offset } = await writeKeys(world, channel, ['a'])
+        return async () => {
+          await writeKeys(world, channel, ['b', 'c', 'd'])
+          return outcome(existing, 'subscribe', { channel, type: 1, phase: 1, recover: true, epoch, offset })
+        }
+      },
+      was: 112,
+      is: 'ok'
+    },
+    'map.subscribe_catch_up_timeout': {
+      before: '1s',
+      after: '100s',
+      ...mapped(),
+      see: async (world) => {
+        const existing = await connected(world)
+        return async () => {
+          await writeKeys(world, channel, ['a', 'b', 'c'])
+          const page = { channel, type: 1, phase: 2, limit: 1 }
+          const { cursor, epoch, offset } = await resultOf(existing, 'subscribe', page)
+          world.advance(2000)
+          return outcome(existing, 'subscribe', { ...page, cursor, epoch, offset })
+        }
+      },
+      was: '3008',
+      is: 'ok'
+    },
+    'map.client_key': {
+      before: 'client_id',
+      after: 'user_id',
+      ...mapped({ allow_publish_for_client: true }),
+      see: async (world) => {
+        const existing = await connected(world)
+        return async () => {
+          await resultOf(existing, 'publish', { channel, type: 1, key: 'k', data: {} })
+          return (await keysOf(world, channel)).includes('42')
+        }
+      },
+      was: false,
+      is: true
+    },
+    'map.remove_client_on_unsubscribe': {
+      before: false,
+      after: true,
+      ...mapped({ allow_publish_for_client: true, client_key: 'client_id' }),
+      see: async (world) => {
+        const existing = await connected(world)
+        await resultOf(existing, 'subscribe', { channel, type: 1, phase: 2 })
+        return async () => {
+          await resultOf(existing, 'publish', { channel, type: 1, key: 'k', data: {} })
+          await resultOf(existing, 'unsubscribe', { channel })
+          return (await keysOf(world, channel)).length
+        }
+      },
+      was: 1,
+      is: 0
     }
   }
 }
@@ -1406,6 +1626,7 @@ const RPC: Readonly<Record<string, Row>> = {
 const OPTIONS: Readonly<Record<string, Row>> = {
   // For editors only.
   $schema: 'one value',
+  'map_broker.type': 'one value',
   'http_server.address': restart('127.0.0.1', '127.0.0.2'),
   'http_server.port': restart(8101, 8102),
   'http_server.internal_address': {
