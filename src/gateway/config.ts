@@ -91,7 +91,7 @@ const DEVELOPMENT_BACKEND = 'http://127.0.0.1:4000'
 
 const REDIS_TIMEOUTS: RedisTimeouts = { connect: 2_000, ready: 3_000, command: 500 }
 
-/** What the named files contain. */
+/** The contents of the files that settings name. */
 interface ConfigFiles {
   readonly oidc: OidcConfig | null
   readonly requestLimits: readonly RequestLimit[]

@@ -6,7 +6,7 @@ export interface View {
   readonly h: number
 }
 
-/** What a subscription has asked for, and what the relay has granted: null for everything. */
+/** The view that a subscription has asked for, and the one that the relay has granted: null for everything. */
 export interface CurrentView {
   readonly asked: View | null
   readonly granted: View | null

@@ -38,7 +38,7 @@ const ProviderEntry = Type.Object(
 /** An entry of the file, with the secret that its file contains. */
 export type ProviderEntry = Static<typeof ProviderEntry> & { readonly clientSecret: string }
 
-/** What a provider must not have in common with another one. */
+/** The values that two providers must not share. */
 export interface ProviderIdentity {
   readonly id: string
   readonly issuer: string

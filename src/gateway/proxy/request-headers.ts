@@ -57,7 +57,7 @@ const NOT_TO_BACKEND: ReadonlySet<string> = new Set([
   'proxy'
 ])
 
-/** What a backend learns about the user of a request. */
+/** The headers that tell a backend the user of a request. */
 export interface ForwardedUser {
   /** The token in `Authorization`: the app token, the access token of the identity provider, or none. */
   readonly token: 'app' | 'provider' | 'none'

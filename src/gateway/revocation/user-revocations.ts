@@ -18,7 +18,7 @@ const MAX_WITH_SIGN_INS = MAX_REVOCATIONS / 2
 
 const REDIS_PREFIX = 'gatehouse:revoked:'
 
-/** What a revocation applies to: all sessions of a user, or one session. */
+/** The target of a revocation: all sessions of a user, or one session. */
 export interface RevocationTarget {
   readonly kind: 'user' | 'session'
   readonly value: string

@@ -27,7 +27,7 @@ export const VERIFY_PATH = '/auth/verify'
 /** Response header of 401: where a document sends the browser to sign in. For nginx, which passes on no redirect. */
 const SIGN_IN_HEADER = 'x-sign-in-at'
 
-/** What the proxy requires of the user. */
+/** The requirements of the proxy for the user. */
 interface Requirements {
   /** Whether documents are redirected to the sign-in. */
   readonly redirect: boolean

@@ -110,7 +110,7 @@ const RESERVED_NAMES: ReadonlySet<string> = new Set([
 ])
 const RESERVED_PREFIXES = ['accept-', 'access-control-', 'content-', 'if-', 'proxy-', 'sec-', 'x-forwarded-']
 
-/** What is wrong with header names that an operator has chosen, one line each. */
+/** Errors of header names that an operator has chosen, one line each. */
 export const identityHeaderErrors = (names: IdentityHeaderNames): string[] => {
   const errors: string[] = []
   const seen = new Map<string, IdentityField>()

@@ -17,7 +17,7 @@ export interface RowError {
   readonly message: string
 }
 
-/** What is wrong with rows whose fields have valid values. Null stands for a row that is not examined. */
+/** Errors of rows whose fields have valid values. Null stands for a row that is not examined. */
 export const rowErrors = (rows: readonly (UpstreamRow | null)[], rules: UpstreamRules): RowError[] =>
   rows.flatMap((row, index) => {
     if (row === null) return []

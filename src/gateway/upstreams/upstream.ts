@@ -16,7 +16,7 @@ export interface Upstream extends Selectable {
   readonly knownPaths: KnownPaths
   /** Whether WebSockets are passed on to the backend. */
   readonly websocket: boolean
-  /** Of the OpenAPI document of the row; null if it has none. */
+  /** The description in the OpenAPI document of the row; null if the row has none. */
   readonly description: Description | null
 }
 
