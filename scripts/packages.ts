@@ -35,7 +35,8 @@ const dependenciesOf = (folder: string, { dependencies, optionalDependencies }: 
 
 const writeJson = (file: string, value: object): void => writeFileSync(file, `${JSON.stringify(value, null, 2)}\n`)
 
-const pack = (each: Package, project: Project, outputFolder: string, repository: string | undefined): string => {
+/** Creates the folder of the package. */
+const assemble = (each: Package, project: Project, outputFolder: string, repository: string | undefined): void => {
   const { name, description, keywords, pinned, nested = {} } = each
   const folder = join(outputFolder, name)
   for (const [from, to] of Object.entries(each.content(project))) {
@@ -62,8 +63,6 @@ const pack = (each: Package, project: Project, outputFolder: string, repository:
     ...manifest,
     dependencies: { ...dependenciesOf(folder, project, peers), ...pinned?.(project) }
   })
-  const output = execFileSync('npm', ['pack', '--silent', '--pack-destination', outputFolder], { cwd: folder })
-  return join(outputFolder, output.toString().trim())
 }
 
 await runCommand(USAGE, (args) => {
@@ -74,6 +73,9 @@ await runCommand(USAGE, (args) => {
   rmSync(output, { recursive: true, force: true })
   mkdirSync(output, { recursive: true })
   const project: Project = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-  for (const each of PACKAGES) print(pack(each, project, output, repository))
+  for (const each of PACKAGES) assemble(each, project, output, repository)
+  const folders = PACKAGES.map(({ name }) => `./${name}`)
+  const tarballs = execFileSync('npm', ['pack', '--silent', ...folders], { cwd: output, encoding: 'utf8' })
+  for (const name of tarballs.trim().split('\n')) print(join(output, name))
   return 0
 })
