@@ -125,6 +125,7 @@ const PACKAGES: readonly Package[] = [
       sideEffects: false,
       exports: {
         '.': entry('src/client/index'),
+        './buildings': entry('src/client/buildings/index'),
         './vue-router': entry('src/client/vue-router'),
         './schemas/*': entry('schemas/*')
       },
