@@ -275,7 +275,11 @@ const openRevocations = async (
 }
 
 const addRevocationGauges = (metrics: GatewayMetrics, revocations: UserRevocations): void => {
-  metrics.addGauge('gateway_revocations', 'Revocations, and sign-ins shortly after them.', () => revocations.size)
+  metrics.addGauge(
+    'gateway_revocations',
+    'Revocations, sign-outs, and sign-ins shortly after them.',
+    () => revocations.size
+  )
   metrics.addGauge(
     'gateway_revocations_known',
     '0 until the revocations in Redis were loaded: no token is accepted.',

@@ -59,7 +59,7 @@ export const routes = fp<RoutesOptions>(
       mountOperations(app, description, { forward, uploadBytes, unknownPaths })
     }
     developmentRoutes(app, options.development)
-    options.oidc?.addRoutes(app)
+    options.oidc?.addRoutes(app, options.session.signOut)
     if (options.cspReports !== null) cspReports(app, options.cspReports)
     if (options.forwardAuth !== null) forwardAuth(app, options.forwardAuth)
     metricsRoute(app, options.metrics)
