@@ -40,7 +40,8 @@ const upstreamRows = (values: Values, hasProvider: boolean): ReturnType<typeof r
     : readUpstreamsFile(values.GATEWAY_UPSTREAMS, {
         publicOrigin: values.PUBLIC_URL === null ? null : new URL(values.PUBLIC_URL).origin,
         hasProvider,
-        hasWebRoot: values.WEB_ROOT !== null
+        hasWebRoot: values.WEB_ROOT !== null,
+        access: { strict: values.GATEWAY_STRICT_PATHS, admin: values.GATEWAY_ADMIN_PATHS }
       })
 
 const ACCESS_LISTS = ['GATEWAY_PUBLIC_PATHS', 'GATEWAY_STRICT_PATHS', 'GATEWAY_ADMIN_PATHS'] as const

@@ -50,7 +50,8 @@ export const routes = fp<RoutesOptions>(
     const { tables, description } = declared
     const forward = createForwarder(options.forwarder)
     const version = options.hasApiDocs ? packageFile.version : null
-    await apiDocs(app, { declared, access, unknownPaths, version })
+    const rows = options.upstreams?.upstreams.rows ?? []
+    await apiDocs(app, { declared, access, upstreams: rows, unknownPaths, version })
     const local = new Map([...sessionRoutes(options.session), ...healthRoutes(options.health)])
     mountRoutes(app, tables, { access, forward, local, uploadBytes, unknownPaths })
     const paths = description?.paths ?? []
