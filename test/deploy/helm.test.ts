@@ -45,9 +45,7 @@ const ADDITIONS = {
 }
 
 const WITH_FILES = {
-  upstreams: [
-    { name: 'shop', url: 'http://shop:4100', paths: ['/shop'], routes: 'shop.yaml', timeout_ms: 500_000 }
-  ],
+  upstreams: [{ name: 'shop', url: 'http://shop:4100', paths: ['/shop'], routes: 'shop.yaml', timeout_ms: 500_000 }],
   documents: { 'shop.yaml': JSON.stringify({ ...DOCUMENT, paths: { '/items': { get: {} } } }) },
   limits: [{ name: 'all', paths: ['/'], by: 'both', rate: 1_000_000 }],
   providers: [
@@ -145,25 +143,28 @@ t.test('Helm', { skip: hasHelm(machine) ? false : 'Helm is not installed' }, asy
       t.same(await checkFiles(config), [])
     })
 
-    t.test('only the permitted pods reach the internal API, and the gateway reaches what it is configured for', async (t) => {
-      const [port] = manifestOf(all, 'Service', 'gatehouse-gateway-internal').spec.ports
-      t.match(port, { port: 3001, targetPort: 'internal' })
-      t.match(container.ports, [{ name: 'http' }, { name: 'internal', containerPort: 3001 }])
-      const { ingress, egress } = manifestOf(all, 'NetworkPolicy', 'gatehouse-gateway').spec
-      t.same(ingress[1], {
-        from: [{ podSelector: { matchLabels: { 'app.kubernetes.io/name': 'backend' } } }],
-        ports: [{ port: 'internal' }]
-      })
-      t.match(egress.slice(-3), [
-        { ports: [{ port: 4100 }] },
-        { ports: [{ port: 8443 }] },
-        { to: [{ podSelector: { matchLabels: labelsOf('relay') } }], ports: [{ port: 8100 }] }
-      ])
-      t.match(manifestOf(all, 'NetworkPolicy', 'gatehouse-relay').spec.ingress[0].from.at(-1), {
-        podSelector: { matchLabels: labelsOf('gateway') }
-      })
-      t.notOk(JSON.stringify(all.filter(({ kind }) => kind === 'Ingress')).includes('internal'))
-    })
+    t.test(
+      'only the permitted pods reach the internal API, and the gateway reaches what it is configured for',
+      async (t) => {
+        const [port] = manifestOf(all, 'Service', 'gatehouse-gateway-internal').spec.ports
+        t.match(port, { port: 3001, targetPort: 'internal' })
+        t.match(container.ports, [{ name: 'http' }, { name: 'internal', containerPort: 3001 }])
+        const { ingress, egress } = manifestOf(all, 'NetworkPolicy', 'gatehouse-gateway').spec
+        t.same(ingress[1], {
+          from: [{ podSelector: { matchLabels: { 'app.kubernetes.io/name': 'backend' } } }],
+          ports: [{ port: 'internal' }]
+        })
+        t.match(egress.slice(-3), [
+          { ports: [{ port: 4100 }] },
+          { ports: [{ port: 8443 }] },
+          { to: [{ podSelector: { matchLabels: labelsOf('relay') } }], ports: [{ port: 8100 }] }
+        ])
+        t.match(manifestOf(all, 'NetworkPolicy', 'gatehouse-relay').spec.ingress[0].from.at(-1), {
+          podSelector: { matchLabels: labelsOf('gateway') }
+        })
+        t.notOk(JSON.stringify(all.filter(({ kind }) => kind === 'Ingress')).includes('internal'))
+      }
+    )
   })
 
   t.test('gateway.oidc configures sign-in and permits connections to the provider', async (t) => {
