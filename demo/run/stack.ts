@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { V8_FLAGS } from '../../src/shared/v8-flags.js'
 import { relayConfigOf } from './relay-config.js'
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -81,7 +82,7 @@ export const stackOf = (env: Env, { root, folder, oidc = false }: StackOptions):
       {
         name: 'relay',
         entry: join(root, 'dist/src/relay/main.js'),
-        nodeFlags: ['--gc-memory-reducer-start-delay-ms=600000', '--max-semi-space-size=16'],
+        nodeFlags: V8_FLAGS.relay,
         port: relayPort,
         portVariable: 'RELAY_PORT',
         healthPath: '/health',
@@ -117,7 +118,7 @@ export const stackOf = (env: Env, { root, folder, oidc = false }: StackOptions):
       {
         name: 'gateway',
         entry: join(root, 'dist/src/gateway/main.js'),
-        nodeFlags: ['--no-allocation-site-pretenuring'],
+        nodeFlags: V8_FLAGS.gateway,
         port: gatewayPort,
         portVariable: 'GATEWAY_PORT',
         healthPath: '/api/health',
