@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { ProgramCommand } from '../../src/cli/dev/running-program.js'
 import { V8_FLAGS } from '../../src/shared/v8-flags.js'
 import { relayConfigOf } from './relay-config.js'
 
@@ -20,6 +21,14 @@ export interface Program {
   readonly healthPath: string
   readonly env: Readonly<Record<string, string>>
 }
+
+/** How a program is started, beside the others. */
+export const commandOf = ({ name, entry, nodeFlags, port, healthPath, env }: Program, base: Env): ProgramCommand => ({
+  name,
+  command: [process.execPath, ...nodeFlags, entry],
+  env: { ...base, ...env },
+  url: `http://127.0.0.1:${port}${healthPath}`
+})
 
 export interface Stack {
   readonly programs: readonly Program[]

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { constants } from 'node:os'
 import type { Environment } from '../shared/env.js'
 
-/** Tells the program that its parent is a `gatehouse` process, which passes signals on to it. */
-const PARENT_VARIABLE = 'GATEHOUSE_PARENT'
+/** Names the `gatehouse` process that started the program. */
+export const PARENT_VARIABLE = 'GATEHOUSE_PARENT'
 
 const PARENT_CHECK_MS = 500
 
