@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { build } from 'vite'
+import { build, transformWithEsbuild } from 'vite'
 import { ROOT } from './root.js'
 
 const NAME = 'browser.js'
@@ -20,7 +20,9 @@ export const writeBundle = async (entry: string, folder: string): Promise<void> 
     chunk.moduleIds.flatMap((id) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(id)?.[1] ?? [])
   )
   const banner = `/*! gatehouse-client, MIT. Contains ${[...packages].join(', ')}: see ${LICENCES} of the package. */\n`
-  writeFileSync(join(folder, NAME), banner + chunk.code)
+  // Vite keeps the white space of ES libraries.
+  const { code } = await transformWithEsbuild(chunk.code, NAME, { minify: true, sourcemap: false })
+  writeFileSync(join(folder, NAME), banner + code)
   writeFileSync(join(folder, LICENCES), [...packages].map(licenceOf).join('\n'))
 }
 
