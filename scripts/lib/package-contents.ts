@@ -117,6 +117,7 @@ const CLIENT: Package = {
     exports: {
       '.': entry('src/client/index'),
       './browser': { types: './src/client/index.d.ts', default: './browser.js' },
+      './buildings': entry('src/client/buildings/index'),
       './vue-router': entry('src/client/vue-router'),
       './schemas/*': entry('schemas/*')
     },

@@ -24,7 +24,7 @@ export const initCommand: Command = {
     const { files, email, password } = projectFiles(folder, language)
     const existing = existingFiles(folder, files)
     if (existing.length > 0)
-      throw new CommandError(existing.map((file) => `${file} exists already; nothing was written`))
+      throw new CommandError([...existing.map((file) => `${file} exists already`), 'Nothing was written.'])
     writeFiles(folder, files)
     print(
       [
