@@ -33,6 +33,12 @@ const cloneWithPackages = async (folder: string): Promise<string> => {
 
 const itemsOf = async (page: Page): Promise<number> => Number(await page.textContent('#items'))
 
+/** Marks the counter as soon as it has shown a million. */
+const MARK_MILLION = `new MutationObserver((records) => {
+  for (const { addedNodes, target } of records)
+    for (const { textContent } of addedNodes) if (textContent === '1000000') target.setAttribute('title', 'seen')
+}).observe(document.getElementById('items'), { childList: true })`
+
 /** Fails to sign in, signs in, sees the counter move and sign-out end it. */
 const usePage = async (page: Page, url: string, password: string): Promise<void> => {
   page.setDefaultTimeout(PATIENCE_MS)
@@ -90,12 +96,7 @@ t.test('the quickstart and the tutorial behind it work in an empty folder', asyn
   })
   await usePage(page, onFreePorts('http://localhost:3000'), password)
   // The next publication of the backend replaces the one of the tutorial, perhaps in the same frame.
-  await page.$eval('#items', (element) => {
-    new MutationObserver((records) => {
-      for (const { addedNodes } of records)
-        for (const { textContent } of addedNodes) if (textContent === '1000000') element.setAttribute('title', 'seen')
-    }).observe(element, { childList: true })
-  })
+  await page.evaluate(MARK_MILLION)
   for (const { commands } of blocksOf('docs/tutorials/first-backend.md')) await run(commands)
   await page.waitForSelector('#items[title=seen]')
   await page.click('text=Sign out')
