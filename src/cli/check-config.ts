@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
-import { AccessRules } from '../gateway/access.js'
+import { checkFiles } from '../gateway/check-files.js'
 import { type GatewayConfig, gatewayConfig } from '../gateway/config.js'
-import { configuredRoutes, publicOperations } from '../gateway/custom-routes/custom-routes.js'
+import { readRoutesFile } from '../gateway/custom-routes/custom-routes.js'
 import { gatewaySettings } from '../gateway/settings.js'
 import { type RelayConfig, relayConfig } from '../relay/config/config.js'
 import { FILE_ERROR_PREFIX } from '../relay/config/file.js'
@@ -105,54 +105,34 @@ const withLine = (error: string, file: string, readFile: (path: string) => strin
 }
 
 /**
- * Checks the settings of the gateway and the routes file that they name. The warnings name settings and parts of the file
- * that have no effect, and operations that need no token.
+ * Checks the settings of the gateway and the files that they name. The warnings name settings and parts of the files that
+ * have no effect, and operations that need no token.
  */
 export const checkGateway = async (environment: Environment): Promise<ProgramCheck<GatewayConfig>> => {
   const unknown = unknownSettings(gatewaySettings, environment).map(unknownSettingLine)
-  const { config, errors: settingErrors } = gatewayConfigOrErrors(environment)
-  // Also with errors of settings, so that all errors are reported at once.
-  const routes = await checkRoutes(config ?? routesConfig(environment))
-  return { errors: [...settingErrors, ...routes.errors], warnings: [...unknown, ...routes.warnings], config }
+  const errors: string[] = []
+  const config = await valueOrErrors(() => gatewayConfig(environment), errors)
+  // The routes also if a setting has an error, so that all errors are reported at once.
+  const warnings = await valueOrErrors(
+    () => (config === null ? checkRoutesOnly(environment) : checkFiles(config)),
+    errors
+  )
+  return { errors, warnings: [...unknown, ...(warnings ?? [])], config }
 }
 
-const gatewayConfigOrErrors = (environment: Environment) => {
+/** Null after adding to `errors`. */
+const valueOrErrors = async <Value>(read: () => Value | Promise<Value>, errors: string[]): Promise<Value | null> => {
   try {
-    return { config: gatewayConfig(environment), errors: [] }
+    return await read()
   } catch (error) {
-    if (error instanceof SettingsError) return { config: null, errors: error.errors }
-    throw error
+    if (!(error instanceof SettingsError)) throw error
+    errors.push(...error.errors)
+    return null
   }
 }
 
-type RoutesConfig = Parameters<typeof configuredRoutes>[0] & Pick<GatewayConfig, 'access'>
-
-/** Of settings that have errors elsewhere. */
-const routesConfig = (environment: Environment): RoutesConfig => {
-  const values = readSettings(gatewaySettings, environment, [])
-  return {
-    routes: { file: values.GATEWAY_ROUTES, unknownPaths: values.GATEWAY_UNKNOWN_PATHS },
-    limits: { bodyBytes: values.BODY_LIMIT, uploadBytes: values.UPLOAD_LIMIT },
-    access: {
-      public: values.GATEWAY_PUBLIC_PATHS,
-      strict: values.GATEWAY_STRICT_PATHS,
-      admin: values.GATEWAY_ADMIN_PATHS
-    }
-  }
-}
-
-const checkRoutes = async (config: RoutesConfig): Promise<CheckResult> => {
-  try {
-    const routes = await configuredRoutes(config)
-    return {
-      errors: [],
-      warnings: [
-        ...routes.warnings.map(({ location, message }) => `${location}: ${message}`),
-        ...publicOperations(routes, new AccessRules(config.access)).map((operation) => `public: ${operation}`)
-      ]
-    }
-  } catch (error) {
-    if (error instanceof SettingsError) return { errors: error.errors, warnings: [] }
-    throw error
-  }
+const checkRoutesOnly = async (environment: Environment): Promise<string[]> => {
+  const { GATEWAY_ROUTES: file, BODY_LIMIT: bodyBytes } = readSettings(gatewaySettings, environment, [])
+  if (file !== null) await readRoutesFile(file, bodyBytes)
+  return []
 }
