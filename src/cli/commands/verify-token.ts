@@ -47,7 +47,7 @@ const timeText = (ms: number, nowMs: number): string => {
   if (!(Math.abs(ms) <= MAX_TIME_MS)) return 'not a time'
   const seconds = Math.round((ms - nowMs) / 1000)
   const distance = durationText(Math.abs(seconds))
-  return `${new Date(ms).toISOString()} (${seconds < 0 ? `${distance} ago` : `in ${distance}`})`
+  return `${new Date(ms).toISOString()} (${seconds > 0 ? `in ${distance}` : `${distance} ago`})`
 }
 
 const UNITS = [
