@@ -32,7 +32,7 @@ t.test('the pages that say which Node.js is needed name the engines of package.j
 })
 
 t.test('no page requires another Node.js than package.json', async (t) => {
-  const pages = ['README.md', 'CONTRIBUTING.md', 'docs/tutorials/demo.md', 'docs/tutorials/first-backend.md']
+  const pages = ['README.md', 'CONTRIBUTING.md', 'docs/tutorials/demo.md']
   for (const page of pages)
     for (const [found] of read(page).matchAll(/Node\.js \d+\.\d+.{0,15}/g)) t.match(found, `Node.js ${text}`, page)
 })
