@@ -6,9 +6,10 @@ import { environment } from '../helper/environment.js'
 
 /** The compiled entries of the package, such as `src/client/index.js`. */
 const entries = (): string[] => {
-  const client = PACKAGES.find(({ name }) => name === 'gatehouse-client')
+  const [client] = PACKAGES.filter(({ name }) => name === 'gatehouse-client')
+  if (client === undefined) throw new Error('there is no package gatehouse-client')
   // The manifest of this package has such entries.
-  const { exports } = client?.manifest(packageFile) as { exports: Record<string, { default: string }> }
+  const { exports } = client.manifest(packageFile) as { exports: Record<string, { default: string }> }
   return Object.values(exports)
     .map((entry) => entry.default)
     .filter((path) => !path.includes('*'))

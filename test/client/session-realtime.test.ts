@@ -60,8 +60,6 @@ const setUp = async (t: Test) => {
   t.teardown(() => client.close())
   const otherTab = createApiClient(page)
   t.teardown(() => otherTab.close())
-  const signInWith = ({ call }: Pick<typeof otherTab, 'call'>, password: string): Promise<unknown> =>
-    call('POST', '/api/auth/login', { body: { email: 'a@example.com', password } })
   return {
     ...client,
     client,
@@ -78,8 +76,8 @@ const setUp = async (t: Test) => {
     },
     negotiations: () => gateway.backend.requests.filter(({ url }) => url === '/api/negotiate').length,
     users: () => [...relay.relay.clients].map(({ user }) => user),
-    signIn: (password: string) => signInWith(client, password),
-    signInElsewhere: (password: string) => signInWith(otherTab, password)
+    signIn: (password: string) => client.signIn({ email: 'a@example.com', password }),
+    signInElsewhere: (password: string) => otherTab.signIn({ email: 'a@example.com', password })
   }
 }
 
@@ -195,6 +193,22 @@ t.test('realtime and the session', async (t) => {
     deny(false)
     realtime.start()
     await subscribed(orders)
+  })
+
+  t.test('a stored position of a visitor is used after the sign-in, and not for the next user', async (t) => {
+    const { realtime, relay, signIn, signOut } = await setUp(t)
+    const { epoch } = await relay.publish('orders:42', 1)
+    await relay.publish('orders:42', 2)
+    const refused = nextEvent(realtime, 'refused')
+    const orders = realtime.subscribe('orders:42', { recover: { offset: 1, epoch } })
+    await refused
+    await signIn('ada')
+    await eventually(() => orders.latest !== null)
+    t.match(orders.latest, { data: 2, offset: 2 })
+    await signOut()
+    await signIn('bob')
+    await subscribed(orders)
+    t.equal(orders.latest, null)
   })
 
   t.test('a user who signs in again keeps the connection', async (t) => {

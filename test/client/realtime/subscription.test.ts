@@ -116,13 +116,13 @@ t.test('missed publications are recovered after a lost connection, and from a st
   realtime.start()
   await received(values, 2)
   t.same(values, ['live', 'missed'])
-  const position = handle.position ?? undefined
+  const { position } = handle
   t.match(position, { offset: 3 })
 
   // Another page of the application, with the stored position.
   await publish(channel, 'later 1')
   await publish(channel, 'later 2')
-  const other = openRealtime(t, relay).subscribe(channel, position === undefined ? {} : { recover: position })
+  const other = openRealtime(t, relay).subscribe(channel, { recover: position })
   const offsets: unknown[] = []
   other.on('publication', ({ offset }) => offsets.push([offset, other.position?.offset]))
   await received(offsets, 2)
