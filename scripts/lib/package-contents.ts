@@ -109,6 +109,7 @@ const CLIENT: Package = {
     sideEffects: false,
     exports: {
       '.': entry('src/client/index'),
+      './buildings': entry('src/client/buildings/index'),
       './vue-router': entry('src/client/vue-router'),
       './schemas/*': entry('schemas/*')
     },

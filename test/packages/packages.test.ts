@@ -63,14 +63,16 @@ t.test('gatehouse-client depends on centrifuge and TypeBox only', async (t) => {
   t.same(Object.keys(manifest.dependencies).toSorted(), ['@sinclair/typebox', 'centrifuge'])
 })
 
-const PAGE = `import { ApiError, createCustomClient } from 'gatehouse-client'
+const PAGE = `import { ApiError, createClient } from 'gatehouse-client'
+import { Positions } from 'gatehouse-client/buildings'
 
-const { api: call, session, realtime } = createCustomClient((call) => call)
+const { call, session, realtime } = createClient()
+const positions = new Positions(realtime)
 const show = (id: string, text: string): void => {
   const element = document.getElementById(id)
   if (element !== null) element.textContent = text
 }
-realtime.on('position-batch', ({ floorId, data }) => show('positions', \`\${floorId} \${data.length}\`))
+positions.on('position-batch', ({ floorId, data }) => show('positions', \`\${floorId} \${data.length}\`))
 realtime.on('state', (state) => show('state', state))
 document.querySelector('form')?.addEventListener('submit', async (event) => {
   event.preventDefault()
@@ -78,8 +80,7 @@ document.querySelector('form')?.addEventListener('submit', async (event) => {
   try {
     await call('POST', '/api/auth/login', { body: { email, password } })
     show('user', session.state.user?.email ?? '')
-    realtime.watchFloor('f-1')
-    realtime.start()
+    positions.watchFloor('f-1')
   } catch (error) {
     show('user', error instanceof ApiError ? error.code : String(error))
   }
@@ -155,10 +156,11 @@ t.test('a CommonJS program can require the packages', async (t) => {
     const { buildGateway, buildRelay } = require('gatehouse-server')
     const { negotiate } = require('gatehouse-backend')
     const { defineRoutes } = require('gatehouse-server/routes')
-    const { createCustomClient } = require('gatehouse-client')
-    console.log([buildGateway, buildRelay, negotiate, defineRoutes, createCustomClient].map((each) => typeof each).join())`
+    const { createClient } = require('gatehouse-client')
+    const { createBuildingClient } = require('gatehouse-client/buildings')
+    console.log([buildGateway, buildRelay, negotiate, defineRoutes, createClient, createBuildingClient].map((each) => typeof each).join())`
   writeFileSync(join(folder, 'program.cjs'), program)
-  t.equal(run(folder, process.execPath, 'program.cjs').trim(), Array(5).fill('function').join())
+  t.equal(run(folder, process.execPath, 'program.cjs').trim(), Array(6).fill('function').join())
 })
 
 t.test('a page with session and realtime is at most 35 KB gzipped', async (t) => {
