@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { demoSettings } from '../../demo/backend/config.js'
+import { HELM_VALUES_PAGE, helmValues, withCurrentValues } from '../../scripts/lib/helm-values-docs.js'
 import {
   RELAY_CONFIG_SCHEMA,
   RELAY_FILE_PAGE,
@@ -33,6 +34,43 @@ t.test('the page of the relay config file has the generated tables of options', 
   t.equal(withCurrentOptions(page), page, 'run `npm run docs`')
   t.match(page, /^\| `force_recovery` \| `false` \|/m)
   t.match(page, /^\| `client\.ping_interval` \| `25s` \|/m)
+})
+
+t.test('the page of Helm values has the generated tables', async (t) => {
+  const page = readFileSync(HELM_VALUES_PAGE, 'utf8')
+  t.equal(withCurrentValues(page), page, 'run `npm run docs`')
+})
+
+t.test('values.yaml describes every value of the chart and has all values of the schema', async (t) => {
+  const values = helmValues()
+  t.ok(values.length > 50)
+  t.same(
+    values.filter(({ about }) => about === '').map(({ path }) => path),
+    [],
+    'each has a comment'
+  )
+  const paths = new Set(values.map(({ path }) => path))
+  t.same(
+    schemaPaths(JSON.parse(read('deploy/helm/values.schema.json'))).filter((path) => !paths.has(path)),
+    []
+  )
+})
+
+interface ObjectSchema {
+  readonly properties?: Readonly<Record<string, ObjectSchema>>
+}
+
+const schemaPaths = ({ properties }: ObjectSchema, prefix = ''): string[] =>
+  properties === undefined
+    ? [prefix]
+    : Object.entries(properties).flatMap(([name, schema]) =>
+        schemaPaths(schema, prefix === '' ? name : `${prefix}.${name}`)
+      )
+
+t.test('a value that the schema does not have is found', async (t) => {
+  const schema = { properties: { image: { properties: { tag: { type: 'string' } } } } }
+  t.match(helmValues("image:\n  # The version.\n  tag: ''\n", schema), [{ path: 'image.tag', about: 'The version.' }])
+  t.throws(() => helmValues("image:\n  name: ''\n", schema), { message: 'values.schema.json does not have image.name' })
 })
 
 /** Every JSON block of a page that has sections of the relay's file. */
