@@ -12,6 +12,7 @@ import {
 } from '../../scripts/lib/relay-options-docs.js'
 import { ROOT } from '../../scripts/lib/root.js'
 import { CONFIGURATION_PAGE, withCurrentTables } from '../../scripts/lib/settings-docs.js'
+import { GATEWAY_ERROR_CODES } from '../../src/gateway/errors.js'
 import { gatewaySettings } from '../../src/gateway/settings.js'
 import { relayConfig } from '../../src/relay/config/config.js'
 import { relaySettings } from '../../src/relay/config/settings.js'
@@ -52,7 +53,8 @@ t.test('values.yaml describes every value of the chart and has all values of the
   const paths = new Set(values.map(({ path }) => path))
   t.same(
     schemaPaths(JSON.parse(read('deploy/helm/values.schema.json'))).filter((path) => !paths.has(path)),
-    []
+    // Helm itself passes this one to every chart.
+    ['global']
   )
 })
 
@@ -129,4 +131,21 @@ t.test('.env.example', async (t) => {
     const known = new Set([gatewaySettings, relaySettings, publisherSettings, demoSettings].flatMap(Object.keys))
     t.same(names.toSorted(), [...known].toSorted())
   })
+})
+
+t.test('the hardening checklist names existing settings and options only', async (t) => {
+  const page = read('docs/how-to/harden.md')
+  const known = new Set<string>([...Object.keys({ ...gatewaySettings, ...relaySettings }), ...GATEWAY_ERROR_CODES])
+  const named = [...page.matchAll(/`([A-Z]+(?:_[A-Z]+)+)\b/g)].map(([, name = '']) => name)
+  t.ok(named.length > 25)
+  t.same(
+    named.filter((name) => !known.has(name) && !known.has(name.replace(/_FILE$/, ''))),
+    []
+  )
+  const options = relayOptions().map(({ path }) => path)
+  const namedOptions = [...page.matchAll(/`(client\.\w+)`/g)].map(([, path = '']) => path)
+  t.same(
+    namedOptions.filter((path) => !options.some((option) => option === path || option.startsWith(`${path}.`))),
+    []
+  )
 })
