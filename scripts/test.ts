@@ -33,6 +33,12 @@ const TAP = join(ROOT, 'node_modules/.bin/tap')
 const COMPILED = '.test-build'
 const RUN_FILES = join(COMPILED, 'scripts/lib/run-files.js')
 
+/**
+ * V8 optimizes functions thirty times later than by default. Few functions of a test run long enough to make up for the
+ * CPU time of optimizing them; this saves a fifth of it. Tests pass the option on to the programs that they start.
+ */
+const NODE_OPTIONS = ['--enable-source-maps', '--interrupt-budget=4000000']
+
 /** Test files of one folder that run in one process. */
 const GROUP_SIZE = 10
 
@@ -134,7 +140,7 @@ const runSuite = async (env: NodeJS.ProcessEnv): Promise<number> => {
   const startedAt = performance.now()
   // The summary of each process is omitted.
   const listener = { ...testReport(print, sourceName), runner() {} }
-  const commands = groups.map((files) => ['node', '--enable-source-maps', RUN_FILES, ...files])
+  const commands = groups.map((files) => ['node', ...NODE_OPTIONS, RUN_FILES, ...files])
   const [totals, failedScripts] = await Promise.all([
     runTests(commands, { env, listener, print }),
     // Neither makes anything that the tests need.
