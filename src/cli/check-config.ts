@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { AccessRules } from '../gateway/access.js'
+import { checkFiles } from '../gateway/check-files.js'
 import { gatewayConfig } from '../gateway/config.js'
-import { configuredRoutes, publicOperations } from '../gateway/custom-routes/custom-routes.js'
 import { gatewaySettings } from '../gateway/settings.js'
 import { relayConfig } from '../relay/config/config.js'
 import { FILE_ERROR_PREFIX } from '../relay/config/file.js'
@@ -39,22 +38,13 @@ export const checkConfigFile = (file: string): CheckResult => {
 }
 
 /**
- * Checks the settings of the gateway and the routes file that they name. The warnings name settings and parts of the file
- * that have no effect, and operations that need no token.
+ * Checks the settings of the gateway and the files that they name. The warnings name settings and parts of the files that
+ * have no effect, and operations that need no token.
  */
 export const checkGateway = async (environment: Environment): Promise<CheckResult> => {
   const unknown = unknownSettings(gatewaySettings, environment).map(unknownSettingLine)
   try {
-    const config = gatewayConfig(environment)
-    const routes = await configuredRoutes(config)
-    return {
-      errors: [],
-      warnings: [
-        ...unknown,
-        ...routes.warnings.map(({ location, message }) => `${location}: ${message}`),
-        ...publicOperations(routes, new AccessRules(config.access)).map((operation) => `public: ${operation}`)
-      ]
-    }
+    return { errors: [], warnings: [...unknown, ...(await checkFiles(gatewayConfig(environment)))] }
   } catch (error) {
     if (error instanceof SettingsError) return { errors: error.errors, warnings: unknown }
     throw error

@@ -18,6 +18,7 @@ import {
   YAMLException
 } from 'js-yaml'
 import { errorCode } from './error-code.js'
+import { isObject } from './is-object.js'
 
 // Settings that are a list of objects, in a file of YAML or JSON, which is also YAML.
 
@@ -27,7 +28,7 @@ type Pointer = string
 export interface ListFile<Entry> {
   /** Empty if there is an error. */
   readonly entries: readonly Entry[]
-  /** Every entry by its index; null for an entry with another error than an unknown field. */
+  /** Every entry by its index, without unknown fields and malformed optional ones; null if a required one is malformed. */
   readonly checkable: readonly (Entry | null)[]
   /** All errors, one line each, with the line of the file. They contain no values of the file. */
   readonly errors: readonly string[]
@@ -92,11 +93,17 @@ const checkedList = <Schema extends TObject>(
   // One error for each value: a missing field also has the wrong type.
   for (const found of Value.Errors(schema, value))
     if (!messages.has(found.path)) messages.set(found.path, messageOf(found))
-  const checkable = (Array.isArray(value) ? value : []).map((entry: unknown) => {
-    const known = Value.Clean(entrySchema, Value.Clone(entry))
-    return Value.Check(entrySchema, known) ? known : null
-  })
+  const checkable = (Array.isArray(value) ? value : []).map((entry: unknown) => validPart(entry, entrySchema))
   return { entries: [], checkable, errors: [...messages].map(([pointer, message]) => at(pointer, message)), error }
+}
+
+/** The entry without the optional fields that are malformed, so that errors between entries are reported too. */
+const validPart = <Schema extends TObject>(entry: unknown, schema: Schema): Static<Schema> | null => {
+  const known = Value.Clean(schema, Value.Clone(entry))
+  if (!isObject(known)) return null
+  const malformed = new Set([...Value.Errors(schema, known)].map(({ path }) => path.split('/', 2)[1]))
+  const valid = Object.fromEntries(Object.entries(known).filter(([name]) => !malformed.has(name)))
+  return Value.Check(schema, valid) ? valid : null
 }
 
 const messageOf = ({ type, schema, message }: ValueError): string => {
