@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { delimiter, dirname, join } from 'node:path'
+import { delimiter, join, sep } from 'node:path'
 import { parseArgs } from 'node:util'
 import { print, runCommand, UsageError, UserError } from './lib/command.js'
 import { prepareJavaSdk } from './lib/java-sdk.js'
@@ -39,7 +39,7 @@ const RUN_FILES = join(COMPILED, 'scripts/lib/run-files.js')
  */
 const NODE_OPTIONS = ['--enable-source-maps', '--interrupt-budget=4000000']
 
-/** Test files of one folder that run in one process. */
+/** Test files of one part, such as the relay, that run in one process: loading the part costs more than most files. */
 const GROUP_SIZE = 10
 
 /**
@@ -186,12 +186,13 @@ const groupsOf = (files: readonly string[]): string[][] => {
   const groups: string[][] = []
   for (const file of files) {
     const last = groups.at(-1)
-    if (last === undefined || last.length === GROUP_SIZE || dirname(last[0] ?? '') !== dirname(file))
-      groups.push([file])
+    if (last === undefined || last.length === GROUP_SIZE || partOf(last[0] ?? '') !== partOf(file)) groups.push([file])
     else last.push(file)
   }
   return groups
 }
+
+const partOf = (file: string): string | undefined => file.split(sep)[0]
 
 /** The source file of a compiled test. */
 const sourceName = (file: string): string => file.replace(/^\.test-build\/(.*)\.js$/, '$1.ts')
