@@ -251,9 +251,10 @@ t.test('production', async (t) => {
   })
 
   t.test('an unreadable secret file is reported once', async (t) => {
-    const environment = { NODE_ENV: 'production', BACKEND_URL, API_SECRET_FILE: join(t.testdir(), 'missing') }
+    const file = join(t.testdir(), 'missing')
+    const environment = { NODE_ENV: 'production', BACKEND_URL, API_SECRET_FILE: file }
 
-    t.same(gatewaySettingsErrors(environment), ['API_SECRET_FILE must name a readable file (ENOENT)'])
+    t.same(gatewaySettingsErrors(environment), [`API_SECRET_FILE must name a readable file (ENOENT): ${file}`])
   })
 
   t.test('a weak secret in a file is rejected', async (t) => {

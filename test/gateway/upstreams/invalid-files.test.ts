@@ -194,7 +194,7 @@ for (const [title, text, error] of MALFORMED) {
 
 t.test('a missing file stops the start', async (t) => {
   t.strictSame(await errorsOf(t, { 'rows.json': '[]' }, { GATEWAY_UPSTREAMS: '/none/rows.json' }), [
-    'must name a readable file (ENOENT)'
+    'must name a readable file (ENOENT): /none/rows.json'
   ])
 })
 
