@@ -1,4 +1,5 @@
 import { isSameKind, type ResolvedChannel, resolveChannel } from '../channel-names.js'
+import type { SubscribeReply } from '../codec/codec.js'
 import {
   Disconnect,
   ERROR_ALREADY_SUBSCRIBED,
@@ -8,7 +9,6 @@ import {
   ERROR_UNRECOVERABLE_POSITION,
   ReplyError
 } from '../codes.js'
-import type { SubscribeReply } from '../codec/codec.js'
 import type { Position } from '../engine.js'
 import type { SubscribeEventResult } from '../event-proxies.js'
 import type { TagFilter } from '../fan-out/tag-filter.js'
