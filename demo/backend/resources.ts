@@ -193,7 +193,10 @@ export const transmitters = resource('/api/transmitters', 'transmitter', {
 
 export const beacons = resource('/api/mgmt/beacons', 'beacon')
 
-export const emergencies = resource('/api/emergency', 'emergency', { table: 'emergencies' })
+export const emergencies = resource('/api/emergency', 'emergency', {
+  table: 'emergencies',
+  computed: { buildingName: '(SELECT b.name FROM buildings b WHERE b.id = emergencies.building_id)' }
+})
 
 export const emergencyContacts = resource('/api/emergency/contacts', 'emergency contact', {
   onePath: '/api/emergency/contacts/:contactId',

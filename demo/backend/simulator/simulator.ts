@@ -156,9 +156,9 @@ const CARRIERS = `SELECT c.transmitter_id, c.entity_type <> 'asset' AS is_person
 const ZONES = `SELECT id, floor_id, polygon FROM zones
   WHERE floor_id IS NOT NULL AND jsonb_typeof(polygon) = 'array' AND is_active IS NOT FALSE ORDER BY id`
 
-/** An emergency without a building applies to the whole site. */
+/** The buildings that people leave. An emergency without a building applies to the whole site. */
 const ALARMED_BUILDINGS = `SELECT DISTINCT b.id FROM buildings b JOIN emergencies e
-    ON e.status = 'active' AND (e.building_id IS NULL OR e.building_id = b.id)`
+    ON e.status = 'active' AND e.extra->>'gathers' = 'true' AND (e.building_id IS NULL OR e.building_id = b.id)`
 
 /** Stores the latest positions in one statement, each with its own time. Deletes those of all other transmitters. */
 const storePositions = async (database: Statements, positions: readonly PositionEntry[]): Promise<void> => {
