@@ -34,6 +34,14 @@ export const DEFAULT_INSTRUCTIONS: Instructions = {
   otherGathers: false
 }
 
+/** For the entire site: the instructions on which all buildings agree, otherwise the defaults. */
+export const agreedInstructions = ([first, ...others]: readonly Instructions[]): Instructions => {
+  const agreed = Object.entries(first ?? {}).filter(([name, value]) =>
+    others.every((other) => Object.entries(other).some(([key, text]) => key === name && text === value))
+  )
+  return { ...DEFAULT_INSTRUCTIONS, ...Object.fromEntries(agreed) }
+}
+
 /** Whether people go to the assembly area, so that a person elsewhere is missing. */
 export const gathers = (type: EmergencyType, { chemicalGathers, otherGathers }: Instructions): boolean =>
   type === 'fire' || (type === 'chemical' && chemicalGathers) || (type === 'other' && otherGathers)

@@ -1,4 +1,5 @@
 import {
+  agreedInstructions,
   DEFAULT_INSTRUCTIONS,
   EMERGENCY_TYPES,
   gathers,
@@ -55,11 +56,7 @@ const instructionsFor = async (world: World, buildingId: string | null): Promise
   const all = await buildingInstructions(world)
   const own = all.find(({ id }) => id === buildingId)?.instructions
   if (own !== undefined || buildingId !== null) return own ?? DEFAULT_INSTRUCTIONS
-  const [first, ...others] = all.map(({ instructions }) => instructions)
-  const agreed = Object.entries(first ?? {}).filter(([name, value]) =>
-    others.every((other) => Object.entries(other).some(([key, text]) => key === name && text === value))
-  )
-  return { ...DEFAULT_INSTRUCTIONS, ...Object.fromEntries(agreed) }
+  return agreedInstructions(all.map(({ instructions }) => instructions))
 }
 
 /** The type, title and message of an alarm, and whether people gather. An alarm must not fail because of missing fields. */
