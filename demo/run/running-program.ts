@@ -18,6 +18,7 @@ export class RunningProgram {
   readonly #child: ChildProcess
   /** Resolves with a description of its end. */
   readonly ended: Promise<string>
+  #wasReady = false
 
   constructor(program: Program, env: NodeJS.ProcessEnv, print: (line: string) => void) {
     this.program = program
@@ -33,6 +34,15 @@ export class RunningProgram {
     this.ended = once(this.#child, 'close').then(([code, signal]) => `ended with ${code ?? signal}`)
   }
 
+  get pid(): number | undefined {
+    return this.#child.pid
+  }
+
+  /** Whether its health check has succeeded. */
+  get wasReady(): boolean {
+    return this.#wasReady
+  }
+
   /** Resolves when its health check succeeds; rejects when the program ends before. */
   async ready(): Promise<void> {
     const { name, port, healthPath } = this.program
@@ -45,7 +55,10 @@ export class RunningProgram {
         ({ ok }) => ok,
         () => false
       )
-      if (isUp) return
+      if (isUp) {
+        this.#wasReady = true
+        return
+      }
       await delay(POLL_MS)
     }
     throw new DemoError(`The ${name} ${end}.`)

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Publisher } from '../../../src/shared/publisher.js'
 import { RepeatedCheck } from '../repeated-check.js'
 import type { Database, World } from '../world.js'
-import { ALERT_KINDS, DELETE_ENDED, UPDATE_ALERTS } from './conditions.js'
+import { ALERT_KINDS, DELETE_ENDED, UPDATE_ALERTS, UPDATE_RECEIVERS } from './conditions.js'
 
 export interface AlertMonitorParts extends Pick<World, 'now'> {
   readonly database: Database
@@ -42,7 +42,7 @@ export class AlertMonitor extends RepeatedCheck {
   protected override async update(): Promise<void> {
     const { database, publisher, now } = this.#parts
     const { state, counts } = await database.transaction(async (statements) => {
-      for (const sql of [DELETE_ENDED, UPDATE_ALERTS]) await statements.rows(sql, [now()])
+      for (const sql of [UPDATE_RECEIVERS, DELETE_ENDED, UPDATE_ALERTS]) await statements.rows(sql, [now()])
       const [row] = await statements.rows<{ state: string }>(STATE)
       return { state: row?.state ?? '', counts: await alertCounts({ database: statements }) }
     })

@@ -62,6 +62,9 @@ const INDEXES = [
   'INDEX IF NOT EXISTS battery_readings_of ON battery_readings (device_id, at)'
 ]
 
+/** Counts the changes of a row, so that a form can detect a change by another user. */
+const VERSION = 'version integer NOT NULL DEFAULT 1'
+
 export const createTables = async (database: Statements): Promise<void> => {
   const ofResources = Object.fromEntries(resources.map((resource) => [resource.table, columnsSql(resource)]))
   for (const [table, columns] of Object.entries({ roles: ROLES, ...ofResources, ...OTHER_TABLES }))
@@ -71,7 +74,7 @@ export const createTables = async (database: Statements): Promise<void> => {
     await database.rows(
       `ALTER TABLE ${table} ${Object.entries(columns)
         .map(([field, type]) => `ADD COLUMN IF NOT EXISTS ${sqlName(field)} ${type} ${references[field]}`)
-        .join(', ')}`
+        .join(', ')}, ADD COLUMN IF NOT EXISTS ${VERSION}`
     )
   for (const index of INDEXES) await database.rows(`CREATE ${index}`)
   // Views hold no data, so they are recreated to match the program.
@@ -88,6 +91,7 @@ const columnsSql = ({ columns, references }: Resource): string =>
     'id text PRIMARY KEY',
     ...Object.entries(columns).map(([field, type]) => `${sqlName(field)} ${type} ${references[field]}`),
     "extra jsonb NOT NULL DEFAULT '{}'",
+    VERSION,
     'created_at timestamptz NOT NULL',
     'updated_at timestamptz NOT NULL'
   ].join(', ')

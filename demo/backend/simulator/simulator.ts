@@ -12,10 +12,10 @@ import {
   pruneHistory,
   storePoints
 } from '../history/store.js'
-import { type Random, seededRandom } from '../random.js'
+import { seededRandom } from '../random.js'
 import type { Statements, World } from '../world.js'
 import { ambientDevices } from './ambient.js'
-import { reportReceivers } from './receiver-reports.js'
+import { ReceiverReports } from './receiver-reports.js'
 import { type Carrier, Simulation } from './simulation.js'
 import { type StoredZone, zoneAreas } from './zone-areas.js'
 
@@ -34,7 +34,7 @@ export class Simulator {
   readonly #parts: SimulatorParts
   readonly #simulation: Simulation
   readonly #heardBy: ReturnType<typeof ambientDevices>
-  readonly #receiverRandom: Random
+  readonly #receiverReports: ReceiverReports
   /** The floor of every transmitter in the previous step. */
   readonly #floorOf = new Map<string, string>()
   readonly #recorder = new PathRecorder()
@@ -49,7 +49,7 @@ export class Simulator {
     this.#parts = parts
     this.#simulation = new Simulation(parts.seed)
     this.#heardBy = ambientDevices(seededRandom(parts.seed))
-    this.#receiverRandom = seededRandom(parts.seed)
+    this.#receiverReports = new ReceiverReports(seededRandom(parts.seed))
   }
 
   start(): void {
@@ -86,7 +86,7 @@ export class Simulator {
     }
     for (const [floorId, data] of floors) publisher.publish(`floor:${floorId}`, { type: 'position-batch', data })
     await storePositions(database, [...positions, ...this.#located(this.#simulation.silent())])
-    if (this.#ticks % REPORT_EVERY_TICKS === 0) await reportReceivers(database, this.#receiverRandom, at)
+    if (this.#ticks % REPORT_EVERY_TICKS === 0) await this.#receiverReports.store(database, at)
     await storePoints(database, this.#recorder.add(positions, at.getTime()))
     if (at.getTime() - this.#countedAtMs >= COUNT_EVERY_MS) await this.#count(at)
     this.#ticks += 1

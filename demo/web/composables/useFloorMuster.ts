@@ -21,7 +21,8 @@ export const useFloorMuster = (building: Ref<Named | undefined>) => {
     EVERY_MS
   )
   const statuses = computed((): ReadonlyMap<string, MusterStatus> => {
-    const people: readonly MusterPerson[] = data.value && data.value.emergency?.id === active.value?.id ? data.value.people : []
+    const people: readonly MusterPerson[] =
+      data.value && data.value.emergency?.id === active.value?.id ? data.value.people : []
     return new Map(
       people.flatMap(({ transmitterId, status }) => (status === 'unknown' ? [] : [[transmitterId, status] as const]))
     )
