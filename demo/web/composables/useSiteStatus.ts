@@ -1,6 +1,6 @@
 import { computed, onScopeDispose, ref, shallowRef, watch } from 'vue'
 import { useNow } from '../../../src/ui/useNow.js'
-import { call, realtime } from '../services.js'
+import { call, positions } from '../services.js'
 import type { DataResponse, SiteStatus } from '../types.js'
 import { useLoad } from './useLoad.js'
 import { useSession } from './useSession.js'
@@ -28,7 +28,7 @@ export const useSiteStatusUpdates = () => {
   void loaded.load()
   watch(isSignedIn, () => void loaded.load())
   // The menu keeps the connection open.
-  const stopListening = realtime.on(
+  const stopListening = positions.on(
     'publication',
     ({ data }) => data.type === 'emergency-changed' && void loaded.load()
   )
