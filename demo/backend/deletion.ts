@@ -38,6 +38,7 @@ export const deletionOf = async (world: World, resource: Resource, id: string) =
     'SELECT count(*)::int AS count FROM transmitters WHERE entity_type = $1 AND entity_id = $2',
     [resource.entityType, id]
   )
+  const [file] = await world.database.rows('SELECT 1 FROM files WHERE owner = $1', [`${resource.table}/${id}`])
   const places: Readonly<Record<string, string>> = { floors: 'floor_id', zones: 'zone_id' }
   const place = places[resource.table]
   const [present] = place
@@ -51,6 +52,7 @@ export const deletionOf = async (world: World, resource: Resource, id: string) =
     consequences: [
       deleted && `${deleted} will be deleted too.`,
       unlinked && `${unlinked} will no longer be linked to it.`,
+      file && `Its ${resource.table === 'floors' ? 'plan image' : 'photo'} will be deleted too.`,
       carried?.count && `${counted(carried.count, 'transmitter')} will become available.`,
       present?.count && `${counted(present.count, 'person')} ${present.count === 1 ? 'is' : 'are'} there now.`
     ].filter(Boolean)
