@@ -57,7 +57,12 @@ export const alarm = async (t: Test, { open, stack }: PageTests): Promise<void> 
       const total = page.getByRole('status').getByText(/^\d+ of \d+ safe$/)
       const people = Number((await total.innerText()).split(' ')[2])
       const search = page.getByLabel('Search the muster')
-      for (const word of ['visitor', 'consulting', 'open space', 'warden']) {
+      await search.fill('visitor')
+      const found = page.getByRole('list', { name: 'Missing' }).getByRole('listitem').first()
+      // The company is below the name, the category and the place.
+      const details = await found.locator('.detail').allInnerTexts()
+      t.equal(details.length, 2, 'the place and the company')
+      for (const word of ['contractor', 'ground floor', details[1] ?? '']) {
         await search.fill(word)
         await page.getByText(new RegExp(`^[1-9]\\d* of ${people} match\\.$`)).waitFor()
       }
