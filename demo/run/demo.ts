@@ -2,11 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { CommandError } from '../../src/cli/command.js'
+import { unavailablePorts } from '../../src/cli/dev/ports.js'
+import { stopSignal } from '../../src/cli/dev/run-together.js'
+import { RunningProgram } from '../../src/cli/dev/running-program.js'
 import { DEMO_ACCOUNTS } from '../backend/auth/accounts.js'
-import { unavailablePorts } from './ports.js'
 import { Progress, secondsText } from './progress.js'
-import { DemoError, RunningProgram } from './running-program.js'
-import { type Program, type Stack, type StackOptions, stackOf, writeRelayConfig } from './stack.js'
+import { commandOf, type Program, type Stack, type StackOptions, stackOf, writeRelayConfig } from './stack.js'
 import { StartingPage } from './starting-page.js'
 
 export interface DemoOptions extends Omit<StackOptions, 'folder'> {
@@ -18,7 +20,7 @@ export interface DemoOptions extends Omit<StackOptions, 'folder'> {
 
 /**
  * Runs gateway, relay and demo backend as child processes and prints the address of the page when all of them answer, until a
- * signal or the end of one of them, which stops the others too. The backend is started again instead. Throws `DemoError`.
+ * signal or the end of one of them, which stops the others too. The backend is started again instead. Throws `CommandError`.
  */
 export const runDemo = async (options: DemoOptions): Promise<void> => {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-'))
@@ -28,12 +30,6 @@ export const runDemo = async (options: DemoOptions): Promise<void> => {
     await rm(folder, { recursive: true, force: true })
   }
 }
-
-/** Resolves at the first signal. The terminal and npm may both send the signal of one Ctrl-C. */
-const signalled = (): Promise<'stopped'> =>
-  new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve('stopped'))
-  })
 
 class Demo {
   readonly #options: DemoOptions
@@ -54,10 +50,10 @@ class Demo {
 
   async run(): Promise<void> {
     const { env, print, build } = this.#options
-    const stopped = signalled()
+    const stopped = stopSignal()
     const before = stackOf(env, this.#stackOptions)
     const unavailable = await unavailablePorts(before.programs)
-    if (unavailable.length > 0) throw new DemoError(unavailable.join('\n'))
+    if (unavailable.length > 0) throw new CommandError(unavailable)
     const gateway = before.programs.find(({ name }) => name === 'gateway')
     try {
       await this.#startingPage.listen(gateway?.port ?? 0)
@@ -71,7 +67,7 @@ class Demo {
       if ((await Promise.race([ready, stopped])) === 'stopped') return
       print(block(stack))
       const end = await Promise.race([stopped, ended.first])
-      if (end !== 'stopped') throw new DemoError(end)
+      if (end !== 'stopped') throw new CommandError([end])
     } finally {
       this.#isStopping = true
       await this.#startingPage.close()
@@ -87,7 +83,7 @@ class Demo {
     })
     const launch = async (program: Program): Promise<void> => {
       const running = this.#launch(program)
-      void this.#endOf(running).then(this.#onEnd)
+      void this.#endOf(program, running).then(this.#onEnd)
       await this.#progress.step(`${program.name} starts`, () => running.ready(), `process ${running.pid}`)
     }
     const behind = programs.filter(({ name }) => name !== 'gateway')
@@ -102,15 +98,14 @@ class Demo {
 
   #launch(program: Program): RunningProgram {
     const { env, print } = this.#options
-    const running = new RunningProgram(program, env, print)
+    const running = new RunningProgram(commandOf(program, env), print)
     this.#running.set(program.name, running)
     return running
   }
 
   /** Resolves with the reason to stop. A backend that was ready is started again, so that a recovery can be shown. */
-  async #endOf(running: RunningProgram): Promise<string> {
+  async #endOf(program: Program, running: RunningProgram): Promise<string> {
     const { print } = this.#options
-    const { program } = running
     const description = await running.ended
     const reason = `The ${program.name} ${description}, so the others stop too.`
     if (program.name !== 'backend' || !running.wasReady || this.#isStopping) return reason
@@ -122,7 +117,7 @@ class Demo {
       () => print(`\n  The backend answers again, after ${secondsText(performance.now() - startMs)}.\n`),
       () => undefined
     )
-    return this.#endOf(next)
+    return this.#endOf(program, next)
   }
 }
 
@@ -139,7 +134,7 @@ const answersThrough = async (pageUrl: string): Promise<void> => {
     if (isReady) return
     await delay(POLL_MS)
   }
-  throw new DemoError('The gateway does not reach the backend.')
+  throw new CommandError(['The gateway does not reach the backend.'])
 }
 
 const block = ({ pageUrl, adminUrl, adminPassword, demoPassword, hasPage, hasProvider }: Stack): string =>
