@@ -184,7 +184,7 @@ export const alarm = async (t: Test, { open, stack }: PageTests): Promise<void> 
       const missing = page.getByRole('list', { name: 'Missing' })
       const button = missing.getByRole('button').first()
       const firstName = async (): Promise<string> =>
-        (await button.getAttribute('aria-label'))?.replace(/^Mark (.*) safe$/, '$1') ?? ''
+        (await button.getAttribute('aria-label'))?.replace(/^Mark safe: (.*)$/, '$1') ?? ''
       const name = await firstName()
       await button.click()
       await page.getByText(`${name} was marked safe`).waitFor()

@@ -126,13 +126,13 @@ export const keyboard = async (t: Test, { open }: PageTests): Promise<void> => {
 
       const missing = page.getByRole('list', { name: 'Missing' }).getByRole('button')
       const nameOf = async (button: Locator): Promise<string> =>
-        (await button.getAttribute('aria-label'))?.replace(/^Mark (.*) safe$/, '$1') ?? ''
+        (await button.getAttribute('aria-label'))?.replace(/^Mark safe: (.*)$/, '$1') ?? ''
       await missing.first().focus()
       for (let count = 0; count < 2; count += 1) {
         const name = await nameOf(page.locator(':focus'))
         await page.keyboard.press('Enter')
         await page.getByText(`${name} was marked safe`).waitFor()
-        await hasFocus(page, missing.and(page.locator(`:not([aria-label="Mark ${name} safe"])`)))
+        await hasFocus(page, missing.and(page.locator(`:not([aria-label="Mark safe: ${name}"])`)))
       }
 
       await page.getByLabel('Search the muster').fill('nobody has this name')
