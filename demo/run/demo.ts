@@ -89,6 +89,7 @@ class Demo {
     const behind = programs.filter(({ name }) => name !== 'gateway')
     const start = async (): Promise<void> => {
       await Promise.all(behind.map(launch))
+      if (this.#isStopping) return
       await this.#startingPage.close()
       for (const program of programs.filter(({ name }) => name === 'gateway')) await launch(program)
       await this.#progress.step('every part answers through the gateway', () => answersThrough(pageUrl))

@@ -138,10 +138,7 @@ export const alarm = async (t: Test, { open, stack }: PageTests): Promise<void> 
       const banner = page.getByRole('alert').filter({ hasText: 'Emergency: Intruder in Main House' })
       await banner.getByText('Stay where you are.').waitFor()
       t.notMatch(await banner.innerText(), /leave/i)
-      await page
-        .getByRole('alert')
-        .filter({ hasText: 'Drill: Fire in the entire site' })
-        .waitFor({ state: 'detached' })
+      await page.getByRole('alert').filter({ hasText: 'Drill: Fire in the entire site' }).waitFor({ state: 'detached' })
       await page.getByRole('heading', { name: 'Not confirmed' }).waitFor()
       t.equal(await page.getByRole('heading', { name: 'Missing' }).count(), 0)
       await past(page).getByText('Ended by the alarm: Intruder in Main House.').waitFor()
