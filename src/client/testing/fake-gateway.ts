@@ -1,6 +1,6 @@
 import { FakeCookies, type FakeUser } from './fake-cookies.js'
 import { type FakeHandler, FakeHttp } from './fake-http.js'
-import { type FakeChannelOptions, FakeRelay } from './fake-relay.js'
+import { type FakeChannel, type FakeChannelOptions, type FakeClientInfo, FakeRelay } from './fake-relay.js'
 import { BROKEN, fakeWebSocketClass, type ServerSocket } from './fake-websocket.js'
 import { type FakeRpcHandler, RelaySession } from './relay-session.js'
 
@@ -15,6 +15,8 @@ export interface FakeGatewayOptions {
   readonly channels?: Readonly<Record<string, FakeChannelOptions>>
   /** Handles calls of `realtime.rpc` by method. */
   readonly rpc?: Readonly<Record<string, FakeRpcHandler>>
+  /** What other clients see of a user in presence, as in the `info` of a relay token; nothing by default. */
+  readonly connInfo?: (user: FakeUser) => unknown
   /** The lifetime of sessions; an hour by default. */
   readonly sessionSeconds?: number
   /** The time in milliseconds since 1970, for tests with a clock of their own. */
@@ -48,11 +50,13 @@ export class FakeGateway {
   readonly #sockets = new Set<ServerSocket>()
   readonly #tokens = new Map<string, FakeUser>()
   readonly #sessionSeconds: number
+  readonly #connInfo: (user: FakeUser) => unknown
   #clients = 0
 
   constructor(options: FakeGatewayOptions = {}) {
     const { routes = {}, user, login = () => null, channels = null, rpc = {}, now = () => Date.now() } = options
     this.#sessionSeconds = options.sessionSeconds ?? HOUR_SECONDS
+    this.#connInfo = options.connInfo ?? (() => undefined)
     this.#cookies = new FakeCookies(now)
     this.#relay = new FakeRelay(channels)
     this.#http = new FakeHttp({
@@ -105,9 +109,31 @@ export class FakeGateway {
 
   /** Publishes as the backend does. */
   publish(channel: string, data: unknown, { tags }: { readonly tags?: Readonly<Record<string, string>> } = {}): void {
-    const found = this.#relay.channel(channel)
-    if (found === null) throw new TypeError(`the option "channels" has no pattern for ${channel}`)
-    found.publish({ data, ...(tags && { tags }) })
+    this.#channel(channel).publish({ data, ...(tags && { tags }) })
+  }
+
+  /** Subscribes another client of a user to a channel, for presence. Returns a function that unsubscribes it. */
+  join(channel: string, user: FakeUser): () => void {
+    const found = this.#channel(channel)
+    const subscriber = { info: this.#infoOf(user, this.#newClientId()), push: () => undefined }
+    found.join(subscriber, { receivesJoinLeave: false })
+    return () => found.leave(subscriber)
+  }
+
+  #channel(name: string): FakeChannel {
+    const channel = this.#relay.channel(name)
+    if (channel === null) throw new TypeError(`the option "channels" has no pattern for ${name}`)
+    return channel
+  }
+
+  #infoOf(user: FakeUser, client: string): FakeClientInfo {
+    const info = this.#connInfo(user)
+    return { user: String(user.userId), client, ...(info !== undefined && { conn_info: info }) }
+  }
+
+  #newClientId(): string {
+    this.#clients += 1
+    return `client-${this.#clients}`
   }
 
   /** The number of connections that are subscribed to the channel. */
@@ -138,13 +164,13 @@ export class FakeGateway {
   }
 
   #accept(socket: ServerSocket, rpc: Readonly<Record<string, FakeRpcHandler>>) {
-    this.#clients += 1
     this.#sockets.add(socket)
+    const clientId = this.#newClientId()
     const session = new RelaySession({
       relay: this.#relay,
       rpc,
       userOfToken: (token) => this.#tokens.get(token) ?? null,
-      clientId: `client-${this.#clients}`,
+      infoOf: (user) => this.#infoOf(user, clientId),
       send: (message) => socket.send(message)
     })
     return {

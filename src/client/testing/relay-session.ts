@@ -37,7 +37,7 @@ export interface RelaySessionOptions {
   readonly relay: FakeRelay
   readonly rpc: Readonly<Record<string, FakeRpcHandler>>
   readonly userOfToken: (token: string) => FakeUser | null
-  readonly clientId: string
+  readonly infoOf: (user: FakeUser) => FakeClientInfo
   readonly send: (message: object) => void
 }
 
@@ -49,11 +49,10 @@ export class RelaySession implements FakeSubscriber {
   readonly #options: RelaySessionOptions
   readonly #channels = new Set<FakeChannel>()
   #user: FakeUser | null = null
-  info: FakeClientInfo
+  info: FakeClientInfo = { user: '', client: '' }
 
   constructor(options: RelaySessionOptions) {
     this.#options = options
-    this.info = { user: '', client: options.clientId }
   }
 
   push(message: object): void {
@@ -133,7 +132,7 @@ export class RelaySession implements FakeSubscriber {
     const user = this.#options.userOfToken(String(token))
     if (user === null) return new Close(3500, 'invalid token')
     this.#user = user
-    this.info = { ...this.info, user: String(user.userId) }
+    this.info = this.#options.infoOf(user)
     return { client: this.info.client, version: VERSION }
   }
 
