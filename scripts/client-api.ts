@@ -14,7 +14,7 @@ import { runCommand } from './lib/command.js'
 import { formatSource } from './lib/format.js'
 import { ROOT } from './lib/root.js'
 
-export const OPERATIONS_FILE = join(ROOT, 'src/client/api/operations.ts')
+export const OPERATIONS_FILE = join(ROOT, 'src/client/buildings/api/operations.ts')
 
 /** The file that exports a schema, and its name there. */
 type SchemaSources = ReadonlyMap<unknown, { readonly file: string; readonly name: string }>
@@ -78,7 +78,7 @@ const importsOf = (rows: readonly RouteDeclaration[], sources: SchemaSources): s
   return [...names]
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
     .map(([file, of]) => {
-      const source = `../../../schemas/${file.replace(/\.ts$/, '.js')}`
+      const source = `../../../../schemas/${file.replace(/\.ts$/, '.js')}`
       return `import { ${[...of].toSorted().join(', ')} } from '${source}'`
     })
     .join('\n')

@@ -22,7 +22,7 @@ const pathOf = (folder: string): string => fileURLToPath(new URL(folder, import.
 const web = pathOf('../demo/web')
 const ENTRY = 'virtual:draw-cost'
 const source = `
-import { Movement } from '${pathOf('../src/client')}/realtime/movement.ts'
+import { Movement } from '${pathOf('../src/client')}/buildings/movement.ts'
 import { FLOORS } from '${pathOf('../demo/backend')}/site/layout.ts'
 import { arrange } from '${web}/floor-plan/arrangement.ts'
 import { drawMarkers } from '${web}/floor-plan/draw-markers.ts'

@@ -25,7 +25,7 @@ export type RelaySettings = { readonly [Name in keyof typeof relaySettings]?: Se
 
 export interface GatewayOptions {
   readonly config: GatewaySettings
-  /** Route tables of `gatehouse/routes`, or the path of a file as in GATEWAY_ROUTES. Default: the built-in routes. */
+  /** Route tables of `gatehouse-server/routes`, or the path of a file as in GATEWAY_ROUTES. Default: the built-in routes. */
   readonly routes?: readonly RouteTable[] | string
   /** A pino logger. Default: JSON lines to stdout at the level LOG_LEVEL. */
   readonly logger?: Logger

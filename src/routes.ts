@@ -1,4 +1,4 @@
-// The package entry `gatehouse/routes`: the functions that route tables are made with, and the schemas of their bodies.
+// The package entry `gatehouse-server/routes`: the functions that route tables are made with, and the schemas of their bodies.
 
 export { FormatRegistry, type Static, type TSchema, Type } from '@sinclair/typebox'
 export {

@@ -1,4 +1,5 @@
-import type { CallOptions, Download } from 'gatehouse-client'
+import type { CallOptions } from 'gatehouse-client'
+import type { Download } from 'gatehouse-client/buildings'
 import type { Ref } from 'vue'
 import type { RouteLocationRaw } from 'vue-router'
 import type { IconName } from '../../src/ui/icons.js'

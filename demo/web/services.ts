@@ -1,4 +1,5 @@
-import { createClient, RpcError } from 'gatehouse-client'
+import { RelayError } from 'gatehouse-client'
+import { createBuildingClient } from 'gatehouse-client/buildings'
 import { shallowRef } from 'vue'
 import type { DataResponse } from './types.js'
 
@@ -9,8 +10,8 @@ export const sessionEnd = shallowRef<'none' | 'soon' | 'over' | 'left'>('none')
 const MAX_AGE_MS = 15 * 60_000
 
 /** The client of the page. */
-export const { api, call, session, realtime, signOut } = createClient({
-  realtime: { maxAgeMs: MAX_AGE_MS },
+export const { api, call, session, realtime, positions, signOut } = createBuildingClient({
+  positions: { maxAgeMs: MAX_AGE_MS },
   onExpiring: () => {
     sessionEnd.value = 'soon'
   },
@@ -29,9 +30,9 @@ interface Acknowledged {
  */
 export const acknowledgeAlerts = async (ids: readonly string[]): Promise<Acknowledged> => {
   try {
-    return (await realtime.rpc('alerts.acknowledge', { ids })) as Acknowledged
+    return await realtime.rpc<Acknowledged>('alerts.acknowledge', { ids })
   } catch (error) {
-    if (!(error instanceof RpcError)) throw error
+    if (!(error instanceof RelayError)) throw error
     const body = { ids }
     return (await call<DataResponse<Acknowledged>>('POST', '/api/alerts/acknowledge', { body })).data
   }

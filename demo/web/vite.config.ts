@@ -15,6 +15,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^gatehouse-client$/, replacement: `${client}/index.ts` },
+      { find: 'gatehouse-client/buildings', replacement: `${client}/buildings/index.ts` },
       { find: 'gatehouse-client/vue-router', replacement: `${client}/vue-router.ts` }
     ]
   },

@@ -1,7 +1,7 @@
 // A backend for Gatehouse: login, one resource, negotiation and live positions.
 import { timingSafeEqual } from 'node:crypto'
 import { createServer } from 'node:http'
-import { createPublisher, negotiate } from 'gatehouse/backend'
+import { createPublisher, negotiate } from 'gatehouse-backend'
 import jwt from 'jsonwebtoken'
 
 const {

@@ -1,6 +1,6 @@
 // A backend that answers the events of the relay, with Express.
 import express from 'express'
-import { EventError, eventHandler, nodeListener } from 'gatehouse/backend'
+import { EventError, eventHandler, nodeListener } from 'gatehouse-backend'
 
 const { PORT = '4100', SIGNING_SECRET } = process.env
 if (!SIGNING_SECRET) throw new Error('set SIGNING_SECRET')

@@ -1,4 +1,5 @@
-import { ApiError, createCustomClient } from 'gatehouse-client'
+import { ApiError, createClient } from 'gatehouse-client'
+import { Positions } from 'gatehouse-client/buildings'
 
 interface Cart {
   readonly id: number
@@ -9,7 +10,8 @@ interface Cart {
 const FLOOR = 'f1'
 const SVG = 'http://www.w3.org/2000/svg'
 
-const { api: call, session, realtime, signOut } = createCustomClient((call) => call)
+const { call, session, realtime, signOut } = createClient()
+const positions = new Positions(realtime)
 
 const find = <E extends Element = HTMLElement>(selector: string): E => {
   const element = document.querySelector<E>(selector)
@@ -45,7 +47,7 @@ const showCarts = async (): Promise<void> => {
 }
 
 const draw = (): void => {
-  const dots = [...realtime.store.positions.values()].map(({ entry: { transmitterId, position } }) => {
+  const dots = [...positions.store.positions.values()].map(({ entry: { transmitterId, position } }) => {
     const dot = document.createElementNS(SVG, 'circle')
     dot.setAttribute('cx', String(position.x))
     dot.setAttribute('cy', String(position.y))
@@ -61,11 +63,8 @@ const showSession = (): void => {
   find('#login').hidden = isSignedIn
   find('#app').hidden = !isSignedIn
   find('#user').textContent = user?.displayName ?? ''
-  if (isSignedIn) {
-    realtime.showFloor(FLOOR)
-    realtime.start()
-    void showCarts()
-  } else realtime.stop()
+  positions.showFloor(isSignedIn ? FLOOR : null)
+  if (isSignedIn) void showCarts()
 }
 
 onSubmit('#login', (credentials) => call('POST', '/api/auth/login', { body: credentials }))
@@ -74,7 +73,7 @@ onSubmit('#add', async (cart) => {
   await call('POST', '/api/carts', { body: cart })
   await showCarts()
 })
-realtime.on('position-batch', draw)
+positions.on('position-batch', draw)
 realtime.on('state', (state) => {
   find('#state').textContent = state
 })

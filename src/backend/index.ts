@@ -1,4 +1,4 @@
-// The package entry `gatehouse/backend`: what a Node.js backend needs to publish to the relay, to let clients connect, and to
+// The package entry `gatehouse-backend`: what a Node.js backend needs to publish to the relay, to let clients connect, and to
 // answer the relay's event proxies and webhooks.
 
 export { createPublisher, type Publisher, type PublisherCounts, type PublisherOptions } from '../shared/publisher.js'

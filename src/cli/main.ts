@@ -2,7 +2,6 @@
 /**
  * The `gatehouse` command. Exit codes: 0 success, 1 the input is wrong or the program failed, 2 wrong arguments.
  */
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import packageFile from '../../package.json' with { type: 'json' }
 import { messageOf } from '../shared/error-message.js'
@@ -60,11 +59,6 @@ const program = (name: string, summary: string, load: () => Promise<unknown>): C
 const commands: Readonly<Record<string, Command>> = {
   gateway: program('gateway', 'run the gateway, configured by the environment', () => import('../gateway/main.js')),
   relay: program('relay', 'run the relay, configured by the environment', () => import('../relay/main.js')),
-  demo: program('demo', 'run gateway, relay and a demo backend with a page on this machine', async () => {
-    const { runDemo } = await import('../../demo/run/demo.js')
-    // The folder of the package: this file is dist/src/cli/main.js.
-    await runDemo({ env: process.env, print, root: fileURLToPath(new URL('../../..', import.meta.url)) })
-  }),
   'check-config': {
     summary: 'validate a configuration file of the relay, or the settings of the gateway in the environment',
     usage: 'gatehouse check-config FILE | --gateway',

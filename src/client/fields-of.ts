@@ -3,5 +3,5 @@ type Fields = Readonly<Record<string, unknown>>
 /** The fields of a JSON object; none for any other value. */
 export const fieldsOf = (value: unknown): Fields => (isObject(value) ? value : {})
 
-const isObject = (value: unknown): value is Fields =>
+export const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
 import type { ApiCaller } from '../../src/client/api/caller.js'
-import { type ClientOptions, createClient, createCustomClient } from '../../src/client/client.js'
+import { type BuildingClientOptions, createBuildingClient } from '../../src/client/buildings/building-client.js'
+import { createClient } from '../../src/client/client.js'
 import { createAppToken } from '../../src/shared/app-token.js'
 import { cookieJar } from '../helper/cookie-jar.js'
 import { FakeClock } from '../helper/fake-clock.js'
@@ -12,7 +13,7 @@ const CREDENTIALS = { email: 'ada@example.com', password: 'correct horse' }
 /** A page in production mode, and a backend that accepts every login. */
 const openClient = async (
   t: Test,
-  options: ClientOptions = {},
+  options: BuildingClientOptions = {},
   permissions: readonly string[] = ['a.b'],
   env: Readonly<Record<string, string>> = {}
 ) => {
@@ -25,7 +26,7 @@ const openClient = async (
     response.end(JSON.stringify({ success: true, data }))
   }
   const jar = cookieJar()
-  const client = createClient({ baseUrl: gateway.url, fetch: jar.fetch, cookies: () => jar.readable, ...options })
+  const client = createBuildingClient({ baseUrl: gateway.url, fetch: jar.fetch, cookies: () => jar.readable, ...options })
   t.teardown(() => client.close())
   return { ...gateway, jar, client }
 }
@@ -211,7 +212,7 @@ t.test('a client', async (t) => {
   })
 })
 
-t.test('a client of a custom API shares session, expiry and sign-out with calls of any path', async (t) => {
+t.test('a client with routes of its own shares session, expiry and sign-out with calls of any path', async (t) => {
   const gateway = await startGateway(t)
   const user = { userId: 7, email: 'ada@example.com', permissions: ['carts.write'] }
   gateway.backend.respond = ({ url }, response) => {
@@ -225,7 +226,8 @@ t.test('a client of a custom API shares session, expiry and sign-out with calls 
     login: (body: object) => call('POST', '/api/auth/login', { body }),
     addCart: (name: string) => call('POST', '/api/carts?copy=1', { body: { name } })
   })
-  const { api, session, realtime, signOut, close } = createCustomClient(createApi, {
+  const { api, session, realtime, signOut, close } = createClient({
+    routes: createApi,
     baseUrl: gateway.url,
     fetch: jar.fetch,
     cookies: () => jar.readable,

@@ -4,11 +4,11 @@ import { environment } from '../helper/environment.js'
 
 // Validates a body as a page does, in a process without code generation from strings.
 const PROGRAM = `
-import { createClient } from './dist/src/client/index.js'
+import { createBuildingClient } from './dist/src/client/buildings/index.js'
 let canEvaluate = true
 try { new Function('return 1')() } catch { canEvaluate = false }
 const csrfResponse = () => new Response('{"csrfToken":"t"}', { headers: { 'content-type': 'application/json' } })
-const { api } = createClient({ fetch: async () => csrfResponse(), cookies: () => 'auth_token_expiry=%5B' })
+const { api } = createBuildingClient({ fetch: async () => csrfResponse(), cookies: () => 'auth_token_expiry=%5B' })
 const refused = await api.zones.create({ name: '', polygon: 7 }).catch((error) => error.details.length)
 const taken = await api.zones.create({ name: 'Lobby' })
 console.log('result', JSON.stringify({ canEvaluate, refused, taken }))

@@ -22,7 +22,7 @@ t.test('the gateway accepts the route tables of the guide to custom routes', asy
   const file = join(t.testdir(), 'routes.mjs')
   // The package name refers to the build, not to the sources or the compiled test.
   const routes = new URL('../../src/routes.js', import.meta.url).href
-  writeFileSync(file, block('js').replace('gatehouse/routes', routes))
+  writeFileSync(file, block('js').replace('gatehouse-server/routes', routes))
   const { tables, warnings } = await readRoutesFile(file)
   t.match(tables.at(-1), {
     domain: 'carts',

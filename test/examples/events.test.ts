@@ -6,6 +6,7 @@ import { Centrifuge } from 'centrifuge'
 import t from 'tap'
 import { WebSocket } from 'ws'
 import { ROOT } from '../../scripts/lib/root.js'
+import { WITH_BUILT_PACKAGES } from '../helper/built-packages.js'
 import { startChild, type Teardown } from '../helper/child.js'
 import { environment } from '../helper/environment.js'
 import { eventually } from '../helper/eventually.js'
@@ -18,7 +19,7 @@ const SHIPPED_SECRET = 'replace-this-by-32-random-characters'
 const SECRET = 'a-secret-for-the-test-of-the-examples'
 
 const BACKENDS = {
-  node: () => [process.execPath, join(FOLDER, 'backend.js')],
+  node: () => [process.execPath, ...WITH_BUILT_PACKAGES, join(FOLDER, 'backend.js')],
   python: () => [pythonProgram(), join(FOLDER, 'backend.py')]
 } as const
 

@@ -17,7 +17,12 @@ const VITE: InlineConfig = {
   root: PAGE,
   configFile: join(PAGE, 'vite.config.ts'),
   logLevel: 'warn',
-  resolve: { alias: { 'gatehouse-client': join(ROOT, 'dist/src/client/index.js') } }
+  resolve: {
+    alias: [
+      { find: /^gatehouse-client$/, replacement: join(ROOT, 'dist/src/client/index.js') },
+      { find: 'gatehouse-client/buildings', replacement: join(ROOT, 'dist/src/client/buildings/index.js') }
+    ]
+  }
 }
 
 const buildPage = async (t: Teardown): Promise<string> => {

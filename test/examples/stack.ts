@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ROOT } from '../../scripts/lib/root.js'
+import { WITH_BUILT_PACKAGES } from '../helper/built-packages.js'
 import { startChild, type Teardown } from '../helper/child.js'
 import { environment } from '../helper/environment.js'
 import { freePort } from '../helper/free-port.js'
@@ -13,7 +14,7 @@ export const PASSWORD = 'a password for tests'
 
 /** The commands of the example backends. */
 export const BACKENDS = {
-  node: () => [process.execPath, join(ROOT, 'examples/backend-node/backend.js')],
+  node: () => [process.execPath, ...WITH_BUILT_PACKAGES, join(ROOT, 'examples/backend-node/backend.js')],
   python: () => [pythonProgram(), join(ROOT, 'examples/backend-python/backend.py')]
 } as const satisfies Record<string, () => readonly string[]>
 

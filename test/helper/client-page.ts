@@ -1,5 +1,6 @@
-import { type ApiOptions, createApi } from '../../src/client/api/api.js'
-import type { Api } from '../../src/client/api/operations.js'
+import { type CallerOptions, createCaller } from '../../src/client/api/caller.js'
+import { createBuildingApi } from '../../src/client/buildings/api/building-api.js'
+import type { Api } from '../../src/client/buildings/api/operations.js'
 import type { Teardown } from './child.js'
 import { type CookieJar, cookieJar } from './cookie-jar.js'
 import { startGateway, type TestGateway, type TestGatewayOptions, tokenOf } from './gateway.js'
@@ -16,18 +17,18 @@ export interface ClientPage extends TestGateway {
 export const openPage = async (
   t: Teardown,
   options: TestGatewayOptions = {},
-  apiOptions: (jar: CookieJar) => ApiOptions = () => ({})
+  callerOptions: (jar: CookieJar) => CallerOptions = () => ({})
 ): Promise<ClientPage> => {
   const gateway = await startGateway(t, options)
   const jar = cookieJar()
   const signIn = (): void => jar.keep([`auth_token=${tokenOf('admin')}; HttpOnly`])
   signIn()
-  const api = createApi({
+  const call = createCaller({
     baseUrl: gateway.url,
     fetch: jar.fetch,
     cookies: () => jar.readable,
     newXhr: () => new TestXhr(jar),
-    ...apiOptions(jar)
+    ...callerOptions(jar)
   })
-  return { ...gateway, api, jar, signIn }
+  return { ...gateway, api: createBuildingApi(call), jar, signIn }
 }

@@ -6,10 +6,8 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { build } from 'vite'
 import { ROOT } from '../../scripts/lib/root.js'
-import { startBrowser } from '../helper/browser.js'
 import { startChild } from '../helper/child.js'
 import { environment } from '../helper/environment.js'
-import { freePort } from '../helper/free-port.js'
 import { API_SECRET } from '../helper/gateway.js'
 import { scriptArguments } from '../helper/script.js'
 
@@ -19,7 +17,7 @@ const MAX_PAGE_BYTES = 35 * 1024
 const run = (cwd: string, command: string, ...args: readonly string[]): string =>
   execFileSync(command, [...args], { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
 
-/** An empty folder with both packages installed from their tarballs, as a team would install them. */
+/** An empty folder with all packages installed from their tarballs, as a team would install them. */
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-packages-'))
 t.teardown(() => rmSync(folder, { recursive: true, force: true }))
 run(ROOT, process.execPath, ...scriptArguments('scripts/packages.ts'))
@@ -34,7 +32,7 @@ const bin = join(folder, 'node_modules/.bin/gatehouse')
 const environmentOf = (env: Readonly<Record<string, string>>) => ({ PATH: environment.path, ...env })
 
 t.test('the packages contain no sources, tests or maps', async (t) => {
-  t.equal(tarballs.length, 2)
+  t.equal(tarballs.length, 3)
   for (const tarball of tarballs) {
     const files = run(folder, 'tar', '-tzf', tarball).trim().split('\n')
     t.same(
@@ -45,15 +43,15 @@ t.test('the packages contain no sources, tests or maps', async (t) => {
   }
 })
 
-t.test('only the outer manifest of gatehouse has entry points', async (t) => {
-  const manifest = JSON.parse(readFileSync(join(folder, 'node_modules/gatehouse/dist/package.json'), 'utf8'))
+t.test('only the outer manifest of gatehouse-server has entry points', async (t) => {
+  const manifest = JSON.parse(readFileSync(join(folder, 'node_modules/gatehouse-server/dist/package.json'), 'utf8'))
   t.same(Object.keys(manifest), ['version', 'type', 'optionalDependencies'])
   t.equal(run(folder, bin, '--version'), `${manifest.version}\n`)
 })
 
-t.test('gatehouse does not install the packages for tracing', async (t) => {
+t.test('gatehouse-server does not install the packages for tracing', async (t) => {
   const { peerDependencies, peerDependenciesMeta } = JSON.parse(
-    readFileSync(join(folder, 'node_modules/gatehouse/package.json'), 'utf8')
+    readFileSync(join(folder, 'node_modules/gatehouse-server/package.json'), 'utf8')
   )
   t.ok(Object.keys(peerDependencies).includes('@opentelemetry/sdk-trace-base'))
   for (const name of Object.keys(peerDependencies)) t.same(peerDependenciesMeta[name], { optional: true })
@@ -65,14 +63,16 @@ t.test('gatehouse-client depends on centrifuge and TypeBox only', async (t) => {
   t.same(Object.keys(manifest.dependencies).toSorted(), ['@sinclair/typebox', 'centrifuge'])
 })
 
-const PAGE = `import { ApiError, createCustomClient } from 'gatehouse-client'
+const PAGE = `import { ApiError, createClient } from 'gatehouse-client'
+import { Positions } from 'gatehouse-client/buildings'
 
-const { api: call, session, realtime } = createCustomClient((call) => call)
+const { call, session, realtime } = createClient()
+const positions = new Positions(realtime)
 const show = (id: string, text: string): void => {
   const element = document.getElementById(id)
   if (element !== null) element.textContent = text
 }
-realtime.on('position-batch', ({ floorId, data }) => show('positions', \`\${floorId} \${data.length}\`))
+positions.on('position-batch', ({ floorId, data }) => show('positions', \`\${floorId} \${data.length}\`))
 realtime.on('state', (state) => show('state', state))
 document.querySelector('form')?.addEventListener('submit', async (event) => {
   event.preventDefault()
@@ -80,8 +80,7 @@ document.querySelector('form')?.addEventListener('submit', async (event) => {
   try {
     await call('POST', '/api/auth/login', { body: { email, password } })
     show('user', session.state.user?.email ?? '')
-    realtime.watchFloor('f-1')
-    realtime.start()
+    positions.watchFloor('f-1')
   } catch (error) {
     show('user', error instanceof ApiError ? error.code : String(error))
   }
@@ -123,9 +122,9 @@ t.test('a page with generated calls and a backend type-check against the package
   mkdirSync(backend)
   writeFileSync(
     join(backend, 'backend.ts'),
-    `import { buildGateway, buildRelay } from 'gatehouse'
-import { createPublisher, negotiate } from 'gatehouse/backend'
-import { defineRoutes, get, Type } from 'gatehouse/routes'
+    `import { buildGateway, buildRelay } from 'gatehouse-server'
+import { createPublisher, negotiate } from 'gatehouse-backend'
+import { defineRoutes, get, Type } from 'gatehouse-server/routes'
 const publisher = createPublisher({ url: 'http://127.0.0.1:8100/api', apiKey: 'k' })
 publisher.publish('floor:1', { type: 'position-batch', data: [] })
 export const token: string = negotiate({ user: 'u1', url: 'wss://a', secret: 's' }).data.token
@@ -154,47 +153,23 @@ export const schema = Type.Object({})
 
 t.test('a CommonJS program can require the packages', async (t) => {
   const program = `
-    const { buildGateway, buildRelay } = require('gatehouse')
-    const { negotiate } = require('gatehouse/backend')
-    const { defineRoutes } = require('gatehouse/routes')
-    const { createCustomClient } = require('gatehouse-client')
-    console.log([buildGateway, buildRelay, negotiate, defineRoutes, createCustomClient].map((each) => typeof each).join())`
+    const { buildGateway, buildRelay } = require('gatehouse-server')
+    const { negotiate } = require('gatehouse-backend')
+    const { defineRoutes } = require('gatehouse-server/routes')
+    const { createClient } = require('gatehouse-client')
+    const { createBuildingClient } = require('gatehouse-client/buildings')
+    console.log([buildGateway, buildRelay, negotiate, defineRoutes, createClient, createBuildingClient].map((each) => typeof each).join())`
   writeFileSync(join(folder, 'program.cjs'), program)
-  t.equal(run(folder, process.execPath, 'program.cjs').trim(), Array(5).fill('function').join())
+  t.equal(run(folder, process.execPath, 'program.cjs').trim(), Array(6).fill('function').join())
 })
 
-t.test('a page with session and realtime is at most 35 KB gzipped, and runs against gatehouse demo', async (t) => {
+t.test('a page with session and realtime is at most 35 KB gzipped', async (t) => {
   const outDir = join(folder, 'web')
   await build({ root: pageFolder, configFile: false, logLevel: 'warn', build: { outDir, emptyOutDir: true } })
   const scripts = readdirSync(join(outDir, 'assets')).filter((name) => name.endsWith('.js'))
   const bytes = scripts.reduce((sum, name) => sum + gzipSync(readFileSync(join(outDir, 'assets', name))).length, 0)
   t.comment(`${bytes} bytes gzipped`)
   t.ok(bytes <= MAX_PAGE_BYTES, `${bytes} bytes gzipped`)
-
-  const port = await freePort()
-  const demo = await startChild(t, bin, ['demo'], {
-    ...environmentOf({ WEB_ROOT: outDir, DEMO_PASSWORD: 'a-password-for-tests' }),
-    GATEWAY_PORT: String(port),
-    RELAY_PORT: String(await freePort()),
-    DEMO_BACKEND_PORT: String(await freePort()),
-    AUDIT_LOG_FILE: join(folder, 'audit.jsonl')
-  })
-  await demo.waitForLine('Stop      Ctrl-C', PATIENCE_MS)
-  const page = await (await startBrowser(t)).newPage()
-  const errors: string[] = []
-  page.on('console', (message) => {
-    if (message.type() === 'error' && /Content Security Policy/.test(message.text())) errors.push(message.text())
-  })
-  await page.goto(`http://localhost:${port}/`)
-  await page.fill('[name=email]', 'viewer@example.com')
-  await page.fill('[name=password]', 'a-password-for-tests')
-  await page.click('button')
-  await page.getByText('viewer@example.com').waitFor({ timeout: PATIENCE_MS })
-  await page.getByText(/^f-1 [1-9]/).waitFor({ timeout: PATIENCE_MS })
-  t.equal(await page.textContent('#state'), 'online')
-  t.same(errors, [])
-  demo.signal('SIGINT')
-  t.same(await demo.exited, { code: 0, signal: null })
 })
 
 t.test('both servers start from the package and stop with 0', async (t) => {
@@ -239,7 +214,7 @@ t.test('SIGTERM to npx stops the server that it started', async (t) => {
 t.test(
   'every command of the package has help, and rejects unknown arguments with its usage and exit code 2',
   async (t) => {
-    for (const command of ['gateway', 'relay', 'demo', 'check-config', 'token', 'client-api']) {
+    for (const command of ['gateway', 'relay', 'check-config', 'token', 'client-api']) {
       t.match(run(folder, bin, command, '--help'), `Usage: gatehouse ${command}`)
       const program = await startChild(t, bin, [command, '--wrong'], environmentOf({}))
       t.match(await program.exited, { code: 2 }, command)

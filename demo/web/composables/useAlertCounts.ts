@@ -3,7 +3,7 @@ import { alertCountsIn } from '../alerts.js'
 import { call } from '../services.js'
 import type { AlertCount, DataResponse } from '../types.js'
 import { useLoad } from './useLoad.js'
-import { useRealtime } from './useRealtime.js'
+import { usePositions } from './usePositions.js'
 import { useSession } from './useSession.js'
 
 /** A change that the relay could not deliver is shown after this time. */
@@ -30,12 +30,12 @@ export const useAlertUpdates = () => {
   const loaded = useAlertCounts(REFRESH_MS)
   if (!useSession().may('alerts.read')) return loaded
   void loaded.load()
-  const realtime = useRealtime()
+  const positions = usePositions()
   const listeners = [
-    realtime.on('publication', ({ data }) => {
+    positions.on('publication', ({ data }) => {
       counts.value = alertCountsIn(data) ?? counts.value
     }),
-    realtime.on('gap', ({ channel }) => channel === 'global:all' && void loaded.load())
+    positions.on('gap', ({ channel }) => channel === 'global:all' && void loaded.load())
   ]
   onScopeDispose(() => {
     for (const stopListening of listeners) stopListening()

@@ -1,13 +1,14 @@
-import { type Freshness, isInView, Movement, type Refusal, type View } from 'gatehouse-client'
+import type { Refusal } from 'gatehouse-client'
+import { type Freshness, isInView, Movement, type View } from 'gatehouse-client/buildings'
 import { computed, onScopeDispose, type Ref, ref, shallowRef, watch } from 'vue'
 import type { AmbientEntry, PositionEntry } from '../../../schemas/realtime.js'
 import { useNow } from '../../../src/ui/useNow.js'
 import { isPerson, kindOf, type Marker, type MarkerKind } from '../floor-plan/marker.js'
 import type { Rect } from '../floor-plan/plan.js'
-import { api, realtime } from '../services.js'
+import { api, positions, realtime } from '../services.js'
 import type { DataResponse, FloorContext } from '../types.js'
 import { useLoad } from './useLoad.js'
-import { useRealtime } from './useRealtime.js'
+import { usePositions } from './usePositions.js'
 
 /** A transmitter reports at least once a minute. One that is silent for longer is dimmed although its floor is live. */
 const SILENT_AFTER_MS = 90_000
@@ -30,7 +31,7 @@ export const useFloor = (floorId: Ref<string | null>, selected: Ref<string | nul
   const received = computed((): View | null => {
     void batches.value
     void now.value
-    return realtime.view(floorId.value ?? '')
+    return positions.view(floorId.value ?? '')
   })
   const shownPart = shallowRef<View | null>(null)
   const ambient = shallowRef<readonly AmbientEntry[]>([])
@@ -78,15 +79,15 @@ export const useFloor = (floorId: Ref<string | null>, selected: Ref<string | nul
     // A tag that was taken from its carrier may never report again.
     for (const { transmitterId } of previous?.carriers ?? [])
       if (!carriers.value.has(transmitterId)) movement.remove(transmitterId)
-    const part = realtime.view(loaded.floor.id)
+    const part = positions.view(loaded.floor.id)
     const inPart = loaded.positions.filter(({ position }) => part === null || isInView(position, part))
-    applyPositions(realtime.store.add(inPart.map((entry) => ({ ...entry, positionMethod: 'stored' }))))
+    applyPositions(positions.store.add(inPart.map((entry) => ({ ...entry, positionMethod: 'stored' }))))
   })
 
   /** The markers with their moving positions. Recomputed for each batch, not for each frame. People are drawn above assets. */
   const markers = computed((): readonly Marker[] => {
     void batches.value
-    const list = realtime.store.onFloor(floorId.value ?? '').flatMap(({ entry, atMs }): Marker[] => {
+    const list = positions.store.onFloor(floorId.value ?? '').flatMap(({ entry, atMs }): Marker[] => {
       const id = String(entry.transmitterId)
       const position = movement.positionOf(id)
       if (position === undefined) return []
@@ -102,7 +103,7 @@ export const useFloor = (floorId: Ref<string | null>, selected: Ref<string | nul
   /** The time of the newest position; null before the first one. */
   const newestMs = computed(() => {
     void now.value
-    const ageMs = realtime.ageMs(floorId.value ?? '')
+    const ageMs = positions.ageMs(floorId.value ?? '')
     return ageMs === null ? null : Date.now() - ageMs
   })
 
@@ -111,7 +112,7 @@ export const useFloor = (floorId: Ref<string | null>, selected: Ref<string | nul
     void batches.value
     const part = shownPart.value
     if (part === null || selected.value === null) return part
-    const entry = realtime.store.get(selected.value)?.entry
+    const entry = positions.store.get(selected.value)?.entry
     return entry !== undefined && String(entry.floorId) === floorId.value && isInView(entry.position, part)
       ? part
       : null
@@ -119,13 +120,13 @@ export const useFloor = (floorId: Ref<string | null>, selected: Ref<string | nul
 
   const show = (id: string | null): void => {
     movement.clear()
-    realtime.showFloor(id)
-    freshness.value = realtime.freshness(id ?? '')
+    positions.showFloor(id)
+    freshness.value = positions.freshness(id ?? '')
     if (id !== null) void context.load()
   }
   watch(floorId, show, { immediate: true })
   watch([floorId, wantedPart], ([id, part]) => {
-    if (id !== null) realtime.setView(id, part)
+    if (id !== null) positions.setView(id, part)
     batches.value += 1
   })
 
@@ -137,28 +138,28 @@ export const useFloor = (floorId: Ref<string | null>, selected: Ref<string | nul
     realtime.on('refused', (refused) => {
       if (refused.channel === null && !refused.retryable) refusal.value = refused
     }),
-    realtime.on('freshness', (change) => {
+    positions.on('freshness', (change) => {
       if (change.floorId === floorId.value) freshness.value = change.state
     }),
-    realtime.on('removed', ({ entry }) => {
+    positions.on('removed', ({ entry }) => {
       movement.remove(String(entry.transmitterId))
       batches.value += 1
     }),
-    realtime.on('position-batch', (batch) => batch.floorId === floorId.value && applyPositions(batch.data)),
-    realtime.on('gap', () => floorId.value !== null && void context.load()),
-    realtime.on('publication', ({ data }) => data.type === 'site-changed' && loadChanges()),
-    realtime.on('ambient-batch', ({ data }) => {
+    positions.on('position-batch', (batch) => batch.floorId === floorId.value && applyPositions(batch.data)),
+    positions.on('gap', () => floorId.value !== null && void context.load()),
+    positions.on('publication', ({ data }) => data.type === 'site-changed' && loadChanges()),
+    positions.on('ambient-batch', ({ data }) => {
       const atMs = Date.now()
       for (const entry of data) heard.set(String(entry.deviceId), { entry, atMs })
       for (const [id, last] of heard) if (atMs - last.atMs > AMBIENT_AGE_MS) heard.delete(id)
       ambient.value = [...heard.values()].map(({ entry }) => entry)
     })
   ]
-  useRealtime()
+  usePositions()
   onScopeDispose(() => {
     for (const stopListening of listeners) stopListening()
     clearTimeout(changeTimer)
-    realtime.showFloor(null)
+    positions.showFloor(null)
   })
 
   return {

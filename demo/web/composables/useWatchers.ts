@@ -2,7 +2,7 @@ import { computed, onScopeDispose, type Ref, watch } from 'vue'
 import { call } from '../services.js'
 import type { DataResponse } from '../types.js'
 import { useLoad } from './useLoad.js'
-import { useRealtime } from './useRealtime.js'
+import { usePositions } from './usePositions.js'
 
 /** A user who joins a floor that is watched already is not reported. */
 const REFRESH_MS = 30_000
@@ -17,7 +17,7 @@ export const useWatchers = (floorId: Ref<string | null>) => {
     if (floorId.value !== null) void load()
   }
   watch(floorId, loadIfShown, { immediate: true })
-  const stopListening = useRealtime().on(
+  const stopListening = usePositions().on(
     'publication',
     ({ data: { type } }) => type === 'watchers-changed' && loadIfShown()
   )

@@ -50,6 +50,10 @@ export class ApiError extends Error {
   }
 }
 
+/** Not signed in or not permitted: retrying does not help. */
+export const isRejection = (error: unknown): error is ApiError =>
+  error instanceof ApiError && (error.status === 401 || error.status === 403)
+
 /** The error for a missing response. An abort has its own code, because it is not shown to users. */
 export const noResponseError = (cause: unknown, signal: AbortSignal | undefined): ApiError =>
   signal?.aborted

@@ -10,11 +10,12 @@ export interface Progress {
 }
 
 export interface UploadRequest {
+  readonly method: string
   readonly url: string
   readonly form: FormData
   readonly headers: Readonly<Record<string, string>>
   readonly signal?: AbortSignal | undefined
-  readonly onProgress?: ((progress: Progress) => void) | undefined
+  readonly onProgress: (progress: Progress) => void
 }
 
 /** Sends a form with XMLHttpRequest, because fetch does not report upload progress. */
@@ -42,13 +43,11 @@ export const upload = (newXhr: () => Xhr, request: UploadRequest): Promise<unkno
     xhr.onerror = noResponse
     xhr.onabort = noResponse
     xhr.ontimeout = noResponse
-    if (onProgress) {
-      xhr.upload.onprogress = ({ lengthComputable, loaded, total }) =>
-        onProgress({ sentBytes: loaded, totalBytes: lengthComputable ? total : null })
-    }
-
+    xhr.upload.onprogress = ({ lengthComputable, loaded, total }) =>
+      onProgress({ sentBytes: loaded, totalBytes: lengthComputable ? total : null })
     signal?.addEventListener('abort', abort, { once: true })
-    xhr.open('POST', request.url)
+    xhr.open(request.method, request.url)
+    xhr.setRequestHeader('accept', 'application/json')
     for (const [name, value] of Object.entries(request.headers)) xhr.setRequestHeader(name, value)
     xhr.send(request.form)
   })

@@ -1,6 +1,10 @@
 import type { FilterNode, MapSubscriptionOptions } from 'centrifuge'
 import { Listeners } from '../listeners.js'
-import { type MapHandlers, type MapSubscriber, type RelayConnection, RpcError } from './relay-connection.js'
+import type { MapHandlers, MapType, RelayConnection } from './relay-connection.js'
+import { notConnected, type RelayError } from './relay-error.js'
+import type { SharedChannel } from './shared-channels.js'
+import { requestToken } from './shared-stream.js'
+import type { MapSubscriber } from './subscribers.js'
 import { type CurrentView, grantedView, type View, viewData, viewToAsk, WHOLE } from './view.js'
 
 export type MapState =
@@ -9,7 +13,7 @@ export type MapState =
   | 'live'
   /** Disconnected: the entries are the last known ones. */
   | 'stale'
-  /** The relay rejected the subscription (a `refused` event says why), or the map was closed. */
+  /** The relay rejected the subscription (`error` says why), or the map was closed. */
   | 'closed'
 
 export interface MapChange<Value> {
@@ -22,7 +26,7 @@ export interface MapChange<Value> {
 
 export interface LiveMapOptions {
   /** The kind of map: keyed entries of the application (default), or the clients or users of a channel. */
-  readonly type?: 'map' | 'map_clients' | 'map_users'
+  readonly type?: MapType
   /** Entries per page while the map is loaded. */
   readonly pageSize?: number
   /** Receive changed entries as deltas, if the namespace allows it. */
@@ -31,84 +35,105 @@ export interface LiveMapOptions {
   readonly filter?: FilterNode
   /** Only entries inside, if the namespace has views. */
   readonly view?: View
-  /** Returns a subscription token for the channel. */
-  readonly getToken?: (channel: string) => Promise<string>
+  /** A subscription token, or a function that requests one. The function is called again before a token expires. */
+  readonly token?: string | ((channel: string) => Promise<string>)
 }
 
 /** A map channel as it is subscribed to. All handles of the channel share it. */
-export class SharedMap<Value> implements MapHandlers {
+export class SharedMap<Value> implements SharedChannel, MapHandlers {
   readonly channel: string
-  readonly options: LiveMapOptions
+  readonly options: LiveMapOptions & { readonly kind: 'map' }
   readonly entries = new Map<string, Value>()
   readonly changes = new Listeners<readonly MapChange<Value>[]>()
   readonly states = new Listeners<MapState>()
   state: MapState = 'loading'
+  error: RelayError | null = null
   #wanted: View | null
   #view: CurrentView = WHOLE
+  #connection: RelayConnection | null = null
   #subscriber: MapSubscriber | null = null
 
   constructor(channel: string, options: LiveMapOptions) {
     this.channel = channel
-    this.options = options
+    this.options = { ...options, kind: 'map' }
     this.#wanted = options.view ?? null
   }
 
-  /** Subscribes on a new connection. */
   open(connection: RelayConnection): void {
-    const { pageSize, delta, filter, getToken, type = 'map' } = this.options
-    this.#view = { asked: viewToAsk(this.#wanted, WHOLE) ?? null, granted: null }
-    const data = viewData(this.#view.asked)
+    this.#connection = connection
+    this.#subscribe(viewToAsk(this.#wanted, WHOLE) ?? null)
+  }
+
+  #subscribe(asked: View | null): void {
+    const { pageSize, delta, filter, token, type = 'map' } = this.options
+    this.#view = { asked, granted: null }
+    const data = viewData(asked)
     const options: MapSubscriptionOptions = {
       ...(pageSize !== undefined && { pageSize }),
       ...(delta && { delta: 'fossil' as const }),
       ...(filter !== undefined && { tagsFilter: filter }),
-      ...(getToken !== undefined && { getToken: () => getToken(this.channel) }),
+      ...(typeof token === 'string' && { token }),
+      ...(typeof token === 'function' && { getToken: () => requestToken(token, this.channel) }),
       ...(data !== undefined && { data })
     }
-    this.#subscriber = connection.subscribeMap(this.channel, type, options, this)
+    this.#subscriber?.close()
+    this.#subscriber = this.#connection?.subscribeMap(this.channel, type, options, this) ?? null
+  }
+
+  disconnect(): void {
+    this.#connection = null
+    this.#subscriber?.close()
+    this.#subscriber = null
+    this.subscribing()
+  }
+
+  reset(): void {
+    this.sync([])
+    this.error = null
+    this.#setState('loading')
+  }
+
+  retry(): void {
+    if (this.state !== 'closed') return
+    this.#setState('loading')
+    this.#connection?.resubscribe(this.channel)
   }
 
   end(): void {
     this.#subscriber?.close()
     this.#subscriber = null
-    this.setState('closed')
+    this.#setState('closed')
   }
 
   setView(view: View | null): void {
     this.#wanted = view
     const asked = viewToAsk(view, this.#view)
-    if (asked === undefined) return
-    this.#view = { asked, granted: null }
-    this.#subscriber?.changeData(viewData(asked))
+    if (asked !== undefined && this.#connection !== null) this.#subscribe(asked)
   }
 
-  async publish(key: string, value: Value): Promise<void> {
-    await this.#connected.publish(key, value)
-  }
-
-  async remove(key: string): Promise<void> {
-    await this.#connected.remove(key)
-  }
-
-  get #connected(): MapSubscriber {
-    if (this.#subscriber === null) throw new RpcError({ message: 'not connected' })
+  get connected(): MapSubscriber {
+    if (this.#subscriber === null) throw notConnected()
     return this.#subscriber
   }
 
   subscribed(data: unknown): void {
     this.#view = { ...this.#view, granted: grantedView(data) }
-    this.setState('live')
+    this.error = null
+    this.#setState('live')
     // The screen may have moved while the subscription was pending. Later, because the official client is still busy with the
     // reply.
     queueMicrotask(() => this.setView(this.#wanted))
   }
 
-  interrupted(): void {
-    if (this.state === 'live') this.setState('stale')
+  subscribing(): void {
+    if (this.state === 'live') this.#setState('stale')
+    else if (this.state === 'closed') this.#setState('loading')
   }
 
-  rejected(): void {
-    this.setState('closed')
+  rejected(error: RelayError, isRetryable: boolean): void {
+    this.error = error
+    if (isRetryable) this.subscribing()
+    else this.#setState('closed')
   }
 
   /** Replaces all entries. */
@@ -138,7 +163,7 @@ export class SharedMap<Value> implements MapHandlers {
     return { key, value, previous }
   }
 
-  setState(state: MapState): void {
+  #setState(state: MapState): void {
     if (state === this.state) return
     this.state = state
     this.states.emit(state)
@@ -152,10 +177,12 @@ export class SharedMap<Value> implements MapHandlers {
 export class LiveMap<Value = unknown> implements ReadonlyMap<string, Value> {
   readonly #shared: SharedMap<Value>
   readonly #release: () => void
+  readonly #untilConnected: () => Promise<unknown>
 
-  constructor(shared: SharedMap<Value>, release: () => void) {
+  constructor(shared: SharedMap<Value>, release: () => void, untilConnected: () => Promise<unknown>) {
     this.#shared = shared
     this.#release = release
+    this.#untilConnected = untilConnected
   }
 
   get channel(): string {
@@ -164,6 +191,11 @@ export class LiveMap<Value = unknown> implements ReadonlyMap<string, Value> {
 
   get state(): MapState {
     return this.#shared.state
+  }
+
+  /** Why the relay rejected the subscription; null if it did not. */
+  get error(): RelayError | null {
+    return this.#shared.error
   }
 
   get size(): number {
@@ -213,13 +245,15 @@ export class LiveMap<Value = unknown> implements ReadonlyMap<string, Value> {
   }
 
   /** Writes an entry, if the namespace allows it to clients. */
-  publish(key: string, value: Value): Promise<void> {
-    return this.#shared.publish(key, value)
+  async publish(key: string, value: Value): Promise<void> {
+    await this.#untilConnected()
+    await this.#shared.connected.publish(key, value)
   }
 
   /** Removes an entry, if the namespace allows it to clients. */
-  remove(key: string): Promise<void> {
-    return this.#shared.remove(key)
+  async remove(key: string): Promise<void> {
+    await this.#untilConnected()
+    await this.#shared.connected.remove(key)
   }
 
   /** The last handle of a channel unsubscribes. */

@@ -1,7 +1,3 @@
-import type { AmbientBatch, PositionBatch } from '../../../schemas/realtime.js'
-import type { OtherPublication } from './batches.js'
-import type { FreshnessChange } from './freshness.js'
-import type { LivePosition } from './position-store.js'
 import type { ConnectionState } from './relay-connection.js'
 
 export interface Refusal {
@@ -9,27 +5,14 @@ export interface Refusal {
   readonly channel: string | null
   readonly code: number | string
   readonly message: string
-  /** Whether the client tries again, with growing delays. Otherwise `start` must be called, for example after a sign-in. */
+  /** Whether the client tries again, with growing delays. Otherwise it waits for a sign-in or for `start`. */
   readonly retryable: boolean
 }
 
 export interface RealtimeEvents {
-  /**
-   * Without entries that are older than the stored position of their transmitter. The floor is null for a batch on `global:all`,
-   * whose entries may be on different floors.
-   */
-  'position-batch': PositionBatch & { readonly floorId: string | null }
-  'ambient-batch': AmbientBatch
-  /** A publication with another `type`, for messages of the application. Only its `type` has been checked. */
-  publication: { readonly channel: string; readonly data: OtherPublication }
-  /** The connection. */
   state: ConnectionState
-  /** The positions of a watched floor became live, stale or unknown. */
-  freshness: FreshnessChange
-  /** A transmitter had no update for `maxAgeMs`, or has left the view of its floor; with its last position. */
-  removed: LivePosition
-  /** Publications of this channel are lost: the page should load its data again. */
-  gap: { readonly channel: string }
   /** The service or the relay rejected a channel or the connection. */
   refused: Refusal
+  /** The user signed out or is another one: everything that was received has been forgotten. */
+  reset: undefined
 }

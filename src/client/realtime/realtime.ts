@@ -1,33 +1,29 @@
-import { type Options, UnauthorizedError } from 'centrifuge'
-import { ApiError } from '../api/api-error.js'
+import { type Options, type PresenceStatsResult, UnauthorizedError } from 'centrifuge'
+import { type ApiError, isRejection } from '../api/api-error.js'
 import { type Clock, systemClock } from '../clock.js'
 import { Listeners } from '../listeners.js'
-import { isOtherPublication, readBatch } from './batches.js'
-import { FloorViews } from './floor-views.js'
-import { type Freshness, FreshnessMonitor } from './freshness.js'
-import type { LiveMap, LiveMapOptions } from './live-map.js'
-import { LiveMaps } from './live-maps.js'
+import type { Session } from '../session/session.js'
+import { LiveMap, type LiveMapOptions, SharedMap } from './live-map.js'
 import { type Negotiation, negotiationOf } from './negotiation.js'
-import { PositionStore } from './position-store.js'
 import type { RealtimeEvents } from './realtime-events.js'
-import { ReferenceCounts } from './reference-counts.js'
-import { type ConnectionHandlers, type ConnectionState, RelayConnection, RpcError } from './relay-connection.js'
+import { type ConnectionHandlers, type ConnectionState, RelayConnection } from './relay-connection.js'
+import { notConnected, type RelayError } from './relay-error.js'
 import { Retries } from './retries.js'
-import type { View } from './view.js'
+import { SharedChannels } from './shared-channels.js'
+import { SharedStream } from './shared-stream.js'
+import { ALL, Subscription } from './subscription.js'
+import type { ClientInfo, History, HistoryOptions, SubscribeOptions } from './subscription-events.js'
 
 export interface RealtimeOptions {
   /** Requests `/api/negotiate`. */
   readonly negotiate: () => Promise<unknown>
+  /** The connection follows this session: it waits for a sign-in and closes when the session ends. */
+  readonly session?: Pick<Session, 'state' | 'refresh' | 'onChange'>
   readonly clock?: Clock
-  /** A transmitter without an update for this long is removed. */
-  readonly maxAgeMs?: number
   /** Options of the centrifuge client, such as a WebSocket implementation or other delays. */
   readonly client?: Partial<Options>
   readonly random?: () => number
 }
-
-const GLOBAL_CHANNEL = 'global:all'
-const FLOOR_PREFIX = 'floor:'
 
 /** The name of the connection among the retries; the others are channels. */
 const CONNECTION = ''
@@ -37,87 +33,43 @@ const CONNECTION = ''
  * stale, disconnected by an operator, connection limit, channel limit.
  */
 const RETRYABLE_DISCONNECTS: ReadonlySet<number> = new Set([3500, 3502, 3503, 3504, 3505])
-/** Limit exceeded, and unsubscribed by an operator. */
-const RETRYABLE_UNSUBSCRIBES: ReadonlySet<number> = new Set([106, 2000])
 
-/** Live positions: stays connected to the relay and stores the latest positions. */
+interface Waiter {
+  resolve(connection: RelayConnection): void
+  reject(error: RelayError): void
+}
+
+/** One connection to the relay for all subscriptions, maps and calls. It opens with the first of them and reconnects by itself. */
 export class Realtime {
-  readonly store: PositionStore
   readonly #options: RealtimeOptions
-  readonly #clock: Clock
-  readonly #freshness: FreshnessMonitor
-  readonly #views: FloorViews
-  readonly #maps = new LiveMaps()
+  readonly #channels = new SharedChannels()
   readonly #retries: Retries
   readonly #events = {
-    'position-batch': new Listeners<RealtimeEvents['position-batch']>(),
-    'ambient-batch': new Listeners<RealtimeEvents['ambient-batch']>(),
-    publication: new Listeners<RealtimeEvents['publication']>(),
     state: new Listeners<RealtimeEvents['state']>(),
-    freshness: new Listeners<RealtimeEvents['freshness']>(),
-    removed: new Listeners<RealtimeEvents['removed']>(),
-    gap: new Listeners<RealtimeEvents['gap']>(),
-    refused: new Listeners<RealtimeEvents['refused']>()
+    refused: new Listeners<RealtimeEvents['refused']>(),
+    reset: new Listeners<RealtimeEvents['reset']>()
   }
-  readonly #floors = new ReferenceCounts(
-    (floorId) => this.#connection?.subscribe(FLOOR_PREFIX + floorId, this.#views.dataOf(floorId)),
-    (floorId) => {
-      this.#connection?.unsubscribe(FLOOR_PREFIX + floorId)
-      this.#views.forget(floorId)
-      this.store.forgetFloor(floorId)
-      this.#freshness.forget(floorId)
-    }
-  )
+  readonly #stopFollowing: () => void
   #state: ConnectionState = 'offline'
-  #lastUpdateMs: number | null = null
-  #badPayloads = 0
-  #isStarted = false
+  /** `idle`: the next use opens the connection. `closed`: after `stop`, a sign-out or a rejection, it does not. */
+  #mode: 'idle' | 'open' | 'closed' = 'idle'
+  /** The last call of `start` or `stop`, which decides what the begin of a session does. */
+  #wanted: 'while used' | 'always' | 'never' = 'while used'
   #connection: RelayConnection | null = null
+  #waiters: Waiter[] = []
   /** The number of the current attempt; results of earlier ones are ignored. */
   #attempt = 0
-  #cancelSweep = (): void => undefined
-  #releaseShown = (): void => undefined
+  #user: string | null
 
   constructor(options: RealtimeOptions) {
     this.#options = options
-    this.#clock = options.clock ?? systemClock
-    this.store = new PositionStore({
-      nowMs: () => this.#clock.now(),
-      ...(options.maxAgeMs !== undefined && { maxAgeMs: options.maxAgeMs })
-    })
-    this.#retries = new Retries(this.#clock, options.random)
-    this.store.onRemoved((last) => this.#events.removed.emit(last))
-    this.#views = new FloorViews(this.store)
-    this.#freshness = new FreshnessMonitor(
-      this.#clock,
-      (change) => this.#events.freshness.emit(change),
-      (floorId) => this.#state === 'online' && this.#isEmptyPart(floorId)
-    )
+    this.#retries = new Retries(options.clock ?? systemClock, options.random)
+    this.#user = userOf(options.session)
+    this.#stopFollowing = options.session?.onChange(() => this.#followSession()) ?? (() => undefined)
   }
 
-  /** The connection to the relay. `freshness` says whether positions arrive. */
   get state(): ConnectionState {
     return this.#state
-  }
-
-  /** Whether the positions of a watched floor are current, by their timestamps where they have one. */
-  freshness(floorId: string | number): Freshness {
-    return this.#freshness.state(String(floorId))
-  }
-
-  /** The age of the newest position of a watched floor; null before the first batch. */
-  ageMs(floorId: string | number): number | null {
-    return this.#freshness.ageMs(String(floorId))
-  }
-
-  /** Time of the last valid batch by the page's clock. */
-  get lastUpdateMs(): number | null {
-    return this.#lastUpdateMs
-  }
-
-  /** The number of malformed publications and entries. */
-  get badPayloads(): number {
-    return this.#badPayloads
   }
 
   /** Returns a function that removes the listener. */
@@ -126,69 +78,105 @@ export class Realtime {
     return (this.#events[name] as unknown as Listeners<RealtimeEvents[Name]>).add(listener)
   }
 
-  /** Connects, and reconnects automatically. After a rejection that is not retryable it must be called again. */
+  /** Connects without waiting for the first use; also after `stop` and after a rejection that is not retryable. */
   start(): void {
-    if (this.#isStarted) return
-    this.#isStarted = true
-    this.#setState('connecting')
-    this.#cancelSweep()
-    this.#sweepLater()
-    void this.#open()
+    this.#wanted = 'always'
+    this.#begin()
   }
 
-  /** Disconnects and removes all positions. Watched floors are subscribed to again by the next `start`. */
+  /** Disconnects until `start` is called. The subscriptions continue then. */
   stop(): void {
-    this.#end()
-    this.#cancelSweep()
-    this.store.clear()
-    this.#freshness.clear()
+    this.#wanted = 'never'
+    this.#close()
   }
 
-  /** Connects now instead of after the next delay. The positions stay. */
+  /** Connects now instead of after the next delay. */
   reconnect(): void {
-    this.#end()
-    this.start()
+    this.#close()
+    if (this.#wanted === 'never') this.#wanted = 'while used'
+    this.#begin()
   }
 
-  /** Subscribes to a floor. Returns a function that releases it; the last release unsubscribes. */
-  watchFloor(floorId: string | number): () => void {
-    return this.#floors.acquire(String(floorId))
+  /** Disconnects and forgets everything that was received, until a session begins or `start` is called. */
+  endSession(): void {
+    this.#close()
+    this.#channels.reset()
+    this.#events.reset.emit(undefined)
   }
 
-  /** Replaces the floor of the previous call; null releases it. */
-  showFloor(floorId: string | number | null): void {
-    const releaseBefore = this.#releaseShown
-    // The new floor first, so that the same floor is not unsubscribed in between.
-    this.#releaseShown = floorId === null ? () => undefined : this.watchFloor(floorId)
-    releaseBefore()
+  /** Disconnects and ends all subscriptions, for a page that is left. */
+  close(): void {
+    this.#stopFollowing()
+    this.stop()
+    this.#channels.end()
   }
 
-  /**
-   * Receives only the positions of a watched floor inside the rectangle, in the unit of the positions, or all for null. Shown
-   * positions stay until those of the new rectangle have arrived. The relay decides: it may send more.
-   */
-  setView(floorId: string | number, view: View | null): void {
-    const name = String(floorId)
-    if (this.#views.want(name, view)) this.#connection?.changeData(FLOOR_PREFIX + name, this.#views.dataOf(name))
-  }
-
-  /** The part of a floor that is received; null for all of it. */
-  view(floorId: string | number): View | null {
-    return this.#views.granted(String(floorId))
+  /** Subscribes to a channel. Handles of one channel must have the same options, and share one subscription. */
+  subscribe<Data = unknown>(channel: string, options: SubscribeOptions = {}): Subscription<Data> {
+    const { shared, release } = this.#channels.acquire(channel, () => new SharedStream(channel, options, null))
+    this.#use()
+    return new Subscription<Data>(shared, release, () => this.#connected())
   }
 
   /** Opens a map channel. Handles of the same channel share one subscription; the last `close` ends it. */
   map<Value = unknown>(channel: string, options: LiveMapOptions = {}): LiveMap<Value> {
-    return this.#maps.open<Value>(channel, options)
+    const { shared, release } = this.#channels.acquire(channel, () => new SharedMap<Value>(channel, options))
+    this.#use()
+    return new LiveMap<Value>(shared, release, () => this.#connected())
   }
 
-  /**
-   * Calls a method of the backend, if the relay has an RPC proxy. Waits while the client is connecting. Rejects with an
-   * `RpcError` if the backend or the relay rejects the call, or if there is no connection.
-   */
-  async rpc(method: string, data: unknown): Promise<unknown> {
-    if (this.#connection === null) throw new RpcError({ message: 'not connected' })
-    return this.#connection.rpc(method, data)
+  /** Calls a method of the backend, if the relay has an RPC proxy. Like all calls, it waits while the client is connecting, and rejects with a `RelayError`. */
+  async rpc<Result = unknown>(method: string, data: unknown = null): Promise<Result> {
+    // The caller declares the type of the result.
+    return (await (await this.#connected()).rpc(method, data)) as Result
+  }
+
+  /** Publishes, if the namespace allows it to clients. */
+  async publish(channel: string, data: unknown): Promise<void> {
+    await (await this.#connected()).publish(channel, data)
+  }
+
+  /** The clients that are subscribed to a channel. */
+  async presence(channel: string): Promise<readonly ClientInfo[]> {
+    return Object.values((await (await this.#connected()).presence(channel)).clients)
+  }
+
+  async presenceStats(channel: string): Promise<PresenceStatsResult> {
+    return (await this.#connected()).presenceStats(channel)
+  }
+
+  /** Without a limit as many publications as the relay sends in one reply. */
+  async history<Data = unknown>(channel: string, { limit = ALL, ...options }: HistoryOptions = {}): Promise<History<Data>> {
+    return (await this.#connected()).history(channel, { limit, ...options })
+  }
+
+  #use(): void {
+    if (this.#mode === 'idle') this.#begin()
+  }
+
+  #begin(): void {
+    if (this.#mode === 'open') return
+    this.#mode = 'open'
+    this.#setState('connecting')
+    void this.#open()
+  }
+
+  #connected(): Promise<RelayConnection> {
+    this.#use()
+    if (this.#connection !== null) return Promise.resolve(this.#connection)
+    if (this.#state !== 'connecting') return Promise.reject(notConnected())
+    return new Promise((resolve, reject) => this.#waiters.push({ resolve, reject }))
+  }
+
+  #followSession(): void {
+    const user = userOf(this.#options.session)
+    if (user === this.#user) return
+    this.#user = user
+    const wasIdle = this.#mode === 'idle'
+    this.endSession()
+    if (this.#wanted === 'never') return
+    if (wasIdle || (user !== null && this.#wanted === 'while used' && this.#channels.isEmpty)) this.#mode = 'idle'
+    else if (user !== null) this.#begin()
   }
 
   async #open(): Promise<void> {
@@ -198,7 +186,9 @@ export class Realtime {
       const negotiation = negotiationOf(await this.#options.negotiate())
       if (attempt === this.#attempt) this.#connect(negotiation)
     } catch (error) {
-      if (attempt === this.#attempt) this.#failed(error)
+      if (attempt !== this.#attempt) return
+      if (isRejection(error)) this.#reject(error)
+      else this.#retryLater()
     }
   }
 
@@ -211,10 +201,9 @@ export class Realtime {
       this.#options.client ?? {}
     )
     this.#connection = connection
-    connection.subscribe(GLOBAL_CHANNEL)
-    for (const floorId of this.#floors.names) connection.subscribe(FLOOR_PREFIX + floorId, this.#views.dataOf(floorId))
-    this.#maps.connect(connection)
+    this.#channels.connect(connection)
     connection.open()
+    for (const { resolve } of this.#waiters.splice(0)) resolve(connection)
   }
 
   /** Called by the centrifuge client before a token expires. The relay's address may have changed. */
@@ -234,93 +223,49 @@ export class Realtime {
   readonly #handlers: ConnectionHandlers = {
     state: (state) => {
       if (state === 'online') this.#retries.succeeded(CONNECTION)
+      // Another tab may have signed in as another user: the client must not reconnect with the token of the previous one.
+      if (state === 'connecting') this.#options.session?.refresh()
       // Every retry starts as "connecting"; after a failure the state stays "offline" until one succeeds.
-      if (state === 'connecting' && this.#state === 'offline') return
+      if (this.#mode !== 'open' || (state === 'connecting' && this.#state === 'offline')) return
       this.#setState(state)
     },
-    publication: (channel, data) => this.#receive(channel, data),
-    subscribed: (channel, data) => {
-      this.#retries.succeeded(channel)
-      const floorId = floorOf(channel)
-      if (floorId === null) return
-      const isOutdated = this.#views.subscribed(floorId, data)
-      // Later, because the official client emits the positions of the reply after this event.
-      queueMicrotask(() => {
-        // No batch announces that nobody is there.
-        if (this.#isEmptyPart(floorId)) this.#freshness.batch(floorId, [])
-        // The screen has moved while the subscription was pending.
-        if (isOutdated) this.#connection?.changeData(channel, this.#views.dataOf(floorId))
-      })
-    },
-    gap: (channel) => this.#events.gap.emit({ channel }),
-    rejected: (channel, code, message) => {
-      const retryable = RETRYABLE_UNSUBSCRIBES.has(code)
+    subscribed: (channel) => this.#retries.succeeded(channel),
+    rejected: (channel, { code, message }, retryable) => {
       if (retryable) this.#retries.later(channel, () => this.#connection?.resubscribe(channel))
       this.#events.refused.emit({ channel, code, message, retryable })
     },
     ended: (code, message) => {
       const retryable = RETRYABLE_DISCONNECTS.has(code)
       if (retryable) this.#retryLater()
-      else this.#end()
+      else this.#close()
       this.#events.refused.emit({ channel: null, code, message, retryable })
     }
   }
 
-  #isEmptyPart(floorId: string): boolean {
-    return this.#views.granted(floorId) !== null && this.store.onFloor(floorId).length === 0
-  }
-
-  #receive(channel: string, payload: unknown): void {
-    if (isOtherPublication(payload)) {
-      this.#events.publication.emit({ channel, data: payload })
-      return
-    }
-    const read = readBatch(payload)
-    this.#badPayloads += read === null ? 1 : read.badEntries
-    if (read === null || (read.batch.data.length === 0 && read.badEntries > 0)) return
-    this.#lastUpdateMs = this.#clock.now()
-    const { batch } = read
-    if (batch.type === 'ambient-batch') {
-      this.#events['ambient-batch'].emit(batch)
-      return
-    }
-    const floorId = floorOf(channel)
-    const added = this.store.add(batch.data)
-    const data = floorId === null ? added : this.#views.received(floorId, added)
-    if (floorId !== null) this.#freshness.batch(floorId, batch.data)
-    if (data.length > 0 || batch.data.length === 0) this.#events['position-batch'].emit({ ...batch, data, floorId })
-  }
-
-  #failed(error: unknown): void {
-    if (isRejection(error)) this.#reject(error)
-    else this.#retryLater()
-  }
-
   #reject({ code, message }: ApiError): void {
-    this.#end()
+    this.#close()
     this.#events.refused.emit({ channel: null, code, message, retryable: false })
   }
 
   #retryLater(): void {
     this.#setState('offline')
+    this.#rejectWaiters()
     this.#retries.later(CONNECTION, () => void this.#open())
   }
 
-  #sweepLater(): void {
-    this.#cancelSweep = this.#clock.after(this.store.maxAgeMs / 4, () => {
-      this.store.sweep()
-      this.#sweepLater()
-    })
-  }
-
-  #end(): void {
-    this.#isStarted = false
+  #close(): void {
+    this.#mode = 'closed'
     this.#attempt += 1
     this.#retries.clear()
     this.#connection?.close()
     this.#connection = null
-    this.#maps.connect(null)
+    this.#channels.connect(null)
     this.#setState('offline')
+    this.#rejectWaiters()
+  }
+
+  #rejectWaiters(): void {
+    for (const { reject } of this.#waiters.splice(0)) reject(notConnected())
   }
 
   #setState(state: ConnectionState): void {
@@ -330,10 +275,6 @@ export class Realtime {
   }
 }
 
-/** Null for a channel that is not a floor's. */
-const floorOf = (channel: string): string | null =>
-  channel.startsWith(FLOOR_PREFIX) ? channel.slice(FLOOR_PREFIX.length) : null
-
-/** Not signed in or not permitted: retrying does not help. */
-const isRejection = (error: unknown): error is ApiError =>
-  error instanceof ApiError && (error.status === 401 || error.status === 403)
+/** Identifies the signed-in user; null if there is none. */
+const userOf = (session: RealtimeOptions['session']): string | null =>
+  session?.state.isSignedIn ? JSON.stringify(session.state.user?.userId ?? null) : null

@@ -1,6 +1,19 @@
-import { Centrifuge, type MapSubscription, type MapSubscriptionOptions, type Options } from 'centrifuge'
+import {
+  Centrifuge,
+  type ClientInfo,
+  type HistoryOptions,
+  type MapSubscription,
+  type MapSubscriptionOptions,
+  type Options,
+  type PublicationContext,
+  type StreamPosition,
+  type SubscriptionOptions,
+  type UnsubscribedContext
+} from 'centrifuge'
 import { VERSION } from '../version.js'
 import type { Negotiation } from './negotiation.js'
+import { RelayError, relayError } from './relay-error.js'
+import { MapSubscriber, StreamSubscriber, withRelayError } from './subscribers.js'
 
 export type ConnectionState =
   /** First attempt, before any failure. */
@@ -11,40 +24,60 @@ export type ConnectionState =
 
 export interface ConnectionHandlers {
   state(state: ConnectionState): void
-  /** Also the snapshot in the reply to a subscribe. */
-  publication(channel: string, data: unknown): void
-  /** `data` is that of the reply; undefined for none. */
-  subscribed(channel: string, data: unknown): void
-  /** Publications were missed and cannot be recovered. */
-  gap(channel: string): void
-  /** The relay rejected the subscription. */
-  rejected(channel: string, code: number, reason: string): void
+  subscribed(channel: string): void
+  /** The relay rejected or ended the subscription. `isRetryable`: it should be tried again after a delay. */
+  rejected(channel: string, error: RelayError, isRetryable: boolean): void
   /** The relay closed the connection with a code after which the client does not reconnect, or rejected the token. */
   ended(code: number, reason: string): void
 }
 
+/** Receives the events that streams and maps have in common. */
+interface ChannelHandlers {
+  /** The connection was lost, or the relay asks for a new subscription. It continues by itself. */
+  subscribing(): void
+  /** The relay rejected or ended the subscription. */
+  rejected(error: RelayError, isRetryable: boolean): void
+}
+
+/** The reply to a subscription. */
+export interface Subscribed {
+  /** Undefined for none. */
+  readonly data: unknown
+  /** Null without recovery. */
+  readonly position: StreamPosition | null
+  /** The missed publications follow. */
+  readonly isRecovered: boolean
+  /** Publications were missed and cannot be recovered. */
+  readonly isGap: boolean
+}
+
+/** Receives the events of a subscription to a stream. */
+export interface StreamHandlers extends ChannelHandlers {
+  /** Before the publications of the reply. */
+  subscribed(reply: Subscribed): void
+  publication(publication: PublicationContext): void
+  join(info: ClientInfo): void
+  leave(info: ClientInfo): void
+  /** An attempt failed, or no token was received. The official client tries again. */
+  failed(error: RelayError): void
+}
+
 /** Receives the events of a map subscription. */
-export interface MapHandlers {
+export interface MapHandlers extends ChannelHandlers {
   /** The complete state, before `subscribed`. */
   sync(entries: readonly { readonly key: string; readonly data: unknown }[]): void
   update(key: string, data: unknown, isRemoved: boolean): void
   /** `data` is that of the reply; undefined for none. */
   subscribed(data: unknown): void
-  /** The connection was lost. The subscription continues with the next one. */
-  interrupted(): void
-  rejected(): void
 }
 
-export interface MapSubscriber {
-  publish(key: string, data: unknown): Promise<unknown>
-  remove(key: string): Promise<unknown>
-  /** Subscribes again with other data. */
-  changeData(data: unknown): void
-  close(): void
-}
+export type MapType = 'map' | 'map_clients' | 'map_users'
 
 /** The client's own code for calls of subscribe and unsubscribe. */
 const CALLED = 0
+
+/** Limit exceeded, and unsubscribed by an operator. */
+const RETRYABLE_UNSUBSCRIBES: ReadonlySet<number> = new Set([106, 2000])
 
 /** Name and version of the client on the operators' page and in the metrics of the relay. */
 const IDENTITY: Partial<Options> = { name: 'gatehouse-client', version: VERSION }
@@ -52,28 +85,12 @@ const IDENTITY: Partial<Options> = { name: 'gatehouse-client', version: VERSION 
 /** For a closed connection. */
 const NO_HANDLERS: ConnectionHandlers = {
   state: () => undefined,
-  publication: () => undefined,
   subscribed: () => undefined,
-  gap: () => undefined,
   rejected: () => undefined,
   ended: () => undefined
 }
 
-/** A call through the relay failed: with the code of the backend, of the relay, or of the official client (up to 99). */
-export class RpcError extends Error {
-  override readonly name = 'RpcError'
-  readonly code: number
-  /** Whether the same call may succeed later. */
-  readonly temporary: boolean
-
-  constructor({ code = 0, message = '', temporary = true }: Partial<RpcError>) {
-    super(message)
-    this.code = code
-    this.temporary = temporary
-  }
-}
-
-/** A connection to the relay at one address. It reconnects automatically. */
+/** A connection to the relay at one address. It reconnects automatically. Its calls reject with a `RelayError`. */
 export class RelayConnection {
   readonly #client: Centrifuge
   #handlers: ConnectionHandlers
@@ -102,48 +119,36 @@ export class RelayConnection {
     this.#client.connect()
   }
 
-  subscribe(channel: string, data?: unknown): void {
-    const subscription = this.#client.newSubscription(channel, { data })
-    subscription.on('publication', ({ data }) => this.#handlers.publication(channel, data))
-    subscription.on('subscribed', ({ wasRecovering, recovered, data }) => {
-      this.#handlers.subscribed(channel, data)
-      if (wasRecovering && !recovered) this.#handlers.gap(channel)
+  subscribe(channel: string, options: SubscriptionOptions, handlers: StreamHandlers): StreamSubscriber {
+    const subscription = this.#client.newSubscription(channel, options)
+    subscription.on('publication', (publication) => handlers.publication(publication))
+    subscription.on('join', ({ info }) => handlers.join(info))
+    subscription.on('leave', ({ info }) => handlers.leave(info))
+    subscription.on('error', ({ error }) => handlers.failed(relayError({ temporary: true, ...error })))
+    subscription.on('subscribing', ({ code }) => {
+      if (code !== CALLED) handlers.subscribing()
     })
-    subscription.on('unsubscribed', ({ code, reason }) => {
-      if (code !== CALLED) this.#handlers.rejected(channel, code, reason)
+    subscription.on('subscribed', ({ wasRecovering, recovered, recoverable, streamPosition, data }) => {
+      this.#handlers.subscribed(channel)
+      const position = (recoverable && streamPosition) || null
+      handlers.subscribed({ data, position, isRecovered: recovered, isGap: wasRecovering && !recovered })
     })
+    subscription.on('unsubscribed', (context) => this.#unsubscribed(context, handlers))
     subscription.subscribe()
+    return new StreamSubscriber(subscription, () => this.#client.removeSubscription(subscription))
   }
 
   subscribeMap(
     channel: string,
-    type: 'map' | 'map_clients' | 'map_users',
+    type: MapType,
     options: MapSubscriptionOptions,
     handlers: MapHandlers
   ): MapSubscriber {
-    let subscription = this.#openMap(channel, type, options, handlers)
-    return {
-      publish: (key, data) => failWithRpcError(() => subscription.publish(key, data)),
-      remove: (key) => failWithRpcError(() => subscription.remove(key)),
-      changeData: (data) => {
-        this.unsubscribe(channel)
-        subscription = this.#openMap(channel, type, { ...options, data }, handlers)
-      },
-      close: () => this.unsubscribe(channel)
-    }
-  }
-
-  #openMap(
-    channel: string,
-    type: 'map' | 'map_clients' | 'map_users',
-    options: MapSubscriptionOptions,
-    handlers: MapHandlers
-  ): MapSubscription {
     const subscription = this.#newMap(channel, type, options)
     let replyData: unknown
     const subscribed = (): void => {
       handlers.subscribed(replyData)
-      this.#handlers.subscribed(channel, replyData)
+      this.#handlers.subscribed(channel)
     }
     subscription.on('subscribed', ({ recovered, data }) => {
       replyData = data
@@ -158,35 +163,25 @@ export class RelayConnection {
       if (entry.key !== undefined) handlers.update(entry.key, entry.data, entry.removed === true)
     })
     subscription.on('subscribing', ({ code }) => {
-      if (code !== CALLED) handlers.interrupted()
+      if (code !== CALLED) handlers.subscribing()
     })
-    subscription.on('unsubscribed', ({ code, reason }) => {
-      if (code === CALLED) return
-      handlers.rejected()
-      this.#handlers.rejected(channel, code, reason)
-    })
+    subscription.on('unsubscribed', (context) => this.#unsubscribed(context, handlers))
     subscription.subscribe()
-    return subscription
+    return new MapSubscriber(subscription, () => this.#client.removeMapSubscription(subscription))
   }
 
-  #newMap(
-    channel: string,
-    type: 'map' | 'map_clients' | 'map_users',
-    options: MapSubscriptionOptions
-  ): MapSubscription {
+  #newMap(channel: string, type: MapType, options: MapSubscriptionOptions): MapSubscription {
     if (type === 'map_clients') return this.#client.newMapClientsSubscription(channel, options)
     if (type === 'map_users') return this.#client.newMapUsersSubscription(channel, options)
     return this.#client.newMapSubscription(channel, options)
   }
 
-  /**
-   * Subscribes again with other data, if the channel is subscribed to. A new subscription: the old one would take a pending
-   * reply for its own, and would recover from an offset of other data.
-   */
-  changeData(channel: string, data: unknown): void {
-    if (this.#client.getSubscription(channel) === null) return
-    this.unsubscribe(channel)
-    this.subscribe(channel, data)
+  #unsubscribed({ channel, code, reason }: UnsubscribedContext, handlers: ChannelHandlers): void {
+    if (code === CALLED) return
+    const isRetryable = RETRYABLE_UNSUBSCRIBES.has(code)
+    const error = new RelayError({ code, message: reason, temporary: isRetryable })
+    handlers.rejected(error, isRetryable)
+    this.#handlers.rejected(channel, error, isRetryable)
   }
 
   /** After a rejection. Has no effect if the channel was released meanwhile. */
@@ -194,27 +189,22 @@ export class RelayConnection {
     this.#client.getSubscription(channel)?.subscribe()
   }
 
-  unsubscribe(channel: string): void {
-    this.#client.removeSubscription(this.#client.getSubscription(channel))
-  }
+  rpc = async (method: string, data: unknown): Promise<unknown> =>
+    (await withRelayError(this.#client.rpc(method, data))).data
 
-  /** Rejects with an `RpcError`. */
-  async rpc(method: string, data: unknown): Promise<unknown> {
-    return (await failWithRpcError(() => this.#client.rpc(method, data))).data
-  }
+  publish = (channel: string, data: unknown): Promise<unknown> => withRelayError(this.#client.publish(channel, data))
 
-  /** Calls no more handlers. */
+  presence = (channel: string): ReturnType<Centrifuge['presence']> => withRelayError(this.#client.presence(channel))
+
+  presenceStats = (channel: string): ReturnType<Centrifuge['presenceStats']> =>
+    withRelayError(this.#client.presenceStats(channel))
+
+  history = (channel: string, options: HistoryOptions): ReturnType<Centrifuge['history']> =>
+    withRelayError(this.#client.history(channel, options))
+
+  /** Calls no more handlers of the connection. */
   close(): void {
     this.#handlers = NO_HANDLERS
     this.#client.disconnect()
-  }
-}
-
-const failWithRpcError = async <Result>(call: () => Promise<Result>): Promise<Result> => {
-  try {
-    return await call()
-  } catch (error) {
-    // The official client rejects with an object of this shape.
-    throw new RpcError(error as Partial<RpcError>)
   }
 }

@@ -80,7 +80,7 @@ export class TableChecker {
 
   #checkRow(row: unknown, position: string): void {
     if (!isObject(row) || !isMethod(row.method) || typeof row.path !== 'string') {
-      this.#report(position, 'is not a route, make it with get(), post() or another function of gatehouse/routes')
+      this.#report(position, 'is not a route, make it with get(), post() or another function of gatehouse-server/routes')
       return
     }
     const location = `${position} (${row.method} ${row.path})`
@@ -114,7 +114,7 @@ export class TableChecker {
       if (!(kind === 'json' || kind === 'stream') || body !== null)
         this.#report(location, 'make it with get() or download()')
     } else if (kind === 'json') this.#checkSchema(body, `${location}, body`)
-    else this.#report(location, 'make it with post() or another function of gatehouse/routes')
+    else this.#report(location, 'make it with post() or another function of gatehouse-server/routes')
   }
 
   #checkSchema(schema: unknown, location: string): void {

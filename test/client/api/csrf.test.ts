@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { ApiOptions } from '../../../src/client/api/api.js'
+import type { CallerOptions } from '../../../src/client/api/caller.js'
 import type { Teardown } from '../../helper/child.js'
 import { type ClientPage, openPage } from '../../helper/client-page.js'
 import type { TestGatewayOptions } from '../../helper/gateway.js'
@@ -13,7 +13,7 @@ interface RecordingPage extends ClientPage {
 /** A page that records its requests, including those that the gateway handles. */
 const openRecordingPage = async (t: Teardown, options: TestGatewayOptions = {}): Promise<RecordingPage> => {
   const sent: string[] = []
-  const recording = (jar: ClientPage['jar']): ApiOptions => ({
+  const recording = (jar: ClientPage['jar']): CallerOptions => ({
     fetch: (input, init) => {
       sent.push(`${init?.method} ${new URL(String(input)).pathname}`)
       return jar.fetch(input, init)
@@ -79,7 +79,7 @@ t.test('a mutation in production', async (t) => {
   t.test('an upload is retried with a new token', async (t) => {
     const { api, sent, jar, backend } = await openRecordingPage(t, { env: { CSRF_MODE: 'signed' } })
     jar.set('csrf_token', 'never issued')
-    await api.floors.upload(7, new Blob(['a plan']))
+    await api.floors.upload(7, new Blob(['a plan']), { onProgress: () => undefined })
 
     t.same(sent, ['upload', TOKEN_REQUEST, 'upload'])
     t.equal(backend.requests.length, 1)

@@ -1,11 +1,10 @@
 import t, { type Test } from 'tap'
 import type { LiveMap, MapChange } from '../../../src/client/realtime/live-map.js'
-import { Realtime } from '../../../src/client/realtime/realtime.js'
-import { RpcError } from '../../../src/client/realtime/relay-connection.js'
+import type { Realtime } from '../../../src/client/realtime/realtime.js'
+import { RelayError } from '../../../src/client/realtime/relay-error.js'
 import { eventually } from '../../helper/eventually.js'
-import { MutedOnCloseWebSocket } from '../../helper/muted-on-close-websocket.js'
+import { openRealtime } from '../../helper/realtime.js'
 import { type EdgeRelay, startRelay } from '../../helper/relay.js'
-import { relayToken } from '../../helper/relay-rules.js'
 
 const CHANNEL = 'fleet:1'
 
@@ -45,13 +44,7 @@ interface Setup extends EdgeRelay {
 
 const setUp = async (t: Test): Promise<Setup> => {
   const relay = await startRelay(t, FILE)
-  const url = `ws://127.0.0.1:${relay.port}/connection/websocket`
-  const realtime = new Realtime({
-    negotiate: async () => ({ data: { url, token: relayToken({ sub: '42' }) } }),
-    client: { websocket: MutedOnCloseWebSocket, minReconnectDelay: 1, maxReconnectDelay: 20 }
-  })
-  t.teardown(() => realtime.stop())
-  realtime.start()
+  const realtime = openRealtime(t, relay)
   return {
     ...relay,
     realtime,
@@ -131,7 +124,7 @@ t.test('a client writes where the namespace allows it, and receives the error wh
   await map.publish('mine', { x: 5, y: 5 })
   await eventually(() => map.has('mine'))
   const error = await map.remove('mine').catch((error: unknown) => error)
-  t.ok(error instanceof RpcError)
+  t.ok(error instanceof RelayError)
   t.match(error, { code: 103 })
 })
 
@@ -141,6 +134,7 @@ t.test('a rejected map is closed, and the rejection is reported', async (t) => {
   const map = realtime.map('global:all-of-it')
   t.match(await refused, { channel: 'global:all-of-it', code: 103, retryable: false })
   t.equal(map.state, 'closed')
+  t.match(map.error, { code: 103 })
 })
 
 t.test('a view limits a map to the entries inside, and follows the screen', async (t) => {

@@ -9,7 +9,7 @@ const ENTRY = JSON.stringify(new URL('../../../src/routes.js', import.meta.url).
 const NAMES =
   'action, defineRoutes, del, download, get, patch, post, put, Type, upload, withAccess, withOptionalBody, withSecretPath'
 
-/** The path of an ES module with this text, which can use all functions of `gatehouse/routes`. */
+/** The path of an ES module with this text, which can use all functions of `gatehouse-server/routes`. */
 const moduleWith = (t: Test, text: string, name = 'routes.mjs'): string => {
   const file = join(t.testdir({}), name)
   writeFileSync(file, `import { ${NAMES} } from ${ENTRY}\n${text}\n`)
@@ -156,7 +156,7 @@ t.test('every error of a module is reported with its location', async (t) => {
     'routes.mjs: first, row 4 (GET /api//orders): requests with this path would be rejected',
     'routes.mjs: first, row 5 (POST /api/orders), body: must be a TypeBox schema',
     'routes.mjs: first, row 6 (POST /api/formats), body: the format "made-up" is not registered',
-    'routes.mjs: first, row 7: is not a route, make it with get(), post() or another function of gatehouse/routes',
+    'routes.mjs: first, row 7: is not a route, make it with get(), post() or another function of gatehouse-server/routes',
     'routes.mjs: first, row 8 (GET /api/local): make it with get() or download()',
     'routes.mjs: first, row 9 (GET /api/access): access must be one of public, user, admin',
     'routes.mjs: first, row 11 (GET /api/same/:name): the same method and path as routes.mjs: first, row 10 (GET /api/same/:id)',

@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { Api } from '../../../src/client/api/operations.js'
-import { openPage } from '../../helper/client-page.js'
+import type { Api } from '../../../../src/client/buildings/api/operations.js'
+import { openPage } from '../../../helper/client-page.js'
 
 const json = { 'content-type': 'application/json' }
 

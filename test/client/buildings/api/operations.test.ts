@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { clientOperations, OPERATIONS_FILE } from '../../../scripts/client-api.js'
-import { routeTables } from '../../../src/gateway/routes/index.js'
-import { operationIds } from '../../../src/gateway/routes/operation-ids.js'
-import { download, get, type RouteDeclaration } from '../../../src/gateway/routes/tables/declare.js'
-import { openPage } from '../../helper/client-page.js'
-import { memberAt } from '../../helper/member-at.js'
+import { clientOperations, OPERATIONS_FILE } from '../../../../scripts/client-api.js'
+import { routeTables } from '../../../../src/gateway/routes/index.js'
+import { operationIds } from '../../../../src/gateway/routes/operation-ids.js'
+import { download, get, type RouteDeclaration } from '../../../../src/gateway/routes/tables/declare.js'
+import { openPage } from '../../../helper/client-page.js'
+import { memberAt } from '../../../helper/member-at.js'
 
 const rows = routeTables.flatMap((table) => table.rows)
 const ids = operationIds(rows)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { Movement, type Point } from '../../../src/client/realtime/movement.js'
+import { Movement, type Point } from '../../../src/client/buildings/movement.js'
 import { checkProperty } from '../../helper/property.js'
 
 const rounded = (point: Point | undefined) =>

@@ -3,7 +3,7 @@ import { TypeCompiler } from '@sinclair/typebox/compiler'
 import fc from 'fast-check'
 import t from 'tap'
 import { AmbientEntrySchema, PositionEntrySchema } from '../../../schemas/realtime.js'
-import { readBatch } from '../../../src/client/realtime/batches.js'
+import { readBatch } from '../../../src/client/buildings/batches.js'
 import { checkProperty } from '../../helper/property.js'
 
 const position = { transmitterId: 'T1', position: { x: 1, y: 2 }, positionMethod: 'nearest', floorId: 'f-2' }

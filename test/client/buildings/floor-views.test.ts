@@ -1,9 +1,8 @@
 import t, { type Test } from 'tap'
-import { Realtime } from '../../../src/client/realtime/realtime.js'
+import { Positions } from '../../../src/client/buildings/positions.js'
 import { eventually } from '../../helper/eventually.js'
-import { MutedOnCloseWebSocket } from '../../helper/muted-on-close-websocket.js'
+import { openRealtime } from '../../helper/realtime.js'
 import { startRelay } from '../../helper/relay.js'
-import { relayToken } from '../../helper/relay-rules.js'
 
 const FLOOR = '1'
 
@@ -34,30 +33,27 @@ const CORNER = { x: 0, y: 0, w: 10, h: 10 }
 const FAR_CORNER = { x: 500, y: 500, w: 10, h: 10 }
 const NOWHERE = { x: 900, y: 900, w: 10, h: 10 }
 
-type Positions = Readonly<Record<string, number>>
+type Places = Readonly<Record<string, number>>
 
 /** A client that watches a floor. Positions are on the diagonal. */
 const setUp = async (t: Test) => {
   const relay = await startRelay(t, FILE)
-  const url = `ws://127.0.0.1:${relay.port}/connection/websocket`
-  const realtime = new Realtime({
-    negotiate: async () => ({ data: { url, token: relayToken({ sub: '42' }) } }),
-    client: { websocket: MutedOnCloseWebSocket, minReconnectDelay: 1, maxReconnectDelay: 20 }
-  })
-  t.teardown(() => realtime.stop())
+  const realtime = openRealtime(t, relay)
+  const positions = new Positions(realtime)
+  t.teardown(() => positions.close())
   const log: string[] = []
-  realtime.on('removed', ({ entry }) => log.push(`removed ${entry.transmitterId}`))
-  realtime.on('position-batch', ({ data }) => log.push(`batch ${data.map((entry) => entry.transmitterId).sort()}`))
-  realtime.start()
-  const shown = (): string => [...realtime.store.positions.keys()].sort().join()
+  positions.on('removed', ({ entry }) => log.push(`removed ${entry.transmitterId}`))
+  positions.on('position-batch', ({ data }) => log.push(`batch ${data.map((entry) => entry.transmitterId).sort()}`))
+  const shown = (): string => [...positions.store.positions.keys()].sort().join()
   return {
     ...relay,
     realtime,
+    positions,
     log,
     shown,
     shows: (names: string) => eventually(() => shown() === names, { label: `${names} shown` }),
-    move: async (positions: Positions): Promise<void> => {
-      const data = Object.entries(positions).map(([transmitterId, at]) => ({
+    move: async (places: Places): Promise<void> => {
+      const data = Object.entries(places).map(([transmitterId, at]) => ({
         transmitterId,
         position: { x: at, y: at },
         positionMethod: 'nearest',
@@ -70,24 +66,25 @@ const setUp = async (t: Test) => {
 }
 
 t.test('a view that is set while the floor is subscribed to limits it to the positions inside', async (t) => {
-  const { realtime, move, shown, shows } = await setUp(t)
+  const { realtime, positions, move, shown, shows } = await setUp(t)
   await move({ a: 5, b: 505 })
+  realtime.start()
   await eventually(() => realtime.state === 'online')
-  realtime.watchFloor(FLOOR)
-  realtime.setView(FLOOR, CORNER)
+  positions.watchFloor(FLOOR)
+  positions.setView(FLOOR, CORNER)
   await shows('a')
-  t.same(realtime.view(FLOOR), { x: -10, y: -10, w: 30, h: 30 })
+  t.same(positions.view(FLOOR), { x: -10, y: -10, w: 30, h: 30 })
   await move({ a: 6, b: 506, c: 7 })
   await shows('a,c')
-  t.equal(realtime.store.get('a')?.entry.position.x, 6)
+  t.equal(positions.store.get('a')?.entry.position.x, 6)
   t.equal(shown(), 'a,c')
 })
 
 t.test('a position that leaves the view is removed, and is not in a batch after that', async (t) => {
-  const { realtime, move, log, shows } = await setUp(t)
-  realtime.setView(FLOOR, CORNER)
-  realtime.watchFloor(FLOOR)
-  await eventually(() => realtime.view(FLOOR) !== null)
+  const { positions, move, log, shows } = await setUp(t)
+  positions.setView(FLOOR, CORNER)
+  positions.watchFloor(FLOOR)
+  await eventually(() => positions.view(FLOOR) !== null)
   await move({ a: 5, b: 6 })
   await shows('a,b')
   log.length = 0
@@ -99,50 +96,50 @@ t.test('a position that leaves the view is removed, and is not in a batch after 
 })
 
 t.test('a view that moves keeps the shown positions until those of the new part have arrived', async (t) => {
-  const { realtime, move, log, shown, shows } = await setUp(t)
+  const { positions, move, log, shown, shows } = await setUp(t)
   await move({ a: 5, b: 505 })
-  realtime.watchFloor(FLOOR)
-  realtime.setView(FLOOR, CORNER)
+  positions.watchFloor(FLOOR)
+  positions.setView(FLOOR, CORNER)
   await shows('a')
   log.length = 0
   // Also the second request of two in a row is granted.
-  realtime.setView(FLOOR, NOWHERE)
-  realtime.setView(FLOOR, FAR_CORNER)
+  positions.setView(FLOOR, NOWHERE)
+  positions.setView(FLOOR, FAR_CORNER)
   t.equal(shown(), 'a')
   await shows('b')
   t.equal(log.at(-1), 'removed a')
 })
 
 t.test('a floor without a view has all positions again, also those that were not repeated meanwhile', async (t) => {
-  const { realtime, move, shows } = await setUp(t)
+  const { positions, move, shows } = await setUp(t)
   await move({ a: 5, silent: 505 })
-  realtime.watchFloor(FLOOR)
+  positions.watchFloor(FLOOR)
   await shows('a,silent')
-  realtime.setView(FLOOR, CORNER)
+  positions.setView(FLOOR, CORNER)
   await shows('a')
   await move({ a: 6 })
-  realtime.setView(FLOOR, null)
+  positions.setView(FLOOR, null)
   await shows('a,silent')
-  t.equal(realtime.view(FLOOR), null)
+  t.equal(positions.view(FLOOR), null)
 })
 
 t.test('a client that reconnects keeps its view, and misses no position that has left it', async (t) => {
-  const { realtime, api, move, shows } = await setUp(t)
+  const { positions, api, move, shows } = await setUp(t)
   await move({ a: 5, b: 6, c: 505 })
-  realtime.watchFloor(FLOOR)
-  realtime.setView(FLOOR, CORNER)
+  positions.watchFloor(FLOOR)
+  positions.setView(FLOOR, CORNER)
   await shows('a,b')
   await api('disconnect', { user: '42', disconnect: { code: 3001, reason: 'a restart' } })
   await move({ a: 300, d: 7 })
   await shows('b,d')
-  t.same(realtime.view(FLOOR), { x: -10, y: -10, w: 30, h: 30 })
+  t.same(positions.view(FLOOR), { x: -10, y: -10, w: 30, h: 30 })
 })
 
 t.test('an empty part of a floor is live while the client is connected', async (t) => {
-  const { realtime, move, shown } = await setUp(t)
+  const { positions, move, shown } = await setUp(t)
   await move({ a: 5 })
-  realtime.setView(FLOOR, NOWHERE)
-  realtime.watchFloor(FLOOR)
-  await eventually(() => realtime.freshness(FLOOR) === 'live')
+  positions.setView(FLOOR, NOWHERE)
+  positions.watchFloor(FLOOR)
+  await eventually(() => positions.freshness(FLOOR) === 'live')
   t.equal(shown(), '')
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { entryTimeMs } from '../../../src/client/realtime/entry-time.js'
+import { entryTimeMs } from '../../../src/client/buildings/entry-time.js'
 import { timeOf } from '../../../src/relay/core/merging/entry-time.js'
 import { checkProperty } from '../../helper/property.js'
 

@@ -1,24 +1,24 @@
 // Written by `npm run client-api` from the gateway's route tables, not by hand.
-import { ActionNoteSchema } from '../../../schemas/action-note.js'
-import { AssetCreateSchema, AssetUpdateSchema } from '../../../schemas/assets.js'
-import { LoginSchema } from '../../../schemas/auth.js'
-import { BatteryThresholdsSchema } from '../../../schemas/battery.js'
-import { BuildingCreateSchema, BuildingOrderSchema, BuildingUpdateSchema } from '../../../schemas/buildings.js'
+import { ActionNoteSchema } from '../../../../schemas/action-note.js'
+import { AssetCreateSchema, AssetUpdateSchema } from '../../../../schemas/assets.js'
+import { LoginSchema } from '../../../../schemas/auth.js'
+import { BatteryThresholdsSchema } from '../../../../schemas/battery.js'
+import { BuildingCreateSchema, BuildingOrderSchema, BuildingUpdateSchema } from '../../../../schemas/buildings.js'
 import {
   EmergencyContactCreateSchema,
   EmergencyContactUpdateSchema,
   EmergencyCreateSchema,
   EmergencyTriggerSchema,
   EmergencyUpdateSchema
-} from '../../../schemas/emergency.js'
-import { ErrorReportSchema } from '../../../schemas/error-report.js'
+} from '../../../../schemas/emergency.js'
+import { ErrorReportSchema } from '../../../../schemas/error-report.js'
 import {
   FloorCalibrationAcceptSchema,
   FloorCalibrationSchema,
   FloorCreateSchema,
   FloorUpdateSchema
-} from '../../../schemas/floors.js'
-import { GatewaySyncStatusSchema } from '../../../schemas/gateways.js'
+} from '../../../../schemas/floors.js'
+import { GatewaySyncStatusSchema } from '../../../../schemas/gateways.js'
 import {
   AlertSettingsSchema,
   BeaconCreateSchema,
@@ -30,26 +30,26 @@ import {
   SettingsSchema,
   ZoneTypeCreateSchema,
   ZoneTypeUpdateSchema
-} from '../../../schemas/management.js'
+} from '../../../../schemas/management.js'
 import {
   PersonnelBatchDeleteSchema,
   PersonnelBulkSchema,
   PersonnelCreateSchema,
   PersonnelUpdateSchema
-} from '../../../schemas/personnel.js'
-import { EnrollmentCompletionSchema, OnboardingTokenRequestSchema } from '../../../schemas/phone-beacon.js'
-import { NegotiateRequestSchema } from '../../../schemas/realtime.js'
-import { ReceiverBulkSchema, ReceiverCreateSchema, ReceiverUpdateSchema } from '../../../schemas/receivers.js'
+} from '../../../../schemas/personnel.js'
+import { EnrollmentCompletionSchema, OnboardingTokenRequestSchema } from '../../../../schemas/phone-beacon.js'
+import { NegotiateRequestSchema } from '../../../../schemas/realtime.js'
+import { ReceiverBulkSchema, ReceiverCreateSchema, ReceiverUpdateSchema } from '../../../../schemas/receivers.js'
 import {
   TransmitterAssignSchema,
   TransmitterBulkSchema,
   TransmitterCreateSchema,
   TransmitterPatchSchema,
   TransmitterUpdateSchema
-} from '../../../schemas/transmitters.js'
-import { PasswordResetSchema, UserCreateSchema, UserUpdateSchema } from '../../../schemas/users.js'
-import { WeatherSeveritySettingsSchema } from '../../../schemas/weather.js'
-import { ZoneCreateSchema, ZoneUpdateSchema } from '../../../schemas/zones.js'
+} from '../../../../schemas/transmitters.js'
+import { PasswordResetSchema, UserCreateSchema, UserUpdateSchema } from '../../../../schemas/users.js'
+import { WeatherSeveritySettingsSchema } from '../../../../schemas/weather.js'
+import { ZoneCreateSchema, ZoneUpdateSchema } from '../../../../schemas/zones.js'
 import type { Calls } from './calls.js'
 
 export const operations = (calls: Calls) => ({

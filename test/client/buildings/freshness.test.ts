@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import type { PositionEntry } from '../../../schemas/realtime.js'
-import { type FreshnessChange, FreshnessMonitor } from '../../../src/client/realtime/freshness.js'
+import { type FreshnessChange, FreshnessMonitor } from '../../../src/client/buildings/freshness.js'
 import { FakeClock } from '../../helper/fake-clock.js'
 import { checkProperty } from '../../helper/property.js'
 
