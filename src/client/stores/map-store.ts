@@ -8,7 +8,7 @@ export interface MapView<Value> {
   readonly state: MapState
 }
 
-const NO_ENTRIES: ReadonlyMap<string, never> = new Map()
+const NO_ENTRIES: ReadonlyMap<string, never> = new Map<string, never>()
 
 /** Follows a map channel; null for none. */
 export const mapStore = <Value>(
