@@ -103,6 +103,7 @@ export class FakeHttp {
     try {
       const response = await this.#handle(request, body)
       response.headers.set('x-request-id', requestId)
+      if (isUnder('/api/auth', request.path)) response.headers.set('cache-control', 'no-store')
       return response
     } catch (error) {
       if (error instanceof GatewayFailure) return error.response(requestId)
