@@ -97,7 +97,7 @@ const operationOf = (
       : run(call))
     // Without details, because every signed-in user receives this channel; pages load what they may read.
     const type = SHOWN_ON_PLANS.test(may) ? 'site-changed' : may.startsWith('emergency.') ? 'emergency-changed' : null
-    if (changes && type !== null) backend.publisher.publish('global:all', { type })
+    if (changes && type !== null) void backend.publisher.publish('global:all', { type })
     return result
   }
 }

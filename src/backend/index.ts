@@ -1,7 +1,14 @@
 // The package entry `gatehouse-backend`: what a Node.js backend needs to publish to the relay, to let clients connect, and to
 // answer the relay's event proxies and webhooks.
 
-export { createPublisher, type Publisher, type PublisherCounts, type PublisherOptions } from '../shared/publisher.js'
+export {
+  createPublisher,
+  type Publisher,
+  type PublisherCounts,
+  type PublisherOptions,
+  type PublishOptions,
+  type PublishOutcome
+} from '../shared/publisher.js'
 export { EventDisconnect, EventError, type EventHandlerOptions, eventHandler } from './event-handler.js'
 export type * from './event-types.js'
 export { type NegotiateOptions, type NegotiateResponse, negotiate } from './negotiate.js'

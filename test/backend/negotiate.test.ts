@@ -1,5 +1,9 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { createPublisher, negotiate } from '../../src/backend/index.js'
+import { urlOf } from '../helper/address.js'
 import { eventually } from '../helper/eventually.js'
 import { collect, event, officialClient, startRelay } from '../helper/relay.js'
 import { API_KEY, HMAC_SECRET } from '../helper/relay-rules.js'
@@ -37,4 +41,34 @@ t.test('negotiate rejects an empty user, an empty secret and an invalid lifetime
   for (const expiresIn of [0, -1, Number.NaN, Number.POSITIVE_INFINITY])
     t.throws(() => negotiate({ ...valid, expiresIn }), `${expiresIn}`)
   t.equal(negotiate({ ...valid, expiresIn: 60 }).data.expiresIn, 60)
+})
+
+t.test('a publication whose response was lost is repeated and delivered once', async (t) => {
+  const relay = await startRelay(t, NAMESPACE)
+  let requests = 0
+  // Passes requests on to the relay, and drops the first response.
+  const proxy = createServer(async (request, response) => {
+    const headers = { 'x-api-key': String(request.headers['x-api-key']) }
+    const answer = await fetch(`${relay.url}${request.url}`, { method: 'POST', headers, body: await text(request) })
+    if (++requests === 1) response.destroy()
+    else response.writeHead(answer.status).end(await answer.text())
+  })
+  await once(proxy.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => proxy.close().closeAllConnections())
+  const client = officialClient(t, relay, 'websocket')
+  const subscription = client.newSubscription('chat:1')
+  const subscribed = event(subscription, 'subscribed')
+  const received = collect(subscription)
+  subscription.subscribe()
+  client.connect()
+  await subscribed
+  const publisher = createPublisher({ url: `${urlOf(proxy)}/api`, apiKey: API_KEY })
+
+  t.same(await publisher.publish('chat:1', { n: 1 }), { isPublished: true })
+  t.same(await publisher.publish('chat:1', { n: 2 }), { isPublished: true })
+
+  t.equal(requests, 3)
+  await received.until((publications) => publications.length >= 2)
+  t.same(received.data, [{ n: 1 }, { n: 2 }])
+  await publisher.close()
 })

@@ -26,7 +26,12 @@ const openClient = async (
     response.end(JSON.stringify({ success: true, data }))
   }
   const jar = cookieJar()
-  const client = createBuildingClient({ baseUrl: gateway.url, fetch: jar.fetch, cookies: () => jar.readable, ...options })
+  const client = createBuildingClient({
+    baseUrl: gateway.url,
+    fetch: jar.fetch,
+    cookies: () => jar.readable,
+    ...options
+  })
   t.teardown(() => client.close())
   return { ...gateway, jar, client }
 }

@@ -73,7 +73,12 @@ export const startTestBackend = async (
   const backend = await startDemoBackend(config, {
     log: createLogger({ name: 'backend', level: 'silent' }),
     // The backend publishes batches only, whose type the publisher does not know.
-    publisher: { publish: (channel, data) => void publications.push({ channel, data: data as Publication['data'] }) },
+    publisher: {
+      publish: async (channel, data) => {
+        publications.push({ channel, data: data as Publication['data'] })
+        return { isPublished: true }
+      }
+    },
     now: () => new Date((nowMs ?? Date.now()) + shiftMs),
     newId: () => `${newIds}-${++ids}`,
     // Shared with the program.

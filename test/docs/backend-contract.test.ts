@@ -1,7 +1,11 @@
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { ROOT } from '../../scripts/lib/root.js'
+import { urlOf } from '../helper/address.js'
 import { startChild } from '../helper/child.js'
 import { environment } from '../helper/environment.js'
 import { pythonProgram } from '../helper/python.js'
@@ -39,6 +43,19 @@ t.test('the Python code of the backend contract signs a token and publishes', as
   t.match(await publication, { data: { n: 1 } })
   t.match(await run('print(publish("unknown:7", {}))'), 'HTTP Error 404')
   t.match(await run('print(publish("floor:7", {}))', 'http://127.0.0.1:1/api'), 'refused')
+
+  // A server that fails once and then accepts.
+  const keys: unknown[] = []
+  const flaky = createServer(async (request, response) => {
+    keys.push(JSON.parse(await text(request)).idempotency_key)
+    response.writeHead(keys.length === 1 ? 503 : 200).end('{}')
+  })
+  await once(flaky.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => flaky.close())
+  t.equal(await run('print(publish("floor:7", {}))', urlOf(flaky)), 'None')
+  t.equal(keys.length, 2)
+  t.match(keys[0], /^[0-9a-f-]{36}$/)
+  t.equal(keys[0], keys[1], 'the repeated request has the same key')
 })
 
 t.test('the JSON of the backend contract is valid', async (t) => {

@@ -72,7 +72,10 @@ export const subscribed = (subscription: Subscription): Promise<unknown> =>
   eventually(() => subscription.state === 'subscribed', { label: `subscribed to ${subscription.channel}` })
 
 /** Publishes until a publication is received, because publications before the subscription are not. */
-export const publishUntil = async <Event>(received: Promise<Event>, publish: () => Promise<unknown>): Promise<Event> => {
+export const publishUntil = async <Event>(
+  received: Promise<Event>,
+  publish: () => Promise<unknown>
+): Promise<Event> => {
   let isReceived = false
   void received.then(() => {
     isReceived = true

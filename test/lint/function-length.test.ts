@@ -8,7 +8,7 @@ const MAX_LINES = 70
 
 /** Functions that are tables of data: `file name`. */
 const TABLES: ReadonlySet<string> = new Set([
-  'src/client/api/operations.ts operations',
+  'src/client/buildings/api/operations.ts operations',
   'src/relay/metrics/definitions.ts defineMetrics'
 ])
 

@@ -14,7 +14,12 @@ interface Request {
   readonly url: string | undefined
   readonly key: unknown
   readonly errorMode?: unknown
-  readonly body: { readonly channel?: string; readonly channels?: readonly string[]; readonly data: unknown }
+  readonly body: {
+    readonly channel?: string
+    readonly channels?: readonly string[]
+    readonly data: unknown
+    readonly idempotency_key?: string
+  }
 }
 
 type Responder = (response: ServerResponse, request: Request) => unknown
@@ -73,11 +78,16 @@ t.test('a publisher', async (t) => {
     await publisher.close()
 
     const headers = { key: KEY, errorMode: 'transport' }
-    t.same(relay.requests, [
+    const sent = relay.requests.map((request) => {
+      const { idempotency_key, ...body } = request.body
+      t.match(idempotency_key, /^[0-9a-f-]{36}$/)
+      return { ...request, body }
+    })
+    t.same(sent, [
       { url: '/api/publish', ...headers, body: { channel: 'floor:7', data: { type: 'position-batch', data: [] } } },
       { url: '/api/broadcast', ...headers, body: { channels: ['floor:7', 'floor:8'], data: [1] } }
     ])
-    t.same(publisher.counts(), { published: 2, failed: 0, dropped: 0 })
+    t.same(publisher.counts(), { published: 2, failed: 0, dropped: 0, retried: 0 })
     t.same(lines, [])
   })
 
@@ -169,7 +179,7 @@ t.test('a publisher', async (t) => {
     publisher.broadcast([], 1)
     await publisher.close()
 
-    t.same(publisher.counts(), { published: 0, failed: 0, dropped: 0 })
+    t.same(publisher.counts(), { published: 0, failed: 0, dropped: 0, retried: 0 })
     t.equal(relay.requests.length, 0)
   })
 })
@@ -183,71 +193,176 @@ const status =
   (response) =>
     response.writeHead(code).end()
 
-const FAILURES: readonly (readonly [title: string, respond: Responder, reason: string])[] = [
-  ['a wrong key', status(401), 'status 401'],
-  ['a server error', status(500), 'status 500'],
-  ['an error of a proxy', (response) => response.writeHead(502).end('{"code":"bad"}'), 'status 502'],
+const FAILURES: readonly (readonly [title: string, respond: Responder, reason: string, isTemporary: boolean])[] = [
+  ['a wrong key', status(401), 'status 401', false],
+  ['a server error', status(500), 'status 500', true],
+  ['an error of a proxy', (response) => response.writeHead(502).end('{"code":"bad"}'), 'status 502', true],
   [
     'a rejected publication',
     (response) => response.writeHead(404).end('{"code":102,"message":"unknown channel"}'),
-    'relay error 102'
+    'relay error 102',
+    false
   ],
-  ['a relay that is going', status(503), 'status 503'],
-  ['a redirect', (response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(), 'status 302'],
+  [
+    'an engine that is unavailable',
+    (response) => response.writeHead(500).end('{"code":100,"message":"internal server error"}'),
+    'relay error 100',
+    true
+  ],
+  ['a relay that is going', status(503), 'status 503', true],
+  ['a redirect', (response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(), 'status 302', false],
   [
     'an error in a response with status 200',
     json({ error: { code: 102, message: 'unknown channel' } }),
-    'relay error 102'
+    'relay error 102',
+    false
   ],
-  [
-    'an error for one of many channels',
-    json({ result: { responses: [{ result: {} }, { error: { code: 107, message: 'bad request' } }] } }),
-    'relay error 107'
-  ],
-  ['a response that is not JSON', (response) => response.end('<html>'), 'not a response of the relay'],
-  ['a response of another server', json({ ok: true }), 'not a response of the relay'],
-  ['a response that is null', json(null), 'not a response of the relay'],
-  ['a connection that is cut', (response) => response.destroy(), 'UND_ERR_SOCKET'],
+  ['a response that is not JSON', (response) => response.end('<html>'), 'not a response of the relay', false],
+  ['a response of another server', json({ ok: true }), 'not a response of the relay', false],
+  ['a response that is null', json(null), 'not a response of the relay', false],
+  ['a connection that is cut', (response) => response.destroy(), 'UND_ERR_SOCKET', true],
   [
     'a truncated response',
     (response) => {
       response.writeHead(200, { 'content-length': 100 }).write('{')
       setTimeout(() => response.destroy(), 5)
     },
-    'UND_ERR_SOCKET'
+    'UND_ERR_SOCKET',
+    true
   ],
   [
     'a response that never ends',
     (response) => response.write('{'.repeat(2 * 1024 * 1024)),
-    'UND_ERR_RES_EXCEEDED_MAX_SIZE'
+    'UND_ERR_RES_EXCEEDED_MAX_SIZE',
+    false
   ],
-  ['no response', () => undefined, 'timeout'],
-  ['a head and no body', (response) => response.flushHeaders(), 'timeout']
+  ['no response', () => undefined, 'timeout', true],
+  ['a head and no body', (response) => response.flushHeaders(), 'timeout', true]
 ]
+
+/** Only the cases without a response wait for the timeout: on a busy machine the others may take long. */
+const timeoutFor = (reason: string): Partial<PublisherOptions> => ({ timeoutMs: reason === 'timeout' ? 200 : 60_000 })
 
 t.test('a failure', async (t) => {
   for (const [title, respond, reason] of FAILURES) {
     t.test(`a failure is counted and logged: ${title}`, async (t) => {
       const relay = await startRelay(t, respond)
-      // Only the last two cases wait for the timeout: on a busy machine the others may take long.
-      const { publisher, lines } = start(relay.url, { timeoutMs: reason === 'timeout' ? 200 : 60_000 })
+      const { publisher, lines } = start(relay.url, timeoutFor(reason))
 
-      publisher.publish('floor:7', 1)
+      const outcome = await publisher.publish('floor:7', 1, { retry: false })
       await publisher.close()
 
-      t.same(publisher.counts(), { published: 0, failed: 1, dropped: 0 })
+      t.same(outcome, { isPublished: false, reason, channels: ['floor:7'] })
+      t.same(publisher.counts(), { published: 0, failed: 1, dropped: 0, retried: 0 })
       t.match(lines, [{ level: 40, reason, failures: 1, msg: 'publishing to the relay failed' }])
       t.notMatch(JSON.stringify(lines), KEY)
+      t.equal(relay.requests[0]?.body.idempotency_key, undefined, 'a single attempt needs no key')
     })
   }
+
+  for (const [title, respond, reason, isTemporary] of FAILURES) {
+    t.test(`a publisher ${isTemporary ? 'repeats' : 'does not repeat'} a request after ${title}`, async (t) => {
+      const relay = await startRelay(t, (response, request) => {
+        relay.respond = ok
+        respond(response, request)
+      })
+      const { publisher } = start(relay.url, timeoutFor(reason))
+
+      const outcome = await publisher.publish('floor:7', 1)
+
+      t.equal(outcome.isPublished, isTemporary)
+      const keys = relay.requests.map(({ body }) => body.idempotency_key)
+      t.equal(keys.length, isTemporary ? 2 : 1)
+      t.equal(new Set(keys).size, 1, 'every attempt has the same key')
+      t.match(publisher.counts(), isTemporary ? { published: 1, failed: 0, retried: 1 } : { failed: 1, retried: 0 })
+      await publisher.close()
+    })
+  }
+
+  const rejected = (...codes: readonly (number | null)[]): Responder =>
+    json({ result: { responses: codes.map((code) => (code === null ? { result: {} } : { error: { code } })) } })
+
+  t.test('a broadcast names the channels that the relay rejected', async (t) => {
+    const relay = await startRelay(t, rejected(null, 107))
+    const { publisher, lines } = start(relay.url)
+
+    const outcome = await publisher.broadcast(['a', 'b'], 1)
+
+    t.same(outcome, { isPublished: false, reason: 'relay error 107', channels: ['b'] })
+    t.match(lines, [{ reason: 'relay error 107' }])
+    t.equal(relay.requests.length, 1)
+    await publisher.close()
+  })
+
+  t.test('a broadcast is repeated if one channel was rejected with error 100', async (t) => {
+    const relay = await startRelay(t, (response, request) => {
+      relay.respond = rejected(null, 102, null)
+      rejected(null, 102, 100)(response, request)
+    })
+    const { publisher } = start(relay.url)
+
+    const outcome = await publisher.broadcast(['a', 'b', 'c'], 1)
+
+    t.same(outcome, { isPublished: false, reason: 'relay error 102', channels: ['b'] })
+    t.equal(relay.requests.length, 2)
+    await publisher.close()
+  })
+
+  t.test(
+    'a publication fails when its deadline has passed, with the wait for earlier ones of its channel',
+    async (t) => {
+      const relay = await startRelay(t, () => undefined)
+      const { publisher } = start(relay.url, { timeoutMs: 200, deadlineMs: 500 })
+
+      const began = performance.now()
+    const outcomes = await Promise.all(Array.from({ length: 20 }, (_, data) => publisher.publish('a', data)))
+
+    for (const outcome of outcomes) t.match(outcome, { isPublished: false, reason: 'timeout' })
+    t.ok(performance.now() - began < 5_000, 'twenty deadlines would be ten seconds')
+    await publisher.close()
+    }
+  )
+
+  t.test('publications of a channel stay in order while one is repeated', async (t) => {
+    const relay = await startRelay(t, (response, request) => {
+      if (relay.requests.length === 3) relay.respond = ok
+      status(503)(response, request)
+    })
+    const { publisher } = start(relay.url)
+
+    const outcomes = await Promise.all([1, 2].map((data) => publisher.publish('a', data)))
+
+    t.same(
+      relay.requests.map(({ body }) => body.data),
+      [1, 1, 1, 1, 2]
+    )
+    t.same(outcomes, [{ isPublished: true }, { isPublished: true }])
+    await publisher.close()
+  })
+
+  t.test('a publication has the idempotency key of its caller', async (t) => {
+    const relay = await startRelay(t)
+    const { publisher } = start(relay.url)
+
+    await publisher.publish('a', 1, { idempotencyKey: 'order-7' })
+    await publisher.publish('a', 1, { idempotencyKey: 'order-8', retry: false })
+
+    t.match(relay.requests, [{ body: { idempotency_key: 'order-7' } }, { body: { idempotency_key: 'order-8' } }])
+    await publisher.close()
+  })
+
+  t.test('a deadline after which the relay has forgotten idempotency keys is rejected', async (t) => {
+    for (const deadlineMs of [300_000, Number.NaN, 100])
+      t.throws(() => start('http://relay/api', { deadlineMs }), { name: 'RangeError', message: /deadlineMs/ })
+  })
 
   t.test('a failure is counted and logged: the port is closed', async (t) => {
     const { publisher, lines } = start('http://127.0.0.1:1/api')
 
-    publisher.publish('floor:7', 1)
+    publisher.publish('floor:7', 1, { retry: false })
     await publisher.close()
 
-    t.same(publisher.counts(), { published: 0, failed: 1, dropped: 0 })
+    t.same(publisher.counts(), { published: 0, failed: 1, dropped: 0, retried: 0 })
     t.match(lines, [{ reason: 'ECONNREFUSED' }])
   })
 
@@ -267,7 +382,7 @@ t.test('a failure', async (t) => {
       publisher.broadcast(['a'], data)
       await publisher.close()
 
-      t.same(publisher.counts(), { published: 0, failed: 2, dropped: 0 })
+      t.same(publisher.counts(), { published: 0, failed: 2, dropped: 0, retried: 0 })
       t.match(lines, [{ reason: 'not JSON' }])
     })
   }
@@ -276,20 +391,20 @@ t.test('a failure', async (t) => {
     const relay = await startRelay(t, status(500))
     const { publisher } = start(relay.url)
 
-    publisher.publish('a', 1)
+    publisher.publish('a', 1, { retry: false })
     await relay.received(1)
     relay.respond = ok
     publisher.publish('a', 2)
     await publisher.close()
 
-    t.same(publisher.counts(), { published: 1, failed: 1, dropped: 0 })
+    t.same(publisher.counts(), { published: 1, failed: 1, dropped: 0, retried: 0 })
   })
 
   t.test('repeated failures are logged once', async (t) => {
     const relay = await startRelay(t, status(500))
     const { publisher, lines } = start(relay.url)
 
-    for (let count = 0; count < 50; count++) publisher.publish(`floor:${count}`, 1)
+    for (let count = 0; count < 50; count++) publisher.publish(`floor:${count}`, 1, { retry: false })
     await publisher.close()
 
     t.equal(publisher.counts().failed, 50)
@@ -299,7 +414,7 @@ t.test('a failure', async (t) => {
 
 t.test('publications beyond the maximum in flight are dropped and counted', async (t) => {
   const relay = await startRelay(t, () => undefined)
-  const { publisher, lines } = start(relay.url, { maxInFlight: 3, timeoutMs: 300 })
+  const { publisher, lines } = start(relay.url, { maxInFlight: 3, timeoutMs: 300, deadlineMs: 300 })
 
   for (let count = 0; count < 10; count++) publisher.publish('a', count)
   await publisher.close()
@@ -335,7 +450,7 @@ t.test('close', async (t) => {
     const began = performance.now()
     await publisher.close()
 
-    t.same(publisher.counts(), { published: 0, failed: 100, dropped: 0 })
+    t.same(publisher.counts(), { published: 0, failed: 100, dropped: 0, retried: 0 })
     t.ok(performance.now() - began < 5_000, 'a hundred timeouts would be twenty seconds')
   })
 
@@ -346,7 +461,7 @@ t.test('close', async (t) => {
 
     publisher.publish('a', 1)
 
-    t.same(publisher.counts(), { published: 0, failed: 0, dropped: 1 })
+    t.same(publisher.counts(), { published: 0, failed: 0, dropped: 1, retried: 0 })
     t.equal(relay.requests.length, 0)
   })
 })

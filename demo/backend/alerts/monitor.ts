@@ -76,6 +76,6 @@ export class AlertMonitor {
     if (state === this.#published) return
     this.#published = state
     // Only numbers: every signed-in user receives this channel, and names need a permission.
-    publisher.publish('global:all', { type: 'alerts', data: counts })
+    void publisher.publish('global:all', { type: 'alerts', data: counts })
   }
 }

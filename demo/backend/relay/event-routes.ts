@@ -42,7 +42,7 @@ export const eventRoutes = (app: FastifyInstance, { backend, watchers, secret, r
     'state',
     ({ events }) => {
       // Without the floors: every user receives this channel, and may not know all of them.
-      if (watchers.apply(events)) backend.publisher.publish('global:all', { type: 'watchers-changed' })
+      if (watchers.apply(events)) void backend.publisher.publish('global:all', { type: 'watchers-changed' })
       return undefined
     },
     options

@@ -84,7 +84,7 @@ export class Simulator {
       for (const floor of new Set([floorId, leftFloor])) floors.set(floor, [...(floors.get(floor) ?? []), position])
       this.#floorOf.set(id, floorId)
     }
-    for (const [floorId, data] of floors) publisher.publish(`floor:${floorId}`, { type: 'position-batch', data })
+    for (const [floorId, data] of floors) void publisher.publish(`floor:${floorId}`, { type: 'position-batch', data })
     await storePositions(database, [...positions, ...this.#located(this.#simulation.silent())])
     if (this.#ticks % REPORT_EVERY_TICKS === 0) await reportReceivers(database, this.#receiverRandom, at)
     await storePoints(database, this.#recorder.add(positions, at.getTime()))
@@ -134,7 +134,7 @@ export class Simulator {
     // Devices stay with their receivers, also while some receivers are offline.
     const heard = this.#heardBy(await this.#ids('SELECT id FROM receivers ORDER BY id'), at.getTime())
     const data = heard.filter(({ receiverId }) => online.has(String(receiverId)))
-    if (data.length > 0) publisher.publish('global:all', { type: 'ambient-batch', data })
+    if (data.length > 0) void publisher.publish('global:all', { type: 'ambient-batch', data })
   }
 
   async #reloadCarriers(): Promise<void> {

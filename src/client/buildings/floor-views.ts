@@ -1,6 +1,6 @@
 import type { PositionEntry } from '../../../schemas/realtime.js'
-import type { LivePosition, PositionStore } from './position-store.js'
 import { type CurrentView, grantedView, isInView, type View, viewData, viewToAsk, WHOLE } from '../realtime/view.js'
+import type { LivePosition, PositionStore } from './position-store.js'
 
 interface FloorView {
   wanted: View

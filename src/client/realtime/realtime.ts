@@ -146,7 +146,10 @@ export class Realtime {
   }
 
   /** Without a limit as many publications as the relay sends in one reply. */
-  async history<Data = unknown>(channel: string, { limit = ALL, ...options }: HistoryOptions = {}): Promise<History<Data>> {
+  async history<Data = unknown>(
+    channel: string,
+    { limit = ALL, ...options }: HistoryOptions = {}
+  ): Promise<History<Data>> {
     return (await this.#connected()).history(channel, { limit, ...options })
   }
 

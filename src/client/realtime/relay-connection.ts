@@ -138,12 +138,7 @@ export class RelayConnection {
     return new StreamSubscriber(subscription, () => this.#client.removeSubscription(subscription))
   }
 
-  subscribeMap(
-    channel: string,
-    type: MapType,
-    options: MapSubscriptionOptions,
-    handlers: MapHandlers
-  ): MapSubscriber {
+  subscribeMap(channel: string, type: MapType, options: MapSubscriptionOptions, handlers: MapHandlers): MapSubscriber {
     const subscription = this.#newMap(channel, type, options)
     let replyData: unknown
     const subscribed = (): void => {

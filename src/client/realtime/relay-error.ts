@@ -8,7 +8,11 @@ export class RelayError extends Error {
   /** Whether the same subscription or call may succeed later. */
   readonly temporary: boolean
 
-  constructor({ code = 0, message = '', temporary = true }: Partial<Pick<RelayError, 'code' | 'message' | 'temporary'>>) {
+  constructor({
+    code = 0,
+    message = '',
+    temporary = true
+  }: Partial<Pick<RelayError, 'code' | 'message' | 'temporary'>>) {
     super(message)
     this.code = code
     this.temporary = temporary

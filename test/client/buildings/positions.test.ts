@@ -170,9 +170,7 @@ t.test('positions', async (t) => {
     const release = positions.watchFloor('a')
     t.equal(positions.freshness('a'), 'unknown')
     const timestamp = clock.now() - 100
-    await publishUntil(next(positions, 'position-batch'), () =>
-      publish('floor:a', batch('a', 1, 'T1', { timestamp }))
-    )
+    await publishUntil(next(positions, 'position-batch'), () => publish('floor:a', batch('a', 1, 'T1', { timestamp })))
     t.equal(positions.freshness('a'), 'live')
     clock.advance(10_000)
 

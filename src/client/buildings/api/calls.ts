@@ -50,7 +50,8 @@ export const buildCalls = (call: ApiCaller): Calls => {
     schema: TSchema,
     body: unknown,
     options?: CallOptions
-  ): Promise<Result> => (body === undefined ? call(method, path, options) : send({ method, path, schema }, body, options))
+  ): Promise<Result> =>
+    body === undefined ? call(method, path, options) : send({ method, path, schema }, body, options)
   const upload = async <Result>(
     path: string,
     content: Blob | FormData,
