@@ -24,7 +24,8 @@ const orders = [
 
 const login = (_user, { email, password }) => {
   const user = users.find((user) => user.email === email)
-  if (user === undefined || password !== PASSWORD) return [401, { message: 'The e-mail address or the password is wrong.' }]
+  if (user === undefined || password !== PASSWORD)
+    return [401, { message: 'The e-mail address or the password is wrong.' }]
   const token = jwt.sign({ sub: user.userId, role: user.role }, TOKEN_SECRET, { expiresIn: HOUR })
   return [200, { success: true, data: { token, user, expiresIn: HOUR } }]
 }

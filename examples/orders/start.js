@@ -21,4 +21,7 @@ const start = (...command) => spawn(process.execPath, command, { env, stdio: 'in
 const gatehouse = 'node_modules/.bin/gatehouse'
 const children = [start('backend.js'), start(gatehouse, 'relay'), start(gatehouse, 'gateway')]
 // Without one of them the others are useless.
-for (const child of children) child.on('exit', () => children.forEach((other) => other.kill()))
+const stop = () => {
+  for (const child of children) child.kill()
+}
+for (const child of children) child.on('exit', stop)

@@ -1,5 +1,12 @@
 import { ApiError } from 'gatehouse-client'
-import { useCall, useClient, useConnectionState, usePresence, useSession, useSubscription } from 'gatehouse-client/react'
+import {
+  useCall,
+  useClient,
+  useConnectionState,
+  usePresence,
+  useSession,
+  useSubscription
+} from 'gatehouse-client/react'
 import { type FormEvent, useState } from 'react'
 
 interface Order {
