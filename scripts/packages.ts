@@ -7,6 +7,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } fr
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { importsOf } from './image/packages.js'
+import { writeBundle } from './lib/browser-bundle.js'
 import { print, runCommand, UserError } from './lib/command.js'
 import { PACKAGES, type Package, type Project, rangeOf } from './lib/package-contents.js'
 import { ROOT } from './lib/root.js'
@@ -35,8 +36,13 @@ const dependenciesOf = (folder: string, { dependencies, optionalDependencies }: 
 
 const writeJson = (file: string, value: object): void => writeFileSync(file, `${JSON.stringify(value, null, 2)}\n`)
 
-const pack = (each: Package, project: Project, outputFolder: string, repository: string | undefined): string => {
-  const { name, description, keywords, pinned, nested = {} } = each
+const pack = async (
+  each: Package,
+  project: Project,
+  outputFolder: string,
+  repository: string | undefined
+): Promise<string> => {
+  const { name, description, keywords, pinned, nested = {}, examples = {}, bundled } = each
   const folder = join(outputFolder, name)
   for (const [from, to] of Object.entries(each.content(project))) {
     const source = join(ROOT, 'dist', from)
@@ -62,11 +68,13 @@ const pack = (each: Package, project: Project, outputFolder: string, repository:
     ...manifest,
     dependencies: { ...dependenciesOf(folder, project, peers), ...pinned?.(project) }
   })
+  for (const [from, to] of Object.entries(examples)) cpSync(join(ROOT, from), join(folder, to), { recursive: true })
+  if (bundled !== undefined) await writeBundle(join(ROOT, 'dist', bundled), folder)
   const output = execFileSync('npm', ['pack', '--silent', '--pack-destination', outputFolder], { cwd: folder })
   return join(outputFolder, output.toString().trim())
 }
 
-await runCommand(USAGE, (args) => {
+await runCommand(USAGE, async (args) => {
   const { output, repository } = parseArgs({
     args: [...args],
     options: { output: { type: 'string', default: DEFAULT_OUTPUT }, repository: { type: 'string' } }
@@ -74,6 +82,6 @@ await runCommand(USAGE, (args) => {
   rmSync(output, { recursive: true, force: true })
   mkdirSync(output, { recursive: true })
   const project: Project = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-  for (const each of PACKAGES) print(pack(each, project, output, repository))
+  for (const each of PACKAGES) print(await pack(each, project, output, repository))
   return 0
 })

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type Browser, type BrowserContextOptions, type Cookie, chromium, type Page } from 'playwright-core'
-import { RunningProgram } from '../demo/run/running-program.js'
-import { stackOf, writeRelayConfig } from '../demo/run/stack.js'
+import { commandOf, stackOf, writeRelayConfig } from '../demo/run/stack.js'
+import { RunningProgram } from '../src/cli/dev/running-program.js'
 import { print, runCommand, UsageError, UserError } from './lib/command.js'
 import { ROOT } from './lib/root.js'
 import { programOf, chromium as service, thisMachine } from './lib/services.js'
@@ -167,7 +167,7 @@ const main = async (args: readonly string[]): Promise<number> => {
   const stack = stackOf(env, { root: ROOT, folder })
   const { programs, pageUrl, demoPassword, adminUrl, adminPassword } = stack
   await writeRelayConfig(stack)
-  const running = programs.map((program) => new RunningProgram(program, env, () => undefined))
+  const running = programs.map((program) => new RunningProgram(commandOf(program, env), () => undefined))
   try {
     await Promise.all(running.map((program) => program.ready()))
     await mkdir(join(ROOT, 'docs/images'), { recursive: true })

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { parseArgs } from 'node:util'
 import { runDemo } from '../demo/run/demo.js'
-import { DemoError } from '../demo/run/running-program.js'
+import { CommandError } from '../src/cli/command.js'
 import { print, runCommand, UserError } from './lib/command.js'
 import { ROOT } from './lib/root.js'
 
@@ -28,6 +28,6 @@ await runCommand(USAGE, async (args) => {
     await runDemo({ env: process.env, print, root: ROOT, oidc: values.oidc, ...(!values['no-build'] && { build }) })
     return 0
   } catch (error) {
-    throw error instanceof DemoError ? new UserError(error.message) : error
+    throw error instanceof CommandError ? new UserError(error.message) : error
   }
 })

@@ -5,7 +5,7 @@ import { Centrifuge } from 'centrifuge'
 import jwt from 'jsonwebtoken'
 import t from 'tap'
 import WebSocket from 'ws'
-import { buildGateway, buildRelay } from '../src/index.js'
+import { buildGateway, buildRelay, type GatewaySettings, SettingsError } from '../src/index.js'
 import { defineRoutes, get, post, Type } from '../src/routes.js'
 import { createLogger } from '../src/shared/logger.js'
 import { portOf } from './helper/address.js'
@@ -44,7 +44,7 @@ t.test('a program embeds a gateway with route tables and settings by name', asyn
 
 t.test('an embedded gateway reads the routes of a file', async (t) => {
   const folder = t.testdir({ 'openapi.json': JSON.stringify({ openapi: '3.1.0', paths: { '/orders': { get: {} } } }) })
-  const config = { AUDIT_LOG_FILE: join(folder, 'audit.jsonl'), GATEWAY_UNKNOWN_PATHS: 'refuse' }
+  const config: GatewaySettings = { AUDIT_LOG_FILE: join(folder, 'audit.jsonl'), GATEWAY_UNKNOWN_PATHS: 'refuse' }
   const gateway = await buildGateway({ config, routes: join(folder, 'openapi.json'), logger })
   t.teardown(() => gateway.close())
   const url = await gateway.listen({ host: '127.0.0.1', port: 0 })
@@ -54,8 +54,12 @@ t.test('an embedded gateway reads the routes of a file', async (t) => {
 })
 
 t.test('an embedded gateway rejects invalid settings and tables with one line per error', async (t) => {
-  await t.rejects(buildGateway({ config: { BODY_LIMIT: 'much', LOG_LEVEL: 'loud' }, logger }), {
-    errors: [/^BODY_LIMIT must be/, /^LOG_LEVEL must be/]
+  // @ts-expect-error: settings have types
+  await t.rejects(buildGateway({ config: { BODY_LIMIT: 'much', LOG_LEVEL: 'loud', TRUST_PROXY: 'x' }, logger }), {
+    errors: [/^TRUST_PROXY must be/, /^BODY_LIMIT must be/, /^LOG_LEVEL must be/]
+  })
+  await t.rejects(buildGateway({ config: { SESSION_SECRET: ['a,b'] }, logger }), {
+    errors: ['SESSION_SECRET must not have entries with a comma']
   })
   const misspelled: object = { BACKEND_URI: 'http://127.0.0.1:1' }
   await t.rejects(buildGateway({ config: misspelled, logger }), { errors: ['BACKEND_URI is not a setting'] })
@@ -69,13 +73,14 @@ t.test('an embedded gateway rejects invalid settings and tables with one line pe
 
 t.test('a program embeds a relay, which delivers publications to the official client', async (t) => {
   const config = { REALTIME_HMAC_SECRET: 'secret', REALTIME_API_KEY: 'key' }
-  const relay = await buildRelay({ config, logger })
+  const namespaces = { orders: { allow_subscribe_for_client: true, history_size: 10, history_ttl: '60s' } }
+  const relay = await buildRelay({ config, namespaces, logger })
   relay.server.listen(0, '127.0.0.1')
   await once(relay.server, 'listening')
   const port = portOf(relay.server)
   const token = jwt.sign({ sub: 'u1' }, config.REALTIME_HMAC_SECRET, { expiresIn: 60 })
   const client = new Centrifuge(`ws://127.0.0.1:${port}/connection/websocket`, { token, websocket: WebSocket })
-  const subscription = client.newSubscription('floor:f1')
+  const subscription = client.newSubscription('orders:42')
   const received = new Promise((resolve) => subscription.on('publication', resolve))
   const subscribed = new Promise((resolve) => subscription.on('subscribed', resolve))
   subscription.subscribe()
@@ -84,7 +89,7 @@ t.test('a program embeds a relay, which delivers publications to the official cl
   await send(`http://127.0.0.1:${port}`, '/api/publish', {
     method: 'POST',
     headers: { 'x-api-key': config.REALTIME_API_KEY, 'content-type': 'application/json' },
-    body: JSON.stringify({ channel: 'floor:f1', data: { hello: 'world' } })
+    body: JSON.stringify({ channel: 'orders:42', data: { hello: 'world' } })
   })
 
   t.match(await received, { data: { hello: 'world' } })
@@ -112,6 +117,18 @@ t.test('an embedded relay with an internal port has a second server', async (t) 
   t.equal(await status(portOf(internalServer)), 200)
   await close()
   t.notOk(internalServer.listening)
+})
+
+t.test('an embedded relay rejects invalid namespaces by their name', async (t) => {
+  const config = { REALTIME_HMAC_SECRET: 'secret', REALTIME_API_KEY: 'key' }
+  const namespaces = { orders: { history_size: -1 }, 'a b': {} }
+  await t.rejects(buildRelay({ config, namespaces, logger }), {
+    errors: [/^namespaces\.orders\.history_size must be a whole number/, /^namespaces\.a b\.name must be/]
+  })
+  await t.rejects(
+    buildRelay({ config: { ...config, RELAY_CONFIG: 'relay.json' }, namespaces: {}, logger }),
+    new SettingsError(['RELAY_CONFIG and namespaces must not both be set'])
+  )
 })
 
 t.test('an embedded relay rejects invalid settings and workers', async (t) => {

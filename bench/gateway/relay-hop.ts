@@ -3,7 +3,7 @@ import { cpuMicroseconds, residentMebibytes } from '../harness/cpu.js'
 import { type BenchProcess, flagsOf, SERVER_CORE, startProcess } from '../harness/process.js'
 import { median } from '../harness/statistics.js'
 import type { Block } from '../harness/suite.js'
-import { grouped, roundsText, table } from '../harness/table.js'
+import { goalTable, grouped, roundsText, table } from '../harness/table.js'
 import { closeAll, Load, openOrder } from '../relay/load-process.js'
 import { positionBatch } from '../relay/position-batch.js'
 import { KEY, type RunningServer } from '../relay/running-server.js'
@@ -125,7 +125,15 @@ const report = (readings: ReadonlyMap<string, readonly Reading[]>, memory: numbe
     name: 'relay behind the gateway',
     markdown: [
       `Medians of ${roundsText(rounds)}: 2.5 KB to ${SUBSCRIBERS} subscribers of one channel, ${PER_SECOND} publishes/s. Memory of the gateway: ${memory.toFixed(0)} KiB per idle connection, at ${grouped(IDLE_CLIENTS)}.`,
-      table(['subscribers', 'relay, CPU µs/delivery', 'gateway, CPU µs/delivery', 'p50 ms', 'p99 ms'], rows)
+      table(['subscribers', 'relay, CPU µs/delivery', 'gateway, CPU µs/delivery', 'p50 ms', 'p99 ms'], rows),
+      goalTable([
+        {
+          what: 'a WebSocket message through the gateway',
+          measured: median((readings.get(THROUGH) ?? []).map(({ gateway }) => gateway)),
+          atMost: 25,
+          unit: ' µs'
+        }
+      ])
     ].join('\n\n')
   }
 }

@@ -2,6 +2,7 @@ import { cpuMicroseconds, residentMebibytes } from '../harness/cpu.js'
 import { median, medianDifference, medianRatio } from '../harness/statistics.js'
 import type { Block, Capacity, Suite, SuiteOptions, SuiteResult } from '../harness/suite.js'
 import { type Goal, goalTable, roundsText, table } from '../harness/table.js'
+import { limitCost } from './limit-cost.js'
 import { CONNECTIONS, Load } from './load-process.js'
 import { relayHopBlock } from './relay-hop.js'
 import {
@@ -144,6 +145,7 @@ const goals = (readings: Readings): Goal[] => {
       measured: medianDifference(readings.cpus(GET, GATEWAY), readings.cpus(GET, WITHOUT_CHAIN)),
       atMost: 50,
       unit: ' µs'
-    }
+    },
+    { what: 'limits by user and address in memory, per request', measured: limitCost(), atMost: 2, unit: ' µs' }
   ]
 }

@@ -1,10 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { CommandError } from '../../src/cli/command.js'
+import { unavailablePorts } from '../../src/cli/dev/ports.js'
+import { runTogether, stopSignal } from '../../src/cli/dev/run-together.js'
 import { DEMO_ACCOUNTS } from '../backend/auth/accounts.js'
-import { unavailablePorts } from './ports.js'
-import { DemoError, RunningProgram } from './running-program.js'
-import { type Stack, type StackOptions, stackOf, writeRelayConfig } from './stack.js'
+import { commandOf, type Stack, type StackOptions, stackOf, writeRelayConfig } from './stack.js'
 
 export interface DemoOptions extends Omit<StackOptions, 'folder'> {
   readonly env: NodeJS.ProcessEnv
@@ -15,7 +16,7 @@ export interface DemoOptions extends Omit<StackOptions, 'folder'> {
 
 /**
  * Runs gateway, relay and demo backend as child processes and prints the address of the page, until a signal or the end of
- * one of them, which stops the others too. Throws `DemoError`.
+ * one of them, which stops the others too. Throws `CommandError`.
  */
 export const runDemo = async (options: DemoOptions): Promise<void> => {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-'))
@@ -28,31 +29,18 @@ export const runDemo = async (options: DemoOptions): Promise<void> => {
 
 const runIn = async (folder: string, { env, print, build, ...rest }: DemoOptions): Promise<void> => {
   const options: StackOptions = { ...rest, folder }
-  const stopped = new Promise<'stopped'>((resolve) => {
-    // The terminal and npm may both send the signal of one Ctrl-C.
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve('stopped'))
-  })
+  const stopped = stopSignal()
   const unavailable = await unavailablePorts(stackOf(env, options).programs)
-  if (unavailable.length > 0) throw new DemoError(unavailable.join('\n'))
+  if (unavailable.length > 0) throw new CommandError(unavailable)
   if (build !== undefined && (await Promise.race([build(), stopped])) === 'stopped') return
 
   // After the build, because the stack depends on whether the page exists.
   const stack = stackOf(env, options)
   await writeRelayConfig(stack)
-  const running = stack.programs.map((program) => new RunningProgram(program, env, print))
-  const firstEnd = Promise.race(
-    running.map(async ({ program, ended }) => `The ${program.name} ${await ended}, so the others stop too.`)
+  await runTogether(
+    stack.programs.map((program) => commandOf(program, env)),
+    { print, stopped, onReady: () => print(block(stack)) }
   )
-  try {
-    const ready = Promise.all(running.map((program) => program.ready())).then(() => 'ready' as const)
-    if ((await Promise.race([ready, stopped])) === 'stopped') return
-    print(block(stack))
-    const end = await Promise.race([stopped, firstEnd])
-    if (end !== 'stopped') throw new DemoError(end)
-  } finally {
-    // Each program stops before the programs that it depends on.
-    for (const program of running.toReversed()) await program.stop()
-  }
 }
 
 const block = ({ pageUrl, adminUrl, adminPassword, demoPassword, hasPage, hasProvider }: Stack): string =>

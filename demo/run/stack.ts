@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { ProgramCommand } from '../../src/cli/dev/running-program.js'
+import { V8_FLAGS } from '../../src/shared/v8-flags.js'
 import { relayConfigOf } from './relay-config.js'
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -19,6 +21,14 @@ export interface Program {
   readonly healthPath: string
   readonly env: Readonly<Record<string, string>>
 }
+
+/** How a program is started, beside the others. */
+export const commandOf = ({ name, entry, nodeFlags, port, healthPath, env }: Program, base: Env): ProgramCommand => ({
+  name,
+  command: [process.execPath, ...nodeFlags, entry],
+  env: { ...base, ...env },
+  url: `http://127.0.0.1:${port}${healthPath}`
+})
 
 export interface Stack {
   readonly programs: readonly Program[]
@@ -81,7 +91,7 @@ export const stackOf = (env: Env, { root, folder, oidc = false }: StackOptions):
       {
         name: 'relay',
         entry: join(root, 'dist/src/relay/main.js'),
-        nodeFlags: ['--gc-memory-reducer-start-delay-ms=600000', '--max-semi-space-size=16'],
+        nodeFlags: V8_FLAGS.relay,
         port: relayPort,
         portVariable: 'RELAY_PORT',
         healthPath: '/health',
@@ -117,7 +127,7 @@ export const stackOf = (env: Env, { root, folder, oidc = false }: StackOptions):
       {
         name: 'gateway',
         entry: join(root, 'dist/src/gateway/main.js'),
-        nodeFlags: ['--no-allocation-site-pretenuring'],
+        nodeFlags: V8_FLAGS.gateway,
         port: gatewayPort,
         portVariable: 'GATEWAY_PORT',
         healthPath: '/api/health',

@@ -23,6 +23,10 @@ export interface Package {
   readonly keywords: readonly string[]
   /** Files and folders of `dist`, with their places in the package. */
   readonly content: (project: Project) => Readonly<Record<string, string>>
+  /** Folders of the project that are not a part of its code, with their places in the package. */
+  readonly examples?: Readonly<Record<string, string>>
+  /** A module of `dist` that is bundled with all that it imports, for pages without a build step: the file `browser.js`. */
+  readonly bundled?: string
   /** Without `dependencies`, which are the packages that the content imports. */
   readonly manifest: (project: Project) => object
   /** Dependencies that no file imports, with their versions. */
@@ -85,6 +89,8 @@ const SERVER: Package = {
     schemas: 'dist/schemas',
     'relay-admin': 'dist/relay-admin'
   }),
+  // `gatehouse init` copies it.
+  examples: { 'examples/quickstart': 'examples/quickstart' },
   manifest: ({ engines, bin, exports, optionalDependencies }) => ({
     engines,
     bin,
@@ -105,10 +111,12 @@ const CLIENT: Package = {
   description: 'Browser library of Gatehouse: typed API calls, session, route guards and realtime subscriptions',
   keywords: ['api-client', 'session', 'csrf', 'realtime', 'websocket', 'centrifugo', 'browser'],
   content: () => ({ 'src/client': 'src/client', schemas: 'schemas' }),
+  bundled: 'src/client/index.js',
   manifest: ({ devDependencies }) => ({
     sideEffects: false,
     exports: {
       '.': entry('src/client/index'),
+      './browser': { types: './src/client/index.d.ts', default: './browser.js' },
       './buildings': entry('src/client/buildings/index'),
       './react': entry('src/client/react/index'),
       './testing': entry('src/client/testing/index'),

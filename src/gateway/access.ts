@@ -1,3 +1,4 @@
+import type { Description } from '../openapi/description.js'
 import type { AccessLevel } from '../shared/access-level.js'
 
 // Access rules by canonical path.
@@ -54,6 +55,13 @@ export class AccessRules {
     return 'mutations'
   }
 }
+
+/** The operations of an OpenAPI description that need no token, such as `GET /api/floors`. */
+export const publicOperations = (description: Pick<Description, 'paths'> | null, rules: AccessRules): string[] =>
+  (description?.paths ?? [])
+    .flatMap(({ operations }) => operations)
+    .filter(({ template, access }) => rules.accessOf(template, access) === 'public')
+    .map(({ method, template }) => `${method} ${template}`)
 
 export const READING_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 export const MUTATING_METHODS: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])

@@ -38,7 +38,9 @@ import { type RoutesOptions, routes } from './plugins/routes.js'
 import { securityHeaders } from './plugins/security-headers.js'
 import { sessionExchange } from './plugins/session-exchange.js'
 import { internalApi } from './revocation/internal-api.js'
+import type { ForwardAuthOptions } from './routes/forward-auth.js'
 import { type GatewayServices, openServices, type ServiceOptions } from './services.js'
+import { appSignOut } from './session/app-sign-out.js'
 import type { UpstreamWebSocketsOptions } from './upstream-routes/upstream-websockets.js'
 import { upstreamConstraints } from './upstreams/route-constraint.js'
 import { DEFAULT_UPSTREAM } from './upstreams/upstream-row.js'
@@ -102,7 +104,7 @@ export const CHAIN: readonly Step[] = [
 /** The options of the last step, by the routes that use them. */
 const routesOptions = (services: ChainServices): RoutesOptions => {
   const { config, log, metrics, access, declared, headerTable, backend, database, oidc, tokens, cookies } = services
-  const { audit, secretPaths, callBackend, csrfTokens, developmentKey, openReplies, requestEnded } = services
+  const { callBackend, csrfTokens, developmentKey, openReplies, requestEnded } = services
   const { isStopping, revocations, upstreams } = services
   const { csrf, limits, metricsAllow, publicHost, relay, webRoot } = config
   const webSockets = upstreams && webSocketOptions(services, upstreams)
@@ -129,7 +131,12 @@ const routesOptions = (services: ChainServices): RoutesOptions => {
       tokens,
       revocations,
       csrfTokens,
-      closeWebSockets: (token) => webSockets?.connections.endSessions(token),
+      signOut: appSignOut({
+        tokens,
+        revocations,
+        closeWebSockets: (token) => webSockets?.connections.endSessions(token),
+        log
+      }),
       oidc
     },
     health: {
@@ -153,21 +160,18 @@ const routesOptions = (services: ChainServices): RoutesOptions => {
       upgraded: services.upgraded
     },
     cspReports: config.headers.mode === 'standard' ? null : { log, monotonicMs },
-    forwardAuth: config.forwardAuth
-      ? {
-          trusted: new AddressSet(config.trustedProxies),
-          tokens,
-          revocations,
-          audit,
-          secretPaths,
-          publicOrigin: csrf.publicOrigin,
-          hasSignIn: oidc !== null
-        }
-      : null,
+    forwardAuth: config.forwardAuth ? forwardAuthOptions(services) : null,
     oidc,
     webRoot
   }
 }
+
+const forwardAuthOptions = (services: ChainServices): ForwardAuthOptions => ({
+  ...services,
+  trusted: new AddressSet(services.config.trustedProxies),
+  publicOrigin: services.config.csrf.publicOrigin,
+  hasSignIn: services.oidc !== null
+})
 
 /** Null if no row takes WebSockets. */
 const webSocketOptions = (services: ChainServices, upstreams: Upstreams): UpstreamWebSocketsOptions | null => {

@@ -40,7 +40,8 @@ const upstreamRows = (values: Values, hasProvider: boolean): ReturnType<typeof r
     : readUpstreamsFile(values.GATEWAY_UPSTREAMS, {
         publicOrigin: values.PUBLIC_URL === null ? null : new URL(values.PUBLIC_URL).origin,
         hasProvider,
-        hasWebRoot: values.WEB_ROOT !== null
+        hasWebRoot: values.WEB_ROOT !== null,
+        access: { strict: values.GATEWAY_STRICT_PATHS, admin: values.GATEWAY_ADMIN_PATHS }
       })
 
 const ACCESS_LISTS = ['GATEWAY_PUBLIC_PATHS', 'GATEWAY_STRICT_PATHS', 'GATEWAY_ADMIN_PATHS'] as const
@@ -61,13 +62,21 @@ const accessPathErrors = (values: Values): string[] => {
 const SECRET_LENGTH = 32
 const SECRET_FORM: SecretForm = { pattern: /^.{32,}$/s, rule: `have at least ${SECRET_LENGTH} characters` }
 
+const HARD_TO_GUESS = [
+  'API_SECRET',
+  'API_SECRET_PREVIOUS',
+  'EXCHANGE_SECRET',
+  'GATEWAY_INTERNAL_KEY',
+  'GATEWAY_INTERNAL_KEY_PREVIOUS'
+] as const
+
 /** Settings that are missing or insecure in production. `known` has the errors of malformed settings. */
 const productionErrors = (values: Values, known: readonly string[]): string[] => {
   const isMissing = (name: 'BACKEND_URL' | 'API_SECRET'): boolean => values[name] === null && !hasError(name, known)
   const errors = (['BACKEND_URL', 'API_SECRET'] as const)
     .filter(isMissing)
     .map((name) => `${name} is required in production`)
-  for (const name of ['API_SECRET', 'API_SECRET_PREVIOUS', 'EXCHANGE_SECRET', 'GATEWAY_INTERNAL_KEY'] as const) {
+  for (const name of HARD_TO_GUESS) {
     const secret = values[name]
     if (secret !== null) errors.push(...weaknesses(name, secret, SECRET_FORM))
   }
@@ -189,6 +198,7 @@ const revocationOf = (values: Values): RevocationConfig | null => {
   return {
     listen: { host: values.GATEWAY_INTERNAL_HOST, port },
     key,
+    previousKey: values.GATEWAY_INTERNAL_KEY_PREVIOUS,
     maxTokenAgeMs: values.GATEWAY_MAX_TOKEN_AGE_S * 1000,
     relay: relayUrl === null || relayKey === null ? null : { url: relayUrl, key: relayKey }
   }
@@ -202,6 +212,8 @@ const revocationErrors = (values: Values): string[] => {
   // Without the port nothing would be revoked, silently.
   if (!hasPort && values.GATEWAY_INTERNAL_KEY !== null)
     errors.push('GATEWAY_INTERNAL_PORT is required with GATEWAY_INTERNAL_KEY')
+  if (values.GATEWAY_INTERNAL_KEY_PREVIOUS !== null && values.GATEWAY_INTERNAL_KEY === null)
+    errors.push('GATEWAY_INTERNAL_KEY is required with GATEWAY_INTERNAL_KEY_PREVIOUS')
   if (!hasPort && values.RELAY_API_URL !== null) errors.push('GATEWAY_INTERNAL_PORT is required with RELAY_API_URL')
   if (values.RELAY_API_URL !== null && values.REALTIME_API_KEY === null)
     errors.push('REALTIME_API_KEY is required with RELAY_API_URL')

@@ -6,16 +6,11 @@ import { SettingsError } from '../shared/env.js'
 import { isWebSocketHandshake, pathOf, type UpgradeTest } from '../shared/http-upgrade.js'
 import { secretKey } from '../shared/jwt.js'
 import { monotonicMs as systemMonotonicMs } from '../shared/monotonic.js'
-import { AccessRules, RELAY_CONNECTION_PREFIX } from './access.js'
+import { AccessRules, publicOperations, RELAY_CONNECTION_PREFIX } from './access.js'
 import { API_DOCS_PATHS } from './api-docs/api-docs.js'
 import { AuditLog } from './audit/audit-log.js'
 import type { GatewayConfig } from './config.js'
-import {
-  checkedTables,
-  configuredRoutes,
-  type DeclaredRoutes,
-  publicOperations
-} from './custom-routes/custom-routes.js'
+import { checkedTables, configuredRoutes, type DeclaredRoutes } from './custom-routes/custom-routes.js'
 import type { GatewayErrorCode } from './errors.js'
 import type { DatabaseHealth } from './health/database-health.js'
 import { errorSender, type SendError } from './http/error-sender.js'
@@ -23,6 +18,7 @@ import type { HeaderTable } from './http/header-table.js'
 import { KnownPaths } from './http/known-paths.js'
 import { OpenReplies, type RequestEnded } from './http/open-replies.js'
 import { SecretPaths } from './http/secret-paths.js'
+import { routeErrors } from './limits/limits-file.js'
 import type { RedisBuckets } from './limits/redis-buckets.js'
 import type { RequestLimits } from './limits/request-limits.js'
 import { MemoryLoginCounter } from './login-limit/login-counter.js'
@@ -177,12 +173,13 @@ const declaredRoutes = async (
 ): Promise<DeclaredRoutes> => {
   const declared = routes === undefined ? await configuredRoutes(config) : checkedTables(routes)
   for (const { location, message } of declared.warnings) log.warn({ location }, message)
-  const operations = publicOperations(declared, access)
+  const operations = publicOperations(declared.description, access)
   if (operations.length > 0) log.warn({ operations }, 'public operations of the OpenAPI document')
   return declared
 }
 
-const declaredPaths = (
+/** The templates of all declared paths. */
+export const declaredPaths = (
   { tables, description }: DeclaredRoutes,
   { oidc, forwardAuth, headers }: GatewayConfig
 ): string[] => [
@@ -243,10 +240,8 @@ const openRequestLimits = async (
   const { config, log, metrics, audit, secretPaths } = services
   const { requestLimits: limits, redis } = config
   if (limits.length === 0) return null
-  const known = new Set(templates)
-  const unknown = limits.flatMap(({ paths }) => paths).filter((path) => path.includes('{') && !known.has(path))
-  if (unknown.length > 0)
-    throw new SettingsError(unknown.map((path) => `GATEWAY_LIMITS must not name ${path}, which is not a route`))
+  const errors = routeErrors(limits, templates)
+  if (errors.length > 0) throw new SettingsError(errors)
   const { RequestLimits } = await import('./limits/request-limits.js')
   const shared = redis === null ? null : await openSharedBuckets(redis, log, monotonicMs)
   const requestLimits = new RequestLimits({ limits, shared, audit, secretPaths, monotonicMs })
@@ -275,7 +270,11 @@ const openRevocations = async (
 }
 
 const addRevocationGauges = (metrics: GatewayMetrics, revocations: UserRevocations): void => {
-  metrics.addGauge('gateway_revocations', 'Revocations, and sign-ins shortly after them.', () => revocations.size)
+  metrics.addGauge(
+    'gateway_revocations',
+    'Revocations, sign-outs, and sign-ins shortly after them.',
+    () => revocations.size
+  )
   metrics.addGauge(
     'gateway_revocations_known',
     '0 until the revocations in Redis were loaded: no token is accepted.',

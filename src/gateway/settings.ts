@@ -124,6 +124,10 @@ export const gatewaySettings = {
       'the key of POST /api/internal/revoke; required with GATEWAY_INTERNAL_PORT, at least 32 characters in production',
     fallback: null
   }),
+  GATEWAY_INTERNAL_KEY_PREVIOUS: headerSecret({
+    about: 'the previous GATEWAY_INTERNAL_KEY during a rotation; still accepted',
+    fallback: null
+  }),
   GATEWAY_MAX_TOKEN_AGE_S: integer(60, 31_536_000, {
     about:
       'with GATEWAY_INTERNAL_PORT: app tokens that were issued longer ago are rejected, and revocations are kept this long; at least the lifetime of your tokens',

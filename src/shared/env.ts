@@ -85,7 +85,7 @@ const settingText = (name: string, environment: Environment, errors: string[]): 
     return readFileSync(file, 'utf8').trim() || undefined
   } catch (error) {
     // `readFileSync` fails with errors of the system.
-    errors.push(`${name}_FILE must name a readable file (${errorCode(error)})`)
+    errors.push(`${name}_FILE must name a readable file (${errorCode(error)}): ${file}`)
     return undefined
   }
 }

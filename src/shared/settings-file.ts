@@ -3,31 +3,17 @@ import { basename } from 'node:path'
 import { type Static, type TObject, Type } from '@sinclair/typebox'
 import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
 import { Value } from '@sinclair/typebox/value'
-import {
-  CORE_SCHEMA,
-  constructFromEvents,
-  EVENT_ALIAS,
-  EVENT_DOCUMENT,
-  EVENT_MAPPING,
-  EVENT_POP,
-  EVENT_SCALAR,
-  EVENT_SEQUENCE,
-  type Event,
-  getScalarValue,
-  parseEvents,
-  YAMLException
-} from 'js-yaml'
+import { CORE_SCHEMA, constructFromEvents, parseEvents, YAMLException } from 'js-yaml'
 import { errorCode } from './error-code.js'
+import { isObject } from './is-object.js'
+import { type LineOf, linesOf, type Pointer } from './yaml-lines.js'
 
 // Settings that are a list of objects, in a file of YAML or JSON, which is also YAML.
-
-/** Where a value is: `/0/hosts/1`. The root is the empty text. */
-type Pointer = string
 
 export interface ListFile<Entry> {
   /** Empty if there is an error. */
   readonly entries: readonly Entry[]
-  /** Every entry by its index; null for an entry with another error than an unknown field. */
+  /** Every entry by its index, without unknown fields and malformed optional ones; null if a required one is malformed. */
   readonly checkable: readonly (Entry | null)[]
   /** All errors, one line each, with the line of the file. They contain no values of the file. */
   readonly errors: readonly string[]
@@ -52,14 +38,14 @@ export const readListFile = <Schema extends TObject>(
   try {
     text = readFileSync(path, 'utf8').replace(/^\uFEFF/, '')
   } catch (error) {
-    return failed(`must name a readable file (${errorCode(error)})`)
+    return failed(`must name a readable file (${errorCode(error)}): ${path}`)
   }
   try {
     const events = parseEvents(text, {})
     // Aliases could multiply a short text to any size, and no list of settings needs them.
     const documents = constructFromEvents(events, { source: text, schema: CORE_SCHEMA, maxAliases: 0 })
     if (documents.length !== 1) return failed(`${file}: must contain one list`)
-    return checkedList(setting, file, documents[0], positionsIn(events, text), text, entrySchema)
+    return checkedList(setting, file, documents[0], linesOf(events, text), entrySchema)
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error
     // A reason may quote the file, which may be the wrong one and contain secrets: then it is left out.
@@ -72,18 +58,16 @@ const checkedList = <Schema extends TObject>(
   setting: string,
   file: string,
   value: unknown,
-  positions: ReadonlyMap<Pointer, number>,
-  text: string,
+  lineOf: LineOf,
   entrySchema: Schema
 ): ListFile<Static<Schema>> => {
   const schema = Type.Array(entrySchema, { minItems: 1, rule: 'a list with at least one entry' })
   const at = (pointer: Pointer, message: string): string => {
-    const line = text.slice(0, positionOf(pointer, positions)).split('\n').length
     const shown = pointer.slice(1).split('/')
     // Entries count from 1, as people do.
     const name =
       pointer === '' ? '' : `entry ${Number(shown[0]) + 1}${shown.length > 1 ? `, ${shown.slice(1).join('.')}` : ''} `
-    return `${setting} ${file}:${line}: ${name}${message}`.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')
+    return `${setting} ${file}:${lineOf(pointer)}: ${name}${message}`.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')
   }
   const error = (index: number, field: string | null, message: string): string =>
     at(field === null ? `/${index}` : `/${index}/${field}`, message)
@@ -92,59 +76,21 @@ const checkedList = <Schema extends TObject>(
   // One error for each value: a missing field also has the wrong type.
   for (const found of Value.Errors(schema, value))
     if (!messages.has(found.path)) messages.set(found.path, messageOf(found))
-  const checkable = (Array.isArray(value) ? value : []).map((entry: unknown) => {
-    const known = Value.Clean(entrySchema, Value.Clone(entry))
-    return Value.Check(entrySchema, known) ? known : null
-  })
+  const checkable = (Array.isArray(value) ? value : []).map((entry: unknown) => validPart(entry, entrySchema))
   return { entries: [], checkable, errors: [...messages].map(([pointer, message]) => at(pointer, message)), error }
+}
+
+/** The entry without the optional fields that are malformed, so that errors between entries are reported too. */
+const validPart = <Schema extends TObject>(entry: unknown, schema: Schema): Static<Schema> | null => {
+  const known = Value.Clean(schema, Value.Clone(entry))
+  if (!isObject(known)) return null
+  const malformed = new Set([...Value.Errors(schema, known)].map(({ path }) => path.split('/', 2)[1]))
+  const valid = Object.fromEntries(Object.entries(known).filter(([name]) => !malformed.has(name)))
+  return Value.Check(schema, valid) ? valid : null
 }
 
 const messageOf = ({ type, schema, message }: ValueError): string => {
   if (type === ValueErrorType.ObjectAdditionalProperties) return 'is not a known field'
   if (type === ValueErrorType.ObjectRequiredProperty) return 'is required'
   return typeof schema.rule === 'string' ? `must be ${schema.rule}` : message.toLowerCase()
-}
-
-/** The position of the value, or of the nearest one around it for a value that is missing. */
-const positionOf = (pointer: Pointer, positions: ReadonlyMap<Pointer, number>): number => {
-  const position = positions.get(pointer)
-  if (position !== undefined || pointer === '') return position ?? 0
-  return positionOf(pointer.slice(0, pointer.lastIndexOf('/')), positions)
-}
-
-/** A list or an object whose end has not been reached yet. */
-interface Container {
-  readonly pointer: Pointer
-  readonly isObject: boolean
-  /** The number of entries so far; for an object, of names and values. */
-  count: number
-  name: string
-}
-
-/** Where each value begins; a field of an object begins with its name. */
-const positionsIn = (events: readonly Event[], text: string): ReadonlyMap<Pointer, number> => {
-  const positions = new Map<Pointer, number>()
-  const open: Container[] = []
-  for (const event of events) {
-    if (event.type === EVENT_DOCUMENT) continue
-    if (event.type === EVENT_POP) {
-      open.pop()
-      continue
-    }
-    const start = startOf(event)
-    const parent = open.at(-1)
-    const isName = parent?.isObject === true && parent.count % 2 === 0
-    if (isName && event.type === EVENT_SCALAR) parent.name = getScalarValue(text, event)
-    const pointer = parent === undefined ? '' : `${parent.pointer}/${parent.isObject ? parent.name : parent.count}`
-    if (parent !== undefined) parent.count += 1
-    if (!positions.has(pointer)) positions.set(pointer, start)
-    if (event.type === EVENT_MAPPING || event.type === EVENT_SEQUENCE)
-      open.push({ pointer, isObject: event.type === EVENT_MAPPING, count: 0, name: '' })
-  }
-  return positions
-}
-
-const startOf = (event: Exclude<Event, { type: typeof EVENT_DOCUMENT | typeof EVENT_POP }>): number => {
-  if (event.type === EVENT_SCALAR) return event.valueStart
-  return event.type === EVENT_ALIAS ? event.anchorStart : event.start
 }

@@ -7,6 +7,7 @@ import packageFile from '../../package.json' with { type: 'json' }
 import { hasHelm, prepareCrds, prepareHelm, prepareKubernetesSchemas } from '../../scripts/lib/kubernetes-tools.js'
 import { CHART, CHART_COPIES, MANIFESTS, manifests, renderChart } from '../../scripts/lib/manifests.js'
 import { thisMachine } from '../../scripts/lib/services.js'
+import { checkFiles } from '../../src/gateway/check-files.js'
 import { gatewayConfig } from '../../src/gateway/config.js'
 import { readRoutesFile } from '../../src/gateway/custom-routes/custom-routes.js'
 import { environment } from '../helper/environment.js'
@@ -41,6 +42,21 @@ const ADDITIONS = {
   extraVolumes: [{ name: 'ca', configMap: { name: 'ca' } }],
   extraVolumeMounts: [{ name: 'ca', mountPath: '/etc/ca', readOnly: true }],
   extraContainers: [{ name: 'sidecar', image: 'registry.example.com/sidecar:1.0.0' }]
+}
+
+const WITH_FILES = {
+  upstreams: [{ name: 'shop', url: 'http://shop:4100', paths: ['/shop'], routes: 'shop.yaml', timeout_ms: 500_000 }],
+  documents: { 'shop.yaml': JSON.stringify({ ...DOCUMENT, paths: { '/items': { get: {} } } }) },
+  limits: [{ name: 'all', paths: ['/'], by: 'both', rate: 1_000_000 }],
+  providers: [
+    {
+      id: 'partner',
+      issuer: 'https://login.partner.example:8443',
+      client_id: 'gatehouse',
+      client_secret_file: '/run/secrets/gatehouse/partner_secret'
+    }
+  ],
+  internalApi: { enabled: true, informRelay: true }
 }
 
 t.test('Helm', { skip: hasHelm(machine) ? false : 'Helm is not installed' }, async (t) => {
@@ -91,6 +107,64 @@ t.test('Helm', { skip: hasHelm(machine) ? false : 'Helm is not installed' }, asy
     t.match(message([...REQUIRED, '--set', 'relay.extraVolumeMounts[0].name=a']), 'mountPath')
     const routes = 'gateway.routes=openapi: 3.1.0,gateway.settings.GATEWAY_ROUTES=/routes.js'
     t.match(message([...REQUIRED, '--set', routes]), 'must not both be set')
+    const limits = ['--set-json', 'gateway.limits=[{"name":"a","paths":["/"],"by":"user","rate":1}]']
+    t.match(message([...REQUIRED, ...limits, '--set', 'gateway.settings.GATEWAY_LIMITS=/x']), 'GATEWAY_LIMITS must not')
+    t.match(message([...REQUIRED, '--set-json', 'gateway.upstreams=[{"name":"a"}]']), 'url')
+    t.match(message([...REQUIRED, '--set', 'gateway.documents.limits\\.yaml=x']), 'limits.yaml')
+    t.match(message([...REQUIRED, '--set', 'gateway.internalApi.informRelay=true']), 'internalApi.enabled')
+  })
+
+  t.test('rows, limits, identity providers and the internal API of the gateway', async (t) => {
+    const all = render('--set-json', `gateway=${JSON.stringify(WITH_FILES)}`)
+    const { data = {} } = manifestOf(all, 'ConfigMap', 'gatehouse-gateway-files')
+    const pod = manifestOf(all, 'Deployment', 'gatehouse-gateway').spec.template.spec
+    const [container] = pod.containers
+    const { mountPath } = required(container.volumeMounts.find(({ name }: { name: string }) => name === 'files'))
+
+    t.test('the gateway accepts the rendered files and settings', async (t) => {
+      const secret = join(t.testdir({ secret: 'x' }), 'secret')
+      const folder = t.testdirName
+      for (const [name, text] of Object.entries(data))
+        writeFileSync(join(folder, name), text.replaceAll('/run/secrets/gatehouse/partner_secret', secret))
+      const settings = Object.entries(settingsOf(all, 'gateway')).map(([name, value]) =>
+        name.endsWith('_FILE')
+          ? [name.slice(0, -'_FILE'.length), `a-long-secret-from-the-file-${value}`]
+          : [name, value.replace(mountPath, folder)]
+      )
+      const config = gatewayConfig({ ...Object.fromEntries(settings), REDIS_URL: 'redis://redis:6379' })
+      t.match(config.upstreams, [{ name: 'shop', routes: join(folder, 'shop.yaml'), timeout_ms: 500_000 }])
+      t.match(config.requestLimits, [{ name: 'all', burst: 1_000_000 }])
+      t.match(config.oidc?.providers, [{ id: 'partner' }])
+      t.match(config.revocation, {
+        listen: { host: '0.0.0.0', port: 3001 },
+        key: /internal_key$/,
+        relay: { url: 'http://gatehouse-relay:8100/api', key: /api_key$/ }
+      })
+      t.same(await checkFiles(config), [])
+    })
+
+    t.test(
+      'only the permitted pods reach the internal API, and the gateway reaches what it is configured for',
+      async (t) => {
+        const [port] = manifestOf(all, 'Service', 'gatehouse-gateway-internal').spec.ports
+        t.match(port, { port: 3001, targetPort: 'internal' })
+        t.match(container.ports, [{ name: 'http' }, { name: 'internal', containerPort: 3001 }])
+        const { ingress, egress } = manifestOf(all, 'NetworkPolicy', 'gatehouse-gateway').spec
+        t.same(ingress[1], {
+          from: [{ podSelector: { matchLabels: { 'app.kubernetes.io/name': 'backend' } } }],
+          ports: [{ port: 'internal' }]
+        })
+        t.match(egress.slice(-3), [
+          { ports: [{ port: 4100 }] },
+          { ports: [{ port: 8443 }] },
+          { to: [{ podSelector: { matchLabels: labelsOf('relay') } }], ports: [{ port: 8100 }] }
+        ])
+        t.match(manifestOf(all, 'NetworkPolicy', 'gatehouse-relay').spec.ingress[0].from.at(-1), {
+          podSelector: { matchLabels: labelsOf('gateway') }
+        })
+        t.notOk(JSON.stringify(all.filter(({ kind }) => kind === 'Ingress')).includes('internal'))
+      }
+    )
   })
 
   t.test('gateway.oidc configures sign-in and permits connections to the provider', async (t) => {
@@ -223,6 +297,7 @@ t.test('Helm', { skip: hasHelm(machine) ? false : 'Helm is not installed' }, asy
     t.not(checksum('gateway'), checksum('gateway', '--set', 'gateway.settings.LOG_LEVEL=warn'))
     t.not(checksum('relay'), checksum('relay', '--set', 'relay.config.client.ping_interval=20s'))
     t.not(checksum('gateway'), checksum('gateway', '--set', 'gateway.routes=openapi: 3.1.0'))
+    t.not(checksum('gateway'), checksum('gateway', '--set', 'gateway.documents.a\\.yaml=openapi: 3.1.0'))
     t.equal(checksum('relay'), checksum('relay', '--set', 'gateway.settings.LOG_LEVEL=warn'))
   })
 
@@ -247,7 +322,7 @@ t.test('Helm', { skip: hasHelm(machine) ? false : 'Helm is not installed' }, asy
         'gateway.oidc.issuer=https://login.example.com,gateway.oidc.clientId=gatehouse,gateway.web.image=page:1,relay.autoscaling.connections=0,image.pullSecrets[0].name=pull'
       ]
     ]
-    const gateway = { ...ADDITIONS, routes: JSON.stringify(DOCUMENT) }
+    const gateway = { ...ADDITIONS, ...WITH_FILES, routes: JSON.stringify(DOCUMENT) }
     variants.push([
       '--set-json',
       `gateway=${JSON.stringify(gateway)}`,

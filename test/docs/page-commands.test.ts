@@ -37,7 +37,7 @@ const blockWith = (page: string, language: string, text = ''): string =>
     .findLast((block) => block.includes(text)) ?? ''
 
 /** Pages with a test of their own. */
-const TUTORIALS = ['docs/tutorials/demo.md', 'docs/tutorials/first-backend.md']
+const TUTORIALS = ['docs/tutorials/demo.md', 'docs/tutorials/first-backend.md', 'README.md']
 
 type Replacement = readonly [from: string, to: string]
 
@@ -57,11 +57,6 @@ const SECRETS = { REALTIME_HMAC_SECRET: '0123456789abcdef'.repeat(4), REALTIME_A
 
 /** How the blocks of each other page are executed. */
 const PAGES: Readonly<Record<string, (t: Test) => Promise<Execution>>> = {
-  'README.md': async (t) => ({
-    variables: { GATEWAY_PORT: '0', RELAY_PORT: '0', AUDIT_LOG_FILE: join(t.testdirName, 'audit.jsonl') },
-    // Built already.
-    replacements: [['npm run build\n', '']]
-  }),
   'docs/how-to/adapt-the-helm-chart.md': (t) => renderedChart(t),
   'docs/how-to/backup-and-restore.md': async (t) => ({
     replacements: [

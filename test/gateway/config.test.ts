@@ -122,6 +122,7 @@ const INVALID_VALUES: Readonly<Record<string, readonly string[]>> = {
   GATEWAY_MAX_IN_FLIGHT: ['0', '1000001', 'all'],
   GATEWAY_INTERNAL_PORT: ['http', '-1', '65536'],
   GATEWAY_INTERNAL_KEY: ['two words hunter2', 'kéy'],
+  GATEWAY_INTERNAL_KEY_PREVIOUS: ['two words hunter2', 'kéy'],
   GATEWAY_MAX_TOKEN_AGE_S: ['59', '31536001', '30d'],
   GATEWAY_LIMITS: ['/nonexistent/limits.yaml', import.meta.dirname],
   RELAY_API_URL: ['relay:8100', 'ws://relay:8100/api', 'http://user@relay/api'],
@@ -250,9 +251,10 @@ t.test('production', async (t) => {
   })
 
   t.test('an unreadable secret file is reported once', async (t) => {
-    const environment = { NODE_ENV: 'production', BACKEND_URL, API_SECRET_FILE: join(t.testdir(), 'missing') }
+    const file = join(t.testdir(), 'missing')
+    const environment = { NODE_ENV: 'production', BACKEND_URL, API_SECRET_FILE: file }
 
-    t.same(gatewaySettingsErrors(environment), ['API_SECRET_FILE must name a readable file (ENOENT)'])
+    t.same(gatewaySettingsErrors(environment), [`API_SECRET_FILE must name a readable file (ENOENT): ${file}`])
   })
 
   t.test('a weak secret in a file is rejected', async (t) => {
@@ -397,6 +399,7 @@ t.test('the settings of revocation', async (t) => {
   t.same(gatewayConfig(settings).revocation, {
     listen: { host: '127.0.0.1', port: 3001 },
     key: KEY,
+    previousKey: null,
     maxTokenAgeMs: 600_000,
     relay: { url: 'http://relay:8100/api', key: 'relay-key' }
   })
@@ -413,6 +416,12 @@ t.test('the settings of revocation', async (t) => {
   ])
   t.same(namesIn(gatewaySettingsErrors({ ...PRODUCTION, ...settings, GATEWAY_INTERNAL_KEY: 'short' })), [
     'GATEWAY_INTERNAL_KEY'
+  ])
+  const rotating = { ...settings, GATEWAY_INTERNAL_KEY_PREVIOUS: 'older' }
+  t.equal(gatewayConfig(rotating).revocation?.previousKey, 'older')
+  t.same(namesIn(gatewaySettingsErrors({ ...PRODUCTION, ...rotating })), ['GATEWAY_INTERNAL_KEY_PREVIOUS'])
+  t.same(gatewaySettingsErrors({ GATEWAY_INTERNAL_KEY_PREVIOUS: 'older' }), [
+    'GATEWAY_INTERNAL_KEY is required with GATEWAY_INTERNAL_KEY_PREVIOUS'
   ])
 })
 

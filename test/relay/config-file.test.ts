@@ -12,9 +12,9 @@ const namespace = (options: object) => ({ channel: { namespaces: [{ name: 'room'
 
 t.test('an unreadable configuration file', async (t) => {
   const NOT_READ: readonly (readonly [properties: object, message: string])[] = [
-    [{ code: 'ENOENT' }, 'RELAY_CONFIG must name a readable file (ENOENT)'],
-    [{ code: 'EISDIR' }, 'RELAY_CONFIG must name a readable file (EISDIR)'],
-    [{}, 'RELAY_CONFIG must name a readable file (unreadable)']
+    [{ code: 'ENOENT' }, 'RELAY_CONFIG must name a readable file (ENOENT): x'],
+    [{ code: 'EISDIR' }, 'RELAY_CONFIG must name a readable file (EISDIR): x'],
+    [{}, 'RELAY_CONFIG must name a readable file (unreadable): x']
   ]
   for (const [properties, message] of NOT_READ) {
     t.test(`an unreadable file is reported as: ${message}`, async (t) => {

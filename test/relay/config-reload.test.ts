@@ -43,7 +43,7 @@ t.test('reloading the configuration file', async (t) => {
 
     t.same(reloadConfigFile(configWith({}), environment, readFile), {
       ok: false,
-      errors: ['RELAY_CONFIG must name a readable file (ENOENT)']
+      errors: ['RELAY_CONFIG must name a readable file (ENOENT): /etc/relay.json']
     })
   })
 })

@@ -363,14 +363,18 @@ t.test('a setting from a file', async (t) => {
   })
 
   t.test('a missing file is an error', async (t) => {
-    const { value, errors } = readOne(secret(ABOUT), { NAME_FILE: join(t.testdir(), 'missing') })
+    const file = join(t.testdir(), 'missing')
+    const { value, errors } = readOne(secret(ABOUT), { NAME_FILE: file })
 
-    t.same(errors, ['NAME_FILE must name a readable file (ENOENT)'])
+    t.same(errors, [`NAME_FILE must name a readable file (ENOENT): ${file}`])
     t.equal(value, ABOUT.fallback)
   })
 
   t.test('a folder instead of a file is an error', async (t) => {
-    t.same(readOne(secret(ABOUT), { NAME_FILE: t.testdir() }).errors, ['NAME_FILE must name a readable file (EISDIR)'])
+    const folder = t.testdir()
+    t.same(readOne(secret(ABOUT), { NAME_FILE: folder }).errors, [
+      `NAME_FILE must name a readable file (EISDIR): ${folder}`
+    ])
   })
 })
 

@@ -35,8 +35,37 @@
 {{- if .Values.gateway.settings.GATEWAY_ROUTES }}{{ fail "gateway.routes and gateway.settings.GATEWAY_ROUTES must not both be set" }}{{ end }}
 {{- $_ := set $settings "GATEWAY_ROUTES" "/etc/gatehouse/routes.yaml" }}
 {{- end }}
+{{- range $value, $setting := dict "upstreams" "GATEWAY_UPSTREAMS" "limits" "GATEWAY_LIMITS" "providers" "OIDC_PROVIDERS" }}
+{{- if get $.Values.gateway $value }}
+{{- if get $.Values.gateway.settings $setting }}{{ fail (printf "gateway.%s and gateway.settings.%s must not both be set" $value $setting) }}{{ end }}
+{{- $_ := set $settings $setting (printf "/etc/gatehouse-files/%s.yaml" $value) }}
+{{- end }}
+{{- end }}
+{{- if .Values.gateway.providers }}
+{{- $_ := set $settings "SESSION_SECRET_FILE" "/run/secrets/gatehouse/session_secret" }}
+{{- $_ := set $settings "EXCHANGE_SECRET_FILE" "/run/secrets/gatehouse/exchange_secret" }}
+{{- end }}
+{{- with .Values.gateway.internalApi }}{{ if .enabled }}
+{{- $_ := set $settings "GATEWAY_INTERNAL_HOST" "0.0.0.0" }}
+{{- $_ := set $settings "GATEWAY_INTERNAL_PORT" "3001" }}
+{{- $_ := set $settings "GATEWAY_INTERNAL_KEY_FILE" "/run/secrets/gatehouse/internal_key" }}
+{{- if .informRelay }}
+{{- $_ := set $settings "RELAY_API_URL" (printf "http://%s:8100/api" (include "gatehouse.name" (list $ "relay"))) }}
+{{- $_ := set $settings "REALTIME_API_KEY_FILE" "/run/secrets/gatehouse/api_key" }}
+{{- end }}
+{{- else if .informRelay }}{{ fail "gateway.internalApi.informRelay needs gateway.internalApi.enabled" }}
+{{- end }}{{ end }}
 {{- $_ := required "gateway.settings.BACKEND_URL is required" .Values.gateway.settings.BACKEND_URL }}
 {{- include "gatehouse.settings" (merge (dict) .Values.gateway.settings $settings) }}
+{{- end }}
+
+{{- /* The files of the gateway as the data of a ConfigMap, or nothing. */ -}}
+{{- define "gatehouse.gatewayFiles" -}}
+{{- $files := dict }}
+{{- range $name := list "upstreams" "limits" "providers" }}
+{{- with get $.Values.gateway $name }}{{ $_ := set $files (printf "%s.yaml" $name) (toYaml .) }}{{ end }}
+{{- end }}
+{{- with merge $files .Values.gateway.documents }}{{ toYaml . }}{{ end }}
 {{- end }}
 
 {{- define "gatehouse.relaySettings" -}}

@@ -10,6 +10,7 @@ import { errorExamples, errorsOfAnyRequest } from '../routes/error-responses.js'
 import { rejectedRoute, type UnknownPaths } from '../routes/mount-routes.js'
 import { byReference } from '../routes/route-schema.js'
 import { pathTemplate, type RouteDeclaration } from '../routes/tables/declare.js'
+import type { Upstream } from '../upstreams/upstream.js'
 
 /** Never forwarded to the backend, whether the documentation is on or off. */
 export const API_DOCS_PATHS = ['/api/docs', '/api/docs/json'] as const
@@ -19,6 +20,7 @@ const [PAGE_PATH] = API_DOCS_PATHS
 export interface ApiDocsOptions {
   readonly declared: DeclaredRoutes
   readonly access: AccessRules
+  readonly upstreams: readonly Pick<Upstream, 'name' | 'hosts' | 'description' | 'access'>[]
   readonly unknownPaths: UnknownPaths
   /** The version in the document; null if the documentation is off. */
   readonly version: string | null
@@ -100,28 +102,17 @@ const bodyOf = (row: RouteDeclaration): FastifySchema => {
 const queryOf = ({ method, kind, path }: RouteDeclaration): FastifySchema =>
   method === 'GET' && kind !== 'local' && !/\/:\w+$/.test(path) ? { querystring: PagingSchema } : {}
 
-/** Adds the operations of an OpenAPI description, and corrects that @fastify/swagger documents every body as required. */
+/** Adds the operations of OpenAPI descriptions, and corrects that @fastify/swagger documents every body as required. */
 const completeDocument = async (
   rows: readonly RouteDeclaration[],
-  { declared: { description }, access }: ApiDocsOptions
+  { declared: { description }, access, upstreams }: ApiDocsOptions
 ): Promise<SwaggerTransformObject> => {
-  const { documentedOperations } = await import('./documented-operations.js')
+  const { addOperations } = await import('./add-operations.js')
   return (documents) => {
     if (!('openapiObject' in documents)) throw new TypeError('not an OpenAPI document')
     const { openapiObject } = documents
-    if (description !== null) {
-      const { paths, components, tags } = documentedOperations(description, access, { ...openapiObject.components })
-      const sections = Object.entries(components).map(([section, added]) => [
-        section,
-        // The keys of the components object are its sections.
-        { ...openapiObject.components?.[section as keyof typeof openapiObject.components], ...added }
-      ])
-      Object.assign(openapiObject, {
-        tags: [...(openapiObject.tags ?? []), ...tags],
-        paths: { ...openapiObject.paths, ...paths },
-        components: { ...openapiObject.components, ...Object.fromEntries(sections) }
-      })
-    }
+    for (const described of [{ name: null, hosts: null, description, access }, ...upstreams])
+      addOperations(openapiObject, described)
     for (const { method, path } of rows.filter(({ bodyOptional }) => bodyOptional)) {
       const item = openapiObject.paths?.[pathTemplate(path)]
       const body = item?.[LOWER_CASE[method]]?.requestBody

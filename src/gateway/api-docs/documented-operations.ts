@@ -70,7 +70,7 @@ const withoutReplaced = (parameters: readonly unknown[]): unknown[] => {
 /** The declaration that has the same access, errors and security as an operation. */
 const declarationOf = (operation: Operation, rules: AccessRules): RouteDeclaration => {
   const { method, template } = operation
-  // The documented description is that of `GATEWAY_ROUTES`, whose paths are under `/api/`.
+  // The type stands for the paths of `GATEWAY_ROUTES`. Those of rows can be outside of `/api/`.
   const path = operation.path as RouteDeclaration['path']
   const access = rules.accessOf(template, operation.access)
   const row = MUTATING_METHODS.has(method) ? { ...post(path, '', Type.Any()), method } : get(path, '')

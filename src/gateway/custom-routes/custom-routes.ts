@@ -4,7 +4,6 @@ import type { Description } from '../../openapi/description.js'
 import { OWN_PATH_WARNING, type RouteWarning } from '../../openapi/warnings.js'
 import { SettingsError } from '../../shared/env.js'
 import { errorCode } from '../../shared/error-code.js'
-import type { AccessRules } from '../access.js'
 import type { GatewayConfig } from '../config.js'
 import { ownTables, routeTables } from '../routes/index.js'
 import { pathTemplate, type RouteTable } from '../routes/tables/declare.js'
@@ -32,13 +31,6 @@ export const configuredRoutes = async ({
   limits
 }: Pick<GatewayConfig, 'routes' | 'limits'>): Promise<DeclaredRoutes> =>
   file === null ? BUILT_IN_ROUTES : await readRoutesFile(file, limits.bodyBytes)
-
-/** Operations of the OpenAPI description that need no token, such as `GET /api/floors`. */
-export const publicOperations = ({ description }: DeclaredRoutes, rules: AccessRules): string[] =>
-  (description?.paths ?? [])
-    .flatMap(({ operations }) => operations)
-    .filter(({ template, access }) => rules.accessOf(template, access) === 'public')
-    .map(({ method, template }) => `${method} ${template}`)
 
 /** Reads the file that `GATEWAY_ROUTES` names. Throws a `SettingsError` with one line per error. */
 export const readRoutesFile = async (file: string, maxBodyBytes?: number): Promise<DeclaredRoutes> => {

@@ -80,7 +80,10 @@ export class TableChecker {
 
   #checkRow(row: unknown, position: string): void {
     if (!isObject(row) || !isMethod(row.method) || typeof row.path !== 'string') {
-      this.#report(position, 'is not a route, make it with get(), post() or another function of gatehouse-server/routes')
+      this.#report(
+        position,
+        'is not a route, make it with get(), post() or another function of gatehouse-server/routes'
+      )
       return
     }
     const location = `${position} (${row.method} ${row.path})`

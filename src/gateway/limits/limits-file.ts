@@ -54,11 +54,21 @@ export const readLimits = (path: string, errors: string[]): readonly RequestLimi
   const file = readListFile('GATEWAY_LIMITS', path, LimitSchema)
   errors.push(...file.errors)
   const names = new Set<string>()
-  for (const [index, { name }] of file.entries.entries()) {
-    if (names.has(name)) errors.push(file.error(index, 'name', 'must be unique'))
-    names.add(name)
+  for (const [index, limit] of file.checkable.entries()) {
+    if (limit === null) continue
+    if (names.has(limit.name)) errors.push(file.error(index, 'name', 'must be unique'))
+    names.add(limit.name)
   }
   return file.entries.map(limitOf)
+}
+
+/** One line for each route that a limit names and that is not declared. */
+export const routeErrors = (limits: readonly RequestLimit[], templates: readonly string[]): string[] => {
+  const known = new Set(templates)
+  return limits
+    .flatMap(({ paths }) => paths)
+    .filter((path) => path.includes('{') && !known.has(path))
+    .map((path) => `GATEWAY_LIMITS must not name ${path}, which is not a route`)
 }
 
 const limitOf = ({ name, paths, methods, by, rate, per_s: perS = 1, burst = rate }: Static<typeof LimitSchema>) => ({

@@ -6,6 +6,7 @@ import type { Backend } from '../proxy/backend-pool.js'
 import type { RedisConfig } from '../redis-connection.js'
 import type { UserRevocations } from '../revocation/user-revocations.js'
 import type { AppSessionCookies } from '../session/app-session.js'
+import type { AppSignOut } from '../session/app-sign-out.js'
 import { appTokenCookie, usesSession } from '../session/credentials.js'
 import type { LoginFields } from '../session/login-response.js'
 import { type AccessTokenOf, accessTokenOf } from './access-token.js'
@@ -54,7 +55,7 @@ export interface Oidc {
   addRevocationHook(app: FastifyInstance): void
   /** Registers the hook that extends sessions. It runs after the exchange. */
   addRenewalHook(app: FastifyInstance): void
-  addRoutes(app: FastifyInstance): void
+  addRoutes(app: FastifyInstance, signOutApp: AppSignOut): void
   /** The provider's part of `POST /api/auth/logout`. */
   onLogout(request: FastifyRequest, reply: FastifyReply): Promise<void>
   /** Ends the provider session of a browser that has signed in with a password. */
@@ -114,13 +115,14 @@ export const openOidc = async (options: OidcOptions): Promise<Oidc> => {
     addRevocationHook: (app) =>
       addSessionHook(app, providerCookie, endRevokedSession({ providerCookie, providers, cookies, log })),
     addRenewalHook: (app) => addSessionHook(app, providerCookie, renewSession({ providerCookie, providers })),
-    addRoutes(app) {
+    addRoutes(app, signOutApp) {
+      const signOutBoth = { ...signOut, signOutApp }
       app.get(LOGIN_PATH, loginHandler(signIn))
-      app.get(LOGOUT_PATH, logoutHandler(signOut, null))
+      app.get(LOGOUT_PATH, logoutHandler(signOutBoth, null))
       for (const provider of providers.all) {
         app.get(provider.paths.login, providerLoginHandler(signIn, provider))
         app.get(provider.paths.callback, callbackHandler(signIn, provider))
-        app.get(provider.paths.logout, logoutHandler(signOut, provider))
+        app.get(provider.paths.logout, logoutHandler(signOutBoth, provider))
         // Without Redis, other gateways behind the same address could not be notified of the logout.
         if (redis !== null) addBackChannelLogout(app, provider)
       }

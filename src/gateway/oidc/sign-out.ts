@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { AppSessionCookies } from '../session/app-session.js'
+import type { AppSignOut } from '../session/app-sign-out.js'
 import { LOGOUT_PATH } from './config.js'
 import type { IdentityProvider, IdentityProviders } from './identity-providers.js'
 import { queryOf, redirect, sendPage } from './navigation.js'
@@ -60,10 +61,11 @@ const isFromOtherSite = ({ headers }: FastifyRequest): boolean => !OWN_SITES.has
  * there. Without `named`, that is the provider of the session, or the only one.
  */
 export const logoutHandler =
-  (options: SignOutOptions, named: IdentityProvider | null) =>
+  (options: SignOutOptions & { readonly signOutApp: AppSignOut }, named: IdentityProvider | null) =>
   async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     if (isFromOtherSite(request)) return sendPage(reply, confirmLogoutPage(request.path))
     options.cookies.clear(reply)
+    await options.signOutApp(request)
     const ended = [await endProviderSession(options, request, reply), await sessionInTicket(options, request)]
     const known = ended.filter((session) => session !== null)
     const provider = named ?? known[0]?.provider ?? options.providers.only

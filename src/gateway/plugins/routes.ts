@@ -50,7 +50,8 @@ export const routes = fp<RoutesOptions>(
     const { tables, description } = declared
     const forward = createForwarder(options.forwarder)
     const version = options.hasApiDocs ? packageFile.version : null
-    await apiDocs(app, { declared, access, unknownPaths, version })
+    const rows = options.upstreams?.upstreams.rows ?? []
+    await apiDocs(app, { declared, access, upstreams: rows, unknownPaths, version })
     const local = new Map([...sessionRoutes(options.session), ...healthRoutes(options.health)])
     mountRoutes(app, tables, { access, forward, local, uploadBytes, unknownPaths })
     const paths = description?.paths ?? []
@@ -59,7 +60,7 @@ export const routes = fp<RoutesOptions>(
       mountOperations(app, description, { forward, uploadBytes, unknownPaths })
     }
     developmentRoutes(app, options.development)
-    options.oidc?.addRoutes(app)
+    options.oidc?.addRoutes(app, options.session.signOut)
     if (options.cspReports !== null) cspReports(app, options.cspReports)
     if (options.forwardAuth !== null) forwardAuth(app, options.forwardAuth)
     metricsRoute(app, options.metrics)

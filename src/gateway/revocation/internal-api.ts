@@ -15,6 +15,8 @@ import type { RevocationTarget, UserRevocations } from './user-revocations.js'
 export interface RevocationConfig {
   readonly listen: { readonly host: string; readonly port: number }
   readonly key: string
+  /** Also accepted during a rotation; null if there is none. */
+  readonly previousKey: string | null
   readonly maxTokenAgeMs: number
   /** Null if the relay is not notified. */
   readonly relay: RelayApiConfig | null
@@ -57,7 +59,7 @@ export const internalApi = (options: InternalApiOptions): FastifyInstance => {
   app.setNotFoundHandler((_request, reply) => sendError(new GatewayError('NOT_FOUND'), reply))
   // Before the body is read: a client without the key must not upload one.
   app.addHook('onRequest', async (request) => {
-    if (!hasKey(request, config.key)) throw rejectKey(request, options)
+    if (!hasKey(request, config)) throw rejectKey(request, options)
   })
   app.post(REVOKE_PATH, async (request, reply) => {
     const revocation = readRequest(request.body, now())
@@ -92,9 +94,9 @@ const revokeEverywhere = async (
 }
 
 /** As at the relay's API: in `X-API-Key`, or in `Authorization` as `apikey`. */
-const hasKey = ({ headers }: FastifyRequest, key: string): boolean => {
+const hasKey = ({ headers }: FastifyRequest, { key, previousKey }: RevocationConfig): boolean => {
   const given = headers['x-api-key'] ?? /^apikey +(.*)$/i.exec(headers.authorization ?? '')?.[1]
-  return typeof given === 'string' && sameSecret(given, key)
+  return [key, previousKey].some((each) => each !== null && typeof given === 'string' && sameSecret(given, each))
 }
 
 const rejectKey = (request: FastifyRequest, { audit }: InternalApiOptions): GatewayError => {

@@ -13,8 +13,8 @@ import { type Revocation, Revocations, revocationKey } from './revocations.js'
 
 /** Beyond it further revocations are rejected: dropping an old one would make its tokens valid again. */
 const MAX_REVOCATIONS = 200_000
-/** The part of them that sign-ins after a revocation may use. */
-const MAX_WITH_SIGN_INS = MAX_REVOCATIONS / 2
+/** The part of them that users can cause: sign-outs, and sign-ins after a revocation. */
+const MAX_OF_USERS = MAX_REVOCATIONS / 2
 
 const REDIS_PREFIX = 'gatehouse:revoked:'
 
@@ -43,7 +43,7 @@ interface TokenKeys {
 }
 
 /**
- * Revoked users and sessions: their app tokens from the time of the revocation or before are not accepted. Checks are local.
+ * Revoked users, sessions and tokens: app tokens from the time of the revocation or before are not accepted. Checks are local.
  * With Redis all gateways share the revocations; until they were loaded once, no token is accepted.
  */
 export class UserRevocations implements TokenRevocations {
@@ -55,6 +55,7 @@ export class UserRevocations implements TokenRevocations {
   #close: () => void = () => undefined
   // Verified claims are cached, so each token is hashed once.
   readonly #keys = new WeakMap<AppClaims, TokenKeys>()
+  readonly #signOutKeys = new WeakMap<AppClaims, string>()
 
   constructor({ maxTokenAgeMs, now }: UserRevocationsOptions) {
     this.#maxTokenAgeMs = maxTokenAgeMs
@@ -89,7 +90,7 @@ export class UserRevocations implements TokenRevocations {
     await shared.ready()
   }
 
-  /** The number of revocations and of sign-ins after them. */
+  /** The number of revocations, of sign-outs, and of sign-ins after them. */
   get size(): number {
     return this.#revocations.size
   }
@@ -129,7 +130,21 @@ export class UserRevocations implements TokenRevocations {
     // A revocation of such a token may have been removed already.
     if (issuedAtMs === null ? expiresAtMs > now + this.#maxTokenAgeMs : issuedAtMs < now - this.#maxTokenAgeMs)
       return true
-    return this.#isFromBeforeRevocation(verified) && !this.#revocations.has(signInKey(token))
+    if (this.#revocations.size === 0) return false
+    if (this.#isFromBeforeRevocation(verified) && !this.#revocations.has(signInKey(token))) return true
+    return this.#isSignedOut(token, verified)
+  }
+
+  /**
+   * Rejects one token until it expires, after a logout with it. Rejects if the other gateways could not be notified yet, which
+   * is repeated while this one runs.
+   */
+  async signedOut(token: string, expiresAtMs: number): Promise<void> {
+    const now = this.#now()
+    if (this.#revocations.size >= MAX_OF_USERS) this.#revocations.removeBefore(now - this.#maxTokenAgeMs)
+    if (this.#revocations.size >= MAX_OF_USERS) throw new GatewayError('OVERLOADED')
+    // Entries are removed `maxTokenAgeMs` after their time: this one when the token expires.
+    await this.#add({ key: signOutKey(token), at: Math.min(now, expiresAtMs - this.#maxTokenAgeMs) })
   }
 
   /** Whether a provider session was revoked, by its `sid` or its id at the gateway. */
@@ -159,11 +174,12 @@ export class UserRevocations implements TokenRevocations {
    * revocation. The other gateways are informed before the browser gets the token.
    */
   async signedIn({ token, requestedAtMs }: SignIn): Promise<void> {
+    await this.#signedInAgain(token)
     const decoded = decodeClaims(token)
     if (decoded === null || requestedAtMs === undefined || !this.#isFromBeforeRevocation(decoded)) return
     const revokedAt = this.#timeFor(decoded.claims)
     const isOlder = decoded.issuedAtMs !== null && decoded.issuedAtMs < Math.floor(revokedAt / 1000) * 1000
-    if (isOlder || requestedAtMs <= revokedAt || this.#revocations.size >= MAX_WITH_SIGN_INS) return
+    if (isOlder || requestedAtMs <= revokedAt || this.#revocations.size >= MAX_OF_USERS) return
     await this.#add({ key: signInKey(token), at: this.#now() })
   }
 
@@ -171,10 +187,21 @@ export class UserRevocations implements TokenRevocations {
     this.#close()
   }
 
+  /** A backend without `jti` issues the same token again if the user signs out and in within a second. */
+  async #signedInAgain(token: string): Promise<void> {
+    const at = this.#revocations.timeOf(signOutKey(token))
+    if (at !== Number.NEGATIVE_INFINITY) await this.#add({ key: againKey(token), at })
+  }
+
   #isFromBeforeRevocation({ claims, issuedAtMs }: VerifiedToken): boolean {
-    if (this.#revocations.size === 0) return false
     const revokedAt = this.#timeFor(claims)
     return revokedAt !== Number.NEGATIVE_INFINITY && (issuedAtMs ?? revokedAt) <= revokedAt
+  }
+
+  #isSignedOut(token: string, { claims }: VerifiedToken): boolean {
+    const key = this.#signOutKeys.get(claims) ?? signOutKey(token)
+    this.#signOutKeys.set(claims, key)
+    return this.#revocations.has(key) && !this.#revocations.has(againKey(token))
   }
 
   #timeFor(claims: AppClaims): number {
@@ -219,3 +246,9 @@ const sessionOf = (claims: AppClaims): string | null => {
 
 /** Marks a token as one of a sign-in after the revocation of its user. */
 const signInKey = (token: string): string => revocationKey('signIn', token)
+
+/** Marks a token as one whose user has signed out. */
+const signOutKey = (token: string): string => revocationKey('signOut', token)
+
+/** Marks it as one that the backend has issued again since. */
+const againKey = (token: string): string => revocationKey('again', token)

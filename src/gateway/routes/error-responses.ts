@@ -1,5 +1,12 @@
 import { ErrorBodySchema } from '../../../schemas/error-body.js'
-import { type Access, type AccessRules, isLoginAttempt, MUTATING_METHODS, needsCsrfToken } from '../access.js'
+import {
+  type Access,
+  type AccessRules,
+  isApiPath,
+  isLoginAttempt,
+  MUTATING_METHODS,
+  needsCsrfToken
+} from '../access.js'
 import { errorBody, GATEWAY_ERROR_CODES, GatewayError, type GatewayErrorCode } from '../errors.js'
 import type { RouteDeclaration } from './tables/declare.js'
 
@@ -23,7 +30,9 @@ const needsBackend = (row: RouteDeclaration): boolean => row.kind !== 'local' ||
 
 const countsAsLogin = ({ method, path }: RouteDeclaration): boolean => isLoginAttempt(method, path)
 
-export const needsCsrfPair = ({ method, path }: RouteDeclaration): boolean => needsCsrfToken(method, path)
+/** Outside of `/api/` there are only the operations of rows, of which none is exempt. */
+export const needsCsrfPair = (row: RouteDeclaration): boolean =>
+  isApiPath(row.path) ? needsCsrfToken(row.method, row.path) : isMutation(row)
 
 export const needsSession = (row: RouteDeclaration, rules: AccessRules): boolean => {
   const access = accessOf(row, rules)

@@ -19,8 +19,9 @@ import {
   type StartAppSessionOptions,
   startAppSession
 } from '../session/app-session.js'
+import type { AppSignOut } from '../session/app-sign-out.js'
 import { cookieOptions, cookieValues, setCookie } from '../session/cookies.js'
-import { appTokenCookie, hasCredentials } from '../session/credentials.js'
+import { hasCredentials } from '../session/credentials.js'
 import type { CsrfTokens } from '../session/csrf-tokens.js'
 import { isRejectedLogin, readLoginResponse, withoutLoginToken } from '../session/login-response.js'
 import type { LocalHandler } from './mount-routes.js'
@@ -36,8 +37,7 @@ export interface SessionRouteOptions {
   readonly tokens: AppTokenVerifier
   readonly revocations: StartAppSessionOptions['revocations']
   readonly csrfTokens: CsrfTokens
-  /** Closes the WebSockets that were opened with this app token. */
-  readonly closeWebSockets: (token: string) => void
+  readonly signOut: AppSignOut
   /** Ends provider sessions at a logout, and at a password login that replaces them. */
   readonly oidc:
     | (Record<'onLogout' | 'onPasswordLogin', SessionHook> & { readonly choices: readonly SignInChoice[] })
@@ -77,8 +77,7 @@ export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string,
   const logout: LocalHandler = async (request, reply) => {
     // The browser is signed out even if the backend fails.
     options.cookies.clear(reply)
-    const cookie = appTokenCookie(request)
-    if (cookie.kind === 'token') options.closeWebSockets(cookie.token)
+    await options.signOut(request)
     await options.oidc?.onLogout(request, reply)
     try {
       return passOn(reply, backend, await callBackend(reply, jsonBody(request)))

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Description } from '../../openapi/description.js'
 import type { AppTokenVerifier } from '../../shared/app-token.js'
 import { SettingsError } from '../../shared/env.js'
-import { type AccessPaths, AccessRules } from '../access.js'
+import { type AccessPaths, AccessRules, publicOperations } from '../access.js'
 import { KnownPaths } from '../http/known-paths.js'
 import { type BackendConfig, openBackend } from '../proxy/backend-pool.js'
 import type { ForwardedUser } from '../proxy/request-headers.js'
@@ -29,12 +29,10 @@ export const openUpstreams = async (options: OpenUpstreamsOptions): Promise<read
   const prefixes = ruledPrefixes(rows, access)
   return rows.map((row, index) => {
     const description = descriptions[index] ?? null
+    const rules = rowAccess(row, access)
     for (const { location, message } of description?.warnings ?? []) log.warn({ upstream: row.name, location }, message)
-    const rules = new AccessRules({
-      public: row.public_paths ?? [],
-      strict: [...access.strict, ...(row.strict_paths ?? [])],
-      admin: [...access.admin, ...(row.admin_paths ?? [])]
-    })
+    const operations = publicOperations(description, rules)
+    if (operations.length > 0) log.warn({ upstream: row.name, operations }, 'public operations of the OpenAPI document')
     const { name, hosts = null, paths, websocket = false } = row
     return {
       name,
@@ -49,6 +47,14 @@ export const openUpstreams = async (options: OpenUpstreamsOptions): Promise<read
     }
   })
 }
+
+/** The rules of a row: its own, and those of all paths. */
+export const rowAccess = (row: UpstreamRow, { strict, admin }: AccessPaths): AccessRules =>
+  new AccessRules({
+    public: row.public_paths ?? [],
+    strict: [...strict, ...(row.strict_paths ?? [])],
+    admin: [...admin, ...(row.admin_paths ?? [])]
+  })
 
 const forwardedUser = (
   { token = 'app', identity_headers: names }: UpstreamRow,
@@ -90,10 +96,11 @@ const strippedPrefix = ({ strip_prefix: prefix, paths }: UpstreamRow): string =>
   return path === undefined || path === false || path === '/' ? '' : path
 }
 
-const readDescriptions = async ({
+/** The OpenAPI documents of the rows. Throws a `SettingsError` with all their errors. */
+export const readDescriptions = async ({
   rows,
   bodyBytes
-}: OpenUpstreamsOptions): Promise<readonly (Description | null)[]> => {
+}: Pick<OpenUpstreamsOptions, 'rows' | 'bodyBytes'>): Promise<readonly (Description | null)[]> => {
   if (rows.every(({ routes }) => routes === undefined)) return []
   const { readDescription } = await import('../../openapi/description.js')
   const isOwnPath = (template: string): boolean => gatewayPrefixOf(template.replace(/\{[^{}]*\}/g, 'x')) !== null

@@ -1,4 +1,4 @@
-import { isUnder } from '../access.js'
+import { type AccessPaths, isUnder } from '../access.js'
 import { identityHeaderErrors } from '../session/identity-headers.js'
 import { foldedPath, gatewayPrefixOf } from './gateway-prefixes.js'
 import { DEFAULT_UPSTREAM, type UpstreamRow } from './upstream-row.js'
@@ -9,6 +9,8 @@ export interface UpstreamRules {
   readonly publicOrigin: string | null
   readonly hasProvider: boolean
   readonly hasWebRoot: boolean
+  /** The paths of all rows that need a token. */
+  readonly access: Pick<AccessPaths, 'strict' | 'admin'>
 }
 
 export interface RowError {
@@ -28,6 +30,7 @@ export const rowErrors = (rows: readonly (UpstreamRow | null)[], rules: Upstream
       ...pathErrors(row, others),
       ...prefixErrors(row),
       ...accessErrors(row),
+      ...openedPaths(row, rules),
       ...identityHeaderErrors(row.identity_headers ?? {}).map((message) => ({ field: 'identity_headers', message }))
     ].map((error) => ({ index, ...error }))
   })
@@ -94,3 +97,11 @@ const accessErrors = (row: UpstreamRow): FieldError[] =>
       return other === undefined ? [] : [{ field, message: `must not be ${path}, which is also in ${other}` }]
     })
   )
+
+/** As in the settings, a path cannot be in a list of public paths and in one of paths that need a token. */
+const openedPaths = ({ public_paths: paths = [] }: UpstreamRow, { access }: UpstreamRules): FieldError[] =>
+  paths.flatMap((path, index) => {
+    const list = access.admin.includes(path) ? 'ADMIN' : access.strict.includes(path) ? 'STRICT' : null
+    const field = `public_paths/${index}`
+    return list === null ? [] : [{ field, message: `must not be ${path}, which is also in GATEWAY_${list}_PATHS` }]
+  })

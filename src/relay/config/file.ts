@@ -49,7 +49,7 @@ const parse = (path: string, readFile: ReadFile, errors: string[]): unknown => {
   try {
     text = readFile(path)
   } catch (error) {
-    errors.push(`RELAY_CONFIG must name a readable file (${errorCode(error) || 'unreadable'})`)
+    errors.push(`RELAY_CONFIG must name a readable file (${errorCode(error) || 'unreadable'}): ${path}`)
     return undefined
   }
   try {

@@ -59,7 +59,7 @@ export const documentOf = async (tables: readonly RouteTable[], version = '1.2.3
   const app = Fastify()
   const noResponse: LocalHandler = () => undefined
   const declared = { isBuiltIn: true, tables, description: null, warnings: [] }
-  await apiDocs(app, { declared, access: new AccessRules(), unknownPaths: 'forward', version })
+  await apiDocs(app, { declared, access: new AccessRules(), upstreams: [], unknownPaths: 'forward', version })
   mountRoutes(app, tables, {
     access: new AccessRules(),
     forward: noResponse,

@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { ROOT } from '../../../scripts/lib/root.js'
 import { startGateway } from '../../helper/gateway.js'
 import { memberAt } from '../../helper/member-at.js'
+import { startUpstreams } from '../upstreams/upstreams-fixture.js'
 
 const documentFor = async (t: Test, file: string) => {
   const { send } = await startGateway(t, { env: { GATEWAY_ROUTES: file, API_DOCS: 'true' } })
@@ -139,4 +140,46 @@ t.test('/api/docs shows the access that the path lists give to built-in and desc
     t.equal('401' in responses, isRejected, operation)
     t.equal(/FORBIDDEN/.test(responses[403]?.description), isForAdmins, operation)
   }
+})
+
+t.test('/api/docs describes the operations of rows with their paths, hosts and access', async (t) => {
+  const schemas = { Item: { type: 'object', properties: { name: { type: 'string' } } } }
+  const content = { 'application/json': { schema: { $ref: '#/components/schemas/Item' } } }
+  const document = (title: string, paths: object) =>
+    JSON.stringify({
+      openapi: '3.0.3',
+      info: { title, version: '1' },
+      tags: [{ name: 'items', description: title }],
+      paths,
+      components: { schemas }
+    })
+  const post = { operationId: 'addItem', tags: ['items'], requestBody: { content }, responses: {} }
+  const get = { operationId: 'health', responses: { 200: { description: 'ok' } } }
+  const rows = [
+    { name: 'shop', paths: ['/shop'], routes: 'shop.json', strict_paths: ['/shop/items'] },
+    { name: 'wiki', hosts: ['wiki.example.com'], paths: ['/'], routes: 'wiki.json', admin_paths: ['/items'] }
+  ]
+  const { send } = await startUpstreams(t, rows, {
+    env: { API_DOCS: 'true' },
+    files: {
+      'shop.json': document('Shop', { '/items': { post }, '/state': { get } }),
+      'wiki.json': document('Wiki', { '/items': { post }, '/shop/items': { get }, '/state': { get } })
+    }
+  })
+  const described = JSON.parse((await send('/api/docs/json')).body)
+  t.match(described.paths['/shop/items'], {
+    post: { operationId: 'addItem', security: [{ session: [], csrf: [] }], responses: { 401: {}, 403: {} } }
+  })
+  t.notOk('servers' in described.paths['/shop/items'])
+  t.notOk('get' in described.paths['/shop/items'], 'the path of the first row')
+  const wiki = described.paths['/items']
+  t.same(wiki.servers, [{ url: '//wiki.example.com' }])
+  t.equal(wiki.post.operationId, 'wiki_addItem')
+  t.match(wiki.post.responses[403].description, /FORBIDDEN/)
+  t.equal(described.paths['/shop/state'].get.operationId, 'health')
+  t.equal(described.paths['/state'].get.operationId, 'wiki_health')
+  t.same(wiki.post.requestBody.content['application/json'].schema, { $ref: '#/components/schemas/Item_2' })
+  t.equal(described.tags.filter(({ name }: { name: string }) => name === 'items').length, 1)
+  t.ok(described.paths['/api/zones'], 'the routes of BACKEND_URL')
+  t.match(await new Validator().validate(described), { valid: true })
 })

@@ -198,5 +198,5 @@ t.test('invalid files', async (t) => {
       errors.some((error) => error.includes(part)),
       part
     )
-  t.match(errorsOf([row, row]), [/entry 2, name must be unique/])
+  t.match(errorsOf([row, { ...row, burst: 0 }]), [/entry 2, burst/, /entry 2, name must be unique/])
 })

@@ -156,7 +156,7 @@ t.test('OIDC_PROVIDERS', async (t) => {
       'PUBLIC_URL is required with OIDC_PROVIDERS',
       'SESSION_SECRET is required with OIDC_PROVIDERS',
       'EXCHANGE_FIELD must not be another field of a login request',
-      'OIDC_PROVIDERS must name a readable file (ENOENT)'
+      `OIDC_PROVIDERS must name a readable file (ENOENT): ${join(folder, 'nowhere')}`
     ])
   })
 

@@ -19,7 +19,7 @@ import {
 import { signed, startScriptedProvider } from '../oidc/scripted-provider.js'
 import { folderOf } from '../upstreams/upstreams-fixture.js'
 import { startWebSocketBackend } from '../websockets/websocket-backend.js'
-import { REVOCATION_ENV, withInternalApi } from './fixture.js'
+import { REVOCATION_ENV, STRICT_PATH, withInternalApi } from './fixture.js'
 
 t.test('provider sessions of a revoked user', async (t) => {
   const provider = await startProvider(t)
@@ -53,6 +53,21 @@ t.test('provider sessions of a revoked user', async (t) => {
     await signIn(browser, 'ada')
     await browser.request(`${APP}/api/zones`)
     t.match(gateway.backend.requests.at(-1)?.headers.authorization, /^Bearer ./)
+  })
+
+  t.test('the app token of a logout at the identity provider is rejected', async (t) => {
+    const gateway = await start()
+    const browser = browserOf(gateway)
+    await signIn(browser, 'ada')
+    const cookie = browser.cookieHeader(new URL(APP))
+    const status = async () => (await gateway.send(STRICT_PATH, { headers: { cookie, host: APP_HOST } })).status
+    t.equal(await status(), 200)
+    await gateway.send('/auth/oidc/logout', { headers: { cookie, host: APP_HOST, 'sec-fetch-site': 'cross-site' } })
+    t.equal(await status(), 200, 'a foreign page signs nobody out')
+    await gateway.send('/auth/oidc/logout', { headers: { cookie, host: APP_HOST } })
+    t.equal(await status(), 401)
+    const [appToken = ''] = /auth_token=[^;]+/.exec(cookie) ?? []
+    t.equal((await gateway.send(STRICT_PATH, { headers: { cookie: appToken, host: APP_HOST } })).status, 401)
   })
 })
 

@@ -179,6 +179,15 @@ t.test('the key of the internal API', async (t) => {
   t.equal((await gateway.revoke({ user: 'ada' }, { authorization: `apikey ${INTERNAL_KEY}` })).status, 200)
 })
 
+t.test('during a rotation the internal API accepts both keys and no others', async (t) => {
+  const previous = 'the-internal-key-before-0123456789-abc'
+  const gateway = await startRevocable(t, { env: { GATEWAY_INTERNAL_KEY_PREVIOUS: previous } })
+  for (const key of [previous, INTERNAL_KEY])
+    t.equal((await gateway.revoke({ user: 'ada' }, { 'x-api-key': key })).status, 200)
+  for (const key of ['', 'null', `${previous},${INTERNAL_KEY}`])
+    t.equal((await gateway.revoke({ user: 'ada' }, { 'x-api-key': key })).status, 401)
+})
+
 t.test('the public listener does not serve the internal API', async (t) => {
   const gateway = await startRevocable(t)
   const headers = { 'x-api-key': INTERNAL_KEY, 'content-type': 'application/json' }

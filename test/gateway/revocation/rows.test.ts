@@ -1,13 +1,22 @@
 import { once } from 'node:events'
+import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
+import { decodeClaims } from '../../../src/shared/app-token.js'
 import { eventually } from '../../helper/eventually.js'
-import { browserHeaders } from '../../helper/gateway.js'
+import { browserHeaders, type TestGateway } from '../../helper/gateway.js'
 import { startRedis } from '../../helper/redis.js'
 import { PATIENT_TIMEOUTS } from '../../helper/redis-time.js'
 import { startUpstreams } from '../upstreams/upstreams-fixture.js'
 import { startWebSocketBackend, type WebSocketBackend } from '../websockets/websocket-backend.js'
-import { REVOCATION_ENV, type RevocableGateway, tokenFrom, withInternalApi } from './fixture.js'
+import {
+  getWith,
+  REVOCATION_ENV,
+  type RevocableGateway,
+  startRevocable,
+  tokenFrom,
+  withInternalApi
+} from './fixture.js'
 
 const SHOP = {
   name: 'shop',
@@ -50,13 +59,13 @@ const startLive = async (
   return withInternalApi(await startUpstreams(t, rows, options))
 }
 
-const connect = ({ url }: RevocableGateway, token: string): WebSocket =>
+const connect = ({ url }: TestGateway, token: string): WebSocket =>
   new WebSocket(`${url.replace('http', 'ws')}/live/x`, { headers: { cookie: `auth_token=${token}` } }).on(
     'error',
     () => undefined
   )
 
-const open = async (gateway: RevocableGateway, token: string): Promise<WebSocket> => {
+const open = async (gateway: TestGateway, token: string): Promise<WebSocket> => {
   const ws = connect(gateway, token)
   await once(ws, 'open')
   return ws
@@ -101,14 +110,66 @@ t.test('a revocation at one gateway closes the WebSockets at another one', async
   t.same(await closed, ENDED)
 })
 
+const logOut = async (gateway: TestGateway, token: string | null): Promise<number> =>
+  (await gateway.send('/api/auth/logout', { method: 'POST', headers: browserHeaders(token) })).status
+
 t.test('a logout closes the WebSockets of its session with 4401, and no others', async (t) => {
-  const gateway = await startLive(t, await startWebSocketBackend(t))
+  const backend = await startWebSocketBackend(t)
+  const { url } = await startRedis(t)
   const token = tokenFrom(5, { userId: 'ada' })
-  const other = await open(gateway, tokenFrom(6, { userId: 'ada' }))
-  const closed = closeOf(await open(gateway, token))
-  // A browser that is not signed in, and a forged token, end nothing.
-  for (const each of [null, `${token.slice(0, -4)}AAAA`, token])
-    t.equal((await gateway.send('/api/auth/logout', { method: 'POST', headers: browserHeaders(each) })).status, 200)
-  t.same(await closed, ENDED)
-  t.equal(other.readyState, WebSocket.OPEN)
+  const rows = [{ name: 'live', url: backend.url, paths: ['/live'], websocket: true }]
+  const gateways = {
+    'at a gateway without revocation': [await startUpstreams(t, rows)],
+    'at a gateway with revocation': [await startLive(t, backend)],
+    'at all gateways with revocation and Redis': [
+      await startLive(t, backend, { REDIS_URL: url }),
+      await startLive(t, backend, { REDIS_URL: url })
+    ]
+  }
+  for (const [where, [one, two = one]] of Object.entries(gateways)) {
+    t.test(where, async (t) => {
+      if (one === undefined || two === undefined) throw new Error('no gateway')
+      const other = await open(two, tokenFrom(6, { userId: 'ada' }))
+      const sockets = await Promise.all([open(one, token), open(two, token)])
+      const closed = Promise.all(sockets.map(closeOf))
+      // A browser that is not signed in, and a forged token, end nothing.
+      for (const each of [null, `${token.slice(0, -4)}AAAA`, token]) t.equal(await logOut(one, each), 200)
+      t.same(await closed, [ENDED, ENDED])
+      t.equal(other.readyState, WebSocket.OPEN)
+      other.terminate()
+    })
+  }
+})
+
+t.test('the token of a logout is rejected at all gateways until it expires, and no other token', async (t) => {
+  const redis = await startRedis(t)
+  const start = () => startRevocable(t, { env: { REDIS_URL: redis.url }, redisTimeouts: PATIENT_TIMEOUTS })
+  const [one, two] = [await start(), await start()]
+  const [token, other] = [tokenFrom(5, { userId: 'ada' }), tokenFrom(6, { userId: 'ada' })]
+  for (const each of [token, other]) t.equal((await getWith(two, each)).status, 200)
+  t.equal(await logOut(one, token), 200)
+  t.equal(one.backend.requests.at(-1)?.headers.authorization, `Bearer ${token}`, 'the backend signs the user out')
+  await eventually(async () => (await getWith(two, token)).status === 401)
+  t.equal((await getWith(two, other)).status, 200)
+  t.equal((await getWith(await start(), token)).status, 401, 'a gateway that starts later')
+
+  const client = new Redis(redis.url)
+  t.teardown(() => client.disconnect())
+  const [, score] = await client.zrange('gatehouse:revoked:ended', '0', '-1', 'WITHSCORES')
+  const keptUntil = Number(score) + 2_592_000_000
+  t.equal(keptUntil, decodeClaims(token)?.expiresAtMs ?? 0, 'not kept longer than the token is valid')
+
+  t.test('it is valid again after a sign-in for which the backend has issued the same token', async (t) => {
+    one.backend.respond = (_request, response) =>
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ success: true, data: { token, user: { userId: 'ada' }, expiresIn: 60 } }))
+    await one.send('/api/auth/login', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"email":"ada@example.com","password":"x"}'
+    })
+    t.equal((await getWith(one, token)).status, 200)
+    await eventually(async () => (await getWith(two, token)).status === 200)
+  })
 })

@@ -55,7 +55,14 @@ t.test('all errors of a file are reported at once, each with its line', async (t
     'rows.yaml:11: entry 3, paths.2 must be a path such as /reports, without a slash at its end',
     'rows.yaml:11: entry 3, paths.3 must be a path such as /reports, without a slash at its end',
     'rows.yaml:19: entry 4, token must be one of app, provider, none',
-    'rows.yaml:23: entry 5, connections must be a whole number from 1 to 4096'
+    'rows.yaml:23: entry 5, connections must be a whole number from 1 to 4096',
+    'rows.yaml:16: entry 4, paths.1 must not be /api/billing, which billing has for the same hosts',
+    'rows.yaml:17: entry 4, paths.2 must not be /api/auth/login: /api/auth is a path of the gateway',
+    'rows.yaml:18: entry 4, paths.3 must not be /API/Health: /api/health is a path of the gateway',
+    'rows.yaml:21: entry 5, name must not be default, which is the name of BACKEND_URL',
+    'rows.yaml:22: entry 5, paths.0 must not be /metrics: /metrics is a path of the gateway',
+    'rows.yaml:22: entry 5, paths.1 must not be /auth/oidc: /auth/oidc is a path of the gateway',
+    'rows.yaml:22: entry 5, paths.2 must not be /api/docs/x: /api/docs is a path of the gateway'
   ])
 })
 
@@ -122,6 +129,11 @@ const RULES: readonly (readonly [title: string, rows: readonly Record<string, un
     'admin_paths.0 must not be /a/x, which is also in public_paths'
   ],
   [
+    'a public path that needs the token of an admin at all backends',
+    [row({ paths: ['/api/admin'], public_paths: ['/api/admin'] })],
+    'public_paths.0 must not be /api/admin, which is also in GATEWAY_ADMIN_PATHS'
+  ],
+  [
     'an identity header with another meaning',
     [row({ identity_headers: { user: 'X-Forwarded-For' } })],
     'identity_headers user must not be the header X-Forwarded-For, which has another meaning'
@@ -182,7 +194,7 @@ for (const [title, text, error] of MALFORMED) {
 
 t.test('a missing file stops the start', async (t) => {
   t.strictSame(await errorsOf(t, { 'rows.json': '[]' }, { GATEWAY_UPSTREAMS: '/none/rows.json' }), [
-    'must name a readable file (ENOENT)'
+    'must name a readable file (ENOENT): /none/rows.json'
   ])
 })
 

@@ -1,11 +1,16 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import type { Program } from './stack.js'
+
+/** A program and the port that it will listen on. */
+export interface ProgramPort {
+  readonly name: string
+  readonly port: number
+  /** The setting that changes the port. */
+  readonly portVariable: string
+}
 
 /** One message for each port that cannot be used, with the variable to set. */
-export const unavailablePorts = async (
-  programs: readonly Pick<Program, 'name' | 'port' | 'portVariable'>[]
-): Promise<string[]> => {
+export const unavailablePorts = async (programs: readonly ProgramPort[]): Promise<string[]> => {
   const lines: string[] = []
   for (const { name, port, portVariable } of programs) {
     const errorCode = await listenError(port)

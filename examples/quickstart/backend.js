@@ -1,0 +1,38 @@
+import { createServer } from 'node:http'
+import { createPublisher, negotiate } from 'gatehouse-backend'
+import jwt from 'jsonwebtoken'
+
+const { PORT, PASSWORD, API_SECRET, REALTIME_API_KEY, REALTIME_HMAC_SECRET } = process.env
+const { REALTIME_CLIENT_URL, REALTIME_PUBLISH_URL } = process.env
+const user = { userId: '1', email: 'ada@example.com', displayName: 'Ada', role: 'user' }
+const order = { id: 42, items: 0 }
+const relay = createPublisher({ url: REALTIME_PUBLISH_URL, apiKey: REALTIME_API_KEY, log: console })
+
+const addItems = (count) => {
+  order.items += count
+  relay.publish('orders:42', order) // every open page receives it
+  return [200, order]
+}
+const token = () => jwt.sign({ sub: user.userId, role: user.role }, API_SECRET, { expiresIn: '1h' })
+const routes = {
+  'POST /api/auth/login': ({ email, password }) =>
+    email === user.email && password === PASSWORD ? [200, { token: token(), user }] : [401, null],
+  'POST /api/auth/logout': () => [200, null],
+  'GET /api/negotiate': () => [
+    200,
+    negotiate({ user: user.userId, url: REALTIME_CLIENT_URL, secret: REALTIME_HMAC_SECRET }).data
+  ],
+  'GET /api/orders/42': () => [200, order],
+  'POST /api/orders/42/items': ({ count }) => addItems(count)
+}
+
+createServer(async (request, response) => {
+  let text = ''
+  for await (const part of request) text += part
+  // The gateway has checked session, CSRF token and body: openapi.yaml says who may call what.
+  const route = routes[`${request.method} ${request.url}`] ?? (() => [404, null])
+  const [status, data] = route(JSON.parse(text || '{}'))
+  response.writeHead(status, { 'content-type': 'application/json' })
+  response.end(JSON.stringify({ success: status < 400, data }))
+}).listen(PORT, '127.0.0.1')
+setInterval(addItems, 1000, 1)

@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs'
+import { parseEnv } from 'node:util'
+import type { Environment } from '../shared/env.js'
+import { errorCode } from '../shared/error-code.js'
+import { CommandError, UsageError } from './command.js'
+
+const OPTION = '--env-file'
+
+/** Separates `--env-file FILE` and `--env-file=FILE` from the other arguments. Arguments after `--` are left alone. */
+export const takeEnvFiles = (
+  args: readonly string[]
+): { readonly files: readonly string[]; readonly rest: readonly string[] } => {
+  const files: string[] = []
+  const rest: string[] = []
+  for (let index = 0; index < args.length; index += 1) {
+    const arg = args[index] ?? ''
+    if (arg === '--') return { files, rest: [...rest, ...args.slice(index)] }
+    const isOption = arg === OPTION
+    if (!isOption && !arg.startsWith(`${OPTION}=`)) {
+      rest.push(arg)
+      continue
+    }
+    if (isOption) index += 1
+    const file = isOption ? args[index] : arg.slice(OPTION.length + 1)
+    if (file === undefined || file === '') throw new UsageError(`${OPTION} needs a file`)
+    files.push(file)
+  }
+  return { files, rest }
+}
+
+/**
+ * The variables of the files that the environment does not have; an empty variable counts as unset. A later file wins over
+ * an earlier one. Throws `CommandError` for files that cannot be read.
+ */
+export const envFileVariables = (files: readonly string[], environment: Environment): Record<string, string> => {
+  const errors: string[] = []
+  const variables: Record<string, string> = {}
+  for (const file of files) {
+    try {
+      Object.assign(variables, parseEnv(readFileSync(file, 'utf8')))
+    } catch (error) {
+      errors.push(`${OPTION} must name a readable file (${errorCode(error)}): ${file}`)
+    }
+  }
+  if (errors.length > 0) throw new CommandError(errors)
+  return Object.fromEntries(Object.entries(variables).filter(([name]) => !environment[name]))
+}

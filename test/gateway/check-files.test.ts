@@ -1,0 +1,72 @@
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { checkFiles } from '../../src/gateway/check-files.js'
+import { gatewayConfig } from '../../src/gateway/config.js'
+import { SettingsError } from '../../src/shared/env.js'
+import { folderOf } from './upstreams/upstreams-fixture.js'
+
+/** The warnings and errors of a gateway with these files. */
+const check = async (t: Test, files: Readonly<Record<string, unknown>>, env: Readonly<Record<string, string>> = {}) => {
+  const texts = Object.entries(files).map(([name, content]) => [name, JSON.stringify(content)])
+  const folder = folderOf(t, Object.fromEntries(texts))
+  const settings = { GATEWAY_UPSTREAMS: 'rows.json', GATEWAY_LIMITS: 'limits.json', GATEWAY_ROUTES: 'routes.json' }
+  const named = Object.entries(settings).filter(([, name]) => name in files)
+  const paths = Object.fromEntries(named.map(([setting, name]) => [setting, join(folder, name)]))
+  try {
+    return { warnings: await checkFiles(gatewayConfig({ ...paths, ...env })), errors: [] }
+  } catch (error) {
+    if (error instanceof SettingsError) return { warnings: [], errors: error.errors }
+    throw error
+  }
+}
+
+const row = (name: string, fields: object = {}) => ({
+  name,
+  url: 'http://127.0.0.1:9',
+  paths: [`/${name}`],
+  routes: `${name}.json`,
+  ...fields
+})
+
+const limit = (path: string) => ({ name: 'a', paths: [path], by: 'user', rate: 1 })
+
+t.test('the errors of routes, rows and their documents are reported together', async (t) => {
+  const { errors } = await check(
+    t,
+    {
+      'rows.json': [row('shop'), row('wiki'), row('self', { url: 'http://127.0.0.1:3456', routes: undefined })],
+      'shop.json': { openapi: '2.0' },
+      'routes.json': { openapi: '1.0' }
+    },
+    { GATEWAY_PORT: '3456' }
+  )
+  t.match(errors, [
+    /^GATEWAY_UPSTREAMS url of self must not be the address of the gateway itself$/,
+    /^routes\.json: "openapi"/,
+    /^GATEWAY_UPSTREAMS routes of shop: shop\.json/,
+    /^GATEWAY_UPSTREAMS routes of wiki: wiki\.json: cannot be read \(ENOENT\)$/
+  ])
+})
+
+t.test('a limit must name a declared route, which may be one of a row', async (t) => {
+  const files = {
+    'rows.json': [row('shop')],
+    'shop.json': { openapi: '3.1.0', paths: { '/items/{id}': { get: {} } } }
+  }
+  t.same(await check(t, { ...files, 'limits.json': [limit('/shop/items/{id}')] }), { warnings: [], errors: [] })
+  t.match(await check(t, { ...files, 'limits.json': [limit('/shop/item/{id}')] }), {
+    errors: ['GATEWAY_LIMITS must not name /shop/item/{id}, which is not a route']
+  })
+})
+
+t.test('the warnings name the public operations of rows', async (t) => {
+  const paths = { '/news': { get: { security: [] }, query: {} }, '/account': { get: { security: [] } } }
+  const { warnings } = await check(t, {
+    'rows.json': [row('shop', { strict_paths: ['/shop/account'] })],
+    'shop.json': { openapi: '3.1.0', paths }
+  })
+  t.same(warnings, [
+    'shop: shop.json#/paths/~1news/query: unknown method or field ignored',
+    'shop: public: GET /shop/news'
+  ])
+})
