@@ -17,11 +17,7 @@ const env = {
   RELAY_CONFIG: 'relay.yaml',
   ...process.env
 }
-const start = (...command) => spawn(process.execPath, command, { env, stdio: 'inherit' })
-const gatehouse = 'node_modules/.bin/gatehouse'
-const children = [start('backend.js'), start(gatehouse, 'relay'), start(gatehouse, 'gateway')]
-// Without one of them the others are useless.
-const stop = () => {
-  for (const child of children) child.kill()
-}
-for (const child of children) child.on('exit', stop)
+const command = ['node_modules/.bin/gatehouse', 'dev', '--', process.execPath, 'backend.js']
+spawn(process.execPath, command, { env, stdio: 'inherit' }).on('exit', (code) => {
+  process.exitCode = code ?? 1
+})
