@@ -21,6 +21,8 @@ export interface ApiClient<Api = ApiCaller> {
   /** Calls a path for which `api` has no function. */
   readonly call: ApiCaller
   readonly session: Session
+  /** Signs in with the fields that the backend expects, such as `{ email, password }`. Rejects with an `ApiError`. */
+  signIn<Result = unknown>(credentials: object): Promise<Result>
   /**
    * Signs out. If the session came from the identity provider, the browser then navigates there to sign out too, and the
    * provider redirects it back. Resolves to true if the page is being left.
@@ -30,7 +32,8 @@ export interface ApiClient<Api = ApiCaller> {
   close(): void
 }
 
-const LOGIN_PATHS: ReadonlySet<string> = new Set(['/api/auth/login', '/api/auth/backend-login'])
+const LOGIN_PATH = '/api/auth/login'
+const LOGIN_PATHS: ReadonlySet<string> = new Set([LOGIN_PATH, '/api/auth/backend-login'])
 
 /** The gateway's codes for an expired session. A backend uses other codes to reject a password. */
 const SESSION_ENDED_CODES: ReadonlySet<string> = new Set(['TOKEN_EXPIRED', 'UNAUTHENTICATED'])
@@ -78,6 +81,7 @@ export const createApiClient = <Api = ApiCaller>({
     api: routes === undefined ? (call as Api) : routes(call),
     call,
     session,
+    signIn: (credentials) => call('POST', LOGIN_PATH, { body: credentials }),
     signOut: async () => {
       providerLogout = null
       await call('POST', '/api/auth/logout').catch((error) => {

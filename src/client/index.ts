@@ -15,7 +15,7 @@ export type { ErrorCode, GatewayErrorCode } from './api/error-codes.js'
 export type { Progress } from './api/upload.js'
 export { type ApiClient, type ApiClientOptions, createApiClient } from './api-client.js'
 export { type BackoffOptions, backoffMs } from './backoff.js'
-export { type Client, type ClientOptions, createClient } from './client.js'
+export { type AnyClient, type Client, type ClientOptions, createClient } from './client.js'
 export { type Clock, systemClock } from './clock.js'
 export { authGuard, deviceGuard, guardVisit, permissionsGuard } from './guards/guards.js'
 export { safeReturnPath } from './guards/return-path.js'
@@ -31,8 +31,21 @@ export {
   type Viewport,
   type Visit
 } from './guards/visit.js'
+export {
+  type ChannelData,
+  type ChannelSchemas,
+  type Channels,
+  type ChannelsOptions,
+  type DataOf,
+  type Declared,
+  defineChannels,
+  type NoChannels,
+  type StandardSchema,
+  type TypeOnly,
+  typeOnly
+} from './realtime/channels.js'
 export type { LiveMap, LiveMapOptions, MapChange, MapState } from './realtime/live-map.js'
-export { Realtime, type RealtimeOptions } from './realtime/realtime.js'
+export { type AnyRealtime, Realtime, type RealtimeOptions } from './realtime/realtime.js'
 export type { RealtimeEvents, Refusal } from './realtime/realtime-events.js'
 export type { ConnectionState, MapType } from './realtime/relay-connection.js'
 export { CLIENT_CODES, RelayError } from './realtime/relay-error.js'

@@ -262,6 +262,12 @@ export const proxySuite = async (
     }
   })
 
+  t.test('the proxy passes on upgrades to WebSocket only', async (t) => {
+    await proxy.reload({ ...upstreams, gateways: [await startScriptedGateway(t)] })
+    const headers = { connection: 'upgrade', upgrade: 'h2c', 'http2-settings': 'AAMAAABkAARAAAAAAAIAAAAA' }
+    t.equal((await external.send(APP, '/api/upgrade', { headers })).body, 'upgrade: undefined')
+  })
+
   t.test('the proxy passes on 12 KB of cookies in both directions', async (t) => {
     await proxy.reload({ ...upstreams, gateways: [await startScriptedGateway(t)] })
     const cookie = 'x'.repeat(12_000)

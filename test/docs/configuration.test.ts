@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { demoSettings } from '../../demo/backend/config.js'
+import { HELM_VALUES_PAGE, helmValues, withCurrentValues } from '../../scripts/lib/helm-values-docs.js'
 import {
   RELAY_CONFIG_SCHEMA,
   RELAY_FILE_PAGE,
@@ -11,6 +12,7 @@ import {
 } from '../../scripts/lib/relay-options-docs.js'
 import { ROOT } from '../../scripts/lib/root.js'
 import { CONFIGURATION_PAGE, withCurrentTables } from '../../scripts/lib/settings-docs.js'
+import { GATEWAY_ERROR_CODES } from '../../src/gateway/errors.js'
 import { gatewaySettings } from '../../src/gateway/settings.js'
 import { relayConfig } from '../../src/relay/config/config.js'
 import { relaySettings } from '../../src/relay/config/settings.js'
@@ -33,6 +35,44 @@ t.test('the page of the relay config file has the generated tables of options', 
   t.equal(withCurrentOptions(page), page, 'run `npm run docs`')
   t.match(page, /^\| `force_recovery` \| `false` \|/m)
   t.match(page, /^\| `client\.ping_interval` \| `25s` \|/m)
+})
+
+t.test('the page of Helm values has the generated tables', async (t) => {
+  const page = readFileSync(HELM_VALUES_PAGE, 'utf8')
+  t.equal(withCurrentValues(page), page, 'run `npm run docs`')
+})
+
+t.test('values.yaml describes every value of the chart and has all values of the schema', async (t) => {
+  const values = helmValues()
+  t.ok(values.length > 50)
+  t.same(
+    values.filter(({ about }) => about === '').map(({ path }) => path),
+    [],
+    'each has a comment'
+  )
+  const paths = new Set(values.map(({ path }) => path))
+  t.same(
+    schemaPaths(JSON.parse(read('deploy/helm/values.schema.json'))).filter((path) => !paths.has(path)),
+    // Helm itself passes this one to every chart.
+    ['global']
+  )
+})
+
+interface ObjectSchema {
+  readonly properties?: Readonly<Record<string, ObjectSchema>>
+}
+
+const schemaPaths = ({ properties }: ObjectSchema, prefix = ''): string[] =>
+  properties === undefined
+    ? [prefix]
+    : Object.entries(properties).flatMap(([name, schema]) =>
+        schemaPaths(schema, prefix === '' ? name : `${prefix}.${name}`)
+      )
+
+t.test('a value that the schema does not have is found', async (t) => {
+  const schema = { properties: { image: { properties: { tag: { type: 'string' } } } } }
+  t.match(helmValues("image:\n  # The version.\n  tag: ''\n", schema), [{ path: 'image.tag', about: 'The version.' }])
+  t.throws(() => helmValues("image:\n  name: ''\n", schema), { message: 'values.schema.json does not have image.name' })
 })
 
 /** Every JSON block of a page that has sections of the relay's file. */
@@ -91,4 +131,21 @@ t.test('.env.example', async (t) => {
     const known = new Set([gatewaySettings, relaySettings, publisherSettings, demoSettings].flatMap(Object.keys))
     t.same(names.toSorted(), [...known].toSorted())
   })
+})
+
+t.test('the hardening checklist names existing settings and options only', async (t) => {
+  const page = read('docs/how-to/harden.md')
+  const known = new Set<string>([...Object.keys({ ...gatewaySettings, ...relaySettings }), ...GATEWAY_ERROR_CODES])
+  const named = [...page.matchAll(/`([A-Z]+(?:_[A-Z]+)+)\b/g)].map(([, name = '']) => name)
+  t.ok(named.length > 25)
+  t.same(
+    named.filter((name) => !known.has(name) && !known.has(name.replace(/_FILE$/, ''))),
+    []
+  )
+  const options = relayOptions().map(({ path }) => path)
+  const namedOptions = [...page.matchAll(/`(client\.\w+)`/g)].map(([, path = '']) => path)
+  t.same(
+    namedOptions.filter((path) => !options.some((option) => option === path || option.startsWith(`${path}.`))),
+    []
+  )
 })

@@ -46,6 +46,18 @@ t.test('every link in the docs has a target', async (t) => {
   for (const page of pages) t.same(brokenLinks(page), [], relative(ROOT, page))
 })
 
+t.test('the index of the docs links every page', async (t) => {
+  const index = readFileSync(join(ROOT, 'docs/README.md'), 'utf8')
+  const listed = markdownIn(join(ROOT, 'docs'), true)
+    .map((page) => relative(join(ROOT, 'docs'), page))
+    // Decision records have an index of their own.
+    .filter((page) => page !== 'README.md' && !/^decisions\/\d/.test(page))
+  t.same(
+    listed.filter((page) => !index.includes(`](${page})`)),
+    []
+  )
+})
+
 t.test('every file or folder that the docs name exists', async (t) => {
   // The changelog also names files of earlier versions.
   for (const page of pages.filter((page) => basename(page) !== 'CHANGELOG.md'))

@@ -13,6 +13,7 @@ import { scriptArguments } from '../helper/script.js'
 
 const PATIENCE_MS = 120_000
 const MAX_PAGE_BYTES = 35 * 1024
+const MAX_CALLS_BYTES = 8 * 1024
 
 const run = (cwd: string, command: string, ...args: readonly string[]): string =>
   execFileSync(command, [...args], { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
@@ -163,13 +164,39 @@ t.test('a CommonJS program can require the packages', async (t) => {
   t.equal(run(folder, process.execPath, 'program.cjs').trim(), Array(6).fill('function').join())
 })
 
-t.test('a page with session and realtime is at most 35 KB gzipped', async (t) => {
-  const outDir = join(folder, 'web')
-  await build({ root: pageFolder, configFile: false, logLevel: 'warn', build: { outDir, emptyOutDir: true } })
+/** The gzipped bytes of the scripts of a page, and their text. */
+const builtPage = async (root: string) => {
+  const outDir = join(root, 'web')
+  await build({ root, configFile: false, logLevel: 'warn', build: { outDir, emptyOutDir: true } })
   const scripts = readdirSync(join(outDir, 'assets')).filter((name) => name.endsWith('.js'))
-  const bytes = scripts.reduce((sum, name) => sum + gzipSync(readFileSync(join(outDir, 'assets', name))).length, 0)
+  const text = scripts.map((name) => readFileSync(join(outDir, 'assets', name), 'utf8')).join('\n')
+  return { bytes: gzipSync(text).length, text }
+}
+
+t.test('a page with session and realtime is at most 35 KB gzipped', async (t) => {
+  const { bytes, text } = await builtPage(pageFolder)
   t.comment(`${bytes} bytes gzipped`)
   t.ok(bytes <= MAX_PAGE_BYTES, `${bytes} bytes gzipped`)
+  t.match(text, 'max_rate')
+})
+
+t.test('a page with calls and session only is at most 8 KB gzipped, without the realtime client', async (t) => {
+  const root = join(folder, 'calls-only')
+  mkdirSync(root)
+  writeFileSync(
+    join(root, 'index.html'),
+    '<!doctype html><title>Page</title><script type="module" src="./main.ts"></script>'
+  )
+  writeFileSync(
+    join(root, 'main.ts'),
+    `import { createApiClient } from 'gatehouse-client'
+const { call, session } = createApiClient()
+document.title = JSON.stringify([session.state, await call('GET', '/api/orders')])`
+  )
+  const { bytes, text } = await builtPage(root)
+  t.comment(`${bytes} bytes gzipped`)
+  t.ok(bytes <= MAX_CALLS_BYTES, `${bytes} bytes gzipped`)
+  t.notMatch(text, /max_rate|centrifuge/)
 })
 
 t.test('both servers start from the package and stop with 0', async (t) => {

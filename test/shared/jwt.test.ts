@@ -59,6 +59,8 @@ t.test('verifyJwt', async (t) => {
     ['a header without typ', withHeader('{"alg":"HS256"}')],
     ['typ jwt', withHeader('{"alg":"HS256","typ":"jwt"}')],
     ['typ Jwt', withHeader('{"alg":"HS256","typ":"Jwt"}')],
+    ['typ at+jwt', withHeader('{"alg":"HS256","typ":"at+jwt"}')],
+    ['typ application/at+jwt', withHeader('{"alg":"HS256","typ":"application/at+jwt"}')],
     ['a kid, unread', withHeader('{"alg":"HS256","kid":"../../dev/null"}')],
     ['a jku, unread', withHeader('{"alg":"HS256","jku":"https://evil.example/keys"}')],
     ['a jwk, unread', withHeader('{"alg":"HS256","jwk":{"kty":"oct","k":"AAAA"}}')],

@@ -1,19 +1,24 @@
 import { type Client, type ClientOptions, createClient } from '../client.js'
+import type { ChannelSchemas, NoChannels } from '../realtime/channels.js'
 import { createBuildingApi } from './api/building-api.js'
 import type { Api } from './api/operations.js'
 import { Positions, type PositionsOptions } from './positions.js'
 
-export interface BuildingClientOptions extends Omit<ClientOptions<Api>, 'routes'> {
+export interface BuildingClientOptions<Schemas extends ChannelSchemas = NoChannels>
+  extends Omit<ClientOptions<Api, Schemas>, 'routes'> {
   readonly positions?: Omit<PositionsOptions, 'clock'>
 }
 
-export interface BuildingClient extends Client<Api> {
+export interface BuildingClient<Schemas extends ChannelSchemas = NoChannels> extends Client<Api, Schemas> {
   /** The live positions of the watched floors. */
   readonly positions: Positions
 }
 
 /** A client with the functions of the built-in API and the live positions of a building. */
-export const createBuildingClient = ({ positions: given, ...options }: BuildingClientOptions = {}): BuildingClient => {
+export const createBuildingClient = <Schemas extends ChannelSchemas = NoChannels>({
+  positions: given,
+  ...options
+}: BuildingClientOptions<Schemas> = {}): BuildingClient<Schemas> => {
   const client = createClient({ ...options, routes: createBuildingApi })
   const positions = new Positions(client.realtime, { ...given, ...(options.clock && { clock: options.clock }) })
   return {

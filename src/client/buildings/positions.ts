@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../clock.js'
 import { Listeners } from '../listeners.js'
-import type { Realtime } from '../realtime/realtime.js'
+import type { AnyRealtime } from '../realtime/realtime.js'
 import { ReferenceCounts } from '../realtime/reference-counts.js'
 import type { Subscription } from '../realtime/subscription.js'
 import type { View } from '../realtime/view.js'
@@ -22,7 +22,7 @@ const FLOOR_PREFIX = 'floor:'
 /** The live positions of the watched floors. Every watched floor also receives `global:all`. */
 export class Positions {
   readonly store: PositionStore
-  readonly #realtime: Realtime
+  readonly #realtime: AnyRealtime
   readonly #clock: Clock
   readonly #freshness: FreshnessMonitor
   readonly #views: FloorViews
@@ -44,7 +44,7 @@ export class Positions {
   #cancelSweep = (): void => undefined
   #releaseShown = (): void => undefined
 
-  constructor(realtime: Realtime, { clock = systemClock, maxAgeMs }: PositionsOptions = {}) {
+  constructor(realtime: AnyRealtime, { clock = systemClock, maxAgeMs }: PositionsOptions = {}) {
     this.#realtime = realtime
     this.#clock = clock
     this.store = new PositionStore({ nowMs: () => clock.now(), ...(maxAgeMs !== undefined && { maxAgeMs }) })

@@ -40,11 +40,11 @@ export interface LiveMapOptions {
 }
 
 /** A map channel as it is subscribed to. All handles of the channel share it. */
-export class SharedMap<Value> implements SharedChannel, MapHandlers {
+export class SharedMap implements SharedChannel, MapHandlers {
   readonly channel: string
   readonly options: LiveMapOptions & { readonly kind: 'map' }
-  readonly entries = new Map<string, Value>()
-  readonly changes = new Listeners<readonly MapChange<Value>[]>()
+  readonly entries = new Map<string, unknown>()
+  readonly changes = new Listeners<readonly MapChange<unknown>[]>()
   readonly states = new Listeners<MapState>()
   state: MapState = 'loading'
   error: RelayError | null = null
@@ -138,26 +138,26 @@ export class SharedMap<Value> implements SharedChannel, MapHandlers {
 
   /** Replaces all entries. */
   sync(entries: readonly { readonly key: string; readonly data: unknown }[]): void {
-    const changes: MapChange<Value>[] = []
+    const changes: MapChange<unknown>[] = []
     const keys = new Set(entries.map(({ key }) => key))
     for (const [key, previous] of this.entries) {
       if (keys.has(key)) continue
       this.entries.delete(key)
       changes.push({ key, value: undefined, previous })
     }
-    for (const { key, data } of entries) changes.push(this.#set(key, data as Value))
+    for (const { key, data } of entries) changes.push(this.#set(key, data))
     if (changes.length > 0) this.changes.emit(changes)
   }
 
   update(key: string, data: unknown, isRemoved: boolean): void {
-    if (!isRemoved) this.changes.emit([this.#set(key, data as Value)])
+    if (!isRemoved) this.changes.emit([this.#set(key, data)])
     else {
       const previous = this.entries.get(key)
       if (this.entries.delete(key)) this.changes.emit([{ key, value: undefined, previous }])
     }
   }
 
-  #set(key: string, value: Value): MapChange<Value> {
+  #set(key: string, value: unknown): MapChange<unknown> {
     const previous = this.entries.get(key)
     this.entries.set(key, value)
     return { key, value, previous }
@@ -175,14 +175,19 @@ export class SharedMap<Value> implements SharedChannel, MapHandlers {
  * disconnect the entries stay, and the changes that were missed follow.
  */
 export class LiveMap<Value = unknown> implements ReadonlyMap<string, Value> {
-  readonly #shared: SharedMap<Value>
+  readonly #shared: SharedMap
   readonly #release: () => void
   readonly #untilConnected: () => Promise<unknown>
 
-  constructor(shared: SharedMap<Value>, release: () => void, untilConnected: () => Promise<unknown>) {
+  constructor(shared: SharedMap, release: () => void, untilConnected: () => Promise<unknown>) {
     this.#shared = shared
     this.#release = release
     this.#untilConnected = untilConnected
+  }
+
+  /** The values are not checked; the caller declares their type. */
+  get #entries(): ReadonlyMap<string, Value> {
+    return this.#shared.entries as ReadonlyMap<string, Value>
   }
 
   get channel(): string {
@@ -203,7 +208,7 @@ export class LiveMap<Value = unknown> implements ReadonlyMap<string, Value> {
   }
 
   get(key: string): Value | undefined {
-    return this.#shared.entries.get(key)
+    return this.#entries.get(key)
   }
 
   has(key: string): boolean {
@@ -215,11 +220,11 @@ export class LiveMap<Value = unknown> implements ReadonlyMap<string, Value> {
   }
 
   values(): MapIterator<Value> {
-    return this.#shared.entries.values()
+    return this.#entries.values()
   }
 
   entries(): MapIterator<[string, Value]> {
-    return this.#shared.entries.entries()
+    return this.#entries.entries()
   }
 
   [Symbol.iterator](): MapIterator<[string, Value]> {
@@ -227,12 +232,13 @@ export class LiveMap<Value = unknown> implements ReadonlyMap<string, Value> {
   }
 
   forEach(callback: (value: Value, key: string, map: ReadonlyMap<string, Value>) => void): void {
-    for (const [key, value] of this.#shared.entries) callback(value, key, this)
+    for (const [key, value] of this.#entries) callback(value, key, this)
   }
 
   /** Called after each change, with all changes that arrived together. Returns a function that removes the listener. */
   onChange(listener: (changes: readonly MapChange<Value>[]) => void): () => void {
-    return this.#shared.changes.add(listener)
+    // As in `#entries`.
+    return this.#shared.changes.add(listener as (changes: readonly MapChange<unknown>[]) => void)
   }
 
   onState(listener: (state: MapState) => void): () => void {

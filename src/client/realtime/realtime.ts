@@ -3,6 +3,7 @@ import { type ApiError, isRejection } from '../api/api-error.js'
 import { type Clock, systemClock } from '../clock.js'
 import { Listeners } from '../listeners.js'
 import type { Session } from '../session/session.js'
+import type { ChannelData, ChannelSchemas, Channels, DataOf, Declared, NoChannels } from './channels.js'
 import { LiveMap, type LiveMapOptions, SharedMap } from './live-map.js'
 import { type Negotiation, negotiationOf } from './negotiation.js'
 import type { RealtimeEvents } from './realtime-events.js'
@@ -14,7 +15,7 @@ import { SharedStream } from './shared-stream.js'
 import { ALL, Subscription } from './subscription.js'
 import type { ClientInfo, History, HistoryOptions, SubscribeOptions } from './subscription-events.js'
 
-export interface RealtimeOptions {
+export interface RealtimeOptions<Schemas extends ChannelSchemas = NoChannels> {
   /** Requests `/api/negotiate`. */
   readonly negotiate: () => Promise<unknown>
   /** The connection follows this session: it waits for a sign-in and closes when the session ends. */
@@ -23,6 +24,8 @@ export interface RealtimeOptions {
   /** Options of the centrifuge client, such as a WebSocket implementation or other delays. */
   readonly client?: Partial<Options>
   readonly random?: () => number
+  /** The data of channels, from `defineChannels`. */
+  readonly channels?: Channels<Schemas>
 }
 
 /** The name of the connection among the retries; the others are channels. */
@@ -40,8 +43,8 @@ interface Waiter {
 }
 
 /** One connection to the relay for all subscriptions, maps and calls. It opens with the first of them and reconnects by itself. */
-export class Realtime {
-  readonly #options: RealtimeOptions
+export class Realtime<Schemas extends ChannelSchemas = NoChannels> {
+  readonly #options: RealtimeOptions<Schemas>
   readonly #channels = new SharedChannels()
   readonly #retries: Retries
   readonly #events = {
@@ -61,7 +64,7 @@ export class Realtime {
   #attempt = 0
   #user: string | null
 
-  constructor(options: RealtimeOptions) {
+  constructor(options: RealtimeOptions<Schemas>) {
     this.#options = options
     this.#retries = new Retries(options.clock ?? systemClock, options.random)
     this.#user = userOf(options.session)
@@ -111,18 +114,28 @@ export class Realtime {
     this.#channels.end()
   }
 
-  /** Subscribes to a channel. Handles of one channel must have the same options, and share one subscription. */
-  subscribe<Data = unknown>(channel: string, options: SubscribeOptions = {}): Subscription<Data> {
-    const { shared, release } = this.#channels.acquire(channel, () => new SharedStream(channel, options, null))
+  /**
+   * Subscribes to a channel. Handles of one channel must have the same options, and share one subscription. The type of its
+   * data is that of `defineChannels`, unless the caller declares another one.
+   */
+  subscribe<Data = Declared, Channel extends string = string>(
+    channel: Channel,
+    options: SubscribeOptions = {}
+  ): Subscription<DataOf<Data, Schemas, Channel>> {
+    const check = this.#options.channels?.checkOf(channel) ?? null
+    const { shared, release } = this.#channels.acquire(channel, () => new SharedStream(channel, options, check))
     this.#use()
-    return new Subscription<Data>(shared, release, () => this.#connected())
+    return new Subscription(shared, release, () => this.#connected())
   }
 
   /** Opens a map channel. Handles of the same channel share one subscription; the last `close` ends it. */
-  map<Value = unknown>(channel: string, options: LiveMapOptions = {}): LiveMap<Value> {
-    const { shared, release } = this.#channels.acquire(channel, () => new SharedMap<Value>(channel, options))
+  map<Value = Declared, Channel extends string = string>(
+    channel: Channel,
+    options: LiveMapOptions = {}
+  ): LiveMap<DataOf<Value, Schemas, Channel>> {
+    const { shared, release } = this.#channels.acquire(channel, () => new SharedMap(channel, options))
     this.#use()
-    return new LiveMap<Value>(shared, release, () => this.#connected())
+    return new LiveMap(shared, release, () => this.#connected())
   }
 
   /** Calls a method of the backend, if the relay has an RPC proxy. Like all calls, it waits while the client is connecting, and rejects with a `RelayError`. */
@@ -132,7 +145,7 @@ export class Realtime {
   }
 
   /** Publishes, if the namespace allows it to clients. */
-  async publish(channel: string, data: unknown): Promise<void> {
+  async publish<Channel extends string>(channel: Channel, data: ChannelData<Schemas, Channel>): Promise<void> {
     await (await this.#connected()).publish(channel, data)
   }
 
@@ -146,10 +159,10 @@ export class Realtime {
   }
 
   /** Without a limit as many publications as the relay sends in one reply. */
-  async history<Data = unknown>(
-    channel: string,
+  async history<Data = Declared, Channel extends string = string>(
+    channel: Channel,
     { limit = ALL, ...options }: HistoryOptions = {}
-  ): Promise<History<Data>> {
+  ): Promise<History<DataOf<Data, Schemas, Channel>>> {
     return (await this.#connected()).history(channel, { limit, ...options })
   }
 
@@ -276,6 +289,14 @@ export class Realtime {
     this.#state = state
     this.#events.state.emit(state)
   }
+}
+
+/** The realtime of any client, whatever channels it declares: for functions and components that do not need their types. */
+export interface AnyRealtime extends Omit<Realtime, 'subscribe' | 'map' | 'publish' | 'history'> {
+  subscribe(channel: string, options?: SubscribeOptions): Subscription
+  map(channel: string, options?: LiveMapOptions): LiveMap
+  publish(channel: string, data: unknown): Promise<void>
+  history(channel: string, options?: HistoryOptions): Promise<History>
 }
 
 /** Identifies the signed-in user; null if there is none. */

@@ -124,7 +124,7 @@ export class RelayConnection {
     subscription.on('publication', (publication) => handlers.publication(publication))
     subscription.on('join', ({ info }) => handlers.join(info))
     subscription.on('leave', ({ info }) => handlers.leave(info))
-    subscription.on('error', ({ error }) => handlers.failed(relayError({ temporary: true, ...error })))
+    subscription.on('error', ({ error }) => handlers.failed(relayError({ ...error, temporary: true })))
     subscription.on('subscribing', ({ code }) => {
       if (code !== CALLED) handlers.subscribing()
     })

@@ -36,6 +36,7 @@ export class SharedStream implements SharedChannel, StreamHandlers {
   position: StreamPosition | null
   replyData: unknown
   readonly #check: CheckData | null
+  #wasSubscribed = false
   #connection: RelayConnection | null = null
   #subscriber: StreamSubscriber | null = null
 
@@ -45,7 +46,7 @@ export class SharedStream implements SharedChannel, StreamHandlers {
     if (options.maxRate !== undefined && options.data !== undefined && !isObject(options.data))
       throw new TypeError(`the data of the subscription to ${channel} must be an object, because it has a maxRate`)
     this.channel = channel
-    this.options = { ...options, kind: 'stream' }
+    this.options = { ...options, recover: options.recover ?? options.recover === null, kind: 'stream' }
     this.position = storedPosition(options)
     this.#check = check
   }
@@ -63,7 +64,8 @@ export class SharedStream implements SharedChannel, StreamHandlers {
   }
 
   reset(): void {
-    this.position = storedPosition(this.options)
+    // A stored position is for the first user that subscribes.
+    if (this.#wasSubscribed) this.position = null
     this.latest = null
     this.error = null
     this.replyData = undefined
@@ -115,6 +117,7 @@ export class SharedStream implements SharedChannel, StreamHandlers {
   }
 
   subscribed({ data, position, isRecovered, isGap }: Subscribed): void {
+    this.#wasSubscribed = true
     this.replyData = data
     this.error = null
     if (!isRecovered || this.position === null) this.position = position

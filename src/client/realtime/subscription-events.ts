@@ -37,18 +37,18 @@ export interface SubscriptionEvents<Data = unknown> {
 }
 
 export interface SubscribeOptions {
-  /** True asks for the recovery of missed publications; a stored position recovers from there. */
-  readonly recover?: boolean | StreamPosition
+  /** True asks for the recovery of missed publications; a stored position recovers from there. Null, for none stored, is true. */
+  readonly recover?: boolean | StreamPosition | null | undefined
   /** Receive changes to the previous publication only, if the namespace allows it. Not together with `filter`. */
-  readonly delta?: boolean
+  readonly delta?: boolean | undefined
   /** Publications per second at most, if the namespace allows it; the relay merges the others. */
-  readonly maxRate?: number
+  readonly maxRate?: number | undefined
   /** Only publications with matching tags, if the namespace allows it. */
-  readonly filter?: FilterNode
+  readonly filter?: FilterNode | undefined
   /** Sent with the subscription. */
   readonly data?: unknown
   /** A subscription token, or a function that requests one. The function is called again before a token expires. */
-  readonly token?: string | ((channel: string) => Promise<string>)
+  readonly token?: string | ((channel: string) => Promise<string>) | undefined
   /** Receive `join` and `leave`, if the namespace has them. */
-  readonly joinLeave?: boolean
+  readonly joinLeave?: boolean | undefined
 }

@@ -8,11 +8,23 @@ const OTHER = 'other'
 
 type Labels = Readonly<Record<string, string>>
 
-/** One series for each combination of label values, created when it is first used. */
-class SeriesMap<Series> {
+/** Series by the value of one label: those of the next label, or the series itself after the last one. */
+interface Branch<Series> {
+  readonly children: Map<string, Branch<Series>>
+  series: Series | null
+}
+
+const newBranch = <Series>(): Branch<Series> => ({ children: new Map(), series: null })
+
+/**
+ * One series for each combination of label values, created when it is first used. A tree, because a joined text of the values
+ * as the key of one map has to be built and hashed for each lookup: 15 for a client that connects and subscribes.
+ */
+class SeriesTree<Series> {
   readonly #labelNames: readonly string[]
   readonly #create: (labels: Labels) => Series
-  readonly #series = new Map<string, Series>()
+  readonly #root = newBranch<Series>()
+  #count = 0
   #maxSeries = MAX_SERIES
   #other: Series | null = null
 
@@ -23,23 +35,40 @@ class SeriesMap<Series> {
 
   /** The label values are in the order of the label names. */
   get(values: readonly string[]): Series {
-    const key = values.join('\0')
-    const known = this.#series.get(key)
-    if (known !== undefined) return known
-    if (this.#series.size >= this.#maxSeries) {
-      this.#other ??= this.#create(this.#labels(() => OTHER))
-      return this.#other
-    }
-    const series = this.#create(this.#labels((index) => values[index] ?? ''))
-    this.#series.set(key, series)
-    return series
+    return this.#find(values) ?? this.#add(values)
   }
 
   /** Creates a series of known label values. It does not count towards the limit. */
   create(values: readonly string[]): void {
-    if (this.#series.has(values.join('\0'))) return
+    if (this.#find(values) !== null) return
     this.#maxSeries += 1
-    this.get(values)
+    this.#add(values)
+  }
+
+  #find(values: readonly string[]): Series | null {
+    let branch: Branch<Series> | undefined = this.#root
+    for (const value of values) {
+      branch = branch.children.get(value)
+      if (branch === undefined) return null
+    }
+    return branch.series
+  }
+
+  #add(values: readonly string[]): Series {
+    if (this.#count >= this.#maxSeries) {
+      this.#other ??= this.#create(this.#labels(() => OTHER))
+      return this.#other
+    }
+    let branch = this.#root
+    for (const value of values) {
+      const child = branch.children.get(value) ?? newBranch<Series>()
+      branch.children.set(value, child)
+      branch = child
+    }
+    const series = this.#create(this.#labels((index) => values[index] ?? ''))
+    branch.series = series
+    this.#count += 1
+    return series
   }
 
   #labels(valueAt: (index: number) => string): Labels {
@@ -62,7 +91,7 @@ interface LabelledValue extends Value {
  */
 export class ArrayValues {
   readonly #all: LabelledValue[] = []
-  readonly #series: SeriesMap<LabelledValue>
+  readonly #series: SeriesTree<LabelledValue>
 
   constructor(
     registry: Registry,
@@ -72,7 +101,7 @@ export class ArrayValues {
     labelNames: readonly string[]
   ) {
     const all = this.#all
-    this.#series = new SeriesMap(labelNames, (labels) => {
+    this.#series = new SeriesTree(labelNames, (labels) => {
       const series = { labels, value: 0 }
       all.push(series)
       return series
@@ -111,12 +140,12 @@ export class ArrayValues {
 export class TrafficCounters {
   readonly #messages: ArrayValues
   readonly #bytes: ArrayValues
-  readonly #series: SeriesMap<{ readonly messages: Value; readonly bytes: Value }>
+  readonly #series: SeriesTree<{ readonly messages: Value; readonly bytes: Value }>
 
   constructor(registry: Registry, name: string, help: string, labelNames: readonly string[]) {
     this.#messages = new ArrayValues(registry, 'counter', name, `Messages ${help}`, labelNames)
     this.#bytes = new ArrayValues(registry, 'counter', `${name}_size`, `Bytes ${help}`, labelNames)
-    this.#series = new SeriesMap(labelNames, (labels) => {
+    this.#series = new SeriesTree(labelNames, (labels) => {
       const values = Object.values(labels)
       return { messages: this.#messages.of(...values), bytes: this.#bytes.of(...values) }
     })
@@ -153,7 +182,7 @@ export class ArrayHistogram extends Histogram<string> {
   readonly #name: string
   readonly #bounds: readonly number[]
   readonly #all: HistogramSeries[] = []
-  readonly #series: SeriesMap<HistogramSeries>
+  readonly #series: SeriesTree<HistogramSeries>
 
   constructor(
     registry: Registry,
@@ -165,7 +194,7 @@ export class ArrayHistogram extends Histogram<string> {
     super({ name, help, labelNames: [...labelNames], buckets: [...bounds], registers: [registry] })
     this.#name = name
     this.#bounds = bounds
-    this.#series = new SeriesMap(labelNames, (labels) => {
+    this.#series = new SeriesTree(labelNames, (labels) => {
       const series = { labels, counts: new Array<number>(bounds.length + 1).fill(0), sum: 0 }
       this.#all.push(series)
       return series

@@ -161,6 +161,26 @@ t.test('a cross-site mutation', async (t) => {
     })
   }
 
+  t.test(
+    'a page of an allowed origin on another host can send no write request: neither by form nor by script',
+    async (t) => {
+      const { send, backend } = await borrowGateway(t, env)
+      const origin = 'https://partner.example.org'
+      const { 'x-csrf-token': _header, ...formHeaders } = browserHeaders()
+      const form = { ...formHeaders, origin, 'content-type': 'application/x-www-form-urlencoded' }
+      t.equal((await send(PATH, { method: 'POST', headers: form, body: 'name=a' })).code, 'CSRF_MISMATCH')
+
+      const preflight = {
+        origin,
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'x-csrf-token'
+      }
+      backend.respond = (_request, response) => response.setHeader('access-control-allow-origin', origin).end()
+      const { headers } = await send(PATH, { method: 'OPTIONS', headers: preflight })
+      t.equal(headers['access-control-allow-origin'], undefined)
+    }
+  )
+
   t.test('X-Forwarded-Host of an untrusted proxy does not change the expected origin', async (t) => {
     const { send } = await borrowGateway(t)
     const headers = { ...browserHeaders(), 'x-forwarded-host': 'evil.example', origin: 'https://evil.example' }

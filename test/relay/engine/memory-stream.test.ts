@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Publication } from '../../../src/relay/core/engine.js'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish/publish.js'
-import { ChannelStream } from '../../../src/relay/engine/memory-stream.js'
+import { ChannelStream, IdempotencyCache } from '../../../src/relay/engine/memory-stream.js'
 
 const publicationAt = (offset: number): Publication => ({ ...PLAIN_PUBLICATION, data: '1', offset, time: 0 })
 const offsets = (publications: readonly Publication[]): readonly number[] => publications.map(({ offset }) => offset)
@@ -56,4 +56,16 @@ t.test('half of the largest stream expires at once, and it is appended to when i
   t.equal(stream.oldestOffset, 1.5 * size + 1)
   stream.expire(100)
   t.equal(stream.oldestOffset, 2 * size + 1)
+})
+
+t.test('the memory engine remembers the last 100,000 idempotency keys, for five minutes', async (t) => {
+  const cache = new IdempotencyCache()
+  const minuteMs = 60_000
+  for (let count = 0; count < 250_000; count++) cache.set('floor:7', `key ${count}`, { epoch: 'e', offset: count }, 0)
+
+  t.same(cache.get('floor:7', 'key 249999', minuteMs), { epoch: 'e', offset: 249_999 })
+  t.same(cache.get('floor:7', 'key 150000', 4 * minuteMs), { epoch: 'e', offset: 150_000 })
+  t.equal(cache.get('floor:7', 'key 0', minuteMs), undefined)
+  t.equal(cache.get('floor:7', 'key 249999', 5 * minuteMs), undefined)
+  t.equal(cache.get('floor:8', 'key 249999', minuteMs), undefined, 'a key belongs to its channel')
 })
