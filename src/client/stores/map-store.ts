@@ -1,4 +1,4 @@
-import type { LiveMapOptions, MapState } from '../realtime/live-map.js'
+import type { LiveMap, LiveMapOptions, MapState } from '../realtime/live-map.js'
 import type { Realtime } from '../realtime/realtime.js'
 import { createStore, type Store } from './store.js'
 
@@ -18,7 +18,8 @@ export const mapStore = <Value>(
 ): Store<MapView<Value>> =>
   createStore<MapView<Value>>({ entries: NO_ENTRIES, state: channel === null ? 'closed' : 'loading' }, (setState) => {
     if (channel === null) return () => undefined
-    const map = realtime.map<Value>(channel, options)
+    // The caller declares the type of the values.
+    const map = realtime.map(channel, options) as unknown as LiveMap<Value>
     // A copy: the entries of a state must not change while a framework renders it.
     const update = (): void => setState({ entries: new Map(map), state: map.state })
     const removers = [map.onChange(update), map.onState(update)]

@@ -1,5 +1,6 @@
 import type { Realtime } from '../realtime/realtime.js'
 import type { RelayError } from '../realtime/relay-error.js'
+import type { Subscription } from '../realtime/subscription.js'
 import type { Publication, SubscribeOptions, SubscriptionState } from '../realtime/subscription-events.js'
 import { createStore, type Store } from './store.js'
 
@@ -37,7 +38,8 @@ export const subscriptionStore = <Data>(
   }
   return createStore(initial, (setState) => {
     if (channel === null) return () => undefined
-    const subscription = realtime.subscribe<Data>(channel, options)
+    // The caller declares the type of the data.
+    const subscription = realtime.subscribe(channel, options) as unknown as Subscription<Data>
     const show = (publication: Publication<Data> | null): void =>
       setState({ publication, data: publication === null ? null : publication.data })
     const update = (): void => setState({ state: subscription.state, error: subscription.error })
