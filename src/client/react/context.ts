@@ -11,7 +11,7 @@ interface Provided {
 const Context = createContext<Provided | null>(null)
 
 export interface GatehouseProviderProps {
-  readonly client: Client<unknown>
+  readonly client: AnyClient
   /** The session that the server has rendered, for hydration. Signed out by default. */
   readonly serverSession?: SessionState
   readonly children?: ReactNode
@@ -23,7 +23,8 @@ export const GatehouseProvider = ({
   serverSession = SIGNED_OUT,
   children
 }: GatehouseProviderProps): ReactElement => {
-  const provided = useMemo(() => ({ client, serverSession }), [client, serverSession])
+  // The types of its channels are those of the caller of a hook.
+  const provided = useMemo(() => ({ client: client as Client<unknown>, serverSession }), [client, serverSession])
   return createElement(Context.Provider, { value: provided }, children)
 }
 

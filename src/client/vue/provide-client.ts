@@ -2,6 +2,7 @@ import { type App, type InjectionKey, inject, provide } from 'vue'
 import type { ApiCaller } from '../api/caller.js'
 import type { Client } from '../client.js'
 import type { SessionState } from '../session/session-state.js'
+import type { AnyClient } from '../stores/client-stores.js'
 
 interface Provided {
   readonly client: Client<unknown>
@@ -18,8 +19,9 @@ export interface ProvideClientOptions {
 }
 
 /** Gives the client to components. It does not close the client. */
-export const provideClient = (client: Client<unknown>, { app, serverSession }: ProvideClientOptions = {}): void => {
-  const provided: Provided = { client, serverSession: serverSession ?? null }
+export const provideClient = (client: AnyClient, { app, serverSession }: ProvideClientOptions = {}): void => {
+  // The types of its channels are those of the caller of a composable.
+  const provided: Provided = { client: client as Client<unknown>, serverSession: serverSession ?? null }
   if (app === undefined) provide(KEY, provided)
   else app.provide(KEY, provided)
 }

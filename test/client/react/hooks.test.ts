@@ -1,6 +1,7 @@
+import { Type } from '@sinclair/typebox'
 import { createElement, type FunctionComponent, type ReactNode, StrictMode } from 'react'
 import t, { type Test } from 'tap'
-import { type Client, createClient } from '../../../src/client/index.js'
+import { type Client, createClient, defineChannels } from '../../../src/client/index.js'
 import * as hooks from '../../../src/client/react/index.js'
 import { createFakeGateway, type FakeGateway, type FakeGatewayOptions } from '../../../src/client/testing/index.js'
 import { installDom } from '../../helper/component-dom.js'
@@ -266,4 +267,21 @@ t.test('a hook outside a GatehouseProvider says what is missing', async (t) => {
   const root = createRoot(document.createElement('div'), { onUncaughtError: (error) => errors.push(error) })
   flushSync(() => root.render(createElement(Order, { channel: 'orders:42' })))
   t.match(errors, [{ message: /must be inside a GatehouseProvider/ }])
+})
+
+t.test('a component below a client with typed channels receives their publications', async (t) => {
+  const gateway = createFakeGateway({ user: ADA })
+  const channels = defineChannels({ 'orders:*': Type.Object({ packed: Type.Number() }) })
+  const client = createClient({ ...gateway.options, realtime: { ...gateway.options.realtime, channels } })
+  const container = document.createElement('div')
+  const root = createRoot(container)
+  t.teardown(() => {
+    flushSync(() => root.unmount())
+    client.close()
+  })
+  const order = createElement(Order, { channel: 'orders:42' })
+  flushSync(() => root.render(createElement(hooks.GatehouseProvider, { client }, order)))
+  await eventually(() => gateway.subscribers('orders:42') === 1)
+  gateway.publish('orders:42', { packed: 4 })
+  await eventually(() => container.textContent === 'subscribed 4')
 })
