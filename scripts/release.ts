@@ -22,6 +22,8 @@ const PROGRAMS = ['package.json', 'schemas', 'src', 'demo', 'web', 'relay-admin'
 const FILES = [
   'deploy',
   'docs',
+  // For `gatehouse init`.
+  'examples/quickstart',
   'package.json',
   'package-lock.json',
   'LICENSE',

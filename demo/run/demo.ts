@@ -37,10 +37,11 @@ const runIn = async (folder: string, { env, print, build, ...rest }: DemoOptions
   // After the build, because the stack depends on whether the page exists.
   const stack = stackOf(env, options)
   await writeRelayConfig(stack)
-  await runTogether(
-    stack.programs.map((program) => commandOf(program, env)),
-    { print, stopped, onReady: () => print(block(stack)) }
-  )
+  await runTogether([stack.programs.map((program) => commandOf(program, env))], {
+    print,
+    stopped,
+    onReady: () => print(block(stack))
+  })
 }
 
 const block = ({ pageUrl, adminUrl, adminPassword, demoPassword, hasPage, hasProvider }: Stack): string =>

@@ -20,7 +20,7 @@ export const clientApi = (file: string): string => {
     "import type { ApiCaller, CallOptions } from 'gatehouse-client'",
     '',
     ...types.declarations.flatMap((declaration) => [declaration, '']),
-    '/** Typed calls. `call` is `createCaller()` of gatehouse-client. */',
+    '/** Typed calls: `createClient({ routes: createApi })` of gatehouse-client. */',
     'export const createApi = (call: ApiCaller) => ({',
     functions.join(',\n'),
     '})',

@@ -40,11 +40,6 @@ export const createClient = <Api = ApiCaller, Schemas extends ChannelSchemas = N
     ...client,
     realtime,
     map: (channel, options) => realtime.map(channel, options),
-    signOut: async () => {
-      const isLeaving = await client.signOut()
-      realtime.endSession()
-      return isLeaving
-    },
     close: () => {
       realtime.close()
       client.close()

@@ -13,8 +13,8 @@ import { selfReferences } from './upstreams/self-references.js'
  * Returns one line for each warning. Throws a `SettingsError` with all errors.
  */
 export const checkFiles = async (config: GatewayConfig): Promise<string[]> => {
-  const { upstreams: rows, access, limits, listen, requestLimits } = config
-  const errors = await selfReferences(rows, listen)
+  const { upstreams: rows, access, limits, requestLimits } = config
+  const errors = await selfReferences(config)
   const collect = (error: unknown): null => {
     if (!(error instanceof SettingsError)) throw error
     errors.push(...error.errors)

@@ -37,6 +37,7 @@ import { VERIFY_PATH } from './routes/forward-auth.js'
 import { pathTemplate, type RouteTable } from './routes/tables/declare.js'
 import { AppSessionCookies } from './session/app-session.js'
 import { CsrfTokens } from './session/csrf-tokens.js'
+import { selfReferences } from './upstreams/self-references.js'
 import { DEFAULT_UPSTREAM } from './upstreams/upstream-row.js'
 import type { Upstreams } from './upstreams/upstreams.js'
 
@@ -100,6 +101,8 @@ export interface ServiceOptions {
 /** Libraries for services that are not configured are not loaded: they would double the memory of the process. */
 export const openServices = async (config: GatewayConfig, options: ServiceOptions): Promise<GatewayServices> => {
   const { log } = options
+  const errors = await selfReferences(config)
+  if (errors.length > 0) throw new SettingsError(errors)
   const access = new AccessRules(config.access)
   // Generated at start: other gateways must not accept tokens of this gateway's development login.
   const developmentKey = config.production ? null : createSecretKey(randomBytes(32))

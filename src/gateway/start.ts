@@ -10,7 +10,6 @@ import { createLogger } from '../shared/logger.js'
 import { openTracer } from '../shared/open-tracer.js'
 import { closeOnSignal } from '../shared/shutdown.js'
 import { type UnknownSetting, unknownSettingLine, unknownSettings } from '../shared/unknown-settings.js'
-import { buildGatewayApp } from './app.js'
 import { CHECKS_OFF_IN_DEVELOPMENT, type GatewayConfig, gatewayConfig } from './config.js'
 import { gatewaySettings } from './settings.js'
 
@@ -25,6 +24,8 @@ const run = async (
   if (!config.production) log.warn({ checksOff: CHECKS_OFF_IN_DEVELOPMENT }, 'development mode, checks are off')
   const { version } = packageFile
   const tracer = await openTracer(environment, { serviceName: 'gatehouse-gateway', version, log })
+  // Loaded after the settings are known to be valid: a gateway that cannot start ends in half the time.
+  const { buildGatewayApp } = await import('./app.js')
   const { app, internal, audit, announceShutdown } = await buildGatewayApp(config, { log, tracer })
   closeOnSignal(
     { announceShutdown, close: () => app.close(), closeConnections: () => app.server.closeAllConnections() },

@@ -13,7 +13,6 @@ import { openTracer } from '../shared/open-tracer.js'
 import { closeOnSignal } from '../shared/shutdown.js'
 import type { Tracer } from '../shared/tracing.js'
 import { type UnknownSetting, unknownSettingLine, unknownSettings } from '../shared/unknown-settings.js'
-import { buildRelayApp } from './app.js'
 import { newEpoch } from './build-engine.js'
 import {
   INTERNAL_LISTEN_SETTINGS,
@@ -25,10 +24,7 @@ import {
 import { FILE_ERROR_PREFIX } from './config/file.js'
 import { logReload, reloadConfigFile } from './config/reload.js'
 import { relaySettings } from './config/settings.js'
-import { listen } from './transport/server.js'
-import { warmUp } from './warm-up.js'
-import { PRIMARY_TIMINGS, type PrimaryTimings, runPrimary } from './workers/primary.js'
-import { PrimaryConnection } from './workers/worker.js'
+import type { PrimaryTimings } from './workers/primary.js'
 
 const VERSION = `gatehouse-relay ${packageFile.version}`
 /** Time for clients to complete the close handshake, in addition to the configured shutdown time. */
@@ -36,8 +32,11 @@ const CLOSE_HANDSHAKE_MS = 6000
 /** The primary waits longer for a worker to exit than the worker waits for its clients. */
 const WORKER_EXIT_MS = 3000
 
-/** Starts the process in its role: a single relay, the primary of several workers, or one of the workers. */
-export const start = async (environment: Environment, timings = PRIMARY_TIMINGS): Promise<void> => {
+/**
+ * Starts the process in its role: a single relay, the primary of several workers, or one of the workers. Each loads only its
+ * own modules, and only after the settings are known to be valid.
+ */
+export const start = async (environment: Environment, timings?: PrimaryTimings): Promise<void> => {
   const unknown = unknownSettings(relaySettings, environment)
   try {
     if (cluster.isWorker) await startWorker(environment)
@@ -53,7 +52,7 @@ export const start = async (environment: Environment, timings = PRIMARY_TIMINGS)
 const startFirst = async (
   environment: Environment,
   unknown: readonly UnknownSetting[],
-  timings: PrimaryTimings
+  timings: PrimaryTimings | undefined
 ): Promise<void> => {
   const file = new ConfigFileReader()
   const config = relayConfig(environment, file.read)
@@ -64,8 +63,10 @@ const startFirst = async (
 }
 
 const startSingle = async (environment: Environment, initial: RelayConfig, log: Logger): Promise<void> => {
+  const { buildRelayApp } = await import('./app.js')
+  const { listen } = await import('./transport/server.js')
   let config = initial
-  if (config.warmsUp) await warmUp(log, monotonicMs)
+  if (config.warmsUp) await warmUp(log)
   const tracer = await openRelayTracer(environment, log)
   const { server, internalServer, configure, announceShutdown, close, closeConnections } = await buildRelayApp(config, {
     log,
@@ -102,13 +103,14 @@ const startPrimary = async (
   config: RelayConfig,
   file: string | null,
   log: Logger,
-  timings: PrimaryTimings
+  timings: PrimaryTimings | undefined
 ): Promise<void> => {
+  const { runPrimary } = await import('./workers/primary.js')
   const { external, internal } = await runPrimary({
     config,
     file,
     log,
-    timings,
+    ...(timings && { timings }),
     graceMs: (current) => closeTimeoutMs(current) + WORKER_EXIT_MS,
     nowMs: Date.now,
     monotonicMs,
@@ -125,11 +127,13 @@ const startPrimary = async (
 
 /** Workers ignore SIGHUP, which also reaches them in a process group: the primary reloads and sends the file. */
 const startWorker = async (environment: Environment): Promise<void> => {
+  const { PrimaryConnection } = await import('./workers/worker.js')
   const primary = await PrimaryConnection.open()
   try {
     let config = relayConfig(environment, () => primary.configFile)
     const log = openLog(config).child({ worker: primary.workerNumber })
-    if (config.warmsUp) await warmUp(log, monotonicMs)
+    const { buildRelayApp } = await import('./app.js')
+    if (config.warmsUp) await warmUp(log)
     const { server, internalServer, configure, announceShutdown, close, closeConnections } = await buildRelayApp(
       config,
       {
@@ -170,6 +174,11 @@ const startWorker = async (environment: Environment): Promise<void> => {
   } catch (error) {
     primary.reportFailure(error)
   }
+}
+
+const warmUp = async (log: Logger): Promise<void> => {
+  const { warmUp } = await import('./warm-up.js')
+  await warmUp(log, monotonicMs)
 }
 
 const openRelayTracer = (environment: Environment, log: Logger): Promise<Tracer | null> =>

@@ -102,7 +102,7 @@ const DESCRIPTION = {
 }
 
 const START =
-  "import { createCaller } from 'gatehouse-client'\nimport { createApi } from './api.js'\nconst api = createApi(createCaller())\n"
+  "import { createClient } from 'gatehouse-client'\nimport { createApi } from './api.js'\nconst { api } = createClient({ routes: createApi })\n"
 
 t.test('generated calls have the types of parameters, bodies and responses', async (t) => {
   const folder = t.testdir({ 'openapi.json': JSON.stringify(DESCRIPTION), 'package.json': '{"type":"module"}' })

@@ -1,12 +1,12 @@
 import t, { type Test } from 'tap'
 import { createApiClient } from '../../src/client/api-client.js'
-import { createClient } from '../../src/client/client.js'
+import { type ClientOptions, createClient } from '../../src/client/client.js'
 import { createAppToken } from '../../src/shared/app-token.js'
 import { cookieJar } from '../helper/cookie-jar.js'
 import { eventually } from '../helper/eventually.js'
 import { FakeClock } from '../helper/fake-clock.js'
 import { apiKey, startGateway } from '../helper/gateway.js'
-import { CLIENT, nextEvent, socketAt, subscribed } from '../helper/realtime.js'
+import { CLIENT, nextEvent, online, socketAt, subscribed } from '../helper/realtime.js'
 import { startRelay } from '../helper/relay.js'
 import { relayToken } from '../helper/relay-rules.js'
 
@@ -19,10 +19,11 @@ const OPEN = {
 }
 
 /** A gateway, a relay, and a backend that signs in the user whose name is the password. */
-const setUp = async (t: Test) => {
+const setUp = async (t: Test, options: ClientOptions['realtime'] = {}) => {
   const relay = await startRelay(t, { channel: { namespaces: [{ name: 'orders', ...OPEN }] } })
   const gateway = await startGateway(t)
   let denies = false
+  let acceptsVisitors = false
   let held: ((release: () => void) => void) | null = null
   gateway.backend.respond = ({ url, body, headers }, response) => {
     response.setHeader('content-type', 'application/json')
@@ -33,11 +34,11 @@ const setUp = async (t: Test) => {
       reply({ token, user: { userId, email: `${userId}@example.com`, permissions: [] }, expiresIn: 3600 })
     } else if (url !== '/api/negotiate') reply({})
     else if (denies) response.writeHead(403).end('{"error":{"code":"LOCKED","message":"Locked"}}')
-    else if (headers.authorization === undefined)
+    else if (headers.authorization === undefined && !acceptsVisitors)
       response.writeHead(401).end('{"error":{"code":"UNAUTHENTICATED","message":"Sign in"}}')
     else {
-      const [, claims = ''] = String(headers.authorization).split('.')
-      const { userId } = JSON.parse(Buffer.from(claims, 'base64url').toString())
+      const [, claims] = String(headers.authorization).split('.')
+      const userId = claims === undefined ? 'visitor' : JSON.parse(Buffer.from(claims, 'base64url').toString()).userId
       const accept = () => reply({ url: socketAt(relay.port), token: relayToken({ sub: userId }), expiresIn: 3600 })
       if (held === null) accept()
       else held(accept)
@@ -56,7 +57,11 @@ const setUp = async (t: Test) => {
       super.send(data)
     }
   }
-  const client = createClient({ ...page, clock, realtime: { client: { ...CLIENT, websocket: RecordingWebSocket } } })
+  const client = createClient({
+    ...page,
+    clock,
+    realtime: { client: { ...CLIENT, websocket: RecordingWebSocket }, ...options }
+  })
   t.teardown(() => client.close())
   const otherTab = createApiClient(page)
   t.teardown(() => otherTab.close())
@@ -74,6 +79,9 @@ const setUp = async (t: Test) => {
     deny: (isDenied: boolean) => {
       denies = isDenied
     },
+    acceptVisitors: () => {
+      acceptsVisitors = true
+    },
     negotiations: () => gateway.backend.requests.filter(({ url }) => url === '/api/negotiate').length,
     users: () => [...relay.relay.clients].map(({ user }) => user),
     signIn: (password: string) => client.signIn({ email: 'a@example.com', password }),
@@ -83,13 +91,12 @@ const setUp = async (t: Test) => {
 
 t.test('realtime and the session', async (t) => {
   t.test('a subscription of a visitor waits for the sign-in, and closes with the sign-out', async (t) => {
-    const { realtime, relay, signIn, signOut, users } = await setUp(t)
-    const refused = nextEvent(realtime, 'refused')
+    const { realtime, relay, signIn, signOut, users, negotiations } = await setUp(t)
     const orders = realtime.subscribe('orders:42')
-    t.match(await refused, { channel: null, code: 'UNAUTHENTICATED', retryable: false })
     t.equal(realtime.state, 'offline')
     t.equal(orders.state, 'subscribing')
     await t.rejects(realtime.rpc('a.method'), { name: 'RelayError', code: 90, message: 'not connected' })
+    t.equal(negotiations(), 0, 'a visitor does not ask')
 
     await signIn('ada')
     await subscribed(orders)
@@ -172,13 +179,36 @@ t.test('realtime and the session', async (t) => {
     t.equal(realtime.state, 'connecting')
   })
 
+  t.test('a rejected visitor who was connected by start connects after the sign-in', async (t) => {
+    const { realtime, signIn } = await setUp(t)
+    const refused = nextEvent(realtime, 'refused')
+    realtime.start()
+    t.match(await refused, { channel: null, code: 'UNAUTHENTICATED', retryable: false })
+    t.equal(realtime.state, 'offline')
+    const connected = online(realtime)
+    await signIn('ada')
+    await connected
+  })
+
+  t.test('visitors are connected with the option anonymous, and again after a sign-out', async (t) => {
+    const { signIn, signOut, realtime, users, acceptVisitors } = await setUp(t, { anonymous: true })
+    acceptVisitors()
+    const orders = realtime.subscribe('orders:42')
+    await subscribed(orders)
+    await signIn('ada')
+    await eventually(() => users().join() === 'ada')
+    await signOut()
+    await eventually(() => users().join() === 'visitor')
+    await subscribed(orders)
+  })
+
   t.test('a stopped client stays closed when a user signs in', async (t) => {
     const { realtime, signIn, negotiations } = await setUp(t)
     realtime.subscribe('orders:42')
     realtime.stop()
     await signIn('ada')
     t.equal(realtime.state, 'offline')
-    t.ok(negotiations() <= 1)
+    t.equal(negotiations(), 0)
   })
 
   t.test('a client that the service rejects waits until it is started', async (t) => {
@@ -199,9 +229,7 @@ t.test('realtime and the session', async (t) => {
     const { realtime, relay, signIn, signOut } = await setUp(t)
     const { epoch } = await relay.publish('orders:42', 1)
     await relay.publish('orders:42', 2)
-    const refused = nextEvent(realtime, 'refused')
     const orders = realtime.subscribe('orders:42', { recover: { offset: 1, epoch } })
-    await refused
     await signIn('ada')
     await eventually(() => orders.latest !== null)
     t.match(orders.latest, { data: 2, offset: 2 })

@@ -5,6 +5,7 @@ import { ADMIN_ENV, check, figure, openAdminPage } from '../helper/admin-page.js
 import { startBrowser } from '../helper/browser.js'
 import { eventually } from '../helper/eventually.js'
 import { checkLayouts } from '../helper/layouts.js'
+import { connectedClient, openClient } from '../helper/raw-client.js'
 import { collect, connectClient, event, officialClient, startRelay, subscribeTo } from '../helper/relay.js'
 import { API_KEY, HMAC_SECRET, relayToken } from '../helper/relay-rules.js'
 import { openWindow } from '../helper/window.js'
@@ -23,7 +24,11 @@ const NAMESPACES = [
   { name: 'loose', allow_subscribe_for_client: true },
   { name: 'fleet', subscription_type: 'map', map: { mode: 'recoverable', key_ttl: '600s' } }
 ]
-const relay = await startRelay(t, { channel: { namespaces: NAMESPACES } }, ADMIN_ENV)
+const relay = await startRelay(
+  t,
+  { client: { user_tokens_invalidate: { enabled: true } }, channel: { namespaces: NAMESPACES } },
+  ADMIN_ENV
+)
 const browser = await startBrowser(t)
 
 const CLIENT_ERROR = /Failed to load resource: the server responded with a status of 4\d\d/
@@ -426,6 +431,28 @@ t.test("the operators' page", async (t) => {
     await Promise.all(allDisconnected)
     await page.getByText('No matching connections.').waitFor()
     t.equal(other.state, 'connected')
+    t.same(pageErrors, [])
+  })
+
+  t.test('the connection list signs a user out everywhere after a confirmation', async (t) => {
+    const token = relayToken({ sub: 'gus' })
+    const mine = await Promise.all([1, 2].map(() => connectedClient(t, relay.url, 'gus')))
+    const other = await connectedClient(t, relay.url, 'hal')
+    const { page, pageErrors } = await openAdminPage(t, browser, relay)
+    await page.goto('/admin#/connections?search=gus')
+    await page.getByText('2 found').waitFor()
+    await page.getByRole('button', { name: 'Disconnect gus' }).first().click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('rejects all tokens that were issued up to now').waitFor()
+    t.ok(mine.every(({ ws }) => ws.readyState === ws.OPEN))
+
+    await dialog.getByRole('button', { name: 'Sign out everywhere' }).click()
+    await page.getByText('gus is signed out. Earlier tokens are not accepted any more.').waitFor()
+    for (const { closed } of mine) t.match(await closed, /^3005 /)
+    await page.getByText('No matching connections.').waitFor()
+    const again = await openClient(t, relay.url)
+    t.match(await again.request({ id: 1, connect: { token } }), { error: { code: 109 } })
+    t.equal(other.ws.readyState, other.ws.OPEN)
     t.same(pageErrors, [])
   })
 

@@ -75,6 +75,8 @@ for (const backend of ['node', 'python'] as const) {
 
 t.test('the examples are short', async (t) => {
   const lines = (path: string): number => readFileSync(join(ROOT, 'examples', path), 'utf8').split('\n').length - 1
+  t.ok(lines('quickstart/backend.js') < 40)
+  t.ok(lines('quickstart/public/page.js') < 40)
   t.ok(lines('backend-node/backend.js') < 120)
   t.ok(lines('backend-python/backend.py') < 120)
   t.ok(lines('page/main.ts') < 100)

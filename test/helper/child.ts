@@ -29,6 +29,9 @@ export type Teardown = Pick<Test, 'teardown'>
 /** Generous: on a machine with a load average of 20 the demo backend takes a minute to start. */
 const LINE_WITHIN_MS = 180_000
 
+/** `npm test` optimizes late, see `scripts/test.ts`. */
+const V8_OPTIONS = process.execArgv.filter((argument) => argument.startsWith('--interrupt-budget'))
+
 /** Starts `command` (an absolute path) with exactly this environment. */
 export const startChild = async (
   t: Teardown,
@@ -39,7 +42,8 @@ export const startChild = async (
   // tap adds NODE_OPTIONS and other variables to every process that a test spawns. env(1) removes them and then executes
   // the command, so that the pid is the command's.
   const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`)
-  const child = spawn('env', ['-i', ...variables, command, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const options = command === process.execPath ? V8_OPTIONS : []
+  const child = spawn('env', ['-i', ...variables, command, ...options, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
   await once(child, 'spawn')
   const exit = once(child, 'exit')
   const closed = once(child, 'close')

@@ -1,17 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Redis } from 'ioredis'
+import type { ChaosOptions } from '../helper/chaos-command.js'
 import type { Teardown } from '../helper/child.js'
 import { eventually } from '../helper/eventually.js'
 import { startRedis, type TestRedis } from '../helper/redis.js'
 import { type EdgeRelay, startRelay } from '../helper/relay.js'
 import { MapClient, stateText, type Value, VIEW_OPTIONS, valueWith } from '../relay/maps/map-client.js'
 import { Random } from '../soak/random.js'
-
-export interface ChaosOptions {
-  readonly seconds: number
-  readonly clients: number
-  readonly seed: number
-}
 
 const STREAM = { stream_size: 50, stream_ttl: '1h', min_page_size: 1, default_page_size: 10, max_page_size: 20 }
 const MAPS = {

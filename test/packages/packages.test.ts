@@ -212,10 +212,7 @@ t.test('both servers start from the package and stop with 0', async (t) => {
         AUDIT_LOG_FILE: join(folder, 'audit.jsonl')
       }
     ],
-    [
-      'relay',
-      { RELAY_PORT: '0', REALTIME_HMAC_SECRET: secret, REALTIME_API_KEY: secret }
-    ],
+    ['relay', { RELAY_PORT: '0', REALTIME_HMAC_SECRET: secret, REALTIME_API_KEY: secret }],
     ['relay', { RELAY_PORT: '0', REALTIME_HMAC_SECRET: secret, REALTIME_API_KEY: secret, RELAY_WORKERS: '2' }]
   ] as const) {
     const program = await startChild(t, bin, [name], environmentOf(env))

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { ChaosOptions } from '../helper/chaos-command.js'
 import type { Teardown } from '../helper/child.js'
 import { eventually } from '../helper/eventually.js'
 import { send } from '../helper/http.js'
@@ -9,12 +10,6 @@ import { API_KEY, type ConfigFile, HMAC_SECRET } from '../helper/relay-rules.js'
 import { Random } from '../soak/random.js'
 import { ChaosBackend, leaseOf } from './backend.js'
 import { Visitor } from './visitor.js'
-
-export interface ChaosOptions {
-  readonly seconds: number
-  readonly clients: number
-  readonly seed: number
-}
 
 const WORKERS = 2
 const MAX_IN_FLIGHT = 64

@@ -23,9 +23,19 @@ t.test('run-files', async (t) => {
     'b.test.mjs': `import { t } from 'tap'
       const { open } = globalThis
       await t.test('two', async (t) => t.equal(open, undefined))`,
-    'c.test.mjs': ''
+    'c.test.mjs': '',
+    'd.test.mjs': `import { t } from 'tap'
+      import { once } from 'node:events'
+      await t.test('three', async (t) => {
+        setImmediate(() => { throw new Error('thrown later') })
+        const thrown = once(process, 'uncaughtException')
+        void Promise.reject(new Error('rejected later'))
+        await thrown
+        await once(process, 'uncaughtException')
+        t.pass()
+      })`
   })
-  const files = ['a.test.mjs', 'b.test.mjs', 'c.test.mjs']
+  const files = ['a.test.mjs', 'b.test.mjs', 'c.test.mjs', 'd.test.mjs']
   const { status, stdout } = spawnSync(process.execPath, ['--import', TSX, RUN_FILES, ...files], {
     cwd: folder,
     env: { PATH: environment.path },
@@ -40,6 +50,12 @@ t.test('run-files', async (t) => {
 
   t.test('run-files reports a file without tests', async (t) => {
     t.match(stdout, /^not ok \d - c\.test\.mjs has no tests$/m)
+  })
+
+  t.test('run-files fails the file that throws or rejects outside of its tests', async (t) => {
+    for (const message of ['thrown later', 'rejected later'])
+      t.match(stdout, new RegExp(`^ {4}not ok \\d - ${message}$`, 'm'))
+    t.match(stdout, /^not ok \d - d\.test\.mjs/m)
   })
 
   t.test('run-files stores the cost of each file', async (t) => {

@@ -315,11 +315,11 @@ t.test('a failure', async (t) => {
       const { publisher } = start(relay.url, { timeoutMs: 200, deadlineMs: 500 })
 
       const began = performance.now()
-    const outcomes = await Promise.all(Array.from({ length: 20 }, (_, data) => publisher.publish('a', data)))
+      const outcomes = await Promise.all(Array.from({ length: 20 }, (_, data) => publisher.publish('a', data)))
 
-    for (const outcome of outcomes) t.match(outcome, { isPublished: false, reason: 'timeout' })
-    t.ok(performance.now() - began < 5_000, 'twenty deadlines would be ten seconds')
-    await publisher.close()
+      for (const outcome of outcomes) t.match(outcome, { isPublished: false, reason: 'timeout' })
+      t.ok(performance.now() - began < 5_000, 'twenty deadlines would be ten seconds')
+      await publisher.close()
     }
   )
 

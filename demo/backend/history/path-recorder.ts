@@ -87,5 +87,7 @@ const velocityBetween = (start: PathPoint, end: PathPoint): Path['velocity'] => 
 const isPredicted = ({ start, velocity }: Path, { x, y, atMs }: PathPoint): boolean => {
   if (velocity === null) return true
   const ms = atMs - start.atMs
-  return Math.hypot(start.x + velocity.x * ms - x, start.y + velocity.y * ms - y) <= TOLERANCE
+  const offX = start.x + velocity.x * ms - x
+  const offY = start.y + velocity.y * ms - y
+  return offX * offX + offY * offY <= TOLERANCE * TOLERANCE
 }

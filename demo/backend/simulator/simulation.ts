@@ -1,6 +1,6 @@
 import type { PositionEntry } from '../../../schemas/realtime.js'
 import { between, pick, type Random, seededRandom } from '../random.js'
-import { contains, distance, toCentimetres } from '../site/geometry.js'
+import { contains, distance, type Point, toCentimetres } from '../site/geometry.js'
 import { FLOORS, mayEnter, REGIONS, type Region } from '../site/layout.js'
 import { Meetings } from './meetings.js'
 import { type Waypoint, wayBetween } from './ways.js'
@@ -46,6 +46,15 @@ interface Resident extends Pick<Carrier, 'isPerson' | 'departmentId'> {
   /** While positive, the transmitter is not heard. */
   silentMs: number
   lastHeard: PositionEntry | null
+  /** What is known of `position`, until it changes. */
+  located: Located | null
+}
+
+interface Located {
+  readonly position: Waypoint
+  /** In centimetres. */
+  readonly rounded: Point
+  readonly zoneId: string | null
 }
 
 /**
@@ -81,6 +90,7 @@ export class Simulation {
   /** Finds the zones of positions by other areas than those of the layout. */
   locateBy(zoneAt: ZoneAt): void {
     this.#zoneAt = zoneAt
+    for (const resident of this.#residents.values()) resident.located = null
   }
 
   /** People in these buildings walk to their muster point and wait there. */
@@ -100,21 +110,32 @@ export class Simulation {
 
   /** The current positions, without those of silent transmitters. */
   positions(nowMs: number): PositionEntry[] {
-    return [...this.#residents].flatMap(([transmitterId, resident]) => {
-      const { position, silentMs } = resident
-      if (silentMs > 0) return []
+    const entries: PositionEntry[] = []
+    for (const [transmitterId, resident] of this.#residents) {
+      if (resident.silentMs > 0) continue
+      const { rounded, zoneId } = this.#locate(resident)
       const entry: PositionEntry = {
         transmitterId,
-        position: { x: toCentimetres(position.x), y: toCentimetres(position.y) },
+        position: rounded,
         positionMethod: 'trilateration',
-        floorId: position.floorId,
-        zoneId: this.#zoneAt(position),
+        floorId: resident.position.floorId,
+        zoneId,
         accuracy: toCentimetres(between(this.#random, 0.4, 1.6)),
         timestamp: nowMs
       }
       resident.lastHeard = entry
-      return [entry]
-    })
+      entries.push(entry)
+    }
+    return entries
+  }
+
+  /** Most residents rest: a position is located once. */
+  #locate(resident: Resident): Located {
+    const { position, located } = resident
+    if (located?.position === position) return located
+    const rounded = { x: toCentimetres(position.x), y: toCentimetres(position.y) }
+    resident.located = { position, rounded, zoneId: this.#zoneAt(position) }
+    return resident.located
   }
 
   /** The last known positions of the silent transmitters. */
@@ -131,7 +152,7 @@ export class Simulation {
     const metresPerMs = between(this.#random, ...METRES_PER_SECOND) / 1000
     const restMs = between(this.#random, 0, REST_MS[1])
     const position = this.#spotIn(home)
-    const start = { way: [], restMs, errand: 'none', silentMs: 0, lastHeard: null } as const
+    const start = { way: [], restMs, errand: 'none', silentMs: 0, lastHeard: null, located: null } as const
     return { isPerson, departmentId, home, metresPerMs, position, ...start }
   }
 

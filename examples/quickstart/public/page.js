@@ -21,8 +21,7 @@ client.realtime.subscribe('orders:42').on('publication', ({ data }) => {
 
 find('login').addEventListener('submit', (event) => {
   event.preventDefault()
-  const body = Object.fromEntries(new FormData(event.target))
-  run(() => client.call('POST', '/api/auth/login', { body }))
+  run(() => client.signIn(Object.fromEntries(new FormData(event.target))))
 })
 find('add').addEventListener('click', () =>
   run(() => client.call('POST', '/api/orders/42/items', { body: { count: 10 } }))

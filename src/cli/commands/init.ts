@@ -21,7 +21,7 @@ export const initCommand: Command = {
       import('../init/project-files.js'),
       import('../init/write-files.js')
     ])
-    const { files, email, password } = projectFiles(folder, language)
+    const { files, install, email, password } = projectFiles(folder, language)
     const existing = existingFiles(folder, files)
     if (existing.length > 0)
       throw new CommandError([...existing.map((file) => `${file} exists already`), 'Nothing was written.'])
@@ -30,7 +30,7 @@ export const initCommand: Command = {
       [
         ...files.map(({ path }) => `  ${path}`),
         '',
-        `Next: ${folder === DEFAULT_FOLDER ? '' : `cd ${folder} && `}npm install && npm start`,
+        `Next: ${folder === DEFAULT_FOLDER ? '' : `cd ${folder} && `}${install} && npm start`,
         `Then open http://localhost:3000 and sign in as ${email} with the password ${password} (in .env).`
       ].join('\n')
     )

@@ -27,11 +27,12 @@ export const runDev = async (
   const { errors, warnings } = await checkBoth(env)
   printErrors(warnings.map((line) => `warning: ${line}`))
   if (errors.length > 0) throw new CommandError(errors)
-  const programs = programsOf(backend, env)
-  const unavailable = await unavailablePorts(programs)
+  const [relay, ...others] = programsOf(backend, env)
+  const unavailable = await unavailablePorts([relay, ...others])
   if (unavailable.length > 0) throw new CommandError(unavailable)
-  const gateway = programs.at(-1)
-  await runTogether(programs, {
+  const gateway = others.at(-1)
+  // The backend may publish as soon as it starts.
+  await runTogether([[relay], others], {
     print,
     stopped,
     onReady: () => print(`\n  Running at http://localhost:${gateway?.port}. Stop with Ctrl-C.\n`)
@@ -39,7 +40,7 @@ export const runDev = async (
 }
 
 /** In the order in which they start. The settings are valid. */
-const programsOf = (backend: readonly string[], env: Environment): DevProgram[] => {
+const programsOf = (backend: readonly string[], env: Environment): readonly [DevProgram, ...DevProgram[]] => {
   const gateway = gatewayConfig(env)
   const relay = relayConfig(env, (path) => readFileSync(path, 'utf8'))
   const { port, protocol } = new URL(gateway.backend.url)

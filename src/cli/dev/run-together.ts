@@ -17,24 +17,34 @@ export const stopSignal = (): Promise<'stopped'> =>
 
 /**
  * Runs programs as child processes until they shall stop, or until one of them ends, which stops the others too: then it throws
- * `CommandError`. Each program stops before the programs in front of it.
+ * `CommandError`. The programs of a group start when those in front of it answer, and stop before them.
  */
 export const runTogether = async (
-  programs: readonly ProgramCommand[],
+  groups: readonly (readonly ProgramCommand[])[],
   { print, onReady, stopped }: RunTogetherOptions
 ): Promise<void> => {
-  const running = programs.map((program) => new RunningProgram(program, print))
-  const firstEnd = Promise.race(
-    running.map(async ({ program, ended }) => `The ${program.name} ${await ended}, so the others stop too.`)
-  )
+  const running: RunningProgram[] = []
+  let isStopping = false
+  const start = async (): Promise<'ready'> => {
+    for (const group of groups) {
+      if (isStopping) break
+      const started = group.map((program) => new RunningProgram(program, print))
+      running.push(...started)
+      await Promise.all(started.map((program) => program.ready()))
+    }
+    return 'ready'
+  }
   const stop = stopped.then(() => null)
   try {
-    const ready = Promise.all(running.map((program) => program.ready())).then(() => 'ready' as const)
-    if ((await Promise.race([ready, stop])) === null) return
+    if ((await Promise.race([start(), stop])) === null) return
     onReady()
-    const end = await Promise.race([stop, firstEnd])
+    const firstEnd = running.map(
+      async ({ program, ended }) => `The ${program.name} ${await ended}, so the others stop too.`
+    )
+    const end = await Promise.race([stop, ...firstEnd])
     if (end !== null) throw new CommandError([end])
   } finally {
+    isStopping = true
     for (const program of running.toReversed()) await program.stop()
   }
 }

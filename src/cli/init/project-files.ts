@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import packageFile from '../../../package.json' with { type: 'json' }
@@ -16,12 +16,17 @@ export interface ProjectFile {
 
 export interface Project {
   readonly files: readonly ProjectFile[]
+  /** The command that installs the dependencies. */
+  readonly install: string
   readonly email: string
   readonly password: string
 }
 
-/** In the package and in a clone: this file is dist/src/cli/init/project-files.js. */
-const EXAMPLE = fileURLToPath(new URL('../../../../examples/quickstart/', import.meta.url))
+/** The package or a clone: this file is dist/src/cli/init/project-files.js. */
+const ROOT = fileURLToPath(new URL('../../../../', import.meta.url))
+const EXAMPLE = join(ROOT, 'examples/quickstart')
+/** The packages that `npm run packages` has created in a clone. */
+const PACKAGES = join(ROOT, 'dist/packages')
 
 /** The same files for every backend. */
 const COPIED = ['openapi.yaml', 'relay.yaml', 'public/index.html', 'public/page.js']
@@ -39,6 +44,7 @@ export const projectFiles = (folder: string, language: Language): Project => {
   return {
     email: 'ada@example.com',
     password,
+    install: existsSync(PACKAGES) ? `npm install '${PACKAGES}'/*.tgz` : 'npm install',
     files: [
       { path: 'package.json', content: `${JSON.stringify(manifestOf(folder, language), null, 2)}\n` },
       { path: '.env', content: environmentFile(password), isSecret: true },

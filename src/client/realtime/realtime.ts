@@ -20,6 +20,8 @@ export interface RealtimeOptions<Schemas extends ChannelSchemas = NoChannels> {
   readonly negotiate: () => Promise<unknown>
   /** The connection follows this session: it waits for a sign-in and closes when the session ends. */
   readonly session?: Pick<Session, 'state' | 'refresh' | 'onChange'>
+  /** Connect visitors who are not signed in too. The service then decides about their negotiation. */
+  readonly anonymous?: boolean
   readonly clock?: Clock
   /** Options of the centrifuge client, such as a WebSocket implementation or other delays. */
   readonly client?: Partial<Options>
@@ -54,7 +56,7 @@ export class Realtime<Schemas extends ChannelSchemas = NoChannels> {
   }
   readonly #stopFollowing: () => void
   #state: ConnectionState = 'offline'
-  /** `idle`: the next use opens the connection. `closed`: after `stop`, a sign-out or a rejection, it does not. */
+  /** `idle`: the next use of a signed-in user opens the connection. `closed`: after `stop` or a rejection, it does not. */
   #mode: 'idle' | 'open' | 'closed' = 'idle'
   /** The last call of `start` or `stop`, which decides what the begin of a session does. */
   #wanted: 'while used' | 'always' | 'never' = 'while used'
@@ -81,7 +83,7 @@ export class Realtime<Schemas extends ChannelSchemas = NoChannels> {
     return (this.#events[name] as unknown as Listeners<RealtimeEvents[Name]>).add(listener)
   }
 
-  /** Connects without waiting for the first use; also after `stop` and after a rejection that is not retryable. */
+  /** Connects without waiting for the first use and for a session; also after `stop` and after a rejection that is not retryable. */
   start(): void {
     this.#wanted = 'always'
     this.#begin()
@@ -167,7 +169,9 @@ export class Realtime<Schemas extends ChannelSchemas = NoChannels> {
   }
 
   #use(): void {
-    if (this.#mode === 'idle') this.#begin()
+    const { session, anonymous = false } = this.#options
+    const mayConnect = session === undefined || anonymous || this.#user !== null
+    if (this.#mode === 'idle' && mayConnect) this.#begin()
   }
 
   #begin(): void {
@@ -188,11 +192,10 @@ export class Realtime<Schemas extends ChannelSchemas = NoChannels> {
     const user = userOf(this.#options.session)
     if (user === this.#user) return
     this.#user = user
-    const wasIdle = this.#mode === 'idle'
     this.endSession()
     if (this.#wanted === 'never') return
-    if (wasIdle || (user !== null && this.#wanted === 'while used' && this.#channels.isEmpty)) this.#mode = 'idle'
-    else if (user !== null) this.#begin()
+    this.#mode = 'idle'
+    if (this.#wanted === 'always' || !this.#channels.isEmpty) this.#use()
   }
 
   async #open(): Promise<void> {

@@ -25,7 +25,7 @@ export interface AccountLoginOptions {
   readonly now: () => number
 }
 
-const LOGIN_PATH = '/api/auth/login'
+const ACCOUNT_LOGIN_PATH = '/api/auth/login'
 
 /** The user waits for a page meanwhile. */
 const TIMEOUT_MS = 5_000
@@ -63,8 +63,8 @@ const loginCall = (
   request: FastifyRequest
 ): BackendCall => ({
   request,
-  path: LOGIN_PATH,
-  route: LOGIN_PATH,
+  path: ACCOUNT_LOGIN_PATH,
+  route: ACCOUNT_LOGIN_PATH,
   headers: (span) => [
     'accept',
     'application/json',

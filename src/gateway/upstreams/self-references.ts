@@ -9,26 +9,39 @@ interface ListenAddress {
   readonly port: number
 }
 
+/** The part of the gateway's configuration that names backends and listen addresses. */
+interface Addresses {
+  readonly backend: { readonly url: string }
+  readonly upstreams: readonly UpstreamRow[]
+  readonly listen: ListenAddress
+  readonly revocation: { readonly listen: ListenAddress } | null
+}
+
 /**
- * One line for each row whose address is that on which the gateway listens: it would forward requests to itself. A loop
- * through other machines is noticed when a request returns.
+ * One line for each backend whose address is one on which the gateway listens: it would forward requests to itself. A loop
+ * through other machines is noticed when a request of a row returns.
  */
-export const selfReferences = async (
-  rows: readonly UpstreamRow[],
-  { host, port }: ListenAddress
-): Promise<string[]> => {
-  const samePort = rows.filter(({ url }) => port !== 0 && portOf(new URL(url)) === port)
-  if (samePort.length === 0) return []
-  const listening = await addressesOf(host)
-  const own = new AddressSet(listening.flatMap((address) => (isAny(address) ? machineAddresses() : address)))
+export const selfReferences = async ({ backend, upstreams, listen, revocation }: Addresses): Promise<string[]> => {
+  const backends = [
+    { setting: 'BACKEND_URL', url: backend.url },
+    ...upstreams.map(({ name, url }) => ({ setting: `GATEWAY_UPSTREAMS url of ${name}`, url }))
+  ]
+  const own = [listen, ...(revocation === null ? [] : [revocation.listen])]
   const found = await Promise.all(
-    samePort.map(async ({ name, url }) => {
-      const addresses = await addressesOf(new URL(url).hostname.replace(/^\[(.*)\]$/, '$1'))
-      const isOwn = addresses.some((address) => own.has(address) || isAny(address))
-      return isOwn ? [`GATEWAY_UPSTREAMS url of ${name} must not be the address of the gateway itself`] : []
+    backends.map(async ({ setting, url }) => {
+      const isOwn = (await Promise.all(own.map((each) => leadsTo(new URL(url), each)))).includes(true)
+      return isOwn ? [`${setting} must not be the address of the gateway itself`] : []
     })
   )
   return found.flat()
+}
+
+const leadsTo = async (url: URL, { host, port }: ListenAddress): Promise<boolean> => {
+  if (port === 0 || portOf(url) !== port) return false
+  const listening = await addressesOf(host)
+  const own = new AddressSet(listening.flatMap((address) => (isAny(address) ? machineAddresses() : address)))
+  const addresses = await addressesOf(url.hostname.replace(/^\[(.*)\]$/, '$1'))
+  return addresses.some((address) => own.has(address) || isAny(address))
 }
 
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 }

@@ -1,10 +1,8 @@
 import { createHmac } from 'node:crypto'
-import { SettingsError } from '../../shared/env.js'
 import { AddressSet } from '../../shared/ip-address.js'
 import type { AccessPaths } from '../access.js'
 import type { BackendConfig } from '../proxy/backend-pool.js'
 import { type OpenUpstreamsOptions, openUpstreams } from './open-upstreams.js'
-import { selfReferences } from './self-references.js'
 import type { Upstream } from './upstream.js'
 import type { UpstreamRow } from './upstream-row.js'
 import { UpstreamSelector } from './upstream-selector.js'
@@ -24,7 +22,6 @@ export interface UpstreamsConfig {
   readonly access: AccessPaths
   readonly limits: { readonly bodyBytes: number }
   readonly trustedProxies: readonly string[]
-  readonly listen: { readonly host: string; readonly port: number }
   readonly apiSecret: string
 }
 
@@ -33,9 +30,7 @@ export const configuredUpstreams = async (
   config: UpstreamsConfig,
   { tokens, log }: Pick<OpenUpstreamsOptions, 'tokens' | 'log'>
 ): Promise<Upstreams> => {
-  const { upstreams: rows, backend: defaults, access, limits, trustedProxies, listen } = config
-  const errors = await selfReferences(rows, listen)
-  if (errors.length > 0) throw new SettingsError(errors)
+  const { upstreams: rows, backend: defaults, access, limits, trustedProxies } = config
   const trusted = new AddressSet(trustedProxies)
   const opened = await openUpstreams({ rows, defaults, access, bodyBytes: limits.bodyBytes, tokens, log })
   return {

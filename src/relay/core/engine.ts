@@ -1,5 +1,7 @@
 import type { Log } from '../../shared/log.js'
-import type { ChannelState, HistoryOptions, MapStorageOptions } from './options.js'
+import type { ChannelStates } from './channel-states.js'
+import type { Cluster } from './cluster.js'
+import type { HistoryOptions, MapStorageOptions } from './options.js'
 
 /** The data of a publication: JSON text on one line, exactly as the publisher sent it, or bytes, which only protobuf clients receive. */
 export type Payload = string | Buffer
@@ -261,91 +263,6 @@ export interface UserRates {
    * forgotten counts as full. The memory engine takes tokens synchronously.
    */
   take(user: string, buckets: readonly Bucket[]): MaybePromise<boolean>
-}
-
-/** A channel received its first subscriber, or has been without subscribers for some time. */
-export interface ChannelStateEvent {
-  /** The same each time the event is taken. */
-  readonly id: string
-  readonly channel: string
-  readonly type: ChannelState
-  /** Wall-clock time. */
-  readonly timeMs: number
-}
-
-export interface ChannelStateRules {
-  /** The names of all proxies that receive events. */
-  readonly proxies: ReadonlySet<string>
-  /** The proxy that receives the events of a channel; null if the channel has none. */
-  proxyOf(channel: string): string | null
-  /** How long a channel must be without subscribers before it counts as vacated. */
-  readonly vacatedDelayMs: number
-}
-
-export interface TakenStateEvents {
-  readonly events: readonly ChannelStateEvent[]
-  /** Time until the next event may be due; infinite if none is known. */
-  readonly nextMs: number
-}
-
-/**
- * Events about channels that become occupied or vacated, according to the presence of all nodes together.
- *
- * - The types of the events of a channel alternate. The next event exists once the last one has been confirmed.
- * - An event is taken by one caller. It is due again, with the same id, after it was released or its lease has ended.
- * - A change that is undone before its event was first taken leaves no event, so there is at most one event per channel.
- */
-export interface ChannelStates {
-  /** Null if no channel has events. Applies to existing subscriptions too. */
-  configure(rules: ChannelStateRules | null): void
-  /** Takes up to `limit` events of the proxy that are due. */
-  take(proxy: string, limit: number, leaseMs: number): Promise<TakenStateEvents>
-  /** The backend has received the events. */
-  confirm(proxy: string, events: readonly ChannelStateEvent[]): Promise<void>
-  /** The backend has not accepted the events; they are due again. */
-  release(proxy: string, events: readonly ChannelStateEvent[]): Promise<void>
-  /** `listener` is called if an event of the proxy may be due before the `nextMs` that `take` returned. */
-  onDue(listener: (proxy: string) => void): void
-}
-
-/** Runs the surveys and commands of other nodes at this node. Rejects a name that this version does not have. */
-export interface SurveyHandler {
-  handle(survey: string, params: unknown): Promise<unknown>
-}
-
-export interface NodeResult<Result = unknown> {
-  readonly node: string
-  readonly result: Result
-}
-
-export interface CommandResult<Result = unknown> {
-  /** Results of the nodes that have applied the command. */
-  readonly results: readonly Result[]
-  /** Whether every live node has applied it. If not, the cluster retries until each node has applied it or has left. */
-  readonly isConfirmed: boolean
-}
-
-/**
- * The nodes that share the engine. It carries surveys and commands between them: a name, parameters and a result, both JSON.
- * The core gives them types (`surveys.ts`).
- */
-export interface Cluster {
-  /** Number of nodes, including this one. */
-  readonly size: number
-  /**
-   * Called once, before any survey. From then on other nodes can survey this one. `missedCommands` is called if this node
-   * was disconnected for so long that it has missed commands.
-   */
-  start(node: string, handler: SurveyHandler, missedCommands: () => void): Promise<void>
-  /** Surveys every node, including this one. Nodes that fail or time out are omitted from the result. */
-  survey(survey: string, params: unknown): Promise<readonly NodeResult[]>
-  /** Applies a command exactly once at every node, including this one. Fails if it cannot be applied anywhere. */
-  apply(command: string, params: unknown): Promise<CommandResult>
-  /** Surveys one node; null if there is no such node or it does not respond. */
-  surveyNode(node: string, survey: string, params: unknown): Promise<unknown>
-  /** Whether the node has joined and not left. Such a node may still be too busy to respond to a survey. */
-  hasNode(node: string): Promise<boolean>
-  close(): Promise<void>
 }
 
 export const ENGINE_SWEEP_MS = 10_000

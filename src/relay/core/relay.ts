@@ -1,11 +1,11 @@
 import { type ResolvedChannel, resolveChannel } from './channel-names.js'
 import { type Clocks, readClocks } from './clocks.js'
+import type { Cluster } from './cluster.js'
 import type { ClientTransport } from './codec/transport.js'
 import { DISCONNECT_INSUFFICIENT_STATE, type Disconnect, ReplyError } from './codes.js'
 import { CommandQueue } from './commands/command-queue.js'
 import { UnidirectionalConnect } from './commands/unidirectional-connect.js'
 import {
-  type Cluster,
   EngineError,
   type HistoryPage,
   type MaybePromise,

@@ -1,4 +1,5 @@
-import type { Cluster, CommandResult, MaybePromise, NodeResult, Position, SurveyHandler } from './engine.js'
+import type { Cluster, CommandResult, NodeResult, SurveyHandler } from './cluster.js'
+import type { MaybePromise, Position } from './engine.js'
 import type { ServerSubscription } from './options.js'
 
 // A cluster is a set of relay nodes that share an engine. A node knows only its own connections, so operations on
@@ -119,8 +120,7 @@ export interface NodeInfo {
   readonly num_subs: number
   readonly num_channels: number
   readonly uptime: number
-  readonly metrics: { readonly interval: number; readonly items: Readonly<Record<string, number>> }
-  readonly process: { readonly cpu: number; readonly rss: number }
+  readonly process: { readonly rss: number }
 }
 
 export interface ChannelPageParams {

@@ -1,9 +1,8 @@
 import { hasHistory } from '../core/channel-names.js'
 import type { Clocks } from '../core/clocks.js'
+import type { Cluster, CommandResult, NodeResult, SurveyHandler } from '../core/cluster.js'
 import {
   type Broker,
-  type Cluster,
-  type CommandResult,
   type Delivery,
   type Engine,
   type History,
@@ -11,11 +10,9 @@ import {
   type JoinOrLeave,
   type NewPublication,
   NO_POSITION,
-  type NodeResult,
   type Publication,
   type Published,
   type RetainedPage,
-  type SurveyHandler,
   type UserConnection,
   type UserConnections
 } from '../core/engine.js'

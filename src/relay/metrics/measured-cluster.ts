@@ -1,4 +1,4 @@
-import type { Cluster } from '../core/engine.js'
+import type { Cluster } from '../core/cluster.js'
 
 /** Measures how long surveys and commands take that are sent to all nodes. */
 export const measuredCluster = (

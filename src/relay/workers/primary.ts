@@ -27,7 +27,7 @@ export interface PrimaryTimings {
   readonly hungMs: number
 }
 
-export const PRIMARY_TIMINGS: PrimaryTimings = { reloadMs: 10_000, hungMs: 30_000 }
+const PRIMARY_TIMINGS: PrimaryTimings = { reloadMs: 10_000, hungMs: 30_000 }
 
 export interface PrimaryDependencies extends MemoryEngineDependencies {
   readonly config: RelayConfig
@@ -36,14 +36,14 @@ export interface PrimaryDependencies extends MemoryEngineDependencies {
   readonly log: Logger
   /** How long the workers may take to stop. */
   readonly graceMs: (config: RelayConfig) => number
-  readonly timings: PrimaryTimings
+  readonly timings?: PrimaryTimings
   /** Reads the configuration file again. */
   readonly reload: (current: RelayConfig) => { readonly outcome: Reload; readonly file: string | null }
 }
 
 /** Runs the process that accepts connections, starts the workers and holds the state that they share. It serves no clients itself. */
 export const runPrimary = async (dependencies: PrimaryDependencies): Promise<Addresses> => {
-  const { log, graceMs, timings } = dependencies
+  const { log, graceMs, timings: { reloadMs, hungMs } = PRIMARY_TIMINGS } = dependencies
   let { config, file } = dependencies
   const engine = new PrimaryEngine(dependencies)
   const channelStates = new PrimaryChannelStates(engine.channelStates)
@@ -57,7 +57,7 @@ export const runPrimary = async (dependencies: PrimaryDependencies): Promise<Add
     count: config.workers,
     listen: config.listen,
     internalListen: config.internalListen,
-    hungMs: timings.hungMs,
+    hungMs,
     log,
     output: (lines) => logOutput().write(lines),
     configFile: () => file,
@@ -82,7 +82,7 @@ export const runPrimary = async (dependencies: PrimaryDependencies): Promise<Add
     config = reloaded.outcome.config
     engine.channelStates.configure(channelStateRules(config))
     file = reloaded.file
-    const configured = workers.running.map((worker) => configureWorker(worker, file, dependencies))
+    const configured = workers.running.map((worker) => configureWorker(worker, file, { log, reloadMs }))
     const unreached = (await Promise.all(configured)).filter((number) => number !== null)
     logReload(log, reloaded.outcome, unreached)
   }
@@ -105,7 +105,7 @@ export const runPrimary = async (dependencies: PrimaryDependencies): Promise<Add
 const configureWorker = async (
   { number, ipc }: RunningWorker,
   file: string | null,
-  { log, timings }: PrimaryDependencies
+  { log, reloadMs }: Pick<PrimaryDependencies, 'log'> & Pick<PrimaryTimings, 'reloadMs'>
 ): Promise<number | null> => {
   const applied = ipc.request<'applied'>(
     'configure',
@@ -118,7 +118,7 @@ const configureWorker = async (
     log.error({ err: error, worker: number }, 'config rejected by worker')
     return 'rejected'
   })
-  const inTime = await withTimeout(timings.reloadMs, outcome)
+  const inTime = await withTimeout(reloadMs, outcome)
   if (inTime !== null) return inTime === 'rejected' ? number : null
   // The request is still in the IPC connection: a suspended worker applies it when it continues.
   void outcome.then((late) => {

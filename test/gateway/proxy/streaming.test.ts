@@ -3,7 +3,7 @@ import type { ClientRequest, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { browse, type ExactResponse, readResponse, responseOf, sendExact } from '../../helper/exact-http.js'
+import { browse, readResponse, responseOf, sendExact } from '../../helper/exact-http.js'
 import { API_SECRET } from '../../helper/gateway.js'
 import { hashOf, MIB, type Progress, pour } from '../../helper/large-bodies.js'
 import { startProgram } from '../../helper/program.js'
@@ -84,44 +84,30 @@ t.test('200 MB', { skip: process.platform !== 'linux' && 'memory is measured the
       response.end(await hashOf(request))
     })
     const gateway = await runGateway(t, backendUrl)
-    const transfer = async (path: string, framing: Record<string, string>): Promise<[sent: string, ExactResponse]> => {
-      const request = upload(gateway.url, path, framing)
-      return Promise.all([pour(request, LARGE_BYTES), responseOf(request).then(readResponse)])
-    }
-
     for (const path of UPLOADS) {
       for (const [title, framing] of FRAMINGS) {
-        t.test(`an upload of 200 MB to ${path} ${title} arrives complete and is not buffered`, async (t) => {
-          read = Promise.resolve()
-          const growth = await gateway.growthDuring(async () => {
-            const [sent, response] = await transfer(path, framing)
+        t.test(
+          `an upload of 200 MB to ${path} ${title} arrives complete and is not buffered for a slow backend`,
+          async (t) => {
+            let goOn = (): void => undefined
+            read = new Promise((resolve) => {
+              goOn = resolve
+            })
+            const growth = await gateway.growthDuring(async () => {
+              const progress = { bytes: 0 }
+              const request = upload(gateway.url, path, framing)
+              const pouring = pour(request, LARGE_BYTES, progress)
+              await standstill(progress)
 
-            t.equal(response.status, 200)
-            t.equal(response.body.toString(), sent)
-          })
+              t.ok(progress.bytes < LARGE_BYTES / 2, `${progress.bytes} bytes are on their way`)
+              goOn()
+              const response = await readResponse(await responseOf(request))
+              t.equal(response.body.toString(), await pouring)
+            })
 
-          t.ok(growth < GROWTH_BYTES, `${growth} bytes`)
-        })
-
-        t.test(`an upload of 200 MB to ${path} ${title} is not buffered for a slow backend`, async (t) => {
-          let goOn = (): void => undefined
-          read = new Promise((resolve) => {
-            goOn = resolve
-          })
-          const growth = await gateway.growthDuring(async () => {
-            const progress = { bytes: 0 }
-            const request = upload(gateway.url, path, framing)
-            const pouring = pour(request, LARGE_BYTES, progress)
-            await standstill(progress)
-
-            t.ok(progress.bytes < LARGE_BYTES / 2, `${progress.bytes} bytes are on their way`)
-            goOn()
-            const response = await readResponse(await responseOf(request))
-            t.equal(response.body.toString(), await pouring)
-          })
-
-          t.ok(growth < GROWTH_BYTES, `${growth} bytes`)
-        })
+            t.ok(growth < GROWTH_BYTES, `${growth} bytes`)
+          }
+        )
       }
     }
   })
@@ -139,18 +125,9 @@ t.test('200 MB', { skip: process.platform !== 'linux' && 'memory is measured the
       poured = pour(response, LARGE_BYTES, progress)
     })
     const gateway = await runGateway(t, backendUrl)
-    const transfer = async (path: string): Promise<string> => hashOf(await responseOf(browse(gateway.url, path).end()))
 
     for (const path of DOWNLOADS) {
-      t.test(`a download of 200 MB from ${path} arrives complete and is not buffered`, async (t) => {
-        const growth = await gateway.growthDuring(async () => {
-          t.equal(await transfer(path), await poured)
-        })
-
-        t.ok(growth < GROWTH_BYTES, `${growth} bytes`)
-      })
-
-      t.test(`a download of 200 MB from ${path} is not buffered for a slow browser`, async (t) => {
+      t.test(`a download of 200 MB from ${path} arrives complete and is not buffered for a slow browser`, async (t) => {
         const growth = await gateway.growthDuring(async () => {
           const response = await responseOf(browse(gateway.url, path).end())
           await standstill(progress)

@@ -217,6 +217,18 @@ t.test('a row whose address is that of the gateway itself stops the start', asyn
     const expected = 'url of a must not be the address of the gateway itself'
     t.strictSame(await errorsOf(t, { 'rows.json': rows }, env), [expected], host)
   }
+  const internal = await freePort()
+  const settings = {
+    GATEWAY_PORT: String(port),
+    BACKEND_URL: `http://localhost:${port}`,
+    GATEWAY_INTERNAL_PORT: String(internal),
+    GATEWAY_INTERNAL_KEY: 'an-internal-key-for-tests-0123456789'
+  }
+  const toInternal = JSON.stringify([row({ url: `http://127.0.0.1:${internal}` })])
+  t.strictSame(await errorsOf(t, { 'rows.json': toInternal }, settings), [
+    'BACKEND_URL must not be the address of the gateway itself',
+    'url of a must not be the address of the gateway itself'
+  ])
   const rows = JSON.stringify([row({ url: 'https://app.example.com/x' })])
   t.match(await errorsOf(t, { 'rows.json': rows }, { PUBLIC_URL: 'https://app.example.com' }), [
     /url must not be PUBLIC_URL: the gateway would forward requests to itself$/

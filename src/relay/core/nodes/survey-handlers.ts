@@ -39,7 +39,6 @@ const nodeInfo = (context: RelayContext, { clients, users, channels, subscriptio
     num_subs: subscriptions,
     num_channels: channels,
     uptime: Math.floor(uptimeSeconds),
-    metrics: { interval: 0, items: {} },
-    process: { cpu: 0, rss: memoryBytes }
+    process: { rss: memoryBytes }
   }
 }

@@ -1,4 +1,5 @@
 import { isSameKind, type ResolvedChannel, resolveChannel } from '../channel-names.js'
+import type { SubscribeReply } from '../codec/codec.js'
 import {
   Disconnect,
   ERROR_ALREADY_SUBSCRIBED,
@@ -152,6 +153,12 @@ const interruption = ({ isClosed, loadings }: Client, loading: MapLoading): Comm
   return loadings.get(loading.channel) === loading ? undefined : ERROR_PERMISSION_DENIED
 }
 
+/** The limit of replies applies only to a page that was small enough for it, because a page has at least one entry. */
+const replyWith = (client: Client, running: RunningCommand, result: SubscribeReply, pageBytes = 0): null => {
+  client.reply(running, 'subscribe', result, pageBytes > client.replyBytesLeft)
+  return null
+}
+
 const serveEntries = async (
   client: Client,
   loading: MapLoading,
@@ -165,14 +172,10 @@ const serveEntries = async (
   if (interrupted !== undefined) return interrupted
   if (page instanceof ReplyError || page instanceof Disconnect) return page
   if (loading.subscription?.loading?.isComplete === false) return ERROR_UNRECOVERABLE_POSITION
-  if (page === 'loaded') {
-    client.reply(running, 'subscribe', entriesReply(loading, NO_ENTRIES, ''))
-    return null
-  }
+  if (page === 'loaded') return replyWith(client, running, entriesReply(loading, NO_ENTRIES, ''))
   if (page.cursor === '') return finishEntries(client, loading, page, command, running)
   loading.next = page.cursor
-  client.reply(running, 'subscribe', entriesReply(loading, page, page.cursor), page.bytes > client.replyBytesLeft)
-  return null
+  return replyWith(client, running, entriesReply(loading, page, page.cursor), page.bytes)
 }
 
 /** After the last page, a client is live unless it has many changes to catch up. */
@@ -197,8 +200,7 @@ const finishEntries = async (
   }
   const cursor = subscription === null ? '' : page.lastKey
   loading.next = subscription === null ? null : cursor
-  client.reply(running, 'subscribe', entriesReply(loading, page, cursor), page.bytes > client.replyBytesLeft)
-  return null
+  return replyWith(client, running, entriesReply(loading, page, cursor), page.bytes)
 }
 
 /** The first page, or an earlier position of the client: the SDK may have kept a page of an attempt that it has given up. */
@@ -226,8 +228,7 @@ const serveChanges = async (
   const interrupted = interruption(client, loading)
   if (interrupted !== undefined) return interrupted
   if (page instanceof ReplyError || page instanceof Disconnect) return page
-  client.reply(running, 'subscribe', changesReply(page), page.bytes > client.replyBytesLeft)
-  return null
+  return replyWith(client, running, changesReply(page), page.bytes)
 }
 
 /** The client recovers, or wants to be live with this request. */

@@ -1,5 +1,5 @@
 import type { Log } from '../../../shared/log.js'
-import type { CommandResult } from '../../core/engine.js'
+import type { CommandResult } from '../../core/cluster.js'
 import type { ClusterCommand } from '../../core/surveys.js'
 import { AppliedCommands, CommandLog } from './command-log.js'
 import { CONTROL } from './keys.js'
