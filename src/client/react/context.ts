@@ -2,6 +2,7 @@ import { createContext, createElement, type ReactElement, type ReactNode, useCon
 import type { ApiCaller } from '../api/caller.js'
 import type { Client } from '../client.js'
 import { type SessionState, SIGNED_OUT } from '../session/session-state.js'
+import type { AnyClient } from '../stores/client-stores.js'
 
 interface Provided {
   readonly client: Client<unknown>

@@ -117,6 +117,7 @@ export class FakeGateway {
     const found = this.#channel(channel)
     const subscriber = { info: this.#infoOf(user, this.#newClientId()), push: () => undefined }
     found.join(subscriber, { receivesJoinLeave: false })
+    found.announceJoin(subscriber)
     return () => found.leave(subscriber)
   }
 

@@ -82,6 +82,10 @@ export class FakeChannel {
 
   join(subscriber: FakeSubscriber, options: SubscriberOptions): void {
     this.subscribers.set(subscriber, options)
+  }
+
+  /** After the reply to the subscriber, which receives its own join too. */
+  announceJoin(subscriber: FakeSubscriber): void {
     this.#announce('join', subscriber)
   }
 
@@ -92,7 +96,7 @@ export class FakeChannel {
   #announce(kind: 'join' | 'leave', { info }: FakeSubscriber): void {
     if (this.options.presence === false) return
     for (const [subscriber, { receivesJoinLeave }] of this.subscribers)
-      if (receivesJoinLeave && subscriber.info !== info) subscriber.push({ channel: this.name, [kind]: { info } })
+      if (receivesJoinLeave) subscriber.push({ channel: this.name, [kind]: { info } })
   }
 }
 

@@ -49,6 +49,8 @@ export class RelaySession implements FakeSubscriber {
   readonly #options: RelaySessionOptions
   readonly #channels = new Set<FakeChannel>()
   #user: FakeUser | null = null
+  /** The channel that the current command has subscribed to. */
+  #joined: FakeChannel | null = null
   info: FakeClientInfo = { user: '', client: '' }
 
   constructor(options: RelaySessionOptions) {
@@ -85,6 +87,8 @@ export class RelaySession implements FakeSubscriber {
       const result = await this.#run(method, fieldsOf(request))
       if (result instanceof Close) return result
       this.#options.send({ id, [method]: result })
+      this.#joined?.announceJoin(this)
+      this.#joined = null
     } catch (error) {
       // A handler that fails is a backend that does not respond.
       const { code, message, temporary } =
@@ -145,6 +149,7 @@ export class RelaySession implements FakeSubscriber {
     this.#channels.add(channel)
     const recovered = request.recover === true ? this.#recovered(channel, request) : {}
     channel.join(this, { receivesJoinLeave: request.join_leave === true })
+    this.#joined = channel
     if (!channel.hasHistory) return {}
     return { recoverable: true, positioned: true, epoch: channel.epoch, offset: channel.offset, ...recovered }
   }
