@@ -20,6 +20,7 @@ const details = {
   departmentId: maybe(id('The department that it belongs to.')),
   firstName: maybe(text('The given name of the person who carries it.')),
   lastName: maybe(text('The family name of the person who carries it.')),
+  company: maybe(text('The company of the person who carries it.')),
   status: maybe(text('The status.', 64)),
   isActive: maybe(flag('Whether it is in use.')),
   assignedAt: maybe(moment('The time of assignment.')),

@@ -67,9 +67,10 @@ const peopleCounted = async (page: Page): Promise<void> => {
 }
 
 const drillStarted = async (page: Page): Promise<void> => {
-  await page.getByRole('button', { name: 'Raise an alarm' }).click()
-  await page.getByRole('dialog').getByLabel('Building').selectOption({ label: 'Main House' })
   await page.getByRole('button', { name: 'Start drill' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Building').selectOption({ label: 'Main House' })
+  await dialog.getByRole('button', { name: 'Start drill' }).click()
   await page.getByText(/^[3-9]\d of \d+ safe$/).waitFor({ timeout: 120_000 })
 }
 

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { parseArgs } from 'node:util'
 import { runDemo } from '../demo/run/demo.js'
+import type { Progress } from '../demo/run/progress.js'
 import { CommandError } from '../src/cli/command.js'
 import { print, runCommand, UserError } from './lib/command.js'
 import { ROOT } from './lib/root.js'
@@ -12,11 +13,20 @@ const USAGE = `Usage: npm start [-- [--no-build] [--oidc]]
   --no-build  run the existing build
   --oidc      also run an identity provider to sign in with`
 
-const build = async (): Promise<void> => {
-  print('Building …')
-  const child = spawn('npm', ['run', '-s', 'build'], { cwd: ROOT, stdio: 'inherit' })
-  const [code] = await once(child, 'close')
-  if (code !== 0) throw new UserError('The build failed.')
+/** The commands of `npm run build`, with names for the steps. */
+const BUILD_STEPS: readonly (readonly [name: string, ...command: string[]])[] = [
+  ['compile the programs', 'tsc', '-p', 'tsconfig.build.json'],
+  ['build the page', 'vite', 'build', 'demo/web', '--logLevel', 'warn'],
+  ["build the operators' page", 'vite', 'build', 'src/relay-admin', '--logLevel', 'warn']
+]
+
+const build = async (progress: Progress): Promise<void> => {
+  for (const [name, ...command] of BUILD_STEPS)
+    await progress.step(name, async () => {
+      const child = spawn('npx', ['--no-install', ...command], { cwd: ROOT, stdio: 'inherit' })
+      const [code] = await once(child, 'close')
+      if (code !== 0) throw new UserError(`The build failed: ${name}.`)
+    })
 }
 
 await runCommand(USAGE, async (args) => {

@@ -51,9 +51,9 @@ export const buildDemoBackend = async (
   const sendError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const known = httpErrorOf(error)
     if (known === null) log.error({ err: error, requestId: request.id }, 'request failed')
-    const { status, code, message, details } =
+    const { status, code, message, details, more } =
       known ?? new HttpError(500, 'INTERNAL', 'An internal error occurred. Try again.')
-    return reply.code(status).send({ success: false, error: { code, message, ...(details && { details }) } })
+    return reply.code(status).send({ success: false, error: { code, message, ...(details && { details }), ...more } })
   }
   const app = fastify({
     // Malformed URLs.

@@ -1,7 +1,9 @@
 import type { May } from './auth/permissions.js'
 import { declared } from './declared.js'
+import { deletionOf } from './deletion.js'
 import { HttpError, invalid, notFound } from './errors.js'
 import { list } from './queries.js'
+import { checkVersion } from './record-version.js'
 import { changeRecords, createRecord, getRecord, getRecords, removeRecords, updateRecord } from './records.js'
 import type { Resource } from './resources.js'
 import { type Call, type Handler, type Handlers, handler, idOf, idsIn, type Run, rowsIn } from './route.js'
@@ -35,6 +37,7 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
   const change =
     (replaced: Fields): Run =>
     async (call) => {
+      await checkVersion(call, resource)
       await updateRecord(call, resource, idOf(call), { ...replaced, ...(await prepare(call)) })
       await stored?.(call, idOf(call), call.body)
       return readChanged(call, idOf(call))
@@ -46,7 +49,7 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
     if (gone.length === 0) throw notFound(resource.noun)
     await removed?.(call, gone)
   }
-  const all: Readonly<Record<string, Handler>> = {
+  const all: Record<string, Handler> = {
     [`GET ${path}`]: handler(may('read'), list(resource)),
     [`POST ${path}`]: handler(may('create'), create, { status: 201 }),
     [`PUT ${path}`]: handler(may('update'), changeMany(resource, 'update', stored)),
@@ -57,6 +60,9 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
     [`PATCH ${onePath}`]: handler(may('update'), change({})),
     [`DELETE ${onePath}`]: handler(may('delete'), remove)
   }
+  // Also read by forms before a deletion.
+  if (declared.has(`DELETE ${onePath}`))
+    all[`GET ${onePath}/deletion`] = handler(may('delete'), (call) => deletionOf(call, resource, idOf(call)))
   return Object.fromEntries(Object.entries(all).filter(([key]) => key.startsWith('GET ') || declared.has(key)))
 }
 

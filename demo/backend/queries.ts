@@ -120,7 +120,7 @@ export const list =
 export type Write = (rows: readonly Fields[], call: Call) => string | Buffer | Promise<Buffer>
 
 /** Without it, spreadsheets read UTF-8 as another encoding. */
-const BYTE_ORDER_MARK = '\uFEFF'
+export const BYTE_ORDER_MARK = '\uFEFF'
 
 /** All matching rows as a file download: text is a CSV file, bytes are a PDF document. */
 export const exported =

@@ -42,7 +42,7 @@ export const changeRecords = async (world: World, resource: Resource, ids: reado
   const fields = Object.keys(body).filter((field) => Object.hasOwn(columns, field))
   const changed = await world.database.rows<{ id: string }>(
     `UPDATE ${table} SET ${fields.map((field) => `${sqlName(field)} = sent."${field}", `).join('')}
-       extra = ${table}.extra || sent.extra, updated_at = $3
+       extra = ${table}.extra || sent.extra, updated_at = $3, version = ${table}.version + 1
      FROM jsonb_to_record($2::jsonb) AS sent(${recordOf(resource, [...fields, 'extra'])})
      WHERE ${table}.id = ANY($1::text[]) RETURNING ${table}.id`,
     [ids, JSON.stringify({ ...body, extra: extraOf(resource, body) }), world.now()]

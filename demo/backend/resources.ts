@@ -85,7 +85,7 @@ const resource = (path: Resource['path'], noun: string, description: Description
     return known.includes(target) ? `REFERENCES ${target} ON DELETE ${orElse}` : ''
   }
   const references = Object.fromEntries(Object.keys(columns).map((field) => [field, referenceOf(field)]))
-  const fields = ['id', ...Object.keys(columns), ...Object.keys(computed), 'createdAt', 'updatedAt']
+  const fields = ['id', ...Object.keys(columns), ...Object.keys(computed), 'createdAt', 'updatedAt', 'version']
   const order = ORDERS.find((field) => fields.includes(field)) ?? 'id'
   const search = description.search ?? SEARCHED.filter((field) => columns[field] === 'text')
   const reading = { from: `${table}_shown`, fields, search, order: `${sqlName(order)}, id` }
@@ -193,7 +193,10 @@ export const transmitters = resource('/api/transmitters', 'transmitter', {
 
 export const beacons = resource('/api/mgmt/beacons', 'beacon')
 
-export const emergencies = resource('/api/emergency', 'emergency', { table: 'emergencies' })
+export const emergencies = resource('/api/emergency', 'emergency', {
+  table: 'emergencies',
+  computed: { buildingName: '(SELECT b.name FROM buildings b WHERE b.id = emergencies.building_id)' }
+})
 
 export const emergencyContacts = resource('/api/emergency/contacts', 'emergency contact', {
   onePath: '/api/emergency/contacts/:contactId',

@@ -7,6 +7,7 @@ import { createTokens } from './auth/tokens.js'
 import type { DemoConfig } from './config.js'
 import { openEmbedded, openPostgres } from './database/open.js'
 import { createTables } from './database/schema.js'
+import { RollCallMonitor } from './emergencies/roll-call-monitor.js'
 import { Watchers } from './relay/watchers.js'
 import { Simulator } from './simulator/simulator.js'
 import { seedSite } from './site/seed.js'
@@ -42,6 +43,7 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => 
   if (config.simulator) await simulator.tick()
   const alerts = new AlertMonitor({ database, publisher, now, log })
   await alerts.check()
+  const rollCall = new RollCallMonitor(world, log)
 
   const tokens = createTokens(tokenSecret, relay.secret, now)
   const { exchangeSecret, eventsSecret, publish } = config
@@ -50,6 +52,7 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => 
   const app = await buildDemoBackend(backend, log, config.trustedProxies)
   app.addHook('onClose', async () => {
     await alerts.stop()
+    await rollCall.stop()
     await simulator.stop()
     await storing
     await database.close()
@@ -57,5 +60,6 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => 
   const url = await app.listen(config.listen)
   if (config.simulator) simulator.start()
   alerts.start()
-  return { url, app, simulator, alerts, close: () => app.close() }
+  rollCall.start()
+  return { url, app, simulator, alerts, rollCall, close: () => app.close() }
 }

@@ -1,47 +1,141 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { CommandError } from '../../src/cli/command.js'
 import { unavailablePorts } from '../../src/cli/dev/ports.js'
-import { runTogether, stopSignal } from '../../src/cli/dev/run-together.js'
+import { stopSignal } from '../../src/cli/dev/run-together.js'
+import { RunningProgram } from '../../src/cli/dev/running-program.js'
 import { DEMO_ACCOUNTS } from '../backend/auth/accounts.js'
-import { commandOf, type Stack, type StackOptions, stackOf, writeRelayConfig } from './stack.js'
+import { Progress, secondsText } from './progress.js'
+import { commandOf, type Program, type Stack, type StackOptions, stackOf, writeRelayConfig } from './stack.js'
+import { StartingPage } from './starting-page.js'
 
 export interface DemoOptions extends Omit<StackOptions, 'folder'> {
   readonly env: NodeJS.ProcessEnv
   readonly print: (line: string) => void
   /** Called when the ports are known to be free, and before the programs start. */
-  readonly build?: () => Promise<void>
+  readonly build?: (progress: Progress) => Promise<void>
 }
 
 /**
- * Runs gateway, relay and demo backend as child processes and prints the address of the page, until a signal or the end of
- * one of them, which stops the others too. Throws `CommandError`.
+ * Runs gateway, relay and demo backend as child processes and prints the address of the page when all of them answer, until a
+ * signal or the end of one of them, which stops the others too. The backend is started again instead. Throws `CommandError`.
  */
 export const runDemo = async (options: DemoOptions): Promise<void> => {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-'))
   try {
-    await runIn(folder, options)
+    await new Demo(folder, options).run()
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
 }
 
-const runIn = async (folder: string, { env, print, build, ...rest }: DemoOptions): Promise<void> => {
-  const options: StackOptions = { ...rest, folder }
-  const stopped = stopSignal()
-  const unavailable = await unavailablePorts(stackOf(env, options).programs)
-  if (unavailable.length > 0) throw new CommandError(unavailable)
-  if (build !== undefined && (await Promise.race([build(), stopped])) === 'stopped') return
+class Demo {
+  readonly #options: DemoOptions
+  readonly #stackOptions: StackOptions
+  readonly #progress: Progress
+  readonly #running = new Map<string, RunningProgram>()
+  readonly #startingPage: StartingPage
+  #isStopping = false
+  /** Called with the reason to stop. */
+  #onEnd: (reason: string) => void = () => undefined
 
-  // After the build, because the stack depends on whether the page exists.
-  const stack = stackOf(env, options)
-  await writeRelayConfig(stack)
-  await runTogether([stack.programs.map((program) => commandOf(program, env))], {
-    print,
-    stopped,
-    onReady: () => print(block(stack))
-  })
+  constructor(folder: string, options: DemoOptions) {
+    this.#options = options
+    this.#stackOptions = { ...options, folder }
+    this.#progress = new Progress(options.print)
+    this.#startingPage = new StartingPage(() => this.#progress.lines())
+  }
+
+  async run(): Promise<void> {
+    const { env, print, build } = this.#options
+    const stopped = stopSignal()
+    const before = stackOf(env, this.#stackOptions)
+    const unavailable = await unavailablePorts(before.programs)
+    if (unavailable.length > 0) throw new CommandError(unavailable)
+    const gateway = before.programs.find(({ name }) => name === 'gateway')
+    try {
+      await this.#startingPage.listen(gateway?.port ?? 0)
+      print(`Starting. ${before.pageUrl} says so until every part answers.`)
+      if (build !== undefined && (await Promise.race([build(this.#progress), stopped])) === 'stopped') return
+      // After the build, because the stack depends on whether the page exists.
+      const stack = stackOf(env, this.#stackOptions)
+      await writeRelayConfig(stack)
+      const ended = this.#start(stack)
+      const ready = ended.ready.then(() => 'ready' as const)
+      if ((await Promise.race([ready, stopped])) === 'stopped') return
+      print(block(stack))
+      const end = await Promise.race([stopped, ended.first])
+      if (end !== 'stopped') throw new CommandError([end])
+    } finally {
+      this.#isStopping = true
+      await this.#startingPage.close()
+      // Each program stops before the programs that it depends on.
+      for (const program of [...this.#running.values()].toReversed()) await program.stop()
+    }
+  }
+
+  /** Starts all programs; the gateway is the last one, when the others answer. */
+  #start({ programs, pageUrl }: Stack) {
+    const first = new Promise<string>((resolve) => {
+      this.#onEnd = resolve
+    })
+    const launch = async (program: Program): Promise<void> => {
+      const running = this.#launch(program)
+      void this.#endOf(program, running).then(this.#onEnd)
+      await this.#progress.step(`${program.name} starts`, () => running.ready(), `process ${running.pid}`)
+    }
+    const behind = programs.filter(({ name }) => name !== 'gateway')
+    const start = async (): Promise<void> => {
+      await Promise.all(behind.map(launch))
+      if (this.#isStopping) return
+      await this.#startingPage.close()
+      for (const program of programs.filter(({ name }) => name === 'gateway')) await launch(program)
+      await this.#progress.step('every part answers through the gateway', () => answersThrough(pageUrl))
+    }
+    return { ready: start(), first }
+  }
+
+  #launch(program: Program): RunningProgram {
+    const { env, print } = this.#options
+    const running = new RunningProgram(commandOf(program, env), print)
+    this.#running.set(program.name, running)
+    return running
+  }
+
+  /** Resolves with the reason to stop. A backend that was ready is started again, so that a recovery can be shown. */
+  async #endOf(program: Program, running: RunningProgram): Promise<string> {
+    const { print } = this.#options
+    const description = await running.ended
+    const reason = `The ${program.name} ${description}, so the others stop too.`
+    if (program.name !== 'backend' || !running.wasReady || this.#isStopping) return reason
+    print(`\n  The backend ${description}. It is started again …\n`)
+    const startMs = performance.now()
+    const next = this.#launch(program)
+    // If it ends before it answers, the line below is not printed and the reason is returned.
+    void next.ready().then(
+      () => print(`\n  The backend answers again, after ${secondsText(performance.now() - startMs)}.\n`),
+      () => undefined
+    )
+    return this.#endOf(program, next)
+  }
+}
+
+const POLL_MS = 200
+const MAX_POLLS = 300
+
+/** The gateway is ready if the backend responds to it. */
+const answersThrough = async (pageUrl: string): Promise<void> => {
+  for (let polls = 0; polls < MAX_POLLS; polls += 1) {
+    const isReady = await fetch(`${pageUrl}/api/health/ready`).then(
+      ({ ok }) => ok,
+      () => false
+    )
+    if (isReady) return
+    await delay(POLL_MS)
+  }
+  throw new CommandError(['The gateway does not reach the backend.'])
 }
 
 const block = ({ pageUrl, adminUrl, adminPassword, demoPassword, hasPage, hasProvider }: Stack): string =>

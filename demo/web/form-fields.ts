@@ -1,4 +1,5 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
+import type { CallOptions } from 'gatehouse-client'
 import type { Named } from './types.js'
 
 // Form fields and request bodies, derived from the schemas that page, gateway and backend share.
@@ -28,7 +29,8 @@ export interface Form {
   /** The fields to show; by default all. */
   readonly specs?: readonly (string | FieldSpec)[]
   readonly stored?: Values
-  readonly save: (body: Values) => Promise<unknown>
+  /** The query has the version of the stored record on which the changes are based, if it has one. */
+  readonly save: (body: Values, options: CallOptions) => Promise<unknown>
   /** Of a stored record, `save` gets the changed fields only, so that changes by others meanwhile are kept. */
   readonly hasChangesOnly?: boolean
   /** The label of the submit button. */
@@ -78,6 +80,45 @@ export const changesIn = (body: Values, before: Values): Values =>
   Object.fromEntries(
     Object.entries(body).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]))
   )
+
+/** A field that somebody else has changed while the form was open. */
+export interface FieldConflict {
+  readonly name: string
+  readonly label: string
+  readonly theirs: unknown
+  readonly theirText: string
+  readonly ownText: string
+  /** Whether the user has changed the field too. */
+  readonly isOwnChange: boolean
+}
+
+/** The fields that differ between the record on which the form is based and the current record. */
+export const conflictsOf = (
+  schema: TObject,
+  fields: readonly FormField[],
+  records: { readonly based: Values; readonly entered: Values; readonly current: Values }
+): readonly FieldConflict[] => {
+  const theirs = enteredAtFirst(fields, records.current)
+  const theirBody = bodyOf(schema, fields, theirs)
+  const ownBody = bodyOf(schema, fields, records.entered)
+  const changed = Object.keys(changesIn(theirBody, records.based))
+  const own = Object.keys(changesIn(ownBody, records.based))
+  return fields
+    .filter(({ name }) => changed.includes(name))
+    .map((field) => ({
+      name: field.name,
+      label: field.label,
+      theirs: theirs[field.name],
+      theirText: valueText(field, theirs[field.name]),
+      ownText: valueText(field, records.entered[field.name]),
+      isOwnChange: own.includes(field.name)
+    }))
+}
+
+const valueText = ({ kind, options }: FormField, value: unknown): string => {
+  if (kind === 'flag') return value ? 'yes' : 'no'
+  return options?.find(({ id }) => id === String(value))?.name || String(value ?? '') || 'empty'
+}
 
 /** Trims text except passwords, and splits lists. */
 const cleaned = (kind: FormField['kind'], value: unknown): unknown => {

@@ -39,7 +39,7 @@ export const PRESENCE: readonly Named[] = [
 interface RecordCalls<Row> {
   list(options: CallOptions): Promise<ListResponse<Row>>
   create?(body: Values): Promise<unknown>
-  update?(id: string, body: Values): Promise<unknown>
+  update?(id: string, body: Values, options: CallOptions): Promise<unknown>
   delete?(id: string): Promise<unknown>
 }
 
@@ -60,6 +60,8 @@ export interface RowLink {
 
 export type RowTask = Task & {
   readonly icon: IconName
+  /** Runs when the dialog opens. */
+  readonly begin?: () => Promise<unknown>
   /** Runs with one click, without a dialog. */
   readonly isImmediate?: boolean
 }
@@ -95,7 +97,9 @@ export interface Records<Row> {
   readonly fileImport?: FileImport
   /** The form; without a row for a new record. */
   readonly form?: (row: Row | null) => Pick<Form, 'schema' | 'specs'>
-  /** The consequences of a deletion. */
+  /** The path of the records, at which the backend describes what a deletion means. */
+  readonly path?: string
+  /** Further consequences of a deletion. */
   readonly removal?: string
   /** An action on the rows of the page, beside the title; null if there is nothing to do. */
   readonly listTask?: (rows: readonly Row[]) => Task | null

@@ -18,7 +18,7 @@ const page = (path: string, name: string, icon: IconName, meta: PageMeta, compon
 const may = (...permissions: string[]): PageMeta => ({ permissions })
 const EMERGENCY: PageMeta = { permissionsAny: ['emergency.read', 'emergency.trigger'] }
 
-const LIVE_PLAN = 'Live plan'
+export const LIVE_PLAN = 'Live plan'
 
 /** The pages in menu order, with the permissions they require. */
 export const menu = [
@@ -51,6 +51,12 @@ const detailPages = [
     name: 'Area of a zone',
     component: () => import('./pages/ZoneAreaPage.vue'),
     meta: { ...may('zones.update', 'floors.read') }
+  },
+  {
+    path: '/emergency/:emergencyId',
+    name: 'Emergency report',
+    component: () => import('./pages/EmergencyReportPage.vue'),
+    meta: { ...may('emergency.read') }
   }
 ]
 

@@ -7,6 +7,7 @@ import type { ReceiverUpdate } from '../../schemas/receivers.js'
 import type { TransmitterUpdate } from '../../schemas/transmitters.js'
 import type { UserCreate } from '../../schemas/users.js'
 import type { ZoneCreate } from '../../schemas/zones.js'
+import type { Instructions } from '../emergency-types.js'
 import type { Point, Size } from './floor-plan/plan.js'
 
 // The responses of the demo backend, as far as the page uses them. Stored records have the fields of the schemas.
@@ -40,7 +41,9 @@ export type BatteryState = 'critical' | 'low' | 'warning' | 'good'
 export type Transmitter = Stored<TransmitterUpdate> &
   Texts<'carriedBy' | 'currentFloorId'> & { readonly batteryState: BatteryState | null }
 export type Emergency = Stored<EmergencyUpdate> &
-  Texts<'startedAt'> & {
+  Texts<'startedAt' | 'buildingName'> & {
+    /** Whether people go to the assembly area, so that a person elsewhere is missing. */
+    readonly gathers?: boolean
     /** The counts at the end of the emergency. */
     readonly muster?: MusterCounts
   }
@@ -90,7 +93,21 @@ export interface Carrier {
 
 export type MusterCounts = Counts<'total' | 'safe' | 'missing' | 'unknown'>
 
-export interface MusterPerson extends Texts<'floorId' | 'floorName' | 'buildingName' | 'zoneName'> {
+/** The state of the site for every page. */
+export interface SiteStatus {
+  /** By the clock of the backend. */
+  readonly now: string
+  readonly lastPositionAt: string | null
+  /** Emergencies first, then drills; the newest first. */
+  readonly emergencies: readonly Emergency[]
+}
+
+export interface BuildingInstructions extends Named {
+  readonly instructions: Instructions
+}
+
+export interface MusterPerson
+  extends Texts<'floorId' | 'floorName' | 'buildingName' | 'zoneName' | 'department' | 'company' | 'wardenFloorId'> {
   readonly transmitterId: string
   readonly name: string
   readonly kind: string
@@ -103,8 +120,35 @@ export interface MusterPerson extends Texts<'floorId' | 'floorName' | 'buildingN
   readonly markedAt: string | null
 }
 
+/** The wardens of a floor. */
+export interface FloorWardens {
+  readonly floorId: string
+  readonly floorName: string
+  readonly buildingName: string
+  readonly wardens: readonly string[]
+}
+
+/** What happened during an emergency or a drill. */
+export interface EmergencyReport {
+  readonly emergency: Emergency
+  readonly summary: MusterCounts
+  /** Seconds from the start until people were safe; null if nobody was. */
+  readonly times: Counts<'first' | 'median' | 'last'> | null
+  readonly timeline: readonly (Texts<'text' | 'userName'> & { readonly at: string; readonly kind: string })[]
+  readonly people: readonly ReportedPerson[]
+}
+
+export interface ReportedPerson
+  extends Texts<'company' | 'department' | 'place' | 'lastSeenAt' | 'markedBy' | 'safeAt'>,
+    Pick<MusterPerson, 'transmitterId' | 'name' | 'kind' | 'status'> {
+  readonly secondsToSafe: number | null
+}
+
 export interface Muster {
   readonly emergency: Emergency | null
+  /** The time by the clock of the backend. */
+  readonly at: string
+  readonly wardens: readonly FloorWardens[]
   /** Absent if the emergency concerns the entire site. */
   readonly building?: Pick<Named, 'name'>
   readonly summary: MusterCounts

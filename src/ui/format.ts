@@ -20,6 +20,14 @@ export const lastingText = (ms: number): string => {
   return `${Math.floor(ms / DAY_MS)} d ${Math.floor((ms % DAY_MS) / HOUR_MS)} h`
 }
 
+/** A running time such as `3:05` or `1:03:05`. */
+export const durationText = (ms: number): string => {
+  const seconds = Math.max(Math.floor(ms / 1000), 0)
+  const two = (value: number): string => String(value).padStart(2, '0')
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60]
+  return hours > 0 ? `${hours}:${two(minutes)}:${two(seconds % 60)}` : `${minutes}:${two(seconds % 60)}`
+}
+
 /** A waiting time, rounded up so that a retry after it is not too early. */
 export const waitText = (seconds: number): string => {
   if (seconds < 60) return counted(Math.max(Math.ceil(seconds), 1), 'second')

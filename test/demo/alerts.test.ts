@@ -34,6 +34,13 @@ const listed = async (kind: string): Promise<Alert[]> => {
   await alerts.check()
   return get(`/api/alerts?kind=${kind}&limit=1000`)
 }
+/** Stores that the last report of a receiver was some minutes ago. */
+const reported = async (id: string, minutesAgo: number): Promise<string> => {
+  const { now } = await get('/api/context/status')
+  const lastSeenAt = new Date(Date.parse(now) - minutesAgo * MINUTE_MS).toISOString()
+  await change('PUT', `/api/receivers/${id}`, { lastSeenAt })
+  return lastSeenAt
+}
 const acknowledge = (ids: readonly string[], token = operator) =>
   test.request('POST', '/api/alerts/acknowledge', token, { ids })
 
@@ -52,24 +59,26 @@ t.test('a receiver', async (t) => {
   const [receiver] = await get('/api/receivers?status=online&limit=1')
   const isListed = async () => (await listed('receiver-offline')).some(({ receiverId }) => receiverId === receiver.id)
 
-  t.test('a receiver that is offline is an alert after the minutes of the settings', async (t) => {
-    await change('PUT', `/api/receivers/${receiver.id}`, { status: 'offline' })
-    t.equal(await isListed(), false)
-    advance(11 * MINUTE_MS)
-    t.equal(await isListed(), true)
+  const statusOf = async () => (await get(`/api/receivers/${receiver.id}`)).status
+
+  t.test('a receiver is offline, with an alert, after the minutes of the settings and not before', async (t) => {
+    await reported(receiver.id, 9)
+    t.same([await isListed(), await statusOf()], [false, 'online'])
+    const lastSeenAt = await reported(receiver.id, 11)
+    t.same([await isListed(), await statusOf()], [true, 'offline'])
     const alert = (await listed('receiver-offline')).find(({ receiverId }) => receiverId === receiver.id)
-    t.match(alert, { name: receiver.name, floorId: receiver.floorId, since: receiver.lastSeenAt, state: 'open' })
+    t.match(alert, { name: receiver.name, floorId: receiver.floorId, since: lastSeenAt, state: 'open' })
   })
 
   t.test('a longer time in the settings ends the alert', async (t) => {
     await setting({ offlineAfterMinutes: 20 })
-    t.equal(await isListed(), false)
+    t.same([await isListed(), await statusOf()], [false, 'online'])
     await setting({ offlineAfterMinutes: 10 })
-    t.equal(await isListed(), true)
+    t.same([await isListed(), await statusOf()], [true, 'offline'])
   })
 
   t.test('an alert ends when the receiver is online or deleted', async (t) => {
-    await change('PUT', `/api/receivers/${receiver.id}`, { status: 'online' })
+    await reported(receiver.id, 0)
     t.equal(await isListed(), false)
     const [other] = await listed('receiver-offline')
     await test.request('DELETE', `/api/receivers/${other?.receiverId}`, admin)
@@ -198,7 +207,7 @@ t.test('acknowledging', async (t) => {
     const [{ id, receiverId }] = await get('/api/alerts?state=acknowledged')
     const stateOf = async () =>
       (await listed('receiver-offline')).find((alert) => alert.receiverId === receiverId)?.state
-    const setStatus = (status: string) => change('PUT', `/api/receivers/${receiverId}`, { status })
+    const setStatus = (status: string) => reported(receiverId, status === 'online' ? 0 : 11)
     await setStatus('online')
     t.equal(await stateOf(), undefined)
     t.same((await acknowledge([id])).json().data, { affected: 0 }, 'it is over')

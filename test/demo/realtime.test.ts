@@ -5,7 +5,7 @@ import { createLogger } from '../../src/shared/logger.js'
 import { createPublisher } from '../../src/shared/publisher.js'
 import { collect, event, officialClient, startRelay } from '../helper/relay.js'
 import { API_KEY } from '../helper/relay-rules.js'
-import { type Publication, startTestBackend, type TestBackend } from './demo-backend.js'
+import { startTestBackend, type TestBackend } from './demo-backend.js'
 
 const backend = await startTestBackend(t)
 const { simulator } = backend.backend
@@ -146,104 +146,6 @@ t.test('an assigned transmitter starts to move and an unassigned one disappears'
   t.equal((await backend.request('GET', '/api/personnel/9', admin)).json().data.transmitterId, 'AC233F000009')
   await assign({ entityId: null })
   t.equal(await isReceived('AC233F000009'), false)
-})
-
-t.test('a visitor is counted in the muster but is not personnel', async (t) => {
-  const totals = async (): Promise<Record<string, number>> => {
-    const { summary, byKind } = (await backend.request('GET', '/api/emergency/muster', admin)).json().data
-    const kinds = byKind.map(({ kind, total }: { kind: string; total: number }) => [kind, total])
-    return { all: summary.total, ...Object.fromEntries(kinds) }
-  }
-  const before = await totals()
-  t.same([before.visitor, before.contractor], [30, 20])
-  // A visitor whose id equals that of a person.
-  await backend.request('POST', '/api/transmitters', admin, { entity_type: 'visitor', entityId: '9', name: 'Guest' })
-  t.equal((await backend.request('GET', '/api/personnel/9', admin)).json().data.transmitterId, null)
-  t.same(await totals(), { ...before, all: Number(before.all) + 1, visitor: 31 })
-})
-
-t.test('an emergency', async (t) => {
-  const muster = async () => (await backend.request('GET', '/api/emergency/muster', admin)).json().data
-  const triggered = await backend.request('POST', '/api/emergency/trigger', admin, { buildingId: 2, isDrill: true })
-  const { id } = triggered.json().data
-  const minutes: Publication[] = []
-
-  t.test('everybody in the building is missing at the start of an emergency', async (t) => {
-    const { emergency, buildingId, building, summary } = await muster()
-    t.same([emergency.id, buildingId, building, summary.safe], [id, '2', { name: 'Research Wing' }, 0])
-    t.ok(summary.missing > 20)
-  })
-
-  t.test('a person is marked safe by a user, and the mark can be removed', async (t) => {
-    const { people, summary } = await muster()
-    const { transmitterId, name } = people[0]
-    const change = (body: object) => backend.request('PUT', `/api/emergency/${id}`, admin, body)
-    const first = async () =>
-      (await muster()).people.find((one: { transmitterId: string }) => one.transmitterId === transmitterId)
-
-    t.equal((await change({ markSafe: [transmitterId, 'unknown transmitter'] })).status, 200)
-    t.match(await first(), { status: 'safe', markedBy: 'Alex Admin', markedAt: String })
-    t.equal((await muster()).summary.safe, summary.safe + 1)
-    const { data } = (await backend.request('GET', '/api/audit/logs?action=emergency.update', admin)).json()
-    t.match(data[0], { subject: new RegExp(`^${name} marked safe`), userName: 'Alex Admin' })
-
-    await change({ unmarkSafe: [transmitterId] })
-    t.match(await first(), { status: 'missing', markedBy: null })
-  })
-
-  t.test('everybody is safe after the time to walk out', async (t) => {
-    let { summary } = await muster()
-    for (let rounds = 0; rounds < 15 && summary.missing > 0; rounds += 1) {
-      minutes.push(...(await seconds(backend, 20)))
-      summary = (await muster()).summary
-    }
-    t.same([summary.missing, summary.safe], [0, summary.total])
-  })
-
-  t.test('ambient devices stay on every floor during an emergency', async (t) => {
-    const { data } = (await backend.request('GET', '/api/receivers?limit=1000', admin)).json()
-    const floorOf = new Map(data.map(({ id, floorId }: Record<string, string>) => [id, floorId]))
-    const entries = minutes.filter(({ data }) => data.type === 'ambient-batch').flatMap(({ data }) => data.data)
-    t.equal(new Set(entries.map(({ receiverId }) => floorOf.get(receiverId))).size, 9)
-    const places = new Set(entries.map(({ deviceId, receiverId }) => `${deviceId} ${receiverId}`))
-    t.equal(places.size, new Set(entries.map(({ deviceId }) => deviceId)).size, 'each stays where it is')
-  })
-
-  t.test('a resolved emergency ends and has its events', async (t) => {
-    await backend.request('PUT', `/api/emergency/${id}`, admin, { status: 'resolved', resolution: 'A drill.' })
-    t.equal((await backend.request('GET', '/api/emergency/active', admin)).json().data, null)
-    const { data } = (await backend.request('GET', `/api/emergency/events?emergencyId=${id}`, admin)).json()
-    t.same(data.map(({ kind }: { kind: string }) => kind).toSorted(), ['resolved', 'triggered'])
-    for (const action of ['emergency.resolved', 'emergency.update']) {
-      const logged = await backend.request('GET', `/api/audit/logs?action=${action}`, admin)
-      t.match(logged.json().data[0].subject, /drill Evacuation$/, 'the title is the type')
-    }
-    const past = await backend.request('GET', '/api/emergency?status=resolved&sort=startedAt&order=desc', admin)
-    const [ended] = past.json().data
-    t.match(ended, { id, muster: { missing: 0 } })
-    t.equal(ended.muster.safe, ended.muster.total, 'the counts at its end are stored')
-  })
-
-  t.test('an ended emergency cannot be ended again, and nobody can be marked safe', async (t) => {
-    for (const body of [{ status: 'resolved', resolution: 'Another one.' }, { markSafe: ['AC233F000001'] }]) {
-      const response = await backend.request('PUT', `/api/emergency/${id}`, admin, body)
-      const { code, message } = response.json().error
-      t.same([response.status, code, message], [409, 'EMERGENCY_ENDED', 'The drill has already ended.'])
-    }
-    t.equal((await backend.request('GET', `/api/emergency/${id}`, admin)).json().data.resolution, 'A drill.')
-  })
-
-  t.test('an error report cannot add an event to an emergency', async (t) => {
-    const report = { message: 'All is well.', emergencyId: id, kind: 'resolved' }
-    t.equal((await backend.request('POST', '/api/proxy/error-log', admin, report)).status, 201)
-    const { data } = (await backend.request('GET', '/api/emergency/events', admin)).json()
-    t.notOk(data.some(({ message }: { message: string }) => message === report.message))
-  })
-
-  t.test('an emergency can be triggered by an unknown transmitter', async (t) => {
-    const body = { transmitterId: 'nobody', personnelId: 'nobody' }
-    t.equal((await backend.request('POST', '/api/emergency/trigger', admin, body)).status, 201)
-  })
 })
 
 t.test('a carrier that changes floors is published once more on the floor that it has left', async (t) => {

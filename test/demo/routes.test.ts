@@ -151,6 +151,68 @@ t.test('a new first name keeps the stored last name', async (t) => {
   t.match((await change({ firstName: '' })).error, { code: 'VALIDATION_FAILED', details: [{ path: '/firstName' }] })
 })
 
+t.test('two users edit one record', async (t) => {
+  const [admin, operator] = [await backend.signIn('admin'), await backend.signIn('operator')]
+  const { data: zone } = (await backend.request('POST', '/api/zones', admin, { name: 'Shared', floorId: 'f-5' })).json()
+  const path = `/api/zones/${zone.id}`
+  const { version } = zone
+  const first = await backend.request('PUT', `${path}?version=${version}`, admin, { capacity: 5 })
+  t.match(first.json().data, { capacity: 5, version: version + 1 })
+
+  // Through the gateway, as the page sends it.
+  const headers = { ...browserHeaders(operator), 'content-type': 'application/json' }
+  const send = async (query: string, body: object) =>
+    reply(await gateway.send(`${path}${query}`, { method: 'PUT', headers, body: JSON.stringify(body) }))
+  const second = await send(`?version=${version}`, { capacity: 9, name: 'Mine' })
+  t.equal(second.status, 409)
+  t.match(second.json().error, {
+    code: 'RECORD_CHANGED',
+    message: 'The zone has been changed meanwhile.',
+    changedBy: 'Alex Admin',
+    current: { name: 'Shared', capacity: 5, version: version + 1 }
+  })
+  t.match((await send(`?version=${version + 1}`, { capacity: 9 })).json().data, { capacity: 9, version: version + 2 })
+  t.equal((await send('', { capacity: 3 })).status, 200, 'a program that sends no version is not rejected')
+  t.match((await send('?version=x', { capacity: 3 })).json().error, { code: 'VALIDATION_FAILED' })
+})
+
+t.test('of two simultaneous changes with one version, one is rejected', async (t) => {
+  const token = await backend.signIn('admin')
+  const { data } = (await backend.request('POST', '/api/personnel', token, { name: 'Race' })).json()
+  const statuses = await Promise.all(
+    [1, 2, 3].map(async (number) => {
+      const body = { jobTitle: `Number ${number}` }
+      return (await backend.request('PUT', `/api/personnel/${data.id}?version=${data.version}`, token, body)).status
+    })
+  )
+  t.same(statuses.toSorted(), [200, 409, 409])
+})
+
+t.test('a deletion is described with the building and what goes with it', async (t) => {
+  const token = await backend.signIn('admin')
+  const create = async (path: string, body: object) => (await backend.request('POST', path, token, body)).json().data
+  const building = await create('/api/buildings', { name: 'Annexe' })
+  const floor = await create('/api/floors', { name: 'Attic', buildingId: building.id })
+  for (const name of ['One', 'Two']) await create('/api/zones', { name, floorId: floor.id })
+  await create('/api/receivers', { name: 'R', floorId: floor.id })
+  const person = await create('/api/personnel', { name: 'Attic Person', floorId: floor.id })
+  await create('/api/transmitters', { name: 'Badge', entity_type: 'employee', entityId: person.id })
+  const deletion = (path: string, as = token) => backend.request('GET', `${path}/deletion`, as)
+  t.same((await deletion(`/api/floors/${floor.id}`)).json().data, {
+    building: 'Annexe',
+    consequences: ['2 zones and 1 receiver will be deleted too.', '1 person will no longer be linked to it.']
+  })
+  t.same((await deletion(`/api/personnel/${person.id}`)).json().data, {
+    building: 'Annexe',
+    consequences: ['1 transmitter will become available.']
+  })
+  t.match((await deletion(`/api/buildings/${building.id}`)).json().data.consequences, [
+    /^1 floor will be deleted too\.$/
+  ])
+  t.equal((await deletion('/api/floors/none')).status, 404)
+  t.equal((await deletion(`/api/floors/${floor.id}`, await backend.signIn('operator'))).status, 403)
+})
+
 t.test('a transmitter that somebody else carries is not taken away by a form', async (t) => {
   const token = await backend.signIn('operator')
   const { data } = (await backend.request('GET', '/api/transmitters/unassigned?limit=1', token)).json()

@@ -132,3 +132,15 @@ t.test('a file that the page of source files does not list is found', async (t) 
   const page = '```\nsrc/relay/\n  main.ts    entry point\n  core/      the core\n    old.ts   an old file\n```\n'
   t.same(unlisted(page, entriesBelow(root, 'src/relay')), ['src/relay/core/new.ts'])
 })
+
+t.test('the guide to a new engine names every interface of an engine', async (t) => {
+  const source = readFileSync(join(ROOT, 'src/relay/core/engine.ts'), 'utf8')
+  const [, body = ''] = /^export interface Engine \{\n(.*?)^\}/ms.exec(source) ?? []
+  const interfaces = [...body.matchAll(/^ {2}readonly \w+: ([A-Z]\w+)$/gm)].map(([, name = '']) => name)
+  t.ok(interfaces.length > 5)
+  const guide = readFileSync(join(ROOT, 'docs/how-to/extend.md'), 'utf8')
+  t.same(
+    interfaces.filter((name) => !guide.includes(`\`${name}\``)),
+    []
+  )
+})

@@ -43,8 +43,25 @@ const rejectsConnections = async (port: string): Promise<boolean> =>
 t.test('npm start', { timeout: 3 * PATIENCE_MS }, async (t) => {
   const ports = await threePorts()
   const program = await start(t, ports)
+  await program.waitForLine('says so until every part answers', PATIENCE_MS)
+  const page = `http://${LOOPBACK}:${ports.GATEWAY_PORT}`
+  const early = await send(page, '/live')
   await program.waitForLine('Stop      Ctrl-C', PATIENCE_MS)
   const word = (label: string): string => new RegExp(`${label} +(\\S+)`).exec(program.stdout)?.[1] ?? ''
+
+  t.test('the page says that the demo is starting until every part answers', async (t) => {
+    t.match(early, { status: 503, body: /<h1>Gatehouse is starting<\/h1>/, headers: { 'retry-after': '2' } })
+    t.equal((await send(page, '/api/health/ready')).status, 200)
+  })
+
+  t.test('npm start prints its steps with times, and that it is running after the last one', async (t) => {
+    const steps = ['relay starts', 'backend starts', 'gateway starts', 'every part answers through the gateway']
+    for (const step of steps) t.match(program.stdout, new RegExp(`^  ${step}: done after \\d+\\.\\d s$`, 'm'))
+    const last = program.stdout.indexOf('every part answers through the gateway: done')
+    t.ok(last < program.stdout.indexOf('Gatehouse is running.'))
+    const gateway = program.stdout.indexOf('gateway starts …')
+    t.ok(program.stdout.indexOf('backend starts: done') < gateway, 'the gateway starts when the others answer')
+  })
 
   t.test("npm start prints the addresses and passwords of the page and the operators' page", async (t) => {
     t.equal(word('  Page'), `http://localhost:${ports.GATEWAY_PORT}`)
@@ -70,7 +87,6 @@ t.test('npm start', { timeout: 3 * PATIENCE_MS }, async (t) => {
   })
 
   t.test('a page that signs in with the printed password receives positions', async (t) => {
-    const page = `http://${LOOPBACK}:${ports.GATEWAY_PORT}`
     const login = await send(page, '/api/auth/login', {
       method: 'POST',
       headers: { 'content-type': 'application/json', host: `localhost:${ports.GATEWAY_PORT}` },
@@ -101,6 +117,14 @@ t.test('npm start', { timeout: 3 * PATIENCE_MS }, async (t) => {
     const { type, data } = await arrived
     t.equal(type, 'position-batch')
     t.ok(data.length > 0)
+  })
+
+  t.test('npm start restarts a backend that was killed, with a message, and the page recovers', async (t) => {
+    const [, pid = ''] = /backend starts … process (\d+)/.exec(program.stdout) ?? []
+    process.kill(Number(pid), 'SIGKILL')
+    await program.waitForLine('The backend ended with SIGKILL. It is started again …', PATIENCE_MS)
+    await program.waitForLine(/The backend answers again, after \d+\.\d s\./, PATIENCE_MS)
+    t.equal((await send(page, '/api/health/ready')).status, 200)
   })
 
   t.test('npm start stops all three programs on Ctrl-C, also on a second one, and exits with 0', async (t) => {

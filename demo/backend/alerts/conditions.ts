@@ -59,6 +59,15 @@ const FOUND = CONDITIONS.map(
     AS found (transmitter_id, receiver_id, zone_id, since) WHERE ${isSettingOn('alerts', flag)}`
 ).join(' UNION ALL ')
 
+/**
+ * The status of receivers that report follows the settings: offline after the minutes without a report. Without that setting, and
+ * for receivers that have never reported, the stored status stays.
+ */
+export const UPDATE_RECEIVERS = `UPDATE receivers r SET status = found.status
+  FROM (SELECT id, CASE WHEN last_seen_at <= $1::timestamptz - ${minutes('offlineAfterMinutes')} THEN 'offline' ELSE 'online' END AS status
+    FROM receivers WHERE last_seen_at IS NOT NULL AND ${numberSetting('alerts', 'offlineAfterMinutes')} IS NOT NULL) AS found
+  WHERE found.id = r.id AND r.status IS DISTINCT FROM found.status`
+
 /** Deletes ended alerts after the time within which the same condition continues the previous alert. */
 export const DELETE_ENDED = `DELETE FROM alerts WHERE ended_at IS NOT NULL
   AND ended_at <= $1::timestamptz - coalesce(${minutes('cooldownMinutes')}, interval '0')`

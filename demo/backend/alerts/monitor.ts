@@ -1,7 +1,8 @@
 import type { Logger } from 'pino'
 import type { Publisher } from '../../../src/shared/publisher.js'
+import { RepeatedCheck } from '../repeated-check.js'
 import type { Database, World } from '../world.js'
-import { ALERT_KINDS, DELETE_ENDED, UPDATE_ALERTS } from './conditions.js'
+import { ALERT_KINDS, DELETE_ENDED, UPDATE_ALERTS, UPDATE_RECEIVERS } from './conditions.js'
 
 export interface AlertMonitorParts extends Pick<World, 'now'> {
   readonly database: Database
@@ -14,8 +15,6 @@ export interface AlertCount {
   readonly open: number
   readonly acknowledged: number
 }
-
-const CHECK_EVERY_MS = 2000
 
 /** The state of all alerts as one text, which changes with every alert and acknowledgement. */
 const STATE = `SELECT coalesce(md5(string_agg(concat(id, acknowledged_at), ',' ORDER BY id)), '') AS state
@@ -31,45 +30,19 @@ export const alertCounts = ({ database }: Pick<World, 'database'>): Promise<Aler
   database.rows<AlertCount>(COUNTS, [ALERT_KINDS])
 
 /** Compares the site with the alert conditions every two seconds, and publishes the counts when the alerts change. */
-export class AlertMonitor {
+export class AlertMonitor extends RepeatedCheck {
   readonly #parts: AlertMonitorParts
   #published = ''
-  #timer: NodeJS.Timeout | undefined
-  #running: Promise<void> | null = null
 
   constructor(parts: AlertMonitorParts) {
+    super('alert check failed', parts.log)
     this.#parts = parts
   }
 
-  start(): void {
-    this.#timer = setInterval(() => {
-      // A slow database delays the next check instead of queueing checks.
-      if (this.#running !== null) return
-      this.check().catch((error: unknown) => this.#parts.log.error({ err: error }, 'alert check failed'))
-    }, CHECK_EVERY_MS)
-  }
-
-  async stop(): Promise<void> {
-    clearInterval(this.#timer)
-    await this.#running?.catch(() => undefined)
-  }
-
-  /** Checks now, after a check that is running. */
-  check(): Promise<void> {
-    const check = (this.#running ?? Promise.resolve())
-      .catch(() => undefined)
-      .then(() => this.#update())
-      .finally(() => {
-        if (this.#running === check) this.#running = null
-      })
-    this.#running = check
-    return check
-  }
-
-  async #update(): Promise<void> {
+  protected override async update(): Promise<void> {
     const { database, publisher, now } = this.#parts
     const { state, counts } = await database.transaction(async (statements) => {
-      for (const sql of [DELETE_ENDED, UPDATE_ALERTS]) await statements.rows(sql, [now()])
+      for (const sql of [UPDATE_RECEIVERS, DELETE_ENDED, UPDATE_ALERTS]) await statements.rows(sql, [now()])
       const [row] = await statements.rows<{ state: string }>(STATE)
       return { state: row?.state ?? '', counts: await alertCounts({ database: statements }) }
     })

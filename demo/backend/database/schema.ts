@@ -26,6 +26,12 @@ const OTHER_TABLES: Readonly<Record<string, string>> = {
   safe_marks: `emergency_id text NOT NULL REFERENCES emergencies ON DELETE CASCADE,
     transmitter_id text NOT NULL REFERENCES transmitters ON DELETE CASCADE, user_name text NOT NULL,
     at timestamptz NOT NULL, PRIMARY KEY (emergency_id, transmitter_id)`,
+  emergency_instructions: `building_id text PRIMARY KEY REFERENCES buildings ON DELETE CASCADE, value jsonb NOT NULL,
+    updated_at timestamptz NOT NULL`,
+  // Without a reference to the transmitter: the report of an emergency keeps everybody.
+  roll_calls: `emergency_id text NOT NULL REFERENCES emergencies ON DELETE CASCADE, transmitter_id text NOT NULL,
+    name text NOT NULL, kind text NOT NULL, company text, department text, place text, last_seen_at timestamptz,
+    status text NOT NULL, marked_by text, safe_at timestamptz, PRIMARY KEY (emergency_id, transmitter_id)`,
   alerts: `id text PRIMARY KEY, key text NOT NULL UNIQUE, kind text NOT NULL,
     transmitter_id text REFERENCES transmitters ON DELETE CASCADE, receiver_id text REFERENCES receivers ON DELETE CASCADE,
     zone_id text REFERENCES zones ON DELETE CASCADE, since timestamptz NOT NULL, ended_at timestamptz,
@@ -36,7 +42,7 @@ const OTHER_TABLES: Readonly<Record<string, string>> = {
 
 /** All carriers of transmitters with their home zone and current position. */
 const CARRIERS = `SELECT t.id AS transmitter_id, t.entity_type, t.entity_id, t.name AS badge,
-    coalesce(e.name, a.name, nullif(concat_ws(' ', t.first_name, t.last_name), '')) AS name,
+    coalesce(e.name, a.name, nullif(concat_ws(' ', t.first_name, t.last_name), '')) AS name, t.company,
     t.is_active IS NOT FALSE AND e.is_active IS NOT FALSE AS is_active, coalesce(e.floor_id, a.floor_id) AS home_floor_id,
     coalesce(e.is_first_aider, false) AS is_first_aider, d.name AS department, d.color, f.building_id, p.floor_id, p.zone_id, z.name AS zone_name, z.is_muster_point,
     p.x, p.y, p.accuracy, p.at
@@ -56,6 +62,9 @@ const INDEXES = [
   'INDEX IF NOT EXISTS battery_readings_of ON battery_readings (device_id, at)'
 ]
 
+/** Counts the changes of a row, so that a form can detect a change by another user. */
+const VERSION = 'version integer NOT NULL DEFAULT 1'
+
 export const createTables = async (database: Statements): Promise<void> => {
   const ofResources = Object.fromEntries(resources.map((resource) => [resource.table, columnsSql(resource)]))
   for (const [table, columns] of Object.entries({ roles: ROLES, ...ofResources, ...OTHER_TABLES }))
@@ -65,7 +74,7 @@ export const createTables = async (database: Statements): Promise<void> => {
     await database.rows(
       `ALTER TABLE ${table} ${Object.entries(columns)
         .map(([field, type]) => `ADD COLUMN IF NOT EXISTS ${sqlName(field)} ${type} ${references[field]}`)
-        .join(', ')}`
+        .join(', ')}, ADD COLUMN IF NOT EXISTS ${VERSION}`
     )
   for (const index of INDEXES) await database.rows(`CREATE ${index}`)
   // Views hold no data, so they are recreated to match the program.
@@ -82,6 +91,7 @@ const columnsSql = ({ columns, references }: Resource): string =>
     'id text PRIMARY KEY',
     ...Object.entries(columns).map(([field, type]) => `${sqlName(field)} ${type} ${references[field]}`),
     "extra jsonb NOT NULL DEFAULT '{}'",
+    VERSION,
     'created_at timestamptz NOT NULL',
     'updated_at timestamptz NOT NULL'
   ].join(', ')

@@ -1,10 +1,10 @@
 import { RELAY_LIFETIME_SECONDS } from '../auth/tokens.js'
+import { activeEmergencies, activeEmergency } from '../emergencies/active.js'
 import { checkFloorAccess } from '../floor-access.js'
 import { nested, oneRow, rows, together } from '../queries.js'
 import { getRecord } from '../records.js'
 import { floors, peopleWhere } from '../resources.js'
 import { callerOf, type Handlers, handler, idOf, type Run } from '../route.js'
-import { activeEmergency } from './emergency.js'
 
 const BUILDINGS = `SELECT b.id, b.name, b.code, ${nested(`SELECT id, name, level, width, height, 'floor:' || id AS channel,
       ${peopleWhere('p.floor_id = floors.id')} AS people
@@ -75,11 +75,18 @@ const wholeSite = together({
   activeEmergency
 })
 
+/** For every page: the active emergencies, and how old the positions are by the clock of the backend. */
+const siteStatus: Run = async (call) => {
+  const [newest] = await call.database.rows('SELECT max(at) AS at FROM positions')
+  return { now: call.now(), lastPositionAt: newest?.at, emergencies: await activeEmergencies(call) }
+}
+
 /** The initial state for live pages, and the relay address and token. */
 export const contextRoutes: Handlers = {
   'GET /api/negotiate': handler('authenticated', negotiate),
   'POST /api/negotiate': handler('authenticated', negotiate),
   'GET /api/context': handler('floors.read', wholeSite),
+  'GET /api/context/status': handler('emergency.read', siteStatus),
   'GET /api/context/floor/:floorId': handler('floors.read', wholeFloor),
   'GET /api/floors/:floorId/watchers': handler('floors.read', floorWatchers),
   'GET /api/diagnostics/signal-monitor': handler('diagnostics.read', rows(SIGNALS, 'floorId'))

@@ -12,10 +12,10 @@ import {
   pruneHistory,
   storePoints
 } from '../history/store.js'
-import { type Random, seededRandom } from '../random.js'
+import { seededRandom } from '../random.js'
 import type { Statements, World } from '../world.js'
 import { ambientDevices } from './ambient.js'
-import { reportReceivers } from './receiver-reports.js'
+import { ReceiverReports } from './receiver-reports.js'
 import { type Carrier, Simulation } from './simulation.js'
 import { type StoredZone, zoneAreas } from './zone-areas.js'
 
@@ -34,7 +34,7 @@ export class Simulator {
   readonly #parts: SimulatorParts
   readonly #simulation: Simulation
   readonly #heardBy: ReturnType<typeof ambientDevices>
-  readonly #receiverRandom: Random
+  readonly #receiverReports: ReceiverReports
   /** The floor of every transmitter in the previous step. */
   readonly #floorOf = new Map<string, string>()
   readonly #recorder = new PathRecorder()
@@ -49,7 +49,7 @@ export class Simulator {
     this.#parts = parts
     this.#simulation = new Simulation(parts.seed)
     this.#heardBy = ambientDevices(seededRandom(parts.seed))
-    this.#receiverRandom = seededRandom(parts.seed)
+    this.#receiverReports = new ReceiverReports(seededRandom(parts.seed))
   }
 
   start(): void {
@@ -86,7 +86,7 @@ export class Simulator {
     }
     for (const [floorId, data] of floors) void publisher.publish(`floor:${floorId}`, { type: 'position-batch', data })
     await storePositions(database, [...positions, ...this.#located(this.#simulation.silent())])
-    if (this.#ticks % REPORT_EVERY_TICKS === 0) await reportReceivers(database, this.#receiverRandom, at)
+    if (this.#ticks % REPORT_EVERY_TICKS === 0) await this.#receiverReports.store(database, at)
     await storePoints(database, this.#recorder.add(positions, at.getTime()))
     if (at.getTime() - this.#countedAtMs >= COUNT_EVERY_MS) await this.#count(at)
     this.#ticks += 1
@@ -156,9 +156,9 @@ const CARRIERS = `SELECT c.transmitter_id, c.entity_type <> 'asset' AS is_person
 const ZONES = `SELECT id, floor_id, polygon FROM zones
   WHERE floor_id IS NOT NULL AND jsonb_typeof(polygon) = 'array' AND is_active IS NOT FALSE ORDER BY id`
 
-/** An emergency without a building applies to the whole site. */
+/** The buildings that people leave. An emergency without a building applies to the whole site. */
 const ALARMED_BUILDINGS = `SELECT DISTINCT b.id FROM buildings b JOIN emergencies e
-    ON e.status = 'active' AND (e.building_id IS NULL OR e.building_id = b.id)`
+    ON e.status = 'active' AND e.extra->>'gathers' = 'true' AND (e.building_id IS NULL OR e.building_id = b.id)`
 
 /** Stores the latest positions in one statement, each with its own time. Deletes those of all other transmitters. */
 const storePositions = async (database: Statements, positions: readonly PositionEntry[]): Promise<void> => {

@@ -34,14 +34,28 @@ const UNKNOWN_RECEIVERS = `INSERT INTO discovered_receivers (mac_address, model,
   FROM generate_series(1, 4) AS n`
 
 /** The start and the end of the drill. */
-const DRILL = `INSERT INTO audit_log (id, at, action, result, user_email, details)
-  SELECT kind, (moment #>> '{}')::timestamptz, 'emergency.' || kind, 'done', 'admin@example.com',
+const DRILL = `INSERT INTO audit_log (id, at, action, result, user_id, user_email, details)
+  SELECT kind, (moment #>> '{}')::timestamptz, 'emergency.' || kind, 'done', 'demo-admin', 'admin@example.com',
     jsonb_build_object('emergencyId', e.id, 'kind', kind, 'title', e.title, 'message', event.message)
   FROM emergencies e CROSS JOIN LATERAL (VALUES ('triggered', e.started_at, e.message),
     ('resolved', e.resolved_at, e.resolution)) AS event (kind, moment, message)`
 
+/** Who was safe when: the whole building within nine minutes, and one visitor marked by a warden. */
+const ROLL_CALL = `INSERT INTO roll_calls (emergency_id, transmitter_id, name, kind, company, department, place, last_seen_at,
+    status, marked_by, safe_at)
+  SELECT e.id, c.transmitter_id, coalesce(c.name, c.badge), c.entity_type, c.company, c.department, 'Assembly area',
+    safe.at, 'safe', CASE WHEN c.entity_type = 'visitor' AND right(c.transmitter_id, 1) = '7' THEN 'Alex Admin' END, safe.at
+  FROM emergencies e JOIN floors f ON f.building_id = e.building_id
+  JOIN carriers c ON c.home_floor_id = f.id OR (c.entity_type IN ('visitor', 'contractor') AND f.level = 0)
+  CROSS JOIN LATERAL (SELECT (e.started_at #>> '{}')::timestamptz
+    + (70 + abs(hashtext(c.transmitter_id)) % 440) * interval '1 second') AS safe (at)
+  WHERE c.entity_type <> 'asset' AND (c.entity_type = 'employee' OR abs(hashtext(c.transmitter_id)) % 3 = 0)`
+
+const OUTCOME = `UPDATE emergencies e SET extra = e.extra || jsonb_build_object('muster', (SELECT jsonb_build_object('total', count(*),
+    'safe', count(*), 'missing', 0, 'unknown', 0) FROM roll_calls r WHERE r.emergency_id = e.id))`
+
 /** A day of occupancy counts, a week of battery readings, discovered receivers, and a drill. */
 export const seedHistory = async ({ database, now }: World): Promise<void> => {
   for (const sql of [OCCUPANCY, BATTERIES, UNKNOWN_RECEIVERS]) await database.rows(sql, [now()])
-  await database.rows(DRILL)
+  for (const sql of [DRILL, ROLL_CALL, OUTCOME]) await database.rows(sql)
 }

@@ -21,6 +21,13 @@ export const JOB_TITLES = names(`
   Analyst, Assistant, Coordinator, Designer, Developer, Engineer, Laboratory Technician,
   Logistics Specialist, Machinist, Manager, Officer, Planner, Researcher, Supervisor, Technician`)
 
+/** The companies of visitors and contractors. */
+export const COMPANIES = names(`
+  Alder Consulting, Brightline Media, Corvus Audit, Delta Instruments, Eastern Logistics, Fjord Partners`)
+
+export const CONTRACTORS = names(`
+  Halden Elevators, Ironwood Scaffolding, Juniper Cleaning, Keystone Electric, Larkspur Catering`)
+
 export const ASSET_KINDS = names(`
   Pallet truck:transport, Tool trolley:transport, Oscilloscope:instrument, Microscope:instrument, Projector:equipment,
   Air sampler:instrument, Defibrillator:safety, Laptop cart:equipment, Gas cylinder:material, Welding set:tool`)

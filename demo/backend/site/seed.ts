@@ -1,3 +1,4 @@
+import { DEFAULT_INSTRUCTIONS } from '../../emergency-types.js'
 import { ROLES } from '../auth/permissions.js'
 import { integerBetween, pick, type Random, seededRandom } from '../random.js'
 import { insertRecords, putRow } from '../records.js'
@@ -10,7 +11,9 @@ import { BUILDINGS, FLOORS, REGIONS, type Region } from './layout.js'
 import {
   ADDRESSES,
   ASSET_KINDS,
+  COMPANIES,
   CONTACTS,
+  CONTRACTORS,
   DEPARTMENTS,
   FIRST_NAMES,
   JOB_TITLES,
@@ -166,8 +169,12 @@ const carriers = (random: Random, ago: Ago): Rows => {
   const carrying = [
     ...many(30, () => ({ status: 'available' })),
     ...many(PEOPLE, (entityId) => ({ entity_type: 'employee', entityId })),
-    ...many(30, () => ({ entity_type: 'visitor', ...fullName() })),
-    ...many(20, () => ({ entity_type: 'contractor', ...fullName() })),
+    ...many(30, (number) => ({ entity_type: 'visitor', ...fullName(), company: COMPANIES[number % COMPANIES.length] })),
+    ...many(20, (number) => ({
+      entity_type: 'contractor',
+      ...fullName(),
+      company: CONTRACTORS[number % CONTRACTORS.length]
+    })),
     ...many(60, (entityId) => ({ entity_type: 'asset', entityId, model: 'TX-30' }))
   ]
   return {
@@ -222,13 +229,14 @@ const BADGE = { uuid: 'e2c56db5-dffb-48d2-b060-d0f5a71096e0', major: 1, txPower:
 
 const emergencies = (ago: Ago): Rows => {
   const drill = {
-    type: 'evacuation',
+    type: 'fire',
+    gathers: true,
     severity: 'minor',
     buildingId: 1,
     isDrill: true,
     title: 'Quarterly evacuation drill'
   }
-  const message = 'This is a drill. Leave by the nearest exit.'
+  const message = DEFAULT_INSTRUCTIONS.fire
   const end = { status: 'resolved', resolvedAt: ago(20, 15), resolution: 'Everybody out in nine minutes.' }
   return {
     emergencies: [{ ...drill, message, startedAt: ago(20), ...end }],

@@ -1,6 +1,13 @@
 import { computed, type Ref } from 'vue'
 import type { Sprite, Sprites } from '../floor-plan/draw-markers.js'
-import { APPEARANCES, MARKER_KINDS, type MarkerKind, markerLabel } from '../floor-plan/marker.js'
+import {
+  APPEARANCES,
+  MARKER_KINDS,
+  type MarkerKind,
+  MUSTER_SIGNS,
+  type MusterStatus,
+  markerLabel
+} from '../floor-plan/marker.js'
 import type { Size } from '../floor-plan/plan.js'
 import type { Colour } from './usePalette.js'
 
@@ -16,7 +23,7 @@ export const useSprites = (colour: Ref<Colour>, ratio: Ref<number>) =>
   computed((): Sprites => spritesOf(colour.value, ratio.value))
 
 export const spritesOf = (colour: Colour, ratio: number): Sprites => {
-  const clusters = new Map<number, Sprite>()
+  const clusters = new Map<string, Sprite>()
   const names = new Map<string, Sprite>()
   const widths = measure()
   const kinds = MARKER_KINDS.map((kind): [MarkerKind, Sprite] => {
@@ -38,7 +45,11 @@ export const spritesOf = (colour: Colour, ratio: number): Sprites => {
   return {
     // One entry for each kind.
     kinds: Object.fromEntries(kinds) as Record<MarkerKind, Sprite>,
-    cluster: (size) => cached(clusters, size, () => renderCluster(size, ratio, colour)),
+    muster: { safe: renderMuster('safe', ratio, colour), missing: renderMuster('missing', ratio, colour) },
+    cluster: (size, muster) =>
+      cached(clusters, `${size} ${muster}`, () =>
+        renderCluster(size, ratio, colour, muster ? MUSTER_SIGNS[muster].colour : '--accent')
+      ),
     name: (text) => {
       if (names.size > MAX_NAMES) names.clear()
       return cached(names, text, () => renderName(markerLabel(text)))
@@ -66,15 +77,38 @@ const drawSymbol = (pen: CanvasRenderingContext2D, kind: MarkerKind, colour: Col
   pen.fill(symbol)
 }
 
-const renderCluster = (size: number, ratio: number, colour: Colour): Sprite => {
+const MUSTER_SIZE = 32
+const BADGE_RADIUS = 6.5
+
+const renderMuster = (status: MusterStatus, ratio: number, colour: Colour): Sprite =>
+  render({ width: MUSTER_SIZE, height: MUSTER_SIZE }, ratio, (pen) => {
+    const { colour: token, path } = MUSTER_SIGNS[status]
+    const [centre, badge] = [MUSTER_SIZE / 2, MUSTER_SIZE - BADGE_RADIUS - 1]
+    pen.strokeStyle = colour(token)
+    pen.lineWidth = 2.5
+    pen.beginPath()
+    pen.arc(centre, centre, 10.5, 0, 2 * Math.PI)
+    pen.stroke()
+    pen.beginPath()
+    pen.arc(badge, MUSTER_SIZE - badge, BADGE_RADIUS, 0, 2 * Math.PI)
+    pen.fillStyle = colour(token)
+    pen.fill()
+    pen.translate(badge - 4.5, MUSTER_SIZE - badge - 4.5)
+    pen.strokeStyle = colour('--surface')
+    pen.lineWidth = 1.8
+    pen.lineCap = 'round'
+    pen.stroke(new Path2D(path))
+  })
+
+const renderCluster = (size: number, ratio: number, colour: Colour, token: `--${string}`): Sprite => {
   const radius = 9 + 2 * String(size).length
   return render({ width: 2 * radius + 2, height: 2 * radius + 2 }, ratio, (pen) => {
     pen.beginPath()
     pen.arc(radius + 1, radius + 1, radius - 1, 0, 2 * Math.PI)
     pen.fillStyle = colour('--surface')
     pen.fill()
-    pen.lineWidth = 2
-    pen.strokeStyle = colour('--accent')
+    pen.lineWidth = 2.5
+    pen.strokeStyle = colour(token)
     pen.stroke()
     pen.font = '600 11px system-ui, sans-serif'
     pen.textAlign = 'center'

@@ -8,6 +8,9 @@ export const hasUnsavedChanges = (): boolean => changed.size > 0
 /** The user does not want the input any more, so that nothing asks about it again. */
 export const discardUnsavedChanges = (): void => changed.clear()
 
+/** Asks before the input of a dialog is lost. Returns whether the dialog may be closed. */
+export const mayCloseForm = (): boolean => !hasUnsavedChanges() || window.confirm('Discard the changes in this form?')
+
 /** Asks before unsaved changes are lost. Returns whether the page may be left. */
 export const mayLosePage = (): boolean => {
   if (hasUnsavedChanges() && !window.confirm('Leave the page? Unsaved changes are lost.')) return false

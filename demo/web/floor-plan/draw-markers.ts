@@ -1,5 +1,5 @@
 import { type Arrangement, centreOfCluster } from './arrangement.js'
-import type { MarkerKind } from './marker.js'
+import type { Marker, MarkerKind, MusterStatus } from './marker.js'
 import type { Pen } from './pen.js'
 import type { Point, Size } from './plan.js'
 import type { View } from './viewport.js'
@@ -11,8 +11,10 @@ export interface Sprite extends Size {
 
 export interface Sprites {
   readonly kinds: Readonly<Record<MarkerKind, Sprite>>
+  /** Drawn over a marker during an emergency. */
+  readonly muster: Readonly<Record<MusterStatus, Sprite>>
   /** The symbol of a cluster. */
-  cluster(size: number): Sprite
+  cluster(size: number, muster: MusterStatus | null): Sprite
   name(text: string): Sprite
 }
 
@@ -30,13 +32,20 @@ export const drawMarkers = (
   view: View,
   panel: Size
 ): void => {
-  for (const { position, kind, isStale } of singles) {
+  for (const { position, kind, isStale, muster } of singles) {
     pen.globalAlpha = isStale ? DIMMED : 1
     drawCentred(pen, sprites.kinds[kind], position, view, panel)
+    if (muster) drawCentred(pen, sprites.muster[muster], position, view, panel)
   }
   for (const cluster of clusters) {
     pen.globalAlpha = cluster.items.every(({ isStale }) => isStale) ? DIMMED : 1
-    drawCentred(pen, sprites.cluster(cluster.items.length), centreOfCluster(cluster), view, panel)
+    drawCentred(
+      pen,
+      sprites.cluster(cluster.items.length, musterOf(cluster.items)),
+      centreOfCluster(cluster),
+      view,
+      panel
+    )
   }
   pen.globalAlpha = 1
   for (const { position, name } of named) {
@@ -47,6 +56,12 @@ export const drawMarkers = (
     // At whole pixels the text is sharp, and the copy needs no interpolation.
     pen.drawImage(picture, Math.round(x + NAME_GAP), Math.round(y - height / 2), width, height)
   }
+}
+
+/** One missing person makes the cluster missing. */
+const musterOf = (items: readonly Marker[]): MusterStatus | null => {
+  if (items.some(({ muster }) => muster === 'missing')) return 'missing'
+  return items.some(({ muster }) => muster === 'safe') ? 'safe' : null
 }
 
 const drawCentred = (pen: Pen, { picture, width, height }: Sprite, { x, y }: Point, view: View, panel: Size): void => {

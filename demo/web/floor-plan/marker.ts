@@ -9,6 +9,16 @@ export interface Marker extends Placed {
   readonly ageMs: number
   /** The position is out of date; the marker is dimmed. */
   readonly isStale: boolean
+  /** During an emergency; null for those who are not concerned. */
+  readonly muster?: MusterStatus | null
+}
+
+export type MusterStatus = 'safe' | 'missing'
+
+/** Drawn around and beside a marker: a ring with a tick or an exclamation mark, so that it can be read without its colour. */
+export const MUSTER_SIGNS: Readonly<Record<MusterStatus, { readonly colour: `--${string}`; readonly path: string }>> = {
+  safe: { colour: '--good', path: 'M1.5 4.5L4 7L8 1.5' },
+  missing: { colour: '--danger', path: 'M4.5 .8V4.9M4.5 7.3V8' }
 }
 
 interface Appearance {

@@ -27,6 +27,7 @@ export class RunningProgram {
   readonly #child: ChildProcess
   /** Resolves with a description of its end. */
   readonly ended: Promise<string>
+  #wasReady = false
 
   constructor(program: ProgramCommand, print: (line: string) => void) {
     this.program = program
@@ -46,6 +47,15 @@ export class RunningProgram {
     )
   }
 
+  get pid(): number | undefined {
+    return this.#child.pid
+  }
+
+  /** Whether it has answered. */
+  get wasReady(): boolean {
+    return this.#wasReady
+  }
+
   /** Resolves when it answers; rejects when the program ends before. */
   async ready(): Promise<void> {
     const { name, url, isReadyWithAnyStatus = false } = this.program
@@ -61,7 +71,10 @@ export class RunningProgram {
         },
         () => false
       )
-      if (isUp) return
+      if (isUp) {
+        this.#wasReady = true
+        return
+      }
       await delay(POLL_MS)
     }
     throw new CommandError([`The ${name} ${end}.`])

@@ -14,7 +14,8 @@ const sprites: Sprites = {
     'first-aider': { picture: 'first-aider', ...size },
     asset: { picture: 'asset', ...size }
   },
-  cluster: (count) => ({ picture: `cluster of ${count}`, ...size }),
+  muster: { safe: { picture: 'safe', ...size }, missing: { picture: 'missing', ...size } },
+  cluster: (count, muster) => ({ picture: `cluster of ${count}${muster ? ` ${muster}` : ''}`, ...size }),
   name: (text) => ({ picture: text, ...size })
 }
 const view = { scale: 10, x: 5, y: 5 }
@@ -50,6 +51,15 @@ t.test('drawing', async (t) => {
 
     t.same(pictures, ['employee 1', 'first-aider 1', 'visitor 1', 'contractor 1', 'asset 1'])
     t.same(places[1], [10, 50, 10, 10])
+  })
+
+  t.test('drawing adds the sign of the muster, and one missing person makes a cluster missing', async (t) => {
+    const [safe, missing] = [marker('a', 1, { muster: 'safe' }), marker('b', 2, { muster: 'missing', isStale: true })]
+    t.same(drawn([safe, missing, marker('c', 3, { muster: null })]).pictures, [
+      ...['employee 1', 'safe 1', 'employee 0.35', 'missing 0.35', 'employee 1']
+    ])
+    t.same(drawn([], [safe, marker('d', 1)]).pictures, ['cluster of 2 safe 1'])
+    t.same(drawn([], [safe, missing]).pictures, ['cluster of 2 missing 1'])
   })
 
   t.test('drawing skips markers outside the panel', async (t) => {

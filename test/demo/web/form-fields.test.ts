@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
-import { bodyOf, changesIn, enteredAtFirst, fieldsOf, labelOf } from '../../../demo/web/form-fields.js'
+import { bodyOf, changesIn, conflictsOf, enteredAtFirst, fieldsOf, labelOf } from '../../../demo/web/form-fields.js'
 import { flag, integer, label, maybe, text, texts } from '../../../schemas/field-kinds.js'
 import { id } from '../../../schemas/ids.js'
 
@@ -94,4 +94,23 @@ t.test('the values of a form', async (t) => {
     t.same(changesIn({ ...before, tags: ['a', 'b'], capacity: null }, before), { tags: ['a', 'b'], capacity: null })
     t.same(changesIn({ ...before, tags: ['a'] }, before), {})
   })
+})
+
+t.test('the conflicts of a form are the fields that another user has changed, with both values', async (t) => {
+  const stored = { name: 'Lab', notes: 'old', capacity: 3, isExit: false, floorId: null, tags: ['a'] }
+  const based = bodyOf(schema, fields, enteredAtFirst(fields, stored))
+  const current = { ...stored, notes: 'theirs', capacity: null, isExit: true, floorId: 'f-1', version: 2 }
+  const entered = { ...enteredAtFirst(fields, stored), name: 'Mine', notes: 'mine' }
+  t.same(
+    conflictsOf(schema, fields, { based, entered, current }).map(({ name, theirText, ownText, isOwnChange }) => {
+      return [name, theirText, ownText, isOwnChange]
+    }),
+    [
+      ['notes', 'theirs', 'mine', true],
+      ['capacity', 'empty', '3', false],
+      ['isExit', 'yes', 'no', false],
+      ['floorId', 'Ground', 'empty', false]
+    ]
+  )
+  t.same(conflictsOf(schema, fields, { based, entered, current: { ...stored, color: 'red' } }), [], 'other fields')
 })

@@ -1,6 +1,15 @@
 import t from 'tap'
 import { matches } from '../../../demo/web/search.js'
-import { ago, bytesText, counted, dateTimeText, initials, percent, waitText } from '../../../src/ui/format.js'
+import {
+  ago,
+  bytesText,
+  counted,
+  dateTimeText,
+  durationText,
+  initials,
+  percent,
+  waitText
+} from '../../../src/ui/format.js'
 
 t.test('search', async (t) => {
   const FITS: readonly (readonly [string, string, boolean])[] = [
@@ -73,4 +82,9 @@ t.test('formatting', async (t) => {
     t.equal(dateTimeText('rubbish'), '–')
     t.match(dateTimeText('2025-11-15T09:30:00Z'), /2025/)
   })
+})
+
+t.test('a running time is shown with minutes and seconds, and hours if there are any', async (t) => {
+  const texts = [-5, 999, 65_000, 3_599_999, 3_785_000].map(durationText)
+  t.same(texts, ['0:00', '0:00', '1:05', '59:59', '1:03:05'])
 })

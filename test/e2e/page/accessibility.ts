@@ -10,7 +10,8 @@ const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch:
 const LINKED_PAGES: readonly (readonly [from: string, link: string | RegExp, heading: string | RegExp])[] = [
   ['Live plan', /^Overview/, 'Main House'],
   ['Floor plans', 'Plan of Main House – First floor', 'Plan of First floor'],
-  ['Zones', /^Area of/, /^Area of/]
+  ['Zones', /^Area of/, /^Area of/],
+  ['Emergency', /, report$/, 'Emergency report']
 ]
 
 const loaded = async (page: Page, heading: string | RegExp): Promise<void> => {

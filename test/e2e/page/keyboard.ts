@@ -107,21 +107,32 @@ export const keyboard = async (t: Test, { open }: PageTests): Promise<void> => {
     t.test('people are marked safe one after the other with the keyboard', async (t) => {
       const { page, pageErrors } = await open(t, { as: 'operator' })
       await page.goto('/emergency')
-      await press(page, page.getByRole('button', { name: 'Raise an alarm' }))
-      await hasFocus(page, page.getByRole('dialog').getByLabel('Type'))
-      await press(page, page.getByRole('dialog').getByRole('button', { name: 'Start drill' }))
+      await press(page, page.getByRole('button', { name: 'Raise alarm' }))
+      const dialog = page.getByRole('dialog')
+      await hasFocus(page, dialog.getByRole('radio', { name: 'Fire' }))
+      await page.keyboard.press('Space')
+      await page.keyboard.press('ArrowDown')
+      t.ok(await dialog.getByRole('radio', { name: 'Intruder' }).isChecked())
+      await dialog.getByLabel('Building').selectOption('Main House')
+      await press(page, dialog.getByLabel('What happened'))
+      await hasFocus(page, dialog.getByRole('button', { name: 'Raise alarm now' }))
+      await page.keyboard.press('Escape')
+      await dialog.waitFor({ state: 'hidden' })
+      await press(page, page.getByRole('button', { name: 'Start drill' }))
+      await dialog.getByLabel('Building').selectOption('Entire site')
+      await press(page, dialog.getByRole('button', { name: 'Start drill' }))
       // The button that opened the form is gone.
       await hasFocus(page, page.getByRole('heading', { level: 1, name: 'Emergency' }))
 
       const missing = page.getByRole('list', { name: 'Missing' }).getByRole('button')
       const nameOf = async (button: Locator): Promise<string> =>
-        (await button.getAttribute('aria-label'))?.replace(/^Mark (.*) safe$/, '$1') ?? ''
+        (await button.getAttribute('aria-label'))?.replace(/^Mark safe: (.*)$/, '$1') ?? ''
       await missing.first().focus()
       for (let count = 0; count < 2; count += 1) {
         const name = await nameOf(page.locator(':focus'))
         await page.keyboard.press('Enter')
         await page.getByText(`${name} was marked safe`).waitFor()
-        await hasFocus(page, missing.and(page.locator(`:not([aria-label="Mark ${name} safe"])`)))
+        await hasFocus(page, missing.and(page.locator(`:not([aria-label="Mark safe: ${name}"])`)))
       }
 
       await page.getByLabel('Search the muster').fill('nobody has this name')
@@ -143,7 +154,7 @@ export const keyboard = async (t: Test, { open }: PageTests): Promise<void> => {
       await press(page, page.getByRole('button', { name: 'End drill' }))
       await page.getByRole('dialog').getByRole('button', { name: 'End now' }).focus()
       await page.keyboard.press('Enter')
-      await page.getByRole('button', { name: 'Raise an alarm' }).waitFor()
+      await page.getByRole('button', { name: 'Start drill' }).waitFor()
       await hasFocus(page, page.getByRole('heading', { level: 1, name: 'Emergency' }))
       t.same(pageErrors, [])
     })

@@ -44,6 +44,65 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       t.same(pageErrors, [])
     })
 
+    t.test('two users who edit one person choose what to keep, and a changed form asks before it closes', async (t) => {
+      const { page, pageErrors } = await open(t, { as: 'operator', expected: CLIENT_ERRORS })
+      const other = (await open(t, { as: 'admin' })).page
+      await page.goto('/personnel')
+      await page.getByRole('button', { name: 'Add person' }).click()
+      const form = page.getByRole('dialog')
+      await form.getByLabel('First name').fill('Connie')
+      await form.getByLabel('Last name').fill('Conflict')
+      // A click outside of the input must not lose it.
+      page.once('dialog', (asked) => void asked.dismiss())
+      await page.keyboard.press('Escape')
+      t.equal(await form.getByLabel('First name').inputValue(), 'Connie')
+      await form.getByRole('button', { name: 'Create' }).click()
+      await page.getByText('Connie Conflict was added').waitFor()
+
+      for (const one of [page, other]) {
+        await one.goto('/personnel?search=conflict')
+        await one.getByRole('button', { name: 'Edit Connie Conflict' }).click()
+      }
+      await other.getByRole('dialog').getByLabel('Job title').fill('Theirs')
+      await other.getByRole('dialog').getByLabel('Phone').fill('123')
+      await other.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+      await other.getByRole('cell', { name: 'Theirs' }).waitFor()
+      await form.getByLabel('Job title').fill('Mine')
+      await form.getByLabel('Last name').fill('Conflict-Smith')
+      await form.getByRole('button', { name: 'Save' }).click()
+      await form.getByRole('alert').getByText('Alex Admin has changed this record while you edited it.').waitFor()
+      const title = form.getByRole('group', { name: 'Job title' })
+      t.ok(await title.getByRole('radio', { name: 'Your change: Mine' }).isChecked())
+      t.ok(await form.getByRole('group', { name: 'Phone' }).getByRole('radio', { name: 'Changed to: 123' }).isChecked())
+      t.equal(await form.getByRole('group').count(), 2, 'only the fields that the other user has changed')
+      await title.getByRole('radio', { name: 'Changed to: Theirs' }).check()
+      await form.getByRole('button', { name: 'Save' }).click()
+      await page.getByText('Connie Conflict-Smith was saved').waitFor()
+      await page.getByRole('cell', { name: 'Theirs' }).waitFor()
+
+      await page.getByRole('button', { name: 'Delete Connie Conflict-Smith' }).click()
+      await form.getByRole('button', { name: 'Delete' }).click()
+      await page.getByText('Nothing found').waitFor()
+      t.same(pageErrors, [])
+    })
+
+    t.test('the deletion of a floor names its building and counts what goes with it', async (t) => {
+      const { page, pageErrors } = await open(t, { as: 'admin' })
+      await page.goto('/floors')
+      await page
+        .getByRole('button', { name: /^Delete .*Ground floor/ })
+        .first()
+        .click()
+      const dialog = page.getByRole('dialog')
+      await dialog
+        .getByText(
+          /Ground floor in Main House will be deleted\. \d+ zones and \d+ receivers will be deleted too\..*there now/
+        )
+        .waitFor()
+      await dialog.getByRole('button', { name: 'Cancel' }).click()
+      t.same(pageErrors, [])
+    })
+
     t.test('a transmitter is assigned to a new person and becomes available with the deletion', async (t) => {
       const { page, pageErrors } = await open(t, { as: 'operator' })
       await page.goto('/personnel')

@@ -1,0 +1,77 @@
+import {
+  agreedInstructions,
+  DEFAULT_INSTRUCTIONS,
+  EMERGENCY_TYPES,
+  gathers,
+  type Instructions,
+  instructionError,
+  isEmergencyType,
+  TYPE_TITLES
+} from '../../emergency-types.js'
+import { invalid } from '../errors.js'
+import { getRecord } from '../records.js'
+import { buildings } from '../resources.js'
+import { idOf, type Run } from '../route.js'
+import type { Fields, World } from '../world.js'
+
+interface OfBuilding {
+  readonly id: string
+  readonly name: string
+  readonly instructions: Instructions
+}
+
+/** The instructions of every building. Those that nobody has changed are the defaults. */
+export const buildingInstructions = async ({ database }: Pick<World, 'database'>): Promise<OfBuilding[]> => {
+  const rows = await database.rows<OfBuilding & { instructions: Partial<Instructions> | null }>(
+    `SELECT b.id, b.name, i.value AS instructions FROM buildings b
+     LEFT JOIN emergency_instructions i ON i.building_id = b.id ORDER BY b.display_order, b.id`
+  )
+  return rows.map(({ id, name, instructions }) => ({
+    id,
+    name,
+    instructions: { ...DEFAULT_INSTRUCTIONS, ...instructions }
+  }))
+}
+
+/** Changes the sent instructions of a building. */
+export const changeInstructions: Run = async (call) => {
+  const { body, database, now, subjects } = call
+  const building = await getRecord(call, buildings, idOf(call))
+  const errors = EMERGENCY_TYPES.flatMap((type) => {
+    const message = instructionError(type, String(body[type] ?? ''))
+    return message === null ? [] : [{ path: `/${type}`, message }]
+  })
+  if (errors.length > 0) throw invalid(errors)
+  await database.rows(
+    `INSERT INTO emergency_instructions (building_id, value, updated_at) VALUES ($1, $2::jsonb, $3)
+     ON CONFLICT (building_id) DO UPDATE SET value = emergency_instructions.value || excluded.value, updated_at = $3`,
+    [idOf(call), JSON.stringify(body), now()]
+  )
+  subjects.push(`instructions of building ${building.name}`)
+  return (await buildingInstructions(call)).find(({ id }) => id === idOf(call))
+}
+
+/** Of the entire site: the instruction of all buildings if they agree, otherwise the default. */
+const instructionsFor = async (world: World, buildingId: string | null): Promise<Instructions> => {
+  const all = await buildingInstructions(world)
+  const own = all.find(({ id }) => id === buildingId)?.instructions
+  if (own !== undefined || buildingId !== null) return own ?? DEFAULT_INSTRUCTIONS
+  return agreedInstructions(all.map(({ instructions }) => instructions))
+}
+
+/** The type, title and message of an alarm, and whether people gather. An alarm must not fail because of missing fields. */
+export const alarmFields = async (world: World, sent: Fields): Promise<Fields> => {
+  const type = String(sent.type || 'other')
+  const known = isEmergencyType(type) ? type : 'other'
+  const buildingId = sent.buildingId == null ? null : String(sent.buildingId)
+  const instructions = await instructionsFor(world, buildingId)
+  const message = typeof sent.message === 'string' ? sent.message : ''
+  const isUsable = message !== '' && instructionError(type, message) === null
+  const name = isEmergencyType(type) ? TYPE_TITLES[type] : `${type[0]?.toUpperCase()}${type.slice(1)}`
+  return {
+    type,
+    title: sent.title || name,
+    message: isUsable ? message : instructions[known],
+    gathers: gathers(known, instructions)
+  }
+}

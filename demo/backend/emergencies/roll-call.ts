@@ -1,0 +1,75 @@
+import type { Fields, World } from '../world.js'
+
+// Who is safe: in the live muster, and recorded for the report of the emergency.
+
+/**
+ * Everybody with a transmitter who is or was in the building during the emergency. In an alarm that people gather for, those at
+ * a muster point are safe; in every alarm those whom a user has marked. People without a position belong to the building of
+ * their home floor, guests without a position to every building. The floor at the alarm decides which wardens look for them.
+ */
+const MUSTER = `SELECT c.transmitter_id, c.entity_type AS kind, c.entity_id AS personnel_id,
+    coalesce(c.name, c.badge, c.transmitter_id) AS name, e.is_first_aider IS TRUE AS is_first_aider,
+    e.is_fire_warden IS TRUE AS is_fire_warden, c.company, c.department, c.building_id, b.name AS building_name, c.floor_id,
+    f.name AS floor_name, c.zone_id, c.zone_name, c.at AS last_seen_at, m.user_name AS marked_by, m.at AS marked_at,
+    coalesce(before.floor_id, c.home_floor_id, c.floor_id) AS warden_floor_id,
+    CASE WHEN m.at IS NOT NULL OR ($4 AND c.is_muster_point) THEN 'safe' WHEN c.at IS NULL THEN 'unknown' ELSE 'missing' END AS status
+  FROM carriers c LEFT JOIN personnel e ON c.entity_type = 'employee' AND e.id = c.entity_id
+  LEFT JOIN floors f ON f.id = c.floor_id LEFT JOIN buildings b ON b.id = c.building_id
+  LEFT JOIN floors home ON home.id = c.home_floor_id
+  LEFT JOIN safe_marks m ON m.emergency_id = $2 AND m.transmitter_id = c.transmitter_id
+  LEFT JOIN roll_calls r ON r.emergency_id = $2 AND r.transmitter_id = c.transmitter_id
+  LEFT JOIN LATERAL (SELECT h.floor_id FROM position_history h WHERE h.transmitter_id = c.transmitter_id
+    AND h.at <= $3::timestamptz ORDER BY h.at DESC LIMIT 1) AS before ON true
+  WHERE c.entity_type <> 'asset' AND c.is_active
+    AND ($1::text IS NULL OR coalesce(c.building_id, home.building_id, $1) = $1 OR r.transmitter_id IS NOT NULL)
+  ORDER BY name, c.transmitter_id`
+
+const WARDENS = `SELECT f.id AS floor_id, f.name AS floor_name, b.name AS building_name,
+    (SELECT coalesce(jsonb_agg(w.name ORDER BY w.name), '[]') FROM personnel w
+      WHERE w.floor_id = f.id AND w.is_fire_warden AND w.is_active IS NOT FALSE) AS wardens
+  FROM floors f JOIN buildings b ON b.id = f.building_id ORDER BY b.display_order, f.level, f.id`
+
+const STATUSES = ['safe', 'missing', 'unknown']
+const KINDS = ['employee', 'visitor', 'contractor']
+
+export const textIn = (emergency: Fields | null, field: string): string | null => {
+  const value = emergency?.[field]
+  return typeof value === 'string' ? value : null
+}
+
+export const countsOf = (people: readonly Fields[]): Fields => ({
+  total: people.length,
+  ...Object.fromEntries(STATUSES.map((status) => [status, people.filter((one) => one.status === status).length]))
+})
+
+/** The parameters of `MUSTER`. Without an emergency, people at a muster point are safe. */
+const musterOf = (emergency: Fields | null, buildingId: string | null) => [
+  buildingId,
+  textIn(emergency, 'id'),
+  textIn(emergency, 'startedAt'),
+  emergency?.gathers !== false
+]
+
+/** The people concerned by an emergency, their number by status and kind, and the wardens of each floor. */
+export const readMuster = async ({ database }: World, emergency: Fields | null, buildingId: string | null) => {
+  const people = await database.rows(MUSTER, musterOf(emergency, buildingId))
+  const kinds = [...new Set([...KINDS, ...people.map(({ kind }) => String(kind))])]
+  const byKind = kinds.map((kind) => ({ kind, ...countsOf(people.filter((one) => one.kind === kind)) }))
+  return { summary: countsOf(people), byKind, people, wardens: await database.rows(WARDENS) }
+}
+
+/** Keeps the time at which a person became safe, as long as the person stays safe. Nobody leaves the roll of an emergency. */
+const RECORD = `INSERT INTO roll_calls AS roll (emergency_id, transmitter_id, name, kind, company, department, place,
+    last_seen_at, status, marked_by, safe_at)
+  SELECT $2::text, transmitter_id, name, kind, company, department, nullif(concat_ws(', ', zone_name, floor_name, building_name), ''),
+    last_seen_at, status, marked_by, CASE WHEN status = 'safe' THEN coalesce(marked_at, $5::timestamptz) END
+  FROM (${MUSTER}) AS muster
+  ON CONFLICT (emergency_id, transmitter_id) DO UPDATE SET name = excluded.name, kind = excluded.kind,
+    company = excluded.company, department = excluded.department, place = excluded.place,
+    last_seen_at = excluded.last_seen_at, status = excluded.status, marked_by = excluded.marked_by,
+    safe_at = CASE WHEN excluded.status = 'safe' THEN coalesce(roll.safe_at, excluded.safe_at) END`
+
+/** Records who is safe now. */
+export const recordRollCall = async ({ database, now }: Pick<World, 'database' | 'now'>, emergency: Fields) => {
+  await database.rows(RECORD, [...musterOf(emergency, textIn(emergency, 'buildingId')), now()])
+}

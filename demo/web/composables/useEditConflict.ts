@@ -1,0 +1,71 @@
+import type { TObject } from '@sinclair/typebox'
+import type { ApiError, CallOptions } from 'gatehouse-client'
+import { shallowRef } from 'vue'
+import {
+  bodyOf,
+  conflictsOf,
+  enteredAtFirst,
+  type FieldConflict,
+  type Form,
+  type FormField,
+  type Values
+} from '../form-fields.js'
+
+/** What another user has changed while the form was open, and the choice for each field. */
+export interface Conflict {
+  readonly changedBy: string | null
+  readonly current: Values
+  readonly fields: readonly FieldConflict[]
+  /** The fields whose own value is kept. */
+  readonly own: ReadonlySet<string>
+}
+
+interface State {
+  readonly schema: TObject
+  readonly fields: readonly FormField[]
+  readonly based: Values
+  readonly entered: Values
+}
+
+/** Two users edit one record: the second save is rejected with the current record, and the user chooses. */
+export const useEditConflict = (form: Form, state: () => State) => {
+  const conflict = shallowRef<Conflict | null>(null)
+  const options = shallowRef(optionsFor(form.stored))
+  return {
+    conflict,
+    /** Of the next request to save. */
+    options,
+    /** Whether the error is a conflict, which is shown instead of the error. */
+    detect: (error: ApiError | null): boolean => {
+      if (error?.code !== 'RECORD_CHANGED') return false
+      const { current, changedBy } = errorIn(error.body)
+      if (current === null) return false
+      const fields = conflictsOf(state().schema, state().fields, { ...state(), current })
+      const own = new Set(fields.filter(({ isOwnChange }) => isOwnChange).map(({ name }) => name))
+      conflict.value = { changedBy, current, fields, own }
+      return true
+    },
+    /** Applies the choices to the form. Returns the record on which it is based from now on. */
+    resolve: (entered: Record<string, unknown>): Values => {
+      const { schema, fields, based } = state()
+      const chosen = conflict.value
+      if (chosen === null) return based
+      for (const { name, theirs } of chosen.fields) if (!chosen.own.has(name)) entered[name] = theirs
+      options.value = optionsFor(chosen.current)
+      conflict.value = null
+      return bodyOf(schema, fields, enteredAtFirst(fields, chosen.current))
+    }
+  }
+}
+
+const optionsFor = (record: Values | undefined): CallOptions =>
+  typeof record?.version === 'number' ? { query: { version: record.version } } : {}
+
+const errorIn = (body: unknown): { readonly current: Values | null; readonly changedBy: string | null } => {
+  // The body of the demo backend, whose fields are checked here.
+  const { current, changedBy } = (body as { error?: Values } | null)?.error ?? {}
+  return {
+    current: typeof current === 'object' && current !== null ? (current as Values) : null,
+    changedBy: typeof changedBy === 'string' ? changedBy : null
+  }
+}

@@ -1,0 +1,46 @@
+import { computed, type Ref } from 'vue'
+import { concerns } from '../emergency-title.js'
+import type { Marker, MusterStatus } from '../floor-plan/marker.js'
+import { statusTitles } from '../muster.js'
+import { api } from '../services.js'
+import type { DataResponse, Muster, MusterPerson, Named } from '../types.js'
+import { useLoadWhile } from './useLoadWhile.js'
+import { useSiteStatus } from './useSiteStatus.js'
+
+const EVERY_MS = 2000
+
+/** Who is safe and who is missing in the building of a plan, during an emergency or a drill there. */
+export const useFloorMuster = (building: Ref<Named | undefined>) => {
+  const { emergencies } = useSiteStatus()
+  const active = computed(
+    () => (building.value && emergencies.value.find((one) => concerns(one, building.value?.id ?? ''))) ?? null
+  )
+  const { data } = useLoadWhile(
+    () => active.value?.id ?? null,
+    (emergencyId, options) => api.emergency.muster<DataResponse<Muster>>({ query: { emergencyId }, ...options }),
+    EVERY_MS
+  )
+  const statuses = computed((): ReadonlyMap<string, MusterStatus> => {
+    const people: readonly MusterPerson[] =
+      data.value && data.value.emergency?.id === active.value?.id ? data.value.people : []
+    return new Map(
+      people.flatMap(({ transmitterId, status }) => (status === 'unknown' ? [] : [[transmitterId, status] as const]))
+    )
+  })
+  return {
+    withStatus: (markers: readonly Marker[]): readonly Marker[] =>
+      statuses.value.size === 0
+        ? markers
+        : markers.map((marker) => ({ ...marker, muster: statuses.value.get(marker.id) ?? null })),
+    /** The titles and numbers of the legend; null without an emergency. */
+    counts: computed(() => {
+      if (!active.value || !data.value) return null
+      const { missing, safe } = statusTitles(active.value.gathers !== false)
+      const { summary } = data.value
+      return [
+        { status: 'missing', title: missing, count: summary.missing },
+        { status: 'safe', title: safe, count: summary.safe }
+      ] as const
+    })
+  }
+}

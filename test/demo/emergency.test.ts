@@ -1,0 +1,322 @@
+import t from 'tap'
+import { type Publication, startTestBackend } from './demo-backend.js'
+
+const backend = await startTestBackend(t)
+const { simulator, rollCall } = backend.backend
+const admin = await backend.signIn('admin')
+
+/** Advances the simulation and the clock. Returns the publications of this time. */
+const seconds = async (count: number): Promise<Publication[]> => {
+  backend.publications.length = 0
+  for (let second = 0; second < count; second += 1) {
+    backend.advance(1000)
+    await simulator.tick()
+  }
+  await rollCall.check()
+  return backend.publications.slice()
+}
+
+const send = async (method: string, path: string, body?: object) =>
+  (await backend.request(method, path, admin, body)).json()
+const trigger = async (body: object) => (await send('POST', '/api/emergency/trigger', body)).data
+const end = (id: string, resolution = 'Over.') =>
+  send('PUT', `/api/emergency/${id}`, { status: 'resolved', resolution })
+
+interface Person {
+  readonly transmitterId: string
+  readonly name: string
+  readonly kind: string
+  readonly status: string
+  readonly company: string | null
+  readonly wardenFloorId: string | null
+  readonly secondsToSafe: number | null
+  readonly markedBy: string | null
+}
+
+await seconds(1)
+
+t.test('a visitor is counted in the muster but is not personnel', async (t) => {
+  const totals = async (): Promise<Record<string, number>> => {
+    const { summary, byKind } = (await backend.request('GET', '/api/emergency/muster', admin)).json().data
+    const kinds = byKind.map(({ kind, total }: { kind: string; total: number }) => [kind, total])
+    return { all: summary.total, ...Object.fromEntries(kinds) }
+  }
+  const before = await totals()
+  t.same([before.visitor, before.contractor], [30, 20])
+  const { id: entityId } = (await send('POST', '/api/personnel', { name: 'Nobody' })).data
+  // A visitor whose id equals that of a person.
+  await send('POST', '/api/transmitters', { entity_type: 'visitor', entityId, name: 'Guest' })
+  t.equal((await send('GET', `/api/personnel/${entityId}`)).data.transmitterId, null)
+  t.same(await totals(), { ...before, all: Number(before.all) + 1, visitor: 31 })
+})
+
+t.test('an emergency', async (t) => {
+  const muster = async () => (await backend.request('GET', '/api/emergency/muster', admin)).json().data
+  const triggered = await backend.request('POST', '/api/emergency/trigger', admin, {
+    type: 'fire',
+    buildingId: 2,
+    isDrill: true
+  })
+  const { id } = triggered.json().data
+  const minutes: Publication[] = []
+
+  t.test('everybody in the building is missing at the start of an emergency', async (t) => {
+    const { emergency, buildingId, building, summary } = await muster()
+    t.same([emergency.id, buildingId, building, summary.safe], [id, '2', { name: 'Research Wing' }, 0])
+    t.ok(summary.missing > 20)
+  })
+
+  t.test('a person is marked safe by a user, and the mark can be removed', async (t) => {
+    const { people, summary } = await muster()
+    const { transmitterId, name } = people[0]
+    const change = (body: object) => backend.request('PUT', `/api/emergency/${id}`, admin, body)
+    const first = async () =>
+      (await muster()).people.find((one: { transmitterId: string }) => one.transmitterId === transmitterId)
+
+    t.equal((await change({ markSafe: [transmitterId, 'unknown transmitter'] })).status, 200)
+    t.match(await first(), { status: 'safe', markedBy: 'Alex Admin', markedAt: String })
+    t.equal((await muster()).summary.safe, summary.safe + 1)
+    const { data } = (await backend.request('GET', '/api/audit/logs?action=emergency.update', admin)).json()
+    t.match(data[0], { subject: new RegExp(`^${name} marked safe`), userName: 'Alex Admin' })
+
+    await change({ unmarkSafe: [transmitterId] })
+    t.match(await first(), { status: 'missing', markedBy: null })
+  })
+
+  t.test('everybody is safe after the time to walk out', async (t) => {
+    let { summary } = await muster()
+    for (let rounds = 0; rounds < 15 && summary.missing > 0; rounds += 1) {
+      minutes.push(...(await seconds(20)))
+      summary = (await muster()).summary
+    }
+    t.same([summary.missing, summary.safe], [0, summary.total])
+  })
+
+  t.test('ambient devices stay on every floor during an emergency', async (t) => {
+    const { data } = (await backend.request('GET', '/api/receivers?limit=1000', admin)).json()
+    const floorOf = new Map(data.map(({ id, floorId }: Record<string, string>) => [id, floorId]))
+    const entries = minutes.filter(({ data }) => data.type === 'ambient-batch').flatMap(({ data }) => data.data)
+    t.equal(new Set(entries.map(({ receiverId }) => floorOf.get(receiverId))).size, 9)
+    const places = new Set(entries.map(({ deviceId, receiverId }) => `${deviceId} ${receiverId}`))
+    t.equal(places.size, new Set(entries.map(({ deviceId }) => deviceId)).size, 'each stays where it is')
+  })
+
+  t.test('a resolved emergency ends and has its events', async (t) => {
+    await backend.request('PUT', `/api/emergency/${id}`, admin, { status: 'resolved', resolution: 'A drill.' })
+    t.equal((await backend.request('GET', '/api/emergency/active', admin)).json().data, null)
+    const { data } = (await backend.request('GET', `/api/emergency/events?emergencyId=${id}`, admin)).json()
+    t.same(data.map(({ kind }: { kind: string }) => kind).toSorted(), ['marked', 'resolved', 'triggered', 'unmarked'])
+    for (const action of ['emergency.resolved', 'emergency.update']) {
+      const logged = await backend.request('GET', `/api/audit/logs?action=${action}`, admin)
+      t.match(logged.json().data[0].subject, /drill Fire$/, 'the title is the type')
+    }
+    const past = await backend.request('GET', '/api/emergency?status=resolved&sort=startedAt&order=desc', admin)
+    const [ended] = past.json().data
+    t.match(ended, { id, muster: { missing: 0 } })
+    t.equal(ended.muster.safe, ended.muster.total, 'the counts at its end are stored')
+  })
+
+  t.test('an ended emergency cannot be ended again, and nobody can be marked safe', async (t) => {
+    for (const body of [
+      { status: 'resolved', resolution: 'Another one.' },
+      { status: 'active' },
+      { markSafe: ['AC233F000001'] }
+    ]) {
+      const response = await backend.request('PUT', `/api/emergency/${id}`, admin, body)
+      const { code, message } = response.json().error
+      t.same([response.status, code, message], [409, 'EMERGENCY_ENDED', 'The drill has already ended.'])
+    }
+    t.equal((await backend.request('GET', `/api/emergency/${id}`, admin)).json().data.resolution, 'A drill.')
+  })
+
+  t.test('an error report cannot add an event to an emergency', async (t) => {
+    const report = { message: 'All is well.', emergencyId: id, kind: 'resolved' }
+    t.equal((await backend.request('POST', '/api/proxy/error-log', admin, report)).status, 201)
+    const { data } = (await backend.request('GET', '/api/emergency/events', admin)).json()
+    t.notOk(data.some(({ message }: { message: string }) => message === report.message))
+  })
+
+  t.test('an emergency can be triggered by an unknown transmitter', async (t) => {
+    const body = { transmitterId: 'nobody', personnelId: 'nobody' }
+    const response = await backend.request('POST', '/api/emergency/trigger', admin, body)
+    t.equal(response.status, 201)
+    await end(response.json().data.id)
+  })
+})
+
+t.test('the instruction of an alarm', async (t) => {
+  t.test('an alarm has the instruction for its type, and people gather only if it says so', async (t) => {
+    for (const [type, message, gathers] of [
+      ['fire', /^Leave the building/, true],
+      ['intruder', /^Stay where you are/, false],
+      ['medical', /^First aiders go/, false],
+      ['chemical', /go to the assembly area/, true],
+      ['other', /follow the instructions/, false],
+      [undefined, /follow the instructions/, false]
+    ] as const) {
+      const alarm = await trigger({ type, buildingId: 3 })
+      t.match(alarm, { message, gathers, isDrill: false, buildingName: 'Workshop' }, `${type}`)
+      if (type !== 'fire' && type !== 'chemical') t.notMatch(alarm.message, /leave/i, `${type}`)
+      await end(alarm.id)
+    }
+  })
+
+  t.test('nobody walks out during an intruder alarm, and the assembly area is not safe', async (t) => {
+    const alarm = await trigger({ type: 'intruder', buildingId: 1, message: 'Evacuate the building!' })
+    t.match(alarm.message, /^Stay where you are/, 'the message of the request contradicts the type')
+    await seconds(90)
+    const { summary } = (await send('GET', '/api/emergency/muster')).data
+    t.equal(summary.safe, 0)
+    await end(alarm.id)
+  })
+
+  t.test('the instructions of a building are changed by administrators', async (t) => {
+    const change = (body: object, token = admin) =>
+      backend.request('PATCH', '/api/emergency/instructions/2', token, body)
+    const fire = 'Leave by the south stairs.'
+    t.equal((await change({ fire, chemical: 'Close all windows.', chemicalGathers: false })).status, 200)
+    const { data } = await send('GET', '/api/emergency/instructions')
+    t.match(data, [
+      { id: '1', name: 'Main House', instructions: { fire: /nearest safe exit/, chemicalGathers: true } },
+      { id: '2', instructions: { fire, chemical: 'Close all windows.', chemicalGathers: false, medical: /^First/ } },
+      { id: '3' }
+    ])
+    for (const [body, message, gathers] of [
+      [{ type: 'fire', buildingId: 2 }, fire, true],
+      [{ type: 'chemical', buildingId: 2 }, 'Close all windows.', false],
+      [{ type: 'fire', buildingId: '1' }, /nearest safe exit/, true],
+      [{ type: 'fire' }, /nearest safe exit/, true],
+      [{ type: 'chemical' }, /assembly area/, true]
+    ] as const) {
+      const alarm = await trigger(body)
+      t.match(alarm, { message, gathers })
+      await end(alarm.id)
+    }
+    t.equal((await change({ fire }, await backend.signIn('operator'))).status, 403)
+  })
+
+  t.test('an instruction that would endanger people, or an empty one, is rejected', async (t) => {
+    const change = (body: object) => send('PATCH', '/api/emergency/instructions/2', body)
+    for (const intruder of ['Leave the building!', 'Run and evacuate this site', 'Hide, then exit the premises.'])
+      t.match(await change({ intruder }), { error: { details: [{ path: '/intruder', message: /must not tell/ }] } })
+    t.match(await change({ intruder: 'Hide. Do not leave the building.' }), { success: true })
+    t.match(await change({ fire: '' }), { error: { code: 'VALIDATION_FAILED', details: [{ path: '/fire' }] } })
+    t.match(await change({ unknown: 'x' }), { error: { code: 'VALIDATION_FAILED' } })
+  })
+})
+
+t.test('alarm and drill', async (t) => {
+  const drill = await trigger({ type: 'fire', buildingId: 1, isDrill: true })
+  const alarm = await trigger({ type: 'medical', buildingId: 2 })
+  t.teardown(() => end(alarm.id))
+
+  t.test('an alarm ends the drill and says so in its report', async (t) => {
+    t.match((await send('GET', '/api/emergency/active')).data, { id: alarm.id })
+    const { emergency, timeline } = (await send('GET', `/api/emergency/${drill.id}/report`)).data
+    const resolution = 'Ended by the alarm: Medical emergency in Research Wing.'
+    t.match(emergency, { status: 'resolved', resolution, muster: { total: Number } })
+    t.match(timeline.at(-1), { kind: 'resolved', text: resolution, userName: 'Alex Admin' })
+  })
+
+  t.test('a drill cannot start during an alarm, in any way', async (t) => {
+    const rejected = { error: { code: 'ALARM_ACTIVE', message: 'A drill cannot start during an alarm.' } }
+    t.match(await send('POST', '/api/emergency/trigger', { isDrill: true }), rejected)
+    t.match(await send('POST', '/api/emergency', { isDrill: true, status: 'active' }), rejected)
+  })
+
+  t.test('a second alarm is active beside the first, and each has its muster', async (t) => {
+    const second = await trigger({ type: 'fire', buildingId: 3 })
+    const { data } = await send('GET', '/api/context/status')
+    t.same(
+      data.emergencies.map(({ id }: { id: string }) => id),
+      [second.id, alarm.id]
+    )
+    t.ok(Date.parse(data.now) - Date.parse(data.lastPositionAt) < 60_000)
+    const muster = async (id: string) => (await send('GET', `/api/emergency/muster?emergencyId=${id}`)).data
+    t.match(await muster(alarm.id), { emergency: { id: alarm.id }, building: { name: 'Research Wing' } })
+    t.match(await muster(second.id), { emergency: { id: second.id }, building: { name: 'Workshop' } })
+    await end(second.id)
+  })
+
+  t.test('a reported emergency that becomes active gets its instruction', async (t) => {
+    const { data } = await send('POST', '/api/emergency', { type: 'intruder', buildingId: 3 })
+    t.match(data, { status: 'reported' })
+    const changed = await send('PUT', `/api/emergency/${data.id}`, { status: 'active' })
+    t.match(changed.data, { status: 'active', message: /^Stay/, gathers: false, startedAt: String })
+    await end(data.id)
+  })
+})
+
+t.test('the report of a drill', async (t) => {
+  const drill = await trigger({ type: 'fire', buildingId: 3, isDrill: true })
+  const { people, wardens } = (await send('GET', '/api/emergency/muster')).data
+  const [visitor] = people.filter(({ kind }: Person) => kind === 'visitor')
+  t.match(visitor.company, /\w+ \w+/, 'visitors have a company')
+  t.ok(people.every(({ wardenFloorId }: Person) => wardenFloorId?.startsWith('f-')))
+  t.equal(wardens.length, 9)
+  await seconds(20)
+  await send('PUT', `/api/emergency/${drill.id}`, { markSafe: [visitor.transmitterId] })
+  await seconds(60)
+  await end(drill.id, 'Too slow.')
+  const read = async () => (await send('GET', `/api/emergency/${drill.id}/report`)).data
+  const report = await read()
+  await seconds(120)
+
+  t.test('a report has everybody with the time to safe, and those who are still missing', async (t) => {
+    const of = (status: string) => report.people.filter((person: Person) => person.status === status)
+    t.ok(report.summary.missing > 0 && report.summary.safe > 1)
+    t.equal(report.people.length, people.length)
+    t.same([of('missing').length, of('safe').length], [report.summary.missing, report.summary.safe])
+    t.ok(of('missing').every(({ secondsToSafe }: Person) => secondsToSafe === null))
+    const { startedAt, resolvedAt } = report.emergency
+    const longest = (Date.parse(resolvedAt) - Date.parse(startedAt)) / 1000 + 1
+    t.ok(of('safe').every(({ secondsToSafe }: Person) => secondsToSafe !== null && secondsToSafe <= longest))
+    const marked = report.people.find(({ transmitterId }: Person) => transmitterId === visitor.transmitterId)
+    t.match(marked, { markedBy: 'Alex Admin', status: 'safe' })
+    t.ok(report.times.first <= report.times.median && report.times.median <= report.times.last)
+  })
+
+  t.test('a report has the timeline with authors', async (t) => {
+    const texts = report.timeline.map(({ kind, text, userName }: Record<string, string>) => [kind, text, userName])
+    t.match(texts[0], ['triggered', /^Leave the building/, 'Alex Admin'])
+    t.ok(texts.some(([kind, text]: string[]) => kind === 'marked' && text === `${visitor.name} marked safe`))
+    t.same(texts.at(-1), ['resolved', 'Too slow.', 'Alex Admin'])
+  })
+
+  t.test('a report does not change after the end', async (t) => {
+    t.same(await read(), report)
+    await backend.request('DELETE', `/api/transmitters/${visitor.transmitterId}`, admin)
+    t.same(await read(), report, 'without the transmitter')
+  })
+
+  t.test('a report is exported as CSV files', async (t) => {
+    const file = async (query: string) =>
+      (await backend.request('GET', `/api/emergency/${drill.id}/report/csv${query}`, admin)).body
+    t.equal((await file('')).split('\r\n').length, people.length + 2)
+    t.match(await file('?part=timeline'), /resolved,Too slow\.,Alex Admin/)
+    t.match(await file('?part=else'), /must be people or timeline/)
+    t.match(await send('GET', '/api/emergency/unknown/report'), { error: { code: 'NOT_FOUND' } })
+  })
+
+  t.test('the drill of the initial data has a report', async (t) => {
+    const { summary, times, timeline } = (await send('GET', '/api/emergency/1/report')).data
+    t.ok(summary.safe > 40 && summary.missing === 0 && times.last < 540)
+    t.equal(timeline.length, 5)
+  })
+})
+
+t.test('a person who walks to another building stays on the roll', async (t) => {
+  const drill = await trigger({ type: 'fire', buildingId: 2, isDrill: true })
+  const muster = async () => (await send('GET', '/api/emergency/muster')).data.people
+  const [person] = (await muster()).filter(({ kind }: Person) => kind === 'employee')
+  await send('PUT', `/api/personnel/${person.personnelId}`, { floorId: 'f-1', buildingId: '1' })
+  await send('PATCH', `/api/transmitters/${person.transmitterId}`, { isActive: false })
+  await seconds(4)
+  await send('PATCH', `/api/transmitters/${person.transmitterId}`, { isActive: true })
+  await seconds(4)
+  t.match(
+    (await muster()).find(({ transmitterId }: Person) => transmitterId === person.transmitterId),
+    { buildingName: 'Main House', status: 'missing' }
+  )
+  await end(drill.id)
+})
