@@ -65,6 +65,7 @@ const LONGEST = [
   'relay/live-state-model.test.ts',
   'e2e/identity-provider.test.ts',
   'examples/examples.test.ts',
+  'examples/frameworks.test.ts',
   'demo/databases.test.ts',
   'docs/demo-tutorial.test.ts',
   'cli/client-api.test.ts'

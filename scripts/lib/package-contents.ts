@@ -14,7 +14,7 @@ export interface Project {
   readonly dependencies: Readonly<Record<string, string>>
   readonly devDependencies: Readonly<Record<string, string>>
   readonly optionalDependencies: Readonly<Record<string, string>>
-  readonly overrides: Readonly<Record<string, string>>
+  readonly overrides: { readonly 'light-my-request': string }
 }
 
 export interface Package {
@@ -101,7 +101,7 @@ const SERVER: Package = {
     )
   }),
   // Overrides do not reach the projects that install the package.
-  pinned: ({ overrides: { 'light-my-request': version = '' } }) => ({ 'light-my-request': version }),
+  pinned: ({ overrides: { 'light-my-request': version } }) => ({ 'light-my-request': version }),
   // The programs import their version from here. Entry points in it would be paths without a file.
   nested: { 'dist/package.json': ['version', 'type', 'optionalDependencies'] }
 }
@@ -118,10 +118,17 @@ const CLIENT: Package = {
       '.': entry('src/client/index'),
       './browser': { types: './src/client/index.d.ts', default: './browser.js' },
       './buildings': entry('src/client/buildings/index'),
+      './react': entry('src/client/react/index'),
+      './testing': entry('src/client/testing/index'),
+      './vue': entry('src/client/vue/index'),
       './vue-router': entry('src/client/vue-router'),
       './schemas/*': entry('schemas/*')
     },
-    ...optionalPeers({ 'vue-router': `>=${Number.parseInt(devDependencies['vue-router'] ?? '', 10) - 1}` })
+    ...optionalPeers({
+      react: '>=18',
+      vue: '>=3.3',
+      'vue-router': `>=${Number.parseInt(devDependencies['vue-router'] ?? '', 10) - 1}`
+    })
   })
 }
 

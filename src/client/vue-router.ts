@@ -1,6 +1,6 @@
 import type { Router } from 'vue-router'
 import { navigateTo, windowSize } from './browser.js'
-import { guardVisit } from './guards/guards.js'
+import { guardVisit, requiresPermissions } from './guards/guards.js'
 import { isGatewayPath } from './guards/return-path.js'
 import { DEFAULT_GUARD_OPTIONS, type GuardOptions, type Layout, type PageMeta, type Viewport } from './guards/visit.js'
 import type { Session } from './session/session.js'
@@ -45,6 +45,3 @@ export const installGuards = (
     return false
   })
 }
-
-const requiresPermissions = ({ permissions = [], permissionsAny = [] }: PageMeta): boolean =>
-  permissions.length > 0 || permissionsAny.length > 0

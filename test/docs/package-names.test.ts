@@ -66,8 +66,11 @@ const unknownCommands = (text: string): string[] => {
 const matches = (entry: string, name: string): boolean =>
   entry.endsWith('/*') ? name.startsWith(entry.slice(0, -1)) : entry === name
 
+/** Dart imports its packages in the same form. */
+const DART = /^(?:dart|package):/
+
 const isKnownImport = (name: string): boolean => {
-  if (/^[./#]/.test(name) || isBuiltin(name)) return true
+  if (/^[./#]/.test(name) || DART.test(name) || isBuiltin(name)) return true
   if (OUR_NAMES.includes(packageOf(name))) return ENTRIES.some((entry) => matches(entry, name))
   return DEPENDENCIES.includes(packageOf(name))
 }

@@ -15,8 +15,23 @@ export const PASSWORD = 'a password for tests'
 /** The commands of the example backends. */
 export const BACKENDS = {
   node: () => [process.execPath, ...WITH_BUILT_PACKAGES, join(ROOT, 'examples/backend-node/backend.js')],
-  python: () => [pythonProgram(), join(ROOT, 'examples/backend-python/backend.py')]
+  python: () => [pythonProgram(), join(ROOT, 'examples/backend-python/backend.py')],
+  orders: () => [process.execPath, ...WITH_BUILT_PACKAGES, join(ROOT, 'examples/orders/backend.js')]
 } as const satisfies Record<string, () => readonly string[]>
+
+type Settings = Readonly<Record<string, string>>
+
+const CART_ROUTES: Settings = {
+  GATEWAY_ROUTES: join(ROOT, 'examples/openapi.yaml'),
+  GATEWAY_UNKNOWN_PATHS: 'refuse'
+}
+
+/** The settings that depend on the backend. */
+const SETTINGS: Readonly<Record<keyof typeof BACKENDS, { readonly relay: Settings; readonly gateway: Settings }>> = {
+  node: { relay: {}, gateway: CART_ROUTES },
+  python: { relay: {}, gateway: CART_ROUTES },
+  orders: { relay: { RELAY_CONFIG: join(ROOT, 'examples/orders/relay.yaml') }, gateway: { LOGIN_LIMIT_MAX: '100' } }
+}
 
 export interface ExampleStack {
   /** The address of the gateway for browsers. */
@@ -43,6 +58,7 @@ export const startExample = async (
     NODE_ENV: 'production',
     RELAY_PORT: `${relayPort}`,
     RELAY_WARM_UP: 'false',
+    ...SETTINGS[backend].relay,
     ...shared
   })
   const [command = '', ...args] = BACKENDS[backend]()
@@ -62,8 +78,7 @@ export const startExample = async (
     COOKIE_SECURE: 'false',
     RELAY_UPSTREAM: `http://127.0.0.1:${relayPort}`,
     CSP_INLINE: 'refuse',
-    GATEWAY_ROUTES: join(ROOT, 'examples/openapi.yaml'),
-    GATEWAY_UNKNOWN_PATHS: 'refuse',
+    ...SETTINGS[backend].gateway,
     AUDIT_LOG_FILE: join(folder, 'audit.jsonl'),
     ...(webRoot !== undefined && { WEB_ROOT: webRoot })
   })

@@ -1,5 +1,5 @@
 import { safeReturnPath } from './return-path.js'
-import type { Decision, Guard, Layout, Visit } from './visit.js'
+import type { Decision, Guard, Layout, PageMeta, Visit } from './visit.js'
 
 const PASS: Decision = { outcome: 'pass' }
 
@@ -20,6 +20,10 @@ export const permissionsGuard: Guard = ({ page, session, options }) => {
   const isAllowed = all.every((name) => held.has(name)) && (any.length === 0 || any.some((name) => held.has(name)))
   return isAllowed ? PASS : { outcome: 'redirect', to: options.forbidden }
 }
+
+/** Whether the permissions of the session must be known before the guards can decide. */
+export const requiresPermissions = ({ permissions = [], permissionsAny = [] }: PageMeta): boolean =>
+  permissions.length > 0 || permissionsAny.length > 0
 
 /** Always passes, and chooses the layout. */
 export const deviceGuard: Guard = ({ viewport, options }) => ({

@@ -11,6 +11,8 @@ export interface SharedChannel {
   disconnect(): void
   /** Forgets everything that was received, because the user has changed. */
   reset(): void
+  /** Another handle is opened, whose options differ in `joinLeave` at most. */
+  shareWith?(options: { readonly joinLeave?: boolean }): void
   /** Subscribes again after a rejection. */
   retry(): void
   end(): void
@@ -43,8 +45,10 @@ export class SharedChannels {
       throw new TypeError(`the channel ${channel} is open with other options`)
     // Equal options include the kind of channel.
     const shared = (known ?? created) as Shared
-    if (known !== undefined) known.retry()
-    else {
+    if (known !== undefined) {
+      known.shareWith?.(created.options)
+      known.retry()
+    } else {
       this.#channels.set(channel, created)
       if (this.#connection !== null) created.open(this.#connection)
     }
@@ -71,9 +75,13 @@ export class SharedChannels {
   }
 }
 
-/** Functions count as equal: those of one channel return tokens for the same channel and user. */
+/**
+ * Functions count as equal: those of one channel return tokens for the same channel and user. A handle that ignores joins and
+ * leaves can share a subscription that receives them.
+ */
 const identityOf = (options: object): string =>
-  JSON.stringify(options, (_name, value: unknown) => {
+  JSON.stringify(options, (name, value: unknown) => {
+    if (name === 'joinLeave') return undefined
     if (typeof value === 'function') return 'function'
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
     return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))

@@ -90,6 +90,17 @@ export class SharedStream implements SharedChannel, StreamHandlers {
   setData(data: unknown): void {
     this.options = { ...this.options, data }
     this.position = null
+    this.#openAgain()
+  }
+
+  /** One handle that wants joins and leaves is enough: the others share its subscription. */
+  shareWith({ joinLeave }: Pick<SubscribeOptions, 'joinLeave'>): void {
+    if (!joinLeave || this.options.joinLeave) return
+    this.options = { ...this.options, joinLeave }
+    this.#openAgain()
+  }
+
+  #openAgain(): void {
     if (this.#connection === null) return
     this.#subscriber?.close()
     this.subscribing()
