@@ -6,11 +6,15 @@ import { PACKAGES } from '../../scripts/lib/package-contents.js'
 import { ROOT } from '../../scripts/lib/root.js'
 import { installedPackages, packedPackages, run } from './tarballs.js'
 
-/** The packages that a consumer installs beside ours. */
-const PEERS = ['@types/node', 'vue', 'vue-router']
+/** The packages that a consumer installs beside ours, with their types. */
+const PEERS = packedPackages()
+  .filter(({ name }) => name === 'gatehouse-client')
+  .flatMap(({ manifest }) => Object.keys(manifest.peerDependencies ?? {}))
+  .flatMap((name) => [name, `@types/${name}`])
+  .filter((name) => existsSync(join(ROOT, 'node_modules', name)))
 
 const folder = installedPackages()
-for (const name of PEERS) {
+for (const name of ['@types/node', ...PEERS]) {
   const link = join(folder, 'node_modules', name)
   mkdirSync(dirname(link), { recursive: true })
   if (!existsSync(link)) symlinkSync(join(ROOT, 'node_modules', name), link)
