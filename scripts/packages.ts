@@ -36,12 +36,13 @@ const dependenciesOf = (folder: string, { dependencies, optionalDependencies }: 
 
 const writeJson = (file: string, value: object): void => writeFileSync(file, `${JSON.stringify(value, null, 2)}\n`)
 
-const pack = async (
+/** Creates the folder of the package. */
+const assemble = async (
   each: Package,
   project: Project,
   outputFolder: string,
   repository: string | undefined
-): Promise<string> => {
+): Promise<void> => {
   const { name, description, keywords, pinned, nested = {}, examples = {}, bundled } = each
   const folder = join(outputFolder, name)
   for (const [from, to] of Object.entries(each.content(project))) {
@@ -70,8 +71,6 @@ const pack = async (
   })
   for (const [from, to] of Object.entries(examples)) cpSync(join(ROOT, from), join(folder, to), { recursive: true })
   if (bundled !== undefined) await writeBundle(join(ROOT, 'dist', bundled), folder)
-  const output = execFileSync('npm', ['pack', '--silent', '--pack-destination', outputFolder], { cwd: folder })
-  return join(outputFolder, output.toString().trim())
 }
 
 await runCommand(USAGE, async (args) => {
@@ -82,6 +81,9 @@ await runCommand(USAGE, async (args) => {
   rmSync(output, { recursive: true, force: true })
   mkdirSync(output, { recursive: true })
   const project: Project = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-  for (const each of PACKAGES) print(await pack(each, project, output, repository))
+  for (const each of PACKAGES) await assemble(each, project, output, repository)
+  const folders = PACKAGES.map(({ name }) => `./${name}`)
+  const tarballs = execFileSync('npm', ['pack', '--silent', ...folders], { cwd: output, encoding: 'utf8' })
+  for (const name of tarballs.trim().split('\n')) print(join(output, name))
   return 0
 })

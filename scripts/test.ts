@@ -49,7 +49,6 @@ const GROUP_SIZE = 10
 const LONGEST = [
   'e2e/page.test.ts',
   'docs/redis-high-availability.test.ts',
-  'packages/packages.test.ts',
   'docs/page-commands.test.ts',
   'e2e/plans.test.ts',
   'docs/tutorial.test.ts',

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
+import { PACKAGES } from '../../scripts/lib/package-contents.js'
 import { ROOT } from '../../scripts/lib/root.js'
 import { environment } from '../helper/environment.js'
 
@@ -27,7 +28,9 @@ interface Workflow {
 /** Jobs with more permissions than reading the code. */
 const JOB_PERMISSIONS: Readonly<Record<string, Permissions>> = {
   'images.yml publish': { contents: 'read', packages: 'write', 'id-token': 'write' },
-  'release.yml release': { contents: 'write', 'id-token': 'write' }
+  'images.yml chart': { contents: 'read', packages: 'write', 'id-token': 'write' },
+  'release.yml release': { contents: 'write', 'id-token': 'write' },
+  'release.yml publish': { contents: 'read', 'id-token': 'write' }
 }
 
 const workflows = readdirSync(FOLDER).map((name) => {
@@ -59,7 +62,7 @@ for (const { name, text, workflow } of workflows) {
 
     t.test(`${name} does not store the token in the working copy`, async (t) => {
       const checkouts = steps.filter(({ uses }) => uses?.startsWith('actions/checkout@'))
-      t.equal(checkouts.length, jobs.length)
+      t.ok(checkouts.length > 0)
       for (const checkout of checkouts) t.equal(checkout.with?.['persist-credentials'], false)
     })
 
@@ -68,16 +71,19 @@ for (const { name, text, workflow } of workflows) {
       for (const { run = '' } of steps) t.notMatch(run, '${{')
     })
 
+    t.test(`${name} has shell commands without syntax errors`, async (t) => {
+      for (const { run } of steps) {
+        if (run === undefined) continue
+        const { status, stderr } = spawnSync('bash', ['-n'], { input: run, encoding: 'utf8' })
+        t.equal(status, 0, `${run}${stderr}`)
+      }
+    })
+
     t.test(`${name} has a timeout for every job`, async (t) => {
       for (const [job, { 'timeout-minutes': minutes }] of jobs) t.type(minutes, 'number', job)
     })
   })
 }
-
-t.test('the tests run on all supported versions of Node.js', async (t) => {
-  const [test] = workflows.filter(({ name }) => name === 'test.yml')
-  t.match(test?.workflow.jobs.test, { strategy: { matrix: { node: [20, 22, 24] } } })
-})
 
 t.test('the tests that use Redis run with Valkey too', async (t) => {
   const [test] = workflows.filter(({ name }) => name === 'test.yml')
@@ -96,21 +102,55 @@ t.test('all npm scripts that workflows call exist', async (t) => {
     t.ok(script in scripts, script)
 })
 
+/** The shell commands of a job. */
+const commandsOf = (file: string, job: string): string =>
+  workflows
+    .find(({ name }) => name === file)
+    ?.workflow.jobs[job]?.steps.map(({ run = '' }) => run)
+    .join('\n') ?? ''
+
 t.test('published images are for both platforms, signed, and have provenance and a bill of materials', async (t) => {
-  const [images] = workflows.filter(({ name }) => name === 'images.yml')
-  const commands = (job: string): string =>
-    images?.workflow.jobs[job]?.steps.map(({ run = '' }) => run).join('\n') ?? ''
-  for (const job of ['build', 'publish']) t.match(commands(job), '--platform linux/amd64,linux/arm64')
-  t.match(commands('publish'), /--provenance mode=max --sbom true/)
-  t.match(commands('publish'), 'cosign sign --yes "$IMAGE"')
-  for (const kind of ['source', 'image']) t.match(commands('build'), `osv-scanner scan ${kind}`)
+  const [build, publish] = [commandsOf('images.yml', 'build'), commandsOf('images.yml', 'publish')]
+  for (const commands of [build, publish]) t.match(commands, '--platform linux/amd64,linux/arm64')
+  t.match(publish, /--provenance mode=max --sbom true/)
+  t.match(publish, 'cosign sign --yes "$IMAGE"')
+  for (const kind of ['source', 'image']) t.match(build, `osv-scanner scan ${kind}`)
 })
 
-t.test('images contain the newest supported Node.js, and releases are built with it', async (t) => {
-  const dockerfile = readFileSync(join(ROOT, 'Dockerfile.gateway'), 'utf8')
-  t.match(dockerfile, /^ARG NODE_IMAGE=node:24\./m)
-  const [release] = workflows.filter(({ name }) => name === 'release.yml')
-  t.match(release?.text, 'node-version: 24')
+t.test('the workflow builds and publishes every image of the project', async (t) => {
+  const [images] = workflows.filter(({ name }) => name === 'images.yml')
+  const include = [
+    { program: 'gateway', file: 'Dockerfile.gateway' },
+    { program: 'relay', file: 'Dockerfile.relay' },
+    { program: 'demo', file: 'demo/Dockerfile' }
+  ]
+  for (const job of ['build', 'publish'])
+    t.match(images?.workflow.jobs[job], { strategy: { matrix: { include } } }, job)
+  for (const { file } of include) t.ok(existsSync(join(ROOT, file)), file)
+})
+
+t.test('the published chart is signed and names the published images', async (t) => {
+  const commands = commandsOf('images.yml', 'chart')
+  const [, pattern = ''] = /s\|(\^ {2}prefix: .*?\$)\|/.exec(commands) ?? []
+  const values = readFileSync(join(ROOT, 'deploy/helm/values.yaml'), 'utf8')
+  t.equal([...values.matchAll(new RegExp(pattern, 'gm'))].length, 1, pattern)
+  const image = commandsOf('images.yml', 'publish').match(/image="(.*)gatehouse-\$PROGRAM:/)?.[1]
+  t.match(image, /^\$REGISTRY\/\$\{GITHUB_REPOSITORY_OWNER,,\}\/$/)
+  t.match(commands, `owner="${image?.replace(/\/$/, '')}"`)
+  t.match(commands, 'cosign sign --yes "$charts/gatehouse@$digest"')
+  t.match(readFileSync(join(ROOT, 'deploy/helm/Chart.yaml'), 'utf8'), /^name: gatehouse$/m)
+})
+
+t.test('a tag publishes all npm packages of the release with provenance', async (t) => {
+  const commands = commandsOf('release.yml', 'publish')
+  t.match(commands, 'npm publish "./$package-$version.tgz" --provenance --access public')
+  const [, names = ''] = /for package in (.*); do/.exec(commands) ?? []
+  t.same(names.split(' ').toSorted(), PACKAGES.map(({ name }) => name).toSorted())
+  t.match(
+    commandsOf('release.yml', 'release'),
+    'npm run packages -- --repository "$GITHUB_SERVER_URL/$GITHUB_REPOSITORY"'
+  )
+  t.match(commandsOf('release.yml', 'release'), 'dist/packages/*.tgz dist/release/')
 })
 
 t.test('npm installs the locked packages without a warning on this Node.js', async (t) => {

@@ -47,9 +47,14 @@ const unknownInstalls = (text: string): string[] =>
     .flatMap(([, words = '']) => namesIn(words))
     .filter((name) => !OUR_NAMES.includes(name) && !DEPENDENCIES.includes(name))
 
-/** `npx gatehouse` would fetch the package of another project where `gatehouse-server` is not installed. */
+/**
+ * `npx gatehouse` would fetch the package of another project where `gatehouse-server` is not installed: a page has it behind an
+ * installation, or if it continues in the project of the quickstart.
+ */
 const unknownCommands = (text: string): string[] => {
-  const installed = /npm install[^\n]*(?:gatehouse-server|dist\/packages\/\*\.tgz)/.exec(text)?.index ?? Infinity
+  const installed =
+    /npm install[^\n]*(?:gatehouse-server|dist\/packages\/\*\.tgz)|in the project of the \[quickstart\]/.exec(text)
+      ?.index ?? Infinity
   return [...text.matchAll(/\b(?:npx|npm exec|npm create|pnpm dlx|bunx)((?: --?[\w=-]+)*) ([@\w./-]+)/g)]
     .filter(({ index, 2: name = '' }) => {
       if (name === 'gatehouse') return index < installed
@@ -61,8 +66,11 @@ const unknownCommands = (text: string): string[] => {
 const matches = (entry: string, name: string): boolean =>
   entry.endsWith('/*') ? name.startsWith(entry.slice(0, -1)) : entry === name
 
+/** Dart imports its packages in the same form. */
+const DART = /^(?:dart|package):/
+
 const isKnownImport = (name: string): boolean => {
-  if (/^[./#]/.test(name) || isBuiltin(name)) return true
+  if (/^[./#]/.test(name) || DART.test(name) || isBuiltin(name)) return true
   if (OUR_NAMES.includes(packageOf(name))) return ENTRIES.some((entry) => matches(entry, name))
   return DEPENDENCIES.includes(packageOf(name))
 }
@@ -83,6 +91,9 @@ const unknownDependencies = (text: string): string[] => {
   )
 }
 
+/** Code blocks in languages that do not import npm packages, such as Dart. */
+const OTHER_LANGUAGE = /^```(?!(?:m?[jt]sx?|vue|html|sh|json)\b)\w+\n.*?^```$/gms
+
 const unknownNames = (file: string, text: string): string[] =>
   file.endsWith('package.json')
     ? unknownDependencies(text)
@@ -90,7 +101,8 @@ const unknownNames = (file: string, text: string): string[] =>
 
 t.test('docs and examples name only packages and entries of this project and its dependencies', async (t) => {
   t.ok(files.length > 70)
-  for (const file of files) t.same(unknownNames(file, readFileSync(join(ROOT, file), 'utf8')), [], file)
+  for (const file of files)
+    t.same(unknownNames(file, readFileSync(join(ROOT, file), 'utf8').replaceAll(OTHER_LANGUAGE, '')), [], file)
 })
 
 t.test('a package of another project in docs is found', async (t) => {
@@ -99,6 +111,7 @@ t.test('a package of another project in docs is found', async (t) => {
     ['npm install -D "$GATEHOUSE"/dist/packages/*.tgz ./a.tgz vite@7.3.8 no-such-package@^1', ['no-such-package']],
     ['npm install gatehouse-server\nnpx gatehouse relay', []],
     ['npx gatehouse relay', ['npx gatehouse']],
+    ['This page continues in the project of the [quickstart](a.md).\n\nnpx gatehouse relay', []],
     ['npx --yes gatehouse init\nnpm install gatehouse-server', ['npx --yes gatehouse']],
     ['npx gatehouse-server init && npx vite build', []],
     ['npm create gatehouse', ['npm create gatehouse']],
