@@ -1,12 +1,15 @@
+import { provideClient } from 'gatehouse-client/vue'
 import { createApp } from 'vue'
 import App from './App.vue'
 import { router } from './router.js'
+import { client } from './services.js'
 import '../../src/ui/tokens.css'
 import '../../src/ui/base.css'
 import '../../src/ui/frame.css'
 import './page.css'
 
 const app = createApp(App).use(router)
+provideClient(client, { app })
 // Mounts after the first navigation, so that the layout does not shift when the menu appears.
 void router
   .isReady()

@@ -9,8 +9,7 @@ export const sessionEnd = shallowRef<'none' | 'soon' | 'over' | 'left'>('none')
 /** While positions are missing, the last known ones stay on the plan, dimmed. */
 const MAX_AGE_MS = 15 * 60_000
 
-/** The client of the page. */
-export const { api, call, session, realtime, positions, signOut } = createBuildingClient({
+export const client = createBuildingClient({
   positions: { maxAgeMs: MAX_AGE_MS },
   onExpiring: () => {
     sessionEnd.value = 'soon'
@@ -18,6 +17,12 @@ export const { api, call, session, realtime, positions, signOut } = createBuildi
   onExpired: () => {
     sessionEnd.value = 'over'
   }
+})
+export const { api, call, session, realtime, positions, signOut } = client
+
+session.onChange(({ isSignedIn }) => {
+  // Also after a sign-in through the provider.
+  if (isSignedIn && sessionEnd.value !== 'soon') sessionEnd.value = 'none'
 })
 
 interface Acknowledged {

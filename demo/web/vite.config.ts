@@ -16,7 +16,8 @@ export default defineConfig({
     alias: [
       { find: /^gatehouse-client$/, replacement: `${client}/index.ts` },
       { find: 'gatehouse-client/buildings', replacement: `${client}/buildings/index.ts` },
-      { find: 'gatehouse-client/vue-router', replacement: `${client}/vue-router.ts` }
+      { find: 'gatehouse-client/vue-router', replacement: `${client}/vue-router.ts` },
+      { find: /^gatehouse-client\/vue$/, replacement: `${client}/vue/index.ts` }
     ]
   },
   plugins: [vue(), compressedCopies()],
