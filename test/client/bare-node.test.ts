@@ -10,10 +10,12 @@ const entries = (): string[] => {
   if (client === undefined) throw new Error('there is no package gatehouse-client')
   // The manifest of this package has such entries.
   const { exports } = client.manifest(packageFile) as { exports: Record<string, { default: string }> }
-  return Object.values(exports)
-    .map((entry) => entry.default)
-    // Not `browser.js`, which exists in the package only and is for browsers: the test of the quickstart loads it.
-    .filter((path) => path.startsWith('./src/') && !path.includes('*'))
+  return (
+    Object.values(exports)
+      .map((entry) => entry.default)
+      // Not `browser.js`, which exists in the package only and is for browsers: the test of the quickstart loads it.
+      .filter((path) => path.startsWith('./src/') && !path.includes('*'))
+  )
 }
 
 const program = (paths: readonly string[]): string => `
