@@ -129,15 +129,18 @@ const responseType = (operation: Located, documents: Documents, types: TypeScrip
   const statuses = isObject(responses.value) ? Object.keys(responses.value).toSorted() : []
   const successful = statuses.filter((status) => /^2(?:\d\d|XX)$/i.test(status))
   const described = successful.length > 0 ? successful : statuses.filter((status) => status === 'default')
-  return union(
-    described.map((status) => {
-      const content = childOf(documents.dereference(childOf(responses, status)), 'content')
-      const mediaTypes = isObject(content.value) ? Object.keys(content.value) : []
-      if (mediaTypes.length === 0) return 'null'
-      const json = mediaTypes.find(isJson)
-      return json === undefined ? 'unknown' : types.expression(childOf(content, json, 'schema'), 'response', 2)
-    })
-  )
+  const typeOf = (status: string): string | null => {
+    const content = childOf(documents.dereference(childOf(responses, status)), 'content')
+    const mediaTypes = isObject(content.value) ? Object.keys(content.value) : []
+    if (mediaTypes.length === 0) return null
+    const json = mediaTypes.find(isJson)
+    return json === undefined ? 'unknown' : types.expression(childOf(content, json, 'schema'), 'response', 2)
+  }
+  const responseTypes = described.map(typeOf)
+  // Many documents describe no content at all. Only these two statuses cannot have a body.
+  const isUndescribed =
+    responseTypes.every((type) => type === null) && !described.every((status) => /^20[45]$/.test(status))
+  return isUndescribed ? 'unknown' : union(responseTypes.map((type) => type ?? 'null'))
 }
 
 const isJson = (type: string): boolean => /^application\/(?:[\w.+-]+\+)?json\b/i.test(type)

@@ -78,6 +78,7 @@ const DESCRIPTION = {
       }
     },
     '/floors/{floor-id}/plan': {
+      get: { operationId: 'getPlan', responses: { 200: { description: 'The plan, not described' } } },
       put: {
         operationId: 'setPlan',
         requestBody: { content: { 'multipart/form-data': {} } },
@@ -118,9 +119,11 @@ const name: string | undefined = floors[0]?.name
 const created = await api.postFloors({ name: 'x', kind: null })
 const id: string = created.id
 const nothing: null = await api.setPlan({ 'floor-id': 7 }, new FormData())
+const plan = await api.getPlan({ 'floor-id': 7 })
+const width: unknown = typeof plan === 'object' && plan !== null && 'width' in plan ? plan.width : null
 await api.search(undefined, { query: { q: 'x' } })
 await api.search({ deep: true }, { query: { q: 'x' } })
-export { name, id, nothing }
+export { name, id, nothing, width }
 `
     ),
     []
