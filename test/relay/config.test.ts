@@ -151,7 +151,7 @@ t.test('secrets of the relay', async (t) => {
     const REALTIME_HMAC_SECRET_FILE = join(t.testdir(), 'missing')
 
     t.same(environmentErrors({ REALTIME_API_KEY, REALTIME_HMAC_SECRET_FILE }), [
-      'REALTIME_HMAC_SECRET_FILE must name a readable file (ENOENT)'
+      `REALTIME_HMAC_SECRET_FILE must name a readable file (ENOENT): ${REALTIME_HMAC_SECRET_FILE}`
     ])
   })
 

@@ -129,7 +129,8 @@ t.test('a logout closes the WebSockets of its session with 4401, and no others',
   for (const [where, [one, two = one]] of Object.entries(gateways)) {
     t.test(where, async (t) => {
       if (one === undefined || two === undefined) throw new Error('no gateway')
-      const other = await open(two, tokenFrom(6, { userId: 'ada' }))
+      // With an id, because a token of another second could have the same claims.
+      const other = await open(two, tokenFrom(6, { userId: 'ada', jti: 'other' }))
       const sockets = await Promise.all([open(one, token), open(two, token)])
       const closed = Promise.all(sockets.map(closeOf))
       // A browser that is not signed in, and a forged token, end nothing.

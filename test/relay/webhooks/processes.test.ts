@@ -109,13 +109,18 @@ t.test('nodes on one Redis', async (t) => {
     await eventually(() => told('left', 'room:left').length > 0)
     killed.signal('SIGKILL')
     await killed.exited
-    const ids = new Set(eventsOf(backend, 'left').map(({ id }) => id))
+    // A node may also repeat events of the channels above, whose confirmations ended with their nodes.
+    const eventIds = () =>
+      eventsOf(backend, 'left')
+        .filter(({ channel }) => channel === 'room:left')
+        .map(({ id }) => id)
+    const ids = new Set(eventIds())
     backend.reset()
     await startNode(t, url, 'left')
     await until('left', 'room:left', ['occupied', 'vacated'])
 
     t.equal(ids.size, 1)
-    t.ok(ids.has(eventsOf(backend, 'left')[0]?.id ?? ''), 'the event that was tried has the same id')
+    t.ok(ids.has(eventIds()[0] ?? ''), 'the event that was tried has the same id')
   })
 
   t.test('a node that stops leaves vacated to the next one', async (t) => {
