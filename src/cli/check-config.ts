@@ -11,7 +11,7 @@ import { relaySettings } from '../relay/config/settings.js'
 import { type Environment, readSettings, SettingsError } from '../shared/env.js'
 import { errorCode } from '../shared/error-code.js'
 import { unknownSettingLine, unknownSettings } from '../shared/unknown-settings.js'
-import { configLines } from './config-lines.js'
+import { configLines, withPointerLines } from './config-lines.js'
 import { crossCheck } from './cross-check.js'
 
 /** In place of secrets that the environment provides at run time. */
@@ -117,7 +117,12 @@ export const checkGateway = async (environment: Environment): Promise<ProgramChe
     () => (config === null ? checkRoutesOnly(environment) : checkFiles(config)),
     errors
   )
-  return { errors, warnings: [...unknown, ...(warnings ?? [])], config }
+  const { GATEWAY_ROUTES: file } = readSettings({ GATEWAY_ROUTES: gatewaySettings.GATEWAY_ROUTES }, environment, [])
+  return {
+    errors: file === null ? errors : withPointerLines(errors, file),
+    warnings: [...unknown, ...(warnings ?? [])],
+    config
+  }
 }
 
 /** Null after adding to `errors`. */

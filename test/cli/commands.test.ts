@@ -219,6 +219,30 @@ t.test('gatehouse check-config --gateway checks settings and routes, and lists p
   })
 })
 
+t.test('gatehouse check-config names the line of an error in an OpenAPI description', async (t) => {
+  const folder = t.testdir({
+    'openapi.yaml': [
+      'openapi: 3.1.0',
+      'paths:',
+      '  /api/a:',
+      '    get: { x-gatehouse-access: nobody }',
+      '  /api/b:',
+      '    post:',
+      '      requestBody:',
+      '        content:',
+      '          application/json:',
+      '            schema: { $ref: "schemas.json#/Note" }'
+    ].join('\n'),
+    'schemas.json': '{\n  "Note": {\n    "type": "nothing"\n  }\n}'
+  })
+  const { status, stderr } = await gatehouse(['check-config', '--gateway'], {
+    GATEWAY_ROUTES: join(folder, 'openapi.yaml')
+  })
+  t.equal(status, 1)
+  t.match(stderr, /^openapi\.yaml:4#\/paths\/~1api~1a\/get\/x-gatehouse-access: must be one of/m)
+  t.match(stderr, /^schemas\.json:3#\/Note\/type: /m)
+})
+
 t.test('gatehouse check-config checks both programs, and reports every missing file', async (t) => {
   const folder = t.testdir({
     'relay.toml': '[client]\nping_interval = "often"\n',
