@@ -120,10 +120,18 @@ export const checkGateway = async (environment: Environment): Promise<ProgramChe
   const { GATEWAY_ROUTES: file } = readSettings({ GATEWAY_ROUTES: gatewaySettings.GATEWAY_ROUTES }, environment, [])
   return {
     errors: file === null ? errors : withPointerLines(errors, file),
-    warnings: [...unknown, ...(warnings ?? [])],
+    warnings: [...unknown, ...cookieWarnings(config), ...(warnings ?? [])],
     config
   }
 }
+
+const LOCAL_ORIGIN = /^http:\/\/(?:localhost|127\.0\.0\.1)(?::|$)/
+
+/** Right for pages of this machine, which has no TLS, such as the project of `gatehouse init`; wrong for all others. */
+const cookieWarnings = (config: GatewayConfig | null): string[] =>
+  config?.production && !config.cookies.secure && !LOCAL_ORIGIN.test(config.csrf.publicOrigin ?? '')
+    ? ['COOKIE_SECURE is false: browsers send sessions over plain HTTP too. Remove it where there is TLS']
+    : []
 
 /** Null after adding to `errors`. */
 const valueOrErrors = async <Value>(read: () => Value | Promise<Value>, errors: string[]): Promise<Value | null> => {

@@ -210,6 +210,14 @@ t.test('gatehouse check-config --gateway checks settings and routes, and lists p
       ''
     ].join('\n')
   })
+  const insecure = { BACKEND_URL: env.BACKEND_URL, API_SECRET, COOKIE_SECURE: 'false' }
+  t.equal((await gatehouse(['check-config', '--gateway'], insecure)).stderr, '')
+  t.match(await gatehouse(['check-config', '--gateway', '--production'], insecure), {
+    status: 0,
+    stderr: /^warning: COOKIE_SECURE is false: /
+  })
+  const local = { ...insecure, PUBLIC_URL: 'http://localhost:3000' }
+  t.equal((await gatehouse(['check-config', '--gateway', '--production'], local)).stderr, '')
   const invalid = await gatehouse(['check-config', '--gateway'], { ...env, GATEWAY_PORT: 'x' })
   t.equal(invalid.status, 1)
   t.match(invalid.stderr, /^GATEWAY_PORT [^\n]+\nAPI_SECRET is required in production\nwarning: BODY_LIMTI/)
