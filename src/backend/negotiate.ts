@@ -31,9 +31,11 @@ export const negotiate = ({
   channels,
   info
 }: NegotiateOptions): NegotiateResponse => {
-  // An empty user would be an anonymous connection, and an empty key can be guessed by anyone.
-  if (user === '') throw new TypeError('user must not be empty')
-  if (secret === '') throw new TypeError('secret must not be empty')
+  // An empty user would be an anonymous connection, and an empty key can be guessed by anyone. Backends in JavaScript may pass
+  // the number of a user, which the relay rejects, or a variable that is not set.
+  for (const [name, value] of Object.entries({ user, url, secret })) {
+    if (typeof value !== 'string' || value === '') throw new TypeError(`${name} must be a text that is not empty`)
+  }
   const claims = { sub: user, ...(channels !== undefined && { channels }), ...(info !== undefined && { info }) }
   const token = signJwt(claims, secretKey(secret), { lifetimeSeconds: expiresIn })
   return { success: true, data: { url, token, expiresIn } }

@@ -11,7 +11,7 @@ import { relaySettings } from '../relay/config/settings.js'
 import { type Environment, readSettings, SettingsError } from '../shared/env.js'
 import { errorCode } from '../shared/error-code.js'
 import { unknownSettingLine, unknownSettings } from '../shared/unknown-settings.js'
-import { configLines } from './config-lines.js'
+import { configLines, withPointerLines } from './config-lines.js'
 import { crossCheck } from './cross-check.js'
 
 /** In place of secrets that the environment provides at run time. */
@@ -117,8 +117,21 @@ export const checkGateway = async (environment: Environment): Promise<ProgramChe
     () => (config === null ? checkRoutesOnly(environment) : checkFiles(config)),
     errors
   )
-  return { errors, warnings: [...unknown, ...(warnings ?? [])], config }
+  const { GATEWAY_ROUTES: file } = readSettings({ GATEWAY_ROUTES: gatewaySettings.GATEWAY_ROUTES }, environment, [])
+  return {
+    errors: file === null ? errors : withPointerLines(errors, file),
+    warnings: [...unknown, ...cookieWarnings(config), ...(warnings ?? [])],
+    config
+  }
 }
+
+const LOCAL_ORIGIN = /^http:\/\/(?:localhost|127\.0\.0\.1)(?::|$)/
+
+/** Right for pages of this machine, which has no TLS, such as the project of `gatehouse init`; wrong for all others. */
+const cookieWarnings = (config: GatewayConfig | null): string[] =>
+  config?.production && !config.cookies.secure && !LOCAL_ORIGIN.test(config.csrf.publicOrigin ?? '')
+    ? ['COOKIE_SECURE is false: browsers send sessions over plain HTTP too. Remove it where there is TLS']
+    : []
 
 /** Null after adding to `errors`. */
 const valueOrErrors = async <Value>(read: () => Value | Promise<Value>, errors: string[]): Promise<Value | null> => {

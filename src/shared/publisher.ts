@@ -96,7 +96,7 @@ const MAX_RESPONSE_BYTES = 1024 * 1024
 const FIRST_RETRY_MS = 100
 const MAX_RETRY_MS = 2_000
 
-/** Throws a `RangeError` for a deadline after which idempotency keys are forgotten. */
+/** Throws a `TypeError` without address or key, and a `RangeError` for a deadline after which idempotency keys are forgotten. */
 export const createPublisher = (options: PublisherOptions): Publisher => new HttpPublisher(options)
 
 interface Publication {
@@ -132,6 +132,9 @@ class HttpPublisher implements Publisher {
     const { deadlineMs = Math.max(DEADLINE_MS, timeoutMs) } = options
     if (!(deadlineMs >= timeoutMs && deadlineMs <= MAX_DEADLINE_MS))
       throw new RangeError(`deadlineMs must be at least timeoutMs and at most ${MAX_DEADLINE_MS}`)
+    if (!URL.canParse(url))
+      throw new TypeError('url must be the address of the API of the relay, such as http://127.0.0.1:8100/api')
+    if (!apiKey) throw new TypeError('apiKey must not be empty')
     const { origin, pathname } = new URL(url)
     this.#pool = new Pool(origin, {
       connections: CONNECTIONS,

@@ -34,10 +34,16 @@ t.test('a client connects with the token of negotiate and receives what the publ
   await publisher.close()
 })
 
-t.test('negotiate rejects an empty user, an empty secret and an invalid lifetime', async (t) => {
+t.test('negotiate rejects a missing user, address or secret, and an invalid lifetime', async (t) => {
   const valid = { user: 'u1', url: 'wss://a', secret: 's' }
-  t.throws(() => negotiate({ ...valid, user: '' }), { message: 'user must not be empty' })
-  t.throws(() => negotiate({ ...valid, secret: '' }), { message: 'secret must not be empty' })
+  for (const name of ['user', 'url', 'secret']) {
+    for (const value of ['', 42, undefined])
+      t.throws(
+        () => negotiate({ ...valid, [name]: value }),
+        { message: `${name} must be a text that is not empty` },
+        `${name}: ${value}`
+      )
+  }
   for (const expiresIn of [0, -1, Number.NaN, Number.POSITIVE_INFINITY])
     t.throws(() => negotiate({ ...valid, expiresIn }), `${expiresIn}`)
   t.equal(negotiate({ ...valid, expiresIn: 60 }).data.expiresIn, 60)

@@ -210,6 +210,14 @@ t.test('gatehouse check-config --gateway checks settings and routes, and lists p
       ''
     ].join('\n')
   })
+  const insecure = { BACKEND_URL: env.BACKEND_URL, API_SECRET, COOKIE_SECURE: 'false' }
+  t.equal((await gatehouse(['check-config', '--gateway'], insecure)).stderr, '')
+  t.match(await gatehouse(['check-config', '--gateway', '--production'], insecure), {
+    status: 0,
+    stderr: /^warning: COOKIE_SECURE is false: /
+  })
+  const local = { ...insecure, PUBLIC_URL: 'http://localhost:3000' }
+  t.equal((await gatehouse(['check-config', '--gateway', '--production'], local)).stderr, '')
   const invalid = await gatehouse(['check-config', '--gateway'], { ...env, GATEWAY_PORT: 'x' })
   t.equal(invalid.status, 1)
   t.match(invalid.stderr, /^GATEWAY_PORT [^\n]+\nAPI_SECRET is required in production\nwarning: BODY_LIMTI/)
@@ -217,6 +225,30 @@ t.test('gatehouse check-config --gateway checks settings and routes, and lists p
     status: 1,
     stderr: `GATEWAY_ROUTES must name a readable file (ENOENT): ${file}.yaml\n`
   })
+})
+
+t.test('gatehouse check-config names the line of an error in an OpenAPI description', async (t) => {
+  const folder = t.testdir({
+    'openapi.yaml': [
+      'openapi: 3.1.0',
+      'paths:',
+      '  /api/a:',
+      '    get: { x-gatehouse-access: nobody }',
+      '  /api/b:',
+      '    post:',
+      '      requestBody:',
+      '        content:',
+      '          application/json:',
+      '            schema: { $ref: "schemas.json#/Note" }'
+    ].join('\n'),
+    'schemas.json': '{\n  "Note": {\n    "type": "nothing"\n  }\n}'
+  })
+  const { status, stderr } = await gatehouse(['check-config', '--gateway'], {
+    GATEWAY_ROUTES: join(folder, 'openapi.yaml')
+  })
+  t.equal(status, 1)
+  t.match(stderr, /^openapi\.yaml:4#\/paths\/~1api~1a\/get\/x-gatehouse-access: must be one of/m)
+  t.match(stderr, /^schemas\.json:3#\/Note\/type: /m)
 })
 
 t.test('gatehouse check-config checks both programs, and reports every missing file', async (t) => {

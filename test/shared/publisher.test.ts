@@ -356,6 +356,13 @@ t.test('a failure', async (t) => {
       t.throws(() => start('http://relay/api', { deadlineMs }), { name: 'RangeError', message: /deadlineMs/ })
   })
 
+  t.test('a publisher needs the address of the relay and an API key', async (t) => {
+    for (const url of ['', '/api', undefined])
+      t.throws(() => start('', { ...Object({ url }) }), { message: /^url must be the address/ })
+    for (const apiKey of ['', undefined])
+      t.throws(() => start('http://relay/api', { ...Object({ apiKey }) }), { message: 'apiKey must not be empty' })
+  })
+
   t.test('a failure is counted and logged: the port is closed', async (t) => {
     const { publisher, lines } = start('http://127.0.0.1:1/api')
 
