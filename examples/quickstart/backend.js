@@ -16,7 +16,7 @@ const addItems = (count) => {
 const token = () => jwt.sign({ sub: user.userId, role: user.role }, API_SECRET, { expiresIn: '1h' })
 const routes = {
   'POST /api/auth/login': ({ email, password }) =>
-    email === user.email && password === PASSWORD ? [200, { token: token(), user }] : [401, null],
+    email === user.email && password === PASSWORD ? [200, { token: token(), user }] : [401, 'Wrong email or password'],
   'POST /api/auth/logout': () => [200, null],
   'GET /api/negotiate': () => [
     200,
@@ -30,9 +30,9 @@ createServer(async (request, response) => {
   let text = ''
   for await (const part of request) text += part
   // The gateway has checked session, CSRF token and body: openapi.yaml says who may call what.
-  const route = routes[`${request.method} ${request.url}`] ?? (() => [404, null])
+  const route = routes[`${request.method} ${request.url}`] ?? (() => [404, 'Not found'])
   const [status, data] = route(JSON.parse(text || '{}'))
   response.writeHead(status, { 'content-type': 'application/json' })
-  response.end(JSON.stringify({ success: status < 400, data }))
+  response.end(JSON.stringify(status < 400 ? { success: true, data } : { success: false, message: data }))
 }).listen(PORT, '127.0.0.1')
 setInterval(addItems, 1000, 1)

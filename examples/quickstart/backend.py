@@ -29,7 +29,7 @@ def add_items(body):
 
 def login(body):
     if body["email"] != USER["email"] or body["password"] != env["PASSWORD"]:
-        return 401, None
+        return 401, "Wrong email or password"
     return 200, {"token": sign({"sub": USER["userId"], "role": USER["role"]}, env["API_SECRET"]), "user": USER}
 
 
@@ -50,8 +50,8 @@ class Handler(BaseHTTPRequestHandler):
     def respond(self):
         # The gateway has checked session, CSRF token and body: openapi.yaml says who may call what.
         text = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        status, data = ROUTES.get(f"{self.command} {self.path}", lambda _body: (404, None))(json.loads(text or "{}"))
-        reply = json.dumps({"success": status < 400, "data": data}).encode()
+        status, data = ROUTES.get(f"{self.command} {self.path}", lambda _body: (404, "Not found"))(json.loads(text or "{}"))
+        reply = json.dumps({"success": status < 400, "data" if status < 400 else "message": data}).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(reply)))

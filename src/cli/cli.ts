@@ -46,7 +46,7 @@ const runCommand = async (
   })
 }
 
-export interface CliContext extends CommandContext {
+export interface CliContext extends Omit<CommandContext, 'envFiles'> {
   /** The variables of `--env-file` are added to it. */
   readonly env: NodeJS.ProcessEnv
 }
@@ -56,8 +56,10 @@ export const runCli = async (all: readonly string[], context: CliContext): Promi
   const { env, print, printErrors } = context
   let name: string | undefined
   let args: readonly string[]
+  let envFiles: readonly string[]
   try {
     const { files, rest } = takeEnvFiles(all)
+    envFiles = files
     name = rest[0]
     args = rest.slice(1)
     Object.assign(env, envFileVariables(files, env))
@@ -78,7 +80,7 @@ export const runCli = async (all: readonly string[], context: CliContext): Promi
     return 0
   }
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
-  if (command !== undefined) return await runCommand(name, command, args, context)
+  if (command !== undefined) return await runCommand(name, command, args, { ...context, envFiles })
   printErrors([`gatehouse: unknown command: ${name}`, help()])
   return 2
 }

@@ -3,6 +3,8 @@ import type { Environment } from '../shared/env.js'
 export interface CommandContext {
   /** With the variables of `--env-file`. */
   readonly env: Environment
+  /** The readable files of `--env-file`. */
+  readonly envFiles: readonly string[]
   readonly print: (text: string) => void
   readonly printErrors: (lines: readonly string[]) => void
 }

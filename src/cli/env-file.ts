@@ -29,6 +29,31 @@ export const takeEnvFiles = (
 }
 
 /**
+ * Adds the file and line to errors about variables of these files: `REALTIME_API_KEY must …` becomes `.env:3:
+ * REALTIME_API_KEY must …`. Variables that the environment overrides, and errors that name another file, stay as they are.
+ */
+export const withEnvFileLines = (
+  errors: readonly string[],
+  files: readonly string[],
+  environment: Environment
+): string[] => {
+  const places = new Map<string, string>()
+  for (const file of files) {
+    const text = readFileSync(file, 'utf8')
+    const values = parseEnv(text)
+    for (const [index, line] of text.split('\n').entries()) {
+      const [, name = ''] = /^\s*(?:export\s+)?(\w+)\s*=/.exec(line) ?? []
+      if (values[name] === environment[name]) places.set(name, `${file}:${index + 1}`)
+    }
+  }
+  return errors.map((error) => {
+    const [, program = '', name = ''] = /^(\w+: )?([A-Z][A-Z0-9_]*)\b(?! \S+:\d+: )/.exec(error) ?? []
+    const place = places.get(name)
+    return place === undefined ? error : `${program}${place}: ${error.slice(program.length)}`
+  })
+}
+
+/**
  * The variables of the files that the environment does not have; an empty variable counts as unset. A later file wins over
  * an earlier one. Throws `CommandError` for files that cannot be read.
  */

@@ -265,15 +265,16 @@ t.test('gatehouse check-config checks both programs, and reports every missing f
     REALTIME_HMAC_SECRET_PREVIOUS_FILE: '/none-6',
     LOG_LEVEL: 'loud'
   }
-  const { status, stderr } = await gatehouse(['check-config', '--env-file', join(folder, '.env'), '--production'], env)
+  const file = join(folder, '.env')
+  const { status, stderr } = await gatehouse(['check-config', '--env-file', file, '--production'], env)
   t.equal(status, 1)
   t.same(stderr.trimEnd().split('\n').toSorted(), [
     'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent, not "loud"',
+    `gateway: ${file}:1: GATEWAY_ROUTES must name a readable file (ENOENT): none.yaml`,
+    `gateway: ${file}:2: GATEWAY_UPSTREAMS must name a readable file (ENOENT): none-2.yaml`,
     'gateway: API_SECRET_FILE must name a readable file (ENOENT): /none-5',
     'gateway: BACKEND_URL is required in production',
     'gateway: GATEWAY_LIMITS must name a readable file (ENOENT): none-3.yaml',
-    'gateway: GATEWAY_ROUTES must name a readable file (ENOENT): none.yaml',
-    'gateway: GATEWAY_UPSTREAMS must name a readable file (ENOENT): none-2.yaml',
     'gateway: OIDC_PROVIDERS must name a readable file (ENOENT): none-4.yaml',
     'gateway: PUBLIC_URL is required with OIDC_PROVIDERS',
     'gateway: SESSION_SECRET is required with OIDC_PROVIDERS',

@@ -1,10 +1,11 @@
 import { parseArgs } from 'node:util'
 import { type Command, onePositional, UsageError } from '../command.js'
+import { withEnvFileLines } from '../env-file.js'
 
 export const checkConfigCommand: Command = {
   summary: 'check the settings and files of the gateway and the relay, and print every error',
   usage: 'gatehouse check-config [--gateway | --relay | FILE] [--production]',
-  run: async (args, { env, print, printErrors }) => {
+  run: async (args, { env, envFiles, print, printErrors }) => {
     const { values, positionals } = parseArgs({
       args: [...args],
       options: {
@@ -27,7 +28,8 @@ export const checkConfigCommand: Command = {
           : gateway
             ? ['the settings of the gateway are', await checkGateway(environment)]
             : ['the settings of the relay are', checkRelay(environment)]
-    printErrors([...errors, ...warnings.map((line) => `warning: ${line}`)])
+    const located = (lines: readonly string[]): string[] => withEnvFileLines(lines, envFiles, env)
+    printErrors([...located(errors), ...located(warnings).map((line) => `warning: ${line}`)])
     if (errors.length > 0) return 1
     print(`${subject} valid`)
     return 0
