@@ -45,7 +45,7 @@ const usePage = async (page: Page, url: string, password: string): Promise<void>
   await page.goto(url)
   await page.fill('[name=password]', 'a wrong password')
   await page.click('text=Sign in')
-  await page.waitForSelector('#error:not(:empty)')
+  await page.waitForSelector('#error:has-text("Wrong email or password")')
   await page.fill('[name=password]', password)
   await page.click('text=Sign in')
   await page.waitForSelector('#user:has-text("Ada")')
