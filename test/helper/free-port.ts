@@ -1,5 +1,8 @@
 import { once } from 'node:events'
+import { mkdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 
 export const LOOPBACK = '127.0.0.1'
 const START_ATTEMPTS = 5
@@ -19,9 +22,29 @@ export const onFreePort = async <Started>(
   }
 }
 
+/** Has a file for each port that a test has chosen, because it may be some time until its program listens. */
+const CHOSEN = join(tmpdir(), 'gatehouse-test-ports')
+/** Longer than a run of all tests. */
+const CHOSEN_FOR_MS = 3_600_000
+
+/** Returns false if a test of this or another process has chosen the port. */
+const choose = (port: number): boolean => {
+  mkdirSync(CHOSEN, { recursive: true })
+  const file = join(CHOSEN, String(port))
+  try {
+    writeFileSync(file, '', { flag: 'wx' })
+    return true
+  } catch {
+    if (Date.now() - statSync(file).mtimeMs < CHOSEN_FOR_MS) return false
+    utimesSync(file, new Date(), new Date())
+    return true
+  }
+}
+
 /** A port below the ephemeral range, so that the system assigns it to no other program during a restart. */
 export const freePort = async (): Promise<number> => {
   const port = 20_000 + Math.floor(Math.random() * 12_000)
+  if (!choose(port)) return freePort()
   const server = createServer()
   try {
     await once(server.listen(port, LOOPBACK), 'listening')
