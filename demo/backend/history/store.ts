@@ -1,15 +1,13 @@
 import type { Statements } from '../world.js'
 import type { PathPoint } from './path-recorder.js'
 
-// The tables `position_history`, the paths of the last hour, and `occupancy_history`, the counts of the last day.
+// The tables `position_history`, the paths of people and assets, and `occupancy_history`, the counts of the last day.
 
 export const HOUR_MS = 60 * 60_000
 export const DAY_MS = 24 * HOUR_MS
 /** The interval of occupancy counts. */
 export const COUNT_EVERY_MS = 5 * 60_000
 
-/** Positions are kept a little longer than the hour that pages request. */
-const KEPT_POSITIONS = '65 minutes'
 const KEPT_COUNTS = '24 hours 5 minutes'
 
 /** Small statements, because the embedded database runs in this thread and requests wait for it. */
@@ -73,11 +71,7 @@ export const countPastOccupancy = async (database: Statements, counted: readonly
   )
 }
 
-/** Deletes positions and counts after their retention time. */
-export const pruneHistory = async (database: Statements, at: Date): Promise<void> => {
-  await database.rows(
-    `WITH old AS (DELETE FROM position_history WHERE at < $1::timestamptz - interval '${KEPT_POSITIONS}')
-     DELETE FROM occupancy_history WHERE at < $1::timestamptz - interval '${KEPT_COUNTS}'`,
-    [at]
-  )
+/** Counts are not personal data; positions are deleted by `RetentionMonitor`. */
+export const pruneCounts = async (database: Statements, at: Date): Promise<void> => {
+  await database.rows(`DELETE FROM occupancy_history WHERE at < $1::timestamptz - interval '${KEPT_COUNTS}'`, [at])
 }

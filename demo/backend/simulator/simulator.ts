@@ -9,7 +9,7 @@ import {
   countPastOccupancy,
   HOUR_MS,
   lastStoredAt,
-  pruneHistory,
+  pruneCounts,
   storePoints
 } from '../history/store.js'
 import { seededRandom } from '../random.js'
@@ -118,7 +118,7 @@ export class Simulator {
   async #count(at: Date): Promise<void> {
     const { database } = this.#parts
     await countOccupancy(database, at)
-    await pruneHistory(database, at)
+    await pruneCounts(database, at)
     this.#countedAtMs = Math.floor(at.getTime() / COUNT_EVERY_MS) * COUNT_EVERY_MS
   }
 
