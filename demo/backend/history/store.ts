@@ -1,4 +1,3 @@
-import { numberSetting } from '../settings.js'
 import type { Statements } from '../world.js'
 import type { PathPoint } from './path-recorder.js'
 
@@ -11,7 +10,6 @@ export const COUNT_EVERY_MS = 5 * 60_000
 
 /** Paths are complete for a little longer than an hour. */
 const COMPLETE_MS = 65 * 60_000
-const DEFAULT_DAYS = 7
 const KEPT_COUNTS = '24 hours 5 minutes'
 
 /** Small statements, because the embedded database runs in this thread and requests wait for it. */
@@ -116,12 +114,7 @@ export const countPastOccupancy = async (database: Statements, counted: readonly
   )
 }
 
-/** Deletes positions and counts after their retention time. */
-export const pruneHistory = async (database: Statements, at: Date): Promise<void> => {
-  const days = `coalesce(${numberSetting('privacy', 'positionHistoryDays')}, ${DEFAULT_DAYS})`
-  await database.rows(
-    `WITH old AS (DELETE FROM position_history WHERE at < $1::timestamptz - ${days} * interval '1 day')
-     DELETE FROM occupancy_history WHERE at < $1::timestamptz - interval '${KEPT_COUNTS}'`,
-    [at]
-  )
+/** Counts are not personal data; positions are deleted by `RetentionMonitor`. */
+export const pruneCounts = async (database: Statements, at: Date): Promise<void> => {
+  await database.rows(`DELETE FROM occupancy_history WHERE at < $1::timestamptz - interval '${KEPT_COUNTS}'`, [at])
 }

@@ -10,7 +10,7 @@ import {
   endPaths,
   HOUR_MS,
   lastStoredAt,
-  pruneHistory,
+  pruneCounts,
   storePoints,
   thinHistory
 } from '../history/store.js'
@@ -135,7 +135,7 @@ export class Simulator {
   async #count(at: Date): Promise<void> {
     const { database } = this.#parts
     await countOccupancy(database, at)
-    await pruneHistory(database, at)
+    await pruneCounts(database, at)
     this.#thinnedUntil = await thinHistory(database, this.#thinnedUntil, at)
     this.#countedAtMs = Math.floor(at.getTime() / COUNT_EVERY_MS) * COUNT_EVERY_MS
   }
