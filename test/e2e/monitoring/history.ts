@@ -141,7 +141,7 @@ t.test('the layers of the history', async (t) => {
     await eventually(async () => (await red()) > before + 500, { label: 'the heat map is drawn' })
     const scale = page.getByRole('group', { name: 'Scale of the heat map' })
     t.match(await scale.innerText(), /0 s[\s\S]+(min|s)\n/)
-    await page.locator(PLAN).hover({ position: { x: 200, y: 100 } })
+    await page.getByRole('region', { name: 'Plan', exact: true }).hover({ position: { x: 200, y: 100 } })
     await scale.getByText(/^Here: \d/).waitFor()
     t.same(await findings(), [])
     await layers.getByLabel('Heat map').uncheck()
