@@ -1,3 +1,6 @@
+import { carrierOf } from '../audit/changes.js'
+import type { CarrierRow } from '../audit/entry.js'
+import { auditFloorHistory, auditLookup } from '../audit/lookups.js'
 import { notFound } from '../errors.js'
 import { checkFloorAccess } from '../floor-access.js'
 import { DAY_MS, HOUR_MS } from '../history/store.js'
@@ -46,8 +49,10 @@ const readTracks = async (
 }
 
 const showTracks: Run = async (call) => {
-  checkFloorAccess(await getRecord(call, floors, idOf(call)), callerOf(call))
+  const floor = await getRecord(call, floors, idOf(call))
+  checkFloorAccess(floor, callerOf(call))
   const range = rangeOf(call, HOUR_MS)
+  await auditFloorHistory(call, floor)
   return { ...range, tracks: await readTracks(call, idOf(call), range, false) }
 }
 
@@ -77,11 +82,27 @@ const SIGHTINGS = `SELECT h.floor_id, f.name AS floor_name, h.zone_id, z.name AS
   FROM position_history h LEFT JOIN floors f ON f.id = h.floor_id LEFT JOIN zones z ON z.id = h.zone_id
   WHERE h.transmitter_id = $1 AND h.at > $2 ORDER BY h.at`
 
+const CARRIED = `SELECT transmitter_id, entity_type AS "entityType", entity_id, coalesce(name, badge) AS name
+  FROM carriers WHERE transmitter_id = ANY($1::text[])`
+
+/** The people in a list of positions. */
+const auditPositions = async (call: Call, found: readonly Fields[]): Promise<void> => {
+  const ids = [...new Set(found.map(({ transmitterId }) => String(transmitterId)))]
+  const carriers = await call.database.rows<CarrierRow>(CARRIED, [ids])
+  await auditLookup(
+    call,
+    'history',
+    carriers.flatMap((carrier) => carrierOf(carrier) ?? [])
+  )
+}
+
 const showCarrier: Run = async (call) => {
   const { database, now } = call
   const id = idOf(call)
-  const [carrier] = await database.rows(CARRIER, [id])
+  const [carrier] = await database.rows<Fields & CarrierRow>(CARRIER, [id])
   if (carrier === undefined) throw notFound(transmitters.noun)
+  const person = carrierOf(carrier)
+  if (person !== null) await auditLookup(call, 'card', [person])
   const from = new Date(now().getTime() - HOUR_MS)
   const sightings = await database.rows<Sighting>(SIGHTINGS, [id, from])
   const visits = visitsOf(sightings)
@@ -116,7 +137,7 @@ const showOccupancy: Run = async (call) => {
 
 /** The positions of the last hour, and the occupancy of the last day. */
 export const historyRoutes: Handlers = {
-  'GET /api/positions/history': handler('positions.read', list(positionHistory)),
+  'GET /api/positions/history': handler('positions.read', list(positionHistory, auditPositions)),
   'GET /api/positions/tracks/:floorId': handler('positions.read', showTracks, EXPENSIVE),
   'GET /api/positions/heat/:floorId': handler('positions.read', showHeatMap, EXPENSIVE),
   'GET /api/positions/carrier/:id': handler('positions.read', showCarrier),
