@@ -234,7 +234,7 @@ export interface HeatMap extends Counts<'cell' | 'columns' | 'rows'> {
 }
 
 /** A stay in a zone, or on a floor outside of all zones. */
-export interface Visit extends Texts<'floorId' | 'floorName' | 'zoneId' | 'zoneName'>, Counts<'fromMs' | 'toMs'> {}
+export interface Stay extends Texts<'floorId' | 'floorName' | 'zoneId' | 'zoneName'>, Counts<'fromMs' | 'toMs'> {}
 
 export interface CarrierDetails
   extends Texts<
@@ -259,5 +259,5 @@ export interface CarrierDetails
   /** The start of the stay in the zone, in milliseconds; null if it is before the stored hour. */
   readonly since: number | null
   /** The stays of the last hour, newest first. */
-  readonly visits: readonly Visit[]
+  readonly stays: readonly Stay[]
 }

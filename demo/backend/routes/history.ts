@@ -2,7 +2,7 @@ import { notFound } from '../errors.js'
 import { checkFloorAccess } from '../floor-access.js'
 import { DAY_MS, HOUR_MS } from '../history/store.js'
 import { heatMapOf, MAX_GAP_MS, type Track, type TrackPoint, tracksOf } from '../history/tracks.js'
-import { type Sighting, visitsOf } from '../history/visits.js'
+import { type Sighting, staysOf } from '../history/stays.js'
 import { list, type Range, rangeOf } from '../queries.js'
 import { getRecord } from '../records.js'
 import { floors, transmitters } from '../resources.js'
@@ -84,12 +84,12 @@ const showCarrier: Run = async (call) => {
   if (carrier === undefined) throw notFound(transmitters.noun)
   const from = new Date(now().getTime() - HOUR_MS)
   const sightings = await database.rows<Sighting>(SIGHTINGS, [id, from])
-  const visits = visitsOf(sightings)
-  const [last] = visits
+  const stays = staysOf(sightings)
+  const [last] = stays
   const isHere = last !== undefined && last.floorId === carrier.floorId && last.zoneId === carrier.zoneId
   // Null if the stay began before the stored hour.
   const since = isHere && last.fromMs - from.getTime() > MAX_GAP_MS ? last.fromMs : null
-  return { ...carrier, since, visits }
+  return { ...carrier, since, stays }
 }
 
 /** One row per floor, with the count of people by time in milliseconds. */

@@ -8,7 +8,7 @@ export interface Sighting {
 }
 
 /** A stay in a zone, or on a floor outside of all zones. */
-export interface Visit extends Omit<Sighting, 'atMs'> {
+export interface Stay extends Omit<Sighting, 'atMs'> {
   readonly fromMs: number
   readonly toMs: number
 }
@@ -17,15 +17,15 @@ export interface Visit extends Omit<Sighting, 'atMs'> {
 const MIN_STAY_MS = 30_000
 
 /** The stays of one transmitter, newest first. The sightings are in order of time. */
-export const visitsOf = (sightings: readonly Sighting[]): Visit[] => {
-  const visits: Visit[] = []
+export const staysOf = (sightings: readonly Sighting[]): Stay[] => {
+  const stays: Stay[] = []
   for (const { atMs, ...place } of sightings) {
-    const current = visits.at(-1)
-    if (current !== undefined) visits[visits.length - 1] = { ...current, toMs: atMs }
+    const current = stays.at(-1)
+    if (current !== undefined) stays[stays.length - 1] = { ...current, toMs: atMs }
     if (current?.floorId !== place.floorId || current.zoneId !== place.zoneId)
-      visits.push({ ...place, fromMs: atMs, toMs: atMs })
+      stays.push({ ...place, fromMs: atMs, toMs: atMs })
   }
-  return visits
-    .filter(({ fromMs, toMs }, index) => index === visits.length - 1 || toMs - fromMs >= MIN_STAY_MS)
+  return stays
+    .filter(({ fromMs, toMs }, index) => index === stays.length - 1 || toMs - fromMs >= MIN_STAY_MS)
     .reverse()
 }
