@@ -11,6 +11,7 @@ import { RollCallMonitor } from './emergencies/roll-call-monitor.js'
 import { Watchers } from './relay/watchers.js'
 import { Simulator } from './simulator/simulator.js'
 import { seedSite } from './site/seed.js'
+import { recordGuests } from './visits/guests.js'
 import type { World } from './world.js'
 
 const SEED = 2024
@@ -33,7 +34,10 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => 
   const database = databaseUrl === null ? await openEmbedded(emptyDatabaseFile) : openPostgres(databaseUrl)
   const world = { database, now, newId, bcryptRounds }
   await createTables(database)
-  await database.transaction((statements) => seedSite({ ...world, database: statements }, SEED))
+  await database.transaction(async (statements) => {
+    await seedSite({ ...world, database: statements }, SEED)
+    await recordGuests({ ...world, database: statements })
+  })
   await ensureDemoAccounts(world, config.demoPassword)
 
   const simulator = new Simulator({ seed: SEED, database, publisher, now, log })

@@ -25,7 +25,5 @@ export const staysOf = (sightings: readonly Sighting[]): Stay[] => {
     if (current?.floorId !== place.floorId || current.zoneId !== place.zoneId)
       stays.push({ ...place, fromMs: atMs, toMs: atMs })
   }
-  return stays
-    .filter(({ fromMs, toMs }, index) => index === stays.length - 1 || toMs - fromMs >= MIN_STAY_MS)
-    .reverse()
+  return stays.filter(({ fromMs, toMs }, index) => index === stays.length - 1 || toMs - fromMs >= MIN_STAY_MS).reverse()
 }

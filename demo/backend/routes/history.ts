@@ -1,8 +1,8 @@
 import { notFound } from '../errors.js'
 import { checkFloorAccess } from '../floor-access.js'
+import { type Sighting, staysOf } from '../history/stays.js'
 import { DAY_MS, HOUR_MS } from '../history/store.js'
 import { heatMapOf, MAX_GAP_MS, type Track, type TrackPoint, tracksOf } from '../history/tracks.js'
-import { type Sighting, staysOf } from '../history/stays.js'
 import { list, type Range, rangeOf } from '../queries.js'
 import { getRecord } from '../records.js'
 import { floors, transmitters } from '../resources.js'
@@ -62,7 +62,7 @@ const showHeatMap: Run = async (call) => {
 }
 
 const CARRIER = `SELECT c.transmitter_id, c.badge, c.entity_type AS "entityType", c.entity_id, coalesce(c.name, c.badge) AS name,
-    coalesce(e.job_title, a.category) AS role, c.department, e.is_first_aider, e.is_fire_warden, t.battery_level,
+    coalesce(e.job_title, a.category) AS role, c.department, c.company, c.host, e.is_first_aider, e.is_fire_warden, t.battery_level,
     c.floor_id, f.name AS floor_name, b.name AS building_name, c.zone_id, c.zone_name, c.at,
     e.photo_url || '?v=' || extract(epoch FROM p.updated_at)::bigint AS photo_url
   FROM carriers c JOIN transmitters t ON t.id = c.transmitter_id
