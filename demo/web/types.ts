@@ -8,6 +8,7 @@ import type { TransmitterUpdate } from '../../schemas/transmitters.js'
 import type { UserCreate } from '../../schemas/users.js'
 import type { ZoneCreate } from '../../schemas/zones.js'
 import type { Instructions } from '../emergency-types.js'
+import type { VisitUpdate } from '../visit-schema.js'
 import type { Point, Size } from './floor-plan/plan.js'
 
 // The responses of the demo backend, as far as the page uses them. Stored records have the fields of the schemas.
@@ -35,6 +36,15 @@ export type Person = Stored<PersonnelUpdate> & Texts<'photoUrl' | 'transmitterId
 export type User = Stored<UserCreate> & Texts<'lastLoginAt' | 'lockedUntil'>
 export type Floor = Named & Counts<'personnel' | 'visitors' | 'contractors' | 'assets'> & Texts<'buildingName'>
 export type Asset = Stored<AssetCreate> & Texts<'transmitterId' | 'currentFloorId'>
+export type VisitStatus = 'expected' | 'on-site' | 'overdue' | 'left' | 'missed'
+/** A visit of a visitor or a contractor. A visit without an end began with a transmitter, before it was recorded. */
+export type Visit = Stored<Omit<Required<VisitUpdate>, 'expectedTo'>> &
+  Texts<
+    'expectedTo' | 'host' | 'transmitterId' | 'transmitterName' | 'currentFloorId' | 'checkedInAt' | 'checkedOutAt'
+  > & {
+    readonly status: VisitStatus
+    readonly isOnSite: boolean
+  }
 export type Receiver = Stored<ReceiverUpdate> & Texts<'lastSeenAt'>
 export type Zone = Stored<ZoneCreate> & Counts<'occupancy'>
 export type BatteryState = 'critical' | 'low' | 'warning' | 'good'
@@ -107,7 +117,9 @@ export interface BuildingInstructions extends Named {
 }
 
 export interface MusterPerson
-  extends Texts<'floorId' | 'floorName' | 'buildingName' | 'zoneName' | 'department' | 'company' | 'wardenFloorId'> {
+  extends Texts<
+    'floorId' | 'floorName' | 'buildingName' | 'zoneName' | 'department' | 'company' | 'host' | 'wardenFloorId'
+  > {
   readonly transmitterId: string
   readonly name: string
   readonly kind: string
@@ -178,7 +190,13 @@ export interface Occupancy {
   }[]
 }
 
-export type AlertKind = 'restricted-zone' | 'over-capacity' | 'receiver-offline' | 'tag-silent' | 'battery-low'
+export type AlertKind =
+  | 'restricted-zone'
+  | 'over-capacity'
+  | 'visit-overdue'
+  | 'receiver-offline'
+  | 'tag-silent'
+  | 'battery-low'
 
 export interface AlertCount extends Counts<'open' | 'acknowledged'> {
   readonly kind: AlertKind
@@ -189,7 +207,7 @@ export interface Alert
   extends Texts<
       'acknowledgedBy' | 'acknowledgedAt' | 'carrier' | 'transmitterId' | 'receiverId' | 'zoneId' | 'zoneName'
     >,
-    Texts<'floorId' | 'floorName' | 'buildingName'> {
+    Texts<'floorId' | 'floorName' | 'buildingName' | 'company' | 'host'> {
   readonly id: string
   readonly kind: AlertKind
   readonly severity: 'critical' | 'warning'
@@ -239,7 +257,7 @@ export interface HeatMap extends Counts<'cell' | 'columns' | 'rows'> {
 }
 
 /** A stay in a zone, or on a floor outside of all zones. */
-export interface Visit extends Texts<'floorId' | 'floorName' | 'zoneId' | 'zoneName'>, Counts<'fromMs' | 'toMs'> {}
+export interface Stay extends Texts<'floorId' | 'floorName' | 'zoneId' | 'zoneName'>, Counts<'fromMs' | 'toMs'> {}
 
 export interface CarrierDetails
   extends Texts<
@@ -247,6 +265,8 @@ export interface CarrierDetails
     | 'entityId'
     | 'role'
     | 'department'
+    | 'company'
+    | 'host'
     | 'floorId'
     | 'floorName'
     | 'buildingName'
@@ -264,5 +284,5 @@ export interface CarrierDetails
   /** The start of the stay in the zone, in milliseconds; null if it is before the stored hour. */
   readonly since: number | null
   /** The stays of the last hour, newest first. */
-  readonly visits: readonly Visit[]
+  readonly stays: readonly Stay[]
 }

@@ -62,7 +62,7 @@ const named = async ({ database }: World, { references }: Resource, change: Fiel
 /** The person whom a row is about; null for a row about something else. */
 export const concernedBy = ({ table }: Resource, row: Fields): Concerned | null => {
   const { id, displayName, name, email, entity_type: kind, entityId, carriedBy } = row
-  if (table === 'personnel') return { id: `personnel/${id}`, name: String(name ?? id) }
+  if (table === 'personnel' || table === 'visits') return { id: `${table}/${id}`, name: String(name ?? id) }
   if (table === 'users') return { id: `users/${id}`, name: String(displayName || name || email || id) }
   if (table !== 'transmitters' || typeof kind !== 'string' || kind === 'asset') return null
   return carrierOf({ transmitterId: String(id), entityType: kind, entityId, name: carriedBy ?? name })
@@ -71,7 +71,8 @@ export const concernedBy = ({ table }: Resource, row: Fields): Concerned | null 
 /** The person who carries a transmitter; null for an asset. */
 export const carrierOf = ({ transmitterId, entityType, entityId, name }: CarrierRow): Concerned | null => {
   if (entityType === 'asset') return null
-  const id = entityType === 'employee' && entityId != null ? `personnel/${entityId}` : `transmitters/${transmitterId}`
+  const table = entityType === 'employee' ? 'personnel' : 'visits'
+  const id = entityId == null ? `transmitters/${transmitterId}` : `${table}/${entityId}`
   return { id, name: String(name ?? transmitterId) }
 }
 

@@ -10,7 +10,7 @@ export interface FieldChange {
 
 /** A person whom an audit entry is about. */
 export interface Concerned {
-  /** Such as `personnel/12`; visitors have no record, so theirs is `transmitters/AC23…`. */
+  /** Such as `personnel/12` or `visits/3`; without a record, that of the transmitter. */
   readonly id: string
   readonly name: string
 }

@@ -1,6 +1,9 @@
 import { audit } from '../audit.js'
+import { textOf } from '../queries.js'
+import type { Resource } from '../resources.js'
 import { type Call, callerOf } from '../route.js'
 import type { Fields } from '../world.js'
+import { concernedBy } from './changes.js'
 import type { Concerned } from './entry.js'
 
 export type LookupKind = 'card' | 'history' | 'search'
@@ -22,15 +25,25 @@ export const auditLookup = async (
     )
 }
 
-/** Writes that a user looked at the movements of everyone on a floor. */
-export const auditFloorHistory = async (call: Call, floor: Fields): Promise<void> => {
-  const id = String(floor.id)
-  if (!isNew(call, 'floor', id)) return
+/** Writes that a user looked at the movements of everyone on a floor or in a zone. */
+export const auditPlace = async (call: Call, kind: 'floor' | 'zone', place: Fields): Promise<void> => {
+  const id = String(place.id)
+  if (!isNew(call, kind, id)) return
   const sql = 'SELECT name FROM buildings WHERE id = $1'
-  const [building] = await call.database.rows<{ name: string }>(sql, [String(floor.buildingId ?? '')])
-  const subject = `the floor ${[building?.name, floor.name ?? id].filter(Boolean).join(' – ')}`
-  await written(call, 'floor', [id], { subject })
+  const [building] = await call.database.rows<{ name: string }>(sql, [String(place.buildingId ?? '')])
+  const subject = `the ${kind} ${[building?.name, place.name ?? id].filter(Boolean).join(' – ')}`
+  await written(call, kind, [id], { subject })
 }
+
+/** For lists that were searched and show where people are. */
+export const auditSearch =
+  (resource: Resource) =>
+  async (call: Call, found: readonly Fields[]): Promise<void> => {
+    const search = textOf(call.query, 'search')
+    const located = found.filter(({ currentFloorId }) => currentFloorId != null)
+    const people = located.flatMap((row) => concernedBy(resource, row) ?? [])
+    if (search !== null) await auditLookup(call, 'search', people, { search: search.slice(0, 100) })
+  }
 
 const keyOf = (call: Call, kind: string, id: string): string => `${callerOf(call).userId} ${kind} ${id}`
 

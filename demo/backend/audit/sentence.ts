@@ -36,6 +36,7 @@ const SPECIAL: Readonly<Record<string, Special>> = {
   'lookup.search': (who, details) =>
     `${who} searched for “${textIn(details, 'search')}” and saw where ${namesIn(details)} ${areIn(details)}`,
   'lookup.floor': (who, details) => `${who} looked at the movements of everyone on ${textIn(details, 'subject')}`,
+  'lookup.zone': (who, details) => `${who} looked at who was in ${textIn(details, 'subject')}`,
   'emergency.triggered': (who, details) => `${who} triggered the ${emergencyIn(details)}`,
   'emergency.active': (who, details) => `${who} triggered the ${emergencyIn(details)}`,
   'emergency.reported': (who, details) => `${who} reported the ${emergencyIn(details)}`,
@@ -84,6 +85,7 @@ const DEEDS: readonly (readonly [RegExp, string])[] = [
   [/^POST .*\/upload$/, 'uploaded a plan of …'],
   [/^POST .*\/calibrate\/accept$/, 'calibrated the plan of …'],
   [/^POST .*\/calibrate$/, 'calculated a calibration of a plan'],
+  [/^POST .*\/check-(in|out)$/, 'recorded: …'],
   [/^POST .*\/import$/, 'imported …'],
   [/^POST .*\/acknowledge$/, 'acknowledged …'],
   [/^POST .*\/bulk-activate$/, 'activated …'],

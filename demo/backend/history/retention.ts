@@ -4,8 +4,8 @@ import { readPrivacy } from '../settings.js'
 import type { World } from '../world.js'
 import { DAY_MS, HOUR_MS } from './store.js'
 
-/** An hour of positions takes about 40 MB of memory. */
-export const EMBEDDED_POSITION_HOURS = 8
+/** A thinned day of positions takes about 50 MB of memory. */
+export const EMBEDDED_POSITION_HOURS = 7 * 24
 
 const CHECK_EVERY_MS = 60_000
 /** Small statements, because the embedded database runs in this thread and requests wait for it. */
