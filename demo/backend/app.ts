@@ -19,6 +19,7 @@ import { managementRoutes } from './routes/management.js'
 import { personnelFileRoutes } from './routes/personnel-files.js'
 import { phoneBeaconRoutes } from './routes/phone-beacon.js'
 import { siteRoutes } from './routes/site.js'
+import { visitRoutes } from './routes/visits.js'
 import { weatherRoutes } from './routes/weather.js'
 import { acceptForms } from './uploads.js'
 
@@ -29,6 +30,7 @@ const routes = {
   ...siteRoutes,
   ...floorRoutes,
   ...carrierRoutes,
+  ...visitRoutes,
   ...personnelFileRoutes,
   ...emergencyRoutes,
   ...dashboardRoutes,

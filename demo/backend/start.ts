@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Publisher } from '../../src/shared/publisher.js'
 import { AlertMonitor } from './alerts/monitor.js'
 import { buildDemoBackend } from './app.js'
+import { RecentLookups } from './audit/recent-lookups.js'
 import { ensureDemoAccounts } from './auth/accounts.js'
 import { createTokens } from './auth/tokens.js'
 import type { DemoConfig } from './config.js'
@@ -12,6 +13,7 @@ import { EMBEDDED_POSITION_HOURS, RetentionMonitor } from './history/retention.j
 import { Watchers } from './relay/watchers.js'
 import { Simulator } from './simulator/simulator.js'
 import { seedSite } from './site/seed.js'
+import { recordGuests } from './visits/guests.js'
 import type { World } from './world.js'
 
 const SEED = 2024
@@ -35,7 +37,10 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => 
   const world = { database, now, newId, bcryptRounds }
   const maxPositionHours = databaseUrl === null ? EMBEDDED_POSITION_HOURS : null
   await createTables(database)
-  await database.transaction((statements) => seedSite({ ...world, database: statements }, SEED))
+  await database.transaction(async (statements) => {
+    await seedSite({ ...world, database: statements }, SEED)
+    await recordGuests({ ...world, database: statements })
+  })
   await ensureDemoAccounts(world, config.demoPassword)
 
   const simulator = new Simulator({ seed: SEED, database, publisher, now, log })
@@ -52,7 +57,9 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => 
   const { exchangeSecret, eventsSecret, publish } = config
   const watchers = new Watchers(publish)
   const secrets = { exchangeSecret, eventsSecret }
-  const backend = { ...world, ...secrets, tokens, publisher, relayUrl: relay.clientUrl, watchers, maxPositionHours }
+  const lookups = new RecentLookups()
+  const own = { watchers, lookups, maxPositionHours }
+  const backend = { ...world, ...secrets, ...own, tokens, publisher, relayUrl: relay.clientUrl }
   const app = await buildDemoBackend(backend, log, config.trustedProxies)
   app.addHook('onClose', async () => {
     await alerts.stop()
