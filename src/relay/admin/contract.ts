@@ -9,7 +9,7 @@
 //   GET  /admin/api/map?channel=&after=&key=     MapPage: entries after a key, or one entry; 404 if the channel is not a map
 //   POST /admin/api/map/remove   { channel, key } 204, or 404 if the key is not in the map
 //   GET  /admin/api/publication?channel=&offset= LivePublication with complete data, or 404 if it has left the history
-//   GET  /admin/api/connections?channel=&search=&sort=&order=&page=&size=   Page<ConnectionRow>; `channel`: its subscribers
+//   GET  /admin/api/connections?channel=&user=&search=&sort=&order=&page=&size=   Page<ConnectionRow>; `channel`: its subscribers; `user`: exactly this one
 //   GET  /admin/api/connection?client=&search=&order=&page=&size=  ConnectionDetail, or 404
 //   GET  /admin/api/config                       ActiveConfig
 //   POST /admin/api/publish      TestPublish     TestPublished, or Problem; 409 if it needs a confirmation
@@ -90,12 +90,17 @@ export interface LivePublication {
   readonly size: number
 }
 
+/** More than a person can read. */
+export const MAX_PUBLICATIONS_PER_SECOND = 20
+
 export interface LiveEvents {
   /** The first event: the figures of the last 15 minutes, recorded every five seconds. */
   readonly history: readonly FigureSample[]
   readonly sample: FigureSample
   readonly checks: readonly Check[]
   readonly publication: LivePublication
+  /** Number of publications since the last such event that were not sent, because there were too many or the page does not read. */
+  readonly skipped: number
   /** The session has ended. */
   readonly end: null
 }
