@@ -140,7 +140,7 @@ export const useLive = () => ({
   /** The clock of the relay. It stops while the relay is disconnected, so that ages do not grow without new data. */
   now: computed(() => sample.value?.time ?? Date.now()),
   /** The data is from before the connection was lost. */
-  isStale: computed(() => streamState.value !== 'live' && sample.value !== null),
+  isStale: computed(() => streamState.value !== 'live' && (sample.value !== null || checks.value.length > 0)),
   checks,
   reds: computed(() => checksIn('red')),
   ambers: computed(() => checksIn('amber')),
