@@ -108,7 +108,8 @@ const subscriptionRow = (subscription: Subscription): SubscriptionRow => ({
   isPositioned: subscription.isPositioned,
   usesDelta: subscription.takesDelta,
   isFiltered: subscription.filter !== null,
-  rate: subscription.rate
+  rate: subscription.rate,
+  view: subscription.view === null ? null : subscription.view.isLimited ? subscription.view.text : 'everything'
 })
 
 export const SUBSCRIPTION_SORTING: Sorting<SubscriptionRow, SubscriptionSort> = {

@@ -1,4 +1,4 @@
-import { MAX_LIST_ROWS, type Page } from './contract.js'
+import { CHANNEL_KINDS, type ChannelKind, MAX_LIST_ROWS, type Page } from './contract.js'
 
 // Lists may have 100,000 rows. A node makes the rows in slices of a few milliseconds and keeps only the first ones in order.
 
@@ -14,6 +14,7 @@ interface ListSelection<Sort extends string> extends ListOrder<Sort> {
   readonly channel: string
   /** Connections of this user; '' for all. */
   readonly user: string
+  readonly kind: ChannelKind
 }
 
 /** A page of a list. */
@@ -144,13 +145,15 @@ export const parsePageQuery = <Row, Sort extends string>(
   if (search.length > MAX_SEARCH_LENGTH) return `search must not be longer than ${MAX_SEARCH_LENGTH} characters`
   if (channel.length > MAX_NAME_LENGTH) return `channel must not be longer than ${MAX_NAME_LENGTH} characters`
   if (user.length > MAX_NAME_LENGTH) return `user must not be longer than ${MAX_NAME_LENGTH} characters`
+  const kind = CHANNEL_KINDS.find((each) => each === (query.get('kind') ?? ''))
+  if (kind === undefined) return `kind must be one of ${CHANNEL_KINDS.filter((each) => each !== '').join(', ')}`
   if (!isSort(sort)) return `sort must be one of ${Object.keys(columns).join(', ')}`
   if (order !== 'asc' && order !== 'desc') return 'order must be asc or desc'
   if (size === null) return `size must be a whole number from 1 to ${MAX_SIZE}`
   const lastPage = Math.floor(MAX_LIST_ROWS / size) - 1
   const page = parseInteger(query.get('page') ?? '0', 0, lastPage)
   if (page === null) return `page must be a whole number from 0 to ${lastPage}`
-  return { search, channel, user, sort, isDescending: order === 'desc', page, size }
+  return { search, channel, user, kind, sort, isDescending: order === 'desc', page, size }
 }
 
 const parseInteger = (text: string, minimum: number, maximum: number): number | null => {
