@@ -1,7 +1,7 @@
 import { assignTransmitter, mustBeFree } from '../assignment.js'
 import { bulk, type CrudOptions, changedRecord, changeMany, crud } from '../crud.js'
 import { invalid } from '../errors.js'
-import { FULL_NAME_TOO_LONG, MAX_FULL_NAME } from '../import/personnel.js'
+import { FULL_NAME_TOO_LONG, MAX_FULL_NAME } from '../import/full-name.js'
 import { about, list, rows } from '../queries.js'
 import { freeTransmitters, getRecord, getRecords } from '../records.js'
 import { assets, personnel, type Resource, transmitters } from '../resources.js'
