@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Publisher } from '../../src/shared/publisher.js'
 import { AlertMonitor } from './alerts/monitor.js'
 import { buildDemoBackend } from './app.js'
+import { RecentLookups } from './audit/recent-lookups.js'
 import { ensureDemoAccounts } from './auth/accounts.js'
 import { createTokens } from './auth/tokens.js'
 import type { DemoConfig } from './config.js'
@@ -56,7 +57,9 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => 
   const { exchangeSecret, eventsSecret, publish } = config
   const watchers = new Watchers(publish)
   const secrets = { exchangeSecret, eventsSecret }
-  const backend = { ...world, ...secrets, tokens, publisher, relayUrl: relay.clientUrl, watchers, maxPositionHours }
+  const lookups = new RecentLookups()
+  const own = { watchers, lookups, maxPositionHours }
+  const backend = { ...world, ...secrets, ...own, tokens, publisher, relayUrl: relay.clientUrl }
   const app = await buildDemoBackend(backend, log, config.trustedProxies)
   app.addHook('onClose', async () => {
     await alerts.stop()

@@ -54,6 +54,12 @@ const detailPages = [
     meta: { ...may('zones.update', 'floors.read') }
   },
   {
+    path: '/audit/:entryId',
+    name: 'Audit entry',
+    component: () => import('./pages/AuditEntryPage.vue'),
+    meta: { ...may('audit.read') }
+  },
+  {
     path: '/emergency/:emergencyId',
     name: 'Emergency report',
     component: () => import('./pages/EmergencyReportPage.vue'),

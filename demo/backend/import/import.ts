@@ -1,4 +1,5 @@
 import { assignTransmitter } from '../assignment.js'
+import { noteRows } from '../crud.js'
 import { HttpError } from '../errors.js'
 import { changeRecords, freeTransmitters, insertRecords } from '../records.js'
 import type { Call } from '../route.js'
@@ -27,7 +28,7 @@ export const importFile = async (call: Call, kind: ImportKind, file: Uint8Array,
   return countsOf(rows)
 }
 
-interface Stored extends PlannedRow {
+interface Stored extends PlannedRow, Fields {
   readonly id: string
 }
 
@@ -48,7 +49,7 @@ const store = async (call: Call, kind: ImportKind, rows: readonly PlannedRow[]):
     await kind.changed?.(call, row.id, changes)
   }
   await assignTransmitters(call, kind, stored)
-  call.subjects.push(...stored.map(({ name }) => `${resource.noun} ${name}`))
+  noteRows(call, resource, stored)
 }
 
 const ownFields = ({ transmitterId: _transmitterId, ...fields }: Fields): Fields => fields

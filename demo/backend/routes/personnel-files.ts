@@ -1,3 +1,4 @@
+import { wordsOf } from '../field-words.js'
 import { appliedFilters, exported } from '../queries.js'
 import { personnel } from '../resources.js'
 import { type Call, type Handlers, handler, perMinute } from '../route.js'
@@ -38,13 +39,6 @@ const filterText = async (call: Call): Promise<string> => {
   }
   return texts.join(', ')
 }
-
-/** "currentFloorId" becomes "current floor". */
-const wordsOf = (field: string): string =>
-  field
-    .replace(/^is(?=[A-Z])|Id$/g, '')
-    .replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
-    .trim()
 
 const writePdf = async (people: readonly Fields[], call: Call): Promise<Buffer> => {
   // Loaded when it is needed, because the libraries take as long as the rest of the backend.
