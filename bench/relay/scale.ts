@@ -14,7 +14,7 @@ import type { Suite, SuiteOptions, SuiteResult } from '../harness/suite.js'
 import { grouped, table } from '../harness/table.js'
 import { positionBatch } from './position-batch.js'
 import { Publishing, publishRequest } from './publishing.js'
-import { KEY, NAMESPACE, SECRET } from './running-server.js'
+import { KEY, RELAY_NAMESPACE, SECRET } from './running-server.js'
 import { epochMs, type ScaleFigures, type ScaleOrder } from './scale-clients.js'
 
 const CHANNELS = 1000
@@ -96,7 +96,7 @@ const CONFIG_FILE = 'relay.json'
 const writeConfig = (folder: string, connections: number): void => {
   const limit = connections * 2
   const client = { connection_limit: limit, connections_per_address: limit, connection_rate_limit: limit }
-  writeFileSync(join(folder, CONFIG_FILE), JSON.stringify({ client, channel: { namespaces: [NAMESPACE] } }))
+  writeFileSync(join(folder, CONFIG_FILE), JSON.stringify({ client, channel: { namespaces: [RELAY_NAMESPACE] } }))
 }
 
 /** The clients, in as many processes as the limit of open files requires. */
