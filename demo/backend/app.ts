@@ -14,11 +14,13 @@ import { dashboardRoutes } from './routes/dashboard.js'
 import { emergencyRoutes } from './routes/emergency.js'
 import { floorRoutes } from './routes/floors.js'
 import { historyRoutes } from './routes/history.js'
+import { importRoutes } from './routes/imports.js'
 import { journalRoutes } from './routes/journal.js'
 import { managementRoutes } from './routes/management.js'
 import { personnelFileRoutes } from './routes/personnel-files.js'
 import { phoneBeaconRoutes } from './routes/phone-beacon.js'
 import { siteRoutes } from './routes/site.js'
+import { visitRoutes } from './routes/visits.js'
 import { weatherRoutes } from './routes/weather.js'
 import { acceptForms } from './uploads.js'
 
@@ -29,7 +31,9 @@ const routes = {
   ...siteRoutes,
   ...floorRoutes,
   ...carrierRoutes,
+  ...visitRoutes,
   ...personnelFileRoutes,
+  ...importRoutes,
   ...emergencyRoutes,
   ...dashboardRoutes,
   ...alertRoutes,

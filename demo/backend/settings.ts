@@ -1,3 +1,4 @@
+import { DEFAULT_PRIVACY, type PrivacySettings } from '../privacy-settings.js'
 import { putRow } from './records.js'
 import type { Fields, World } from './world.js'
 
@@ -15,12 +16,14 @@ const DEFAULTS: Readonly<Record<string, Fields>> = {
     zoneOverCapacity: true,
     receiverOffline: true,
     transmitterSilent: true,
+    visitOverdue: true,
     offlineAfterMinutes: 10,
     silentAfterMinutes: 2,
     cooldownMinutes: 5
   },
   general: { organizationName: 'Northgate Campus', language: 'en-GB', timezone: 'Europe/Berlin', units: 'metric' },
   battery: { warning: 40, low: 20, critical: 10, staleAfterHours: 48, notify: true },
+  privacy: DEFAULT_PRIVACY,
   minor: { ...WEATHER, severity: 'minor' },
   moderate: { ...WEATHER, severity: 'moderate' },
   severe: { ...WEATHER, severity: 'severe', notifyByEmail: true },
@@ -31,6 +34,12 @@ export const readSetting = async ({ database }: Pick<World, 'database'>, name: s
   const [row] = await database.rows<{ value: Fields }>('SELECT value FROM settings WHERE name = $1', [name])
   return row?.value ?? {}
 }
+
+/** How long personal data is stored. */
+export const readPrivacy = async (world: Pick<World, 'database'>): Promise<PrivacySettings> => ({
+  ...DEFAULT_PRIVACY,
+  ...(await readSetting(world, 'privacy'))
+})
 
 /** Stores the defaults. Stored values win, also if they are null. */
 export const storeDefaultSettings = async ({ database, now }: World): Promise<void> => {

@@ -2,15 +2,18 @@ import type { Logger } from 'pino'
 import type { Publisher } from '../../src/shared/publisher.js'
 import { AlertMonitor } from './alerts/monitor.js'
 import { buildDemoBackend } from './app.js'
+import { RecentLookups } from './audit/recent-lookups.js'
 import { ensureDemoAccounts } from './auth/accounts.js'
 import { createTokens } from './auth/tokens.js'
 import type { DemoConfig } from './config.js'
 import { openEmbedded, openPostgres } from './database/open.js'
 import { createTables } from './database/schema.js'
 import { RollCallMonitor } from './emergencies/roll-call-monitor.js'
+import { EMBEDDED_POSITION_HOURS, RetentionMonitor } from './history/retention.js'
 import { Watchers } from './relay/watchers.js'
 import { Simulator } from './simulator/simulator.js'
 import { seedSite } from './site/seed.js'
+import { recordGuests } from './visits/guests.js'
 import type { World } from './world.js'
 
 const SEED = 2024
@@ -32,8 +35,12 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => 
   const { databaseUrl, tokenSecret, relay } = config
   const database = databaseUrl === null ? await openEmbedded(emptyDatabaseFile) : openPostgres(databaseUrl)
   const world = { database, now, newId, bcryptRounds }
+  const maxPositionHours = databaseUrl === null ? EMBEDDED_POSITION_HOURS : null
   await createTables(database)
-  await database.transaction((statements) => seedSite({ ...world, database: statements }, SEED))
+  await database.transaction(async (statements) => {
+    await seedSite({ ...world, database: statements }, SEED)
+    await recordGuests({ ...world, database: statements })
+  })
   await ensureDemoAccounts(world, config.demoPassword)
 
   const simulator = new Simulator({ seed: SEED, database, publisher, now, log })
@@ -44,15 +51,20 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => 
   const alerts = new AlertMonitor({ database, publisher, now, log })
   await alerts.check()
   const rollCall = new RollCallMonitor(world, log)
+  const retention = new RetentionMonitor(world, maxPositionHours, log)
 
   const tokens = createTokens(tokenSecret, relay.secret, now)
   const { exchangeSecret, eventsSecret, publish } = config
   const watchers = new Watchers(publish)
-  const backend = { ...world, tokens, publisher, relayUrl: relay.clientUrl, exchangeSecret, eventsSecret, watchers }
+  const secrets = { exchangeSecret, eventsSecret }
+  const lookups = new RecentLookups()
+  const own = { watchers, lookups, maxPositionHours }
+  const backend = { ...world, ...secrets, ...own, tokens, publisher, relayUrl: relay.clientUrl }
   const app = await buildDemoBackend(backend, log, config.trustedProxies)
   app.addHook('onClose', async () => {
     await alerts.stop()
     await rollCall.stop()
+    await retention.stop()
     await simulator.stop()
     await storing
     await database.close()
@@ -61,5 +73,6 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => 
   if (config.simulator) simulator.start()
   alerts.start()
   rollCall.start()
-  return { url, app, simulator, alerts, rollCall, close: () => app.close() }
+  retention.start()
+  return { url, app, simulator, alerts, rollCall, retention, close: () => app.close() }
 }

@@ -1,3 +1,5 @@
+import type { RouteLocationRaw } from 'vue-router'
+import { dateTimeText } from '../../src/ui/format.js'
 import type { Place } from './live-link.js'
 import type { Alert, AlertCount, AlertKind } from './types.js'
 
@@ -5,18 +7,28 @@ import type { Alert, AlertCount, AlertKind } from './types.js'
 export const ALERT_TITLES: Readonly<Record<AlertKind, string>> = {
   'restricted-zone': 'Restricted zone',
   'over-capacity': 'Over capacity',
+  'visit-overdue': 'Overdue visit',
   'receiver-offline': 'Receiver offline',
   'tag-silent': 'Silent tag',
   'battery-low': 'Low battery'
 }
 
 /** The measured value or the reason. */
-export const alertDetail = ({ kind, zoneName, occupancy, capacity, batteryLevel, carrier }: Alert): string => {
+export const alertDetail = (alert: Alert): string => {
+  const { kind, zoneName, occupancy, capacity, batteryLevel, carrier, company, host, since } = alert
   if (kind === 'restricted-zone') return `${carrier ?? 'person'} without access in ${zoneName}`
   if (kind === 'over-capacity') return `${occupancy} people, ${capacity} allowed`
   if (kind === 'battery-low') return `${Math.round(batteryLevel ?? 0)} % charge`
+  if (kind === 'visit-overdue')
+    return [carrier, company && `from ${company}`, `expected until ${dateTimeText(since)}`, host && `host ${host}`]
+      .filter(Boolean)
+      .join(', ')
   return kind === 'tag-silent' ? `no signal from this ${carrier ?? 'tag'}` : 'no report'
 }
+
+/** The record of the visit that an alert is about; null for other alerts. */
+export const alertVisit = ({ kind, name }: Alert): RouteLocationRaw | null =>
+  kind === 'visit-overdue' ? { path: '/visits', query: { status: 'overdue', search: name } } : null
 
 /** Null without a position. */
 export const alertPlace = ({ kind, floorId, transmitterId, receiverId, zoneId }: Alert): Place | null => {

@@ -6,7 +6,7 @@ import type { IconName } from '../../src/ui/icons.js'
 import type { Load } from './composables/useLoad.js'
 import type { Form, Task, Values } from './form-fields.js'
 import type { Place } from './live-link.js'
-import type { ImportCounts, ListResponse, Named } from './types.js'
+import type { ListResponse, Named } from './types.js'
 
 interface Column<Row> {
   readonly title: string
@@ -48,7 +48,8 @@ export interface FileImport {
   readonly title: string
   /** Explains which file is expected and what it does. */
   readonly note: string
-  upload(file: File): Promise<ImportCounts>
+  /** The last part of the path of its import. */
+  readonly kind: string
 }
 
 /** A page about a row. */
@@ -99,6 +100,8 @@ export interface Records<Row> {
   readonly form?: (row: Row | null) => Pick<Form, 'schema' | 'specs'>
   /** The path of the records, at which the backend describes what a deletion means. */
   readonly path?: string
+  /** Whether a row may be deleted; by default all. */
+  readonly isDeletable?: (row: Row) => boolean
   /** Further consequences of a deletion. */
   readonly removal?: string
   /** An action on the rows of the page, beside the title; null if there is nothing to do. */

@@ -8,6 +8,7 @@ import type { TransmitterUpdate } from '../../schemas/transmitters.js'
 import type { UserCreate } from '../../schemas/users.js'
 import type { ZoneCreate } from '../../schemas/zones.js'
 import type { Instructions } from '../emergency-types.js'
+import type { VisitUpdate } from '../visit-schema.js'
 import type { Point, Size } from './floor-plan/plan.js'
 
 // The responses of the demo backend, as far as the page uses them. Stored records have the fields of the schemas.
@@ -30,11 +31,38 @@ export interface Named {
   readonly name: string
 }
 
-export type ImportCounts = Counts<'created' | 'changed' | 'unchanged'>
+export type ImportCounts = Counts<'new' | 'changed' | 'unchanged' | 'duplicate' | 'faulty'>
+
+/** A row of a file, and what its import does. */
+export interface ImportedRow {
+  readonly group: 'new' | 'changed' | 'duplicate' | 'faulty'
+  readonly line: number
+  readonly name: string
+  readonly changes: readonly { readonly column: string; readonly before: string; readonly after: string }[]
+  readonly reasons: readonly { readonly column: string; readonly message: string }[]
+}
+
+export interface ImportPreview {
+  /** Confirms exactly this preview. */
+  readonly fingerprint: string
+  readonly counts: ImportCounts
+  /** All rows but those that stay as they are. */
+  readonly rows: readonly ImportedRow[]
+}
+
 export type Person = Stored<PersonnelUpdate> & Texts<'photoUrl' | 'transmitterId' | 'currentFloorId'>
 export type User = Stored<UserCreate> & Texts<'lastLoginAt' | 'lockedUntil'>
 export type Floor = Named & Counts<'personnel' | 'visitors' | 'contractors' | 'assets'> & Texts<'buildingName'>
 export type Asset = Stored<AssetCreate> & Texts<'transmitterId' | 'currentFloorId'>
+export type VisitStatus = 'expected' | 'on-site' | 'overdue' | 'left' | 'missed'
+/** A visit of a visitor or a contractor. A visit without an end began with a transmitter, before it was recorded. */
+export type Visit = Stored<Omit<Required<VisitUpdate>, 'expectedTo'>> &
+  Texts<
+    'expectedTo' | 'host' | 'transmitterId' | 'transmitterName' | 'currentFloorId' | 'checkedInAt' | 'checkedOutAt'
+  > & {
+    readonly status: VisitStatus
+    readonly isOnSite: boolean
+  }
 export type Receiver = Stored<ReceiverUpdate> & Texts<'lastSeenAt'>
 export type Zone = Stored<ZoneCreate> & Counts<'occupancy'>
 export type BatteryState = 'critical' | 'low' | 'warning' | 'good'
@@ -107,7 +135,9 @@ export interface BuildingInstructions extends Named {
 }
 
 export interface MusterPerson
-  extends Texts<'floorId' | 'floorName' | 'buildingName' | 'zoneName' | 'department' | 'company' | 'wardenFloorId'> {
+  extends Texts<
+    'floorId' | 'floorName' | 'buildingName' | 'zoneName' | 'department' | 'company' | 'host' | 'wardenFloorId'
+  > {
   readonly transmitterId: string
   readonly name: string
   readonly kind: string
@@ -178,7 +208,13 @@ export interface Occupancy {
   }[]
 }
 
-export type AlertKind = 'restricted-zone' | 'over-capacity' | 'receiver-offline' | 'tag-silent' | 'battery-low'
+export type AlertKind =
+  | 'restricted-zone'
+  | 'over-capacity'
+  | 'visit-overdue'
+  | 'receiver-offline'
+  | 'tag-silent'
+  | 'battery-low'
 
 export interface AlertCount extends Counts<'open' | 'acknowledged'> {
   readonly kind: AlertKind
@@ -189,7 +225,7 @@ export interface Alert
   extends Texts<
       'acknowledgedBy' | 'acknowledgedAt' | 'carrier' | 'transmitterId' | 'receiverId' | 'zoneId' | 'zoneName'
     >,
-    Texts<'floorId' | 'floorName' | 'buildingName'> {
+    Texts<'floorId' | 'floorName' | 'buildingName' | 'company' | 'host'> {
   readonly id: string
   readonly kind: AlertKind
   readonly severity: 'critical' | 'warning'
@@ -203,14 +239,19 @@ export interface Alert
 
 export interface AuditSummary {
   readonly byAction: readonly { readonly action: string }[]
-  readonly byAccount: readonly { readonly account: string | null }[]
+  readonly byAccount: readonly Texts<'account' | 'name'>[]
+  readonly byPerson: readonly Named[]
 }
 
-export interface AuditRow extends Texts<'userName' | 'account' | 'subject' | 'ip' | 'method' | 'path'> {
+export interface AuditRow extends Texts<'userName' | 'account' | 'ip' | 'method' | 'path'> {
   readonly id: string
   readonly at: string
   readonly action: string
   readonly result: 'done' | 'failed' | 'denied'
+  readonly sentence: string
+  readonly details: {
+    readonly changes?: readonly { readonly field: string; readonly before?: unknown; readonly after?: unknown }[]
+  } | null
 }
 
 /** Milliseconds after the start of the range, x, y, and the zone. */
@@ -234,7 +275,7 @@ export interface HeatMap extends Counts<'cell' | 'columns' | 'rows'> {
 }
 
 /** A stay in a zone, or on a floor outside of all zones. */
-export interface Visit extends Texts<'floorId' | 'floorName' | 'zoneId' | 'zoneName'>, Counts<'fromMs' | 'toMs'> {}
+export interface Stay extends Texts<'floorId' | 'floorName' | 'zoneId' | 'zoneName'>, Counts<'fromMs' | 'toMs'> {}
 
 export interface CarrierDetails
   extends Texts<
@@ -242,6 +283,8 @@ export interface CarrierDetails
     | 'entityId'
     | 'role'
     | 'department'
+    | 'company'
+    | 'host'
     | 'floorId'
     | 'floorName'
     | 'buildingName'
@@ -259,5 +302,5 @@ export interface CarrierDetails
   /** The start of the stay in the zone, in milliseconds; null if it is before the stored hour. */
   readonly since: number | null
   /** The stays of the last hour, newest first. */
-  readonly visits: readonly Visit[]
+  readonly stays: readonly Stay[]
 }

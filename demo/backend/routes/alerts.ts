@@ -10,7 +10,7 @@ const alerts = {
       CASE WHEN a.kind IN ('restricted-zone', 'over-capacity') OR (a.kind = 'battery-low'
         AND t.battery_level <= ${numberSetting('battery', 'critical')}) THEN 'critical' ELSE 'warning' END AS severity,
       coalesce(c.name, t.name, a.transmitter_id, r.name, a.receiver_id, z.name) AS name, c.entity_type AS carrier,
-      c.department, a.transmitter_id, a.receiver_id, a.zone_id, z.name AS zone_name, z.occupancy, z.capacity,
+      c.department, c.company, c.host, a.transmitter_id, a.receiver_id, a.zone_id, z.name AS zone_name, z.occupancy, z.capacity,
       t.battery_level, f.id AS floor_id, f.name AS floor_name, b.id AS building_id, b.name AS building_name
     FROM alerts a LEFT JOIN receivers r ON r.id = a.receiver_id LEFT JOIN transmitters t ON t.id = a.transmitter_id
     LEFT JOIN carriers c ON c.transmitter_id = a.transmitter_id

@@ -1,11 +1,14 @@
 import { assignTransmitter, mustBeFree } from '../assignment.js'
+import { concernedBy } from '../audit/changes.js'
+import { auditLookup, auditSearch } from '../audit/lookups.js'
 import { bulk, type CrudOptions, changedRecord, changeMany, crud } from '../crud.js'
 import { invalid } from '../errors.js'
-import { FULL_NAME_TOO_LONG, MAX_FULL_NAME } from '../import/personnel.js'
+import { FULL_NAME_TOO_LONG, MAX_FULL_NAME } from '../import/full-name.js'
 import { about, list, rows } from '../queries.js'
 import { freeTransmitters, getRecord, getRecords } from '../records.js'
 import { assets, personnel, type Resource, transmitters } from '../resources.js'
 import { type Call, type Handlers, handler, idOf, type Run } from '../route.js'
+import { recordGuests } from '../visits/guests.js'
 import type { Fields } from '../world.js'
 
 const BEACONS = `SELECT id, name, mac_address, 'transmitter' AS type, battery_level, status
@@ -16,7 +19,7 @@ const BEACONS = `SELECT id, name, mac_address, 'transmitter' AS type, battery_le
 
 const HISTORY = `SELECT h.at, h.floor_id, h.zone_id, z.name AS zone_name, h.x, h.y
   FROM position_history h JOIN transmitters t ON t.id = h.transmitter_id LEFT JOIN zones z ON z.id = h.zone_id
-  WHERE t.entity_type = 'asset' AND t.entity_id = $1 ORDER BY h.at DESC LIMIT 500`
+  WHERE t.entity_type = 'asset' AND t.entity_id = $1 AND h.floor_id IS NOT NULL ORDER BY h.at DESC LIMIT 500`
 
 const availableTransmitters = {
   ...transmitters,
@@ -30,7 +33,7 @@ const carrying =
     if (transmitterId === null) await freeTransmitters(call, resource, [id])
     if (transmitterId == null) return
     await mustBeFree(call, String(transmitterId), resource, id)
-    await assignTransmitter(call, String(transmitterId), resource.entityType, id)
+    await assignTransmitter(call, String(transmitterId), resource.entityTypes[0] ?? null, id)
   }
 
 /** The carrier that is sent with a transmitter gives its previous transmitter back, so that it is not counted twice. */
@@ -39,6 +42,7 @@ const carried: Required<CrudOptions>['stored'] = async (call, id, sent) => {
   const { entity_type, entityId } = await getRecord(call, transmitters, id)
   if (typeof entity_type === 'string' && typeof entityId === 'string')
     await assignTransmitter(call, id, entity_type, entityId)
+  await recordGuests(call)
 }
 
 const assign: Run = async (call) => {
@@ -46,10 +50,11 @@ const assign: Run = async (call) => {
   if (transmitterId == null) throw invalid([{ path: '/transmitterId', message: 'is required' }])
   const kind = personnelId != null ? 'employee' : assetId != null ? 'asset' : entity_type
   const carrier = personnelId ?? assetId ?? entityId ?? null
-  // A visitor's badge has a type but no entity. Without a type, the transmitter becomes available.
+  // The badge of a visitor without a record has a type but no entity. Without a type, the transmitter becomes available.
   const becomesAvailable = typeof kind !== 'string' || entityId === null
   const to = carrier === null || becomesAvailable ? null : String(carrier)
   await assignTransmitter(call, String(transmitterId), becomesAvailable ? null : kind, to)
+  await recordGuests(call)
   return changedRecord(call, transmitters, String(transmitterId))
 }
 
@@ -79,9 +84,18 @@ const completed = async (call: Call): Promise<Fields> => {
   return { ...(name !== null && { name }), ...body, ...(known && { departmentId: known.id }) }
 }
 
+const readPerson: Run = async (call) => {
+  const row = await getRecord(call, personnel, idOf(call))
+  const person = row.currentFloorId == null ? null : concernedBy(personnel, row)
+  if (person !== null) await auditLookup(call, 'card', [person])
+  return row
+}
+
 /** Personnel, assets and their transmitters. */
 export const carrierRoutes: Handlers = {
   ...crud(personnel, { prepare: completed, stored: carrying(personnel) }),
+  'GET /api/personnel': handler('personnel.read', list(personnel, auditSearch(personnel))),
+  'GET /api/personnel/:id': handler('personnel.read', readPerson),
   'GET /api/personnel/:id/beacons': handler('personnel.read', about(personnel, rows(BEACONS, 'id'))),
   'POST /api/personnel/batch-delete': handler('personnel.delete', changeMany(personnel, 'delete')),
   'POST /api/personnel/bulk-activate': handler('personnel.update', changeMany(personnel, 'activate')),
@@ -89,6 +103,7 @@ export const carrierRoutes: Handlers = {
   ...crud(assets, { stored: carrying(assets) }),
   'GET /api/assets/:id/history': handler('assets.read', about(assets, rows(HISTORY, 'id'))),
   ...crud(transmitters, { putReplaces: true, stored: carried }),
+  'GET /api/transmitters': handler('transmitters.read', list(transmitters, auditSearch(transmitters))),
   'GET /api/transmitters/unassigned': handler('transmitters.read', list(availableTransmitters)),
   'POST /api/transmitters/assign': handler('transmitters.update', assign),
   'POST /api/transmitters/bulk': handler('transmitters.update', bulk(transmitters, carried))

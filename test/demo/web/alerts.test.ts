@@ -21,6 +21,8 @@ const alert: Alert = {
   occupancy: 3,
   capacity: 9,
   batteryLevel: 12.4,
+  company: 'Corvus Audit',
+  host: 'Bea Kim',
   acknowledgedBy: null,
   acknowledgedAt: null
 }
@@ -44,6 +46,10 @@ t.test('an alert', async (t) => {
     t.equal(alertDetail(alert), 'visitor without access in Server Room')
     t.equal(alertDetail(zone), '3 people, 9 allowed')
     t.equal(alertDetail({ ...alert, kind: 'battery-low' }), '12 % charge')
+    t.match(
+      alertDetail({ ...alert, kind: 'visit-overdue' }),
+      /^visitor, from Corvus Audit, expected until 15 Nov 2025, .*, host Bea Kim$/
+    )
     t.equal(alertDetail({ ...alert, kind: 'tag-silent' }), 'no signal from this visitor')
     t.equal(alertDetail(receiver), 'no report')
     t.equal(locationOf(alert), 'Server Room, Second floor, Main House')
