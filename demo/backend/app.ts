@@ -16,6 +16,7 @@ import { floorRoutes } from './routes/floors.js'
 import { historyRoutes } from './routes/history.js'
 import { journalRoutes } from './routes/journal.js'
 import { managementRoutes } from './routes/management.js'
+import { notificationRoutes } from './routes/notifications.js'
 import { personnelFileRoutes } from './routes/personnel-files.js'
 import { phoneBeaconRoutes } from './routes/phone-beacon.js'
 import { siteRoutes } from './routes/site.js'
@@ -33,6 +34,7 @@ const routes = {
   ...emergencyRoutes,
   ...dashboardRoutes,
   ...alertRoutes,
+  ...notificationRoutes,
   ...batteryRoutes,
   ...weatherRoutes,
   ...phoneBeaconRoutes,

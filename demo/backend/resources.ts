@@ -215,3 +215,14 @@ export const users = resource('/api/users', 'user', {
     failedLogins: '(SELECT c.failures FROM credentials c WHERE c.user_id = users.id)'
   }
 })
+
+/** Secrets are in a separate table, so that no list can expose them. */
+export const notificationChannels = resource('/api/notifications/channels', 'notification channel', {
+  table: 'notification_channels',
+  permission: 'settings.update',
+  without: ['secret'],
+  computed: {
+    hasSecret: 'EXISTS (SELECT 1 FROM channel_secrets s WHERE s.channel_id = notification_channels.id)',
+    waiting: `(SELECT count(*)::int FROM deliveries d WHERE d.channel_id = notification_channels.id AND d.status = 'waiting')`
+  }
+})

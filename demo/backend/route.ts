@@ -3,6 +3,7 @@ import type { HttpMethod } from '../../src/gateway/routes/tables/declare.js'
 import type { Publisher } from '../../src/shared/publisher.js'
 import type { Caller, May } from './auth/permissions.js'
 import type { Tokens } from './auth/tokens.js'
+import type { NotificationSender } from './notifications/sender.js'
 import type { Watchers } from './relay/watchers.js'
 import type { Database, Fields, World } from './world.js'
 
@@ -14,6 +15,7 @@ export interface Backend extends World {
   readonly relayUrl: string
   /** The secret that the gateway sends with the exchange; null if none is configured. */
   readonly exchangeSecret: string | null
+  readonly notifications: Pick<NotificationSender, 'sendTest'>
   /** The users who watch each floor. */
   readonly watchers: Watchers
   /** The secret of the relay's events; null if the relay sends none. */

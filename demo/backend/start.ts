@@ -8,6 +8,7 @@ import type { DemoConfig } from './config.js'
 import { openEmbedded, openPostgres } from './database/open.js'
 import { createTables } from './database/schema.js'
 import { RollCallMonitor } from './emergencies/roll-call-monitor.js'
+import { NotificationSender } from './notifications/sender.js'
 import { Watchers } from './relay/watchers.js'
 import { Simulator } from './simulator/simulator.js'
 import { seedSite } from './site/seed.js'
@@ -41,18 +42,22 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => 
   const storing = past?.stored.catch((error: unknown) => log.error({ err: error }, 'storing the last hour failed'))
   // Positions exist before the first request.
   if (config.simulator) await simulator.tick()
-  const alerts = new AlertMonitor({ database, publisher, now, log })
+  const alerts = new AlertMonitor({ database, publisher, now, newId, log })
   await alerts.check()
   const rollCall = new RollCallMonitor(world, log)
+  const notifications = new NotificationSender(world, log)
+  await notifications.failInterruptedTests()
 
   const tokens = createTokens(tokenSecret, relay.secret, now)
   const { exchangeSecret, eventsSecret, publish } = config
   const watchers = new Watchers(publish)
-  const backend = { ...world, tokens, publisher, relayUrl: relay.clientUrl, exchangeSecret, eventsSecret, watchers }
+  const services = { tokens, publisher, watchers, notifications }
+  const backend = { ...world, ...services, relayUrl: relay.clientUrl, exchangeSecret, eventsSecret }
   const app = await buildDemoBackend(backend, log, config.trustedProxies)
   app.addHook('onClose', async () => {
     await alerts.stop()
     await rollCall.stop()
+    await notifications.stop()
     await simulator.stop()
     await storing
     await database.close()
@@ -61,5 +66,6 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => 
   if (config.simulator) simulator.start()
   alerts.start()
   rollCall.start()
-  return { url, app, simulator, alerts, rollCall, close: () => app.close() }
+  notifications.start()
+  return { url, app, simulator, alerts, rollCall, notifications, close: () => app.close() }
 }

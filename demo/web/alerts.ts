@@ -1,31 +1,11 @@
 import type { Place } from './live-link.js'
-import type { Alert, AlertCount, AlertKind } from './types.js'
-
-/** The kinds of alerts with their titles, the most urgent first. */
-export const ALERT_TITLES: Readonly<Record<AlertKind, string>> = {
-  'restricted-zone': 'Restricted zone',
-  'over-capacity': 'Over capacity',
-  'receiver-offline': 'Receiver offline',
-  'tag-silent': 'Silent tag',
-  'battery-low': 'Low battery'
-}
-
-/** The measured value or the reason. */
-export const alertDetail = ({ kind, zoneName, occupancy, capacity, batteryLevel, carrier }: Alert): string => {
-  if (kind === 'restricted-zone') return `${carrier ?? 'person'} without access in ${zoneName}`
-  if (kind === 'over-capacity') return `${occupancy} people, ${capacity} allowed`
-  if (kind === 'battery-low') return `${Math.round(batteryLevel ?? 0)} % charge`
-  return kind === 'tag-silent' ? `no signal from this ${carrier ?? 'tag'}` : 'no report'
-}
+import type { Alert, AlertCount } from './types.js'
 
 /** Null without a position. */
 export const alertPlace = ({ kind, floorId, transmitterId, receiverId, zoneId }: Alert): Place | null => {
   if (floorId === null) return null
   return kind === 'over-capacity' ? { floorId, zoneId } : { floorId, transmitterId, receiverId }
 }
-
-export const locationOf = ({ kind, zoneName, floorName, buildingName }: Alert): string =>
-  [kind === 'over-capacity' ? null : zoneName, floorName, buildingName].filter(Boolean).join(', ') || 'No position'
 
 /** The counts in a publication; null if it is another one. */
 export const alertCountsIn = ({

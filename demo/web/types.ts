@@ -7,6 +7,8 @@ import type { ReceiverUpdate } from '../../schemas/receivers.js'
 import type { TransmitterUpdate } from '../../schemas/transmitters.js'
 import type { UserCreate } from '../../schemas/users.js'
 import type { ZoneCreate } from '../../schemas/zones.js'
+import type { AlertKind, Severity } from '../alert-kinds.js'
+import type { DescribedAlert } from '../alert-text.js'
 import type { Instructions } from '../emergency-types.js'
 import type { Point, Size } from './floor-plan/plan.js'
 
@@ -178,27 +180,20 @@ export interface Occupancy {
   }[]
 }
 
-export type AlertKind = 'restricted-zone' | 'over-capacity' | 'receiver-offline' | 'tag-silent' | 'battery-low'
-
 export interface AlertCount extends Counts<'open' | 'acknowledged'> {
   readonly kind: AlertKind
 }
 
 /** An item that needs attention. */
 export interface Alert
-  extends Texts<
-      'acknowledgedBy' | 'acknowledgedAt' | 'carrier' | 'transmitterId' | 'receiverId' | 'zoneId' | 'zoneName'
-    >,
-    Texts<'floorId' | 'floorName' | 'buildingName'> {
+  extends DescribedAlert,
+    Texts<'acknowledgedBy' | 'acknowledgedAt' | 'escalatedAt' | 'assignedTo' | 'assignedName'>,
+    Texts<'transmitterId' | 'receiverId' | 'zoneId' | 'floorId'> {
   readonly id: string
-  readonly kind: AlertKind
-  readonly severity: 'critical' | 'warning'
+  readonly severity: Severity
   readonly state: 'open' | 'acknowledged'
   readonly since: string
   readonly name: string
-  readonly occupancy: number | null
-  readonly capacity: number | null
-  readonly batteryLevel: number | null
 }
 
 export interface AuditSummary {

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { alertCountsIn, alertDetail, alertPlace, locationOf } from '../../../demo/web/alerts.js'
+import { alertDetail, locationOf } from '../../../demo/alert-text.js'
+import { alertCountsIn, alertPlace } from '../../../demo/web/alerts.js'
 import { liveLink } from '../../../demo/web/live-link.js'
 import type { Alert } from '../../../demo/web/types.js'
 
@@ -22,7 +23,10 @@ const alert: Alert = {
   capacity: 9,
   batteryLevel: 12.4,
   acknowledgedBy: null,
-  acknowledgedAt: null
+  acknowledgedAt: null,
+  escalatedAt: null,
+  assignedTo: null,
+  assignedName: null
 }
 const zone: Alert = { ...alert, kind: 'over-capacity', name: 'Server Room', transmitterId: null }
 const receiver: Alert = { ...alert, kind: 'receiver-offline', transmitterId: null, receiverId: 'r-9' }
