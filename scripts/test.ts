@@ -51,6 +51,7 @@ const LONGEST = [
   'docs/redis-high-availability.test.ts',
   'docs/page-commands.test.ts',
   'e2e/plans.test.ts',
+  'e2e/office.test.ts',
   'docs/tutorial.test.ts',
   'tracing.test.ts',
   'e2e/admin.test.ts',

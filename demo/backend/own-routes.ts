@@ -5,6 +5,7 @@ import { action, defineRoutes, del, patch, post, put } from '../../src/gateway/r
 import { SeveritySettingsSchema } from '../alert-kinds.js'
 import { InstructionsSchema } from '../emergency-types.js'
 import { ChannelCreateSchema, ChannelUpdateSchema, MailServerSchema } from '../notification-channels.js'
+import { PrivacySettingsSchema } from '../privacy-settings.js'
 
 const nobody = (description: string) => Type.Union([id(description), Type.Null()])
 
@@ -22,7 +23,7 @@ const AssignmentSchema = Type.Object(
 /** Mutations that are not in the gateway's tables. The gateway forwards them unchecked; the backend checks their bodies. */
 export const ownRoutes = defineRoutes({
   domain: 'demo',
-  about: 'Alerts, their notifications and emergency instructions',
+  about: 'Alerts and their notifications, emergency instructions and privacy',
   rows: [
     post(
       '/api/alerts/acknowledge',
@@ -36,6 +37,7 @@ export const ownRoutes = defineRoutes({
     del('/api/notifications/channels/:id', 'Delete a notification channel', ActionNoteSchema),
     action('/api/notifications/channels/:id/test', 'Send a test notification', ActionNoteSchema),
     patch('/api/notifications/mail-server', 'Change the mail server', MailServerSchema),
-    patch('/api/emergency/instructions/:id', 'Change the emergency instructions of a building', InstructionsSchema)
+    patch('/api/emergency/instructions/:id', 'Change the emergency instructions of a building', InstructionsSchema),
+    patch('/api/mgmt/settings/privacy', 'Change how long personal data is stored', PrivacySettingsSchema)
   ]
 })

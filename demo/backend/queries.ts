@@ -29,7 +29,8 @@ export const textOf = (query: Fields, name: string): string | null => {
   return typeof value === 'string' && value !== '' ? value : null
 }
 
-const momentOf = (query: Fields, name: string): Date | null => {
+/** The point in time in a query parameter, in ISO 8601 or milliseconds; null without one. */
+export const momentOf = (query: Fields, name: string): Date | null => {
   const text = textOf(query, name)
   if (text === null) return null
   const moment = new Date(WHOLE.test(text) ? Number(text) : text)

@@ -2,17 +2,19 @@ import type { Logger } from 'pino'
 
 const CHECK_EVERY_MS = 2000
 
-/** Checks the site every two seconds. A slow database delays the next check instead of queueing checks. */
+/** Checks the site, by default every two seconds. A slow database delays the next check instead of queueing checks. */
 export abstract class RepeatedCheck {
   readonly #failure: string
   readonly #log: Logger
+  readonly #everyMs: number
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> | null = null
 
   /** @param failure the log message of a failed check. */
-  constructor(failure: string, log: Logger) {
+  constructor(failure: string, log: Logger, everyMs = CHECK_EVERY_MS) {
     this.#failure = failure
     this.#log = log
+    this.#everyMs = everyMs
   }
 
   protected abstract update(): Promise<void>
@@ -21,7 +23,7 @@ export abstract class RepeatedCheck {
     this.#timer = setInterval(() => {
       if (this.#running !== null) return
       this.check().catch((error: unknown) => this.#log.error({ err: error }, this.#failure))
-    }, CHECK_EVERY_MS)
+    }, this.#everyMs)
   }
 
   async stop(): Promise<void> {

@@ -16,6 +16,8 @@ export interface Backend extends World {
   /** The secret that the gateway sends with the exchange; null if none is configured. */
   readonly exchangeSecret: string | null
   readonly notifications: Pick<NotificationSender, 'sendTest'>
+  /** How long the embedded database keeps positions at most; null for PostgreSQL. */
+  readonly maxPositionHours: number | null
   /** The users who watch each floor. */
   readonly watchers: Watchers
   /** The secret of the relay's events; null if the relay sends none. */

@@ -1,5 +1,6 @@
 import { DEFAULT_SEVERITIES } from '../alert-kinds.js'
 import { DEFAULT_MAIL_SERVER } from '../notification-channels.js'
+import { DEFAULT_PRIVACY, type PrivacySettings } from '../privacy-settings.js'
 import { putRow } from './records.js'
 import type { Fields, World } from './world.js'
 
@@ -25,6 +26,7 @@ const DEFAULTS: Readonly<Record<string, Fields>> = {
   battery: { warning: 40, low: 20, critical: 10, staleAfterHours: 48, notify: true },
   severities: DEFAULT_SEVERITIES,
   mailServer: DEFAULT_MAIL_SERVER,
+  privacy: DEFAULT_PRIVACY,
   minor: { ...WEATHER, severity: 'minor' },
   moderate: { ...WEATHER, severity: 'moderate' },
   severe: { ...WEATHER, severity: 'severe', notifyByEmail: true },
@@ -35,6 +37,12 @@ export const readSetting = async ({ database }: Pick<World, 'database'>, name: s
   const [row] = await database.rows<{ value: Fields }>('SELECT value FROM settings WHERE name = $1', [name])
   return row?.value ?? {}
 }
+
+/** How long personal data is stored. */
+export const readPrivacy = async (world: Pick<World, 'database'>): Promise<PrivacySettings> => ({
+  ...DEFAULT_PRIVACY,
+  ...(await readSetting(world, 'privacy'))
+})
 
 /** Stores the defaults. Stored values win, also if they are null. */
 export const storeDefaultSettings = async ({ database, now }: World): Promise<void> => {

@@ -8,6 +8,7 @@ import type { DemoConfig } from './config.js'
 import { openEmbedded, openPostgres } from './database/open.js'
 import { createTables } from './database/schema.js'
 import { RollCallMonitor } from './emergencies/roll-call-monitor.js'
+import { EMBEDDED_POSITION_HOURS, RetentionMonitor } from './history/retention.js'
 import { NotificationSender } from './notifications/sender.js'
 import { Watchers } from './relay/watchers.js'
 import { Simulator } from './simulator/simulator.js'
@@ -33,6 +34,7 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => 
   const { databaseUrl, tokenSecret, relay } = config
   const database = databaseUrl === null ? await openEmbedded(emptyDatabaseFile) : openPostgres(databaseUrl)
   const world = { database, now, newId, bcryptRounds }
+  const maxPositionHours = databaseUrl === null ? EMBEDDED_POSITION_HOURS : null
   await createTables(database)
   await database.transaction((statements) => seedSite({ ...world, database: statements }, SEED))
   await ensureDemoAccounts(world, config.demoPassword)
@@ -45,27 +47,26 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => 
   const alerts = new AlertMonitor({ database, publisher, now, newId, log })
   await alerts.check()
   const rollCall = new RollCallMonitor(world, log)
+  const retention = new RetentionMonitor(world, maxPositionHours, log)
   const notifications = new NotificationSender(world, log)
   await notifications.failInterruptedTests()
+  const monitors = [alerts, rollCall, retention, notifications]
 
   const tokens = createTokens(tokenSecret, relay.secret, now)
   const { exchangeSecret, eventsSecret, publish } = config
   const watchers = new Watchers(publish)
   const services = { tokens, publisher, watchers, notifications }
-  const backend = { ...world, ...services, relayUrl: relay.clientUrl, exchangeSecret, eventsSecret }
+  const secrets = { exchangeSecret, eventsSecret }
+  const backend = { ...world, ...services, ...secrets, relayUrl: relay.clientUrl, maxPositionHours }
   const app = await buildDemoBackend(backend, log, config.trustedProxies)
   app.addHook('onClose', async () => {
-    await alerts.stop()
-    await rollCall.stop()
-    await notifications.stop()
+    for (const monitor of monitors) await monitor.stop()
     await simulator.stop()
     await storing
     await database.close()
   })
   const url = await app.listen(config.listen)
   if (config.simulator) simulator.start()
-  alerts.start()
-  rollCall.start()
-  notifications.start()
-  return { url, app, simulator, alerts, rollCall, notifications, close: () => app.close() }
+  for (const monitor of monitors) monitor.start()
+  return { url, app, simulator, alerts, rollCall, retention, notifications, close: () => app.close() }
 }

@@ -14,12 +14,14 @@ export interface FieldSpec {
   readonly options?: readonly Named[]
   /** The value for a new record. */
   readonly initial?: unknown
+  /** Whether the field is shown with these values, and sent; by default always. */
+  readonly isShown?: (entered: Values) => boolean
 }
 
 export interface FormField extends FieldSpec {
   readonly label: string
   /** The last ones are HTML input types. */
-  readonly kind: 'flag' | 'choice' | 'long' | 'list' | 'number' | 'password' | 'email' | 'tel' | 'text'
+  readonly kind: 'flag' | 'choice' | 'choices' | 'long' | 'list' | 'number' | 'password' | 'email' | 'tel' | 'text'
 }
 
 /** A form and its action. */
@@ -57,12 +59,15 @@ export const fieldsOf = (schema: TObject, specs: readonly (string | FieldSpec)[]
     return { label: labelOf(spec.name), ...spec, ...(hint && { hint }), kind: kindOf(spec, property) }
   })
 
+/** The values of empty fields that are not text. */
+const EMPTY: Readonly<Partial<Record<FormField['kind'], unknown>>> = { flag: false, choices: [] }
+
 /** The initial values. Empty fields are empty text, as in inputs. */
 export const enteredAtFirst = (fields: readonly FormField[], stored?: Values): Record<string, unknown> =>
   Object.fromEntries(
     fields.map(({ name, kind, initial }) => {
-      const value = stored?.[name] ?? initial ?? (kind === 'flag' ? false : '')
-      return [name, Array.isArray(value) ? value.join(', ') : value]
+      const value = stored?.[name] ?? initial ?? EMPTY[kind] ?? ''
+      return [name, Array.isArray(value) && kind !== 'choices' ? value.join(', ') : value]
     })
   )
 
@@ -115,8 +120,9 @@ export const conflictsOf = (
     }))
 }
 
-const valueText = ({ kind, options }: FormField, value: unknown): string => {
+const valueText = ({ kind, options }: Partial<FormField>, value: unknown): string => {
   if (kind === 'flag') return value ? 'yes' : 'no'
+  if (Array.isArray(value)) return value.map((one) => valueText({ options }, one)).join(', ') || 'empty'
   return options?.find(({ id }) => id === String(value))?.name || String(value ?? '') || 'empty'
 }
 
@@ -140,13 +146,14 @@ const propertyOf = (schema: TObject, name: string): TSchema => {
 const INPUTS: Readonly<Record<string, FormField['kind']>> = {
   password: 'password',
   newPassword: 'password',
+  secret: 'password',
   email: 'email',
   phone: 'tel',
   mobile: 'tel'
 }
 
 const kindOf = ({ name, options }: FieldSpec, { type, maxLength = 0 }: TSchema): FormField['kind'] => {
-  if (options) return 'choice'
+  if (options) return type === 'array' ? 'choices' : 'choice'
   if (type === 'boolean') return 'flag'
   if (type === 'number' || type === 'integer') return 'number'
   if (type === 'array') return 'list'

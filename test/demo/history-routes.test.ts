@@ -174,24 +174,143 @@ t.test('the occupancy of a fresh start has counts of every floor for the last da
   t.ok(Math.min(...lastHour) > 195 && Math.max(...lastHour) <= 210, `the last hour was simulated: ${lastHour.join()}`)
 })
 
+t.test('previous days', async (t) => {
+  const yesterday = Date.now() - 24 * HOUR
+
+  t.test('a fresh start has the stays of previous days, and counts of that time', async (t) => {
+    for (const daysAgo of [1, 3, 6]) {
+      const at = Date.now() - daysAgo * 24 * HOUR
+      const people: { floorId: string; people: number }[] = await dataOf(`/api/positions/people?at=${at}`)
+      const total = people.reduce((sum, one) => sum + one.people, 0)
+      t.ok(total > 150 && total <= 210, `${total} people ${daysAgo} days ago`)
+      const { tracks } = await dataOf(`/api/positions/tracks/f-1?from=${at}&to=${at + HOUR}`)
+      const present = tracks.filter(
+        ({ points }: Track) => Number(points[0]?.[0]) <= 0 && Number(points.at(-1)?.[0]) > 0
+      )
+      const assets = present.filter(({ transmitterId }: Track) => Number(transmitterId.slice(-3)) > 240)
+      t.equal(present.length - assets.length, people.find(({ floorId }) => floorId === 'f-1')?.people)
+    }
+    t.same(await dataOf(`/api/positions/people?at=${Date.now() - 30 * 24 * HOUR}`), [], 'nothing is stored')
+    t.equal((await backend.request('GET', '/api/positions/people?at=then', viewer)).status, 400)
+  })
+
+  t.test('the details of a carrier at a past time have its place then', async (t) => {
+    const { tracks } = await dataOf(`/api/positions/tracks/f-2?from=${yesterday}&to=${yesterday + HOUR}`)
+    const { transmitterId, points } = tracks.find((track: Track) => Number(track.points[0]?.[0]) <= 0)
+    const carrier = await dataOf(`/api/positions/carrier/${transmitterId}?at=${yesterday}`)
+    t.match(carrier, { floorId: 'f-2', floorName: 'First floor', zoneId: points[0][3], accuracy: null })
+    t.ok(carrier.visits.every(({ toMs }: { toMs: number }) => toMs <= yesterday))
+  })
+
+  t.test('the tracks of one transmitter can be requested', async (t) => {
+    const { tracks } = await dataOf('/api/positions/tracks/f-1')
+    const [{ transmitterId }] = tracks
+    const own = await dataOf(`/api/positions/tracks/f-1?transmitterId=${transmitterId}`)
+    t.ok(own.tracks.length > 0)
+    t.ok(own.tracks.every((track: Track) => track.transmitterId === transmitterId))
+  })
+})
+
+t.test('the people of a zone', async (t) => {
+  interface Person {
+    readonly transmitterId: string
+    readonly isHere: boolean
+    readonly seconds: number
+    readonly firstAt: string
+    readonly lastAt: string
+  }
+
+  t.test('the people of a zone are those who are there now and those who were there', async (t) => {
+    const { positions, carriers } = await dataOf('/api/context/floor/f-1')
+    const people = new Set(
+      carriers
+        .filter((one: { entityType: string }) => one.entityType !== 'asset')
+        .map((one: Track) => one.transmitterId)
+    )
+    const found = await dataOf(`/api/positions/zone/6?from=${Date.now() - 20 * HOUR}`)
+    t.match(found, { id: '6', name: 'Canteen' })
+    t.same(
+      found.people
+        .filter(({ isHere }: Person) => isHere)
+        .map(({ transmitterId }: Person) => transmitterId)
+        .toSorted(),
+      positions
+        .filter((one: { zoneId: string; transmitterId: string }) => one.zoneId === '6' && people.has(one.transmitterId))
+        .map((one: Track) => one.transmitterId)
+        .toSorted()
+    )
+    const left: Person[] = found.people.filter(({ isHere }: Person) => !isHere)
+    t.ok(left.length > 10, `${left.length} people were there`)
+    t.ok(left.every(({ seconds, firstAt, lastAt }) => seconds > 0 && firstAt < lastAt))
+  })
+
+  t.test('the people of a zone at a past time are those of the stored positions', async (t) => {
+    const at = Date.now() - 24 * HOUR
+    const { people } = await dataOf(`/api/positions/zone/6?from=${at - 10 * HOUR}&to=${at}`)
+    const { tracks } = await dataOf(`/api/positions/tracks/f-1?from=${at}&to=${at + 1}`)
+    const there = tracks.filter(
+      ({ points, transmitterId }: Track) => points[0]?.[3] === '6' && Number(transmitterId.slice(-3)) <= 240
+    )
+    t.ok(there.length > 0)
+    t.equal(people.filter(({ isHere }: Person) => isHere).length, there.length)
+  })
+
+  t.test(
+    'the people of a zone are rejected for an unknown zone, a longer range and a floor without access',
+    async (t) => {
+      const statusOf = async (path: string) =>
+        (await backend.request('GET', `/api/positions/zone/${path}`, viewer)).status
+      t.equal(await statusOf(`none?minutes=10`), 404)
+      t.equal(await statusOf(`6?from=${Date.now() - 26 * HOUR}`), 400)
+      const closed = FLOORS.at(-1)?.regions[0]?.zoneId
+      t.equal(await statusOf(`${closed}?minutes=10`), 403)
+    }
+  )
+})
+
 t.test('the history stays bounded', async (t) => {
   const other = await startTestBackend(t)
   const admin = await other.signIn('admin')
   await (await other.backend.simulator.backfill(2 * MINUTE)).stored
   const count = async (): Promise<number> =>
-    (await other.request('GET', '/api/positions/history?limit=1', admin)).json().meta.total
+    (await other.request('GET', '/api/positions/history?limit=1', await other.signIn('admin'))).json().meta.total
   const before = await count()
   t.ok(before > 500)
+  const sightings = async (path: string): Promise<number> => (await dataOf(path, other, admin)).people.length
 
   t.test('a second backfill adds only what is missing', async (t) => {
     await (await other.backend.simulator.backfill(2 * MINUTE)).stored
-    t.ok((await count()) < 1.5 * before, `${await count()} of ${before}`)
+    t.ok((await count()) < 1.1 * before, `${await count()} of ${before}`)
   })
 
-  t.test('positions are deleted after an hour, and counts after a day', async (t) => {
+  t.test('positions of the last hour are thinned later, and everybody who was in a zone stays known', async (t) => {
+    const start = Date.now()
+    const zone = `/api/positions/zone/1?from=${start - 15 * MINUTE}&to=${start}`
+    const [rows, people] = [await count(), await sightings(zone)]
     other.advance(70 * MINUTE)
     await other.backend.simulator.tick()
-    t.ok((await count()) < 2 * 270, 'only the last step remains')
+    t.ok((await count()) < rows - 200, `${await count()} of ${rows}`)
+    t.ok(people > 0)
+    t.equal(await sightings(zone), people)
+  })
+
+  t.test('positions end while the backend is stopped', async (t) => {
+    other.advance(3 * HOUR)
+    await (await other.backend.simulator.backfill(2 * MINUTE)).stored
+    t.same(await dataOf(`/api/positions/people?at=${Date.now() + 2 * HOUR}`, other, admin), [])
+  })
+
+  t.test('positions are deleted after the days in the privacy settings', async (t) => {
+    other.advance(6 * 24 * HOUR)
+    await other.backend.retention.check()
+    t.ok((await count()) > 270, 'they are kept for seven days at first')
+    await other.request('PATCH', '/api/mgmt/settings/privacy', await other.signIn('admin'), { positionHistoryDays: 3 })
+    await other.backend.retention.check()
+    t.equal(await count(), 0)
+  })
+
+  t.test('counts are deleted after a day', async (t) => {
+    await other.backend.simulator.tick()
     other.advance(25 * HOUR)
     await other.backend.simulator.tick()
     const { at } = await dataOf('/api/positions/occupancy', other, await other.signIn('viewer'))

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { PathRecorder } from '../../demo/backend/history/path-recorder.js'
-import { heatMapOf, type TrackPoint, tracksOf } from '../../demo/backend/history/tracks.js'
+import { heatMapOf, type StoredPoint, type TrackPoint, tracksOf } from '../../demo/backend/history/tracks.js'
 import { type Sighting, visitsOf } from '../../demo/backend/history/visits.js'
 import { type Carrier, Simulation } from '../../demo/backend/simulator/simulation.js'
 import type { PositionEntry } from '../../schemas/realtime.js'
@@ -51,12 +51,18 @@ t.test('the path recorder', async (t) => {
     )
   })
 
-  t.test('the path recorder stores the last position of a transmitter that disappears', async (t) => {
-    const recorder = new PathRecorder()
-    record(recorder, [entry(1, 1), entry(2, 1), entry(3, 1)])
-    t.match(recorder.add([], 3 * SECOND), [{ transmitterId: 'A', x: 3, atMs: 2 * SECOND }])
-    t.same(recorder.add([], 4 * SECOND), [])
-  })
+  t.test(
+    'the path recorder stores the last position of a transmitter that disappears, and when it disappeared',
+    async (t) => {
+      const recorder = new PathRecorder()
+      record(recorder, [entry(1, 1), entry(2, 1), entry(3, 1)])
+      t.match(recorder.add([], 3 * SECOND), [
+        { transmitterId: 'A', floorId: 'f-1', x: 3, atMs: 2 * SECOND },
+        { transmitterId: 'A', floorId: null, zoneId: null, atMs: 3 * SECOND }
+      ])
+      t.same(recorder.add([], 4 * SECOND), [])
+    }
+  )
 
   t.test('all positions of walking people are within the tolerance of the stored paths', async (t) => {
     const carriers: readonly Carrier[] = Array.from({ length: 20 }, (_, index) => ({
@@ -93,16 +99,21 @@ t.test('the path recorder', async (t) => {
   })
 })
 
-t.test('a transmitter that was away for more than a minute has two tracks', async (t) => {
-  const points: readonly TrackPoint[] = [0, 60, 120, 300, 310].map((second) => [second * SECOND, 1, 1, null])
+t.test('a transmitter that was on another floor or silent has two tracks', async (t) => {
+  const at = (second: number, isHere = true): StoredPoint => [second * SECOND, 1, 1, null, isHere]
+  const secondsOf = (...points: StoredPoint[]) =>
+    tracksOf('A', points, 400 * SECOND).map((track) => track.points.map(([ms]) => ms / SECOND))
   t.same(
-    tracksOf('A', points).map((track) => track.points.map(([ms]) => ms / SECOND)),
+    secondsOf(at(0), at(60), at(61, false), at(70), at(370)),
     [
-      [0, 60, 120],
-      [300, 310]
-    ]
+      [0, 60, 61],
+      [70, 370, 400]
+    ],
+    'also for a few seconds'
   )
-  t.same(tracksOf('A', []), [])
+  t.same(secondsOf(at(0), at(400)), [[0, 400]], 'the last position holds, and the end is not added twice')
+  t.same(secondsOf(at(0, false)), [])
+  t.same(tracksOf('A', [], 0), [])
 })
 
 t.test('a heat map', async (t) => {
@@ -121,10 +132,19 @@ t.test('a heat map', async (t) => {
   })
 
   t.test('a heat map distributes the time of a walk over its cells', async (t) => {
-    const { seconds } = heatOf(2 * MINUTE, [0, 0, 0.5, null], [100 * SECOND, 10, 0.5, null])
+    const { seconds } = heatOf(2 * MINUTE, [0, 0, 0.5, null], [50 * SECOND, 10, 0.5, null])
     t.same(
       seconds.slice(0, 10),
-      Array.from({ length: 10 }, () => 10)
+      Array.from({ length: 10 }, () => 5)
+    )
+  })
+
+  t.test('a heat map counts an unknown route as a stay at the last known position', async (t) => {
+    const { seconds } = heatOf(4 * MINUTE, [-MINUTE, 0.5, 0.5, null], [3 * MINUTE, 9.5, 0.5, null])
+    t.equal(seconds[0], 180)
+    t.equal(
+      seconds.reduce((sum, one) => sum + one),
+      180
     )
   })
 
@@ -139,9 +159,10 @@ t.test('a heat map', async (t) => {
 })
 
 t.test('visits', async (t) => {
-  const at = (second: number, zoneId: string | null, floorId = 'f-1'): Sighting => ({
+  const at = (second: number, zoneId: string | null, floorId: string | null = 'f-1'): Sighting => ({
     floorId,
     floorName: floorId,
+    buildingName: null,
     zoneId,
     zoneName: zoneId,
     atMs: second * SECOND
@@ -167,5 +188,17 @@ t.test('visits', async (t) => {
   t.test('visits distinguish floors outside of zones', async (t) => {
     t.equal(visitsOf([at(0, null), at(60, null, 'f-2'), at(90, null, 'f-2')]).length, 2)
     t.same(visitsOf([]), [])
+  })
+
+  t.test('visits end when the transmitter is not heard, and the last one lasts until now', async (t) => {
+    const away = visitsOf([at(0, '1'), at(60, null, null), at(200, '1')], 260 * SECOND)
+    t.same(
+      away.map(({ fromMs, toMs }) => [fromMs / SECOND, toMs / SECOND]),
+      [
+        [200, 260],
+        [0, 60]
+      ]
+    )
+    t.same(visitsOf([at(0, '1'), at(60, null, null)], 100 * SECOND).length, 1)
   })
 })

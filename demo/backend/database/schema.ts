@@ -77,6 +77,7 @@ const CARRIERS = `SELECT t.id AS transmitter_id, t.entity_type, t.entity_id, t.n
 const INDEXES = [
   'UNIQUE INDEX IF NOT EXISTS users_email ON users (lower(email))',
   'INDEX IF NOT EXISTS audit_log_at ON audit_log (at)',
+  'INDEX IF NOT EXISTS position_history_at ON position_history (at)',
   'INDEX IF NOT EXISTS position_history_of ON position_history (transmitter_id, at)',
   'INDEX IF NOT EXISTS position_history_on ON position_history (floor_id, at)',
   'INDEX IF NOT EXISTS deliveries_at ON deliveries (at)',

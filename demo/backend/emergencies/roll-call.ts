@@ -19,7 +19,7 @@ const MUSTER = `SELECT c.transmitter_id, c.entity_type AS kind, c.entity_id AS p
   LEFT JOIN safe_marks m ON m.emergency_id = $2 AND m.transmitter_id = c.transmitter_id
   LEFT JOIN roll_calls r ON r.emergency_id = $2 AND r.transmitter_id = c.transmitter_id
   LEFT JOIN LATERAL (SELECT h.floor_id FROM position_history h WHERE h.transmitter_id = c.transmitter_id
-    AND h.at <= $3::timestamptz ORDER BY h.at DESC LIMIT 1) AS before ON true
+    AND h.floor_id IS NOT NULL AND h.at <= $3::timestamptz ORDER BY h.at DESC LIMIT 1) AS before ON true
   WHERE c.entity_type <> 'asset' AND c.is_active
     AND ($1::text IS NULL OR coalesce(c.building_id, home.building_id, $1) = $1 OR r.transmitter_id IS NOT NULL)
   ORDER BY name, c.transmitter_id`

@@ -1,16 +1,20 @@
 import type { PositionEntry } from '../../../schemas/realtime.js'
 
-/** A stored position. Between two of them, a transmitter on the same floor moves in a straight line. */
+/**
+ * A stored position, which holds until the next one. Between two of them that are at most `MAX_INTERVAL_MS` apart, a
+ * transmitter on the same floor moves in a straight line.
+ */
 export interface PathPoint {
   readonly transmitterId: string
-  readonly floorId: string
+  /** Null from the time on at which the transmitter is not heard anywhere. */
+  readonly floorId: string | null
   readonly zoneId: string | null
   readonly x: number
   readonly y: number
   readonly atMs: number
 }
 
-/** A transmitter that is present has at least one stored position per interval. */
+/** A transmitter that is present has at least one stored position per interval, until the history is thinned. */
 export const MAX_INTERVAL_MS = 60_000
 /** The maximum distance between a position and the predicted one, in metres. */
 const TOLERANCE = 0.15
@@ -43,6 +47,7 @@ export class PathRecorder {
     for (const [id, { start, newest }] of this.#paths) {
       if (present.has(id)) continue
       if (newest !== start) stored.push(newest)
+      stored.push({ ...newest, floorId: null, zoneId: null, atMs })
       this.#paths.delete(id)
     }
     return stored

@@ -1,15 +1,15 @@
 import type { Statements } from '../world.js'
 import type { PathPoint } from './path-recorder.js'
 
-// The tables `position_history`, the paths of the last hour, and `occupancy_history`, the counts of the last day.
+// The tables `position_history`, the paths of the stored days, and `occupancy_history`, the counts of the last day.
 
 export const HOUR_MS = 60 * 60_000
 export const DAY_MS = 24 * HOUR_MS
 /** The interval of occupancy counts. */
 export const COUNT_EVERY_MS = 5 * 60_000
 
-/** Positions are kept a little longer than the hour that pages request. */
-const KEPT_POSITIONS = '65 minutes'
+/** Paths are complete for a little longer than an hour. */
+const COMPLETE_MS = 65 * 60_000
 const KEPT_COUNTS = '24 hours 5 minutes'
 
 /** Small statements, because the embedded database runs in this thread and requests wait for it. */
@@ -29,6 +29,47 @@ export const storePoints = async (database: Statements, points: readonly PathPoi
       [JSON.stringify(part)]
     )
   }
+}
+
+/** The positions of transmitters end at this time, for example when the backend was stopped. */
+export const endPaths = async (database: Statements, at: Date): Promise<void> => {
+  await database.rows(
+    `INSERT INTO position_history (transmitter_id, floor_id, zone_id, x, y, at)
+     SELECT transmitter_id, NULL, NULL, x, y, $1 FROM (SELECT DISTINCT ON (transmitter_id) *
+       FROM position_history ORDER BY transmitter_id, at DESC) AS last WHERE floor_id IS NOT NULL`,
+    [at]
+  )
+}
+
+/** SQL: the positions of a transmitter between two times, in no order, and the one before, which holds at the start. */
+export const storedBetween = (transmitterId: string, from: string, to: string): string =>
+  `(SELECT floor_id, zone_id, x, y, at FROM position_history
+      WHERE transmitter_id = ${transmitterId} AND at <= ${from} ORDER BY at DESC LIMIT 1)
+    UNION ALL SELECT floor_id, zone_id, x, y, at FROM position_history
+      WHERE transmitter_id = ${transmitterId} AND at > ${from} AND at <= ${to}
+    UNION ALL SELECT floor_id, zone_id, x, y, at FROM positions
+      WHERE transmitter_id = ${transmitterId} AND at > ${from} AND at <= ${to}`
+
+/** SQL: the floor or zone of a transmitter at a time; null if it was not heard. */
+export const lastPlace = (transmitterId: string, at: string, column: 'floor_id' | 'zone_id'): string =>
+  `(SELECT ${column} FROM position_history WHERE transmitter_id = ${transmitterId} AND at <= ${at} ORDER BY at DESC LIMIT 1)`
+
+/** A thinned history keeps one position per zone in each of these intervals. */
+const THINNED_MS = 5 * 60_000
+
+/**
+ * Thins positions that are older than an hour: of each transmitter, one position per zone and five minutes stays. That is an
+ * eighth of them, and every stay in a zone is still known. Begins at `from`, or at the oldest position; returns where it ended.
+ */
+export const thinHistory = async (database: Statements, from: Date | null, now: Date): Promise<Date> => {
+  const until = new Date(Math.floor((now.getTime() - COMPLETE_MS) / THINNED_MS) * THINNED_MS)
+  await database.rows(
+    `DELETE FROM position_history WHERE ctid = ANY (ARRAY(SELECT ctid FROM (SELECT ctid, row_number() OVER (
+         PARTITION BY transmitter_id, floor_id, zone_id, date_bin('${THINNED_MS} milliseconds', at, 'epoch') ORDER BY at) AS number
+       FROM position_history WHERE at < $1 AND ($2::timestamptz IS NULL OR at >= $2)) AS numbered WHERE number > 1))`,
+    [until, from]
+  )
+  return until
 }
 
 /** The time of the last stored position; null without one. */
@@ -73,11 +114,7 @@ export const countPastOccupancy = async (database: Statements, counted: readonly
   )
 }
 
-/** Deletes positions and counts after their retention time. */
-export const pruneHistory = async (database: Statements, at: Date): Promise<void> => {
-  await database.rows(
-    `WITH old AS (DELETE FROM position_history WHERE at < $1::timestamptz - interval '${KEPT_POSITIONS}')
-     DELETE FROM occupancy_history WHERE at < $1::timestamptz - interval '${KEPT_COUNTS}'`,
-    [at]
-  )
+/** Counts are not personal data; positions are deleted by `RetentionMonitor`. */
+export const pruneCounts = async (database: Statements, at: Date): Promise<void> => {
+  await database.rows(`DELETE FROM occupancy_history WHERE at < $1::timestamptz - interval '${KEPT_COUNTS}'`, [at])
 }

@@ -4,24 +4,42 @@ import { MAX_INTERVAL_MS } from './path-recorder.js'
 /** Milliseconds after the start of the range, x, y, and the zone. */
 export type TrackPoint = readonly [number, number, number, string | null]
 
-/** The path of one transmitter while it was on the floor. A transmitter that came back has several tracks. */
+/** A stored point, and whether it is on the floor. */
+export type StoredPoint = readonly [...TrackPoint, boolean]
+
+/**
+ * The path of one transmitter while it was on the floor, up to the last time at which it was there. A transmitter that came
+ * back has several tracks.
+ */
 export interface Track {
   readonly transmitterId: string
   readonly points: readonly TrackPoint[]
 }
 
-/** Points that are further apart belong to two tracks: the transmitter was away in between. */
+/** Between points that are further apart, the route is not known: the transmitter counts as staying at the first one. */
 export const MAX_GAP_MS = MAX_INTERVAL_MS + 15_000
 
-/** Divides the points of one transmitter, in order of time, where it was away. */
-export const tracksOf = (transmitterId: string, points: readonly TrackPoint[]): Track[] => {
+/** Divides the points of one transmitter, in order of time, where it left the floor. The last position holds until `endMs`. */
+export const tracksOf = (transmitterId: string, points: readonly StoredPoint[], endMs: number): Track[] => {
   const tracks: TrackPoint[][] = []
-  let lastMs = Number.NEGATIVE_INFINITY
-  for (const point of points) {
-    if (point[0] - lastMs > MAX_GAP_MS) tracks.push([])
-    tracks.at(-1)?.push(point)
-    lastMs = point[0]
+  let current: TrackPoint[] | null = null
+  const endAt = (ms: number): void => {
+    const [lastMs, x, y, zoneId] = current?.at(-1) ?? [ms, 0, 0, null]
+    if (ms > lastMs) current?.push([ms, x, y, zoneId])
+    current = null
   }
+  for (const [ms, x, y, zoneId, isHere] of points) {
+    if (!isHere) {
+      endAt(ms)
+      continue
+    }
+    if (current === null) {
+      current = []
+      tracks.push(current)
+    }
+    current.push([ms, x, y, zoneId])
+  }
+  endAt(endMs)
   return tracks.map((part) => ({ transmitterId, points: part }))
 }
 
@@ -52,8 +70,11 @@ export const heatMapOf = (
       totals[row * columns + column] = (totals[row * columns + column] ?? 0) + ms
   }
   for (const { points } of tracks) {
-    for (const [index, [startMs, x, y]] of points.entries()) {
-      const [endMs, endX, endY] = points[index + 1] ?? [startMs, x, y]
+    for (const [index, [pointMs, x, y]] of points.entries()) {
+      const [nextMs, nextX, nextY] = points[index + 1] ?? [pointMs, x, y]
+      const isKnown = nextMs - pointMs <= MAX_GAP_MS
+      const [startMs, endMs] = isKnown ? [pointMs, nextMs] : [Math.max(pointMs, 0), Math.min(nextMs, lengthMs)]
+      const [endX, endY] = isKnown ? [nextX, nextY] : [x, y]
       const steps = Math.ceil((endMs - startMs) / STEP_MS)
       for (let step = 0; step < steps; step += 1) {
         const part = (step + 0.5) / steps

@@ -1,7 +1,8 @@
-/** A stored position with its place. */
+/** A stored position with its place. Without a floor, the transmitter is not heard from then on. */
 export interface Sighting {
   readonly floorId: string | null
   readonly floorName: string | null
+  readonly buildingName: string | null
   readonly zoneId: string | null
   readonly zoneName: string | null
   readonly atMs: number
@@ -16,8 +17,8 @@ export interface Visit extends Omit<Sighting, 'atMs'> {
 /** Shorter stays are passages, except the last one. This also limits their number. */
 const MIN_STAY_MS = 30_000
 
-/** The stays of one transmitter, newest first. The sightings are in order of time. */
-export const visitsOf = (sightings: readonly Sighting[]): Visit[] => {
+/** The stays of one transmitter, newest first. The sightings are in order of time; the last one lasts until `endMs`. */
+export const visitsOf = (sightings: readonly Sighting[], endMs = Number.NEGATIVE_INFINITY): Visit[] => {
   const visits: Visit[] = []
   for (const { atMs, ...place } of sightings) {
     const current = visits.at(-1)
@@ -25,7 +26,12 @@ export const visitsOf = (sightings: readonly Sighting[]): Visit[] => {
     if (current?.floorId !== place.floorId || current.zoneId !== place.zoneId)
       visits.push({ ...place, fromMs: atMs, toMs: atMs })
   }
+  const last = visits.pop()
+  if (last !== undefined) visits.push({ ...last, toMs: Math.max(last.toMs, endMs) })
   return visits
-    .filter(({ fromMs, toMs }, index) => index === visits.length - 1 || toMs - fromMs >= MIN_STAY_MS)
+    .filter(({ floorId, fromMs, toMs }, index) => {
+      if (floorId === null) return false
+      return index === visits.length - 1 || toMs - fromMs >= MIN_STAY_MS
+    })
     .reverse()
 }

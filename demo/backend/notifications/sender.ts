@@ -11,8 +11,6 @@ const FIRST_DELAY_MS = 5000
 const MAX_DELAY_MS = 5 * 60_000
 /** Older notifications are no longer sent. */
 const GIVE_UP = "interval '24 hours'"
-const KEPT = "interval '30 days'"
-const PRUNE_EVERY_MS = 10 * 60_000
 
 interface Delivery {
   readonly id: string
@@ -57,7 +55,6 @@ export class NotificationSender extends RepeatedCheck {
   readonly #stopping = new AbortController()
   /** By channel. */
   readonly #queues = new Map<string, Promise<void>>()
-  #prunedAtMs = 0
 
   constructor(world: Pick<World, 'database' | 'now'>, log: Logger) {
     super('sending notifications failed', log)
@@ -92,10 +89,6 @@ export class NotificationSender extends RepeatedCheck {
     const { database, now } = this.#world
     const at = now()
     await database.rows(EXPIRE, [at])
-    if (at.getTime() - this.#prunedAtMs >= PRUNE_EVERY_MS) {
-      await database.rows(`DELETE FROM deliveries WHERE at < $1::timestamptz - ${KEPT}`, [at])
-      this.#prunedAtMs = at.getTime()
-    }
     for (const { channelId } of await database.rows<{ channelId: string }>(DUE, [at])) {
       if (this.#queues.has(channelId)) continue
       const queue = this.#sendAll(channelId)

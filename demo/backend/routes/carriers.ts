@@ -16,7 +16,7 @@ const BEACONS = `SELECT id, name, mac_address, 'transmitter' AS type, battery_le
 
 const HISTORY = `SELECT h.at, h.floor_id, h.zone_id, z.name AS zone_name, h.x, h.y
   FROM position_history h JOIN transmitters t ON t.id = h.transmitter_id LEFT JOIN zones z ON z.id = h.zone_id
-  WHERE t.entity_type = 'asset' AND t.entity_id = $1 ORDER BY h.at DESC LIMIT 500`
+  WHERE t.entity_type = 'asset' AND t.entity_id = $1 AND h.floor_id IS NOT NULL ORDER BY h.at DESC LIMIT 500`
 
 const availableTransmitters = {
   ...transmitters,

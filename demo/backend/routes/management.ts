@@ -1,5 +1,6 @@
 import { sessionLifetimeSeconds } from '../auth/tokens.js'
 import { crud } from '../crud.js'
+import { declared } from '../declared.js'
 import { together } from '../queries.js'
 import { beacons, departments, zoneTypes } from '../resources.js'
 import { type Handlers, handler, type Run } from '../route.js'
@@ -13,9 +14,9 @@ const reading =
   async (call) => {
     const stored = await readSetting(call, name)
     // Until it is set, the session timeout is the default.
-    return name === 'general'
-      ? { ...stored, sessionTimeoutMinutes: (await sessionLifetimeSeconds(call, false)) / 60 }
-      : stored
+    if (name === 'general')
+      return { ...stored, sessionTimeoutMinutes: (await sessionLifetimeSeconds(call, false)) / 60 }
+    return name === 'privacy' ? { ...stored, maxPositionHours: call.maxPositionHours } : stored
   }
 
 /**
@@ -39,8 +40,10 @@ const settingsRoutes = (path: string, group: string | null): Handlers => {
     return show(call)
   }
   const methods = ['POST', 'PUT', 'PATCH', 'DELETE'].map((method) => `${method} ${path}`)
-  const changes = methods.map((key) => [key, handler('settings.update', change)])
-  return { [`GET ${path}`]: handler('settings.read', show), ...Object.fromEntries(changes) }
+  const changes = methods.filter((key) => declared.has(key)).map((key) => [key, handler('settings.update', change)])
+  // Everyone may know how long positions are stored.
+  const may = group === 'privacy' ? 'authenticated' : 'settings.read'
+  return { [`GET ${path}`]: handler(may, show), ...Object.fromEntries(changes) }
 }
 
 /** Beacons, departments and zone types, and the settings of the service. */
@@ -49,5 +52,5 @@ export const managementRoutes: Handlers = {
   ...crud(departments),
   ...crud(zoneTypes),
   ...settingsRoutes('/api/mgmt/settings', null),
-  ...Object.assign({}, ...GROUPS.map((name) => settingsRoutes(`/api/mgmt/settings/${name}`, name)))
+  ...Object.assign({}, ...[...GROUPS, 'privacy'].map((name) => settingsRoutes(`/api/mgmt/settings/${name}`, name)))
 }

@@ -7,14 +7,17 @@ import {
   type CountedCarrier,
   countOccupancy,
   countPastOccupancy,
+  endPaths,
   HOUR_MS,
   lastStoredAt,
-  pruneHistory,
-  storePoints
+  pruneCounts,
+  storePoints,
+  thinHistory
 } from '../history/store.js'
 import { seededRandom } from '../random.js'
 import type { Statements, World } from '../world.js'
 import { ambientDevices } from './ambient.js'
+import { pastDays } from './past-days.js'
 import { ReceiverReports } from './receiver-reports.js'
 import { type Carrier, Simulation } from './simulation.js'
 import { type StoredZone, zoneAreas } from './zone-areas.js'
@@ -41,6 +44,8 @@ export class Simulator {
   /** The stored floors. On a deleted one there are no receivers, so nobody is located there. */
   #floors: ReadonlySet<string> = new Set()
   #countedAtMs = 0
+  /** The history is thinned up to this time; null before the first time. */
+  #thinnedUntil: Date | null = null
   #ticks = 0
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> | null = null
@@ -94,31 +99,44 @@ export class Simulator {
 
   /**
    * Simulates the last hour, as far as it is not stored, so that the history has no gap before the start. The next step
-   * continues from there. Storing the past takes longer and may continue while the server runs.
+   * continues from there. A new database also gets the stays of previous days. Storing the past takes longer and may continue
+   * while the server runs.
    */
   async backfill(lengthMs = HOUR_MS): Promise<{ readonly stored: Promise<void> }> {
     const { database, now } = this.#parts
     const endMs = now().getTime()
-    const storedMs = (await lastStoredAt(database))?.getTime() ?? 0
-    await this.#reloadCarriers()
+    const storedMs = (await lastStoredAt(database))?.getTime() ?? null
+    const startMs = Math.max(endMs - lengthMs, (storedMs ?? 0) + TICK_MS)
+    // Nothing is known of the time before: the backend was not running.
+    if (storedMs !== null && startMs > storedMs + TICK_MS) await endPaths(database, new Date(storedMs + TICK_MS))
+    const carriers = await this.#reloadCarriers()
+    const earlier: PathPoint[] = []
     const points: PathPoint[] = []
     const counted: CountedCarrier[] = []
-    for (let atMs = Math.max(endMs - lengthMs, storedMs + TICK_MS); atMs < endMs; atMs += TICK_MS) {
+    for (let atMs = startMs; atMs < endMs; atMs += TICK_MS) {
       this.#simulation.advance(TICK_MS)
       const positions = this.#located(this.#simulation.positions(atMs))
+      if (atMs === startMs && storedMs === null)
+        earlier.push(...pastDays({ carriers, positions, endMs: startMs, random: seededRandom(this.#parts.seed) }))
       points.push(...this.#recorder.add(positions, atMs))
       if (atMs % COUNT_EVERY_MS >= TICK_MS) continue
       const countedMs = atMs - (atMs % COUNT_EVERY_MS)
       for (const { transmitterId, floorId } of positions)
         counted.push({ atMs: countedMs, transmitterId: String(transmitterId), floorId: String(floorId) })
     }
-    return { stored: storePoints(database, points).then(() => countPastOccupancy(database, counted)) }
+    const store = async (): Promise<void> => {
+      await storePoints(database, points)
+      await countPastOccupancy(database, counted)
+      await storePoints(database, earlier)
+    }
+    return { stored: store() }
   }
 
   async #count(at: Date): Promise<void> {
     const { database } = this.#parts
     await countOccupancy(database, at)
-    await pruneHistory(database, at)
+    await pruneCounts(database, at)
+    this.#thinnedUntil = await thinHistory(database, this.#thinnedUntil, at)
     this.#countedAtMs = Math.floor(at.getTime() / COUNT_EVERY_MS) * COUNT_EVERY_MS
   }
 
@@ -137,11 +155,13 @@ export class Simulator {
     if (data.length > 0) void publisher.publish('global:all', { type: 'ambient-batch', data })
   }
 
-  async #reloadCarriers(): Promise<void> {
-    this.#simulation.populate(await this.#parts.database.rows<Carrier>(CARRIERS))
+  async #reloadCarriers(): Promise<readonly Carrier[]> {
+    const carriers = await this.#parts.database.rows<Carrier>(CARRIERS)
+    this.#simulation.populate(carriers)
     this.#floors = new Set(await this.#ids('SELECT id FROM floors'))
     this.#simulation.evacuate(new Set(await this.#ids(ALARMED_BUILDINGS)))
     this.#simulation.locateBy(zoneAreas(await this.#parts.database.rows<StoredZone>(ZONES)))
+    return carriers
   }
 
   async #ids(sql: string): Promise<string[]> {

@@ -1,0 +1,12 @@
+import t from 'tap'
+import { startBrowser } from '../helper/browser.js'
+import { openDemoPage } from '../helper/demo-page.js'
+import { startDemoStack } from '../helper/demo-stack.js'
+import { visits } from './office/visits.js'
+import type { PageTests } from './page/page-tests.js'
+
+// One file, because starting the stack and the browser takes longer than most of the tests.
+const [stack, browser] = await Promise.all([startDemoStack(t), startBrowser(t)])
+const tests: PageTests = { stack, open: (t, options) => openDemoPage(t, browser, stack, options) }
+
+for (const suite of [visits]) await suite(t, tests)
