@@ -18,3 +18,14 @@ export const alertCountsIn = ({
 
 const isAlertCount = (entry: unknown): entry is AlertCount =>
   typeof entry === 'object' && entry !== null && 'open' in entry && typeof entry.open === 'number' && 'kind' in entry
+
+/** Who has acknowledged the alert, or that nobody has done so in time. */
+export const alertState = (
+  { acknowledgedBy, acknowledgedAt, escalatedAt }: Pick<Alert, 'acknowledgedBy' | 'acknowledgedAt' | 'escalatedAt'>,
+  timeText: (at: string | null) => string
+): string => {
+  const escalation = escalatedAt === null ? '' : `, escalated at ${timeText(escalatedAt)}`
+  return acknowledgedBy === null
+    ? `Open${escalation}`
+    : `Acknowledged by ${acknowledgedBy}, ${timeText(acknowledgedAt)}${escalation}`
+}

@@ -120,10 +120,10 @@ export const conflictsOf = (
     }))
 }
 
-const valueText = ({ kind, options }: Partial<FormField>, value: unknown): string => {
+const valueText = ({ kind, options }: FormField, value: unknown): string => {
   if (kind === 'flag') return value ? 'yes' : 'no'
-  if (Array.isArray(value)) return value.map((one) => valueText({ options }, one)).join(', ') || 'empty'
-  return options?.find(({ id }) => id === String(value))?.name || String(value ?? '') || 'empty'
+  const nameOf = (one: unknown): string => options?.find(({ id }) => id === String(one))?.name || String(one ?? '')
+  return (Array.isArray(value) ? value.map(nameOf).join(', ') : nameOf(value)) || 'empty'
 }
 
 /** Trims text except passwords, and splits lists. */

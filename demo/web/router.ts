@@ -38,7 +38,7 @@ export const menu = [
   page('/settings', 'Settings', 'settings', { auth: true }, () => import('./pages/SettingsPage.vue'))
 ]
 
-/** Pages about one record, which lists link to. */
+/** Pages about one record or a part of the settings, which other pages link to. */
 const detailPages = [
   {
     path: '/floors/:floorId',
@@ -51,6 +51,18 @@ const detailPages = [
     name: 'Area of a zone',
     component: () => import('./pages/ZoneAreaPage.vue'),
     meta: { ...may('zones.update', 'floors.read') }
+  },
+  {
+    path: '/settings/channels',
+    name: 'Notification channels',
+    component: () => import('./pages/ChannelsPage.vue'),
+    meta: { ...may('settings.update') }
+  },
+  {
+    path: '/settings/deliveries',
+    name: 'Deliveries',
+    component: () => import('./pages/DeliveriesPage.vue'),
+    meta: { ...may('settings.update') }
   },
   {
     path: '/emergency/:emergencyId',

@@ -10,6 +10,7 @@ import type { ZoneCreate } from '../../schemas/zones.js'
 import type { AlertKind, Severity } from '../alert-kinds.js'
 import type { DescribedAlert } from '../alert-text.js'
 import type { Instructions } from '../emergency-types.js'
+import type { CHANNEL_EVENTS, CHANNEL_TYPES } from '../notification-channels.js'
 import type { Point, Size } from './floor-plan/plan.js'
 
 // The responses of the demo backend, as far as the page uses them. Stored records have the fields of the schemas.
@@ -194,6 +195,27 @@ export interface Alert
   readonly state: 'open' | 'acknowledged'
   readonly since: string
   readonly name: string
+}
+
+/** A webhook or a list of recipients that is notified about alerts. */
+export interface NotificationChannel extends Named, Texts<'url'> {
+  readonly type: keyof typeof CHANNEL_TYPES
+  readonly events: keyof typeof CHANNEL_EVENTS
+  readonly minSeverity: Severity
+  readonly recipients: readonly string[] | null
+  readonly isActive: boolean | null
+  readonly hasSecret: boolean
+  /** The number of notifications that are not delivered yet. */
+  readonly waiting: number
+}
+
+export interface Delivery extends Texts<'channelId' | 'message' | 'nextAttemptAt' | 'finishedAt'> {
+  readonly id: string
+  readonly channelName: string
+  readonly subject: string
+  readonly at: string
+  readonly status: 'sent' | 'waiting' | 'sending' | 'failed'
+  readonly attempts: number
 }
 
 export interface AuditSummary {
