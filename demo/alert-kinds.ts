@@ -7,6 +7,7 @@ import { integer, maybe } from '../schemas/field-kinds.js'
 export const ALERT_TITLES = {
   'restricted-zone': 'Restricted zone',
   'over-capacity': 'Over capacity',
+  'visit-overdue': 'Overdue visit',
   'receiver-offline': 'Receiver offline',
   'tag-silent': 'Silent tag',
   'battery-low': 'Low battery'
@@ -29,6 +30,7 @@ type SeverityField = AlertKind | 'battery-critical'
 const DEFAULT_SEVERITY: Readonly<Record<SeverityField, Severity>> = {
   'restricted-zone': 'critical',
   'over-capacity': 'critical',
+  'visit-overdue': 'warning',
   'receiver-offline': 'warning',
   'tag-silent': 'warning',
   'battery-low': 'warning',

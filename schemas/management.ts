@@ -162,6 +162,7 @@ export const AlertSettingsSchema = Type.Object(
     zoneOverCapacity: maybe(flag('Alert when a zone has more people than its capacity.')),
     receiverOffline: maybe(flag('Alert when a receiver goes offline.')),
     transmitterSilent: maybe(flag('Alert when a transmitter is silent.')),
+    visitOverdue: maybe(flag('Alert when a visitor is on site after the expected end of the visit.')),
     offlineAfterMinutes: maybe(
       integer(0, 525_600, 'Minutes without a report after which a receiver counts as offline.')
     ),

@@ -20,6 +20,7 @@ import { notificationRoutes } from './routes/notifications.js'
 import { personnelFileRoutes } from './routes/personnel-files.js'
 import { phoneBeaconRoutes } from './routes/phone-beacon.js'
 import { siteRoutes } from './routes/site.js'
+import { visitRoutes } from './routes/visits.js'
 import { weatherRoutes } from './routes/weather.js'
 import { acceptForms } from './uploads.js'
 
@@ -30,6 +31,7 @@ const routes = {
   ...siteRoutes,
   ...floorRoutes,
   ...carrierRoutes,
+  ...visitRoutes,
   ...personnelFileRoutes,
   ...emergencyRoutes,
   ...dashboardRoutes,

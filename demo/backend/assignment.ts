@@ -1,6 +1,6 @@
 import { HttpError, unknownReference } from './errors.js'
-import { changeRecords, freeTransmitters } from './records.js'
-import { assets, personnel, type Resource, transmitters } from './resources.js'
+import { changeRecords, freeTransmitters, getRecords } from './records.js'
+import { assets, personnel, type Resource, transmitters, visits } from './resources.js'
 import type { World } from './world.js'
 
 /**
@@ -13,10 +13,13 @@ export const assignTransmitter = async (
   entityType: string | null,
   entityId: string | null
 ): Promise<void> => {
-  const kind = [personnel, assets].find((resource) => resource.entityType === entityType)
+  const kind = [personnel, assets, visits].find(({ entityTypes }) => entityType && entityTypes.includes(entityType))
   if (kind !== undefined) {
-    const [exists] = await world.database.rows(`SELECT id FROM ${kind.table} WHERE id = $1`, [entityId])
-    if (exists === undefined) throw unknownReference()
+    const [carrier] = await getRecords(world, kind, [entityId ?? ''])
+    // A badge of a visitor without a record gets one afterwards, see `recordGuests`.
+    if (carrier === undefined && kind !== visits) throw unknownReference()
+    if (kind === visits && carrier?.isOnSite === false)
+      throw new HttpError(409, 'VISIT_NOT_CHECKED_IN', 'The visitor is not on site. Check the visitor in first.')
     await freeTransmitters(world, kind, [entityId ?? ''])
   }
   const isFree = entityType === null
@@ -25,22 +28,34 @@ export const assignTransmitter = async (
   if (given === undefined) throw unknownReference()
 }
 
-/** Throws if somebody or something else carries the transmitter, for example since the form was opened. */
+const LOCKED =
+  'SELECT entity_type, entity_id, is_active IS FALSE AS is_unused FROM transmitters WHERE id = $1 FOR UPDATE'
+
+/** Throws if somebody or something else carries the transmitter, for example since the form was opened, or if it is not in use. */
 export const mustBeFree = async (
   world: World,
   id: string,
-  { entityType }: Resource,
+  { entityTypes }: Resource,
   entityId: string
 ): Promise<void> => {
   // Locked, so that two concurrent requests cannot both find it free.
-  const sql = 'SELECT entity_type, entity_id FROM transmitters WHERE id = $1 FOR UPDATE'
-  const [carried] = await world.database.rows<{ entity_type: string | null; entityId: string | null }>(sql, [id])
-  if (!carried?.entity_type || (carried.entity_type === entityType && carried.entityId === entityId)) return
-  const details = [{ path: '/transmitterId', message: 'is carried by someone or something else' }]
-  throw new HttpError(
-    409,
-    'TRANSMITTER_TAKEN',
-    'The transmitter has been assigned meanwhile. Choose another one.',
-    details
-  )
+  const [found] = await world.database.rows<{
+    entity_type: string | null
+    entityId: string | null
+    isUnused: boolean
+  }>(LOCKED, [id])
+  const fail = (code: string, message: string, detail: string): never => {
+    throw new HttpError(409, code, message, [{ path: '/transmitterId', message: detail }])
+  }
+  if (found === undefined) return fail('UNKNOWN_REFERENCE', 'The transmitter does not exist.', 'does not exist')
+  const isOwn = found.entity_type !== null && entityTypes.includes(found.entity_type) && found.entityId === entityId
+  if (isOwn) return
+  if (found.entity_type)
+    fail(
+      'TRANSMITTER_TAKEN',
+      'The transmitter has been assigned meanwhile. Choose another one.',
+      'is carried by someone or something else'
+    )
+  if (found.isUnused)
+    fail('TRANSMITTER_NOT_IN_USE', 'The transmitter is not in use. Choose another one.', 'is not in use')
 }

@@ -35,8 +35,8 @@ export const deletionOf = async (world: World, resource: Resource, id: string) =
   const deleted = await dependents(world, resource, id, 'CASCADE')
   const unlinked = await dependents(world, resource, id, 'SET NULL')
   const [carried] = await world.database.rows<{ count: number }>(
-    'SELECT count(*)::int AS count FROM transmitters WHERE entity_type = $1 AND entity_id = $2',
-    [resource.entityType, id]
+    'SELECT count(*)::int AS count FROM transmitters WHERE entity_type = ANY($1::text[]) AND entity_id = $2',
+    [resource.entityTypes, id]
   )
   const [file] = await world.database.rows('SELECT 1 FROM files WHERE owner = $1', [`${resource.table}/${id}`])
   const places: Readonly<Record<string, string>> = { floors: 'floor_id', zones: 'zone_id' }

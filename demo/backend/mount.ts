@@ -15,7 +15,7 @@ import type { Fields } from './world.js'
 const GATEWAYS_OWN = /^GET \/api\/(auth\/(csrf-token|providers)|health(\/ready|\/database)?)$/
 
 /** Permissions to change what live plans show: names, zones, receivers and floors. */
-const SHOWN_ON_PLANS = /^(assets|buildings|departments|floors|personnel|receivers|transmitters|zones)\./
+const SHOWN_ON_PLANS = /^(assets|buildings|departments|floors|personnel|receivers|transmitters|visits|zones)\./
 
 /**
  * Registers the handlers. Throws for a gateway declaration without a handler, and for a mutation that is not declared and

@@ -6,6 +6,7 @@ import { SeveritySettingsSchema } from '../alert-kinds.js'
 import { InstructionsSchema } from '../emergency-types.js'
 import { ChannelCreateSchema, ChannelUpdateSchema, MailServerSchema } from '../notification-channels.js'
 import { PrivacySettingsSchema } from '../privacy-settings.js'
+import { CheckInSchema, CheckOutSchema, VisitCreateSchema, VisitUpdateSchema } from '../visit-schema.js'
 
 const nobody = (description: string) => Type.Union([id(description), Type.Null()])
 
@@ -23,7 +24,7 @@ const AssignmentSchema = Type.Object(
 /** Mutations that are not in the gateway's tables. The gateway forwards them unchecked; the backend checks their bodies. */
 export const ownRoutes = defineRoutes({
   domain: 'demo',
-  about: 'Alerts and their notifications, emergency instructions and privacy',
+  about: 'Alerts and their notifications, emergency instructions, privacy and visits',
   rows: [
     post(
       '/api/alerts/acknowledge',
@@ -38,6 +39,11 @@ export const ownRoutes = defineRoutes({
     action('/api/notifications/channels/:id/test', 'Send a test notification', ActionNoteSchema),
     patch('/api/notifications/mail-server', 'Change the mail server', MailServerSchema),
     patch('/api/emergency/instructions/:id', 'Change the emergency instructions of a building', InstructionsSchema),
-    patch('/api/mgmt/settings/privacy', 'Change how long personal data is stored', PrivacySettingsSchema)
+    patch('/api/mgmt/settings/privacy', 'Change how long personal data is stored', PrivacySettingsSchema),
+    post('/api/visits', 'Add a visit', VisitCreateSchema),
+    patch('/api/visits/:id', 'Change a visit', VisitUpdateSchema),
+    del('/api/visits/:id', 'Delete a visit', ActionNoteSchema),
+    post('/api/visits/:id/check-in', 'Check a visitor in with a transmitter', CheckInSchema),
+    action('/api/visits/:id/check-out', 'Check a visitor out, which returns the transmitter', CheckOutSchema)
   ]
 })

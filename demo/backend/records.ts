@@ -67,11 +67,16 @@ export const removeRecords = async (world: World, resource: Resource, ids: reado
   return gone.map(({ id }) => id)
 }
 
-export const freeTransmitters = async ({ database }: World, { entityType }: Resource, entityIds: readonly string[]) => {
+export const freeTransmitters = async (
+  { database }: World,
+  { entityTypes }: Resource,
+  entityIds: readonly string[]
+) => {
   await database.rows(
-    `UPDATE transmitters SET entity_type = NULL, entity_id = NULL, status = 'available', assigned_at = NULL
-     WHERE entity_type = $1 AND entity_id = ANY($2::text[])`,
-    [entityType, entityIds]
+    `UPDATE transmitters SET entity_type = NULL, entity_id = NULL, status = 'available', assigned_at = NULL,
+       expires_at = NULL, first_name = NULL, last_name = NULL, company = NULL
+     WHERE entity_type = ANY($1::text[]) AND entity_id = ANY($2::text[])`,
+    [entityTypes, entityIds]
   )
 }
 

@@ -1,3 +1,4 @@
+import { VISIT_KINDS } from '../visit-schema.js'
 import { type Columns, columnsOf, sqlName } from './database/columns.js'
 import { declared } from './declared.js'
 import { numberSetting } from './settings.js'
@@ -31,17 +32,19 @@ export interface Resource extends Required<Listed> {
   readonly references: Readonly<Record<string, string>>
   /** Computed read-only fields as SQL expressions. */
   readonly computed: Readonly<Record<string, string>>
-  /** The carrier type of its rows, if they carry transmitters. */
-  readonly entityType: 'employee' | 'asset' | null
+  /** The carrier types of its rows; empty if they carry no transmitters. */
+  readonly entityTypes: readonly string[]
 }
 
 interface Description
-  extends Partial<Pick<Resource, 'onePath' | 'table' | 'permission' | 'computed' | 'entityType' | 'search'>> {
+  extends Partial<
+    Pick<Resource, 'onePath' | 'table' | 'permission' | 'computed' | 'entityTypes' | 'search' | 'order'>
+  > {
   /** The route whose body defines the columns; by default the update route. */
   readonly bodyOf?: string
   /** Fields of that body that are not columns. */
   readonly without?: readonly string[]
-  /** Columns that bodies cannot set. */
+  /** Columns that bodies cannot set, and columns of another type than their schema suggests. */
   readonly more?: Columns
   /** Foreign keys that delete the row too (cascade); all others are set to null. */
   readonly partOf?: readonly string[]
@@ -61,6 +64,7 @@ const TARGETS: Readonly<Record<string, string>> = {
   parentId: 'departments',
   ownerId: 'personnel',
   personnelId: 'personnel',
+  hostId: 'personnel',
   // No foreign keys: an alarm must not fail because of an unknown sender.
   'emergencies.personnelId': '',
   'emergencies.transmitterId': '',
@@ -71,7 +75,7 @@ const TARGETS: Readonly<Record<string, string>> = {
 export const resources: Resource[] = []
 
 const resource = (path: Resource['path'], noun: string, description: Description = {}): Resource => {
-  const { onePath = `${path}/:id`, bodyOf = `PUT ${onePath}`, computed = {}, entityType = null } = description
+  const { onePath = `${path}/:id`, bodyOf = `PUT ${onePath}`, computed = {}, entityTypes = [] } = description
   const { permission = path.split('/').at(-1) ?? '', table = permission.replace('-', '_') } = description
   const { without = [], more = {}, partOf = [] } = description
   const left = new Set([...without, ...Object.keys(computed)])
@@ -86,10 +90,10 @@ const resource = (path: Resource['path'], noun: string, description: Description
   }
   const references = Object.fromEntries(Object.keys(columns).map((field) => [field, referenceOf(field)]))
   const fields = ['id', ...Object.keys(columns), ...Object.keys(computed), 'createdAt', 'updatedAt', 'version']
-  const order = ORDERS.find((field) => fields.includes(field)) ?? 'id'
+  const order = description.order ?? `${sqlName(ORDERS.find((field) => fields.includes(field)) ?? 'id')}, id`
   const search = description.search ?? SEARCHED.filter((field) => columns[field] === 'text')
-  const reading = { from: `${table}_shown`, fields, search, order: `${sqlName(order)}, id` }
-  const made = { path, onePath, table, noun, permission, columns, references, computed, entityType, ...reading }
+  const reading = { from: `${table}_shown`, fields, search, order }
+  const made = { path, onePath, table, noun, permission, columns, references, computed, entityTypes, ...reading }
   resources.push(made)
   return made
 }
@@ -149,31 +153,60 @@ export const receivers = resource('/api/receivers', 'receiver', {
 
 export const departments = resource('/api/mgmt/departments', 'department')
 
-/** SQL: a column of the `carriers` row of a person or an asset. */
-const ofCarried = (column: string, entityType: 'employee' | 'asset', table: string): string =>
-  `(SELECT c.${column} FROM carriers c WHERE c.entity_type = '${entityType}' AND c.entity_id = ${table}.id
-    ORDER BY c.transmitter_id LIMIT 1)`
+/** SQL: a column of the `carriers` row of a person, an asset or a visit. */
+const ofCarried = (column: string, table: string, ...entityTypes: readonly string[]): string =>
+  `(SELECT c.${column} FROM carriers c WHERE c.entity_type IN (${entityTypes.map((type) => `'${type}'`).join(', ')})
+    AND c.entity_id = ${table}.id ORDER BY c.transmitter_id LIMIT 1)`
 
 export const personnel = resource('/api/personnel', 'person', {
-  entityType: 'employee',
+  entityTypes: ['employee'],
   computed: {
     department: '(SELECT d.name FROM departments d WHERE d.id = personnel.department_id)',
-    transmitterId: ofCarried('transmitter_id', 'employee', 'personnel'),
-    currentFloorId: ofCarried('floor_id', 'employee', 'personnel'),
-    currentZoneId: ofCarried('zone_id', 'employee', 'personnel'),
-    isOnSite: `(${ofCarried('floor_id', 'employee', 'personnel')} IS NOT NULL)`,
+    transmitterId: ofCarried('transmitter_id', 'personnel', 'employee'),
+    currentFloorId: ofCarried('floor_id', 'personnel', 'employee'),
+    currentZoneId: ofCarried('zone_id', 'personnel', 'employee'),
+    isOnSite: `(${ofCarried('floor_id', 'personnel', 'employee')} IS NOT NULL)`,
     photoUrl: `(SELECT '/api/personnel/' || personnel.id || '/photo' FROM files
       WHERE files.owner = 'personnel/' || personnel.id)`
   }
 })
 
 export const assets = resource('/api/assets', 'asset', {
-  entityType: 'asset',
+  entityTypes: ['asset'],
   computed: {
-    transmitterId: ofCarried('transmitter_id', 'asset', 'assets'),
-    currentFloorId: ofCarried('floor_id', 'asset', 'assets'),
-    isOnSite: `(${ofCarried('floor_id', 'asset', 'assets')} IS NOT NULL)`
+    transmitterId: ofCarried('transmitter_id', 'assets', 'asset'),
+    currentFloorId: ofCarried('floor_id', 'assets', 'asset'),
+    isOnSite: `(${ofCarried('floor_id', 'assets', 'asset')} IS NOT NULL)`
   }
+})
+
+/** SQL: whether the person is on site. */
+const IS_CHECKED_IN = 'checked_in_at IS NOT NULL AND checked_out_at IS NULL'
+
+export const visits = resource('/api/visits', 'visit', {
+  bodyOf: 'PATCH /api/visits/:id',
+  entityTypes: VISIT_KINDS,
+  more: {
+    kind: 'text',
+    expectedFrom: 'timestamptz',
+    expectedTo: 'timestamptz',
+    checkedInAt: 'timestamptz',
+    checkedOutAt: 'timestamptz'
+  },
+  computed: {
+    host: '(SELECT p.name FROM personnel p WHERE p.id = visits.host_id)',
+    transmitterId: ofCarried('transmitter_id', 'visits', ...VISIT_KINDS),
+    transmitterName: ofCarried('badge', 'visits', ...VISIT_KINDS),
+    currentFloorId: ofCarried('floor_id', 'visits', ...VISIT_KINDS),
+    isOnSite: `(${IS_CHECKED_IN})`,
+    status: `CASE WHEN checked_out_at IS NOT NULL THEN 'left'
+      WHEN ${IS_CHECKED_IN} THEN CASE WHEN expected_to < now() THEN 'overdue' ELSE 'on-site' END
+      WHEN expected_to < now() THEN 'missed' ELSE 'expected' END`
+  },
+  search: ['name', 'company', 'host', 'email'],
+  // First those who need attention: who must leave, who comes next, who leaves next.
+  order: `array_position(ARRAY['overdue', 'expected', 'on-site', 'missed', 'left'], status), checked_out_at DESC,
+    CASE status WHEN 'on-site' THEN expected_to ELSE expected_from END, id`
 })
 
 export const transmitters = resource('/api/transmitters', 'transmitter', {

@@ -18,6 +18,7 @@ const DEFAULTS: Readonly<Record<string, Fields>> = {
     zoneOverCapacity: true,
     receiverOffline: true,
     transmitterSilent: true,
+    visitOverdue: true,
     offlineAfterMinutes: 10,
     silentAfterMinutes: 2,
     cooldownMinutes: 5

@@ -1,5 +1,15 @@
+import type { RouteLocationRaw } from 'vue-router'
+import { dateTimeText } from '../../src/ui/format.js'
+import { alertText } from '../alert-text.js'
 import type { Place } from './live-link.js'
 import type { Alert, AlertCount } from './types.js'
+
+/** The measured value or the reason. */
+export const alertDetail = (alert: Alert): string => alertText(alert, dateTimeText)
+
+/** The record of the visit that an alert is about; null for other alerts. */
+export const alertVisit = ({ kind, name }: Alert): RouteLocationRaw | null =>
+  kind === 'visit-overdue' ? { path: '/visits', query: { status: 'overdue', search: name } } : null
 
 /** Null without a position. */
 export const alertPlace = ({ kind, floorId, transmitterId, receiverId, zoneId }: Alert): Place | null => {
@@ -19,13 +29,10 @@ export const alertCountsIn = ({
 const isAlertCount = (entry: unknown): entry is AlertCount =>
   typeof entry === 'object' && entry !== null && 'open' in entry && typeof entry.open === 'number' && 'kind' in entry
 
-/** Who has acknowledged the alert, or that nobody has done so in time. */
-export const alertState = (
-  { acknowledgedBy, acknowledgedAt, escalatedAt }: Pick<Alert, 'acknowledgedBy' | 'acknowledgedAt' | 'escalatedAt'>,
-  timeText: (at: string | null) => string
-): string => {
-  const escalation = escalatedAt === null ? '' : `, escalated at ${timeText(escalatedAt)}`
+/** Who has acknowledged the alert, and when it has escalated because nobody did so in time. */
+export const alertState = ({ acknowledgedBy, acknowledgedAt, escalatedAt }: Alert): string => {
+  const escalation = escalatedAt === null ? '' : `, escalated at ${dateTimeText(escalatedAt)}`
   return acknowledgedBy === null
     ? `Open${escalation}`
-    : `Acknowledged by ${acknowledgedBy}, ${timeText(acknowledgedAt)}${escalation}`
+    : `Acknowledged by ${acknowledgedBy}, ${dateTimeText(acknowledgedAt)}${escalation}`
 }

@@ -12,6 +12,8 @@ export interface FieldSpec {
   readonly label?: string
   readonly hint?: string
   readonly options?: readonly Named[]
+  /** A point in time. The schema has ISO 8601 text; the input shows local time. */
+  readonly isTime?: boolean
   /** The value for a new record. */
   readonly initial?: unknown
   /** Whether the field is shown with these values, and sent; by default always. */
@@ -21,7 +23,18 @@ export interface FieldSpec {
 export interface FormField extends FieldSpec {
   readonly label: string
   /** The last ones are HTML input types. */
-  readonly kind: 'flag' | 'choice' | 'choices' | 'long' | 'list' | 'number' | 'password' | 'email' | 'tel' | 'text'
+  readonly kind:
+    | 'flag'
+    | 'choice'
+    | 'choices'
+    | 'long'
+    | 'list'
+    | 'number'
+    | 'password'
+    | 'email'
+    | 'tel'
+    | 'text'
+    | 'datetime-local'
 }
 
 /** A form and its action. */
@@ -67,6 +80,7 @@ export const enteredAtFirst = (fields: readonly FormField[], stored?: Values): R
   Object.fromEntries(
     fields.map(({ name, kind, initial }) => {
       const value = stored?.[name] ?? initial ?? EMPTY[kind] ?? ''
+      if (kind === 'datetime-local') return [name, localTime(String(value))]
       return [name, Array.isArray(value) && kind !== 'choices' ? value.join(', ') : value]
     })
   )
@@ -122,13 +136,30 @@ export const conflictsOf = (
 
 const valueText = ({ kind, options }: FormField, value: unknown): string => {
   if (kind === 'flag') return value ? 'yes' : 'no'
+  if (kind === 'datetime-local') return String(value).replace('T', ' ') || 'empty'
   const nameOf = (one: unknown): string => options?.find(({ id }) => id === String(one))?.name || String(one ?? '')
   return (Array.isArray(value) ? value.map(nameOf).join(', ') : nameOf(value)) || 'empty'
 }
 
-/** Trims text except passwords, and splits lists. */
+const MINUTE_MS = 60_000
+
+/** "2026-03-01T09:30", as the input of a local time expects it; empty without a time. */
+const localTime = (iso: string): string => {
+  const time = new Date(iso)
+  if (Number.isNaN(time.getTime())) return ''
+  return new Date(time.getTime() - time.getTimezoneOffset() * MINUTE_MS).toISOString().slice(0, 16)
+}
+
+/** An incomplete time stays as it is, so that the schema rejects it. */
+const isoTime = (local: string): string => {
+  const time = new Date(local)
+  return Number.isNaN(time.getTime()) ? local : time.toISOString()
+}
+
+/** Trims text except passwords, splits lists, and converts local times. */
 const cleaned = (kind: FormField['kind'], value: unknown): unknown => {
   if (typeof value !== 'string' || kind === 'password') return value
+  if (kind === 'datetime-local') return isoTime(value)
   const parts = value.split(',').map((part) => part.trim())
   return kind === 'list' ? parts.filter(Boolean) : value.trim()
 }
@@ -152,8 +183,9 @@ const INPUTS: Readonly<Record<string, FormField['kind']>> = {
   mobile: 'tel'
 }
 
-const kindOf = ({ name, options }: FieldSpec, { type, maxLength = 0 }: TSchema): FormField['kind'] => {
+const kindOf = ({ name, options, isTime }: FieldSpec, { type, maxLength = 0 }: TSchema): FormField['kind'] => {
   if (options) return type === 'array' ? 'choices' : 'choice'
+  if (isTime) return 'datetime-local'
   if (type === 'boolean') return 'flag'
   if (type === 'number' || type === 'integer') return 'number'
   if (type === 'array') return 'list'

@@ -21,11 +21,12 @@ export interface MusterGroup {
   readonly safe: number
 }
 
-/** Name, category, company, department, role and place. */
+/** Name, category, company, host, department, role and place. */
 export const isFound = (person: MusterPerson, search: string): boolean => {
-  const { name, kind, company, department, zoneName, floorName, buildingName, isFirstAider, isFireWarden } = person
+  const { name, kind, company, host, department, zoneName, floorName, buildingName, isFirstAider, isFireWarden } =
+    person
   const roles = [isFirstAider && 'first aider', isFireWarden && 'warden']
-  const texts = [name, kind, company, department, zoneName, floorName, buildingName, ...roles]
+  const texts = [name, kind, company, host, department, zoneName, floorName, buildingName, ...roles]
   return matches(texts.filter(Boolean).join(' '), search)
 }
 

@@ -103,6 +103,8 @@ export interface Records<Row> {
   readonly form?: (row: Row | null) => Pick<Form, 'schema' | 'specs'>
   /** The path of the records, at which the backend describes what a deletion means. */
   readonly path?: string
+  /** Whether a row may be deleted; by default all. */
+  readonly isDeletable?: (row: Row) => boolean
   /** Further consequences of a deletion. */
   readonly removal?: string
   /** An action on the rows of the page, beside the title; null if there is nothing to do. */

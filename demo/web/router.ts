@@ -26,6 +26,7 @@ export const menu = [
   page('/dashboard', 'Dashboard', 'dashboard', may('dashboard.read'), () => import('./pages/DashboardPage.vue')),
   page('/alerts', 'Alerts', 'alert', may('alerts.read'), () => import('./pages/AlertsPage.vue')),
   page('/personnel', 'Personnel', 'people', may('personnel.read'), () => import('./pages/PersonnelPage.vue')),
+  page('/visits', 'Visitors', 'visit', may('visits.read'), () => import('./pages/VisitsPage.vue')),
   // Not /assets, which holds the files of the build.
   page('/inventory', 'Assets', 'asset', may('assets.read'), () => import('./pages/AssetsPage.vue')),
   page('/emergency', 'Emergency', 'emergency', EMERGENCY, () => import('./pages/EmergencyPage.vue')),

@@ -11,6 +11,7 @@ import type { AlertKind, Severity } from '../alert-kinds.js'
 import type { DescribedAlert } from '../alert-text.js'
 import type { Instructions } from '../emergency-types.js'
 import type { CHANNEL_EVENTS, CHANNEL_TYPES } from '../notification-channels.js'
+import type { VisitUpdate } from '../visit-schema.js'
 import type { Point, Size } from './floor-plan/plan.js'
 
 // The responses of the demo backend, as far as the page uses them. Stored records have the fields of the schemas.
@@ -38,6 +39,15 @@ export type Person = Stored<PersonnelUpdate> & Texts<'photoUrl' | 'transmitterId
 export type User = Stored<UserCreate> & Texts<'lastLoginAt' | 'lockedUntil'>
 export type Floor = Named & Counts<'personnel' | 'visitors' | 'contractors' | 'assets'> & Texts<'buildingName'>
 export type Asset = Stored<AssetCreate> & Texts<'transmitterId' | 'currentFloorId'>
+export type VisitStatus = 'expected' | 'on-site' | 'overdue' | 'left' | 'missed'
+/** A visit of a visitor or a contractor. A visit without an end began with a transmitter, before it was recorded. */
+export type Visit = Stored<Omit<Required<VisitUpdate>, 'expectedTo'>> &
+  Texts<
+    'expectedTo' | 'host' | 'transmitterId' | 'transmitterName' | 'currentFloorId' | 'checkedInAt' | 'checkedOutAt'
+  > & {
+    readonly status: VisitStatus
+    readonly isOnSite: boolean
+  }
 export type Receiver = Stored<ReceiverUpdate> & Texts<'lastSeenAt'>
 export type Zone = Stored<ZoneCreate> & Counts<'occupancy'>
 export type BatteryState = 'critical' | 'low' | 'warning' | 'good'
@@ -110,7 +120,9 @@ export interface BuildingInstructions extends Named {
 }
 
 export interface MusterPerson
-  extends Texts<'floorId' | 'floorName' | 'buildingName' | 'zoneName' | 'department' | 'company' | 'wardenFloorId'> {
+  extends Texts<
+    'floorId' | 'floorName' | 'buildingName' | 'zoneName' | 'department' | 'company' | 'host' | 'wardenFloorId'
+  > {
   readonly transmitterId: string
   readonly name: string
   readonly kind: string
@@ -251,7 +263,7 @@ export interface HeatMap extends Counts<'cell' | 'columns' | 'rows'> {
 }
 
 /** A stay in a zone, or on a floor outside of all zones. */
-export interface Visit extends Texts<'floorId' | 'floorName' | 'zoneId' | 'zoneName'>, Counts<'fromMs' | 'toMs'> {}
+export interface Stay extends Texts<'floorId' | 'floorName' | 'zoneId' | 'zoneName'>, Counts<'fromMs' | 'toMs'> {}
 
 export interface CarrierDetails
   extends Texts<
@@ -259,6 +271,8 @@ export interface CarrierDetails
     | 'entityId'
     | 'role'
     | 'department'
+    | 'company'
+    | 'host'
     | 'floorId'
     | 'floorName'
     | 'buildingName'
@@ -276,5 +290,5 @@ export interface CarrierDetails
   /** The start of the stay in the zone, in milliseconds; null if it is before the stored hour. */
   readonly since: number | null
   /** The stays of the last hour, newest first. */
-  readonly visits: readonly Visit[]
+  readonly stays: readonly Stay[]
 }

@@ -132,9 +132,9 @@ t.test('the details of a carrier', async (t) => {
       buildingName: String,
       zoneName: String
     })
-    t.ok(carrier.visits.length > 5, `${carrier.visits.length} visits`)
-    t.equal(carrier.visits[0].zoneId, carrier.zoneId)
-    t.equal(carrier.since, carrier.visits[0].fromMs)
+    t.ok(carrier.stays.length > 5, `${carrier.stays.length} stays`)
+    t.equal(carrier.stays[0].zoneId, carrier.zoneId)
+    t.equal(carrier.since, carrier.stays[0].fromMs)
   })
 
   t.test('the details of an employee have the address of the photo, which changes with the photo', async (t) => {
@@ -151,7 +151,7 @@ t.test('the details of a carrier', async (t) => {
     const { data } = (await backend.request('GET', '/api/assets/7', viewer)).json()
     const carrier = await dataOf(`/api/positions/carrier/${data.transmitterId}`)
     t.match(carrier, { entityType: 'asset', name: data.name, role: data.category, since: null })
-    t.equal(carrier.visits.length, 1)
+    t.equal(carrier.stays.length, 1)
   })
 })
 
@@ -199,7 +199,7 @@ t.test('previous days', async (t) => {
     const { transmitterId, points } = tracks.find((track: Track) => Number(track.points[0]?.[0]) <= 0)
     const carrier = await dataOf(`/api/positions/carrier/${transmitterId}?at=${yesterday}`)
     t.match(carrier, { floorId: 'f-2', floorName: 'First floor', zoneId: points[0][3], accuracy: null })
-    t.ok(carrier.visits.every(({ toMs }: { toMs: number }) => toMs <= yesterday))
+    t.ok(carrier.stays.every(({ toMs }: { toMs: number }) => toMs <= yesterday))
   })
 
   t.test('the tracks of one transmitter can be requested', async (t) => {

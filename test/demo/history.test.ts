@@ -1,7 +1,7 @@
 import t from 'tap'
 import { PathRecorder } from '../../demo/backend/history/path-recorder.js'
+import { type Sighting, staysOf } from '../../demo/backend/history/stays.js'
 import { heatMapOf, type StoredPoint, type TrackPoint, tracksOf } from '../../demo/backend/history/tracks.js'
-import { type Sighting, visitsOf } from '../../demo/backend/history/visits.js'
 import { type Carrier, Simulation } from '../../demo/backend/simulator/simulation.js'
 import type { PositionEntry } from '../../schemas/realtime.js'
 
@@ -158,7 +158,7 @@ t.test('a heat map', async (t) => {
   })
 })
 
-t.test('visits', async (t) => {
+t.test('stays', async (t) => {
   const at = (second: number, zoneId: string | null, floorId: string | null = 'f-1'): Sighting => ({
     floorId,
     floorName: floorId,
@@ -168,10 +168,10 @@ t.test('visits', async (t) => {
     atMs: second * SECOND
   })
 
-  t.test('visits are the stays in zones, newest first', async (t) => {
-    const visits = visitsOf([at(0, '1'), at(60, '1'), at(90, '2'), at(120, '2'), at(130, null)])
+  t.test('stays are the stays in zones, newest first', async (t) => {
+    const stays = staysOf([at(0, '1'), at(60, '1'), at(90, '2'), at(120, '2'), at(130, null)])
     t.same(
-      visits.map(({ zoneId, fromMs, toMs }) => [zoneId, fromMs / SECOND, toMs / SECOND]),
+      stays.map(({ zoneId, fromMs, toMs }) => [zoneId, fromMs / SECOND, toMs / SECOND]),
       [
         [null, 130, 130],
         ['2', 90, 130],
@@ -180,18 +180,18 @@ t.test('visits', async (t) => {
     )
   })
 
-  t.test('visits do not contain passages, except the current zone', async (t) => {
-    const zones = visitsOf([at(0, '1'), at(60, '2'), at(65, '3'), at(100, '4')]).map(({ zoneId }) => zoneId)
+  t.test('stays do not contain passages, except the current zone', async (t) => {
+    const zones = staysOf([at(0, '1'), at(60, '2'), at(65, '3'), at(100, '4')]).map(({ zoneId }) => zoneId)
     t.same(zones, ['4', '3', '1'])
   })
 
-  t.test('visits distinguish floors outside of zones', async (t) => {
-    t.equal(visitsOf([at(0, null), at(60, null, 'f-2'), at(90, null, 'f-2')]).length, 2)
-    t.same(visitsOf([]), [])
+  t.test('stays distinguish floors outside of zones', async (t) => {
+    t.equal(staysOf([at(0, null), at(60, null, 'f-2'), at(90, null, 'f-2')]).length, 2)
+    t.same(staysOf([]), [])
   })
 
-  t.test('visits end when the transmitter is not heard, and the last one lasts until now', async (t) => {
-    const away = visitsOf([at(0, '1'), at(60, null, null), at(200, '1')], 260 * SECOND)
+  t.test('stays end when the transmitter is not heard, and the last one lasts until now', async (t) => {
+    const away = staysOf([at(0, '1'), at(60, null, null), at(200, '1')], 260 * SECOND)
     t.same(
       away.map(({ fromMs, toMs }) => [fromMs / SECOND, toMs / SECOND]),
       [
@@ -199,6 +199,6 @@ t.test('visits', async (t) => {
         [0, 60]
       ]
     )
-    t.same(visitsOf([at(0, '1'), at(60, null, null)], 100 * SECOND).length, 1)
+    t.same(staysOf([at(0, '1'), at(60, null, null)], 100 * SECOND).length, 1)
   })
 })

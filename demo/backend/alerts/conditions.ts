@@ -50,6 +50,12 @@ const CONDITIONS: readonly Condition[] = [
     flag: 'transmitterSilent',
     rows: `SELECT t.id, NULL, NULL, p.at FROM positions p JOIN transmitters t ON t.id = p.transmitter_id
       WHERE ${IS_CARRIED} AND p.at <= $1::timestamptz - ${minutes('silentAfterMinutes')}`
+  },
+  {
+    kind: 'visit-overdue',
+    flag: 'visitOverdue',
+    rows: `SELECT t.id, NULL, NULL, v.expected_to FROM visits v JOIN transmitters t ON t.entity_type = v.kind AND t.entity_id = v.id
+      WHERE v.expected_to < $1::timestamptz AND v.checked_out_at IS NULL`
   }
 ]
 

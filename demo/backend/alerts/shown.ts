@@ -21,7 +21,7 @@ const CURRENT = `SELECT a.id, a.kind, a.since, a.raised_at, a.acknowledged_by, a
     CASE WHEN a.acknowledged_at IS NULL THEN 'open' ELSE 'acknowledged' END AS state,
     least(${SEVERITIES.length}, greatest(${CONFIGURED_RANK}, a.escalated_from + 1)) AS severity_rank,
     coalesce(c.name, t.name, a.transmitter_id, r.name, a.receiver_id, z.name) AS name, c.entity_type AS carrier,
-    c.department, a.transmitter_id, a.receiver_id, a.zone_id, z.name AS zone_name, z.occupancy, z.capacity,
+    c.department, c.company, c.host, a.transmitter_id, a.receiver_id, a.zone_id, z.name AS zone_name, z.occupancy, z.capacity,
     t.battery_level, f.id AS floor_id, f.name AS floor_name, b.id AS building_id, b.name AS building_name
   FROM alerts a LEFT JOIN receivers r ON r.id = a.receiver_id LEFT JOIN transmitters t ON t.id = a.transmitter_id
   LEFT JOIN carriers c ON c.transmitter_id = a.transmitter_id

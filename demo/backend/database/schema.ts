@@ -62,13 +62,14 @@ const ADDED_COLUMNS: Readonly<Record<string, readonly string[]>> = {
 
 /** All carriers of transmitters with their home zone and current position. */
 const CARRIERS = `SELECT t.id AS transmitter_id, t.entity_type, t.entity_id, t.name AS badge,
-    coalesce(e.name, a.name, nullif(concat_ws(' ', t.first_name, t.last_name), '')) AS name, t.company,
+    coalesce(e.name, a.name, v.name) AS name, v.company, h.name AS host,
     t.is_active IS NOT FALSE AND e.is_active IS NOT FALSE AS is_active, coalesce(e.floor_id, a.floor_id) AS home_floor_id,
     coalesce(e.is_first_aider, false) AS is_first_aider, d.name AS department, d.color, f.building_id, p.floor_id, p.zone_id, z.name AS zone_name, z.is_muster_point,
     p.x, p.y, p.accuracy, p.at
   FROM transmitters t
   LEFT JOIN personnel e ON t.entity_type = 'employee' AND e.id = t.entity_id
   LEFT JOIN assets a ON t.entity_type = 'asset' AND a.id = t.entity_id
+  LEFT JOIN visits v ON t.entity_type = v.kind AND v.id = t.entity_id LEFT JOIN personnel h ON h.id = v.host_id
   LEFT JOIN departments d ON d.id = coalesce(e.department_id, a.department_id, t.department_id)
   LEFT JOIN positions p ON p.transmitter_id = t.id
   LEFT JOIN floors f ON f.id = p.floor_id LEFT JOIN zones z ON z.id = p.zone_id

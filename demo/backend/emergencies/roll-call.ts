@@ -9,7 +9,7 @@ import type { Fields, World } from '../world.js'
  */
 const MUSTER = `SELECT c.transmitter_id, c.entity_type AS kind, c.entity_id AS personnel_id,
     coalesce(c.name, c.badge, c.transmitter_id) AS name, e.is_first_aider IS TRUE AS is_first_aider,
-    e.is_fire_warden IS TRUE AS is_fire_warden, c.company, c.department, c.building_id, b.name AS building_name, c.floor_id,
+    e.is_fire_warden IS TRUE AS is_fire_warden, c.company, c.host, c.department, c.building_id, b.name AS building_name, c.floor_id,
     f.name AS floor_name, c.zone_id, c.zone_name, c.at AS last_seen_at, m.user_name AS marked_by, m.at AS marked_at,
     coalesce(before.floor_id, c.home_floor_id, c.floor_id) AS warden_floor_id,
     CASE WHEN m.at IS NOT NULL OR ($4 AND c.is_muster_point) THEN 'safe' WHEN c.at IS NULL THEN 'unknown' ELSE 'missing' END AS status

@@ -1,5 +1,5 @@
 import { ALERT_TITLES, SEVERITY_TITLES, type Severity } from '../../alert-kinds.js'
-import { alertDetail, type DescribedAlert, locationOf } from '../../alert-text.js'
+import { alertText, type DescribedAlert, locationOf } from '../../alert-text.js'
 import { timeText } from '../export/time-text.js'
 
 export type NotificationEvent = 'raised' | 'escalated' | 'test'
@@ -49,7 +49,7 @@ export const notificationOf = (site: Site, event: NotificationEvent, rows: reado
     title: ALERT_TITLES[alert.kind] ?? alert.kind,
     severity: alert.severity,
     name: alert.name,
-    detail: alertDetail(alert),
+    detail: alertText(alert, (at) => timeText(at, site.timeZone)),
     place: locationOf(alert),
     since: alert.since.toISOString()
   }))

@@ -6,6 +6,7 @@ import { about, list, rows } from '../queries.js'
 import { freeTransmitters, getRecord, getRecords } from '../records.js'
 import { assets, personnel, type Resource, transmitters } from '../resources.js'
 import { type Call, type Handlers, handler, idOf, type Run } from '../route.js'
+import { recordGuests } from '../visits/guests.js'
 import type { Fields } from '../world.js'
 
 const BEACONS = `SELECT id, name, mac_address, 'transmitter' AS type, battery_level, status
@@ -30,7 +31,7 @@ const carrying =
     if (transmitterId === null) await freeTransmitters(call, resource, [id])
     if (transmitterId == null) return
     await mustBeFree(call, String(transmitterId), resource, id)
-    await assignTransmitter(call, String(transmitterId), resource.entityType, id)
+    await assignTransmitter(call, String(transmitterId), resource.entityTypes[0] ?? null, id)
   }
 
 /** The carrier that is sent with a transmitter gives its previous transmitter back, so that it is not counted twice. */
@@ -39,6 +40,7 @@ const carried: Required<CrudOptions>['stored'] = async (call, id, sent) => {
   const { entity_type, entityId } = await getRecord(call, transmitters, id)
   if (typeof entity_type === 'string' && typeof entityId === 'string')
     await assignTransmitter(call, id, entity_type, entityId)
+  await recordGuests(call)
 }
 
 const assign: Run = async (call) => {
@@ -46,10 +48,11 @@ const assign: Run = async (call) => {
   if (transmitterId == null) throw invalid([{ path: '/transmitterId', message: 'is required' }])
   const kind = personnelId != null ? 'employee' : assetId != null ? 'asset' : entity_type
   const carrier = personnelId ?? assetId ?? entityId ?? null
-  // A visitor's badge has a type but no entity. Without a type, the transmitter becomes available.
+  // The badge of a visitor without a record has a type but no entity. Without a type, the transmitter becomes available.
   const becomesAvailable = typeof kind !== 'string' || entityId === null
   const to = carrier === null || becomesAvailable ? null : String(carrier)
   await assignTransmitter(call, String(transmitterId), becomesAvailable ? null : kind, to)
+  await recordGuests(call)
   return changedRecord(call, transmitters, String(transmitterId))
 }
 

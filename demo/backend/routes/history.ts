@@ -1,8 +1,8 @@
 import { notFound } from '../errors.js'
 import { checkFloorAccess } from '../floor-access.js'
+import { type Sighting, staysOf } from '../history/stays.js'
 import { DAY_MS, HOUR_MS, lastPlace, storedBetween } from '../history/store.js'
 import { heatMapOf, type StoredPoint, type Track, tracksOf } from '../history/tracks.js'
-import { type Sighting, visitsOf } from '../history/visits.js'
 import { list, momentOf, type Range, rangeOf, textOf } from '../queries.js'
 import { getRecord } from '../records.js'
 import { floors, transmitters, zones } from '../resources.js'
@@ -69,7 +69,7 @@ const showHeatMap: Run = async (call) => {
 }
 
 const CARRIER = `SELECT c.transmitter_id, c.badge, c.entity_type AS "entityType", c.entity_id, coalesce(c.name, c.badge) AS name,
-    coalesce(e.job_title, a.category) AS role, c.department, e.is_first_aider, e.is_fire_warden, t.battery_level,
+    coalesce(e.job_title, a.category) AS role, c.department, c.company, c.host, e.is_first_aider, e.is_fire_warden, t.battery_level,
     c.floor_id, f.name AS floor_name, b.name AS building_name, c.zone_id, c.zone_name, c.at, c.accuracy,
     e.photo_url || '?v=' || extract(epoch FROM p.updated_at)::bigint AS photo_url
   FROM carriers c JOIN transmitters t ON t.id = c.transmitter_id
@@ -96,12 +96,12 @@ const showCarrier: Run = async (call) => {
   const sightings = await database.rows<Sighting>(SIGHTINGS, [id, from, to])
   const { atMs, ...place } = sightings.at(-1) ?? NOWHERE
   const carrier = at === null ? current : { ...current, ...place, at: new Date(atMs), accuracy: null }
-  const visits = visitsOf(sightings, to.getTime())
-  const [last] = visits
+  const stays = staysOf(sightings, to.getTime())
+  const [last] = stays
   const isHere = last !== undefined && last.floorId === carrier.floorId && last.zoneId === carrier.zoneId
   // Null if the stay began before the hour.
   const since = isHere && last.fromMs > from.getTime() ? last.fromMs : null
-  return { ...carrier, since, visits }
+  return { ...carrier, since, stays }
 }
 
 const NOWHERE: Sighting = {

@@ -11,9 +11,7 @@ import { BUILDINGS, FLOORS, REGIONS, type Region } from './layout.js'
 import {
   ADDRESSES,
   ASSET_KINDS,
-  COMPANIES,
   CONTACTS,
-  CONTRACTORS,
   DEPARTMENTS,
   FIRST_NAMES,
   JOB_TITLES,
@@ -21,6 +19,7 @@ import {
   ZONE_KINDS
 } from './names.js'
 import { portrait } from './portraits.js'
+import { guestsOnSite, otherGuests } from './visits.js'
 
 const DAY_MS = 24 * 60 * 60_000
 const PEOPLE = 160
@@ -158,23 +157,20 @@ const receiverPositions = ({ buildingId, floorId, zoneId, name, rect }: Region) 
   })
 }
 
-/** Personnel and assets with a home floor, and transmitters: available, or assigned to personnel, guests and assets. */
+/** Personnel and assets with a home floor, visits, and transmitters: available, or assigned to personnel, guests and assets. */
 const carriers = (random: Random, ago: Ago): Rows => {
   const fullName = () => ({ firstName: pick(random, FIRST_NAMES), lastName: pick(random, LAST_NAMES) })
   const home = () => {
     const { buildingId, floorId } = pick(random, FLOORS)
     return { buildingId, floorId, departmentId: integerBetween(random, 1, DEPARTMENTS.length) }
   }
+  const after = (minutes: number): string => ago(0, minutes)
+  const guests = guestsOnSite(PEOPLE, () => Object.values(fullName()).join(' '), after)
   const dayAgo = (least: number, most: number): string => ago(integerBetween(random, least, most)).slice(0, 10)
   const carrying = [
     ...many(30, () => ({ status: 'available' })),
     ...many(PEOPLE, (entityId) => ({ entity_type: 'employee', entityId })),
-    ...many(30, (number) => ({ entity_type: 'visitor', ...fullName(), company: COMPANIES[number % COMPANIES.length] })),
-    ...many(20, (number) => ({
-      entity_type: 'contractor',
-      ...fullName(),
-      company: CONTRACTORS[number % CONTRACTORS.length]
-    })),
+    ...guests.map(({ id, kind }) => ({ entity_type: kind, entityId: id })),
     ...many(60, (entityId) => ({ entity_type: 'asset', entityId, model: 'TX-30' }))
   ]
   return {
@@ -195,6 +191,7 @@ const carriers = (random: Random, ago: Ago): Rows => {
         isFireWarden: random() < 0.08
       }
     }),
+    visits: [...guests, ...otherGuests(PEOPLE, after)],
     assets: many(60, (number) => {
       const [name, category] = pick(random, ASSET_KINDS).split(':')
       return {

@@ -15,6 +15,8 @@ export const useTransmitterOptions = () => {
   }
   return {
     free,
+    /** Without the choice of none. */
+    freeOptions: (): readonly Named[] => (free.data.value ?? []).map(optionOf),
     optionsFor: (current: string | null | undefined): readonly Named[] => [
       { id: '', name: 'None' },
       ...(current ? [{ id: current, name: `${current} (current)` }] : []),

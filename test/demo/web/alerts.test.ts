@@ -1,6 +1,6 @@
 import t from 'tap'
-import { alertDetail, locationOf } from '../../../demo/alert-text.js'
-import { alertCountsIn, alertPlace } from '../../../demo/web/alerts.js'
+import { locationOf } from '../../../demo/alert-text.js'
+import { alertCountsIn, alertDetail, alertPlace, alertState } from '../../../demo/web/alerts.js'
 import { liveLink } from '../../../demo/web/live-link.js'
 import type { Alert } from '../../../demo/web/types.js'
 
@@ -22,6 +22,8 @@ const alert: Alert = {
   occupancy: 3,
   capacity: 9,
   batteryLevel: 12.4,
+  company: 'Corvus Audit',
+  host: 'Bea Kim',
   acknowledgedBy: null,
   acknowledgedAt: null,
   escalatedAt: null,
@@ -48,8 +50,18 @@ t.test('an alert', async (t) => {
     t.equal(alertDetail(alert), 'visitor without access in Server Room')
     t.equal(alertDetail(zone), '3 people, 9 allowed')
     t.equal(alertDetail({ ...alert, kind: 'battery-low' }), '12 % charge')
+    t.match(
+      alertDetail({ ...alert, kind: 'visit-overdue' }),
+      /^visitor, from Corvus Audit, expected until 15 Nov 2025, .*, host Bea Kim$/
+    )
     t.equal(alertDetail({ ...alert, kind: 'tag-silent' }), 'no signal from this visitor')
     t.equal(alertDetail(receiver), 'no report')
+    t.equal(alertState(alert), 'Open')
+    t.match(alertState({ ...alert, escalatedAt: '2025-11-15T10:00:00Z' }), /^Open, escalated at 15 Nov 2025/)
+    t.match(
+      alertState({ ...alert, acknowledgedBy: 'Bea', acknowledgedAt: '2025-11-15T10:00:00Z' }),
+      /^Acknowledged by Bea, 15 Nov 2025/
+    )
     t.equal(locationOf(alert), 'Server Room, Second floor, Main House')
     t.equal(locationOf(zone), 'Second floor, Main House')
     t.equal(locationOf({ ...alert, zoneName: null, floorName: null, buildingName: null }), 'No position')

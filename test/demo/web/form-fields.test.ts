@@ -114,3 +114,15 @@ t.test('the conflicts of a form are the fields that another user has changed, wi
   )
   t.same(conflictsOf(schema, fields, { based, entered, current: { ...stored, color: 'red' } }), [], 'other fields')
 })
+
+t.test('a point in time is entered as local time, and sent as ISO 8601', async (t) => {
+  const times = Type.Object({ at: label('When.') })
+  const [field] = fieldsOf(times, [{ name: 'at', isTime: true }])
+  const all = field ? [field] : []
+  t.equal(field?.kind, 'datetime-local')
+  const entered = enteredAtFirst(all, { at: '2026-03-01T09:30:45.000Z' })
+  t.match(entered, { at: /^2026-0[23]-\d\dT\d\d:\d\d$/ })
+  t.same(bodyOf(times, all, entered), { at: '2026-03-01T09:30:00.000Z' })
+  t.same(bodyOf(times, all, { at: 'soon' }), { at: 'soon' }, 'the schema rejects what is not a time')
+  t.same(enteredAtFirst(all, { at: null }), { at: '' })
+})

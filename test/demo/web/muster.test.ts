@@ -17,6 +17,7 @@ const person = (name: string, more: Partial<MusterPerson>): MusterPerson => ({
   zoneName: 'Reception',
   department: null,
   company: null,
+  host: null,
   wardenFloorId: 'f-1',
   lastSeenAt: null,
   markedBy: null,

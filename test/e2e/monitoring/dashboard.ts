@@ -76,7 +76,7 @@ t.test('the dashboard', async (t) => {
     }
     const link = (name: RegExp): Locator => page.getByRole('main').getByRole('link', { name }).first()
     await follow(link(/^Employees on site/), /personnel\?isOnSite=true/, 'Presence', 'true')
-    await follow(link(/^Visitors/), /transmitters\?entity_type=visitor&isOnSite=true/, 'Kind', 'visitor')
+    await follow(link(/^Visitors/), /visits\?kind=visitor&status=on-site/, 'Kind', 'visitor')
     await follow(link(/^Open alerts/), /alerts\?state=open/, 'State', 'open')
     await follow(link(/^Silent tag/), /alerts\?kind=tag-silent/, 'Kind', 'tag-silent')
     await follow(link(/^Quality/), /personnel\?departmentId=5/, 'Department', '5')

@@ -9,7 +9,7 @@ export interface Sighting {
 }
 
 /** A stay in a zone, or on a floor outside of all zones. */
-export interface Visit extends Omit<Sighting, 'atMs'> {
+export interface Stay extends Omit<Sighting, 'atMs'> {
   readonly fromMs: number
   readonly toMs: number
 }
@@ -18,20 +18,20 @@ export interface Visit extends Omit<Sighting, 'atMs'> {
 const MIN_STAY_MS = 30_000
 
 /** The stays of one transmitter, newest first. The sightings are in order of time; the last one lasts until `endMs`. */
-export const visitsOf = (sightings: readonly Sighting[], endMs = Number.NEGATIVE_INFINITY): Visit[] => {
-  const visits: Visit[] = []
+export const staysOf = (sightings: readonly Sighting[], endMs = Number.NEGATIVE_INFINITY): Stay[] => {
+  const stays: Stay[] = []
   for (const { atMs, ...place } of sightings) {
-    const current = visits.at(-1)
-    if (current !== undefined) visits[visits.length - 1] = { ...current, toMs: atMs }
+    const current = stays.at(-1)
+    if (current !== undefined) stays[stays.length - 1] = { ...current, toMs: atMs }
     if (current?.floorId !== place.floorId || current.zoneId !== place.zoneId)
-      visits.push({ ...place, fromMs: atMs, toMs: atMs })
+      stays.push({ ...place, fromMs: atMs, toMs: atMs })
   }
-  const last = visits.pop()
-  if (last !== undefined) visits.push({ ...last, toMs: Math.max(last.toMs, endMs) })
-  return visits
+  const last = stays.pop()
+  if (last !== undefined) stays.push({ ...last, toMs: Math.max(last.toMs, endMs) })
+  return stays
     .filter(({ floorId, fromMs, toMs }, index) => {
       if (floorId === null) return false
-      return index === visits.length - 1 || toMs - fromMs >= MIN_STAY_MS
+      return index === stays.length - 1 || toMs - fromMs >= MIN_STAY_MS
     })
     .reverse()
 }
