@@ -30,6 +30,7 @@ export const menu = [
   // Not /assets, which holds the files of the build.
   page('/inventory', 'Assets', 'asset', may('assets.read'), () => import('./pages/AssetsPage.vue')),
   page('/emergency', 'Emergency', 'emergency', EMERGENCY, () => import('./pages/EmergencyPage.vue')),
+  page('/buildings', 'Buildings', 'building', may('buildings.update'), () => import('./pages/BuildingsPage.vue')),
   page('/floors', 'Floor plans', 'floors', may('floors.update'), () => import('./pages/FloorsPage.vue')),
   page('/zones', 'Zones', 'zone', may('zones.read'), () => import('./pages/ZonesPage.vue')),
   page('/receivers', 'Receivers', 'channels', may('receivers.read'), () => import('./pages/ReceiversPage.vue')),

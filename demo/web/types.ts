@@ -1,4 +1,5 @@
 import type { AssetCreate } from '../../schemas/assets.js'
+import type { BuildingCreate } from '../../schemas/buildings.js'
 import type { EmergencyUpdate } from '../../schemas/emergency.js'
 import type { FloorCreate } from '../../schemas/floors.js'
 import type { PersonnelUpdate } from '../../schemas/personnel.js'
@@ -49,7 +50,9 @@ export type Visit = Stored<Omit<Required<VisitUpdate>, 'expectedTo'>> &
     readonly isOnSite: boolean
   }
 export type Receiver = Stored<ReceiverUpdate> & Texts<'lastSeenAt'>
-export type Zone = Stored<ZoneCreate> & Counts<'occupancy'>
+/** `mayEnter` has the names of those who may enter a restricted zone. */
+export type Zone = Stored<ZoneCreate> & Counts<'occupancy'> & { readonly mayEnter: readonly string[] | null }
+export type Building = Stored<BuildingCreate> & Counts<'floorCount'>
 export type BatteryState = 'critical' | 'low' | 'warning' | 'good'
 export type Transmitter = Stored<TransmitterUpdate> &
   Texts<'carriedBy' | 'currentFloorId'> & { readonly batteryState: BatteryState | null }

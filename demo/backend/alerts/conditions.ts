@@ -1,5 +1,6 @@
 import type { AlertKind } from '../../alert-kinds.js'
 import { isSettingOn, numberSetting } from '../settings.js'
+import { MAY_ENTER } from '../zone-access.js'
 
 /** A kind of alert and the condition that raises it. */
 interface Condition {
@@ -37,7 +38,7 @@ const CONDITIONS: readonly Condition[] = [
       JOIN zones z ON z.id = p.zone_id AND z.is_restricted AND z.is_active IS NOT FALSE
       LEFT JOIN personnel e ON t.entity_type = 'employee' AND e.id = t.entity_id
       WHERE ${IS_CARRIED} AND t.entity_type <> 'asset'
-        AND (z.metadata->'departmentIds' ? e.department_id) IS NOT TRUE`
+        AND NOT ${MAY_ENTER}`
   },
   {
     kind: 'over-capacity',

@@ -85,6 +85,12 @@ const INDEXES = [
   'INDEX IF NOT EXISTS battery_readings_of ON battery_readings (device_id, at)'
 ]
 
+/** Data that earlier versions stored elsewhere. */
+const MOVED_DATA = [
+  `UPDATE zones SET allowed_department_ids = metadata->'departmentIds', metadata = metadata - 'departmentIds'
+   WHERE allowed_department_ids IS NULL AND jsonb_typeof(metadata->'departmentIds') = 'array'`
+]
+
 /** Counts the changes of a row, so that a form can detect a change by another user. */
 const VERSION = 'version integer NOT NULL DEFAULT 1'
 
@@ -103,6 +109,7 @@ export const createTables = async (database: Statements): Promise<void> => {
     await database.rows(
       `ALTER TABLE ${table} ${columns.map((column) => `ADD COLUMN IF NOT EXISTS ${column}`).join(', ')}`
     )
+  for (const move of MOVED_DATA) await database.rows(move)
   for (const index of INDEXES) await database.rows(`CREATE ${index}`)
   // Views hold no data, so they are recreated to match the program.
   const ofReading = Object.fromEntries(resources.map((resource) => [resource.from, shownSql(resource)]))
