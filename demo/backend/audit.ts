@@ -6,7 +6,8 @@ type Result = 'done' | 'denied' | 'failed'
 
 /** The backend's audit log in the table `audit_log`. */
 export const audit = (call: Call, action: string, result: Result, details: Fields = {}): Promise<void> => {
-  const { caller, newId, now, request } = call
+  const { caller, newId, now, request, audited } = call
+  audited.push(action)
   const { ip, method, url } = request
   const who = { userId: caller?.userId ?? null, userEmail: caller?.email ?? null, ip }
   const what = { action, result, method, path: url.split('?', 1)[0] ?? '', details: JSON.stringify(details) }

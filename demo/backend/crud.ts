@@ -1,3 +1,4 @@
+import { concernedBy, fieldChanges, noteChanges } from './audit/changes.js'
 import type { May } from './auth/permissions.js'
 import { declared } from './declared.js'
 import { deletionOf } from './deletion.js'
@@ -38,13 +39,16 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
     (replaced: Fields): Run =>
     async (call) => {
       await checkVersion(call, resource)
+      const before = await getRecord(call, resource, idOf(call))
       await updateRecord(call, resource, idOf(call), { ...replaced, ...(await prepare(call)) })
       await stored?.(call, idOf(call), call.body)
-      return readChanged(call, idOf(call))
+      const after = await readChanged(call, idOf(call))
+      await noteChanges(call, resource, before, after)
+      return after
     }
   const remove: Run = async (call) => {
     const rows = await getRecords(call, resource, [idOf(call)])
-    call.subjects.push(...rows.map((row) => labelOf(resource, row)))
+    noteRows(call, resource, rows)
     const gone = await removeRecords(call, resource, [idOf(call)])
     if (gone.length === 0) throw notFound(resource.noun)
     await removed?.(call, gone)
@@ -69,8 +73,14 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
 /** The row after a change, which the audit log names. */
 export const changedRecord = async (call: Call, resource: Resource, id: string): Promise<Fields> => {
   const row = await getRecord(call, resource, id)
-  call.subjects.push(labelOf(resource, row))
+  noteRows(call, resource, [row])
   return row
+}
+
+/** Names the rows, and the people whom they are about, in the audit log. */
+const noteRows = ({ subjects, people }: Call, resource: Resource, rows: readonly Fields[]): void => {
+  subjects.push(...rows.map((row) => labelOf(resource, row)))
+  people.push(...rows.flatMap((row) => concernedBy(resource, row) ?? []))
 }
 
 /** A drill is stored as an emergency, but must not be called one. */
@@ -99,7 +109,11 @@ const changeAll = async (
 ) => {
   const ids = idsIn(call.body)
   const rows = await getRecords(call, resource, ids)
-  call.subjects.push(...rows.map((row) => labelOf(resource, row)))
+  noteRows(call, resource, rows)
+  // The values before are named if they are the same in all rows.
+  const [first = {}] = rows
+  const same = Object.keys(changes).filter((field) => rows.every((row) => row[field] === first[field]))
+  call.changes.push(...fieldChanges(same, first, { ...first, ...changes }))
   const done =
     action === 'delete'
       ? await removeRecords(call, resource, ids)

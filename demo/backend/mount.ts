@@ -3,6 +3,7 @@ import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
 import { SessionExchangeSchema } from '../../schemas/auth.js'
 import { fieldErrors } from '../../schemas/field-errors.js'
 import type { RouteDeclaration } from '../../src/gateway/routes/tables/declare.js'
+import { entryDetails } from './audit/changes.js'
 import { audit } from './audit.js'
 import { callerBy } from './auth/accounts.js'
 import { checkFor } from './auth/permissions.js'
@@ -77,12 +78,14 @@ const operationOf = (
   const checkBody = bodyCheck(declaration)
   const change = async (call: Call): Promise<unknown> => {
     const result = await run(call)
-    if (may.includes('.')) await audit(call, may, 'done', subjectOf(call))
+    // Some handlers write entries that say more.
+    if (may.includes('.') && call.audited.length === 0) await audit(call, may, 'done', entryDetails(call))
     return result
   }
   return async ({ caller, params, query, body, request }) => {
     // Bodies are JSON objects by schema, which is checked below.
-    const call: Call = { ...backend, params, query, body: (body ?? {}) as Fields, caller, request, subjects: [] }
+    const sent = { params, query, body: (body ?? {}) as Fields, caller, request }
+    const call: Call = { ...backend, ...sent, subjects: [], changes: [], people: [], audited: [] }
     try {
       if (!(orOwnAccount && caller !== null && caller.userId === params.id)) checkCaller(caller)
     } catch (error) {
@@ -100,16 +103,6 @@ const operationOf = (
     if (changes && type !== null) void backend.publisher.publish('global:all', { type })
     return result
   }
-}
-
-const MAX_SUBJECTS = 5
-
-/** The changed rows as text. Bulk requests name the first ones. */
-const subjectOf = ({ subjects }: Call): Fields => {
-  if (subjects.length === 0) return {}
-  const others = subjects.length - MAX_SUBJECTS
-  const names = subjects.slice(0, MAX_SUBJECTS).join(', ')
-  return { subject: others > 0 ? `${names} and ${others} more` : names }
 }
 
 const isCustomReply = (result: unknown): result is CustomReply => typeof result === 'function'

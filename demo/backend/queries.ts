@@ -78,9 +78,16 @@ export const appliedFilters = (query: Fields, listed: Listed): (readonly [string
   return [...fieldFilters(query, listed), ...(sought === null ? [] : [['search', sought] as const])]
 }
 
+/** A list whose rows are completed after they were read, or that can be filtered by the people whom a row is about. */
+export interface ComputedList extends Listed {
+  readonly complete?: (row: Fields) => Fields
+  /** In SQL: a JSON list of people, which `?personId=` filters by. */
+  readonly people?: string
+}
+
 /** Rows filtered, searched, paged and sorted by the path and query parameters. */
-const listRows = async ({ database, params, query }: Call, listed: Listed, all?: { readonly limit: number }) => {
-  const { from, fields, search = [], order } = listed
+const listRows = async ({ database, params, query }: Call, listed: ComputedList, all?: { readonly limit: number }) => {
+  const { from, fields, search = [], order, people, complete = (row) => row } = listed
   const { sort, direction, ...page } = pageOf(query)
   const values: Value[] = []
   const placeholder = (value: Value): string => `$${values.push(value)}`
@@ -90,6 +97,9 @@ const listRows = async ({ database, params, query }: Call, listed: Listed, all?:
   const [since, until] = fields.includes('at') ? [momentOf(query, 'from'), momentOf(query, 'to')] : []
   if (since) conditions.push(`at >= ${placeholder(since)}`)
   if (until) conditions.push(`at <= ${placeholder(until)}`)
+  const personId = textOf(query, 'personId')
+  if (people !== undefined && personId !== null)
+    conditions.push(`${people} @> jsonb_build_array(jsonb_build_object('id', ${placeholder(personId)}::text))`)
   const sought = textOf(query, 'search')
   if (sought !== null && search.length > 0) {
     const pattern = placeholder(`%${sought.replace(/[\\%_]/g, '\\$&')}%`)
@@ -105,14 +115,15 @@ const listRows = async ({ database, params, query }: Call, listed: Listed, all?:
     `SELECT * ${matching} ORDER BY ${by} LIMIT ${placeholder(limit)} OFFSET ${placeholder(offset)}`,
     values
   )
-  return { rows: rows.map(flattened), total: counted?.total ?? 0, limit, offset }
+  return { rows: rows.map(flattened).map(complete), total: counted?.total ?? 0, limit, offset }
 }
 
-/** Returns a page and the total number of rows. */
+/** Returns a page and the total number of rows. `found` gets the rows before they are sent. */
 export const list =
-  (listed: Listed): Run =>
+  (listed: ComputedList, found?: (call: Call, rows: readonly Fields[]) => Promise<void>): Run =>
   async (call) => {
     const { rows: data, ...meta } = await listRows(call, listed)
+    await found?.(call, data)
     const reply: CustomReply = () => ({ success: true, data, meta })
     return reply
   }
@@ -125,7 +136,7 @@ export const BYTE_ORDER_MARK = '\uFEFF'
 
 /** All matching rows as a file download: text is a CSV file, bytes are a PDF document. */
 export const exported =
-  (listed: Listed, fileName: string, write: Write): Run =>
+  (listed: ComputedList, fileName: string, write: Write): Run =>
   async (call) => {
     const { rows } = await listRows(call, listed, { limit: MAX_EXPORTED })
     const content = await write(rows, call)

@@ -6,7 +6,7 @@ import { type Call, idOf } from './route.js'
 
 /** The last user who changed the record through its own path; bulk changes and imports are not found. */
 const CHANGED_BY = `SELECT coalesce(u.display_name, u.name, a.user_email) AS name FROM audit_log a
-  LEFT JOIN users u ON u.id = a.user_id WHERE a.path = $1 AND a.result = 'done' ORDER BY a.at DESC LIMIT 1`
+  LEFT JOIN users u ON u.id = a.user_id WHERE a.path = $1 AND a.method <> 'GET' AND a.result = 'done' ORDER BY a.at DESC LIMIT 1`
 
 /**
  * Rejects a change with `?version=` of a record that somebody else has changed since. The error has the current record, so that

@@ -1,6 +1,8 @@
 import type { FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify'
 import type { HttpMethod } from '../../src/gateway/routes/tables/declare.js'
 import type { Publisher } from '../../src/shared/publisher.js'
+import type { Concerned, FieldChange } from './audit/entry.js'
+import type { RecentLookups } from './audit/recent-lookups.js'
 import type { Caller, May } from './auth/permissions.js'
 import type { Tokens } from './auth/tokens.js'
 import type { NotificationSender } from './notifications/sender.js'
@@ -18,6 +20,7 @@ export interface Backend extends World {
   readonly notifications: Pick<NotificationSender, 'sendTest'>
   /** How long the embedded database keeps positions at most; null for PostgreSQL. */
   readonly maxPositionHours: number | null
+  readonly lookups: RecentLookups
   /** The users who watch each floor. */
   readonly watchers: Watchers
   /** The secret of the relay's events; null if the relay sends none. */
@@ -32,8 +35,14 @@ export interface Call extends Omit<Backend, 'database'>, World {
   /** Present unless the route is public. */
   readonly caller: Caller | null
   readonly request: FastifyRequest
-  /** The rows that the request created, changed or deleted, for the audit log. Handlers add to it. */
+  /** For the audit log, handlers add the rows that the request created, changed or deleted, … */
   readonly subjects: string[]
+  /** … the changed fields, … */
+  readonly changes: FieldChange[]
+  /** … and the people concerned. */
+  readonly people: Concerned[]
+  /** The actions of the audit entries that the request has written. */
+  readonly audited: string[]
 }
 
 /** A response with more than `data`. */

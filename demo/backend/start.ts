@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Publisher } from '../../src/shared/publisher.js'
 import { AlertMonitor } from './alerts/monitor.js'
 import { buildDemoBackend } from './app.js'
+import { RecentLookups } from './audit/recent-lookups.js'
 import { ensureDemoAccounts } from './auth/accounts.js'
 import { createTokens } from './auth/tokens.js'
 import type { DemoConfig } from './config.js'
@@ -59,7 +60,7 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => 
   const tokens = createTokens(tokenSecret, relay.secret, now)
   const { exchangeSecret, eventsSecret, publish } = config
   const watchers = new Watchers(publish)
-  const services = { tokens, publisher, watchers, notifications }
+  const services = { tokens, publisher, watchers, notifications, lookups: new RecentLookups() }
   const secrets = { exchangeSecret, eventsSecret }
   const backend = { ...world, ...services, ...secrets, relayUrl: relay.clientUrl, maxPositionHours }
   const app = await buildDemoBackend(backend, log, config.trustedProxies)

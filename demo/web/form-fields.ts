@@ -180,6 +180,7 @@ const INPUTS: Readonly<Record<string, FormField['kind']>> = {
   secret: 'password',
   email: 'email',
   phone: 'tel',
+  url: 'text',
   mobile: 'tel'
 }
 

@@ -67,6 +67,12 @@ const detailPages = [
     meta: { ...may('settings.update') }
   },
   {
+    path: '/audit/:entryId',
+    name: 'Audit entry',
+    component: () => import('./pages/AuditEntryPage.vue'),
+    meta: { ...may('audit.read') }
+  },
+  {
     path: '/emergency/:emergencyId',
     name: 'Emergency report',
     component: () => import('./pages/EmergencyReportPage.vue'),

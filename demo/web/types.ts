@@ -235,14 +235,19 @@ export interface Delivery extends Texts<'channelId' | 'message' | 'nextAttemptAt
 
 export interface AuditSummary {
   readonly byAction: readonly { readonly action: string }[]
-  readonly byAccount: readonly { readonly account: string | null }[]
+  readonly byAccount: readonly Texts<'account' | 'name'>[]
+  readonly byPerson: readonly Named[]
 }
 
-export interface AuditRow extends Texts<'userName' | 'account' | 'subject' | 'ip' | 'method' | 'path'> {
+export interface AuditRow extends Texts<'userName' | 'account' | 'ip' | 'method' | 'path'> {
   readonly id: string
   readonly at: string
   readonly action: string
   readonly result: 'done' | 'failed' | 'denied'
+  readonly sentence: string
+  readonly details: {
+    readonly changes?: readonly { readonly field: string; readonly before?: unknown; readonly after?: unknown }[]
+  } | null
 }
 
 /** Milliseconds after the start of the range, x, y, and the zone. */

@@ -126,6 +126,19 @@ t.test('a webhook', async (t) => {
     t.equal(ids.size, 1, 'attempts have the same id, so that the receiver can recognise them')
   })
 
+  t.test('a repaired channel is tried at once', async (t) => {
+    await recharge()
+    status = 503
+    await charge(15)
+    await deliver()
+    status = 200
+    await deliver()
+    t.match((await deliveriesOf(id))[0], { status: 'waiting', attempts: 1 })
+    await send('PUT', `/api/notifications/channels/${id}`, { name: 'Operations' })
+    await deliver()
+    t.match((await deliveriesOf(id))[0], { status: 'sent', attempts: 2 })
+  })
+
   t.test('a rejected request is not repeated, and a redirect is not followed', async (t) => {
     for (const [rejection, message] of [
       [400, /responded with status 400/],
@@ -167,7 +180,7 @@ t.test('a webhook', async (t) => {
 
   t.test('the secret is write-only', async (t) => {
     const [channel] = await get('/api/notifications/channels')
-    t.match(channel, { hasSecret: true, version: 4 })
+    t.match(channel, { hasSecret: true, version: 5 })
     const pages = ['/api/notifications/channels', `/api/notifications/channels/${id}`, '/api/audit/logs?limit=500']
     for (const path of pages) t.notMatch(JSON.stringify(await get(path)), SECRET)
     const stale = await send('PUT', `/api/notifications/channels/${id}?version=1`, { name: 'Other' })

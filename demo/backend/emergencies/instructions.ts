@@ -8,6 +8,7 @@ import {
   isEmergencyType,
   TYPE_TITLES
 } from '../../emergency-types.js'
+import { fieldChanges } from '../audit/changes.js'
 import { invalid } from '../errors.js'
 import { getRecord } from '../records.js'
 import { buildings } from '../resources.js'
@@ -35,21 +36,26 @@ export const buildingInstructions = async ({ database }: Pick<World, 'database'>
 
 /** Changes the sent instructions of a building. */
 export const changeInstructions: Run = async (call) => {
-  const { body, database, now, subjects } = call
+  const { body, database, now, subjects, changes } = call
   const building = await getRecord(call, buildings, idOf(call))
   const errors = EMERGENCY_TYPES.flatMap((type) => {
     const message = instructionError(type, String(body[type] ?? ''))
     return message === null ? [] : [{ path: `/${type}`, message }]
   })
   if (errors.length > 0) throw invalid(errors)
+  const before = await instructionsOf(call, idOf(call))
   await database.rows(
     `INSERT INTO emergency_instructions (building_id, value, updated_at) VALUES ($1, $2::jsonb, $3)
      ON CONFLICT (building_id) DO UPDATE SET value = emergency_instructions.value || excluded.value, updated_at = $3`,
     [idOf(call), JSON.stringify(body), now()]
   )
   subjects.push(`instructions of building ${building.name}`)
-  return (await buildingInstructions(call)).find(({ id }) => id === idOf(call))
+  changes.push(...fieldChanges(Object.keys(body), { ...before?.instructions }, body))
+  return instructionsOf(call, idOf(call))
 }
+
+const instructionsOf = async (world: World, buildingId: string): Promise<OfBuilding | undefined> =>
+  (await buildingInstructions(world)).find(({ id }) => id === buildingId)
 
 /** Of the entire site: the instruction of all buildings if they agree, otherwise the default. */
 const instructionsFor = async (world: World, buildingId: string | null): Promise<Instructions> => {

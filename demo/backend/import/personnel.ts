@@ -77,7 +77,10 @@ export const importPersonnel = async (call: Call, file: Uint8Array) => {
   for (const { id, values } of carrying)
     if (values.transmitterId !== null) await assignTransmitter(call, String(values.transmitterId), 'employee', id)
 
-  call.subjects.push(...[...created, ...changed].map((row) => `person ${nameOf(row)}`))
+  for (const row of [...created, ...changed]) {
+    call.subjects.push(`person ${nameOf(row)}`)
+    call.people.push({ id: `personnel/${row.id}`, name: nameOf(row) })
+  }
   return { created: created.length, changed: changed.length, unchanged: rows.length - created.length - changed.length }
 }
 

@@ -3,6 +3,7 @@ import { invalid } from '../errors.js'
 import type { Run } from '../route.js'
 import { changeSetting, readSetting } from '../settings.js'
 import type { World } from '../world.js'
+import { retryNow } from './outbox.js'
 import type { MailSettings } from './send-mail.js'
 
 /** With the password. Only for sending. */
@@ -29,6 +30,7 @@ export const changeMailServer: Run = async (call) => {
     throw invalid([{ path: '/password', message: 'must be entered again, because the connection has changed' }])
   if (server.user && !server.password) throw invalid([{ path: '/password', message: 'is required to sign in' }])
   await changeSetting(call, 'mailServer', { ...body, ...(!server.user && { password: null }) })
+  await retryNow(call, null)
   subjects.push('mail server')
   return readMailServer(call)
 }

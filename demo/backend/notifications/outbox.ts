@@ -38,6 +38,15 @@ const MARK_TOLD = `UPDATE alerts SET notified_rank = told.rank
 const DROP_OLDEST = `UPDATE deliveries SET status = 'failed', finished_at = $2, message = 'Too many notifications were waiting.'
   WHERE id IN (SELECT id FROM deliveries WHERE channel_id = $1 AND status = 'waiting' ORDER BY at DESC, id OFFSET ${MAX_WAITING})`
 
+/** Makes waiting notifications of a channel due, or those of all e-mail channels, because their settings may be repaired. */
+export const retryNow = async ({ database, now }: Pick<World, 'database' | 'now'>, channelId: string | null) => {
+  await database.rows(
+    `UPDATE deliveries d SET next_attempt_at = $1 FROM notification_channels c
+     WHERE d.status = 'waiting' AND c.id = d.channel_id AND (c.id = $2 OR ($2::text IS NULL AND c.type = 'email'))`,
+    [now(), channelId]
+  )
+}
+
 export const readSite = async (world: Pick<World, 'database'>): Promise<Site> => {
   const { organizationName, timezone } = await readSetting(world, 'general')
   return { site: String(organizationName ?? ''), timeZone: String(timezone ?? 'UTC') }

@@ -1,3 +1,4 @@
+import { fieldChanges } from '../audit/changes.js'
 import { invalid } from '../errors.js'
 import { about, list, oneRow, rows } from '../queries.js'
 import { transmitters } from '../resources.js'
@@ -26,14 +27,16 @@ const ORDER = ['critical', 'low', 'warning']
 
 /** Stores the thresholds. Each must be at least as high as the more urgent ones; those that are not set do not count. */
 const storeThresholds: Run = async (call) => {
-  const merged = { ...(await thresholds(call)), ...call.body }
+  const before = await thresholds(call)
+  const merged = { ...before, ...call.body }
   const set = ORDER.filter((name) => typeof merged[name] === 'number')
   for (const [index, name] of set.entries()) {
-    const before = set[index - 1]
-    if (before !== undefined && Number(merged[name]) < Number(merged[before]))
-      throw invalid([{ path: `/${name}`, message: `must not be below the ${before} level` }])
+    const lower = set[index - 1]
+    if (lower !== undefined && Number(merged[name]) < Number(merged[lower]))
+      throw invalid([{ path: `/${name}`, message: `must not be below the ${lower} level` }])
   }
   call.subjects.push('battery thresholds')
+  call.changes.push(...fieldChanges(Object.keys(call.body), before, merged, 'battery.'))
   return changeSetting(call, 'battery', call.body)
 }
 

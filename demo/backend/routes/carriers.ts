@@ -1,4 +1,6 @@
 import { assignTransmitter, mustBeFree } from '../assignment.js'
+import { concernedBy } from '../audit/changes.js'
+import { auditLookup, auditSearch } from '../audit/lookups.js'
 import { bulk, type CrudOptions, changedRecord, changeMany, crud } from '../crud.js'
 import { invalid } from '../errors.js'
 import { FULL_NAME_TOO_LONG, MAX_FULL_NAME } from '../import/personnel.js'
@@ -82,9 +84,18 @@ const completed = async (call: Call): Promise<Fields> => {
   return { ...(name !== null && { name }), ...body, ...(known && { departmentId: known.id }) }
 }
 
+const readPerson: Run = async (call) => {
+  const row = await getRecord(call, personnel, idOf(call))
+  const person = row.currentFloorId == null ? null : concernedBy(personnel, row)
+  if (person !== null) await auditLookup(call, 'card', [person])
+  return row
+}
+
 /** Personnel, assets and their transmitters. */
 export const carrierRoutes: Handlers = {
   ...crud(personnel, { prepare: completed, stored: carrying(personnel) }),
+  'GET /api/personnel': handler('personnel.read', list(personnel, auditSearch(personnel))),
+  'GET /api/personnel/:id': handler('personnel.read', readPerson),
   'GET /api/personnel/:id/beacons': handler('personnel.read', about(personnel, rows(BEACONS, 'id'))),
   'POST /api/personnel/batch-delete': handler('personnel.delete', changeMany(personnel, 'delete')),
   'POST /api/personnel/bulk-activate': handler('personnel.update', changeMany(personnel, 'activate')),
@@ -92,6 +103,7 @@ export const carrierRoutes: Handlers = {
   ...crud(assets, { stored: carrying(assets) }),
   'GET /api/assets/:id/history': handler('assets.read', about(assets, rows(HISTORY, 'id'))),
   ...crud(transmitters, { putReplaces: true, stored: carried }),
+  'GET /api/transmitters': handler('transmitters.read', list(transmitters, auditSearch(transmitters))),
   'GET /api/transmitters/unassigned': handler('transmitters.read', list(availableTransmitters)),
   'POST /api/transmitters/assign': handler('transmitters.update', assign),
   'POST /api/transmitters/bulk': handler('transmitters.update', bulk(transmitters, carried))

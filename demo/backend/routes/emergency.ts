@@ -1,3 +1,5 @@
+import { carrierOf } from '../audit/changes.js'
+import type { CarrierRow } from '../audit/entry.js'
 import { audit } from '../audit.js'
 import { changedRecord, crud, labelOf, nounOf } from '../crud.js'
 import { activeEmergencies, activeEmergency } from '../emergencies/active.js'
@@ -22,10 +24,18 @@ const events = {
 
 /** Writes an audit log entry with what happened, by default the message of the emergency. */
 const logEvent = async (call: Call, emergencyId: string, kind: string, text?: string): Promise<void> => {
+  const { people } = call
   const emergency = await getRecord(call, emergencies, emergencyId)
   const { title, message } = emergency
   const subject = labelOf(emergencies, emergency)
-  await audit(call, `emergency.${kind}`, 'done', { emergencyId, kind, title, message: text ?? message, subject })
+  await audit(call, `emergency.${kind}`, 'done', {
+    emergencyId,
+    kind,
+    title,
+    message: text ?? message,
+    subject,
+    ...(people.length > 0 && { people })
+  })
 }
 
 /** The people and their status at the end are kept: in the list of past emergencies the counts, in the report everybody. */
@@ -88,11 +98,12 @@ const storeMarks = async (call: Call, emergencyId: string): Promise<void> => {
   const { database, body, now } = call
   const { displayName } = callerOf(call)
   const log = async (ids: readonly string[], kind: string, what: string): Promise<void> => {
-    const sql = `SELECT coalesce(name, badge, transmitter_id) AS name FROM carriers
-      WHERE transmitter_id = ANY($1::text[]) ORDER BY 1`
-    const people = (await database.rows(sql, [ids])).map(({ name }) => `${name} ${what}`)
-    call.subjects.push(...people)
-    if (people.length > 0) await logEvent(call, emergencyId, kind, people.join(', '))
+    const sql = `SELECT transmitter_id, entity_type AS "entityType", entity_id,
+        coalesce(name, badge, transmitter_id) AS name FROM carriers WHERE transmitter_id = ANY($1::text[]) ORDER BY 4`
+    const carriers = await database.rows<CarrierRow>(sql, [ids])
+    const text = carriers.map(({ name }) => `${name} ${what}`).join(', ')
+    const people = carriers.flatMap((carrier) => carrierOf(carrier) ?? [])
+    if (carriers.length > 0) await logEvent({ ...call, people }, emergencyId, kind, text)
   }
   await log(textsIn(body.markSafe), 'marked', 'marked safe')
   await log(textsIn(body.unmarkSafe), 'unmarked', 'no longer marked safe')

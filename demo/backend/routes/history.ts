@@ -1,3 +1,6 @@
+import { carrierOf } from '../audit/changes.js'
+import type { CarrierRow } from '../audit/entry.js'
+import { auditLookup, auditPlace } from '../audit/lookups.js'
 import { notFound } from '../errors.js'
 import { checkFloorAccess } from '../floor-access.js'
 import { type Sighting, staysOf } from '../history/stays.js'
@@ -52,10 +55,13 @@ const readTracks = async (
 }
 
 const showTracks: Run = async (call) => {
-  checkFloorAccess(await getRecord(call, floors, idOf(call)), callerOf(call))
+  const floor = await getRecord(call, floors, idOf(call))
+  checkFloorAccess(floor, callerOf(call))
   const range = rangeOf(call, HOUR_MS)
-  const options = { onlyPeople: false, transmitterId: textOf(call.query, 'transmitterId') }
-  return { ...range, tracks: await readTracks(call, idOf(call), range, options) }
+  const transmitterId = textOf(call.query, 'transmitterId')
+  if (transmitterId === null) await auditPlace(call, 'floor', floor)
+  else await auditCarriers(call, [transmitterId])
+  return { ...range, tracks: await readTracks(call, idOf(call), range, { onlyPeople: false, transmitterId }) }
 }
 
 const showHeatMap: Run = async (call) => {
@@ -84,12 +90,27 @@ const SIGHTINGS = `SELECT h.floor_id, f.name AS floor_name, b.name AS building_n
   FROM (${storedBetween('$1', '$2', '$3')}) AS h LEFT JOIN floors f ON f.id = h.floor_id
   LEFT JOIN buildings b ON b.id = f.building_id LEFT JOIN zones z ON z.id = h.zone_id ORDER BY h.at`
 
+const CARRIED = `SELECT transmitter_id, entity_type AS "entityType", entity_id, coalesce(name, badge) AS name
+  FROM carriers WHERE transmitter_id = ANY($1::text[])`
+
+/** The audit log names the people whose past positions were requested. */
+const auditCarriers = async (call: Call, transmitterIds: readonly string[]): Promise<void> => {
+  const carriers = await call.database.rows<CarrierRow>(CARRIED, [transmitterIds])
+  const people = carriers.flatMap((carrier) => carrierOf(carrier) ?? [])
+  await auditLookup(call, 'history', people)
+}
+
+const auditPositions = (call: Call, found: readonly Fields[]): Promise<void> =>
+  auditCarriers(call, [...new Set(found.map(({ transmitterId }) => String(transmitterId)))])
+
 /** A person or an asset, now or at the time `at`: the place is then the stored one, and its accuracy is not known. */
 const showCarrier: Run = async (call) => {
   const { database, now, query } = call
   const id = idOf(call)
-  const [current] = await database.rows(CARRIER, [id])
+  const [current] = await database.rows<Fields & CarrierRow>(CARRIER, [id])
   if (current === undefined) throw notFound(transmitters.noun)
+  const person = carrierOf(current)
+  if (person !== null) await auditLookup(call, 'card', [person])
   const at = momentOf(query, 'at')
   const to = at ?? now()
   const from = new Date(to.getTime() - HOUR_MS)
@@ -164,18 +185,20 @@ const ZONE_PEOPLE = `SELECT c.transmitter_id, coalesce(c.name, c.badge, c.transm
   GROUP BY c.transmitter_id, c.name, c.badge, c.entity_type, c.is_first_aider, c.zone_id, c.at ORDER BY 2, 1`
 
 const showZone: Run = async (call) => {
-  const { id, name, floorId } = await getRecord(call, zones, idOf(call))
+  const zone = await getRecord(call, zones, idOf(call))
+  const { id, name, floorId } = zone
   if (typeof floorId === 'string') checkFloorAccess(await getRecord(call, floors, floorId), callerOf(call))
   const range = rangeOf(call, LONGEST_DAY_MS)
   const isNow = textOf(call.query, 'to') === null
   const place = typeof floorId === 'string' ? floorId : null
+  await auditPlace(call, 'zone', zone)
   const people = await call.database.rows(ZONE_PEOPLE, [String(id), range.from, range.to, place, isNow])
   return { ...range, id, name, people }
 }
 
 /** The positions of the stored days, and the occupancy of the last day. */
 export const historyRoutes: Handlers = {
-  'GET /api/positions/history': handler('positions.read', list(positionHistory)),
+  'GET /api/positions/history': handler('positions.read', list(positionHistory, auditPositions)),
   'GET /api/positions/tracks/:floorId': handler('positions.read', showTracks, EXPENSIVE),
   'GET /api/positions/heat/:floorId': handler('positions.read', showHeatMap, EXPENSIVE),
   'GET /api/positions/carrier/:id': handler('positions.read', showCarrier),

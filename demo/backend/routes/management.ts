@@ -1,3 +1,4 @@
+import { fieldChanges } from '../audit/changes.js'
 import { sessionLifetimeSeconds } from '../auth/tokens.js'
 import { crud } from '../crud.js'
 import { declared } from '../declared.js'
@@ -33,9 +34,12 @@ const settingsRoutes = (path: string, group: string | null): Handlers => {
       if (group !== null || body[name] !== undefined) call.subjects.push(`${name} settings`)
       // The schema of the route declares the groups as objects.
       const sent = group === null ? (body[name] as Fields | undefined) : body
+      const before = await readSetting(call, name)
       if (request.method === 'DELETE') await writeSetting(call, name)
       else if (sent && request.method === 'PUT') await writeSetting(call, name, sent)
       else if (sent) await changeSetting(call, name, sent)
+      const after = await readSetting(call, name)
+      call.changes.push(...fieldChanges(Object.keys({ ...before, ...after }), before, after, `${name}.`))
     }
     return show(call)
   }

@@ -3,7 +3,7 @@ import { crud, labelOf } from '../crud.js'
 import { HttpError, invalid } from '../errors.js'
 import { testNotification } from '../notifications/content.js'
 import { changeMailServer, readMailServer } from '../notifications/mail-server.js'
-import { readSite, storeDelivery } from '../notifications/outbox.js'
+import { readSite, retryNow, storeDelivery } from '../notifications/outbox.js'
 import { list } from '../queries.js'
 import { getRecord, putRow } from '../records.js'
 import { notificationChannels } from '../resources.js'
@@ -27,6 +27,7 @@ const checkChannel = async (call: Call, id: string): Promise<void> => {
   const { secret } = call.body
   if (typeof secret === 'string') await putRow(call, 'channel_secrets', { channelId: id, secret }, 'channel_id')
   const { type, url, recipients, hasSecret } = await getRecord(call, notificationChannels, id)
+  await retryNow(call, id)
   const path = type === 'email' ? '/recipients' : '/url'
   const message = type === 'email' ? recipientsError(recipients) : urlError(url)
   if (message !== null) throw invalid([{ path, message }])

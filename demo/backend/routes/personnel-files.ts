@@ -1,4 +1,5 @@
 import { csv } from '../export/csv.js'
+import { wordsOf } from '../field-words.js'
 import { importPersonnel, PERSONNEL_COLUMNS } from '../import/personnel.js'
 import { appliedFilters, exported } from '../queries.js'
 import { personnel } from '../resources.js'
@@ -41,13 +42,6 @@ const filterText = async (call: Call): Promise<string> => {
   }
   return texts.join(', ')
 }
-
-/** "currentFloorId" becomes "current floor". */
-const wordsOf = (field: string): string =>
-  field
-    .replace(/^is(?=[A-Z])|Id$/g, '')
-    .replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
-    .trim()
 
 const writePdf = async (people: readonly Fields[], call: Call): Promise<Buffer> => {
   // Loaded when it is needed, because the libraries take as long as the rest of the backend.

@@ -1,5 +1,7 @@
 import { parseIsoTime } from '../../../schemas/iso-time.js'
 import { assignTransmitter, mustBeFree } from '../assignment.js'
+import { concernedBy } from '../audit/changes.js'
+import { auditSearch } from '../audit/lookups.js'
 import { crud, labelOf } from '../crud.js'
 import { HttpError, invalid } from '../errors.js'
 import { list } from '../queries.js'
@@ -42,6 +44,12 @@ const lockedVisit = async (call: Call): Promise<Fields> => {
 
 const conflict = (code: string, message: string): HttpError => new HttpError(409, code, message)
 
+/** For the audit log. */
+const note = ({ subjects, people }: Call, visit: Fields, what: string): void => {
+  subjects.push(`${labelOf(visits, visit)} ${what}`)
+  people.push(...[concernedBy(visits, visit) ?? []].flat())
+}
+
 const checkIn: Run = async (call) => {
   const id = idOf(call)
   const transmitterId = String(call.body.transmitterId)
@@ -58,7 +66,7 @@ const checkIn: Run = async (call) => {
   await changeRecords(call, visits, [id], { checkedInAt: visit.checkedInAt ?? call.now().toISOString() })
   await assignTransmitter(call, transmitterId, String(kind), id)
   const changed = await getRecord(call, visits, id)
-  call.subjects.push(`${labelOf(visits, changed)} checked in with ${changed.transmitterName}`)
+  note(call, changed, `checked in with ${changed.transmitterName}`)
   return changed
 }
 
@@ -70,7 +78,7 @@ const checkOut: Run = async (call) => {
   if (!isOnSite) throw conflict('NOT_CHECKED_IN', `${name} has not been checked in.`)
   await changeRecords(call, visits, [id], { checkedOutAt: call.now().toISOString() })
   await freeTransmitters(call, visits, [id])
-  call.subjects.push(`${labelOf(visits, visit)} checked out, ${transmitterName ?? 'no transmitter'} returned`)
+  note(call, visit, `checked out, ${transmitterName ?? 'no transmitter'} returned`)
   return getRecord(call, visits, id)
 }
 
@@ -86,7 +94,10 @@ const remove: Run = async (call) => {
 /** Overdue visitors are on site too. */
 const listVisits: Run = (call) => {
   const { status, ...query } = call.query
-  return list(visits)(status === 'on-site' ? { ...call, query: { ...query, isOnSite: 'true' } } : call)
+  return list(
+    visits,
+    auditSearch(visits)
+  )(status === 'on-site' ? { ...call, query: { ...query, isOnSite: 'true' } } : call)
 }
 
 /** Visits of visitors and contractors. Between check-in and check-out they carry a transmitter. */
