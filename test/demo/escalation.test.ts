@@ -15,7 +15,7 @@ const get = async (path: string) => (await send('GET', path)).json().data
 const severities = (body: object) => send('PATCH', '/api/alerts/severities', body)
 
 // The clock of the test must not raise alerts about anything else.
-const OTHER_KINDS = ['zoneBreach', 'zoneOverCapacity', 'receiverOffline', 'transmitterSilent']
+const OTHER_KINDS = ['zoneBreach', 'zoneOverCapacity', 'receiverOffline', 'transmitterSilent', 'visitOverdue']
 await send('PATCH', '/api/mgmt/settings/alerts', Object.fromEntries(OTHER_KINDS.map((kind) => [kind, false])))
 
 /** The alert of the battery after a check. */
@@ -103,7 +103,7 @@ t.test('assignment', async (t) => {
       false
     )
     const [entry] = await get('/api/audit/logs?action=alerts.update&limit=1')
-    t.match(entry.subject, /battery-low .* → Olive Operator/)
+    t.match(entry.subject, /battery-low .* to Olive Operator/)
   })
 
   t.test('a second user who takes the alert learns who has it', async (t) => {

@@ -53,7 +53,7 @@ const deliveriesOf = (channelId: string) => get(`/api/notifications/deliveries?c
 const setMailServer = (body: object) => send('PATCH', '/api/notifications/mail-server', body)
 
 // The clock of the test must not raise alerts about anything else.
-const OTHER_KINDS = ['zoneBreach', 'zoneOverCapacity', 'receiverOffline', 'transmitterSilent']
+const OTHER_KINDS = ['zoneBreach', 'zoneOverCapacity', 'receiverOffline', 'transmitterSilent', 'visitOverdue']
 await send('PATCH', '/api/mgmt/settings/alerts', Object.fromEntries(OTHER_KINDS.map((kind) => [kind, false])))
 await test.backend.alerts.check()
 
@@ -300,6 +300,7 @@ t.test('e-mail', async (t) => {
     await setMailServer({ user, password })
     const stored = await get('/api/notifications/mail-server')
     t.match(stored, { user, hasPassword: true })
+    t.notMatch(JSON.stringify(await get('/api/audit/logs?limit=500')), password)
     t.notOk('password' in stored)
     const moved = await setMailServer({ host: 'mail.attacker.example' })
     t.match(moved.json().error, { details: [{ path: '/password' }] })

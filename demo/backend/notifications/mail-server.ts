@@ -1,4 +1,5 @@
 import { DEFAULT_MAIL_SERVER } from '../../notification-channels.js'
+import { fieldChanges } from '../audit/changes.js'
 import { invalid } from '../errors.js'
 import type { Run } from '../route.js'
 import { changeSetting, readSetting } from '../settings.js'
@@ -22,7 +23,7 @@ export const readMailServer: Run = async (call) => {
 const CONNECTION = ['host', 'port', 'security', 'certificate'] as const
 
 export const changeMailServer: Run = async (call) => {
-  const { body, subjects } = call
+  const { body, subjects, changes } = call
   const stored = await mailSettings(call)
   const server: MailSettings = { ...stored, ...body }
   const isMoved = CONNECTION.some((field) => server[field] !== stored[field])
@@ -32,5 +33,6 @@ export const changeMailServer: Run = async (call) => {
   await changeSetting(call, 'mailServer', { ...body, ...(!server.user && { password: null }) })
   await retryNow(call, null)
   subjects.push('mail server')
+  changes.push(...fieldChanges(Object.keys(body), { ...stored }, body, 'mailServer.'))
   return readMailServer(call)
 }

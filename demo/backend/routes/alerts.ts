@@ -1,5 +1,6 @@
 import { alertCounts } from '../alerts/monitor.js'
 import { SHOWN_ALERTS } from '../alerts/shown.js'
+import { fieldChanges } from '../audit/changes.js'
 import { HttpError, invalid } from '../errors.js'
 import { list, rows } from '../queries.js'
 import { callerOf, type Handlers, handler, idsIn, type Run } from '../route.js'
@@ -61,13 +62,15 @@ const assign: Run = async (call) => {
     throw invalid([{ path: '/userId', message: 'must be an active user with the permission alerts.update' }])
   await checkExpected(call)
   const done = await database.rows(ASSIGN, [idsIn(body), userId, now()])
-  subjects.push(...done.map((alert) => `${labelOf(alert)} → ${assignee?.name ?? 'nobody'}`))
+  subjects.push(...done.map((alert) => `${labelOf(alert)} to ${assignee?.name ?? 'nobody'}`))
   return { affected: done.length }
 }
 
 const changeSeverities: Run = async (call) => {
-  call.subjects.push('alert severities')
-  return changeSetting(call, 'severities', call.body)
+  const { body, changes, subjects } = call
+  subjects.push('alert severities')
+  changes.push(...fieldChanges(Object.keys(body), await readSetting(call, 'severities'), body, 'severities.'))
+  return changeSetting(call, 'severities', body)
 }
 
 /** Items that need attention. The monitor adds and removes them. */

@@ -62,7 +62,7 @@ const sendTest: Run = async (call) => {
   const channel = await getRecord(call, notificationChannels, idOf(call))
   const named = { id: idOf(call), name: String(channel.name) }
   const delivery = await storeDelivery(call, named, testNotification(await readSite(call)))
-  call.subjects.push(`test of ${labelOf(notificationChannels, channel)}`)
+  call.subjects.push(labelOf(notificationChannels, channel))
   const reply: CustomReply = async () => {
     const result = await call.notifications.sendTest(delivery)
     if (result.status !== 'sent')
