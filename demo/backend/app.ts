@@ -14,6 +14,7 @@ import { dashboardRoutes } from './routes/dashboard.js'
 import { emergencyRoutes } from './routes/emergency.js'
 import { floorRoutes } from './routes/floors.js'
 import { historyRoutes } from './routes/history.js'
+import { importRoutes } from './routes/imports.js'
 import { journalRoutes } from './routes/journal.js'
 import { managementRoutes } from './routes/management.js'
 import { notificationRoutes } from './routes/notifications.js'
@@ -33,6 +34,7 @@ const routes = {
   ...carrierRoutes,
   ...visitRoutes,
   ...personnelFileRoutes,
+  ...importRoutes,
   ...emergencyRoutes,
   ...dashboardRoutes,
   ...alertRoutes,

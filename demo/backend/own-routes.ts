@@ -1,7 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { ActionNoteSchema } from '../../schemas/action-note.js'
 import { id, ids } from '../../schemas/ids.js'
-import { action, defineRoutes, del, patch, post, put } from '../../src/gateway/routes/tables/declare.js'
+import { action, defineRoutes, del, patch, post, put, upload } from '../../src/gateway/routes/tables/declare.js'
+import { UploadFormSchema } from '../../src/gateway/routes/tables/upload-form.js'
 import { SeveritySettingsSchema } from '../alert-kinds.js'
 import { InstructionsSchema } from '../emergency-types.js'
 import { ChannelCreateSchema, ChannelUpdateSchema, MailServerSchema } from '../notification-channels.js'
@@ -24,7 +25,7 @@ const AssignmentSchema = Type.Object(
 /** Mutations that are not in the gateway's tables. The gateway forwards them unchecked; the backend checks their bodies. */
 export const ownRoutes = defineRoutes({
   domain: 'demo',
-  about: 'Alerts and their notifications, emergency instructions, privacy and visits',
+  about: 'Alerts and their notifications, emergency instructions, privacy, visits and imports',
   rows: [
     post(
       '/api/alerts/acknowledge',
@@ -40,6 +41,10 @@ export const ownRoutes = defineRoutes({
     patch('/api/notifications/mail-server', 'Change the mail server', MailServerSchema),
     patch('/api/emergency/instructions/:id', 'Change the emergency instructions of a building', InstructionsSchema),
     patch('/api/mgmt/settings/privacy', 'Change how long personal data is stored', PrivacySettingsSchema),
+    ...['personnel', 'assets', 'visits'].flatMap((kind) => [
+      upload(`/api/imports/${kind}/preview`, `Preview an import of ${kind} from CSV`, UploadFormSchema),
+      upload(`/api/imports/${kind}`, `Import ${kind} from CSV after a preview`, UploadFormSchema)
+    ]),
     post('/api/visits', 'Add a visit', VisitCreateSchema),
     patch('/api/visits/:id', 'Change a visit', VisitUpdateSchema),
     del('/api/visits/:id', 'Delete a visit', ActionNoteSchema),

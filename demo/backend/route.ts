@@ -61,6 +61,8 @@ export interface Handler {
   readonly orChangingPassword?: boolean
   /** Whether users may call it with their own id, without the permission. */
   readonly orOwnAccount?: boolean
+  /** Whether a write request changes nothing, such as a preview, so that it is not audited. */
+  readonly changesNothing?: boolean
   /** The status of a success; 200 by default. */
   readonly status?: number
   /** Further options of the Fastify route. */

@@ -6,7 +6,7 @@ import type { IconName } from '../../src/ui/icons.js'
 import type { Load } from './composables/useLoad.js'
 import type { Form, Task, Values } from './form-fields.js'
 import type { Place } from './live-link.js'
-import type { ImportCounts, ListResponse, Named } from './types.js'
+import type { ListResponse, Named } from './types.js'
 
 interface Column<Row> {
   readonly title: string
@@ -52,7 +52,8 @@ export interface FileImport {
   readonly title: string
   /** Explains which file is expected and what it does. */
   readonly note: string
-  upload(file: File): Promise<ImportCounts>
+  /** The last part of the path of its import. */
+  readonly kind: string
 }
 
 /** A page about a row. */

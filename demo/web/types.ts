@@ -35,7 +35,25 @@ export interface Named {
   readonly name: string
 }
 
-export type ImportCounts = Counts<'created' | 'changed' | 'unchanged'>
+export type ImportCounts = Counts<'new' | 'changed' | 'unchanged' | 'duplicate' | 'faulty'>
+
+/** A row of a file, and what its import does. */
+export interface ImportedRow {
+  readonly group: 'new' | 'changed' | 'duplicate' | 'faulty'
+  readonly line: number
+  readonly name: string
+  readonly changes: readonly { readonly column: string; readonly before: string; readonly after: string }[]
+  readonly reasons: readonly { readonly column: string; readonly message: string }[]
+}
+
+export interface ImportPreview {
+  /** Confirms exactly this preview. */
+  readonly fingerprint: string
+  readonly counts: ImportCounts
+  /** All rows but those that stay as they are. */
+  readonly rows: readonly ImportedRow[]
+}
+
 export type Person = Stored<PersonnelUpdate> & Texts<'photoUrl' | 'transmitterId' | 'currentFloorId'>
 export type User = Stored<UserCreate> & Texts<'lastLoginAt' | 'lockedUntil'>
 export type Floor = Named & Counts<'personnel' | 'visitors' | 'contractors' | 'assets'> & Texts<'buildingName'>

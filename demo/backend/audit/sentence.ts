@@ -86,7 +86,7 @@ const DEEDS: readonly (readonly [RegExp, string])[] = [
   [/^POST .*\/calibrate\/accept$/, 'calibrated the plan of …'],
   [/^POST .*\/calibrate$/, 'calculated a calibration of a plan'],
   [/^POST .*\/check-(in|out)$/, 'recorded: …'],
-  [/^POST .*\/import$/, 'imported …'],
+  [/^POST .*\/(import|imports\/\w+)$/, 'imported …'],
   [/^POST .*\/acknowledge$/, 'acknowledged …'],
   [/^POST .*\/bulk-activate$/, 'activated …'],
   [/^POST .*\/bulk-deactivate$/, 'deactivated …'],
