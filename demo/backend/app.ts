@@ -17,6 +17,7 @@ import { historyRoutes } from './routes/history.js'
 import { importRoutes } from './routes/imports.js'
 import { journalRoutes } from './routes/journal.js'
 import { managementRoutes } from './routes/management.js'
+import { notificationRoutes } from './routes/notifications.js'
 import { personnelFileRoutes } from './routes/personnel-files.js'
 import { phoneBeaconRoutes } from './routes/phone-beacon.js'
 import { siteRoutes } from './routes/site.js'
@@ -37,6 +38,7 @@ const routes = {
   ...emergencyRoutes,
   ...dashboardRoutes,
   ...alertRoutes,
+  ...notificationRoutes,
   ...batteryRoutes,
   ...weatherRoutes,
   ...phoneBeaconRoutes,

@@ -35,6 +35,10 @@ export const PRESENCE: readonly Named[] = [
   { id: 'false', name: 'Off site' }
 ]
 
+/** The options of a choice, from titles by value. */
+export const namedOptions = (titles: Readonly<Record<string, string>>): readonly Named[] =>
+  Object.entries(titles).map(([id, name]) => ({ id, name }))
+
 /** Declared as methods, so that calls with a specific body type fit: the client validates bodies before it sends them. */
 interface RecordCalls<Row> {
   list(options: CallOptions): Promise<ListResponse<Row>>
