@@ -27,6 +27,7 @@ export const recordingPen = () => {
     font: '',
     textAlign: '',
     textBaseline: '',
+    imageSmoothingQuality: '',
     beginPath: record('beginPath'),
     moveTo: record('moveTo'),
     lineTo: record('lineTo'),
