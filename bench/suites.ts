@@ -4,6 +4,7 @@ import { latencySuite } from './latency.js'
 import { capacitySuite } from './relay/capacity.js'
 import { liveStateSuite } from './relay/live-state.js'
 import { proxiesSuite } from './relay/proxies.js'
+import { scaleSuite } from './relay/scale.js'
 import { soakSuite } from './relay/soak.js'
 import { stormSuite } from './relay/storm.js'
 import { relaySuite } from './relay/suite.js'
@@ -17,5 +18,6 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   'live-state': liveStateSuite,
   proxies: proxiesSuite,
   capacity: capacitySuite,
+  scale: scaleSuite,
   soak: soakSuite
 }

@@ -17,6 +17,16 @@ const ownMicroseconds = (pid: number): number =>
 export const residentMebibytes = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
 
+/** Resident memory of a process and its children, in MiB. */
+export const totalMebibytes = (pid: number): number =>
+  [pid, ...childrenOf(pid)].reduce((sum, each) => sum + residentMebibytes(each), 0)
+
+/** Memory of all TCP socket buffers of the machine, in MiB. */
+export const kernelSocketMebibytes = (): number =>
+  (Number(/^TCP: .* mem (\d+)/m.exec(readFileSync('/proc/net/sockstat', 'utf8'))?.[1] ?? 0) * PAGE_BYTES) / 2 ** 20
+
+const PAGE_BYTES = 4096
+
 /** The highest resident memory of a process so far, in MiB. */
 export const peakMebibytes = (pid: number): number =>
   Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024

@@ -19,20 +19,10 @@ import {
   type ViewReading
 } from './maps-and-views.js'
 import { positionBatch } from './position-batch.js'
-import { KEY, type RunningServer, SECRET } from './running-server.js'
+import { KEY, RELAY_NAMESPACE, type RunningServer, SECRET } from './running-server.js'
 import { RELAY, startServer } from './servers.js'
 
-const NAMESPACE = {
-  name: 'floor',
-  allow_subscribe_for_client: true,
-  history_size: 100,
-  history_ttl: '3600s',
-  force_recovery: true,
-  conflate: 'data[].transmitterId',
-  entry_time: 'timestamp',
-  snapshot: true,
-  allow_max_rate: true
-}
+const NAMESPACE = { ...RELAY_NAMESPACE, history_ttl: '3600s', allow_max_rate: true }
 
 const KEYS_PER_BATCH = 100
 const BATCHES = 100

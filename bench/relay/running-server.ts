@@ -3,7 +3,7 @@ import type { DialectName } from './dialect.js'
 export const SECRET = '0123456789abcdef'.repeat(4)
 export const KEY = 'fedcba9876543210'.repeat(4)
 
-/** The namespace of the benchmark's channels: all options that cost CPU time, except conflation, which changes the count of deliveries. */
+/** The namespace of the channels in every server that has namespaces. */
 export const NAMESPACE = {
   name: 'floor',
   allow_subscribe_for_client: true,
@@ -11,6 +11,14 @@ export const NAMESPACE = {
   history_ttl: '60s',
   force_recovery: true,
   force_positioning: true
+} as const
+
+/** The relay's built-in namespace `floor`, which users run. */
+export const RELAY_NAMESPACE = {
+  ...NAMESPACE,
+  conflate: 'data[].transmitterId',
+  entry_time: 'timestamp',
+  snapshot: true
 } as const
 
 /** A server under test. */

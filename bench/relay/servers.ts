@@ -5,7 +5,7 @@ import { flagsOf, SERVER_CORE, startProcess } from '../harness/process.js'
 import { centrifugoProgram, packageVersion } from '../harness/programs.js'
 import { startCentrifugo } from './centrifugo.js'
 import type { DialectName } from './dialect.js'
-import { KEY, NAMESPACE, type RunningServer, SECRET } from './running-server.js'
+import { KEY, RELAY_NAMESPACE, type RunningServer, SECRET } from './running-server.js'
 
 export const RELAY = 'relay'
 export const RELAY_PROTOBUF = 'relay, protobuf'
@@ -43,7 +43,7 @@ const RELAY_CONFIG = {
     connection_rate_limit: 50_000,
     commands_per_second: 256
   },
-  channel: { namespaces: [NAMESPACE] }
+  channel: { namespaces: [RELAY_NAMESPACE] }
 }
 
 /** Starts a new process; `env` has settings of the relay. */

@@ -25,6 +25,7 @@ export interface ReadingOptions {
   readonly countsBytes?: boolean
   /** The port expects TLS; its certificate is self-signed. */
   readonly isEncrypted?: boolean
+  readonly host?: string
 }
 
 /** Pause of a slow reader between two reads. */
@@ -48,8 +49,10 @@ export class Subscriber {
     dialect: Dialect,
     subscribe: Subscribe,
     done: SubscriberCallbacks,
-    { readsPublications = false, bytesPerSecond, countsBytes = false, isEncrypted = false }: ReadingOptions = {}
+    options: ReadingOptions = {}
   ) {
+    const { readsPublications = false, bytesPerSecond, countsBytes = false } = options
+    const { isEncrypted = false, host = '127.0.0.1' } = options
     this.#dialect = dialect
     this.#pingFrame = serverFrame(dialect.ping, dialect.isBinary)
     this.countsBytes = countsBytes
@@ -57,9 +60,9 @@ export class Subscriber {
     this.#subscribed = () => done.subscribed()
     const isSlow = bytesPerSecond !== undefined
     const buffer = isSlow ? Buffer.alloc((bytesPerSecond * SLOW_READ_MS) / 1000) : BUFFER
-    const options = {
+    const target = {
       port,
-      host: '127.0.0.1',
+      host,
       noDelay: true,
       onread: {
         buffer,
@@ -74,7 +77,7 @@ export class Subscriber {
         }
       }
     }
-    this.#socket = isEncrypted ? connectTls({ ...options, rejectUnauthorized: false }) : connect(options)
+    this.#socket = isEncrypted ? connectTls({ ...target, rejectUnauthorized: false }) : connect(target)
     this.#socket.once(isEncrypted ? 'secureConnect' : 'connect', () => {
       this.#socket.write(
         `GET ${dialect.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n`

@@ -14,8 +14,10 @@ import { dashboardRoutes } from './routes/dashboard.js'
 import { emergencyRoutes } from './routes/emergency.js'
 import { floorRoutes } from './routes/floors.js'
 import { historyRoutes } from './routes/history.js'
+import { importRoutes } from './routes/imports.js'
 import { journalRoutes } from './routes/journal.js'
 import { managementRoutes } from './routes/management.js'
+import { notificationRoutes } from './routes/notifications.js'
 import { personnelFileRoutes } from './routes/personnel-files.js'
 import { phoneBeaconRoutes } from './routes/phone-beacon.js'
 import { siteRoutes } from './routes/site.js'
@@ -32,9 +34,11 @@ const routes = {
   ...carrierRoutes,
   ...visitRoutes,
   ...personnelFileRoutes,
+  ...importRoutes,
   ...emergencyRoutes,
   ...dashboardRoutes,
   ...alertRoutes,
+  ...notificationRoutes,
   ...batteryRoutes,
   ...weatherRoutes,
   ...phoneBeaconRoutes,

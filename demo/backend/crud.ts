@@ -78,7 +78,7 @@ export const changedRecord = async (call: Call, resource: Resource, id: string):
 }
 
 /** Names the rows, and the people whom they are about, in the audit log. */
-const noteRows = ({ subjects, people }: Call, resource: Resource, rows: readonly Fields[]): void => {
+export const noteRows = ({ subjects, people }: Call, resource: Resource, rows: readonly Fields[]): void => {
   subjects.push(...rows.map((row) => labelOf(resource, row)))
   people.push(...rows.flatMap((row) => concernedBy(resource, row) ?? []))
 }

@@ -39,7 +39,7 @@ export const deletionOf = async (world: World, resource: Resource, id: string) =
     [resource.entityTypes, id]
   )
   const [file] = await world.database.rows('SELECT 1 FROM files WHERE owner = $1', [`${resource.table}/${id}`])
-  const places: Readonly<Record<string, string>> = { floors: 'floor_id', zones: 'zone_id' }
+  const places: Readonly<Record<string, string>> = { buildings: 'building_id', floors: 'floor_id', zones: 'zone_id' }
   const place = places[resource.table]
   const [present] = place
     ? await world.database.rows<{ count: number }>(

@@ -29,7 +29,7 @@ export const mount = (app: FastifyInstance, handlers: Handlers, backend: Backend
     const [method = '', url = ''] = key.split(' ')
     const declaration = declared.get(key)
     if (declaration === undefined && method !== 'GET') throw new Error(`no declaration of ${key}`)
-    const changes = method !== 'GET'
+    const changes = method !== 'GET' && !handler.changesNothing
     app.route({ method, url, ...handler.options, handler: routeHandler(handler, declaration, changes, backend) })
   }
 }

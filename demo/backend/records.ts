@@ -81,7 +81,12 @@ export const freeTransmitters = async (
 }
 
 /** Inserts a row into a table that is not a resource. With a key, it replaces the row with the same key. */
-export const putRow = async ({ database }: World, table: string, row: Values, key?: string): Promise<void> => {
+export const putRow = async (
+  { database }: Pick<World, 'database'>,
+  table: string,
+  row: Values,
+  key?: string
+): Promise<void> => {
   const names = Object.keys(row).map(sqlName)
   const instead = names.map((name) => `${name} = excluded.${name}`).join(', ')
   await database.rows(

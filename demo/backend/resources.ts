@@ -1,7 +1,9 @@
 import { VISIT_KINDS } from '../visit-schema.js'
+import { ZoneAccessSchema } from '../zone-access.js'
 import { type Columns, columnsOf, sqlName } from './database/columns.js'
 import { declared } from './declared.js'
 import { numberSetting } from './settings.js'
+import { ALLOWED_NAMES } from './zone-access.js'
 
 /** The source of a list: a table, a view, or a query in brackets. */
 export interface Listed {
@@ -134,8 +136,9 @@ export const peopleWhere = (condition: string): string =>
     WHERE t.entity_type <> 'asset' AND ${condition})`
 
 export const zones = resource('/api/zones', 'zone', {
+  more: columnsOf(ZoneAccessSchema),
   partOf: ['buildingId', 'floorId'],
-  computed: { occupancy: peopleWhere('p.zone_id = zones.id') }
+  computed: { occupancy: peopleWhere('p.zone_id = zones.id'), mayEnter: ALLOWED_NAMES }
 })
 
 export const gateways = resource('/api/gateways', 'gateway', {
@@ -246,5 +249,16 @@ export const users = resource('/api/users', 'user', {
   computed: {
     lockedUntil: '(SELECT c.locked_until FROM credentials c WHERE c.user_id = users.id)',
     failedLogins: '(SELECT c.failures FROM credentials c WHERE c.user_id = users.id)'
+  }
+})
+
+/** Secrets are in a separate table, so that no list can expose them. */
+export const notificationChannels = resource('/api/notifications/channels', 'notification channel', {
+  table: 'notification_channels',
+  permission: 'settings.update',
+  without: ['secret'],
+  computed: {
+    hasSecret: 'EXISTS (SELECT 1 FROM channel_secrets s WHERE s.channel_id = notification_channels.id)',
+    waiting: `(SELECT count(*)::int FROM deliveries d WHERE d.channel_id = notification_channels.id AND d.status = 'waiting')`
   }
 })

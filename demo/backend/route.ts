@@ -5,6 +5,7 @@ import type { Concerned, FieldChange } from './audit/entry.js'
 import type { RecentLookups } from './audit/recent-lookups.js'
 import type { Caller, May } from './auth/permissions.js'
 import type { Tokens } from './auth/tokens.js'
+import type { NotificationSender } from './notifications/sender.js'
 import type { Watchers } from './relay/watchers.js'
 import type { Database, Fields, World } from './world.js'
 
@@ -16,6 +17,7 @@ export interface Backend extends World {
   readonly relayUrl: string
   /** The secret that the gateway sends with the exchange; null if none is configured. */
   readonly exchangeSecret: string | null
+  readonly notifications: Pick<NotificationSender, 'sendTest'>
   /** How long the embedded database keeps positions at most; null for PostgreSQL. */
   readonly maxPositionHours: number | null
   readonly lookups: RecentLookups
@@ -59,6 +61,8 @@ export interface Handler {
   readonly orChangingPassword?: boolean
   /** Whether users may call it with their own id, without the permission. */
   readonly orOwnAccount?: boolean
+  /** Whether a write request changes nothing, such as a preview, so that it is not audited. */
+  readonly changesNothing?: boolean
   /** The status of a success; 200 by default. */
   readonly status?: number
   /** Slow work before the transaction of a write request, such as reading a file. The result becomes the body. */

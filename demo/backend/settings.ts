@@ -1,3 +1,5 @@
+import { DEFAULT_SEVERITIES } from '../alert-kinds.js'
+import { DEFAULT_MAIL_SERVER } from '../notification-channels.js'
 import { DEFAULT_PRIVACY, type PrivacySettings } from '../privacy-settings.js'
 import { putRow } from './records.js'
 import type { Fields, World } from './world.js'
@@ -23,6 +25,8 @@ const DEFAULTS: Readonly<Record<string, Fields>> = {
   },
   general: { organizationName: 'Northgate Campus', language: 'en-GB', timezone: 'Europe/Berlin', units: 'metric' },
   battery: { warning: 40, low: 20, critical: 10, staleAfterHours: 48, notify: true },
+  severities: DEFAULT_SEVERITIES,
+  mailServer: DEFAULT_MAIL_SERVER,
   privacy: DEFAULT_PRIVACY,
   minor: { ...WEATHER, severity: 'minor' },
   moderate: { ...WEATHER, severity: 'moderate' },

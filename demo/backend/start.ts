@@ -10,6 +10,7 @@ import { openEmbedded, openPostgres } from './database/open.js'
 import { createTables } from './database/schema.js'
 import { RollCallMonitor } from './emergencies/roll-call-monitor.js'
 import { EMBEDDED_POSITION_HOURS, RetentionMonitor } from './history/retention.js'
+import { NotificationSender } from './notifications/sender.js'
 import { Watchers } from './relay/watchers.js'
 import { Simulator } from './simulator/simulator.js'
 import { seedSite } from './site/seed.js'
@@ -48,31 +49,29 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => 
   const storing = past?.stored.catch((error: unknown) => log.error({ err: error }, 'storing the last hour failed'))
   // Positions exist before the first request.
   if (config.simulator) await simulator.tick()
-  const alerts = new AlertMonitor({ database, publisher, now, log })
+  const alerts = new AlertMonitor({ database, publisher, now, newId, log })
   await alerts.check()
   const rollCall = new RollCallMonitor(world, log)
   const retention = new RetentionMonitor(world, maxPositionHours, log)
+  const notifications = new NotificationSender(world, log)
+  await notifications.failInterruptedTests()
+  const monitors = [alerts, rollCall, retention, notifications]
 
   const tokens = createTokens(tokenSecret, relay.secret, now)
   const { exchangeSecret, eventsSecret, publish } = config
   const watchers = new Watchers(publish)
+  const services = { tokens, publisher, watchers, notifications, lookups: new RecentLookups() }
   const secrets = { exchangeSecret, eventsSecret }
-  const lookups = new RecentLookups()
-  const own = { watchers, lookups, maxPositionHours }
-  const backend = { ...world, ...secrets, ...own, tokens, publisher, relayUrl: relay.clientUrl }
+  const backend = { ...world, ...services, ...secrets, relayUrl: relay.clientUrl, maxPositionHours }
   const app = await buildDemoBackend(backend, log, config.trustedProxies)
   app.addHook('onClose', async () => {
-    await alerts.stop()
-    await rollCall.stop()
-    await retention.stop()
+    for (const monitor of monitors) await monitor.stop()
     await simulator.stop()
     await storing
     await database.close()
   })
   const url = await app.listen(config.listen)
   if (config.simulator) simulator.start()
-  alerts.start()
-  rollCall.start()
-  retention.start()
-  return { url, app, simulator, alerts, rollCall, retention, close: () => app.close() }
+  for (const monitor of monitors) monitor.start()
+  return { url, app, simulator, alerts, rollCall, retention, notifications, close: () => app.close() }
 }

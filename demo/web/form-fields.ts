@@ -16,6 +16,8 @@ export interface FieldSpec {
   readonly isTime?: boolean
   /** The value for a new record. */
   readonly initial?: unknown
+  /** Whether the field is shown with these values, and sent; by default always. */
+  readonly isShown?: (entered: Values) => boolean
 }
 
 export interface FormField extends FieldSpec {
@@ -24,6 +26,7 @@ export interface FormField extends FieldSpec {
   readonly kind:
     | 'flag'
     | 'choice'
+    | 'choices'
     | 'long'
     | 'list'
     | 'number'
@@ -69,13 +72,16 @@ export const fieldsOf = (schema: TObject, specs: readonly (string | FieldSpec)[]
     return { label: labelOf(spec.name), ...spec, ...(hint && { hint }), kind: kindOf(spec, property) }
   })
 
+/** The values of empty fields that are not text. */
+const EMPTY: Readonly<Partial<Record<FormField['kind'], unknown>>> = { flag: false, choices: [] }
+
 /** The initial values. Empty fields are empty text, as in inputs. */
 export const enteredAtFirst = (fields: readonly FormField[], stored?: Values): Record<string, unknown> =>
   Object.fromEntries(
     fields.map(({ name, kind, initial }) => {
-      const value = stored?.[name] ?? initial ?? (kind === 'flag' ? false : '')
+      const value = stored?.[name] ?? initial ?? EMPTY[kind] ?? ''
       if (kind === 'datetime-local') return [name, localTime(String(value))]
-      return [name, Array.isArray(value) ? value.join(', ') : value]
+      return [name, Array.isArray(value) && kind !== 'choices' ? value.join(', ') : value]
     })
   )
 
@@ -131,7 +137,8 @@ export const conflictsOf = (
 const valueText = ({ kind, options }: FormField, value: unknown): string => {
   if (kind === 'flag') return value ? 'yes' : 'no'
   if (kind === 'datetime-local') return String(value).replace('T', ' ') || 'empty'
-  return options?.find(({ id }) => id === String(value))?.name || String(value ?? '') || 'empty'
+  const nameOf = (one: unknown): string => options?.find(({ id }) => id === String(one))?.name || String(one ?? '')
+  return (Array.isArray(value) ? value.map(nameOf).join(', ') : nameOf(value)) || 'empty'
 }
 
 const MINUTE_MS = 60_000
@@ -170,13 +177,15 @@ const propertyOf = (schema: TObject, name: string): TSchema => {
 const INPUTS: Readonly<Record<string, FormField['kind']>> = {
   password: 'password',
   newPassword: 'password',
+  secret: 'password',
   email: 'email',
   phone: 'tel',
+  url: 'text',
   mobile: 'tel'
 }
 
 const kindOf = ({ name, options, isTime }: FieldSpec, { type, maxLength = 0 }: TSchema): FormField['kind'] => {
-  if (options) return 'choice'
+  if (options) return type === 'array' ? 'choices' : 'choice'
   if (isTime) return 'datetime-local'
   if (type === 'boolean') return 'flag'
   if (type === 'number' || type === 'integer') return 'number'

@@ -6,7 +6,7 @@ import type { IconName } from '../../src/ui/icons.js'
 import type { Load } from './composables/useLoad.js'
 import type { Form, Task, Values } from './form-fields.js'
 import type { Place } from './live-link.js'
-import type { ImportCounts, ListResponse, Named } from './types.js'
+import type { ListResponse, Named } from './types.js'
 
 interface Column<Row> {
   readonly title: string
@@ -35,6 +35,10 @@ export const PRESENCE: readonly Named[] = [
   { id: 'false', name: 'Off site' }
 ]
 
+/** The options of a choice, from titles by value. */
+export const namedOptions = (titles: Readonly<Record<string, string>>): readonly Named[] =>
+  Object.entries(titles).map(([id, name]) => ({ id, name }))
+
 /** Declared as methods, so that calls with a specific body type fit: the client validates bodies before it sends them. */
 interface RecordCalls<Row> {
   list(options: CallOptions): Promise<ListResponse<Row>>
@@ -48,7 +52,8 @@ export interface FileImport {
   readonly title: string
   /** Explains which file is expected and what it does. */
   readonly note: string
-  upload(file: File): Promise<ImportCounts>
+  /** The last part of the path of its import. */
+  readonly kind: string
 }
 
 /** A page about a row. */

@@ -30,6 +30,7 @@ export const menu = [
   // Not /assets, which holds the files of the build.
   page('/inventory', 'Assets', 'asset', may('assets.read'), () => import('./pages/AssetsPage.vue')),
   page('/emergency', 'Emergency', 'emergency', EMERGENCY, () => import('./pages/EmergencyPage.vue')),
+  page('/buildings', 'Buildings', 'building', may('buildings.update'), () => import('./pages/BuildingsPage.vue')),
   page('/floors', 'Floor plans', 'floors', may('floors.update'), () => import('./pages/FloorsPage.vue')),
   page('/zones', 'Zones', 'zone', may('zones.read'), () => import('./pages/ZonesPage.vue')),
   page('/receivers', 'Receivers', 'channels', may('receivers.read'), () => import('./pages/ReceiversPage.vue')),
@@ -39,7 +40,7 @@ export const menu = [
   page('/settings', 'Settings', 'settings', { auth: true }, () => import('./pages/SettingsPage.vue'))
 ]
 
-/** Pages about one record, which lists link to. */
+/** Pages about one record or a part of the settings, which other pages link to. */
 const detailPages = [
   {
     path: '/floors/:floorId',
@@ -52,6 +53,18 @@ const detailPages = [
     name: 'Area of a zone',
     component: () => import('./pages/ZoneAreaPage.vue'),
     meta: { ...may('zones.update', 'floors.read') }
+  },
+  {
+    path: '/settings/channels',
+    name: 'Notification channels',
+    component: () => import('./pages/ChannelsPage.vue'),
+    meta: { ...may('settings.update') }
+  },
+  {
+    path: '/settings/deliveries',
+    name: 'Deliveries',
+    component: () => import('./pages/DeliveriesPage.vue'),
+    meta: { ...may('settings.update') }
   },
   {
     path: '/audit/:entryId',

@@ -1,4 +1,5 @@
 import type { AssetCreate } from '../../schemas/assets.js'
+import type { BuildingCreate } from '../../schemas/buildings.js'
 import type { EmergencyUpdate } from '../../schemas/emergency.js'
 import type { FloorCreate } from '../../schemas/floors.js'
 import type { PersonnelUpdate } from '../../schemas/personnel.js'
@@ -7,7 +8,10 @@ import type { ReceiverUpdate } from '../../schemas/receivers.js'
 import type { TransmitterUpdate } from '../../schemas/transmitters.js'
 import type { UserCreate } from '../../schemas/users.js'
 import type { ZoneCreate } from '../../schemas/zones.js'
+import type { AlertKind, Severity } from '../alert-kinds.js'
+import type { DescribedAlert } from '../alert-text.js'
 import type { Instructions } from '../emergency-types.js'
+import type { CHANNEL_EVENTS, CHANNEL_TYPES } from '../notification-channels.js'
 import type { VisitUpdate } from '../visit-schema.js'
 import type { Point, Size } from './floor-plan/plan.js'
 
@@ -31,7 +35,25 @@ export interface Named {
   readonly name: string
 }
 
-export type ImportCounts = Counts<'created' | 'changed' | 'unchanged'>
+export type ImportCounts = Counts<'new' | 'changed' | 'unchanged' | 'duplicate' | 'faulty'>
+
+/** A row of a file, and what its import does. */
+export interface ImportedRow {
+  readonly group: 'new' | 'changed' | 'duplicate' | 'faulty'
+  readonly line: number
+  readonly name: string
+  readonly changes: readonly { readonly column: string; readonly before: string; readonly after: string }[]
+  readonly reasons: readonly { readonly column: string; readonly message: string }[]
+}
+
+export interface ImportPreview {
+  /** Confirms exactly this preview. */
+  readonly fingerprint: string
+  readonly counts: ImportCounts
+  /** All rows but those that stay as they are. */
+  readonly rows: readonly ImportedRow[]
+}
+
 export type Person = Stored<PersonnelUpdate> & Texts<'photoUrl' | 'transmitterId' | 'currentFloorId'>
 export type User = Stored<UserCreate> & Texts<'lastLoginAt' | 'lockedUntil'>
 export type Floor = Named & Counts<'personnel' | 'visitors' | 'contractors' | 'assets'> & Texts<'buildingName'>
@@ -46,7 +68,9 @@ export type Visit = Stored<Omit<Required<VisitUpdate>, 'expectedTo'>> &
     readonly isOnSite: boolean
   }
 export type Receiver = Stored<ReceiverUpdate> & Texts<'lastSeenAt'>
-export type Zone = Stored<ZoneCreate> & Counts<'occupancy'>
+/** `mayEnter` has the names of those who may enter a restricted zone. */
+export type Zone = Stored<ZoneCreate> & Counts<'occupancy'> & { readonly mayEnter: readonly string[] | null }
+export type Building = Stored<BuildingCreate> & Counts<'floorCount'>
 export type BatteryState = 'critical' | 'low' | 'warning' | 'good'
 export type Transmitter = Stored<TransmitterUpdate> &
   Texts<'carriedBy' | 'currentFloorId'> & { readonly batteryState: BatteryState | null }
@@ -80,6 +104,11 @@ export type FloorRecord = Stored<FloorCreate> & FloorPlanImage
 export interface SiteContext {
   /** With the number of people on each floor. */
   readonly buildings: readonly (Named & { readonly floors: readonly SiteFloor[] })[]
+}
+
+/** A building with the number of people on each floor; null while it is not known. */
+export interface CountedBuilding extends Named {
+  readonly floors: readonly (Named & { readonly people: number | null })[]
 }
 
 export interface FloorContext {
@@ -190,33 +219,41 @@ export interface Occupancy {
   }[]
 }
 
-export type AlertKind =
-  | 'restricted-zone'
-  | 'over-capacity'
-  | 'visit-overdue'
-  | 'receiver-offline'
-  | 'tag-silent'
-  | 'battery-low'
-
 export interface AlertCount extends Counts<'open' | 'acknowledged'> {
   readonly kind: AlertKind
 }
 
 /** An item that needs attention. */
 export interface Alert
-  extends Texts<
-      'acknowledgedBy' | 'acknowledgedAt' | 'carrier' | 'transmitterId' | 'receiverId' | 'zoneId' | 'zoneName'
-    >,
-    Texts<'floorId' | 'floorName' | 'buildingName' | 'company' | 'host'> {
+  extends DescribedAlert,
+    Texts<'acknowledgedBy' | 'acknowledgedAt' | 'escalatedAt' | 'assignedTo' | 'assignedName'>,
+    Texts<'transmitterId' | 'receiverId' | 'zoneId' | 'floorId'> {
   readonly id: string
-  readonly kind: AlertKind
-  readonly severity: 'critical' | 'warning'
+  readonly severity: Severity
   readonly state: 'open' | 'acknowledged'
   readonly since: string
   readonly name: string
-  readonly occupancy: number | null
-  readonly capacity: number | null
-  readonly batteryLevel: number | null
+}
+
+/** A webhook or a list of recipients that is notified about alerts. */
+export interface NotificationChannel extends Named, Texts<'url'> {
+  readonly type: keyof typeof CHANNEL_TYPES
+  readonly events: keyof typeof CHANNEL_EVENTS
+  readonly minSeverity: Severity
+  readonly recipients: readonly string[] | null
+  readonly isActive: boolean | null
+  readonly hasSecret: boolean
+  /** The number of notifications that are not delivered yet. */
+  readonly waiting: number
+}
+
+export interface Delivery extends Texts<'channelId' | 'message' | 'nextAttemptAt' | 'finishedAt'> {
+  readonly id: string
+  readonly channelName: string
+  readonly subject: string
+  readonly at: string
+  readonly status: 'sent' | 'waiting' | 'sending' | 'failed'
+  readonly attempts: number
 }
 
 export interface AuditSummary {
@@ -256,6 +293,19 @@ export interface HeatMap extends Counts<'cell' | 'columns' | 'rows'> {
   readonly seconds: readonly number[]
 }
 
+/** A person who is or was in a zone during a range of time. */
+export interface ZonePerson extends Texts<'firstAt' | 'lastAt'>, Counts<'seconds'> {
+  readonly transmitterId: string
+  readonly name: string
+  readonly entityType: string
+  readonly isFirstAider: boolean
+  readonly isHere: boolean
+}
+
+export interface ZonePeople extends Named {
+  readonly people: readonly ZonePerson[]
+}
+
 /** A stay in a zone, or on a floor outside of all zones. */
 export interface Stay extends Texts<'floorId' | 'floorName' | 'zoneId' | 'zoneName'>, Counts<'fromMs' | 'toMs'> {}
 
@@ -281,8 +331,10 @@ export interface CarrierDetails
   readonly isFirstAider: boolean | null
   readonly isFireWarden: boolean | null
   readonly batteryLevel: number | null
-  /** The start of the stay in the zone, in milliseconds; null if it is before the stored hour. */
+  /** In metres; null at a past time. */
+  readonly accuracy: number | null
+  /** The start of the stay in the zone, in milliseconds; null if it is more than an hour ago. */
   readonly since: number | null
-  /** The stays of the last hour, newest first. */
+  /** The stays of the hour before, newest first. */
   readonly stays: readonly Stay[]
 }

@@ -159,7 +159,7 @@ t.test('a zone', async (t) => {
     t.notOk(carriers.some(({ entity_type }) => entity_type === 'asset'))
     const employee = carriers.find(({ entity_type }) => entity_type === 'employee')
     const { departmentId } = await get(`/api/personnel/${employee.entityId}`)
-    await change('PUT', `/api/zones/${id}`, { metadata: { departmentIds: [departmentId] } })
+    await change('PUT', `/api/zones/${id}`, { allowedDepartmentIds: [departmentId] })
     const after = await inside()
     t.notOk(after.some(({ transmitterId }) => transmitterId === employee.id))
     t.ok(after.length < before.length)

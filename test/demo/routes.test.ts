@@ -29,8 +29,7 @@ const EXPECTED_ERRORS: Readonly<Record<string, string>> = {
   'POST /api/phone-beacon/complete-enrollment': 'NOT_FOUND',
   // The emergency of the initial data has ended.
   'PUT /api/emergency/:id': 'EMERGENCY_ENDED',
-  // The uploaded file is an image.
-  'POST /api/personnel/import': 'UNREADABLE_FILE',
+  'POST /api/personnel/import': 'PREVIEW_REQUIRED',
   'PUT /api/mgmt/beacons': 'IDS_REQUIRED',
   'DELETE /api/mgmt/beacons': 'IDS_REQUIRED',
   'PUT /api/mgmt/departments': 'IDS_REQUIRED',

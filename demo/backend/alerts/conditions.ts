@@ -1,8 +1,10 @@
+import type { AlertKind } from '../../alert-kinds.js'
 import { isSettingOn, numberSetting } from '../settings.js'
+import { MAY_ENTER } from '../zone-access.js'
 
 /** A kind of alert and the condition that raises it. */
 interface Condition {
-  readonly kind: string
+  readonly kind: AlertKind
   /** The flag of the alert settings that switches it off. */
   readonly flag: string
   /** SQL of the rows `transmitter_id, receiver_id, zone_id, since`; the placeholder is the current time. */
@@ -36,7 +38,7 @@ const CONDITIONS: readonly Condition[] = [
       JOIN zones z ON z.id = p.zone_id AND z.is_restricted AND z.is_active IS NOT FALSE
       LEFT JOIN personnel e ON t.entity_type = 'employee' AND e.id = t.entity_id
       WHERE ${IS_CARRIED} AND t.entity_type <> 'asset'
-        AND (z.metadata->'departmentIds' ? e.department_id) IS NOT TRUE`
+        AND NOT ${MAY_ENTER}`
   },
   {
     kind: 'over-capacity',
@@ -84,7 +86,7 @@ export const UPDATE_ALERTS = `WITH found AS (
     FROM (${FOUND}) AS every_kind WHERE ${isSettingOn('alerts', 'enabled')}),
   ended AS (
     UPDATE alerts SET ended_at = $1::timestamptz WHERE ended_at IS NULL AND key NOT IN (SELECT key FROM found))
-  INSERT INTO alerts (id, key, kind, transmitter_id, receiver_id, zone_id, since)
-  SELECT gen_random_uuid()::text, key, kind, transmitter_id, receiver_id, zone_id, since FROM found
+  INSERT INTO alerts (id, key, kind, transmitter_id, receiver_id, zone_id, since, raised_at)
+  SELECT gen_random_uuid()::text, key, kind, transmitter_id, receiver_id, zone_id, since, $1::timestamptz FROM found
   ON CONFLICT (key) DO UPDATE SET ended_at = NULL, since = excluded.since
     WHERE alerts.ended_at IS NOT NULL`

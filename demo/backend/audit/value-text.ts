@@ -1,3 +1,4 @@
+import { ALERT_TITLES, escalationField, SEVERITIES } from '../../alert-kinds.js'
 import { wordsOf } from '../field-words.js'
 import type { FieldChange } from './entry.js'
 
@@ -18,6 +19,16 @@ const LABELS: Readonly<Record<string, string>> = {
   'alerts.batteryLow': 'alerts about low batteries',
   'alerts.offlineAfterMinutes': 'time after which a receiver is offline',
   'alerts.silentAfterMinutes': 'time after which a tag is silent',
+  ...Object.fromEntries(
+    Object.entries(ALERT_TITLES).map(([kind, title]) => [`severities.${kind}`, `severity of alerts about: ${title}`])
+  ),
+  'severities.battery-critical': 'severity of alerts about: battery below the critical threshold',
+  ...Object.fromEntries(
+    SEVERITIES.map((severity) => [
+      `severities.${escalationField(severity)}`,
+      `time after which alerts of the severity ${severity} escalate`
+    ])
+  ),
   polygon: 'area',
   entity_type: 'kind of carrier',
   entityId: 'carrier'

@@ -9,7 +9,7 @@ const SQL_TYPES: Columns = { string: 'text', integer: 'integer', number: 'double
 export const columnsOf = (schema: TSchema | null | undefined): Columns =>
   Object.fromEntries(
     Object.entries<TSchema>(schema?.properties ?? {}).map(([field, property]) => {
-      const [type = '', another] = typesOf(property)
+      const [type = '', another] = new Set(typesOf(property))
       if (another !== undefined) return [field, field.endsWith('Id') ? 'text' : 'jsonb']
       return [field, SQL_TYPES[type] ?? 'jsonb']
     })

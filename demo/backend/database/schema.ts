@@ -36,8 +36,28 @@ const OTHER_TABLES: Readonly<Record<string, string>> = {
     transmitter_id text REFERENCES transmitters ON DELETE CASCADE, receiver_id text REFERENCES receivers ON DELETE CASCADE,
     zone_id text REFERENCES zones ON DELETE CASCADE, since timestamptz NOT NULL, ended_at timestamptz,
     acknowledged_by text, acknowledged_at timestamptz`,
+  channel_secrets: `channel_id text PRIMARY KEY REFERENCES notification_channels ON DELETE CASCADE, secret text NOT NULL`,
+  // The names stay after the channel and the alerts are gone.
+  deliveries: `id text PRIMARY KEY, channel_id text REFERENCES notification_channels ON DELETE SET NULL,
+    channel_name text NOT NULL, event text NOT NULL, subject text NOT NULL, content jsonb NOT NULL, at timestamptz NOT NULL,
+    status text NOT NULL, attempts integer NOT NULL DEFAULT 0, next_attempt_at timestamptz, finished_at timestamptz,
+    message text`,
   phone_enrollments: `token text PRIMARY KEY, personnel_id text, transmitter_id text, email text,
     expires_at timestamptz NOT NULL, completed_at timestamptz, platform text, device_name text, irk text`
+}
+
+/** Columns that were added to these tables since their first version. */
+const ADDED_COLUMNS: Readonly<Record<string, readonly string[]>> = {
+  alerts: [
+    'raised_at timestamptz',
+    // The rank of the severity from which the alert has escalated.
+    'escalated_from integer',
+    'escalated_at timestamptz',
+    // The highest severity rank that notification channels have been told.
+    'notified_rank integer',
+    'assigned_to text REFERENCES users ON DELETE SET NULL',
+    'assigned_at timestamptz'
+  ]
 }
 
 /** All carriers of transmitters with their home zone and current position. */
@@ -61,7 +81,14 @@ const INDEXES = [
   'INDEX IF NOT EXISTS position_history_at ON position_history (at)',
   'INDEX IF NOT EXISTS position_history_of ON position_history (transmitter_id, at)',
   'INDEX IF NOT EXISTS position_history_on ON position_history (floor_id, at)',
+  'INDEX IF NOT EXISTS deliveries_at ON deliveries (at)',
   'INDEX IF NOT EXISTS battery_readings_of ON battery_readings (device_id, at)'
+]
+
+/** Data that earlier versions stored elsewhere. */
+const MOVED_DATA = [
+  `UPDATE zones SET allowed_department_ids = metadata->'departmentIds', metadata = metadata - 'departmentIds'
+   WHERE allowed_department_ids IS NULL AND jsonb_typeof(metadata->'departmentIds') = 'array'`
 ]
 
 /** Counts the changes of a row, so that a form can detect a change by another user. */
@@ -78,6 +105,11 @@ export const createTables = async (database: Statements): Promise<void> => {
         .map(([field, type]) => `ADD COLUMN IF NOT EXISTS ${sqlName(field)} ${type} ${references[field]}`)
         .join(', ')}, ADD COLUMN IF NOT EXISTS ${VERSION}`
     )
+  for (const [table, columns] of Object.entries(ADDED_COLUMNS))
+    await database.rows(
+      `ALTER TABLE ${table} ${columns.map((column) => `ADD COLUMN IF NOT EXISTS ${column}`).join(', ')}`
+    )
+  for (const move of MOVED_DATA) await database.rows(move)
   for (const index of INDEXES) await database.rows(`CREATE ${index}`)
   // Views hold no data, so they are recreated to match the program.
   const ofReading = Object.fromEntries(resources.map((resource) => [resource.from, shownSql(resource)]))

@@ -4,6 +4,7 @@ import type { Fields } from '../world.js'
 import { textOf } from './csv.js'
 import { loadTypesetter } from './fonts.js'
 import { type Line, linesOf, shownText, type Typesetter } from './text-lines.js'
+import { timeText } from './time-text.js'
 
 export interface PdfColumn {
   readonly field: string
@@ -169,27 +170,9 @@ const heightOf = (cells: readonly (readonly Line[])[]): number =>
 const titleOf = ({ site, title }: PdfTable): string => [site, title].filter(Boolean).join(' – ')
 
 const summaryOf = (table: PdfTable): string => {
-  const { filter, rows } = table
+  const { filter, rows, at, timeZone } = table
   const count = `${rows.length} ${rows.length === 1 ? 'row' : 'rows'}`
-  return `${timeText(table)} · Filter: ${filter || 'none'} · ${count}`
+  return `${timeText(at, timeZone)} · Filter: ${filter || 'none'} · ${count}`
 }
 
 const pageText = (index: number, count: number): string => `Page ${index + 1} of ${count}`
-
-const TIME_FORMAT = {
-  day: 'numeric',
-  month: 'long',
-  year: 'numeric',
-  hour: '2-digit',
-  minute: '2-digit',
-  timeZoneName: 'short'
-} as const
-
-/** In the time zone of the settings, or in UTC if there is no such time zone. */
-const timeText = ({ at, timeZone }: PdfTable): string => {
-  try {
-    return new Intl.DateTimeFormat('en-GB', { ...TIME_FORMAT, timeZone }).format(at)
-  } catch {
-    return new Intl.DateTimeFormat('en-GB', { ...TIME_FORMAT, timeZone: 'UTC' }).format(at)
-  }
-}

@@ -13,7 +13,10 @@ const ROWS_PER_STATEMENT = 5000
 /** After the retention time was shortened, the rest is deleted by the next checks. */
 const STATEMENTS_PER_CHECK = 50
 
-/** Deletes positions and audit entries after the time in the privacy settings. */
+/** Notifications have the names of people. */
+const DELIVERY_DAYS = 30
+
+/** Deletes positions and audit entries after the time in the privacy settings, and the record of deliveries after 30 days. */
 export class RetentionMonitor extends RepeatedCheck {
   readonly #world: Pick<World, 'database' | 'now'>
   readonly #maxPositionHours: number | null
@@ -31,6 +34,7 @@ export class RetentionMonitor extends RepeatedCheck {
     const maxPositionMs = (this.#maxPositionHours ?? Number.POSITIVE_INFINITY) * HOUR_MS
     await this.#deleteOlder('position_history', Math.min(positionHistoryDays * DAY_MS, maxPositionMs))
     await this.#deleteOlder('audit_log', auditDays * DAY_MS)
+    await this.#deleteOlder('deliveries', DELIVERY_DAYS * DAY_MS)
   }
 
   async #deleteOlder(table: string, ageMs: number): Promise<void> {

@@ -9,30 +9,63 @@ export interface CsvRow {
 }
 
 export interface CsvTable {
-  /** The header in the order of the file. */
+  /** In the order of the file. */
   readonly columns: readonly string[]
   readonly rows: readonly CsvRow[]
 }
 
+interface CsvRecord {
+  readonly line: number
+  readonly cells: readonly string[]
+}
+
 const MAX_ROWS = 5000
+/** Column names of a file that a message contains. */
+const MAX_NAMES = 5
 
 /** Spreadsheets in many languages separate cells with semicolons. */
 const DELIMITERS = [',', ';', '\t']
 
 const unreadable = (message: string): HttpError => new HttpError(400, 'UNREADABLE_FILE', message)
 
-/** Reads a CSV file with a header line, as this service exports it and as spreadsheets save it. */
-export const readCsv = (bytes: Uint8Array): CsvTable => {
+/**
+ * Reads a CSV file with a header line, as this service exports it and as spreadsheets save it. The header may spell the
+ * columns with other letters' case, spaces and hyphens: "First name" is `firstName`.
+ */
+export const readCsv = (bytes: Uint8Array, known: readonly string[]): CsvTable => {
   const [header, ...records] = recordsIn(textOf(bytes))
   if (header === undefined || records.length === 0) throw unreadable('The file has no rows below its header line.')
   if (records.length > MAX_ROWS) throw unreadable(`The file has more than ${MAX_ROWS} rows. Split it.`)
-  const columns = header.cells.map((name) => name.trim())
+  const columns = columnsOf(header, records, known)
   const rows = records.map(({ line, cells }) => {
     if (cells.length > columns.length)
       throw unreadable(`Line ${line} has ${cells.length} cells, the header line has ${columns.length}.`)
-    return { line, cells: Object.fromEntries(cells.map((text, index) => [columns[index] ?? '', text])) }
+    const named = cells.flatMap((text, index) => (columns[index] ? [[columns[index], text] as const] : []))
+    return { line, cells: Object.fromEntries(named) }
   })
-  return { columns, rows }
+  return { columns: columns.filter(Boolean), rows }
+}
+
+/** Of a column in the spelling of the file. */
+const keyOf = (name: string): string => name.replace(/[\s_.-]/g, '').toLowerCase()
+
+const quoted = (names: readonly string[]): string =>
+  [...names.slice(0, MAX_NAMES).map((name) => `"${name}"`), ...(names.length > MAX_NAMES ? ['…'] : [])].join(', ')
+
+/** The name of each column; empty for one without name and cells, as spreadsheets add it. */
+const columnsOf = (header: CsvRecord, records: readonly CsvRecord[], known: readonly string[]): string[] => {
+  const names = new Map(known.map((name) => [keyOf(name), name]))
+  const unknown = header.cells.filter((name) => name.trim() !== '' && !names.has(keyOf(name)))
+  if (unknown.length > 0)
+    throw unreadable(`The file has unknown columns: ${quoted(unknown)}. Known columns: ${known.join(', ')}.`)
+  const columns = header.cells.map((name) => names.get(keyOf(name)) ?? '')
+  const repeated = columns.filter((name, index) => name !== '' && columns.indexOf(name) < index)
+  if (repeated.length > 0) throw unreadable(`The header line has a column twice: ${quoted(repeated)}.`)
+  const nameless = columns.findIndex(
+    (name, index) => name === '' && records.some(({ cells }) => (cells[index] ?? '').trim() !== '')
+  )
+  if (nameless !== -1) throw unreadable(`Column ${nameless + 1} has no name in the header line.`)
+  return columns
 }
 
 const textOf = (bytes: Uint8Array): string => {
@@ -44,12 +77,12 @@ const textOf = (bytes: Uint8Array): string => {
   }
 }
 
-const recordsIn = (text: string): { readonly line: number; readonly cells: readonly string[] }[] => {
+const recordsIn = (text: string): CsvRecord[] => {
   const [firstLine = ''] = text.split('\n', 1)
   const countOf = (delimiter: string): number => firstLine.split(delimiter).length
   const delimiter = DELIMITERS.toSorted((one, other) => countOf(other) - countOf(one))[0] ?? ','
   let nextLine = 1
-  return readRecords(text, delimiter)
+  return parsed(text, delimiter)
     .map(({ record, info }) => {
       const line = nextLine
       // `lines` counts up to the end of the record, whose cells may contain line breaks.
@@ -59,15 +92,17 @@ const recordsIn = (text: string): { readonly line: number; readonly cells: reado
     .filter(({ cells }) => cells.some((cell) => cell.trim() !== ''))
 }
 
-interface CsvRecord {
+interface ParsedRecord {
   readonly record: readonly string[]
   readonly info: { readonly lines: number }
 }
 
-const readRecords = (text: string, delimiter: string): CsvRecord[] => {
+const parsed = (text: string, delimiter: string): ParsedRecord[] => {
   try {
+    // A file that is too long is not read to its end; the factor is for empty lines.
+    const options = { delimiter, info: true, relax_column_count: true, to: 2 * MAX_ROWS + 2 } as const
     // The options `info` and no `columns` make this type, which the declarations of the package do not express.
-    return parse(text, { delimiter, info: true, relax_column_count: true }) as unknown as CsvRecord[]
+    return parse(text, options) as unknown as ParsedRecord[]
   } catch (error) {
     // The package throws errors of this type only.
     const { lines } = error as CsvError

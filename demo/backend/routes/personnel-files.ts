@@ -1,15 +1,12 @@
-import { csv } from '../export/csv.js'
 import { wordsOf } from '../field-words.js'
-import { importPersonnel, PERSONNEL_COLUMNS } from '../import/personnel.js'
 import { appliedFilters, exported } from '../queries.js'
 import { personnel } from '../resources.js'
-import { type Call, type Handlers, handler, perMinute, type Run } from '../route.js'
+import { type Call, type Handlers, handler, perMinute } from '../route.js'
 import { readSetting } from '../settings.js'
-import { fileIn, images } from '../uploads.js'
+import { images } from '../uploads.js'
 import type { Fields } from '../world.js'
 
 const PHOTOS = { options: { bodyLimit: 2 * 1024 * 1024 }, status: 201 }
-const IMPORTS = { options: { bodyLimit: 5 * 1024 * 1024, ...perMinute(30).options } }
 const EXPORTS = perMinute(30)
 
 /** The widths add up to 1. */
@@ -58,23 +55,12 @@ const writePdf = async (people: readonly Fields[], call: Call): Promise<Buffer> 
   })
 }
 
-const importCsv: Run = async (call) => {
-  const file = await fileIn(call)
-  return importPersonnel(call, new Uint8Array(await file.arrayBuffer()))
-}
-
 const photo = images('photo', personnel)
 
-/** Personnel as files: CSV and PDF exports, the CSV import, and photos. */
+/** Personnel as files: the PDF export, and photos. */
 export const personnelFileRoutes: Handlers = {
   'GET /api/personnel/:id/photo': handler('personnel.read', photo.show),
   'POST /api/personnel/:id/photo': handler('personnel.update', photo.store, PHOTOS),
   'DELETE /api/personnel/:id/photo': handler('personnel.update', photo.remove),
-  'GET /api/personnel/export/csv': handler(
-    'personnel.export',
-    exported(personnel, 'personnel.csv', (people) => csv(PERSONNEL_COLUMNS, people)),
-    EXPORTS
-  ),
-  'GET /api/personnel/export/pdf': handler('personnel.export', exported(personnel, 'personnel.pdf', writePdf), EXPORTS),
-  'POST /api/personnel/import': handler('personnel.update', importCsv, IMPORTS)
+  'GET /api/personnel/export/pdf': handler('personnel.export', exported(personnel, 'personnel.pdf', writePdf), EXPORTS)
 }

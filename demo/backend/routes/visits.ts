@@ -1,4 +1,3 @@
-import { parseIsoTime } from '../../../schemas/iso-time.js'
 import { assignTransmitter, mustBeFree } from '../assignment.js'
 import { concernedBy } from '../audit/changes.js'
 import { auditSearch } from '../audit/lookups.js'
@@ -8,13 +7,8 @@ import { list } from '../queries.js'
 import { changeRecords, freeTransmitters, getRecord, getRecords } from '../records.js'
 import { visits } from '../resources.js'
 import { type Call, type Handlers, handler, idOf, type Run } from '../route.js'
+import { endError, followKind, timeOf } from '../visits/visit.js'
 import type { Fields } from '../world.js'
-
-const END_ERROR = { path: '/expectedTo', message: 'must be after the beginning' }
-
-/** A time of a body is text, a stored one is a date. */
-const timeOf = (value: unknown): number =>
-  value instanceof Date ? value.getTime() : typeof value === 'string' ? parseIsoTime(value) : Number.NaN
 
 /** Checks the times of a new or changed visit. */
 const prepare = async (call: Call): Promise<Fields> => {
@@ -24,16 +18,13 @@ const prepare = async (call: Call): Promise<Fields> => {
     if (body[field] !== undefined && Number.isNaN(timeOf(body[field])))
       throw invalid([{ path: `/${field}`, message: 'must be a point in time' }])
   const { expectedFrom, expectedTo } = { ...stored, ...body }
-  // False if one is not known.
-  if (timeOf(expectedTo) <= timeOf(expectedFrom)) throw invalid([END_ERROR])
+  const message = endError(expectedFrom, expectedTo)
+  if (message !== null) throw invalid([{ path: '/expectedTo', message }])
   return stored === null ? { kind: 'visitor', ...body } : body
 }
 
-/** The transmitter of a visitor who becomes a contractor changes its kind too. */
-const stored = async ({ database, body }: Call, id: string): Promise<void> => {
-  if (typeof body.kind !== 'string') return
-  const sql = 'UPDATE transmitters SET entity_type = $3 WHERE entity_type = ANY($1::text[]) AND entity_id = $2'
-  await database.rows(sql, [visits.entityTypes, id, body.kind])
+const stored = async (call: Call, id: string): Promise<void> => {
+  if (typeof call.body.kind === 'string') await followKind(call, id, call.body.kind)
 }
 
 /** The visit, locked until the end of the transaction, so that two requests cannot change its state at once. */

@@ -103,7 +103,7 @@ const buildingRows = (random: Random, ago: Ago): Rows => ({
       isExit: type === 'stairs',
       polygon: cornersOf(rect),
       center: centerOf(rect),
-      ...(departmentIds.length > 0 && { metadata: { departmentIds } })
+      ...(departmentIds.length > 0 && { allowedDepartmentIds: departmentIds })
     }
   }),
   gateways: many(2 * BUILDINGS.length, (number) => {

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { alertCountsIn, alertDetail, alertPlace, locationOf } from '../../../demo/web/alerts.js'
+import { locationOf } from '../../../demo/alert-text.js'
+import { alertCountsIn, alertDetail, alertPlace, alertState } from '../../../demo/web/alerts.js'
 import { liveLink } from '../../../demo/web/live-link.js'
 import type { Alert } from '../../../demo/web/types.js'
 
@@ -24,7 +25,10 @@ const alert: Alert = {
   company: 'Corvus Audit',
   host: 'Bea Kim',
   acknowledgedBy: null,
-  acknowledgedAt: null
+  acknowledgedAt: null,
+  escalatedAt: null,
+  assignedTo: null,
+  assignedName: null
 }
 const zone: Alert = { ...alert, kind: 'over-capacity', name: 'Server Room', transmitterId: null }
 const receiver: Alert = { ...alert, kind: 'receiver-offline', transmitterId: null, receiverId: 'r-9' }
@@ -52,6 +56,12 @@ t.test('an alert', async (t) => {
     )
     t.equal(alertDetail({ ...alert, kind: 'tag-silent' }), 'no signal from this visitor')
     t.equal(alertDetail(receiver), 'no report')
+    t.equal(alertState(alert), 'Open')
+    t.match(alertState({ ...alert, escalatedAt: '2025-11-15T10:00:00Z' }), /^Open, escalated at 15 Nov 2025/)
+    t.match(
+      alertState({ ...alert, acknowledgedBy: 'Bea', acknowledgedAt: '2025-11-15T10:00:00Z' }),
+      /^Acknowledged by Bea, 15 Nov 2025/
+    )
     t.equal(locationOf(alert), 'Server Room, Second floor, Main House')
     t.equal(locationOf(zone), 'Second floor, Main House')
     t.equal(locationOf({ ...alert, zoneName: null, floorName: null, buildingName: null }), 'No position')

@@ -95,9 +95,9 @@ export class ChannelGroups {
     this.#views?.configure(conflator ?? UNMERGED)
   }
 
-  /** Whether a client that has the publication at this offset can receive the next one as a delta. */
-  canPatchFrom(offset: number): boolean {
-    return this.#delta.canPatchFrom(offset)
+  /** A client has received this publication, the last one of the stream. Returns whether it can apply the next patch. */
+  joinDeltas(publication: Publication): boolean {
+    return this.#delta.joinDeltas(publication)
   }
 
   /** `missed` are publications that a client with a limited rate has not received yet. */

@@ -9,7 +9,7 @@ import { ChannelViews } from './channel-views.js'
 import { GapChecks, type PositionCheck } from './gap-checks.js'
 import type { Rate } from './rate-class.js'
 import { ChannelSnapshot, filteredSnapshot, type PositionedSnapshot, type ReadHistory } from './snapshot.js'
-import { pushInFull, pushToAll, receivedBy, type Subscription } from './subscription.js'
+import { pushPublication, pushToAll, receivedBy, type Subscription } from './subscription.js'
 import { passes } from './tag-filter.js'
 import { isSameView } from './view.js'
 
@@ -220,9 +220,9 @@ export class Channel {
     this.#groups.add(subscription, missed, this.#epoch)
   }
 
-  /** Whether a client that has the publication at this offset can receive the next one as a delta. */
-  canPatchFrom(offset: number): boolean {
-    return this.#groups.canPatchFrom(offset)
+  /** A client has received this publication. Returns whether it can receive the next one as a delta. */
+  joinDeltas(publication: Publication): boolean {
+    return publication.offset === this.#offset && this.#groups.joinDeltas(publication)
   }
 
   remove(subscription: Subscription): void {
@@ -343,7 +343,7 @@ export class Channel {
   #sendToAhead(subscription: Subscription, publication: Publication): void {
     const received = receivedBy(subscription, publication)
     if (received === null) return
-    pushInFull(subscription, received, this.#epoch)
+    pushPublication(subscription, received, this.#epoch)
     // The client would apply the next delta to this publication, which is not its base.
     if (subscription.takesDelta) subscription.needsFull = true
   }

@@ -18,9 +18,10 @@ export class DeltaChain {
     return this.#patch
   }
 
-  /** Whether a client that has the publication at this offset can apply the next patch. */
-  canPatchFrom(offset: number): boolean {
-    return this.#base === null || (offset > 0 && this.#base.offset === offset)
+  /** A client has received this publication, the last one of the stream. Returns whether it can apply the next patch. */
+  joinDeltas(publication: Publication): boolean {
+    this.#base ??= publication
+    return publication.offset > 0 && this.#base.offset === publication.offset
   }
 
   advance(publication: Publication, epoch: string): void {

@@ -189,9 +189,10 @@ export type ReadHistory = (since: Position | null) => Promise<RetainedPage>
 const MAX_READS = 3
 
 /**
- * The merged history of a channel. It is merged for the first subscriber and updated with every delivery. Each subscriber
- * reads the end of the stream anyway, and with it the offset of the oldest retained publication. Older publications are
- * dropped then: they have expired, or a node has removed them.
+ * The merged history of a channel. It is merged for the first subscriber; a later one adds what was published since, because
+ * merging each delivery would cost as much as sending it to ten subscribers. Each subscriber reads the end of the stream
+ * anyway, and with it the offset of the oldest retained publication. Older publications are dropped then: they have expired,
+ * or a node has removed them.
  */
 export class ChannelSnapshot {
   readonly #conflator: Conflator
@@ -205,16 +206,11 @@ export class ChannelSnapshot {
     this.#monotonicMs = monotonicMs
   }
 
-  /** A publication was delivered. After a gap nothing is added until the next subscriber has read the history. */
-  deliver(publication: Publication, epoch: string, historySize: number): void {
+  /** A publication was delivered. The merged history is forgotten when all of it has left the history. */
+  deliver({ offset }: Publication, epoch: string, historySize: number): void {
     const merged = this.#merged
-    if (publication.offset === 0) merged?.forgetViews()
-    if (merged === null || publication.offset === 0) return
-    if (epoch !== merged.epoch) this.#merged = null
-    else if (publication.offset === merged.offset + 1) {
-      merged.add(publication)
-      merged.dropBefore(publication.offset + 1 - historySize)
-    }
+    if (offset === 0) merged?.forgetViews()
+    else if (merged !== null && (epoch !== merged.epoch || offset - merged.offset >= historySize)) this.#merged = null
   }
 
   /** Called when the stream has lost publications. */
@@ -248,7 +244,7 @@ export class ChannelSnapshot {
     if (known !== null) {
       const page = await readHistory({ epoch: known.epoch, offset: known.offset })
       // While the history was read, a delivery may have begun another stream.
-      if (page.epoch === known.epoch && this.#merged === known) return extend(known, page)
+      if (page.epoch === known.epoch && this.#merged === known) return extend(known, page, this.#monotonicMs)
     }
     this.#loading ??= this.#load(readHistory)
     return this.#loading
@@ -265,27 +261,25 @@ export class ChannelSnapshot {
   }
 }
 
-const extend = (merged: MergedHistory, { publications, offset, oldest }: RetainedPage): MergedHistory => {
-  for (const publication of publications) if (publication.offset > merged.offset) merged.add(publication)
+/** In time slices, because a history can have any size. Several subscribers may do this at the same time. */
+const extend = async (
+  merged: MergedHistory,
+  { publications, offset, oldest }: RetainedPage,
+  monotonicMs: () => number
+): Promise<MergedHistory> => {
+  const slice = new TimeSlice(monotonicMs)
+  for (const publication of publications) {
+    if (publication.offset <= merged.offset) continue
+    merged.add(publication)
+    if (slice.isOver) await slice.next()
+  }
   merged.advanceTo(offset)
   merged.dropBefore(oldest)
   return merged
 }
 
-/** In time slices, because a history can have any size. */
-const mergePage = async (
-  conflator: Conflator,
-  page: RetainedPage,
-  monotonicMs: () => number
-): Promise<MergedHistory> => {
-  const merged = new MergedHistory(conflator, page.epoch)
-  const slice = new TimeSlice(monotonicMs)
-  for (const publication of page.publications) {
-    if (slice.isOver) await slice.next()
-    merged.add(publication)
-  }
-  return extend(merged, { ...page, publications: [] })
-}
+const mergePage = (conflator: Conflator, page: RetainedPage, monotonicMs: () => number): Promise<MergedHistory> =>
+  extend(new MergedHistory(conflator, page.epoch), page, monotonicMs)
 
 /** The snapshot for one subscriber with a tag filter: the matching publications of the history, merged. */
 export const filteredSnapshot = async (

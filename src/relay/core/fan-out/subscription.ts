@@ -3,7 +3,7 @@ import type { Push, SentPublication } from '../codec/codec.js'
 import type { Framing } from '../codec/transport.js'
 import type { Disconnect, Unsubscribe } from '../codes.js'
 import { type CoreMetrics, count } from '../core-metrics.js'
-import type { JoinOrLeave, Publication } from '../engine.js'
+import type { JoinOrLeave, Payload, Publication } from '../engine.js'
 import type { Backlog } from './backlog.js'
 import type { Channel } from './channel.js'
 import type { Group } from './group.js'
@@ -92,15 +92,16 @@ export class Subscription {
 export const receivedBy = ({ filter, view }: Subscription, publication: PlacedPublication): Publication | null =>
   view === null ? selected(filter, publication) : partFor(view, publication)
 
-/** Sends one publication to one subscriber, outside its group and not as a delta. */
-export const pushInFull = (
+/** Sends one publication to one subscriber, outside its group. Without a patch it is sent in full. */
+export const pushPublication = (
   { channel, subscriber, outbox, takesDelta }: Subscription,
   publication: Publication,
-  epoch: string
+  epoch: string,
+  patch: Payload | null = null
 ): void => {
   const { codec } = outbox.transport.framing
-  const data = takesDelta ? codec.deltaData(publication.data) : publication.data
-  const pub: SentPublication = { publication, epoch, data, isDelta: false }
+  const data = takesDelta ? codec.deltaData(patch ?? publication.data) : publication.data
+  const pub: SentPublication = { publication, epoch, data, isDelta: patch !== null }
   subscriber.push({ kind: 'pub', channel: channel.name, pub }, channel.namespace)
 }
 

@@ -1,7 +1,7 @@
 import { NEVER } from '../clocks.js'
 import { UNSUBSCRIBE_INSUFFICIENT_STATE } from '../codes.js'
-import type { HistoryPage, Position } from '../engine.js'
-import { pushInFull, receivedBy, type Subscription } from '../fan-out/subscription.js'
+import type { HistoryPage, Position, Publication } from '../engine.js'
+import { pushPublication, receivedBy, type Subscription } from '../fan-out/subscription.js'
 import type { Client } from '../session/client.js'
 import { runInBackground } from '../session/context.js'
 import { publicationsAfter } from './recovery.js'
@@ -50,7 +50,9 @@ const goLive = (client: Client, subscription: Subscription, page: HistoryPage, r
   }
   const passing = missed.flatMap((publication) => receivedBy(subscription, publication) ?? [])
   const isLimited = subscription.rate !== null
-  for (const publication of isLimited ? [] : passing) pushInFull(subscription, publication, page.epoch)
+  // A client that missed nothing may not have the last publication: it may have reconnected before it received any.
+  const last = receivedLast ? (page.publications.at(-1) ?? null) : null
+  if (!isLimited) pushMissed(client, subscription, passing, { epoch: page.epoch, last })
   const offset = missed.reduce((highest, each) => Math.max(highest, each.offset), page.offset)
   const position: Position = { epoch: page.epoch, offset }
   if (isPositioned && channel.hasPassed(position)) {
@@ -58,9 +60,21 @@ const goLive = (client: Client, subscription: Subscription, page: HistoryPage, r
     return
   }
   channel.goLive(subscription, position, isLimited ? passing : [])
-  // The last publication is a base for the next delta only if it was in the reply. A client that missed nothing may not
-  // have it: it may have reconnected before it received any.
-  if (receivedLast && missed.length === 0) subscription.needsFull = !channel.canPatchFrom(page.offset)
+  const newest = passing.at(-1) ?? last
+  if (subscription.takesDelta && !isLimited && newest !== null) subscription.needsFull = !channel.joinDeltas(newest)
+}
+
+/** Sends the publications after the reply; as deltas if the client takes them and has the one before. `last` was in the reply. */
+const pushMissed = (
+  { context: { patches } }: Client,
+  subscription: Subscription,
+  missed: readonly Publication[],
+  { epoch, last }: { readonly epoch: string; readonly last: Publication | null }
+): void => {
+  const received = last === null ? [] : [last]
+  const chain = subscription.takesDelta ? patches.chain(subscription.channel.name, epoch, [...received, ...missed]) : []
+  for (const [index, publication] of missed.entries())
+    pushPublication(subscription, publication, epoch, chain[received.length + index] ?? null)
 }
 
 /** Adds the client to the presence of the channel before other clients receive the join push. */

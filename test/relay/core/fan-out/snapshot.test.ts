@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { jsonCodec } from '../../../../src/relay/core/codec/json-codec.js'
-import type { Publication } from '../../../../src/relay/core/engine.js'
-import { MergedHistory } from '../../../../src/relay/core/fan-out/snapshot.js'
+import type { Position, Publication } from '../../../../src/relay/core/engine.js'
+import { ChannelSnapshot, MergedHistory } from '../../../../src/relay/core/fan-out/snapshot.js'
 import { Conflation } from '../../../../src/relay/core/merging/conflation.js'
 import { conflator } from '../../../../src/relay/core/merging/keyed-list.js'
 import { unidirectionalLineFraming, webSocketBinaryFraming } from '../../../../src/relay/transport/framing.js'
@@ -405,4 +405,73 @@ t.test('a merged history equals the retained publications merged from the beginn
     }),
     { numRuns: 1000 }
   )
+})
+
+/** A stream of publications with four in its history, and a snapshot whose conflator counts the texts that it reads. */
+const countedSnapshot = () => {
+  const { read } = conflator('data[].id')
+  const counts = { texts: 0 }
+  const snapshot = new ChannelSnapshot(
+    {
+      read: (text) => {
+        counts.texts += 1
+        return read(text)
+      }
+    },
+    () => 0
+  )
+  let retained: Publication[] = []
+  let offset = 0
+  const publish = (...ids: readonly number[]): void => {
+    const publication = publicationOf(batch(offset, ...ids), ++offset)
+    retained = [...retained, publication].slice(-OPTIONS.history_size)
+    snapshot.deliver(publication, 'e', OPTIONS.history_size)
+  }
+  const keys = async (): Promise<readonly unknown[]> => {
+    const history = async (since: Position | null) => ({
+      epoch: 'e',
+      offset,
+      oldest: retained[0]?.offset ?? 0,
+      publications: retained.filter((each) => each.offset > (since?.offset ?? 0))
+    })
+    const delivered = { epoch: 'e', offset }
+    const { snapshot: found } = await snapshot.read(history, () => delivered, null)
+    const text = found?.toSend(jsonCodec, false, delivered)[0]?.data ?? '{"data":[]}'
+    return JSON.parse(String(text)).data.map(({ id }: { readonly id: unknown }) => id)
+  }
+  return { counts, publish, keys }
+}
+
+t.test('a delivery is merged only when somebody subscribes', async (t) => {
+  const { counts, publish, keys } = countedSnapshot()
+  publish(1)
+  t.same(await keys(), [1])
+  publish(2)
+  publish(3)
+  t.equal(counts.texts, 1)
+  t.same(await keys(), [1, 2, 3])
+  t.equal(counts.texts, 3, 'what was merged before is not merged again')
+})
+
+t.test('a merged history that has left the stream is forgotten', async (t) => {
+  const { counts, publish, keys } = countedSnapshot()
+  publish(1)
+  await keys()
+  for (const id of [2, 3, 4, 5]) publish(id)
+  t.same(await keys(), [2, 3, 4, 5])
+  t.equal(counts.texts, 5)
+})
+
+t.test('subscribers that merge a long history at the same time merge each publication once', async (t) => {
+  const { counts, publish, keys } = countedSnapshot()
+  publish(1)
+  await keys()
+  publish(2)
+  publish(3)
+  t.same(await Promise.all([keys(), keys(), keys()]), [
+    [1, 2, 3],
+    [1, 2, 3],
+    [1, 2, 3]
+  ])
+  t.equal(counts.texts, 3)
 })

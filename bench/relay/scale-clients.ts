@@ -1,0 +1,92 @@
+import { createInterface } from 'node:readline'
+import { secretKey, signJwt } from '../../src/shared/jwt.js'
+import { type Latency, latencyPercentiles } from '../harness/statistics.js'
+import { DIALECTS } from './dialect.js'
+import { Subscriber } from './subscriber.js'
+
+// A part of the clients of the scale run. It reads one order per line and writes one result per line.
+
+export interface ConnectOrder {
+  readonly kind: 'connect'
+  readonly port: number
+  /** The clients are distributed over these addresses, because an address has a limited number of outgoing ports. */
+  readonly hosts: readonly string[]
+  readonly secret: string
+  readonly clients: number
+  /** The number of the first client, which makes its user unique. */
+  readonly first: number
+  readonly channels: number
+  readonly atOnce: number
+}
+
+export type ScaleOrder = ConnectOrder | { readonly kind: 'figures' }
+
+/** What the clients have received since the last request. */
+export interface ScaleFigures extends Latency {
+  readonly connected: number
+  readonly deliveries: number
+  /** When the last publication arrived, as `epochMs`. */
+  readonly lastAt: number
+}
+
+/** Comparable between processes, unlike `performance.now()`, and finer than `Date.now()`. */
+export const epochMs = (): number => performance.timeOrigin + performance.now()
+
+let clients = new Set<Subscriber>()
+let deliveries = 0
+let latencies: number[] = []
+let lastAt = 0
+
+const received = (message: string | null): void => {
+  const [, sentAt] = /"sentAt":([\d.]+)/.exec(message ?? '') ?? []
+  lastAt = epochMs()
+  deliveries += 1
+  if (sentAt !== undefined) latencies.push(lastAt - Number(sentAt))
+}
+
+const connectAll = async (order: ConnectOrder): Promise<void> => {
+  const key = secretKey(order.secret)
+  clients = new Set()
+  let next = 0
+  const connectOne = (number: number): Promise<void> =>
+    new Promise((resolve, reject) => {
+      // Both indexes are in range: there is at least one host.
+      const host = order.hosts[number % order.hosts.length] as string
+      const token = signJwt({ sub: `user-${number}` }, key, { lifetimeSeconds: 3600 })
+      const channel = `floor:${number % order.channels}`
+      const failed = (error: unknown): void => {
+        clients.delete(client)
+        client.end()
+        reject(error)
+      }
+      const client = new Subscriber(
+        order.port,
+        DIALECTS.centrifugo,
+        { token, channel },
+        { subscribed: resolve, publication: received, failed },
+        { readsPublications: true, host }
+      )
+      clients.add(client)
+    })
+  const connectNext = async (): Promise<void> => {
+    while (next < order.clients) await connectOne(order.first + next++)
+  }
+  await Promise.all(Array.from({ length: order.atOnce }, connectNext))
+}
+
+const figures = (): ScaleFigures => {
+  const result = { connected: clients.size, deliveries, lastAt, ...latencyPercentiles(latencies) }
+  deliveries = 0
+  latencies = []
+  return result
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  try {
+    const order: ScaleOrder = JSON.parse(line)
+    if (order.kind === 'connect') await connectAll(order)
+    process.stdout.write(`result ${JSON.stringify(figures())}\n`)
+  } catch (error) {
+    process.stdout.write(`result ${JSON.stringify({ error: String(error) })}\n`)
+  }
+}

@@ -1,0 +1,345 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { MEASURED } from '../../scripts/lib/capacity/costs.js'
+import { relayCores } from '../../scripts/lib/capacity/relay-cpu.js'
+import { relayMebibytes } from '../../scripts/lib/capacity/relay-memory.js'
+import { cpuMicroseconds, kernelSocketMebibytes, totalMebibytes } from '../harness/cpu.js'
+import { connectionsAllowed } from '../harness/open-files.js'
+import { pace } from '../harness/pace.js'
+import { freePort } from '../harness/port.js'
+import { type BenchProcess, flagsOf, LOAD_CORE, SERVER_CORE, startProcess } from '../harness/process.js'
+import type { Suite, SuiteOptions, SuiteResult } from '../harness/suite.js'
+import { grouped, table } from '../harness/table.js'
+import { positionBatch } from './position-batch.js'
+import { Publishing, publishRequest } from './publishing.js'
+import { KEY, RELAY_NAMESPACE, SECRET } from './running-server.js'
+import { epochMs, type ScaleFigures, type ScaleOrder } from './scale-clients.js'
+
+const CHANNELS = 1000
+const AT_ONCE = 256
+const PUBLISHES_PER_SECOND = 100
+const PUBLISH_CONNECTIONS = 8
+/** Publications to one channel that has all clients. */
+const LARGE_CHANNEL_PUBLICATIONS = 5
+const POLL_MS = 50
+/** Outgoing ports of an address that the run uses; the kernel's default range has 28,000. */
+const PORTS_PER_ADDRESS = 15_000
+
+/** How much is measured. */
+interface Extent {
+  readonly connections: number
+  /** Pings are sent every 25 s. */
+  readonly idleSeconds: number
+  readonly publishSeconds: number
+  readonly settleMs: number
+}
+
+const FULL: Extent = { connections: 100_000, idleSeconds: 50, publishSeconds: 20, settleMs: 10_000 }
+const QUICK: Extent = { connections: 2000, idleSeconds: 2, publishSeconds: 2, settleMs: 500 }
+
+/** A relay with all of its workers on one core. */
+class ScaleServer {
+  readonly port: number
+  readonly #process: BenchProcess
+  readonly #folder: string
+
+  private constructor(port: number, process: BenchProcess, folder: string) {
+    this.port = port
+    this.#process = process
+    this.#folder = folder
+  }
+
+  static async start(port: number, connections: number, workers: number): Promise<ScaleServer> {
+    const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-scale-'))
+    writeConfig(folder, connections)
+    const env = {
+      REALTIME_HMAC_SECRET: SECRET,
+      REALTIME_API_KEY: KEY,
+      RELAY_HOST: '0.0.0.0',
+      RELAY_PORT: String(port),
+      RELAY_CONFIG: join(folder, CONFIG_FILE),
+      RELAY_WORKERS: String(workers)
+    }
+    const process = startProcess(
+      SERVER_CORE,
+      new URL('../../src/relay/main.js', import.meta.url),
+      env,
+      flagsOf('relay')
+    )
+    await process.line(/listening at/)
+    return new ScaleServer(port, process, folder)
+  }
+
+  cpu(): number {
+    return cpuMicroseconds(this.#process.pid)
+  }
+
+  mebibytes(): number {
+    return totalMebibytes(this.#process.pid)
+  }
+
+  /** Reloads the config file with another limit. */
+  reload(connections: number): void {
+    writeConfig(this.#folder, connections)
+    process.kill(this.#process.pid, 'SIGHUP')
+  }
+
+  async stop(): Promise<void> {
+    await this.#process.stop()
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+}
+
+const CONFIG_FILE = 'relay.json'
+const writeConfig = (folder: string, connections: number): void => {
+  const limit = connections * 2
+  const client = { connection_limit: limit, connections_per_address: limit, connection_rate_limit: limit }
+  writeFileSync(join(folder, CONFIG_FILE), JSON.stringify({ client, channel: { namespaces: [RELAY_NAMESPACE] } }))
+}
+
+/** The clients, in as many processes as the limit of open files requires. */
+class ScaleClients {
+  readonly #connections: number
+  readonly #processes: readonly BenchProcess[]
+
+  constructor(connections: number) {
+    this.#connections = connections
+    this.#processes = Array.from({ length: Math.ceil(connections / connectionsAllowed()) }, () =>
+      startProcess(LOAD_CORE, new URL('./scale-clients.js', import.meta.url))
+    )
+  }
+
+  connect(port: number, channels: number): Promise<ScaleFigures> {
+    const share = Math.ceil(this.#connections / this.#processes.length)
+    const addresses = Math.ceil(this.#connections / PORTS_PER_ADDRESS)
+    const hosts = Array.from({ length: addresses }, (_, index) => `127.0.0.${index + 1}`)
+    return this.#request((index) => {
+      const first = index * share
+      const clients = Math.min(share, this.#connections - first)
+      const atOnce = Math.ceil(AT_ONCE / this.#processes.length)
+      return { kind: 'connect', port, hosts, secret: SECRET, clients, first, channels, atOnce }
+    })
+  }
+
+  figures(): Promise<ScaleFigures> {
+    return this.#request(() => ({ kind: 'figures' }))
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#processes.map((each) => each.stop()))
+  }
+
+  /** Percentiles of several processes cannot be joined exactly; the worst of them is an upper bound. */
+  async #request(orderOf: (index: number) => ScaleOrder): Promise<ScaleFigures> {
+    const results = await Promise.all(
+      this.#processes.map(async (each, index): Promise<ScaleFigures> => {
+        each.writeLine(JSON.stringify(orderOf(index)))
+        const [, json = ''] = await each.line(/^result (.*)$/)
+        const result = JSON.parse(json)
+        if (result.error !== undefined) throw new Error(result.error)
+        return result
+      })
+    )
+    const sum = (pick: (figures: ScaleFigures) => number): number => results.reduce((all, each) => all + pick(each), 0)
+    const worst = (pick: (figures: ScaleFigures) => number): number =>
+      Math.max(...results.map(pick).filter((value) => Number.isFinite(value)))
+    return {
+      connected: sum(({ connected }) => connected),
+      deliveries: sum((each) => each.deliveries),
+      lastAt: worst(({ lastAt }) => lastAt),
+      p50: worst(({ p50 }) => p50),
+      p99: worst(({ p99 }) => p99),
+      p999: worst(({ p999 }) => p999)
+    }
+  }
+}
+
+const dataNow = (at: number): string => `{"sentAt":${at},"batch":${positionBatch()}}`
+
+/** One step of the run and what it showed. */
+type Row = readonly [step: string, figure: string, value: string]
+
+class ScaleRun {
+  readonly #extent: Extent
+  readonly #workers: number
+  readonly #clients: ScaleClients
+  readonly rows: Row[] = []
+
+  constructor(extent: Extent, workers: number, clients: ScaleClients) {
+    this.#extent = extent
+    this.#workers = workers
+    this.#clients = clients
+  }
+
+  async all(): Promise<void> {
+    const port = await freePort()
+    let server = await this.#start(port)
+    try {
+      const before = server.mebibytes()
+      await this.#connectAll('connect all', server, CHANNELS)
+      await this.#settled(server, before)
+      await this.#idle(server)
+      await this.#publish(server, 'publications', () => undefined)
+      await this.#publish(server, 'the same with a reload', () => server.reload(this.#extent.connections + 1))
+      await this.#shutDown(server)
+      server = await this.#start(port)
+      await this.#connectAll('connect all again, to one channel', server, 1)
+      await this.#largeChannel(server)
+    } finally {
+      await server.stop()
+    }
+  }
+
+  #start(port: number): Promise<ScaleServer> {
+    return ScaleServer.start(port, this.#extent.connections, this.#workers)
+  }
+
+  #add(...row: Row): void {
+    this.rows.push(row)
+    process.stderr.write(`${row.join('  ')}\n`)
+  }
+
+  async #connectAll(step: string, server: ScaleServer, channels: number): Promise<void> {
+    const [cpuBefore, startedAt] = [server.cpu(), performance.now()]
+    await this.#clients.connect(server.port, channels)
+    const seconds = (performance.now() - startedAt) / 1000
+    this.#add(step, 'seconds until the last client is subscribed', seconds.toFixed(1))
+    this.#add(step, 'CPU µs per client', ((server.cpu() - cpuBefore) / this.#extent.connections).toFixed(0))
+  }
+
+  async #settled(server: ScaleServer, before: number): Promise<void> {
+    await setTimeout(this.#extent.settleMs)
+    const after = server.mebibytes()
+    const { connections } = this.#extent
+    const content = { connections, historyBytes: 0 }
+    this.#add('memory', 'MiB of all processes', after.toFixed(0))
+    this.#add('memory', 'KiB per connection', (((after - before) * 1024) / connections).toFixed(1))
+    this.#add('memory', 'MiB by the model', relayMebibytes(content, { ...MEASURED, idleMib: before }).toFixed(0))
+    this.#add('memory', 'MiB of socket buffers in the kernel, both ends', kernelSocketMebibytes().toFixed(0))
+  }
+
+  async #idle(server: ScaleServer): Promise<void> {
+    const [cpuBefore, startedAt] = [server.cpu(), performance.now()]
+    await setTimeout(this.#extent.idleSeconds * 1000)
+    const cores = (server.cpu() - cpuBefore) / 1000 / (performance.now() - startedAt)
+    const load = { connections: this.#extent.connections, publishesPerSecond: 0, receivedPerSecond: 0 }
+    const model = relayCores({ ...load, deliveriesPerSecond: 0, payloadBytes: 0 }, MEASURED)
+    this.#add('idle, pings every 25 s', '% of a core', percent(cores))
+    this.#add('idle, pings every 25 s', '% of a core by the model', percent(model))
+  }
+
+  async #publish(server: ScaleServer, step: string, meanwhile: () => void): Promise<void> {
+    const { publishSeconds, connections } = this.#extent
+    const calls = publishSeconds * PUBLISHES_PER_SECOND
+    const publishing = await this.#openPublishing(server)
+    await this.#clients.figures()
+    const [cpuBefore, startedAt] = [server.cpu(), performance.now()]
+    let channel = 0
+    pace({ perSecond: PUBLISHES_PER_SECOND, calls }, () => {
+      publishing.send(publishRequest(KEY, `floor:${channel % CHANNELS}`, dataNow(epochMs())))
+      channel += 1
+    })
+    await setTimeout(publishSeconds * 500)
+    meanwhile()
+    await setTimeout(publishSeconds * 500)
+    await setTimeout(1000)
+    const cores = (server.cpu() - cpuBefore) / 1000 / (performance.now() - startedAt)
+    const figures = await this.#clients.figures()
+    publishing.close()
+    const title = `${step}, ${PUBLISHES_PER_SECOND}/s to ${grouped(CHANNELS)} channels`
+    const expected = (calls * connections) / CHANNELS
+    this.#add(title, 'deliveries, of', `${grouped(figures.deliveries)} of ${grouped(expected)}`)
+    this.#add(title, '% of a core', percent(cores))
+    this.#add(title, 'latency ms: p50, p99, p99.9', latencyText(figures))
+  }
+
+  async #largeChannel(server: ScaleServer): Promise<void> {
+    const { connections } = this.#extent
+    const publishing = await this.#openPublishing(server)
+    await this.#clients.figures()
+    const times: number[] = []
+    const cpuBefore = server.cpu()
+    for (let count = 0; count < LARGE_CHANNEL_PUBLICATIONS; count++) {
+      const sentAt = epochMs()
+      publishing.send(publishRequest(KEY, 'floor:0', dataNow(sentAt)))
+      times.push((await this.#untilDelivered(connections)) - sentAt)
+    }
+    publishing.close()
+    const cpu = (server.cpu() - cpuBefore) / (connections * LARGE_CHANNEL_PUBLICATIONS)
+    const title = `one publication to ${grouped(connections)} subscribers`
+    this.#add(title, 'ms until the last delivery', times.map((time) => time.toFixed(0)).join(', '))
+    this.#add(title, 'CPU µs per delivery', cpu.toFixed(1))
+  }
+
+  /** Returns the time of the last delivery. */
+  async #untilDelivered(count: number): Promise<number> {
+    for (let delivered = 0; ; ) {
+      await setTimeout(POLL_MS)
+      const figures = await this.#clients.figures()
+      delivered += figures.deliveries
+      if (delivered >= count) return figures.lastAt
+      if (figures.connected < count) throw new Error(`${figures.connected} of ${count} clients are connected`)
+    }
+  }
+
+  async #shutDown(server: ScaleServer): Promise<void> {
+    const startedAt = performance.now()
+    await server.stop()
+    this.#add(
+      'graceful shutdown',
+      'seconds until the process ends',
+      ((performance.now() - startedAt) / 1000).toFixed(1)
+    )
+    for (let connected = 1; connected > 0; ) {
+      await setTimeout(POLL_MS)
+      connected = (await this.#clients.figures()).connected
+    }
+  }
+
+  #openPublishing({ port }: ScaleServer): Promise<Publishing> {
+    return Publishing.open([port], PUBLISH_CONNECTIONS, [], (isOk) => {
+      if (!isOk) throw new Error('a publication was rejected')
+    })
+  }
+}
+
+const percent = (cores: number): string => (cores * 100).toFixed(1)
+const latencyText = ({ p50, p99, p999 }: ScaleFigures): string =>
+  [p50, p99, p999].map((value) => value.toFixed(1)).join(', ')
+
+/** Many connections to one relay on one core, through everything that happens to it in a day. */
+const run = async ({ isQuick, connections, seconds }: SuiteOptions): Promise<SuiteResult> => {
+  const defaults = isQuick ? QUICK : FULL
+  const extent = {
+    ...defaults,
+    connections: connections ?? defaults.connections,
+    publishSeconds: seconds ?? defaults.publishSeconds
+  }
+  const workers = Math.ceil(extent.connections / connectionsAllowed())
+  const clients = new ScaleClients(extent.connections)
+  try {
+    const steps = new ScaleRun(extent, workers, clients)
+    await steps.all()
+    const processes =
+      workers === 1
+        ? 'one process'
+        : `${workers} workers, because a process may open ${grouped(connectionsAllowed())} files`
+    return {
+      blocks: [
+        {
+          name: 'scale',
+          markdown: [
+            `${grouped(extent.connections)} connections to one relay with ${processes}, all on one core.`,
+            table(['step', 'figure', 'value'], steps.rows)
+          ].join('\n\n')
+        }
+      ]
+    }
+  } finally {
+    await clients.stop()
+  }
+}
+
+export const scaleSuite: Suite = { blocks: ['scale'], run, isOnRequest: true }
