@@ -42,8 +42,11 @@ export const useViewport = ({ floor, panel, text, anchor, onPan, onFollow }: Opt
   const canZoomIn = computed(() => view.value.scale < limits.value.max)
   const isFitted = computed(() => view.value.scale <= limits.value.min)
 
+  /** An equal view is not a change: a marker that is followed to the edge of the floor would cause one in each frame. */
   const show = (next: View): void => {
-    chosen.value = next.scale <= limits.value.min ? null : next
+    const { scale, x, y } = view.value
+    if (next.scale !== scale || next.x !== x || next.y !== y)
+      chosen.value = next.scale <= limits.value.min ? null : next
   }
   const readText = (): void => {
     chosen.value = text.value === null ? null : viewOfText(text.value, bounds.value)
