@@ -6,7 +6,7 @@ import { print, runCommand, UsageError } from '../scripts/lib/command.js'
 import { installNode } from '../scripts/lib/node-version.js'
 import { machineReport } from './harness/machine.js'
 import type { Block, Suite, SuiteResult } from './harness/suite.js'
-import { capacityTable, writePage } from './page.js'
+import { capacityTable, writePages } from './page.js'
 import { SUITES } from './suites.js'
 
 const ON_REQUEST = Object.keys(SUITES).filter((name) => SUITES[name]?.isOnRequest)
@@ -23,7 +23,7 @@ Suites: ${Object.keys(SUITES).join(', ')}; all but ${ON_REQUEST.join(', ')} by d
   --minutes <n>      duration of soak
   --machine <file>   capacity writes the costs of this machine into the file
   --node <version>   run on Node.js 20, 22, 24 or 26, installed from the npm package "node" into node_modules/.cache
-  --docs             write the tables and charts into docs/reference/benchmarks.md and docs/images`
+  --docs             write the tables and charts into docs/reference/benchmarks.md, benchmark-methods.md and docs/images`
 
 const OPTIONS = {
   quick: { type: 'boolean', default: false },
@@ -76,7 +76,7 @@ const main = async (args: readonly string[]): Promise<number> => {
       name,
       markdown: `${source}\n\n${markdown}`
     }))
-    writePage(
+    writePages(
       [machine, ...blocks],
       results.flatMap(({ charts = [] }) => charts)
     )

@@ -5,15 +5,22 @@ import { ROOT } from '../scripts/lib/root.js'
 import type { Block, Capacity, Chart } from './harness/suite.js'
 import { grouped, table } from './harness/table.js'
 
-export const BENCHMARKS_PAGE = join(ROOT, 'docs/reference/benchmarks.md')
+/** Each block has its markers on one of these pages. */
+export const BENCHMARK_PAGES = ['benchmarks.md', 'benchmark-methods.md'].map((name) =>
+  join(ROOT, 'docs/reference', name)
+)
 const IMAGES = join(ROOT, 'docs/images')
 
-/** Returns the page with the generated parts of these names replaced. */
-export const withBlocks = (page: string, blocks: readonly Block[]): string =>
-  blocks.reduce((text, { name, markdown }) => withTable(text, `bench: ${name}`, `\n${markdown}\n`), page)
+export const hasBlock = (page: string, name: string): boolean => page.includes(`<!-- bench: ${name} -->`)
 
-export const writePage = (blocks: readonly Block[], charts: readonly Chart[]): void => {
-  writeFileSync(BENCHMARKS_PAGE, withBlocks(readFileSync(BENCHMARKS_PAGE, 'utf8'), blocks))
+/** Returns the page with the generated parts of these names replaced. Blocks of other pages are ignored. */
+export const withBlocks = (page: string, blocks: readonly Block[]): string =>
+  blocks
+    .filter(({ name }) => hasBlock(page, name))
+    .reduce((text, { name, markdown }) => withTable(text, `bench: ${name}`, `\n${markdown}\n`), page)
+
+export const writePages = (blocks: readonly Block[], charts: readonly Chart[]): void => {
+  for (const page of BENCHMARK_PAGES) writeFileSync(page, withBlocks(readFileSync(page, 'utf8'), blocks))
   for (const { file, svg } of charts) writeFileSync(join(IMAGES, file), svg)
 }
 

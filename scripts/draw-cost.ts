@@ -24,7 +24,7 @@ const ENTRY = 'virtual:draw-cost'
 const source = `
 import { Movement } from '${pathOf('../src/client')}/buildings/movement.ts'
 import { FLOORS } from '${pathOf('../demo/backend')}/site/layout.ts'
-import { arrange } from '${web}/floor-plan/arrangement.ts'
+import { group, withNames } from '${web}/floor-plan/arrangement.ts'
 import { drawMarkers } from '${web}/floor-plan/draw-markers.ts'
 import { receiversLayer, wallsLayer, zoneLabelsLayer, zonesLayer } from '${web}/floor-plan/ground.ts'
 import { MARKER_KINDS } from '${web}/floor-plan/marker.ts'
@@ -51,7 +51,7 @@ const moveMarkers = (nowMs) => {
 }
 moveMarkers(0)
 const markers = ids.map((id, index) => ({
-  id, name: 'Person ' + id, kind: MARKER_KINDS[index % 5], zoneId: null, ageMs: 0, isStale: false, position: movement.positionOf(id)
+  id, name: 'Person ' + id, kind: MARKER_KINDS[index % 5], zoneId: null, ageMs: 0, isStale: false, accuracy: 1, position: movement.positionOf(id)
 }))
 
 /** Measures frames with the view of each frame; the ground is drawn when the view changes, as on the page. */
@@ -68,7 +68,11 @@ globalThis.measure = (panel, viewOf) => {
     const start = performance.now()
     movement.advance(nowMs)
     const next = viewOf(frame)
-    if (next.scale !== view?.scale || hasBatch) arrangement = arrange(markers, { scale: next.scale, selected: '0', hasNames: true })
+    const covered = layers.flatMap((layer) => layer.covered?.(next, panel) ?? [])
+    if (next !== view || hasBatch) {
+      const previous = new Map((arrangement?.names ?? []).map(({ marker, side }) => [marker.id, side]))
+      arrangement = withNames(group(markers, next.scale, '0'), '0', { view: next, panel, covered, previous })
+    }
     if (next !== view) {
       groundPen.clearRect(0, 0, panel.width, panel.height)
       for (const layer of layers) layer.draw({ pen: groundPen, view: next, panel, colour })
@@ -76,7 +80,7 @@ globalThis.measure = (panel, viewOf) => {
     }
     view = next
     pen.clearRect(0, 0, panel.width, panel.height)
-    drawMarkers(pen, arrangement, sprites, view, panel)
+    drawMarkers(pen, arrangement, sprites, view, panel, covered)
     pen.getImageData(0, 0, 1, 1)
     times.push(performance.now() - start)
   }

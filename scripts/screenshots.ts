@@ -54,10 +54,10 @@ const PLAYED_MS = 4000
 const heatMapPlayed = async (page: Page): Promise<void> => {
   await updated(page)
   const heat = page.waitForResponse('**/api/positions/heat/**')
-  await page.getByRole('checkbox', { name: 'Heat map of the last hour' }).check()
+  await page.getByRole('checkbox', { name: 'Heat map' }).check()
   await heat
-  await page.getByRole('button', { name: 'Play back the last hour' }).click()
-  await page.getByLabel('Speed').selectOption('30')
+  await page.getByRole('button', { name: 'Play back' }).click()
+  await page.getByLabel('Speed').selectOption('60')
   await page.waitForTimeout(PLAYED_MS)
 }
 

@@ -11,7 +11,7 @@ export interface SuiteOptions {
   readonly isQuick?: boolean | undefined
 }
 
-/** A part of the report. The page docs/reference/benchmarks.md has markers with the same name. */
+/** A part of the report. A page of the docs has markers with the same name. */
 export interface Block {
   readonly name: string
   readonly markdown: string

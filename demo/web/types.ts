@@ -106,6 +106,11 @@ export interface SiteContext {
   readonly buildings: readonly (Named & { readonly floors: readonly SiteFloor[] })[]
 }
 
+/** A building with the number of people on each floor; null while it is not known. */
+export interface CountedBuilding extends Named {
+  readonly floors: readonly (Named & { readonly people: number | null })[]
+}
+
 export interface FloorContext {
   /** `imageAt` is the upload time of the plan image; null without one. */
   readonly floor: FloorRecord & Size & Texts<'imageUrl' | 'imageAt'>
@@ -288,6 +293,19 @@ export interface HeatMap extends Counts<'cell' | 'columns' | 'rows'> {
   readonly seconds: readonly number[]
 }
 
+/** A person who is or was in a zone during a range of time. */
+export interface ZonePerson extends Texts<'firstAt' | 'lastAt'>, Counts<'seconds'> {
+  readonly transmitterId: string
+  readonly name: string
+  readonly entityType: string
+  readonly isFirstAider: boolean
+  readonly isHere: boolean
+}
+
+export interface ZonePeople extends Named {
+  readonly people: readonly ZonePerson[]
+}
+
 /** A stay in a zone, or on a floor outside of all zones. */
 export interface Stay extends Texts<'floorId' | 'floorName' | 'zoneId' | 'zoneName'>, Counts<'fromMs' | 'toMs'> {}
 
@@ -313,8 +331,10 @@ export interface CarrierDetails
   readonly isFirstAider: boolean | null
   readonly isFireWarden: boolean | null
   readonly batteryLevel: number | null
-  /** The start of the stay in the zone, in milliseconds; null if it is before the stored hour. */
+  /** In metres; null at a past time. */
+  readonly accuracy: number | null
+  /** The start of the stay in the zone, in milliseconds; null if it is more than an hour ago. */
   readonly since: number | null
-  /** The stays of the last hour, newest first. */
+  /** The stays of the hour before, newest first. */
   readonly stays: readonly Stay[]
 }

@@ -96,7 +96,8 @@ export const useFloor = (floorId: Ref<string | null>, selected: Ref<string | nul
       const name = carrier?.name ?? id
       const zoneId = entry.zoneId == null ? null : String(entry.zoneId)
       const isStale = freshness.value === 'stale' || ageMs > SILENT_AFTER_MS
-      return [{ id, name, kind: kindOfCarrier(id), position, zoneId, ageMs, isStale }]
+      const accuracy = entry.accuracy ?? null
+      return [{ id, name, kind: kindOfCarrier(id), position, zoneId, ageMs, isStale, accuracy }]
     })
     return list.sort((one, other) => Number(isPerson(one.kind)) - Number(isPerson(other.kind)))
   })

@@ -21,7 +21,7 @@ export const useLoadWhile = <Data>(
     { immediate: true }
   )
   return {
-    data: computed(() => current.value?.data.value ?? null),
+    data: computed((): Data | null => current.value?.data.value ?? null),
     /** For `LoadState`. */
     loads: computed(() => (current.value ? [current.value] : []))
   }

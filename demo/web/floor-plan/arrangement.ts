@@ -1,4 +1,5 @@
-import { isPerson, type Marker, markerLabel } from './marker.js'
+import type { Marker } from './marker.js'
+import { type Name, type NameOptions, placeNames } from './name-places.js'
 import { distance, type Placed, type Point } from './plan.js'
 
 /** Markers that overlap are drawn as one symbol with their number. */
@@ -6,44 +7,42 @@ export interface Cluster<Item extends Placed = Marker> {
   readonly items: readonly Item[]
 }
 
-export interface Arrangement {
-  readonly singles: readonly Marker[]
-  readonly clusters: readonly Cluster[]
-  /** Markers whose names are shown. */
-  readonly named: readonly Marker[]
+export interface Arrangement extends Grouping {
+  readonly names: readonly Name[]
 }
 
 /** From this scale in pixels per metre on, every marker is drawn by itself. */
 export const CLUSTERS_BELOW = 18
-/** From this scale on, names are shown where there is room. */
-export const NAMES_FROM = 26
+/** The scale to which the plan zooms for a cluster or a followed marker. */
+export const CLOSE_UP = 26
 const CLUSTER_REACH = 15
 const MIN_CLUSTER = 3
-const ROW_HEIGHT = 18
-/** The width of a marker. */
-const SYMBOL = 16
-/** The approximate width of a letter; the exact one depends on the font. */
-const LETTER_WIDTH = 6.5
 
-interface Options {
-  /** Pixels per metre. */
-  readonly scale: number
-  /** The selected marker, which is never part of a cluster and has its own label. */
-  readonly selected: string | null
-  readonly hasNames: boolean
+export interface Grouping {
+  readonly singles: readonly Marker[]
+  readonly clusters: readonly Cluster[]
 }
 
 /**
- * Decides which markers are drawn as clusters and which have a name. The result is used for all frames until the next batch
- * or zoom, so that symbols do not flicker while markers move.
+ * Decides which markers are drawn as clusters. The result is used for all frames until the next batch or zoom, so that symbols
+ * do not flicker while markers move. The selected marker is never part of a cluster, and is drawn above the others.
  */
-export const arrange = (markers: readonly Marker[], { scale, selected, hasNames }: Options): Arrangement => {
+export const group = (markers: readonly Marker[], scale: number, selected: string | null): Grouping => {
   const others = markers.filter(({ id }) => id !== selected)
   const { singles, clusters } =
     scale < CLUSTERS_BELOW ? clustersOf(others, CLUSTER_REACH / scale) : { singles: others, clusters: [] }
-  const named = hasNames && scale >= NAMES_FROM ? withRoomForName(others, scale) : []
-  // The selected marker is drawn above the others.
-  return { singles: [...singles, ...markers.filter(({ id }) => id === selected)], clusters, named }
+  return { singles: [...singles, ...markers.filter(({ id }) => id === selected)], clusters }
+}
+
+/** Adds names where there is room, except for the selected marker, which has a tag of its own. */
+export const withNames = (
+  { singles, clusters }: Grouping,
+  selected: string | null,
+  options: Omit<NameOptions, 'clusters'>
+): Arrangement => {
+  const named = singles.filter(({ id }) => id !== selected)
+  const own = singles.filter(({ id }) => id === selected)
+  return { singles, clusters, names: placeNames(named, { ...options, clusters: clusters.map(centreOfCluster) }, own) }
 }
 
 /** Groups items around the first one of each group. `reach` is in metres. */
@@ -86,38 +85,4 @@ export const centreOfCluster = ({ items }: Cluster<Placed>): Point => {
     y += position.y
   }
   return { x: x / items.length, y: y / items.length }
-}
-
-/** A horizontal interval in pixels that a marker or its name covers. */
-interface Covered {
-  readonly by: Marker
-  readonly left: number
-  readonly right: number
-}
-
-/** The markers whose names cover no other marker and no other name; people come first. */
-const withRoomForName = (markers: readonly Marker[], scale: number): Marker[] => {
-  const rows = new Map<number, Covered[]>()
-  const rowOf = ({ position }: Marker): number => Math.floor((position.y * scale) / ROW_HEIGHT)
-  const cover = (covered: Covered): void => {
-    const row = rows.get(rowOf(covered.by))
-    if (row) row.push(covered)
-    else rows.set(rowOf(covered.by), [covered])
-  }
-  const isFree = ({ by, left, right }: Covered): boolean =>
-    [-1, 0, 1].every((step) =>
-      (rows.get(rowOf(by) + step) ?? []).every((other) => other.by === by || other.right < left || other.left > right)
-    )
-  for (const by of markers)
-    cover({ by, left: by.position.x * scale - SYMBOL / 2, right: by.position.x * scale + SYMBOL / 2 })
-  const hasRoom = (by: Marker): boolean => {
-    const left = by.position.x * scale + SYMBOL / 2
-    const name = { by, left, right: left + markerLabel(by.name).length * LETTER_WIDTH }
-    if (!isFree(name)) return false
-    cover(name)
-    return true
-  }
-  return [...markers.filter(({ kind }) => isPerson(kind)), ...markers.filter(({ kind }) => !isPerson(kind))].filter(
-    hasRoom
-  )
 }

@@ -1,7 +1,8 @@
 import { type Arrangement, centreOfCluster } from './arrangement.js'
 import type { Marker, MarkerKind, MusterStatus } from './marker.js'
+import { NAME_HEIGHT, nameLeft, nameTop } from './name-places.js'
 import type { Pen } from './pen.js'
-import type { Point, Size } from './plan.js'
+import type { Point, Rect, Size } from './plan.js'
 import type { View } from './viewport.js'
 
 /** A pre-rendered picture: copying it costs a third of drawing the marker. */
@@ -19,18 +20,18 @@ export interface Sprites {
 }
 
 const DIMMED = 0.35
-/** Pixels from the centre of a marker to its name. */
-const NAME_GAP = 9
-/** Longer than any label: a marker to the left of the panel may have a visible name. */
-const MAX_NAME = 300
 
-/** Draws the markers at their current positions; those outside the panel are skipped. Allocates nothing for a marker. */
+/**
+ * Draws the markers at their current positions; those outside the panel are skipped. Allocates nothing for a marker. A name
+ * that moves with its marker onto the label of a room is not drawn until it finds another side.
+ */
 export const drawMarkers = (
   pen: Pen,
-  { singles, clusters, named }: Arrangement,
+  { singles, clusters, names }: Arrangement,
   sprites: Sprites,
   view: View,
-  panel: Size
+  panel: Size,
+  covered: readonly Rect[] = []
 ): void => {
   for (const { position, kind, isStale, muster } of singles) {
     pen.globalAlpha = isStale ? DIMMED : 1
@@ -48,14 +49,60 @@ export const drawMarkers = (
     )
   }
   pen.globalAlpha = 1
-  for (const { position, name } of named) {
-    const x = position.x * view.scale + view.x
-    const y = position.y * view.scale + view.y
-    if (x < -MAX_NAME || x > panel.width || y < 0 || y > panel.height) continue
-    const { picture, width, height } = sprites.name(name)
+  for (const { marker, side } of names) {
+    const { picture, width, height } = sprites.name(marker.name)
     // At whole pixels the text is sharp, and the copy needs no interpolation.
-    pen.drawImage(picture, Math.round(x + NAME_GAP), Math.round(y - height / 2), width, height)
+    const left = Math.round(nameLeft(side, marker.position.x * view.scale + view.x, width))
+    const top = Math.round(nameTop(side, marker.position.y * view.scale + view.y))
+    if (left + width < 0 || left > panel.width || top + NAME_HEIGHT < 0 || top > panel.height) continue
+    if (isCovered(left, top, width, covered)) continue
+    pen.drawImage(picture, left, top, width, height)
   }
+}
+
+const isCovered = (left: number, top: number, width: number, covered: readonly Rect[]): boolean => {
+  for (const { x, y, width: wide, height: high } of covered)
+    if (left < x + wide && x < left + width && top < y + high && y < top + NAME_HEIGHT) return true
+  return false
+}
+
+const RING_RADIUS = 12
+
+/** A ring around the marker that the pointer is at, here or in the list, and its name. */
+export const drawHighlight = (
+  pen: Pen,
+  { position, name }: Marker,
+  sprites: Sprites,
+  view: View,
+  colour: (token: `--${string}`) => string
+): void => {
+  const [x, y] = [position.x * view.scale + view.x, position.y * view.scale + view.y]
+  pen.strokeStyle = colour('--text')
+  pen.lineWidth = 2.5
+  pen.beginPath()
+  pen.arc(x, y, RING_RADIUS, 0, 2 * Math.PI)
+  pen.stroke()
+  const { picture, width, height } = sprites.name(name)
+  pen.drawImage(picture, Math.round(x - width / 2), Math.round(y - RING_RADIUS - 3 - height), width, height)
+}
+
+/** The circle in which the selected marker is: positions are measured. */
+export const drawAccuracy = (
+  pen: Pen,
+  { position, accuracy }: Marker,
+  view: View,
+  colour: (token: `--${string}`) => string
+): void => {
+  if (accuracy === null) return
+  pen.beginPath()
+  pen.arc(position.x * view.scale + view.x, position.y * view.scale + view.y, accuracy * view.scale, 0, 2 * Math.PI)
+  pen.fillStyle = colour('--accent')
+  pen.globalAlpha = 0.18
+  pen.fill()
+  pen.globalAlpha = 1
+  pen.strokeStyle = colour('--accent')
+  pen.lineWidth = 1.5
+  pen.stroke()
 }
 
 /** One missing person makes the cluster missing. */

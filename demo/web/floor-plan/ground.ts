@@ -1,6 +1,7 @@
 import type { FloorContext } from '../types.js'
 import type { Drawing, Layer } from './layer.js'
 import { boxAround, cornersOf, type Placed, type Point, type Rect, type Size } from './plan.js'
+import { textWidth } from './text-width.js'
 import { toPanel, type View } from './viewport.js'
 
 type PlanZone = FloorContext['zones'][number]
@@ -87,8 +88,19 @@ export const zoneLabelsLayer = (
     draw: (drawing) => {
       for (const { id, name, box } of boxes)
         drawLabel(drawing, box, name, isReceived(box, received) ? (people.get(id) ?? 0) : 0)
-    }
+    },
+    covered: (view, panel) => boxes.flatMap(({ name, box }) => coveredByLabel(visiblePart(box, view, panel), name))
   }
+}
+
+/** The longest number of people before a name. */
+const COUNT_WIDTH = 24
+
+/** The corner of a zone with its name, or with the number of people only. The numbers change, the corner does not. */
+const coveredByLabel = ({ x, y, width, height }: Rect, name: string): readonly Rect[] => {
+  if (height < LABEL_HEIGHT || width < COUNT_WIDTH) return []
+  const wanted = LABEL_PADDING + COUNT_WIDTH + textWidth(name)
+  return [{ x, y, width: Math.min(wanted, width), height: LABEL_HEIGHT }]
 }
 
 /** The part of the floor whose positions are received. */
@@ -112,12 +124,19 @@ const drawLabel = ({ pen, view, panel, colour }: Drawing, box: Rect, name: strin
   if (countWidth > room) return
   pen.textAlign = 'left'
   pen.textBaseline = 'top'
-  pen.fillStyle = colour('--text')
-  if (count !== '') pen.fillText(count, x + LABEL_PADDING, y + 5)
+  // The outline keeps the text legible above a heat map.
+  pen.strokeStyle = colour('--surface')
+  pen.lineWidth = 3
+  pen.lineJoin = 'round'
+  const write = (text: string, left: number, top: number, token: `--${string}`): void => {
+    pen.strokeText(text, left, top)
+    pen.fillStyle = colour(token)
+    pen.fillText(text, left, top)
+  }
+  if (count !== '') write(count, x + LABEL_PADDING, y + 5, '--text')
   pen.font = LABEL_FONT
   if (countWidth + pen.measureText(name).width > room) return
-  pen.fillStyle = colour('--muted')
-  pen.fillText(name, x + LABEL_PADDING + countWidth, y + 6)
+  write(name, x + LABEL_PADDING + countWidth, y + 6, '--muted')
 }
 
 /** The part of a rectangle that the panel shows, in pixels. */

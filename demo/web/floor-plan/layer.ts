@@ -1,5 +1,5 @@
 import type { Pen } from './pen.js'
-import type { Size } from './plan.js'
+import type { Rect, Size } from './plan.js'
 import type { View } from './viewport.js'
 
 export interface Drawing {
@@ -22,6 +22,8 @@ export interface Layer {
    */
   readonly surface: 'ground' | 'markers'
   draw(drawing: Drawing): void
+  /** The rectangles in pixels that names of markers must not cover. */
+  covered?(view: View, panel: Size): readonly Rect[]
 }
 
 /** The layers that the user can switch, in the order of their switches, and whether they are on at first. */
@@ -30,8 +32,8 @@ export const LAYERS = {
   receivers: { title: 'Receivers', isOn: true },
   ambient: { title: 'Ambient devices', isOn: true },
   names: { title: 'Names', isOn: true },
-  heat: { title: 'Heat map of the last hour', isOn: false },
-  trails: { title: 'Trails', isOn: false }
+  heat: { title: 'Heat map', isOn: false },
+  trails: { title: 'Trail', isOn: false }
 } as const
 
 export type LayerId = keyof typeof LAYERS

@@ -6,6 +6,7 @@ import { toPanel } from './viewport.js'
 /** The zone or receiver that a link names: an area with corners, or one point. */
 export interface LinkedPlace {
   readonly title: string
+  readonly isZone: boolean
   readonly corners: readonly Point[]
 }
 
@@ -15,11 +16,15 @@ export const linkedPlaceIn = (
   query: { readonly zone?: unknown; readonly receiver?: unknown }
 ): LinkedPlace | null => {
   const zone = zones.find(({ id }) => id === query.zone)
-  if (zone) return { title: `Zone ${zone.name}`, corners: cornersOf(zone.polygon) }
+  if (zone) return { title: `Zone ${zone.name}`, isZone: true, corners: cornersOf(zone.polygon) }
   const receiver = receivers.find(({ id }) => id === query.receiver)
   if (!receiver) return null
   const { name, id, status, position } = receiver
-  return { title: `Receiver ${name ?? id} (${status ?? 'unknown'})`, corners: position ? [position] : [] }
+  return {
+    title: `Receiver ${name ?? id} (${status ?? 'unknown'})`,
+    isZone: false,
+    corners: position ? [position] : []
+  }
 }
 
 const CIRCLE_RADIUS = 13

@@ -9,6 +9,7 @@ export interface Pen {
   lineWidth: number
   lineCap: unknown
   lineJoin: unknown
+  setLineDash(lengths: number[]): void
   font: string
   textAlign: unknown
   textBaseline: unknown
@@ -21,6 +22,7 @@ export interface Pen {
   fill(): void
   stroke(): void
   fillRect(x: number, y: number, width: number, height: number): void
+  strokeText(text: string, x: number, y: number): void
   fillText(text: string, x: number, y: number): void
   measureText(text: string): { readonly width: number }
   drawImage(picture: unknown, x: number, y: number, width: number, height: number): void

@@ -1,3 +1,5 @@
+import { areaOf, isInside } from '../../../schemas/polygon.js'
+
 // Geometry of a floor, in metres. This folder does not use browser APIs.
 
 export interface Point {
@@ -40,6 +42,19 @@ export const cornersOf = (polygon: readonly Corner[] | null | undefined): readon
   (polygon ?? []).map((corner) => (isPoint(corner) ? corner : { x: corner[0] ?? 0, y: corner[1] ?? 0 }))
 
 const isPoint = (corner: Corner): corner is Point => 'x' in corner
+
+interface Zone {
+  readonly id: string
+  readonly polygon?: readonly Corner[] | null | undefined
+}
+
+/** The zone at a point: where zones overlap, the smallest one. */
+export const zoneAt = <Found extends Zone>(zones: readonly Found[], point: Point): Found | undefined => {
+  const found = zones
+    .map((zone) => ({ zone, corners: cornersOf(zone.polygon) }))
+    .filter(({ corners }) => isInside(corners, point))
+  return found.toSorted((one, other) => areaOf(one.corners) - areaOf(other.corners))[0]?.zone
+}
 
 /** The nearest item within `reach`; undefined if there is none. */
 export const nearest = <Item extends Placed>(items: readonly Item[], point: Point, reach: number): Item | undefined => {

@@ -1,35 +1,46 @@
+import type { FloorContext } from '../types.js'
+import { colourScale, TRAIL_TOKENS } from './colour-scale.js'
 import type { Layer } from './layer.js'
-import type { Marker } from './marker.js'
 import type { Point } from './plan.js'
+import { crossesWall } from './walls.js'
 
-/** The path of one transmitter. */
+/** A straight part of a trail. */
+export interface TrailLine {
+  readonly from: Point
+  readonly to: Point
+  /** From 0 at the start of the trail to 1 now. */
+  readonly part: number
+  /** Whether the way was recorded. Otherwise only its ends are known. */
+  readonly isKnown: boolean
+}
+
+/** The recent path of one transmitter. Lines that do not touch are separated by another floor or by silence. */
 export interface Trail {
-  readonly id: string
-  readonly points: readonly Point[]
+  readonly lines: readonly TrailLine[]
+  /** The last position, if the transmitter is still there: the trail continues to its marker. */
+  readonly last: Point | null
 }
 
-const ALPHA = 0.45
+const WIDTH = 3
+const UNKNOWN_WIDTH = 2
+const DOTS = [1, 6]
 
-/** The recent paths, up to the current positions of the markers. The selected one is emphasised. */
-export const trailLayer = (trails: readonly Trail[], markers: readonly Marker[], selected: string | null): Layer => {
-  const positions = new Map(markers.map(({ id, position }) => [id, position]))
-  return {
-    surface: 'markers',
-    draw: ({ pen, view, colour }) => {
-      pen.lineCap = 'round'
-      pen.lineJoin = 'round'
-      for (const { id, points } of trails) {
-        const isSelected = id === selected
-        pen.strokeStyle = colour(isSelected ? '--accent-strong' : '--accent')
-        pen.lineWidth = isSelected ? 3 : 1.5
-        pen.globalAlpha = isSelected ? 1 : ALPHA
-        pen.beginPath()
-        for (const { x, y } of points) pen.lineTo(x * view.scale + view.x, y * view.scale + view.y)
-        const end = positions.get(id)
-        if (end) pen.lineTo(end.x * view.scale + view.x, end.y * view.scale + view.y)
-        pen.stroke()
-      }
-      pen.globalAlpha = 1
+/** The trail of the selected marker in the colours of its time, up to the current position of the marker. */
+export const trailLayer = ({ lines, last }: Trail, marker: Point | null, walls: FloorContext['walls']): Layer => ({
+  surface: 'markers',
+  draw: ({ pen, view, colour }) => {
+    const colourAt = colourScale(TRAIL_TOKENS.map(colour))
+    const end = marker && last ? [{ from: last, to: marker, part: 1, isKnown: !crossesWall(last, marker, walls) }] : []
+    pen.lineCap = 'round'
+    for (const { from, to, part, isKnown } of [...lines, ...end]) {
+      pen.strokeStyle = colourAt(part)
+      pen.lineWidth = isKnown ? WIDTH : UNKNOWN_WIDTH
+      pen.setLineDash(isKnown ? [] : DOTS)
+      pen.beginPath()
+      pen.moveTo(from.x * view.scale + view.x, from.y * view.scale + view.y)
+      pen.lineTo(to.x * view.scale + view.x, to.y * view.scale + view.y)
+      pen.stroke()
     }
+    pen.setLineDash([])
   }
-}
+})

@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { ambientMarks } from '../../../demo/web/floor-plan/ambient.js'
-import { drawMarkers, type Sprites } from '../../../demo/web/floor-plan/draw-markers.js'
+import { drawAccuracy, drawHighlight, drawMarkers, type Sprites } from '../../../demo/web/floor-plan/draw-markers.js'
 import { APPEARANCES, MARKER_KINDS, type Marker } from '../../../demo/web/floor-plan/marker.js'
+import type { Name } from '../../../demo/web/floor-plan/name-places.js'
+import type { Rect } from '../../../demo/web/floor-plan/plan.js'
 import { recordingPen } from './recording-pen.js'
 
 const size = { width: 10, height: 10 }
@@ -28,15 +30,21 @@ const marker = (id: string, x: number, more: Partial<Marker> = {}): Marker => ({
   zoneId: null,
   ageMs: 0,
   isStale: false,
+  accuracy: null,
   position: { x, y: 5 },
   ...more
 })
 
 /** The copied pictures with their opacity, and where they are. */
-const drawn = (singles: readonly Marker[], clustered: readonly Marker[] = [], named: readonly Marker[] = []) => {
+const drawn = (
+  singles: readonly Marker[],
+  clustered: readonly Marker[] = [],
+  names: readonly Name[] = [],
+  covered: readonly Rect[] = []
+) => {
   const { pen, calls } = recordingPen()
   const clusters = clustered.length > 0 ? [{ items: clustered }] : []
-  drawMarkers(pen, { singles, clusters, named }, sprites, view, panel)
+  drawMarkers(pen, { singles, clusters, names }, sprites, view, panel, covered)
   t.equal(pen.globalAlpha, 1, 'the opacity is restored')
   const copies = calls('drawImage')
   return {
@@ -83,7 +91,45 @@ t.test('drawing', async (t) => {
 
   t.test('a name is beside its marker', async (t) => {
     const one = marker('a', 1)
-    t.same(drawn([one], [], [one]).places[1], [24, 50, 10, 10])
+    const placeOf = (side: Name['side']) => drawn([one], [], [{ marker: one, side }]).places[1]
+    t.same(placeOf('right'), [24, 47, 10, 10])
+    t.same(placeOf('left'), [-4, 47, 10, 10])
+    t.same(placeOf('below'), [10, 64, 10, 10])
+    t.same(placeOf('above'), [10, 30, 10, 10])
+  })
+
+  t.test('a name that moves onto the label of a room is not drawn', async (t) => {
+    const one = marker('a', 1)
+    const label = { x: 30, y: 50, width: 50, height: 20 }
+    t.equal(drawn([one], [], [{ marker: one, side: 'right' }], [label]).pictures.length, 1)
+  })
+
+  t.test('a frame with 500 markers copies one image for each marker and name, and creates no path', async (t) => {
+    const many = Array.from({ length: 500 }, (_, index) => marker(String(index), index / 26))
+    const { pen, calls } = recordingPen()
+    const names = many.slice(0, 100).map((one): Name => ({ marker: one, side: 'right' }))
+    drawMarkers(pen, { singles: many, clusters: [], names }, sprites, view, panel, [])
+    t.equal(calls('drawImage').length, 600)
+    for (const call of ['beginPath', 'arc', 'stroke', 'fill', 'fillText', 'measureText'])
+      t.equal(calls(call).length, 0, call)
+  })
+
+  t.test('the selected marker has a circle of its accuracy, unless it is not known', async (t) => {
+    const circles = (accuracy: number | null) => {
+      const { pen, calls } = recordingPen()
+      drawAccuracy(pen, marker('a', 1, { accuracy }), view, (token) => token)
+      t.equal(pen.globalAlpha, 1)
+      return calls('arc').map(({ args }) => args.slice(0, 3))
+    }
+    t.same(circles(1.5), [[15, 55, 15]])
+    t.same(circles(null), [])
+  })
+
+  t.test('the marker that is pointed at has a ring and its name', async (t) => {
+    const { pen, calls } = recordingPen()
+    drawHighlight(pen, marker('a', 1), sprites, view, (token) => token)
+    t.same(calls('arc')[0]?.args.slice(0, 2), [15, 55])
+    t.equal(calls('drawImage')[0]?.args[0], 'Person a')
   })
 
   t.test('every kind has its own shape and colour', async (t) => {

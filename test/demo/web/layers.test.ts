@@ -108,6 +108,14 @@ t.test('labels', async (t) => {
     t.same(label?.args, ['Library', 8, 6])
   })
 
+  t.test('names of markers must not cover the corner of a zone with its label', async (t) => {
+    const rects = zoneLabelsLayer(zones, new Map()).covered?.(whole, panel) ?? []
+    t.equal(rects.length, 3, 'the fourth zone has no area')
+    t.match(rects[0], { x: 16, y: 16, height: 20 })
+    t.ok((rects[0]?.width ?? 0) > 8 + 6 * 'Library'.length)
+    t.same(zoneLabelsLayer(zones, new Map()).covered?.({ scale: 1, x: 0, y: 0 }, panel), [], 'where there is no label')
+  })
+
   t.test('a zone outside the panel has no name', async (t) => {
     const view = centreOn(100, { x: 10, y: 5 }, { floor, panel })
     t.notOk(textsOf(view).includes('Server Room'))

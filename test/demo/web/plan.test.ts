@@ -1,5 +1,5 @@
 import t from 'tap'
-import { boxAround, cornersOf, nearest } from '../../../demo/web/floor-plan/plan.js'
+import { boxAround, cornersOf, nearest, zoneAt } from '../../../demo/web/floor-plan/plan.js'
 
 t.test('hit testing', async (t) => {
   const items = [
@@ -30,4 +30,20 @@ t.test('the corners of a zone are read in both forms', async (t) => {
     { x: 3, y: 4 }
   ])
   t.same(cornersOf(null), [])
+})
+
+t.test('the zone at a place is the smallest one that contains it', async (t) => {
+  const square = (id: string, size: number) => ({
+    id,
+    polygon: [
+      [0, 0],
+      [size, 0],
+      [size, size],
+      [0, size]
+    ]
+  })
+  const zones = [square('hall', 10), square('desk', 2), { id: 'none', polygon: null }]
+  t.equal(zoneAt(zones, { x: 1, y: 1 })?.id, 'desk')
+  t.equal(zoneAt(zones, { x: 5, y: 5 })?.id, 'hall')
+  t.equal(zoneAt(zones, { x: 50, y: 5 }), undefined)
 })

@@ -24,6 +24,7 @@ export const recordingPen = () => {
     lineWidth: 1,
     lineCap: '',
     lineJoin: '',
+    setLineDash: record('setLineDash'),
     font: '',
     textAlign: '',
     textBaseline: '',
@@ -36,6 +37,7 @@ export const recordingPen = () => {
     fill: record('fill'),
     stroke: record('stroke'),
     fillRect: record('fillRect'),
+    strokeText: record('strokeText'),
     fillText: record('fillText'),
     measureText: (text) => ({ width: 6 * text.length }),
     drawImage: record('drawImage')

@@ -63,7 +63,7 @@ export const accessibility = async (t: Test, { open }: PageTests): Promise<void>
       await page.getByRole('link', { name: 'Live plan' }).click()
       await page.getByRole('region', { name: 'People and assets' }).getByRole('button').first().click()
       await page.getByRole('button', { name: 'Close details' }).waitFor()
-      await page.getByRole('button', { name: 'Play back the last hour' }).click()
+      await page.getByRole('button', { name: 'Play back' }).click()
       await page.getByRole('slider', { name: 'Time' }).waitFor()
       await checkLayouts(t, opened, 'details and playback')
       t.same(pageErrors, [])

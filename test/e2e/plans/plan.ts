@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { NAMES_FROM } from '../../../demo/web/floor-plan/arrangement.js'
+import { CLOSE_UP } from '../../../demo/web/floor-plan/arrangement.js'
 import {
   type Bounds,
   centreOn,
@@ -185,7 +185,7 @@ t.test('markers', async (t) => {
     const whole = viewOf(page, bounds)
     const middle = { x: 20.375, y: 5 }
     await panelOf(page).click({ position: toPanel(whole, middle) })
-    const zoomed = await viewBecomes(page, bounds, centreOn(NAMES_FROM, middle, bounds))
+    const zoomed = await viewBecomes(page, bounds, centreOn(CLOSE_UP, middle, bounds))
     t.equal(new URL(page.url()).searchParams.get('selected'), null)
 
     await panelOf(page).click({ position: toPanel(zoomed, { x: 20.75, y: 5 }) })
