@@ -69,7 +69,7 @@ export const changeOf = (key: RouteKey, handlers: Handlers, backend: Backend): O
 
 /** Checks access and body, and runs the handler; a change and its audit record are one transaction. */
 const operationOf = (
-  { may, run, orChangingPassword = false, orOwnAccount = false }: Handler,
+  { may, run, readBody, orChangingPassword = false, orOwnAccount = false }: Handler,
   declaration: RouteDeclaration | undefined,
   changes: boolean,
   backend: Backend
@@ -94,10 +94,11 @@ const operationOf = (
       throw error
     }
     checkBody(body)
+    const ready = readBody ? { ...call, body: { ...(await readBody(call)) } } : call
     // Public routes run without a transaction: a rejected login must still count the failure.
     const result = await (changes && may !== 'public'
-      ? backend.database.transaction((database) => change({ ...call, database }))
-      : run(call))
+      ? backend.database.transaction((database) => change({ ...ready, database }))
+      : run(ready))
     // Without details, because every signed-in user receives this channel; pages load what they may read.
     const type = SHOWN_ON_PLANS.test(may) ? 'site-changed' : may.startsWith('emergency.') ? 'emergency-changed' : null
     if (changes && type !== null) void backend.publisher.publish('global:all', { type })

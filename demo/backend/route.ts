@@ -65,6 +65,8 @@ export interface Handler {
   readonly changesNothing?: boolean
   /** The status of a success; 200 by default. */
   readonly status?: number
+  /** Slow work before the transaction of a write request, such as reading a file. The result becomes the body. */
+  readonly readBody?: (call: Call) => Promise<object>
   /** Further options of the Fastify route. */
   readonly options?: Pick<RouteShorthandOptions, 'bodyLimit' | 'config'>
 }

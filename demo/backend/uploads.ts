@@ -3,14 +3,17 @@ import { changedRecord } from './crud.js'
 import { HttpError, notFound } from './errors.js'
 import { getRecord, putRow } from './records.js'
 import type { Resource } from './resources.js'
-import { type Call, fileReply, idOf, type Run } from './route.js'
+import { type Call, type CustomReply, fileReply, idOf, type Run } from './route.js'
 
-// Detected by the first bytes (hexadecimal), not by the declared type. SVG is excluded, because it may contain scripts.
+// Detected by the first bytes (hexadecimal), not by the declared type.
 const IMAGES = [
   ['image/png', /^89504e470d0a1a0a/],
   ['image/jpeg', /^ffd8ff/],
   ['image/webp', /^52494646.{8}57454250/]
 ] as const
+
+const SVG = 'image/svg+xml'
+const SVG_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 
 /** Forms are read as raw bytes; each route sets its limit. */
 export const acceptForms = (app: FastifyInstance): void => {
@@ -27,23 +30,25 @@ export const fileIn = async ({ request }: Call): Promise<File> => {
   return file
 }
 
-interface Image {
+export interface Image {
   readonly mediaType: string
   readonly name: string
   readonly bytes: Buffer
 }
 
 /** The image in a form. */
-export const imageIn = async (call: Call): Promise<Image> => {
+const imageIn = async (call: Call): Promise<Image> => {
   const file = await fileIn(call)
-  const bytes = Buffer.from(await file.arrayBuffer())
-  const [mediaType] = IMAGES.find(([, beginning]) => beginning.test(bytes.toString('hex', 0, 12))) ?? []
-  if (mediaType === undefined) throw notAnImage()
-  return { mediaType, name: file.name.slice(0, 200), bytes }
+  const image = rasterImage(file.name.slice(0, 200), Buffer.from(await file.arrayBuffer()))
+  if (image === null) throw new HttpError(415, 'UNSUPPORTED_MEDIA_TYPE', 'Send a PNG, JPEG or WebP image.')
+  return image
 }
 
-export const notAnImage = (): HttpError =>
-  new HttpError(415, 'UNSUPPORTED_MEDIA_TYPE', 'Send a PNG, JPEG or WebP image.')
+/** Null if the bytes are no image of pixels. */
+export const rasterImage = (name: string, bytes: Buffer): Image | null => {
+  const [mediaType] = IMAGES.find(([, beginning]) => beginning.test(bytes.toString('hex', 0, 12))) ?? []
+  return mediaType === undefined ? null : { mediaType, name, bytes }
+}
 
 /** Where the image of a row is stored. */
 const ownerOf = ({ table }: Resource, call: Call): string => `${table}/${idOf(call)}`
@@ -63,7 +68,12 @@ export const images = (noun: string, resource: Resource): Readonly<Record<'show'
     const sql = 'SELECT media_type, bytes FROM files WHERE owner = $1'
     const [file] = await call.database.rows<{ mediaType: string; bytes: Uint8Array }>(sql, [ownerOf(resource, call)])
     if (file === undefined) throw notFound(noun)
-    return fileReply(file.mediaType, Buffer.from(file.bytes))
+    const { mediaType, bytes } = file
+    if (mediaType !== SVG) return fileReply(mediaType, Buffer.from(bytes))
+    // An SVG drawing is shown as an image only: opened by itself it is saved, and it can load and run nothing.
+    const send = fileReply(mediaType, Buffer.from(bytes), 'plan.svg')
+    const reply: CustomReply = (to) => send(to.header('content-security-policy', SVG_POLICY))
+    return reply
   },
   /** Returns the row that the image belongs to. */
   store: async (call) => {

@@ -10,11 +10,14 @@ import { importsOf, packageFolders } from './packages.js'
 // package.json declares the files as ES modules.
 const SHARED = ['package.json', 'schemas', 'src/shared']
 
+// For the web application and the backend of the demo.
+const DEMO_SHARED = ['demo/emergency-types.js', 'demo/privacy-settings.js', 'demo/visit-schema.js']
+
 /** The parts of `dist` in each image. */
 const PROGRAMS = {
   gateway: [...SHARED, 'src/openapi', 'src/gateway'],
   relay: [...SHARED, 'src/relay', 'relay-admin'],
-  demo: [...SHARED, 'src/openapi', 'src/gateway', 'demo/backend', 'web']
+  demo: [...SHARED, 'src/openapi', 'src/gateway', 'src/backend', 'demo/backend', ...DEMO_SHARED, 'web']
 } as const satisfies Readonly<Record<string, readonly string[]>>
 
 type Program = keyof typeof PROGRAMS

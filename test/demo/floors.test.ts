@@ -129,10 +129,10 @@ t.test('the plan of a floor', async (t) => {
 
   const BAD: readonly (readonly [string, Buffer, number, string])[] = [
     [
-      'an SVG',
+      'an SVG with a script',
       Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>1</script></svg>'),
-      415,
-      'UNSUPPORTED_MEDIA_TYPE'
+      422,
+      'UNSAFE_SVG'
     ],
     ['a truncated PNG', png(10, 10).subarray(0, 12), 415, 'UNSUPPORTED_MEDIA_TYPE'],
     ['a JPEG without a frame', Buffer.from('ffd8ffe000104a46', 'hex'), 415, 'UNSUPPORTED_MEDIA_TYPE'],

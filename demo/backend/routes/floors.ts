@@ -1,44 +1,25 @@
-import { imageSize } from 'image-size'
 import { changedRecord, crud } from '../crud.js'
 import { HttpError } from '../errors.js'
+import { type PlanFile, planIn } from '../plans/plan-file.js'
 import { about } from '../queries.js'
 import { changeRecords, getRecord, updateRecord } from '../records.js'
 import { floors } from '../resources.js'
 import { type Call, type Handlers, handler, idOf, type Run } from '../route.js'
 import { distance, type Point } from '../site/geometry.js'
-import { imageIn, images, notAnImage, removeImage, storeImage } from '../uploads.js'
+import { images, removeImage, storeImage } from '../uploads.js'
 import type { Fields } from '../world.js'
 
-const PLANS = { options: { bodyLimit: 10 * 1024 * 1024 }, status: 201 }
-/** A small file can contain a huge image, which would exhaust the memory of browsers. */
-const MAX_PIXELS = 64_000_000
+// Before the transaction, because a PDF document takes seconds.
+const PLANS = { options: { bodyLimit: 10 * 1024 * 1024 }, status: 201, readBody: planIn }
 const DEFAULT_PIXELS_PER_METRE = 20
 
 const plan = images('plan', floors)
 
-/** The size as browsers show it. */
-const sizeOf = (bytes: Uint8Array): { readonly width: number; readonly height: number } => {
-  const { width, height, orientation = 1 } = readSize(bytes)
-  if (!(width > 0 && height > 0)) throw notAnImage()
-  // Photos that were taken upright are stored rotated.
-  return orientation >= 5 ? { width: height, height: width } : { width, height }
-}
-
-const readSize = (bytes: Uint8Array) => {
-  try {
-    return imageSize(bytes)
-  } catch {
-    throw notAnImage()
-  }
-}
-
 /** Stores the plan. Until it is calibrated, it fills the floor as far as its proportions allow. */
 const storePlan: Run = async (call) => {
   const floor = await getRecord(call, floors, idOf(call))
-  const image = await imageIn(call)
-  const { width, height } = sizeOf(image.bytes)
-  if (width * height > MAX_PIXELS)
-    throw new HttpError(413, 'IMAGE_TOO_LARGE', `The image has more than ${MAX_PIXELS / 1_000_000} megapixels.`)
+  // Made by `planIn`.
+  const { width, height, ...image } = call.body as unknown as PlanFile
   await storeImage(call, floors, image)
   const scale = Math.max(width / Number(floor.width), height / Number(floor.height))
   const pixelsPerMetre = Number.isFinite(scale) && scale > 0 ? scale : DEFAULT_PIXELS_PER_METRE

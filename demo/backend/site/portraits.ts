@@ -1,4 +1,4 @@
-import { crc32, deflateSync } from 'node:zlib'
+import { png } from '../png.js'
 import { pick, seededRandom } from '../random.js'
 
 // Drawn portraits, so that the demo has photos without showing real people.
@@ -83,7 +83,7 @@ export const portrait = (number: number): Buffer => {
     [MOUTH, mixed(skin, INK, 0.6)],
     ...(random() < 0.25 ? [[GLASSES, INK] as const] : [])
   ]
-  return png(drawn(pick(random, BACKGROUNDS), layers))
+  return png({ width: SIZE, height: SIZE }, drawn(pick(random, BACKGROUNDS), layers))
 }
 
 /** Draws the layers over each other. Returns rows of RGB pixels, each after the byte of its PNG filter. */
@@ -103,22 +103,4 @@ const drawn = (background: number, layers: readonly Layer[]): Buffer => {
     }
   }
   return rows
-}
-
-/** A PNG file of 8-bit RGB pixels. */
-const png = (rows: Buffer): Buffer => {
-  const header = Buffer.alloc(13)
-  header.writeUInt32BE(SIZE, 0)
-  header.writeUInt32BE(SIZE, 4)
-  header.set([8, 2], 8)
-  const chunks = [chunk('IHDR', header), chunk('IDAT', deflateSync(rows)), chunk('IEND', Buffer.alloc(0))]
-  return Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), ...chunks])
-}
-
-const chunk = (type: string, data: Buffer): Buffer => {
-  const content = Buffer.concat([Buffer.from(type, 'latin1'), data])
-  const [length, checksum] = [Buffer.alloc(4), Buffer.alloc(4)]
-  length.writeUInt32BE(data.length)
-  checksum.writeUInt32BE(crc32(content))
-  return Buffer.concat([length, content, checksum])
 }

@@ -10,6 +10,8 @@ type PlanZone = FloorContext['zones'][number]
 export const imageLayer = (floor: Size, picture: unknown): Layer => ({
   surface: 'ground',
   draw: ({ pen, view }) => {
+    // Otherwise thin lines of a large picture disappear.
+    pen.imageSmoothingQuality = 'high'
     pen.drawImage(picture, view.x, view.y, floor.width * view.scale, floor.height * view.scale)
   }
 })

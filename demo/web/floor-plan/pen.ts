@@ -13,6 +13,7 @@ export interface Pen {
   font: string
   textAlign: unknown
   textBaseline: unknown
+  imageSmoothingQuality: unknown
   beginPath(): void
   moveTo(x: number, y: number): void
   lineTo(x: number, y: number): void

@@ -28,6 +28,7 @@ export const recordingPen = () => {
     font: '',
     textAlign: '',
     textBaseline: '',
+    imageSmoothingQuality: '',
     beginPath: record('beginPath'),
     moveTo: record('moveTo'),
     lineTo: record('lineTo'),

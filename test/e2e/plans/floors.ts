@@ -92,7 +92,49 @@ t.test('a rejected plan image is reported with the reason', async (t) => {
   await page.goto('/floors/f-3')
   const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>')
   await page.getByLabel('Upload image').setInputFiles({ name: 'plan.svg', mimeType: 'image/svg+xml', buffer: svg })
-  await page.getByRole('alert').getByText('Send a PNG, JPEG or WebP image.').waitFor()
+  await page.getByRole('alert').getByText('The SVG file has the element <script>, which is not allowed.').waitFor()
+  const pdf = Buffer.from('%PDF-1.7')
+  await page.getByLabel('Upload image').setInputFiles({ name: 'plan.pdf', mimeType: 'application/pdf', buffer: pdf })
+  await page.getByRole('alert').getByText('The PDF file is damaged or has no page.').waitFor()
+  t.same(pageErrors, [])
+})
+
+/** The share of light pixels in the middle of the canvas of the plan. */
+const lightShare = (page: Page) =>
+  page.evaluate(`{
+    const [canvas] = document.querySelectorAll('canvas')
+    const pen = Object.assign(document.createElement('canvas'), { width: 40, height: 20 }).getContext('2d')
+    pen.drawImage(canvas, canvas.width * 0.3, canvas.height * 0.4, canvas.width * 0.4, canvas.height * 0.2, 0, 0, 40, 20)
+    const { data } = pen.getImageData(0, 0, 40, 20)
+    data.filter((value, index) => index % 4 === 0 && value > 160).length / 800
+  }`) as Promise<number>
+
+t.test('a white SVG plan is dark in the dark theme, and its calibration shows the whole floor', async (t) => {
+  const { page, pageErrors, findings } = await openDemoPage(t, browser, stack, { as: 'admin' })
+  await page.goto('/floors/f-3')
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 600 250">
+    <rect width="600" height="250" fill="white"/><path d="M10 10h580v230h-580z" fill="none" stroke="black"/></svg>`
+  const buffer = Buffer.from(svg)
+  await page.getByLabel('Upload image').setInputFiles({ name: 'plan.svg', mimeType: 'image/svg+xml', buffer })
+  await page.getByText('50.0 pixels per metre: the image shows 60.0 × 25.0 m.').waitFor()
+
+  // The image shows a quarter of the floor: all of the dashed frame is visible.
+  await page.getByLabel('Distance between A and B (m)').fill('15')
+  const border = page.locator('.border')
+  const sheet = page.getByRole('region', { name: 'Plan image' })
+  await eventually(async () => {
+    const [inner, outer] = [required(await border.boundingBox()), required(await sheet.boundingBox())]
+    return inner.x >= outer.x && inner.x + inner.width <= outer.x + outer.width && inner.height < outer.height
+  })
+  await page.getByLabel('Distance between A and B (m)').fill('30')
+  await page.getByRole('button', { name: 'Save calibration' }).click()
+  await page.getByText('The calibration was saved').waitFor()
+
+  await page.goto('/live/f-3')
+  await eventually(async () => (await lightShare(page)) > 0.6)
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await eventually(async () => (await lightShare(page)) < 0.3)
+  t.same(await findings(), [])
   t.same(pageErrors, [])
 })
 
