@@ -170,8 +170,14 @@ export class CommandQueue implements FrameHandler {
 
   async #resumeAfter(running: Running, pending: Promise<CommandOutcome>): Promise<void> {
     const client = this.#client
+    let outcome: CommandOutcome
     try {
-      await this.#finishLater(running, pending)
+      outcome = await pending
+    } catch (error) {
+      outcome = this.#failure(running, error)
+    }
+    try {
+      this.#finish(running, outcome)
       const others = this.#running?.filter((each) => each !== running) ?? []
       this.#running = others.length === 0 ? null : others
       if (client.isClosed) return
@@ -290,16 +296,6 @@ export class CommandQueue implements FrameHandler {
   #execute(running: Running, request: unknown, encoded: Encoded): MaybePromise<CommandOutcome> {
     const client = this.#client
     return client.isClosed ? null : COMMAND_HANDLERS[running.method](client, request, running, encoded)
-  }
-
-  async #finishLater(running: Running, pending: Promise<CommandOutcome>): Promise<void> {
-    let outcome: CommandOutcome
-    try {
-      outcome = await pending
-    } catch (error) {
-      outcome = this.#failure(running, error)
-    }
-    this.#finish(running, outcome)
   }
 
   /** The client may retry after an engine error. Any other error closes the connection. */

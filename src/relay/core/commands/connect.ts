@@ -27,12 +27,13 @@ import { type ConnectCommand, parseConnect, parseRefresh } from '../protocol.js'
 import type { Client, CommandOutcome, RunningCommand } from '../session/client.js'
 import { eventData, forwardedHeaders, replyDataError } from '../session/client-events.js'
 import { claimsRejection, connectionClaims, hasEnded, tokenRejection, userRejection } from '../session/tokens.js'
-import { countConnection } from '../session/user-connection-limit.js'
+import { countConnection, isLimitedByUser } from '../session/user-connection-limit.js'
 import { addSubscription, type SubscribeResult } from '../subscribe/add-subscription.js'
 import { ReplySpace, type SubscribeRequest } from '../subscribe/subscribe-request.js'
 import { connectLimitError } from './command-limits.js'
 import { identify } from './identify.js'
 
+const NO_RESULTS: ReadonlyMap<string, SubscribeResult> = new Map()
 const PLAIN_SUBSCRIPTION: ServerSubscription = { info: null, data: null, override: NO_OVERRIDE }
 
 /** The first command of every client: identifies the user and makes the server-side subscriptions. */
@@ -49,7 +50,8 @@ export const connect = async (
   client.id = context.newId()
   const emulatedHeaders = forwardedHeaders(parsed.headers, context.eventProxies.emulatedHeaderNames)
   if (emulatedHeaders !== null) client.events.emulatedHeaders = emulatedHeaders
-  const identity = await identify(client, parsed, () => eventData(client, encoded, 'connect', request))
+  const identifying = identify(client, parsed, () => eventData(client, encoded, 'connect', request))
+  const identity = identifying instanceof Promise ? await identifying : identifying
   if (identity instanceof Disconnect || identity instanceof ReplyError) return identity
   if (client.isClosed) return null
   client.state = 'connecting'
@@ -75,13 +77,13 @@ export const connect = async (
     client.limitReached(`${channelLimit} channels of a connection`)
     return DISCONNECT_CHANNEL_LIMIT
   }
-  if (!(await countConnection(client))) {
+  if (isLimitedByUser(client) && !(await countConnection(client))) {
     client.limitReached(`${userConnectionLimit} connections of a user`)
     return DISCONNECT_CONNECTION_LIMIT
   }
   if (client.isClosed) return null
 
-  const results = await subscribeAll(client, channels, parsed)
+  const results = channels.size === 0 ? NO_RESULTS : await subscribeAll(client, channels, parsed)
   if (results instanceof Disconnect || results instanceof ReplyError) return results
   if (client.isClosed) return null
   const hasSnapshot = [...results.values()].some((result) => result.hasSnapshot)
@@ -132,7 +134,6 @@ const subscribeAll = async (
   { subs }: ConnectCommand
 ): Promise<ReadonlyMap<string, SubscribeResult> | ReplyError | Disconnect> => {
   const results = new Map<string, SubscribeResult>()
-  if (channels.size === 0) return results
   const replySpace = new ReplySpace(client)
   const requests: SubscribeRequest[] = []
   // All channels are checked before the first one is subscribed.

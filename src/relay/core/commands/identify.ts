@@ -9,10 +9,18 @@ import {
   ERROR_TOKEN_EXPIRED,
   ReplyError
 } from '../codes.js'
+import { after, type MaybePromise } from '../engine.js'
 import type { ConnectResult, EventData } from '../event-proxies.js'
 import type { ConnectCommand } from '../protocol.js'
 import type { Client } from '../session/client.js'
-import { claimsRejection, connectionClaims, hasEnded, tokenRejection } from '../session/tokens.js'
+import {
+  type CheckedToken,
+  claimsRejection,
+  connectionClaims,
+  hasEnded,
+  type TokenRejected,
+  tokenRejection
+} from '../session/tokens.js'
 
 const ANONYMOUS: ConnectResult = {
   user: '',
@@ -28,7 +36,7 @@ export const identify = (
   client: Client,
   command: ConnectCommand,
   data: () => EventData | ReplyError
-): Promise<ConnectResult | ReplyError | Disconnect> =>
+): MaybePromise<ConnectResult | ReplyError | Disconnect> =>
   command.token === '' ? identifyWithoutToken(client, command, data) : identifyByToken(client, command.token)
 
 const identifyWithoutToken = async (
@@ -59,10 +67,18 @@ const askBackend = async (
   return isPast(outcome.expiresAt, context) ? ERROR_EXPIRED : outcome
 }
 
-const identifyByToken = async (client: Client, token: string): Promise<ConnectResult | ReplyError | Disconnect> => {
-  const { clientOptions, checkToken, nowMs } = client.context
+/** Without a promise if the token can be checked at once: after a restart, all clients connect at the same time. */
+const identifyByToken = (client: Client, token: string): MaybePromise<ConnectResult | ReplyError | Disconnect> => {
+  const { checkToken, nowMs } = client.context
   const rejected = tokenRejection(client)
-  const checked = await checkToken(token, nowMs(), rejected)
+  return after(checkToken(token, nowMs(), rejected), (checked) => identityOf(client, checked, rejected))
+}
+
+const identityOf = (
+  { context: { clientOptions, nowMs } }: Client,
+  checked: CheckedToken,
+  rejected: TokenRejected
+): ConnectResult | ReplyError | Disconnect => {
   if (checked === 'unavailable') return ERROR_INTERNAL
   if (checked === 'expired') return ERROR_TOKEN_EXPIRED
   if (checked === 'invalid') return DISCONNECT_INVALID_TOKEN

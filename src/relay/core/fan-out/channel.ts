@@ -45,7 +45,7 @@ export class Channel {
   #views: ChannelViews | null = null
   readonly #groups: ChannelGroups
   /** Subscriptions whose clients have not received their starting position yet. */
-  #pending: Subscription[] = []
+  readonly #pending = new Set<Subscription>()
   /** Subscriptions whose starting position includes publications that were not delivered to this node yet. */
   #ahead: Subscription[] = []
   #offset = UNKNOWN
@@ -195,7 +195,7 @@ export class Channel {
   addPending(subscription: Subscription): void {
     this.#size++
     if (subscription.isPositioned) this.#positioned++
-    this.#pending.push(subscription)
+    this.#pending.add(subscription)
   }
 
   /** Whether publications after the position were skipped on this node and will never be delivered. */
@@ -208,7 +208,7 @@ export class Channel {
    * position that a client with a limited rate has not received yet.
    */
   goLive(subscription: Subscription, position: Position, missed: readonly Publication[] = []): void {
-    this.#pending = this.#pending.filter((each) => each !== subscription)
+    this.#pending.delete(subscription)
     subscription.buffered = null
     // A map without a stream has no epoch.
     if (subscription.isPositioned && position.epoch !== '') {
@@ -237,7 +237,7 @@ export class Channel {
     if (subscription.view !== null) this.#views?.close(subscription.view)
     if (subscription.group !== null) this.#groups.remove(subscription)
     else {
-      this.#pending = this.#pending.filter((each) => each !== subscription)
+      this.#pending.delete(subscription)
       this.#ahead = this.#ahead.filter((each) => each !== subscription)
     }
   }

@@ -27,6 +27,10 @@ interface PresenceEntry {
   renewAt: number
 }
 
+/** Whether subscriptions of a channel write their client or user into maps. */
+export const hasPresenceMaps = ({ mapClientsPresencePrefix, mapUsersPresencePrefix }: ChannelOptions): boolean =>
+  mapClientsPresencePrefix !== null || mapUsersPresencePrefix !== null
+
 /**
  * Live subscriptions write their client, and its user, into maps that other clients can subscribe to. The entry of a client is
  * removed when its subscription ends; that of a user, who may have other subscriptions, expires.

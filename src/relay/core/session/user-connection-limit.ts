@@ -2,11 +2,13 @@ import { EngineError, type UserConnection } from '../engine.js'
 import type { Client } from './client.js'
 import { type RelayContext, runInBackground } from './context.js'
 
-/** Counts the connection. Returns false if the user has reached the limit. */
+export const isLimitedByUser = ({ user, context }: Client): boolean =>
+  user !== '' && context.clientOptions.userConnectionLimit > 0
+
+/** Counts a connection that is limited by its user. Returns false if the user has reached the limit. */
 export const countConnection = async (client: Client): Promise<boolean> => {
   const { context } = client
   const limit = context.clientOptions.userConnectionLimit
-  if (client.user === '' || limit <= 0) return true
   // Set before the first await: if the client is closed meanwhile, the connection is removed again.
   client.isUserCounted = true
   const entry = entryOf(client)

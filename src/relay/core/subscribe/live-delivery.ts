@@ -2,6 +2,7 @@ import { NEVER } from '../clocks.js'
 import { UNSUBSCRIBE_INSUFFICIENT_STATE } from '../codes.js'
 import type { HistoryPage, Position, Publication } from '../engine.js'
 import { pushPublication, receivedBy, type Subscription } from '../fan-out/subscription.js'
+import { hasPresenceMaps } from '../maps/presence-maps.js'
 import type { Client } from '../session/client.js'
 import { runInBackground } from '../session/context.js'
 import { publicationsAfter } from './recovery.js'
@@ -24,9 +25,11 @@ export const activate = (
   context.delayPushAfterReply(() => client.closeOnError(() => goLive(client, subscription, page, receivedLast)))
   if (isEnding) return
   const { name, options: channelOptions } = subscription.channel
-  const present = { id: client.id, user: client.user, info: client.infoText(subscription.info) }
-  runInBackground(context, () => context.presenceMaps.add(subscription, name, channelOptions, present))
-  runInBackground(context, () => announceJoin(client, subscription, options))
+  if (hasPresenceMaps(channelOptions)) {
+    const present = { id: client.id, user: client.user, info: client.infoText(subscription.info) }
+    runInBackground(context, () => context.presenceMaps.add(subscription, name, channelOptions, present))
+  }
+  if (options.presence || options.joinLeave) runInBackground(context, () => announceJoin(client, subscription, options))
 }
 
 /** Sends the buffered publications and starts live delivery. */
@@ -83,7 +86,6 @@ const announceJoin = async (
   subscription: Subscription,
   { presence, joinLeave }: SubscriptionOptions
 ): Promise<void> => {
-  if (!presence && !joinLeave) return
   const { context } = client
   const { name, namespace } = subscription.channel
   const info = client.infoText(subscription.info)

@@ -45,6 +45,7 @@ export const publicationsAfter = (
   position: Position,
   buffered: readonly Publication[]
 ): readonly Publication[] | null => {
+  if (buffered.length === 0) return buffered
   const publications = buffered.filter(({ offset }) => offset === 0 || offset > position.offset)
   let next = position.offset + 1
   for (const { offset } of publications) {
