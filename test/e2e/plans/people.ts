@@ -7,14 +7,15 @@ import { PLAN } from '../page/page-tests.js'
 import { boundsOf, opacityAt, viewOf } from '../page/plan-panel.js'
 import { browser, stack } from './stack.js'
 
-/** Two people in the Server Room of f-3, which no other test publishes to in this place. */
+/** One person in the Server Room of f-3, one elsewhere, and one in a corner of the floor. */
 const FLOOR = 'f-3'
 const ROOM = { name: 'Server Room', x: 50, y: 20 }
 
 const publish = async (): Promise<void> => {
   const data = [
     ['AC233F000040', ROOM.x, ROOM.y],
-    ['AC233F000041', 10, 5]
+    ['AC233F000041', 10, 5],
+    ['AC233F000042', 2, 24]
   ].map(([transmitterId, x, y]) => ({
     transmitterId,
     position: { x, y },
@@ -32,14 +33,14 @@ const publish = async (): Promise<void> => {
 const panelOf = (page: Page) => page.getByRole('region', { name: 'Plan', exact: true })
 const listOf = (page: Page) => page.getByRole('region', { name: 'People and assets' })
 
-/** Opens the plan with both people; each test uses the same page. */
+/** Opens the plan with these people; all tests use the same page. */
 const openPlan = async (t: Test) => {
   const opened = await openDemoPage(t, browser, stack, { as: 'viewer', reducedMotion: 'reduce' })
   await opened.page.goto(`/live/${FLOOR}`)
   await opened.page.locator(PLAN).waitFor()
   await eventually(async () => {
     await publish()
-    return (await listOf(opened.page).getByRole('button').count()) >= 2
+    return (await listOf(opened.page).getByRole('button').count()) >= 3
   })
   const bounds = await boundsOf(opened.page, FLOOR)
   const pixelOf = (x: number, y: number) => toPanel(viewOf(opened.page, bounds), { x, y })
@@ -103,6 +104,19 @@ t.test('people on the plan', async (t) => {
     t.equal(await opacityAt(page, FLOOR, ROOM.x, ROOM.y + 3.6), 0)
     await page.getByRole('button', { name: 'Close details' }).click()
     await eventually(async () => (await inCircle()) === 0, { label: 'the circle is removed' })
+  })
+
+  await t.test('a marker in a corner of the floor can be followed', async (t) => {
+    await panelOf(page).click({ position: pixelOf(2, 24) })
+    await page.getByRole('button', { name: 'Close details' }).waitFor()
+    for (let press = 0; press < 3; press += 1) await page.getByRole('button', { name: 'Zoom in' }).click()
+    await page.waitForURL(/view=/)
+    await publish()
+    t.equal(await page.getByRole('button', { name: 'Follow' }).getAttribute('aria-pressed'), 'true')
+    t.same(pageErrors, [])
+    await page.getByRole('button', { name: 'Fit' }).click()
+    await page.waitForURL((url) => !url.searchParams.has('view'))
+    await page.getByRole('button', { name: 'Close details' }).click()
   })
 
   await t.test('a click on a zone shows who is in it, and a double click only zooms', async (t) => {
