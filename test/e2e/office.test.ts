@@ -2,6 +2,7 @@ import t from 'tap'
 import { startBrowser } from '../helper/browser.js'
 import { openDemoPage } from '../helper/demo-page.js'
 import { startDemoStack } from '../helper/demo-stack.js'
+import { guidance } from './office/guidance.js'
 import { imports } from './office/imports.js'
 import { visits } from './office/visits.js'
 import type { PageTests } from './page/page-tests.js'
@@ -10,4 +11,4 @@ import type { PageTests } from './page/page-tests.js'
 const [stack, browser] = await Promise.all([startDemoStack(t), startBrowser(t)])
 const tests: PageTests = { stack, open: (t, options) => openDemoPage(t, browser, stack, options) }
 
-for (const suite of [visits, imports]) await suite(t, tests)
+for (const suite of [visits, imports, guidance]) await suite(t, tests)
