@@ -145,6 +145,7 @@ export const stackOf = (env: Env, { root, folder, oidc = false }: StackOptions):
           CSP_CONNECT_HOSTS: realtimeUrl,
           CSP_MODE: 'hardened',
           CSP_INLINE: 'refuse',
+          API_DOCS: 'true',
           ...(hasPage && { WEB_ROOT: webRoot }),
           ...provider?.gatewayEnv
         }

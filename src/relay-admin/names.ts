@@ -8,13 +8,21 @@ export const clientText = ({ clientName, clientVersion }: ConnectionRow): string
   `${clientName} ${clientVersion}`.trim() || '–'
 
 /** How a client is subscribed, such as `server-side, at most 2 per second`. */
-export const optionsText = ({ isServerSide, isPositioned, usesDelta, isFiltered, rate }: SubscriptionRow): string =>
+export const optionsText = ({
+  isServerSide,
+  isPositioned,
+  usesDelta,
+  isFiltered,
+  rate,
+  view
+}: SubscriptionRow): string =>
   [
     isServerSide && 'server-side',
     isPositioned && 'recovers',
     usesDelta && 'delta',
     isFiltered && 'filtered by tags',
-    rate !== null && `at most ${rate} per second`
+    rate !== null && `at most ${rate} per second`,
+    view !== null && `view ${view.replace(/[{}"]/g, '').replace(/([:,])/g, '$1 ')}`
   ]
     .filter((text) => text !== false)
     .join(', ') || '–'

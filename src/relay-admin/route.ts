@@ -1,6 +1,15 @@
 // The current view is in the fragment of the URL, such as `#/channel?name=chat:3`.
 
-export const VIEWS = ['overview', 'checks', 'channels', 'channel', 'connections', 'connection', 'config'] as const
+export const VIEWS = [
+  'overview',
+  'checks',
+  'channels',
+  'channel',
+  'connections',
+  'connection',
+  'backends',
+  'config'
+] as const
 export type View = (typeof VIEWS)[number]
 
 export interface Route {

@@ -1,4 +1,4 @@
-import { shallowRef, watch } from 'vue'
+import { ref, shallowRef, watch } from 'vue'
 import { useLoad } from '../ui/useLoad.js'
 import { type GetOptions, get, messageOf, RequestError } from './api.js'
 import { useLive } from './useLive.js'
@@ -14,8 +14,10 @@ const isRejection = (cause: unknown): cause is RequestError =>
  * rejects the request.
  */
 export const useApi = <Result>(path: string, query: () => NonNullable<GetOptions['query']> = () => ({})) => {
-  const { sample } = useLive()
+  const { sample, now } = useLive()
   let loadedAtMs = Date.now()
+  /** The time of the data on the clock of the relay. Ages in a list are relative to it, so that they agree with its other columns. */
+  const dataTime = ref(now.value)
   let isAutomatic = false
   const rejection = shallowRef<RequestError | null>(null)
   const { data, error, isLoading, load } = useLoad(
@@ -23,6 +25,7 @@ export const useApi = <Result>(path: string, query: () => NonNullable<GetOptions
       loadedAtMs = Date.now()
       const result = await get<Result>(path, { query: query(), signal, isAutomatic })
       rejection.value = null
+      dataTime.value = now.value
       return result
     },
     (cause) => {
@@ -39,5 +42,5 @@ export const useApi = <Result>(path: string, query: () => NonNullable<GetOptions
     isAutomatic = false
   })
   void load()
-  return { data, error, rejection, isLoading, load }
+  return { data, dataTime, error, rejection, isLoading, load }
 }

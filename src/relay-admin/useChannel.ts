@@ -1,4 +1,4 @@
-import { onScopeDispose, shallowRef, watch } from 'vue'
+import { computed, onScopeDispose, ref, shallowRef, watch } from 'vue'
 import type { ChannelDetail, LivePublication } from '../relay/admin/contract.js'
 import { get } from './api.js'
 import { useApi } from './useApi.js'
@@ -20,11 +20,14 @@ const withKey = (publication: LivePublication): KeyedPublication => ({ ...public
 export const completeData = async ({ channel, offset, data, isTruncated }: LivePublication): Promise<string> =>
   isTruncated ? (await get<LivePublication>('publication', { query: { channel, offset } })).data : data
 
-/** The details of a channel and its publications, newest first, updated live. */
+/** The details of a channel and its latest publications, newest first, updated live. */
 export const useChannel = (name: string) => {
-  const { data, error, rejection } = useApi<ChannelDetail>('channel', () => ({ name }))
+  const { data, error, rejection, load } = useApi<ChannelDetail>('channel', () => ({ name }))
   const publications = shallowRef<readonly KeyedPublication[]>([])
   let pending: KeyedPublication[] = []
+  /** Publications since the page was opened that the stream left out. */
+  const skipped = ref(0)
+  let isHistoryMissing = true
 
   // A busy channel receives hundreds of publications per second; the page renders them in batches.
   const render = (): void => {
@@ -33,17 +36,28 @@ export const useChannel = (name: string) => {
     pending = []
   }
   const timer = setInterval(render, RENDER_INTERVAL_MS)
-  const stop = useLive().follow(name, (publication) => {
-    pending.push(withKey(publication))
-    if (pending.length > MAX_PUBLICATIONS) pending.shift()
+  const stop = useLive().follow(name, {
+    publication: (publication) => {
+      pending.push(withKey(publication))
+      if (pending.length > MAX_PUBLICATIONS) pending.shift()
+    },
+    skipped: (count) => {
+      skipped.value += count
+    },
+    started: () => {
+      isHistoryMissing = true
+      void load()
+    }
   })
   onScopeDispose(() => {
     clearInterval(timer)
     stop()
   })
 
-  // The history has the publications from before the page was opened, and those that the stream did not deliver.
+  // The history has the publications from before the stream began. Those that it skips later stay out of the list.
   watch(data, (detail) => {
+    if (!isHistoryMissing) return
+    isHistoryMissing = false
     const known = new Set([...publications.value, ...pending].map(identityOf))
     const missed = detail?.publications.filter((publication) => !known.has(identityOf(publication))) ?? []
     if (missed.length === 0) return
@@ -52,5 +66,12 @@ export const useChannel = (name: string) => {
       .slice(0, MAX_PUBLICATIONS)
   })
 
-  return { detail: data, error, rejection, publications }
+  /** The details are some seconds old; the list is not. */
+  const lastPublish = computed(() => {
+    const known = data.value?.lastPublish ?? null
+    const listed = publications.value[0]?.time ?? null
+    return known === null || listed === null ? (known ?? listed) : Math.max(known, listed)
+  })
+
+  return { detail: data, error, rejection, publications, skipped, lastPublish }
 }

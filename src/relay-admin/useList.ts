@@ -36,7 +36,10 @@ export const useList = <Data, Row, Sort extends string>(options: ListOptions<Dat
     order: order.value,
     page: Math.floor(offset.value / PAGE_SIZE)
   }))
-  const { data, error, rejection, isLoading, load } = useApi<Data>(view, () => ({ ...query.value, size: PAGE_SIZE }))
+  const { data, dataTime, error, rejection, isLoading, load } = useApi<Data>(view, () => ({
+    ...query.value,
+    size: PAGE_SIZE
+  }))
   const page = computed(() => (data.value === null ? null : pageOf(data.value)))
 
   watch([search, sort, order], () => {
@@ -54,6 +57,7 @@ export const useList = <Data, Row, Sort extends string>(options: ListOptions<Dat
 
   return {
     data,
+    dataTime,
     rows: computed(() => page.value?.rows ?? []),
     /** Null before the first response. */
     total: computed(() => page.value?.total ?? null),

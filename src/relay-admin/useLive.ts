@@ -11,11 +11,23 @@ const { loadSession, end, keepAlive } = useSession()
 const samples = shallowRef<readonly FigureSample[]>([])
 const checks = shallowRef<readonly Check[]>([])
 const streamState = ref<'connecting' | 'live' | 'lost'>('connecting')
-let onPublication = (_publication: LivePublication): void => undefined
+/** The latest sample. */
+const sample = computed(() => samples.value.at(-1) ?? null)
+
+/** Receives the events of the stream that concern the selected channel. */
+interface ChannelFollower {
+  readonly publication: (publication: LivePublication) => void
+  /** Publications that the stream did not deliver, because there were too many. */
+  readonly skipped: (count: number) => void
+  /** A new stream begins; publications before it may be missing. */
+  readonly started: () => void
+}
+let follower: ChannelFollower | null = null
 
 const HANDLERS: { readonly [Name in keyof LiveEvents]: (data: LiveEvents[Name]) => void } = {
   history: (data) => {
     samples.value = withHistory(samples.value, data)
+    follower?.started()
   },
   sample: (data) => {
     samples.value = withSample(samples.value, data)
@@ -24,7 +36,8 @@ const HANDLERS: { readonly [Name in keyof LiveEvents]: (data: LiveEvents[Name]) 
   checks: (data) => {
     checks.value = data
   },
-  publication: (data) => onPublication(data),
+  publication: (data) => follower?.publication(data),
+  skipped: (data) => follower?.skipped(data),
   end
 }
 
@@ -123,8 +136,11 @@ const checksIn = (wanted: CheckState): readonly Check[] => checks.value.filter((
 /** The data of the live stream. */
 export const useLive = () => ({
   samples,
-  /** The latest sample. */
-  sample: computed(() => samples.value.at(-1) ?? null),
+  sample,
+  /** The clock of the relay. It stops while the relay is disconnected, so that ages do not grow without new data. */
+  now: computed(() => sample.value?.time ?? Date.now()),
+  /** The data is from before the connection was lost. */
+  isStale: computed(() => streamState.value !== 'live' && (sample.value !== null || checks.value.length > 0)),
   checks,
   reds: computed(() => checksIn('red')),
   ambers: computed(() => checksIn('amber')),
@@ -136,12 +152,12 @@ export const useLive = () => ({
     samples.value = []
     checks.value = []
   },
-  /** Calls back for every publication of the channel, until the returned function is called. */
-  follow: (channel: string, callback: (publication: LivePublication) => void): (() => void) => {
-    onPublication = callback
+  /** Passes the events of the channel to the follower, until the returned function is called. */
+  follow: (channel: string, events: ChannelFollower): (() => void) => {
+    follower = events
     selectChannel(channel)
     return () => {
-      onPublication = () => undefined
+      follower = null
       selectChannel('')
     }
   }

@@ -83,6 +83,7 @@ export const buildCore = async (dependencies: CoreDependencies): Promise<RelayCo
       eventProxies,
       ...tokenChecks(dependencies),
       tokenRejected: (reason, address) => rejections.token(reason, address),
+      limitReached: (limit, who) => rejections.limit(limit, who),
       nowMs,
       monotonicMs,
       ...systemFunctions(),

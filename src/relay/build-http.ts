@@ -36,7 +36,8 @@ export interface Handlers {
 
 /** Builds API and operators' page. The page adds surveys, so this precedes the start of the relay. */
 export const buildHandlers = (dependencies: HandlerDependencies): Handlers => {
-  const { config, configTimes, relay, engine, metrics, rejections, eventProxies, name, log, tracer } = dependencies
+  const { config, configTimes, relay, engine, metrics, rejections, eventProxies, webhooks, name, log, tracer } =
+    dependencies
   const admission = new ClientAdmission(config(), dependencies.connectionCounter, metrics, rejections)
   const dispatcher = new ApiDispatcher(relay, metrics, log)
   const api = serverApi({
@@ -63,7 +64,8 @@ export const buildHandlers = (dependencies: HandlerDependencies): Handlers => {
     nodeName:
       engine.isShared && config().nodeName === null ? `${name} at ${hostname()} ${relay.node.slice(0, 4)}` : name,
     isEngineConnected: () => (engine.isShared ? engine.isReady : null),
-    proxies: () => eventProxies.health,
+    proxies: () => eventProxies.statuses,
+    waitingEvents: () => webhooks.countWaiting(),
     unexpectedError: () => metrics.unexpectedError('admin'),
     pageFolder: dependencies.adminPage,
     log

@@ -215,6 +215,23 @@ t.test('a visitor on site after the expected end raises an alert until the check
   t.same(await overdue(), [])
 })
 
+t.test('the alert of a visitor does not continue for the next one with the same transmitter', async (t) => {
+  const transmitterId = await freeTransmitter()
+  const overdue = async (name: string) => {
+    const { id } = await create({ name })
+    await checkIn(id, transmitterId)
+    await request('PATCH', `/api/visits/${id}`, { expectedTo: after(-60_000) })
+    await backend.backend.alerts.check()
+    const [alert] = await dataOf(`/api/alerts?kind=visit-overdue&search=${name}`)
+    return { id, alert }
+  }
+  const first = await overdue('Firsten')
+  await request('POST', '/api/alerts/acknowledge', { ids: [first.alert.id] })
+  await checkOut(first.id)
+  const second = await overdue('Seconda')
+  t.match(second.alert, { state: 'open', acknowledgedBy: null })
+})
+
 t.test('visits are found by name, company and host', async (t) => {
   const { name: host } = await dataOf('/api/personnel/9')
   await create({ name: 'Quentin Quill', company: 'Quarry Works', hostId: '9' })

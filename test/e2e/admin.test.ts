@@ -26,7 +26,12 @@ const NAMESPACES = [
 ]
 const relay = await startRelay(
   t,
-  { client: { user_tokens_invalidate: { enabled: true } }, channel: { namespaces: NAMESPACES } },
+  {
+    client: { user_tokens_invalidate: { enabled: true } },
+    // Nothing listens there.
+    rpc: { proxy: { endpoint: 'http://127.0.0.1:9/rpc' }, without_namespace: { proxy_enabled: true } },
+    channel: { namespaces: NAMESPACES }
+  },
   ADMIN_ENV
 )
 const browser = await startBrowser(t)
@@ -51,6 +56,7 @@ const VIEWS = [
   'channels',
   'connections',
   'connections?channel=checked:a',
+  'backends',
   'config',
   'channel?name=checked:a'
 ] as const
@@ -208,7 +214,7 @@ t.test("the operators' page", async (t) => {
     await page.getByRole('heading', { name: 'floor:other' }).waitFor()
     await page.getByRole('region', { name: 'Subscribers' }).getByRole('link', { name: 'gil' }).click()
     await page.getByRole('button', { name: 'Disconnect' }).click()
-    await page.getByRole('button', { name: 'This connection' }).click()
+    await page.getByRole('button', { name: 'Close this connection' }).click()
     await page.getByText(/^Disconnected at \d\d:\d\d:\d\d\./).waitFor()
     t.equal(await page.getByRole('button', { name: 'Disconnect' }).count(), 0)
     t.same(
@@ -349,6 +355,37 @@ t.test("the operators' page", async (t) => {
     t.same(pageErrors, [])
   })
 
+  t.test(
+    'the channel page counts the publications that its list skips, and their last time agrees with the rate',
+    async (t) => {
+      const opened = await openAdminPage(t, browser, relay)
+      const { page, pageErrors } = opened
+      await page.goto('/admin#/channel?name=loose:fast')
+      await page.getByText('Live', { exact: true }).waitFor()
+      const command = { publish: { channel: 'loose:fast', data: {} } }
+      const publishing = setInterval(() => {
+        void relay.api('batch', { commands: Array.from({ length: 100 }, () => command) })
+      }, 300)
+      t.teardown(() => clearInterval(publishing))
+      await page
+        .getByText(/^\d+ publications are not listed since the page was opened: the list receives up to 20 per/)
+        .waitFor()
+      t.same(await opened.findings(), [])
+      const fact = async (name: string): Promise<string> =>
+        (await page.locator('dl div', { hasText: name }).innerText()).split('\n')[1] ?? ''
+      await eventually(async () => Number(await fact('Publishes per second')) > 20)
+      t.match(await fact('Last publish'), /^(just now|2 s ago)$/)
+      await page.goto('/admin#/channels?search=loose:fast')
+      const row = page.getByRole('row', { name: /loose:fast/ })
+      await row
+        .getByText(/^\d{2,}$/)
+        .first()
+        .waitFor()
+      t.match(await row.locator('[data-title="Last publish"]').innerText(), /^(just now|2 s ago)$/)
+      t.same(pageErrors, [])
+    }
+  )
+
   t.test('the channel page lists the entries of a map, finds a key, and asks before it removes one', async (t) => {
     const write = (key: string, version: number): Promise<unknown> =>
       relay.api('map_publish', { channel: 'fleet:1', key, data: { speed: version }, version })
@@ -393,6 +430,22 @@ t.test("the operators' page", async (t) => {
     t.same(pageErrors, [])
   })
 
+  t.test('the backends page shows the error of a proxy, and the channel list the keys of maps', async (t) => {
+    await relay.api('map_publish', { channel: 'fleet:2', key: 'truck', data: {} })
+    const client = await connectedClient(t, relay.url, 'kim')
+    await client.request({ id: 2, rpc: { method: 'x' } })
+    const { page, pageErrors } = await openAdminPage(t, browser, relay)
+    await page.goto('/admin#/backends')
+    const row = page.getByRole('row', { name: /^rpc\.proxy rpc/ })
+    await row.locator('[data-state=red]').waitFor()
+    t.match(await row.innerText(), /100 %[\s\S]*ECONNREFUSED, /)
+    await page.getByRole('link', { name: 'Channels', exact: true }).click()
+    await page.getByRole('link', { name: 'Maps' }).click()
+    await page.getByRole('row', { name: /fleet:2.* 1 key$/ }).waitFor()
+    t.equal(await page.getByRole('link', { name: /^(?:floor|loose|checked):/ }).count(), 0)
+    t.same(pageErrors, [])
+  })
+
   t.test('the page continues with the new session after a sign-in in another tab', async (t) => {
     const { page, context } = await openAdminPage(t, browser, relay, { expected: CLIENT_ERROR })
     await page.goto('/admin')
@@ -407,7 +460,8 @@ t.test("the operators' page", async (t) => {
     const dov = await Promise.all([1, 2, 3].map(() => subscribedClient(t, 'dov', 'floor:2')))
     const { client: other } = await subscribedClient(t, 'eve', 'floor:2')
     const allDisconnected = dov.map(({ client }) => disconnected(client))
-    const { page, pageErrors } = await openAdminPage(t, browser, relay)
+    const opened = await openAdminPage(t, browser, relay)
+    const { page, pageErrors } = opened
     // The search also matches client ids; 'dov' cannot be part of one.
     await page.goto('/admin#/connections?search=dov')
     await page.getByText('3 found').waitFor()
@@ -423,11 +477,15 @@ t.test("the operators' page", async (t) => {
     )
 
     await first.click()
-    await page.getByRole('button', { name: 'This connection' }).click()
+    await page.getByRole('button', { name: 'Close this connection' }).click()
     await Promise.race(allDisconnected)
     await page.getByText('2 found').waitFor()
     await first.click()
-    await page.getByRole('button', { name: 'All connections of this user' }).click()
+    const closeAll = page.getByRole('button', { name: 'Close all 2 connections' })
+    t.same(await opened.findings(), [])
+    t.match(await closeAll.getAttribute('class'), 'danger')
+    await closeAll.click()
+    await page.getByText('Closed all 2 connections of dov.').waitFor()
     await Promise.all(allDisconnected)
     await page.getByText('No matching connections.').waitFor()
     t.equal(other.state, 'connected')
@@ -443,7 +501,7 @@ t.test("the operators' page", async (t) => {
     await page.getByText('2 found').waitFor()
     await page.getByRole('button', { name: 'Disconnect gus' }).first().click()
     const dialog = page.getByRole('dialog')
-    await dialog.getByText('rejects all tokens that were issued up to now').waitFor()
+    await dialog.getByText('close all 2 connections and reject all tokens that were issued up to now').waitFor()
     t.ok(mine.every(({ ws }) => ws.readyState === ws.OPEN))
 
     await dialog.getByRole('button', { name: 'Sign out everywhere' }).click()
@@ -452,6 +510,7 @@ t.test("the operators' page", async (t) => {
     await page.getByText('No matching connections.').waitFor()
     const again = await openClient(t, relay.url)
     t.match(await again.request({ id: 1, connect: { token } }), { error: { code: 109 } })
+    await page.getByRole('region', { name: 'Revoked tokens' }).getByRole('cell', { name: 'gus' }).waitFor()
     t.equal(other.ws.readyState, other.ws.OPEN)
     t.same(pageErrors, [])
   })
@@ -481,13 +540,30 @@ t.test("the operators' page", async (t) => {
     for (const secret of [ADMIN_PASSWORD, API_KEY, HMAC_SECRET]) t.notMatch(text, secret)
   })
 
-  t.test('the page shows a lost stream and reconnects', async (t) => {
-    const { page, pageErrors } = await openAdminPage(t, browser, relay, { expected: /net::ERR/ })
-    await page.goto('/admin')
-    await page.getByText('Live', { exact: true }).waitFor()
+  t.test('the page shows nothing as current while it is disconnected, and reconnects', async (t) => {
+    const opened = await openAdminPage(t, browser, relay, { expected: /net::ERR/ })
+    const { page, pageErrors } = opened
+    await page.goto('/admin#/checks')
+    await check(opened, 'engine', 'green').waitFor()
+    await page.route('**/admin/api/live*', (route) => route.abort())
     relay.running.server.closeAllConnections()
-    await page.getByText(/^(Disconnected at|No response)/).waitFor()
+    await page
+      .getByText(/Disconnected from the relay\. Everything below is the last data, as of \d\d:\d\d:\d\d\./)
+      .waitFor()
+    t.equal(await page.locator('[data-state=green], .chip.good').count(), 0)
+    t.match(await page.title(), /^\(disconnected\)/)
+    const side = await page.locator('.side').boundingBox()
+    const note = await page.locator('.stream').boundingBox()
+    t.ok((note?.x ?? 0) + (note?.width ?? 0) <= (side?.width ?? 0), 'the message fits the sidebar')
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await page.getByText(/last data of \d\d:\d\d:\d\d/).waitFor()
+    const colours = `['.value', '.muted'].map((part) => getComputedStyle(document.querySelector(\`main \${part}\`)).color)`
+    const [value, muted] = await page.evaluate<string[]>(colours)
+    t.equal(value, muted, 'figures are grey')
+    await checkLayouts(t, opened, 'disconnected')
+    await page.unroute('**/admin/api/live*')
     await page.getByText('Live', { exact: true }).waitFor()
+    t.equal(await page.getByText(/Disconnected/).count(), 0)
     t.same(pageErrors, [])
   })
 
@@ -544,7 +620,7 @@ t.test("the operators' page", async (t) => {
     await disconnect.and(page.locator(':focus')).waitFor()
 
     await page.keyboard.press('Enter')
-    await page.getByRole('button', { name: 'This connection' }).focus()
+    await page.getByRole('button', { name: 'Close this connection' }).focus()
     await page.keyboard.press('Enter')
     await page.getByText('No matching connections.').waitFor()
     // The button of the closed connection is gone.

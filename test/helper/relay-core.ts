@@ -170,6 +170,7 @@ export const coreRelay = (file?: ConfigFile, parts: Partial<RelayDependencies> =
       conflator,
       delayPushAfterReply: (task) => task(),
       tokenRejected: () => undefined,
+      limitReached: () => undefined,
       atEndOfTurn: (task) => void tasks.push(task),
       setTimer: (task, ms) => {
         const timer = { atMs: monotonicMs() + ms, task }

@@ -61,6 +61,9 @@ const checkIn: Run = async (call) => {
   return changed
 }
 
+/** Otherwise the alert would continue, with its acknowledgement, for the next visitor with the transmitter. */
+const END_ALERT = "DELETE FROM alerts WHERE kind = 'visit-overdue' AND transmitter_id = $1"
+
 const checkOut: Run = async (call) => {
   const id = idOf(call)
   const visit = await lockedVisit(call)
@@ -69,6 +72,7 @@ const checkOut: Run = async (call) => {
   if (!isOnSite) throw conflict('NOT_CHECKED_IN', `${name} has not been checked in.`)
   await changeRecords(call, visits, [id], { checkedOutAt: call.now().toISOString() })
   await freeTransmitters(call, visits, [id])
+  await call.database.rows(END_ALERT, [String(visit.transmitterId)])
   note(call, visit, `checked out, ${transmitterName ?? 'no transmitter'} returned`)
   return getRecord(call, visits, id)
 }

@@ -5,6 +5,7 @@ import { moved, onFloor, withCorner, withInserted, withoutCorner } from '../floo
 /** The corners of a zone while they are edited, with undo. */
 export const useAreaEditor = (floor: Ref<FloorSize>, stored: readonly Corner[]) => {
   const corners = shallowRef<readonly Corner[]>(stored)
+  const saved = shallowRef(stored)
   const past = shallowRef<readonly (readonly Corner[])[]>([])
   /** Clicks on the plan add corners. */
   const isDrawing = ref(stored.length === 0)
@@ -27,7 +28,12 @@ export const useAreaEditor = (floor: Ref<FloorSize>, stored: readonly Corner[]) 
     /** In square metres; null while the corners are not valid. */
     area: computed(() => (error.value === null ? areaOf(corners.value) : null)),
     outside: computed(() => new Set(cornersOutside(corners.value, floor.value))),
-    isChanged: computed(() => JSON.stringify(corners.value) !== JSON.stringify(stored)),
+    isChanged: computed(() => JSON.stringify(corners.value) !== JSON.stringify(saved.value)),
+    /** Takes over the area that another user has stored. */
+    takeOver: (area: readonly Corner[]): void => {
+      change(area)
+      saved.value = area
+    },
     canUndo: computed(() => past.value.length > 0),
     undo: (): void => {
       corners.value = past.value.at(-1) ?? corners.value

@@ -37,9 +37,9 @@ export const useEditConflict = (form: Form, state: () => State) => {
     options,
     /** Whether the error is a conflict, which is shown instead of the error. */
     detect: (error: ApiError | null): boolean => {
-      if (error?.code !== 'RECORD_CHANGED') return false
-      const { current, changedBy } = errorIn(error.body)
-      if (current === null) return false
+      const changed = changedRecord(error)
+      if (changed === null) return false
+      const { current, changedBy } = changed
       const fields = conflictsOf(state().schema, state().fields, { ...state(), current })
       const own = new Set(fields.filter(({ isOwnChange }) => isOwnChange).map(({ name }) => name))
       conflict.value = { changedBy, current, fields, own }
@@ -58,14 +58,15 @@ export const useEditConflict = (form: Form, state: () => State) => {
   }
 }
 
-const optionsFor = (record: Values | undefined): CallOptions =>
+/** The version that a change is based on, for the query of its request. */
+export const optionsFor = (record: Values | undefined): CallOptions =>
   typeof record?.version === 'number' ? { query: { version: record.version } } : {}
 
-const errorIn = (body: unknown): { readonly current: Values | null; readonly changedBy: string | null } => {
+/** The current record in a change that was rejected because of its version; null for another error. */
+export const changedRecord = (error: ApiError | null): Pick<Conflict, 'current' | 'changedBy'> | null => {
+  if (error?.code !== 'RECORD_CHANGED') return null
   // The body of the demo backend, whose fields are checked here.
-  const { current, changedBy } = (body as { error?: Values } | null)?.error ?? {}
-  return {
-    current: typeof current === 'object' && current !== null ? (current as Values) : null,
-    changedBy: typeof changedBy === 'string' ? changedBy : null
-  }
+  const { current, changedBy } = (error.body as { error?: Values } | null)?.error ?? {}
+  if (typeof current !== 'object' || current === null) return null
+  return { current: current as Values, changedBy: typeof changedBy === 'string' ? changedBy : null }
 }

@@ -30,6 +30,10 @@ export const toFloor = ({ scale, x, y }: View, pixel: Point): Point => ({
   y: (pixel.y - y) / scale
 })
 
+/** The height of a floor by its width, for the panel that it fills. Extreme floors, and those without a size, get a usable panel. */
+export const proportionOf = ({ width, height }: Size): number =>
+  width > 0 && height > 0 ? Math.min(Math.max(height / width, 0.2), 2) : 0.5
+
 /** The centre of the panel, in pixels. */
 export const centreOf = ({ width, height }: Size): Point => ({ x: width / 2, y: height / 2 })
 

@@ -13,9 +13,9 @@ import { pathTemplate, type RouteDeclaration } from '../routes/tables/declare.js
 import type { Upstream } from '../upstreams/upstream.js'
 
 /** Never forwarded to the backend, whether the documentation is on or off. */
-export const API_DOCS_PATHS = ['/api/docs', '/api/docs/json'] as const
+export const API_DOCS_PATHS = ['/api/docs', '/api/docs/json', '/api/docs/style.css'] as const
 
-const [PAGE_PATH] = API_DOCS_PATHS
+const [PAGE_PATH, DOCUMENT_PATH, STYLE_PATH] = API_DOCS_PATHS
 
 export interface ApiDocsOptions {
   readonly declared: DeclaredRoutes
@@ -28,7 +28,7 @@ export interface ApiDocsOptions {
 
 /**
  * Serves the API description as a page and as an OpenAPI document, which @fastify/swagger makes from the schemas of the
- * routes that are registered after this. The libraries are loaded only if the documentation is on.
+ * routes that are registered after this. It is loaded only if the documentation is on.
  */
 export const apiDocs = async (app: FastifyInstance, options: ApiDocsOptions): Promise<void> => {
   const { version, declared, unknownPaths } = options
@@ -38,10 +38,7 @@ export const apiDocs = async (app: FastifyInstance, options: ApiDocsOptions): Pr
       rejectedRoute(app, app.supportedMethods, path, () => new GatewayError('NOT_FOUND'))
     return
   }
-  const [{ default: swagger }, { default: swaggerUi }] = await Promise.all([
-    import('@fastify/swagger'),
-    import('@fastify/swagger-ui')
-  ])
+  const { default: swagger } = await import('@fastify/swagger')
   const rows = tables.flatMap((table) => table.rows)
   for (const schema of namedSchemas(rows)) app.addSchema(schema)
   await app.register(swagger, {
@@ -59,22 +56,35 @@ export const apiDocs = async (app: FastifyInstance, options: ApiDocsOptions): Pr
   })
 
   rejectMutations(app)
-  await app.register(async (scope) => {
+  await serveDocument(app)
+}
+
+const serveDocument = async (app: FastifyInstance): Promise<void> => {
+  const [{ apiPage }, { PAGE_STYLE }] = await Promise.all([import('./page.js'), import('./page-style.js')])
+  let page: string | null = null
+  const serve = (url: string, type: string, read: () => string): void => {
     // Without HEAD here, the catch-all would forward it.
-    scope.addHook('onRoute', (route) => {
-      if (route.method === 'GET') route.method = GET_AND_HEAD
+    const method: HTTPMethods[] = ['GET', 'HEAD']
+    app.route({
+      method,
+      url,
+      handler: async (_request, reply) => {
+        reply.header('cache-control', 'no-cache').type(`${type}; charset=utf-8`)
+        return read()
+      },
+      // After the hook that adds the policy of all other responses.
+      onSend: async (_request, reply) => {
+        reply.header('content-security-policy', PAGE_CSP)
+      }
     })
-    scope.addHook('onSend', (_request, reply, payload, done) => {
-      if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-cache')
-      done(null, payload)
-    })
-    await scope.register(swaggerUi, {
-      routePrefix: PAGE_PATH,
-      staticCSP: PAGE_CSP,
-      theme: { title: 'Gatehouse API' },
-      uiConfig: { docExpansion: 'none', filter: true, validatorUrl: null }
-    })
+  }
+  // The document is complete when all routes are registered.
+  serve(PAGE_PATH, 'text/html', () => {
+    page ??= apiPage(app.swagger(), { document: DOCUMENT_PATH, style: STYLE_PATH })
+    return page
   })
+  serve(DOCUMENT_PATH, 'application/json', () => JSON.stringify(app.swagger()))
+  serve(STYLE_PATH, 'text/css', () => PAGE_STYLE)
 }
 
 /** The schemas that the document refers to by name. */
@@ -130,18 +140,9 @@ const rejectMutations = (app: FastifyInstance): void => {
   for (const path of API_DOCS_PATHS) rejectedRoute(app, [...MUTATING_METHODS], path, error)
 }
 
-const GET_AND_HEAD: HTTPMethods[] = ['GET', 'HEAD']
-
-// Swagger UI sets inline styles. Everything else comes from its own files.
-const PAGE_CSP = {
-  'default-src': "'self'",
-  'script-src': "'self'",
-  'style-src': "'self' 'unsafe-inline'",
-  'img-src': "'self' data:",
-  'base-uri': "'none'",
-  'object-src': "'none'",
-  'frame-ancestors': "'none'"
-}
+/** The page has no script. Its icon is a data URL. */
+const PAGE_CSP =
+  "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 const SECURITY_SCHEMES = {
   session: {

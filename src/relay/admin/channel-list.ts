@@ -5,7 +5,16 @@ import type { OpenChannel } from '../core/fan-out/hub.js'
 import type { ChannelRules } from '../core/options.js'
 import type { Relay } from '../core/relay.js'
 import { forEachInSlices, TimeSlice } from '../core/time-slice.js'
-import { type ChannelRow, type ChannelSort, MAX_LIST_ROWS, type Page, type RateCount } from './contract.js'
+import {
+  type ChannelKind,
+  type ChannelRow,
+  type ChannelSort,
+  MAX_LIST_ROWS,
+  type Page,
+  type RateCount,
+  type ViewCount
+} from './contract.js'
+import { ifAvailable } from './if-available.js'
 import {
   byText,
   comparison,
@@ -26,8 +35,9 @@ export const nodeChannels = async (relay: Relay, query: ListQuery<ChannelSort>):
   const { openChannels, activity, clocks } = relay
   const matches = searchTest(query.search)
   const first = new FirstRows(comparison(CHANNEL_SORTING, query), query.count)
+  const isMeant = kindTest(relay, query.kind)
   const add = (name: string): void => {
-    if (matches(name)) first.add(nodeChannel(relay, name))
+    if (matches(name) && isMeant(name)) first.add(nodeChannel(relay, name))
   }
   const addOpen = ({ name, size }: OpenChannel): void => {
     if (size > 0) add(name)
@@ -43,6 +53,16 @@ export const nodeChannels = async (relay: Relay, query: ListQuery<ChannelSort>):
   return first.list()
 }
 
+const kindTest = ({ openChannels, channelRules }: Relay, kind: ChannelKind): ((name: string) => boolean) => {
+  if (kind === 'view') return (name) => (openChannels.get(name)?.viewCounts ?? null) !== null
+  return kind === 'map' ? (name) => isMap(name, channelRules) : () => true
+}
+
+const isMap = (name: string, rules: ChannelRules): boolean => {
+  const resolved = resolveChannel(name, rules)
+  return !(resolved instanceof ReplyError) && resolved.options.map !== null
+}
+
 /** One channel at this node. Every publication is counted by one node only, the one that received it. */
 export const nodeChannel = ({ openChannels, activity, clocks, channelRules }: Relay, name: string): ChannelRow => {
   const now = clocks.monotonicMs()
@@ -53,7 +73,9 @@ export const nodeChannel = ({ openChannels, activity, clocks, channelRules }: Re
     publishesPerSecond: active === undefined ? 0 : Math.round(active.perSecond(now) * 10) / 10,
     lastPublish: active === undefined ? null : wallTimeOf(active.lastAt, clocks),
     historyLength: lengthIfStored(name, active?.stored(now) ?? 0, channelRules),
-    limited: rateCounts(openChannels.get(name)?.limited ?? [])
+    limited: rateCounts(openChannels.get(name)?.limited ?? []),
+    keys: null,
+    views: openChannels.get(name)?.viewCounts ?? null
   }
 }
 
@@ -79,9 +101,30 @@ const addRows = (one: ChannelRow, other: ChannelRow, rules: ChannelRules): Chann
     publishesPerSecond: one.publishesPerSecond + other.publishesPerSecond,
     lastPublish: Math.max(one.lastPublish ?? 0, other.lastPublish ?? 0) || null,
     historyLength: lengthIfStored(one.name, (one.historyLength ?? 0) + (other.historyLength ?? 0), rules),
-    limited: rateCounts(byRate)
+    limited: rateCounts(byRate),
+    keys: null,
+    views: addViews(one.views, other.views)
   }
 }
+
+const addViews = (one: ViewCount | null, other: ViewCount | null): ViewCount | null => {
+  if (one === null || other === null) return one ?? other
+  return {
+    subscribers: one.subscribers + other.subscribers,
+    different: Math.max(one.different, other.different),
+    unlimited: one.unlimited + other.unlimited
+  }
+}
+
+/** Adds the number of keys, which the engine counts. Other channels, and all while it is unavailable, have none. */
+const withKeys = (relay: Relay, rows: readonly ChannelRow[]): Promise<ChannelRow[]> =>
+  Promise.all(
+    rows.map(async (row) => {
+      if (!isMap(row.name, relay.channelRules)) return row
+      const keys = await ifAvailable(relay.maps.count(row.name))
+      return { ...row, keys: typeof keys === 'number' ? keys : null }
+    })
+  )
 
 const mergeRows = (rows: readonly ChannelRow[], rules: ChannelRules): ChannelRow[] => {
   const merged = new Map<string, ChannelRow>()
@@ -98,9 +141,10 @@ const mergeRows = (rows: readonly ChannelRow[], rules: ChannelRules): ChannelRow
  */
 export const channelListPage = async (
   surveys: AdminSurveys,
-  { channelRules: rules, clocks }: Relay,
+  relay: Relay,
   { page, size, ...query }: PageQuery<ChannelSort>
 ): Promise<Page<ChannelRow>> => {
+  const { channelRules: rules, clocks } = relay
   const compare = comparison(CHANNEL_SORTING, query)
   const lists = await surveys.survey('adminChannelList', { ...query, count: MAX_LIST_ROWS })
   const sent = lists.flatMap(({ result }) => result.rows)
@@ -110,7 +154,8 @@ export const channelListPage = async (
   const total = Math.max(list.total, ...lists.map(({ result }) => result.total))
   const found = pageOf({ rows: list.rows, total }, { page, size })
   const names = found.rows.map(({ name }) => name)
-  return { ...found, rows: (await channelRows(surveys, rules, names)).sort(compare) }
+  const rows = await withKeys(relay, await channelRows(surveys, rules, names))
+  return { ...found, rows: rows.sort(compare) }
 }
 
 /** These channels at all nodes. */

@@ -26,12 +26,13 @@ import type { AdminSurveys, ConnectionQuery } from './surveys.js'
 export const nodeConnections = async (
   relay: Relay,
   node: string,
-  { search, channel, count, ...order }: ListQuery<ConnectionSort>
+  { search, channel, user, count, ...order }: ListQuery<ConnectionSort>
 ): Promise<RowList<ConnectionRow>> => {
   const matches = searchTest(search)
   const first = new FirstRows(comparison(CONNECTION_SORTING, order), count)
   const add = (client: Client): void => {
     if (client.state !== 'live' || (channel !== '' && !client.subscriptions.has(channel))) return
+    if (user !== '' && client.user !== user) return
     const row = rowOf(client, node)
     const texts = [row.user, row.address, row.client, `${row.clientName} ${row.clientVersion}`]
     if (texts.some(matches)) first.add(row)
@@ -107,7 +108,8 @@ const subscriptionRow = (subscription: Subscription): SubscriptionRow => ({
   isPositioned: subscription.isPositioned,
   usesDelta: subscription.takesDelta,
   isFiltered: subscription.filter !== null,
-  rate: subscription.rate
+  rate: subscription.rate,
+  view: subscription.view === null ? null : subscription.view.isLimited ? subscription.view.text : 'everything'
 })
 
 export const SUBSCRIPTION_SORTING: Sorting<SubscriptionRow, SubscriptionSort> = {

@@ -4,13 +4,15 @@
 //   POST /admin/api/sign-out                     204
 //   GET  /admin/api/session                      Session, or 401
 //   GET  /admin/api/live?channel=                server-sent events, see LiveEvents; publications only of `channel`
-//   GET  /admin/api/channels?search=&sort=&order=&page=&size=      Page<ChannelRow>
+//   GET  /admin/api/channels?kind=&search=&sort=&order=&page=&size=      Page<ChannelRow>; `kind`: see CHANNEL_KINDS
 //   GET  /admin/api/channel?name=                ChannelDetail
 //   GET  /admin/api/map?channel=&after=&key=     MapPage: entries after a key, or one entry; 404 if the channel is not a map
 //   POST /admin/api/map/remove   { channel, key } 204, or 404 if the key is not in the map
 //   GET  /admin/api/publication?channel=&offset= LivePublication with complete data, or 404 if it has left the history
-//   GET  /admin/api/connections?channel=&search=&sort=&order=&page=&size=   Page<ConnectionRow>; `channel`: its subscribers
+//   GET  /admin/api/connections?channel=&user=&search=&sort=&order=&page=&size=   Page<ConnectionRow>; `channel`: its subscribers; `user`: exactly this one
 //   GET  /admin/api/connection?client=&search=&order=&page=&size=  ConnectionDetail, or 404
+//   GET  /admin/api/backends                     BackendRow[]: the event proxies and webhooks
+//   GET  /admin/api/revocations?search=          RevocationPage; `search` matches users
 //   GET  /admin/api/config                       ActiveConfig
 //   POST /admin/api/publish      TestPublish     TestPublished, or Problem; 409 if it needs a confirmation
 //   POST /admin/api/disconnect   DisconnectRequest 204
@@ -90,12 +92,17 @@ export interface LivePublication {
   readonly size: number
 }
 
+/** More than a person can read. */
+export const MAX_PUBLICATIONS_PER_SECOND = 20
+
 export interface LiveEvents {
   /** The first event: the figures of the last 15 minutes, recorded every five seconds. */
   readonly history: readonly FigureSample[]
   readonly sample: FigureSample
   readonly checks: readonly Check[]
   readonly publication: LivePublication
+  /** Number of publications since the last such event that were not sent, because there were too many or the page does not read. */
+  readonly skipped: number
   /** The session has ended. */
   readonly end: null
 }
@@ -127,7 +134,24 @@ export interface ChannelRow {
   readonly historyLength: number | null
   /** Subscribers with a limited rate, highest rate first; the others have the full rate. */
   readonly limited: readonly RateCount[]
+  /** Number of keys; null if the channel is not a map or this is not known. */
+  readonly keys: number | null
+  /** Null without views. */
+  readonly views: ViewCount | null
 }
+
+/** Subscribers that receive a part of the channel. */
+export interface ViewCount {
+  readonly subscribers: number
+  /** Number of different views at the node with the most. */
+  readonly different: number
+  /** Subscribers whose view was not granted; they receive everything. */
+  readonly unlimited: number
+}
+
+/** Selects maps, or channels that have subscribers with a view; '' for all. */
+export const CHANNEL_KINDS = ['', 'map', 'view'] as const
+export type ChannelKind = (typeof CHANNEL_KINDS)[number]
 
 export const CHANNEL_SORTS = ['name', 'subscribers', 'publishesPerSecond', 'lastPublish', 'historyLength'] as const
 export type ChannelSort = (typeof CHANNEL_SORTS)[number]
@@ -208,6 +232,8 @@ export interface SubscriptionRow {
   readonly isFiltered: boolean
   /** Deliveries per second; null for all. */
   readonly rate: number | null
+  /** The part of the channel as JSON, or `everything` if the requested view was not granted; null without a view. */
+  readonly view: string | null
 }
 
 export const SUBSCRIPTION_SORTS = ['channel'] as const
@@ -239,6 +265,44 @@ export interface DisconnectRequest {
   readonly user: string
   /** '' for all clients of the user. */
   readonly client: string
+}
+
+/** An event proxy or the receiver of webhooks. */
+export interface BackendRow {
+  /** Where the configuration file has it. */
+  readonly id: string
+  /** The events that it is asked about; `state` for webhooks. */
+  readonly events: readonly string[]
+  readonly state: CheckState
+  /** Over the last minute. */
+  readonly callsPerSecond: number
+  /** From 0 to 1, over the last minute; null without calls. */
+  readonly errorRate: number | null
+  readonly inFlight: number
+  readonly queued: number
+  /** Webhook events that wait; null for others, and while the engine is unavailable. */
+  readonly waitingEvents: number | null
+  /** Of the last failure; '' for none. */
+  readonly reason: string
+  /** In milliseconds since 1970. */
+  readonly lastFailure: number | null
+}
+
+/** Tokens of a user that are rejected. */
+export interface RevocationRow {
+  readonly user: string
+  /** Only subscription tokens of this channel; '' for all tokens. */
+  readonly channel: string
+  /** In seconds since 1970: tokens that were issued then or before are rejected. */
+  readonly issuedBefore: number
+  /** In milliseconds since 1970. */
+  readonly expiresAt: number
+}
+
+export interface RevocationPage {
+  readonly total: number
+  /** The first ones, those of the latest tokens first. */
+  readonly rows: readonly RevocationRow[]
 }
 
 export interface ActiveConfig {

@@ -5,7 +5,7 @@ import type { RelayConfig } from '../config/config.js'
 import type { ExpectedTraffic } from '../config/expected-traffic.js'
 import type { Relay } from '../core/relay.js'
 import type { Totals } from '../metrics/relay-metrics.js'
-import type { ProxyHealth } from '../proxies/health.js'
+import type { ProxyStatus } from '../proxies/health.js'
 import type { Rejections } from '../transport/rejections.js'
 
 /** Everything that the operators' page needs from the relay. */
@@ -22,7 +22,9 @@ export interface AdminDependencies {
   readonly nodeName: string
   /** Null for the memory engine. */
   readonly isEngineConnected: () => boolean | null
-  readonly proxies: () => readonly ProxyHealth[]
+  readonly proxies: () => readonly ProxyStatus[]
+  /** Number of webhook events that wait, by the name of their proxy. */
+  readonly waitingEvents: () => Promise<ReadonlyMap<string, number>>
   /** Counts an unexpected error. */
   readonly unexpectedError: () => void
   /** The folder of the built page. */

@@ -3,10 +3,10 @@ import { wallTimeOf } from '../core/clocks.js'
 import { type SilentChannels, silentChannels } from '../core/fan-out/channel-silence.js'
 import type { OpenChannel } from '../core/fan-out/hub.js'
 import type { Relay } from '../core/relay.js'
-import type { ProxyHealth } from '../proxies/health.js'
+import type { ProxyStatus } from '../proxies/health.js'
 import type { RecentCount, Rejections } from '../transport/rejections.js'
 import type { Check, CheckState } from './contract.js'
-import { checkProxies, mergeHealth } from './proxy-check.js'
+import { checkProxies, mergeStatuses } from './proxy-check.js'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -14,7 +14,7 @@ const HOUR_MS = 60 * MINUTE_MS
 /** Limits the list of a check. */
 const MAX_SILENT_CHANNELS = 20
 
-type RecentRejections = Readonly<Record<'origin' | 'token' | 'api_key' | 'upgrade', readonly RecentCount[]>>
+type RecentRejections = Readonly<Record<'origin' | 'token' | 'api_key' | 'upgrade' | 'limit', readonly RecentCount[]>>
 
 /** The observations of one node behind the checks. Times are milliseconds since 1970. */
 export interface Diagnostics {
@@ -29,7 +29,7 @@ export interface Diagnostics {
   /** Channels with subscribers and no publication for a minute. */
   readonly silentChannels: SilentChannels
   /** Event proxies. */
-  readonly proxies: readonly ProxyHealth[]
+  readonly proxies: readonly ProxyStatus[]
 }
 
 export interface DiagnosticsDependencies {
@@ -39,7 +39,7 @@ export interface DiagnosticsDependencies {
   /** On the monotonic clock. */
   readonly startedAt: number
   readonly isEngineConnected: () => boolean | null
-  readonly proxies: () => readonly ProxyHealth[]
+  readonly proxies: () => readonly ProxyStatus[]
 }
 
 export const nodeDiagnostics = ({
@@ -65,7 +65,8 @@ export const nodeDiagnostics = ({
       origin: rejections.recent('origin'),
       token: rejections.recent('token'),
       api_key: rejections.recent('api_key'),
-      upgrade: rejections.recent('upgrade')
+      upgrade: rejections.recent('upgrade'),
+      limit: rejections.recent('limit')
     },
     silentChannels: silentChannels(
       withoutExpected(relay.openChannels, expectedTraffic),
@@ -131,7 +132,8 @@ const TOKEN_ADVICE: Readonly<Record<string, string>> = {
   expired: 'clients use old tokens; check negotiate and the clocks',
   missing: 'clients connect without a token; check the response of negotiate',
   'issued-in-future': "the backend's clock is ahead",
-  'not-yet-valid': "the backend's clock is ahead"
+  'not-yet-valid': "the backend's clock is ahead",
+  revoked: 'users were signed out; their clients get a new token from negotiate if the backend allows it'
 }
 
 const CHECKS: readonly CheckDefinition[] = [
@@ -181,6 +183,14 @@ const CHECKS: readonly CheckDefinition[] = [
       const hasPublishedSince = lastPublish !== null && key.every(({ lastAt }) => lastAt <= lastPublish)
       const sentence = `A wrong API key was used ${times(key)}: the backend and the relay must have the same REALTIME_API_KEY.`
       return [hasPublishedSince ? 'amber' : 'red', sentence, key]
+    }
+  },
+  {
+    id: 'limits',
+    title: 'Limits',
+    run: ({ rejections: { limit } }) => {
+      if (limit.length === 0) return ['green', 'No limit rejected a client.']
+      return ['amber', `Limits rejected clients ${times(limit)}: check these clients, or raise the limit.`, limit]
     }
   },
   {
@@ -244,10 +254,11 @@ const merge = (
     origin: mergeRejections(nodes, 'origin'),
     token: mergeRejections(nodes, 'token'),
     api_key: mergeRejections(nodes, 'api_key'),
-    upgrade: mergeRejections(nodes, 'upgrade')
+    upgrade: mergeRejections(nodes, 'upgrade'),
+    limit: mergeRejections(nodes, 'limit')
   },
   silentChannels: mergeSilentChannels(nodes),
-  proxies: mergeHealth(nodes.flatMap(({ proxies }) => proxies))
+  proxies: mergeStatuses(nodes.flatMap(({ proxies }) => proxies))
 })
 
 /** A channel that is silent at several nodes is listed once. It is counted once only if it is among the listed ones. */

@@ -1,4 +1,4 @@
-import { MAX_LIST_ROWS, type Page } from './contract.js'
+import { CHANNEL_KINDS, type ChannelKind, MAX_LIST_ROWS, type Page } from './contract.js'
 
 // Lists may have 100,000 rows. A node makes the rows in slices of a few milliseconds and keeps only the first ones in order.
 
@@ -12,6 +12,9 @@ interface ListSelection<Sort extends string> extends ListOrder<Sort> {
   readonly search: string
   /** Connections that are subscribed to this channel; '' for all. */
   readonly channel: string
+  /** Connections of this user; '' for all. */
+  readonly user: string
+  readonly kind: ChannelKind
 }
 
 /** A page of a list. */
@@ -125,7 +128,7 @@ export class ListCache<List> {
 const DEFAULT_SIZE = 50
 const MAX_SIZE = 100
 const MAX_SEARCH_LENGTH = 256
-const MAX_CHANNEL_LENGTH = 1024
+const MAX_NAME_LENGTH = 1024
 
 /** Parses the query of a list request. Returns an error message if it is invalid. */
 export const parsePageQuery = <Row, Sort extends string>(
@@ -134,19 +137,23 @@ export const parsePageQuery = <Row, Sort extends string>(
 ): PageQuery<Sort> | string => {
   const search = query.get('search') ?? ''
   const channel = query.get('channel') ?? ''
+  const user = query.get('user') ?? ''
   const isSort = (text: string): text is Sort => Object.hasOwn(columns, text)
   const sort = query.get('sort') ?? defaultColumn
   const order = query.get('order') ?? 'asc'
   const size = parseInteger(query.get('size') ?? String(DEFAULT_SIZE), 1, MAX_SIZE)
   if (search.length > MAX_SEARCH_LENGTH) return `search must not be longer than ${MAX_SEARCH_LENGTH} characters`
-  if (channel.length > MAX_CHANNEL_LENGTH) return `channel must not be longer than ${MAX_CHANNEL_LENGTH} characters`
+  if (channel.length > MAX_NAME_LENGTH) return `channel must not be longer than ${MAX_NAME_LENGTH} characters`
+  if (user.length > MAX_NAME_LENGTH) return `user must not be longer than ${MAX_NAME_LENGTH} characters`
+  const kind = CHANNEL_KINDS.find((each) => each === (query.get('kind') ?? ''))
+  if (kind === undefined) return `kind must be one of ${CHANNEL_KINDS.filter((each) => each !== '').join(', ')}`
   if (!isSort(sort)) return `sort must be one of ${Object.keys(columns).join(', ')}`
   if (order !== 'asc' && order !== 'desc') return 'order must be asc or desc'
   if (size === null) return `size must be a whole number from 1 to ${MAX_SIZE}`
   const lastPage = Math.floor(MAX_LIST_ROWS / size) - 1
   const page = parseInteger(query.get('page') ?? '0', 0, lastPage)
   if (page === null) return `page must be a whole number from 0 to ${lastPage}`
-  return { search, channel, sort, isDescending: order === 'desc', page, size }
+  return { search, channel, user, kind, sort, isDescending: order === 'desc', page, size }
 }
 
 const parseInteger = (text: string, minimum: number, maximum: number): number | null => {

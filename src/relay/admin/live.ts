@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Publication } from '../core/engine.js'
 import type { Relay } from '../core/relay.js'
 import { type Headers, STREAM_HEADERS } from '../transport/respond.js'
-import type { LiveEvents, LivePublication } from './contract.js'
+import { type LiveEvents, type LivePublication, MAX_PUBLICATIONS_PER_SECOND } from './contract.js'
 import { type AdminCall, adminSessionCookie, SECURITY_HEADERS } from './guard.js'
 import type { Sessions } from './sessions.js'
 
@@ -33,18 +33,19 @@ export class EventStream {
     response.write('retry: 2000\n\n')
   }
 
-  /** Drops the event if the page does not read. */
-  send(event: string): void {
+  /** Drops the event and returns false if the page does not read. */
+  send(event: string): boolean {
     const response = this.#response
-    if (this.#isEnded) return
+    if (this.#isEnded) return false
     if (response.writableLength <= MAX_UNSENT_BYTES) {
       this.#blockedSince = null
       response.write(event)
-      return
+      return true
     }
     const nowMs = this.#monotonicMs()
     this.#blockedSince ??= nowMs
     if (nowMs - this.#blockedSince >= MAX_BLOCKED_MS) response.destroy()
+    return false
   }
 
   /** Closes the connection also if the page does not read. */
@@ -82,8 +83,6 @@ export const livePublication = (
 
 const MAX_STREAMS = 100
 const CHECK_INTERVAL_MS = 1000
-/** More than a person can read. */
-const PUBLICATIONS_PER_SECOND = 20
 /** After this many bytes in one second, further publications are truncated. */
 const DATA_BYTES_PER_SECOND = 1024 * 1024
 
@@ -95,6 +94,8 @@ interface LiveStream {
   publicationsLeft: number
   /** Bytes of data that may still be sent in this second. */
   bytesLeft: number
+  /** Number of publications in this second that were not sent. */
+  skipped: number
 }
 
 /** Sends figures to each added stream until the returned function is called. */
@@ -126,13 +127,14 @@ export class LiveStreams {
     const live: LiveStream = {
       cookie: adminSessionCookie(call.request) ?? '',
       stream: new EventStream(response, [...SECURITY_HEADERS, ...call.cookie], this.#relay.clocks.monotonicMs),
-      publicationsLeft: PUBLICATIONS_PER_SECOND,
-      bytesLeft: DATA_BYTES_PER_SECOND
+      publicationsLeft: MAX_PUBLICATIONS_PER_SECOND,
+      bytesLeft: DATA_BYTES_PER_SECOND,
+      skipped: 0
     }
     const removeObserver = this.#collector.add(live.stream)
     const stopObserving = channel === '' ? null : this.#observe(channel, live)
     this.#streams.add(live)
-    this.#checkTimer ??= setInterval(() => this.#checkSessions(), CHECK_INTERVAL_MS)
+    this.#checkTimer ??= setInterval(() => this.#tick(), CHECK_INTERVAL_MS)
     response.once('close', () => {
       removeObserver()
       stopObserving?.()
@@ -146,11 +148,12 @@ export class LiveStreams {
     this.#stopChecking()
   }
 
-  /** Ends the streams of sessions that have ended. */
-  #checkSessions(): void {
+  /** Begins a new second for all streams, and ends those of sessions that have ended. */
+  #tick(): void {
     for (const live of this.#streams) {
-      live.publicationsLeft = PUBLICATIONS_PER_SECOND
+      live.publicationsLeft = MAX_PUBLICATIONS_PER_SECOND
       live.bytesLeft = DATA_BYTES_PER_SECOND
+      if (live.skipped > 0 && live.stream.send(eventText('skipped', live.skipped))) live.skipped = 0
       if (this.#sessions.read(live.cookie) === null) live.stream.end(eventText('end', null))
     }
   }
@@ -162,12 +165,16 @@ export class LiveStreams {
 
   #observe(channel: string, live: LiveStream): (() => void) | null {
     return this.#relay.observeChannel(channel, (publication) => {
-      if (live.publicationsLeft === 0) return
+      if (live.publicationsLeft === 0) {
+        live.skipped++
+        return
+      }
       live.publicationsLeft--
       // The first publication of a second is complete, whatever its size.
       const maxLength = live.bytesLeft > 0 ? Number.POSITIVE_INFINITY : PREVIEW_LENGTH
       live.bytesLeft -= publication.data.length
-      live.stream.send(eventText('publication', livePublication(channel, publication, maxLength)))
+      const isSent = live.stream.send(eventText('publication', livePublication(channel, publication, maxLength)))
+      if (!isSent) live.skipped++
     })
   }
 }

@@ -1,4 +1,4 @@
-import type { ProxyHealth } from '../proxies/health.js'
+import type { ProxyStatus } from '../proxies/health.js'
 import type { Check, CheckState } from './contract.js'
 
 const RECENT_MS = 10 * 60_000
@@ -20,27 +20,43 @@ const ADVICE: readonly (readonly [reason: RegExp, advice: string])[] = [
 const adviceFor = (reason: string): string => ADVICE.find(([pattern]) => pattern.test(reason))?.[1] ?? ''
 
 /** The proxies of all nodes by id. A proxy fails if it fails at one node. */
-export const mergeHealth = (healths: readonly ProxyHealth[]): readonly ProxyHealth[] => {
-  const byId = new Map<string, ProxyHealth>()
-  for (const health of healths) {
-    const other = byId.get(health.id)
-    if (other === undefined) byId.set(health.id, health)
+export const mergeStatuses = (statuses: readonly ProxyStatus[]): readonly ProxyStatus[] => {
+  const byId = new Map<string, ProxyStatus>()
+  for (const one of statuses) {
+    const other = byId.get(one.id)
+    if (other === undefined) byId.set(one.id, one)
     else {
-      const isLater = (health.lastFailure ?? 0) > (other.lastFailure ?? 0)
-      const { reason, lastFailure } = isLater ? health : other
-      byId.set(health.id, { id: health.id, failures: health.failures + other.failures, reason, lastFailure })
+      const { reason, lastFailure } = (one.lastFailure ?? 0) > (other.lastFailure ?? 0) ? one : other
+      byId.set(one.id, {
+        ...one,
+        reason,
+        lastFailure,
+        callsPerSecond: one.callsPerSecond + other.callsPerSecond,
+        failedPerSecond: one.failedPerSecond + other.failedPerSecond,
+        failures: one.failures + other.failures,
+        inFlight: one.inFlight + other.inFlight,
+        queued: one.queued + other.queued
+      })
     }
   }
   return [...byId.values()]
 }
 
-/** Whether backends answer: red while the last call of a proxy failed, amber for ten minutes after that. */
+/** Red while the last call failed, amber for ten minutes after a failure. */
+export const proxyState = ({ failures, lastFailure }: ProxyStatus, nowMs: number): CheckState => {
+  if (failures > 0) return 'red'
+  return lastFailure !== null && nowMs - lastFailure < RECENT_MS ? 'amber' : 'green'
+}
+
+/** Whether backends answer: the worst state of a proxy. */
 export const checkProxies = (
-  proxies: readonly ProxyHealth[],
+  proxies: readonly ProxyStatus[],
   nowMs: number
 ): readonly [state: CheckState, sentence: string, details: Check['details']] => {
   if (proxies.length === 0) return ['green', 'No event proxies are used.', []]
-  const failing = proxies.filter(({ failures }) => failures > 0).sort((left, right) => right.failures - left.failures)
+  const failing = proxies
+    .filter((proxy) => proxyState(proxy, nowMs) === 'red')
+    .sort((left, right) => right.failures - left.failures)
   const [first] = failing
   if (first !== undefined) {
     const others = failing.length === 1 ? '' : ` and ${failing.length - 1} more`
@@ -50,7 +66,7 @@ export const checkProxies = (
       failing.map(({ id, failures }) => ({ label: id, count: failures }))
     ]
   }
-  const recent = proxies.find(({ lastFailure }) => lastFailure !== null && nowMs - lastFailure < RECENT_MS)
+  const recent = proxies.find((proxy) => proxyState(proxy, nowMs) === 'amber')
   return recent === undefined
     ? ['green', 'The backends of all event proxies answer.', []]
     : ['amber', `The proxy ${recent.id} failed in the last ten minutes (${recent.reason}), and works again.`, []]

@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { MemberSearch, memberText } from '../core/codec/json-members.js'
 import { DISCONNECT_FORCED, ERROR_NOT_AVAILABLE, ReplyError } from '../core/codes.js'
 import { EngineError } from '../core/engine.js'
+import { sendBackends, sendRevocations } from './backend-routes.js'
 import { channelDetail, storedPublication } from './channel-detail.js'
 import { CHANNEL_SORTING, channelListPage, channelRows } from './channel-list.js'
 import { configView } from './config-view.js'
@@ -179,6 +180,8 @@ export const adminRoutes = (dependencies: RouteDependencies): AdminRoutes => {
       sendPage(CONNECTION_SORTING, (query) => connectionPage(surveys, query))
     ),
     '/admin/api/connection': sessionRoute('GET', sendConnection(dependencies)),
+    '/admin/api/backends': sessionRoute('GET', sendBackends(dependencies)),
+    '/admin/api/revocations': sessionRoute('GET', sendRevocations(dependencies)),
     '/admin/api/config': sessionRoute('GET', (call) => {
       const active: ActiveConfig = { config: configView(config()), ...configTimes }
       call.json(active)

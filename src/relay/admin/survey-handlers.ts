@@ -58,6 +58,7 @@ export const addSurveyHandlers = (
   }))
   surveys.handle('adminHistory', () => history.samples)
   surveys.handle('adminHistoryStart', () => history.oldest)
+  surveys.handle('adminProxies', () => dependencies.proxies())
   surveys.handle('adminChannelList', (query) => channels.get(query, () => nodeChannels(relay, query)))
   surveys.handle('adminChannelRows', (names) => names.map((name) => nodeChannel(relay, name)))
   surveys.handle('adminConnection', (query) => nodeConnection(relay, nodeName, query))

@@ -1,5 +1,6 @@
 import type { Relay } from '../core/relay.js'
 import { Surveys } from '../core/surveys.js'
+import type { ProxyStatus } from '../proxies/health.js'
 import type {
   ChannelRow,
   ChannelSort,
@@ -29,6 +30,7 @@ interface AdminSurveyTable {
   readonly adminHistory: Survey<null, readonly FigureSample[]>
   /** Time of the oldest of them. */
   readonly adminHistoryStart: Survey<null, number | null>
+  readonly adminProxies: Survey<null, readonly ProxyStatus[]>
   readonly adminChannelList: Survey<ListQuery<ChannelSort>, RowList<ChannelRow>>
   readonly adminChannelRows: Survey<readonly string[], readonly ChannelRow[]>
   readonly adminConnection: Survey<ConnectionQuery, ConnectionDetail | null>

@@ -41,6 +41,8 @@ export interface ChannelStates {
   confirm(proxy: string, events: readonly ChannelStateEvent[]): Promise<void>
   /** The backend has not accepted the events; they are due again. */
   release(proxy: string, events: readonly ChannelStateEvent[]): Promise<void>
+  /** Number of events of the proxy that are due and not taken. With Redis also channels that are due to be checked again. */
+  countDue(proxy: string): Promise<number>
   /** `listener` is called if an event of the proxy may be due before the `nextMs` that `take` returned. */
   onDue(listener: (proxy: string) => void): void
 }

@@ -54,6 +54,7 @@ import {
   type SubscribeParams,
   SurveyHandlers,
   Surveys,
+  type TokenInvalidation,
   type UnsubscribeParams
 } from './surveys.js'
 import { type TimeSlice, TurnQueue } from './time-slice.js'
@@ -239,6 +240,11 @@ export class Relay {
     const stored = await this.#context.tokenInvalidations.store(user, channel, issuedBefore)
     if (!(stored instanceof ReplyError)) await this.#applyEverywhere('invalidateTokens', stored)
     return stored instanceof ReplyError ? stored : null
+  }
+
+  /** The invalidated tokens of all users. Each node has all of them. */
+  get tokenInvalidations(): readonly TokenInvalidation[] {
+    return this.#context.tokenInvalidations.current
   }
 
   /** Throws an `EngineError` unless every live node has confirmed. The cluster then continues until all have applied it. */

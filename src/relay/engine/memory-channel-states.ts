@@ -129,6 +129,12 @@ export class MemoryChannelStates implements ChannelStates {
     }
   }
 
+  async countDue(proxy: string): Promise<number> {
+    const due = this.#due.get(proxy)
+    due?.collect(this.#clocks.monotonicMs())
+    return due?.ready.size ?? 0
+  }
+
   onDue(listener: (proxy: string) => void): void {
     this.#listener = listener
   }

@@ -89,6 +89,10 @@ export class ProxyEndpoint {
     })
   }
 
+  get load(): { readonly inFlight: number; readonly queued: number } {
+    return { inFlight: this.#inFlight, queued: this.#queue.size }
+  }
+
   /** Lets the calls under way and in the queue end, each within its time limit, and closes the connections then. */
   close(): void {
     this.#isClosing = true

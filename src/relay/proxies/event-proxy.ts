@@ -7,7 +7,7 @@ import type { EventSource, PendingCall } from '../core/event-proxies.js'
 import { InvalidField, type JsonFields } from '../json-fields.js'
 import type { RateLimitedLog } from '../transport/rejections.js'
 import { type Exchange, type FailedExchange, ProxyEndpoint } from './endpoint.js'
-import { HealthRecord, type ProxyHealth } from './health.js'
+import { HealthRecord, type ProxyStatus } from './health.js'
 import { endProxySpan, startProxySpan } from './proxy-span.js'
 import type { Body } from './request-body.js'
 import { requestHeaders, signatureHeaders } from './request-headers.js'
@@ -82,8 +82,8 @@ export class EventProxy {
     this.#dependencies = dependencies
   }
 
-  get health(): ProxyHealth {
-    return this.#health.current
+  get status(): Omit<ProxyStatus, 'events'> {
+    return { name: this.options.name, ...this.#health.current, ...this.#endpoint.load }
   }
 
   /** Never rejects. The outcome of an aborted call is of no use. */

@@ -17,7 +17,7 @@ import type {
   SubscribeEventResult
 } from '../core/event-proxies.js'
 import { type CallOutcome, type EventFormat, EventProxy, FailedCall, type ProxyDependencies } from './event-proxy.js'
-import type { ProxyHealth } from './health.js'
+import type { ProxyStatus } from './health.js'
 import { channelBody, channelDataBody, connectBody, refreshBody, rpcBody } from './request-body.js'
 import {
   connectResult,
@@ -91,9 +91,14 @@ export class HttpEventProxies implements EventProxies {
     this.emulatedHeaderNames = emulatedHeaders
   }
 
-  /** The health of all proxies in use. */
-  get health(): readonly ProxyHealth[] {
-    return [...this.#proxies.values()].map((proxy) => proxy.health)
+  /** All proxies in use, with the events that they are asked about. */
+  get statuses(): readonly ProxyStatus[] {
+    return [...this.#proxies].map(([id, { status }]) => {
+      const events = Object.entries(this.#events).filter(([, byName]) =>
+        [...byName.values()].some((options) => options.id === id)
+      )
+      return { ...status, events: events.map(([event]) => event) }
+    })
   }
 
   get hasCalls(): boolean {

@@ -68,6 +68,13 @@ type RejectedBy = LimitReached | 'shutdown'
 
 const STATUSES: Readonly<Record<RejectedBy, number>> = { limit: 503, rate: 503, address: 429, shutdown: 503 }
 
+/** For operators. */
+const limitText = (limit: LimitReached, limits: ConnectionLimits): string => {
+  if (limit === 'limit') return `${limits.connectionLimit} connections`
+  if (limit === 'rate') return `${limits.connectionRateLimit} new connections per second`
+  return `${limits.connectionsPerAddress} connections of an address`
+}
+
 /** Admits connections of all transports: checks the origin and the connection limits. */
 export class ClientAdmission {
   readonly #counter: ConnectionCounter
@@ -120,7 +127,10 @@ export class ClientAdmission {
     const address = this.#addressOf(request)
     if (this.#isClosed) return this.#reject('shutdown')
     const limit = await this.#counter.acquire(address, this.#limits)
-    if (limit !== null) return this.#reject(limit)
+    if (limit !== null) {
+      this.#rejections.limit(limitText(limit, this.#limits), `address ${address}`)
+      return this.#reject(limit)
+    }
     if (!this.#isClosed) return { address, release: () => this.#counter.release(address) }
     // The relay started to shut down meanwhile.
     this.#counter.release(address)

@@ -17,7 +17,7 @@ export interface RejectionMetrics {
 }
 
 /** The kinds of rejections that the diagnostics of the operators' page show. */
-type RecentRejectionKind = RejectionKind | 'upgrade'
+type RecentRejectionKind = RejectionKind | 'upgrade' | 'limit'
 
 const MAX_LOGGED_ORIGIN = 200
 const RECENT_MS = 10 * 60 * 1000
@@ -32,7 +32,7 @@ export class Rejections {
     const counts = (): RecentCounts => new RecentCounts(clocks, RECENT_MS)
     this.#metrics = metrics
     this.#log = log
-    this.#recent = { origin: counts(), token: counts(), api_key: counts(), upgrade: counts() }
+    this.#recent = { origin: counts(), token: counts(), api_key: counts(), upgrade: counts(), limit: counts() }
   }
 
   origin({ headers }: IncomingMessage, address: string): void {
@@ -59,6 +59,11 @@ export class Rejections {
   /** A request to the WebSocket path without an upgrade, usually because of a proxy's configuration. */
   missingUpgrade(address: string): void {
     this.#recent.upgrade.add(address)
+  }
+
+  /** A limit rejected a user, or an address. */
+  limit(limit: string, who: string): void {
+    this.#recent.limit.add(`${who}: ${limit}`)
   }
 
   /** Rejections of the last ten minutes, the most frequent first. */

@@ -40,6 +40,13 @@ export class Webhooks {
     }
   }
 
+  /** Number of events that wait, by proxy. */
+  async countWaiting(): Promise<ReadonlyMap<string, number>> {
+    const proxies = [...this.#senders.keys()]
+    const counts = await Promise.all(proxies.map((proxy) => this.#dependencies.states.countDue(proxy)))
+    return new Map(proxies.map((proxy, index) => [proxy, counts[index] ?? 0]))
+  }
+
   /** Resolves when no request is under way any more. */
   async close(): Promise<void> {
     await Promise.all([...this.#senders.values()].map((sender) => sender.close()))

@@ -45,6 +45,7 @@ const MESSAGE_KINDS = [
   'takeUserRates',
   'removeUserConnection',
   'takeStateEvents',
+  'countStateEvents',
   'confirmStateEvents',
   'releaseStateEvents',
   'readMetrics',

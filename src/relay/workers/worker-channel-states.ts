@@ -32,6 +32,14 @@ export class WorkerChannelStates implements ChannelStates {
     this.#primary.send('releaseStateEvents', (out) => writeList(out.text(proxy), events, writeEvent))
   }
 
+  countDue(proxy: string): Promise<number> {
+    return this.#primary.request(
+      'countStateEvents',
+      (out) => out.text(proxy),
+      (fields) => fields.number()
+    )
+  }
+
   onDue(listener: (proxy: string) => void): void {
     this.#listener = listener
   }
@@ -67,6 +75,10 @@ export class PrimaryChannelStates {
         const { events, nextMs } = await this.#states.take(proxy, fields.number(), fields.number())
         for (const event of events) taken.set(event.id, { proxy, event })
         return (out) => writeList(out.number(nextMs), events, writeEvent)
+      },
+      countStateEvents: async (fields) => {
+        const count = await this.#states.countDue(fields.text())
+        return (out) => out.number(count)
       }
     })
     ipc.onMessage({

@@ -8,6 +8,7 @@ import {
   inBounds,
   panBy,
   pinch,
+  proportionOf,
   textOfView,
   toFloor,
   toPanel,
@@ -41,6 +42,18 @@ t.test('fitting', async (t) => {
       t.ok(isNear(Math.min(start.x, start.y), MARGIN), 'as large as possible')
     })
   }
+
+  t.test('a panel has the proportions of its floor, within limits', async (t) => {
+    t.equal(proportionOf({ width: 60, height: 25 }), 25 / 60)
+    t.same(
+      [
+        { width: 100, height: 1 },
+        { width: 1, height: 100 },
+        { width: 0, height: 0 }
+      ].map(proportionOf),
+      [0.2, 2, 0.5]
+    )
+  })
 
   t.test('a panel without a size yields a finite view', async (t) => {
     t.ok(Object.values(fit({ floor: bounds.floor, panel: { width: 0, height: 0 } })).every(Number.isFinite))

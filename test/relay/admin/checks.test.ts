@@ -52,6 +52,7 @@ t.test("checks of the operators' page", async (t) => {
         'upgrade green',
         'tokens green',
         'key green',
+        'limits green',
         'silent green',
         'proxies green',
         'engine green'

@@ -126,7 +126,14 @@ t.test('channel details', async (t) => {
   const relay = await startRelay(t, FILE, ON)
 
   t.test('a page of channels has the counts of nodes that sent only other channels', async (t) => {
-    const row = { name: 'bare:1', publishesPerSecond: 0, lastPublish: null, historyLength: null }
+    const row = {
+      name: 'bare:1',
+      publishesPerSecond: 0,
+      lastPublish: null,
+      historyLength: null,
+      keys: null,
+      views: null
+    }
     const other = { ...row, name: 'bare:2', subscribers: 9, limited: [] }
     const here = { ...row, subscribers: 5, limited: [{ rate: 1, subscribers: 2 }] }
     const there = { ...row, subscribers: 6, limited: [{ rate: 1, subscribers: 3 }] }
@@ -144,7 +151,8 @@ t.test('channel details', async (t) => {
             ]
       // A page of channels sends only these surveys.
     } as unknown as AdminSurveys
-    const query = { search: '', channel: '', sort: 'subscribers', isDescending: true, page: 0, size: 50 } as const
+    const selection = { search: '', channel: '', user: '', kind: '' } as const
+    const query = { ...selection, sort: 'subscribers', isDescending: true, page: 0, size: 50 } as const
     t.match(await channelListPage(surveys, relay.relay, query), {
       total: 9000,
       rows: [

@@ -101,6 +101,24 @@ t.test('live stream', async (t) => {
     await eventually(() => relay.relay.openChannels.size === 0)
   })
 
+  t.test('the live stream says how many publications of a fast channel it skipped', async (t) => {
+    const live = await one.live(t, '?channel=floor:fast')
+    await live.next('history')
+    const sent: number[] = []
+    const skipped = live.next('skipped')
+    live.response.on('data', (text: string) => sent.push(text.split('event: publication\n').length - 1))
+    const command = { publish: { channel: 'floor:fast', data: BATCH } }
+    await relay.api('batch', { commands: Array.from({ length: 100 }, () => command) })
+    t.equal(await skipped, 80)
+    t.equal(
+      sent.reduce((sum, count) => sum + count, 0),
+      20
+    )
+    const later = live.next('publication')
+    await relay.publish('floor:fast', BATCH)
+    t.match(await later, { offset: 101 })
+  })
+
   t.test('a publication is truncated after one megabyte in a second', async (t) => {
     const publication = { data: 'x'.repeat(5000), offset: 3, time: 1, info: null, tags: null, delta: false, version: 0 }
     t.match(livePublication('floor:1', publication), { isTruncated: true, size: 5000, data: /^x{4096}$/ })

@@ -66,6 +66,23 @@ export const channelStateContract = (name: string, create: (t: Test) => Promise<
       t.ok(Number(vacated?.timeMs) >= Number(occupied?.timeMs) + STATE_RULES.vacatedDelayMs)
     })
 
+    t.test('the events that are due and not taken are counted', async (t) => {
+      const { channelStates, join, next, confirm, release } = await setUp(t)
+      const count = (expected: number) =>
+        eventually(async () => (await channelStates.countDue('default')) === expected || null)
+      await count(0)
+      for (const channel of ['room:1', 'room:2', 'room:3']) await join(channel)
+      await count(3)
+      const taken: ChannelStateEvent[] = []
+      while (taken.length < 3) taken.push(...(await next(3 - taken.length)))
+      await count(0)
+      await release(taken.slice(0, 2))
+      await count(2)
+      await confirm(await next(2))
+      await count(0)
+      t.equal(await channelStates.countDue('another'), 0)
+    })
+
     t.test('a subscriber that returns within the delay causes no event', async (t) => {
       const { join, leave, next, confirm } = await setUp(t)
       await join('room:reloaded')

@@ -24,6 +24,7 @@ const setUp = (t: Test, answers: (request: number) => boolean, change: Partial<C
     take: (...args) => channelStates.take(...args),
     confirm: (...args) => channelStates.confirm(...args),
     release: (...args) => channelStates.release(...args),
+    countDue: (proxy) => channelStates.countDue(proxy),
     onDue: (listener) => channelStates.onDue(listener),
     ...change
   }

@@ -40,6 +40,8 @@ const ALL_NAMESPACES = '*'
 
 interface AppliedLimit {
   readonly by: CommandLimit['by']
+  /** For operators, such as `chat: publish, 5 per 1 s for each user`. */
+  readonly text: string
   readonly bucket: Bucket
 }
 
@@ -47,7 +49,10 @@ interface AppliedLimit {
 const limitsOf = (limits: readonly CommandLimit[], method: string, scope: string): AppliedLimit[] =>
   limits.flatMap(({ commands, by, rate, intervalMs }) => {
     if (!commands.some((command) => command === method)) return []
-    return [{ by, bucket: { name: `${scope}:${commands.join('+')}:${rate}/${intervalMs}`, rate, intervalMs } }]
+    const name = `${scope}:${commands.join('+')}:${rate}/${intervalMs}`
+    const prefix = scope === ALL_NAMESPACES ? '' : `${scope || 'no namespace'}: `
+    const text = `${prefix}${commands.join(', ')}, ${rate} per ${intervalMs / 1000} s for each ${by}`
+    return [{ by, text, bucket: { name, rate, intervalMs } }]
   })
 
 /** An anonymous client has no user, so limits by user count for its connection. */
@@ -56,12 +61,18 @@ const take = (client: Client, limits: readonly AppliedLimit[]): MaybePromise<Rep
   const isByUser = ({ by }: AppliedLimit): boolean => by === 'user' && user !== ''
   const ofUser = limits.filter(isByUser).map(({ bucket }) => bucket)
   const ofClient = limits.filter((limit) => !isByUser(limit)).map(({ bucket }) => bucket)
-  if (ofClient.length > 0 && !bucketsOf(client).take(ofClient, context.monotonicMs())) return ERROR_TOO_MANY_REQUESTS
+  const rejected = (isUser: boolean): ReplyError => {
+    // If several apply, the buckets do not tell which of them is empty.
+    const texts = limits.filter((limit) => isByUser(limit) === isUser).map(({ text }) => text)
+    client.limitReached(texts.join(' or '))
+    return ERROR_TOO_MANY_REQUESTS
+  }
+  if (ofClient.length > 0 && !bucketsOf(client).take(ofClient, context.monotonicMs())) return rejected(false)
   if (ofUser.length === 0) return null
   return after(context.userRates.take(user, ofUser), (isTaken) => {
     if (isTaken) return null
     if (ofClient.length > 0) bucketsOf(client).putBack(ofClient)
-    return ERROR_TOO_MANY_REQUESTS
+    return rejected(true)
   })
 }
 

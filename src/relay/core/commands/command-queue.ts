@@ -333,7 +333,9 @@ export class CommandQueue implements FrameHandler {
       this.#second = second
       this.#commandsInSecond = 0
     }
-    return ++this.#commandsInSecond <= clientOptions.commandsPerSecond
+    if (++this.#commandsInSecond <= clientOptions.commandsPerSecond) return true
+    this.#client.limitReached(`${clientOptions.commandsPerSecond} commands per second of a connection`)
+    return false
   }
 }
 

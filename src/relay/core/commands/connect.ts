@@ -70,8 +70,15 @@ export const connect = async (
   if (dataError !== null) return dataError
   const channels = serverChannels(client, identity, parsed)
   if (channels instanceof Disconnect) return channels
-  if (channels.size > context.clientOptions.channelLimit) return DISCONNECT_CHANNEL_LIMIT
-  if (!(await countConnection(client))) return DISCONNECT_CONNECTION_LIMIT
+  const { channelLimit, userConnectionLimit } = context.clientOptions
+  if (channels.size > channelLimit) {
+    client.limitReached(`${channelLimit} channels of a connection`)
+    return DISCONNECT_CHANNEL_LIMIT
+  }
+  if (!(await countConnection(client))) {
+    client.limitReached(`${userConnectionLimit} connections of a user`)
+    return DISCONNECT_CONNECTION_LIMIT
+  }
   if (client.isClosed) return null
 
   const results = await subscribeAll(client, channels, parsed)

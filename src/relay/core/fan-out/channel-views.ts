@@ -8,6 +8,15 @@ import { EVERYTHING, type PlacedPublication, type View } from './view.js'
 /** Different views of one channel. Every publication is compared with each. Further subscribers receive everything. */
 export const MAX_VIEWS = 256
 
+/** How many subscribers receive a part of the channel. */
+export interface ViewCounts {
+  readonly subscribers: number
+  /** Number of different views. */
+  readonly different: number
+  /** Subscribers that asked for a view which was too large, or one too many, and receive everything. */
+  readonly unlimited: number
+}
+
 /** The views of a channel, and what they are compared with. */
 export class ChannelViews {
   /** Number of subscriptions by the text of their view. */
@@ -37,6 +46,13 @@ export class ChannelViews {
     this.#conflator = conflator
     this.#places = null
     this.#map = map === null || view === null ? null : new MapPlaces(view)
+  }
+
+  get counts(): ViewCounts {
+    const unlimited = this.#subscriptions.get(EVERYTHING.text) ?? 0
+    let subscribers = -unlimited
+    for (const count of this.#subscriptions.values()) subscribers += count
+    return { subscribers, different: this.#subscriptions.size - (unlimited > 0 ? 1 : 0), unlimited }
   }
 
   /** Counts a subscription. Returns its view, or `EVERYTHING` if the channel has too many others. */

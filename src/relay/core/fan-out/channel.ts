@@ -5,7 +5,7 @@ import type { Broker, History, JoinOrLeave, Position, Publication } from '../eng
 import { type Conflator, newestTime } from '../merging/keyed-list.js'
 import type { ChannelOptions } from '../options.js'
 import { ChannelGroups, type GroupsDependencies } from './channel-groups.js'
-import { ChannelViews } from './channel-views.js'
+import { ChannelViews, type ViewCounts } from './channel-views.js'
 import { GapChecks, type PositionCheck } from './gap-checks.js'
 import type { Rate } from './rate-class.js'
 import { ChannelSnapshot, filteredSnapshot, type PositionedSnapshot, type ReadHistory } from './snapshot.js'
@@ -149,6 +149,12 @@ export class Channel {
   /** Number of subscriptions with a limited rate, by rate. */
   get limited(): ReadonlyMap<Rate, number> {
     return this.#groups.limited
+  }
+
+  /** Null without views. */
+  get viewCounts(): ViewCounts | null {
+    const counts = this.#views?.counts
+    return counts === undefined || counts.subscribers + counts.unlimited === 0 ? null : counts
   }
 
   get isUnused(): boolean {

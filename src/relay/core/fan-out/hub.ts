@@ -7,6 +7,7 @@ import type { Conflator } from '../merging/keyed-list.js'
 import type { ChannelOptions, ViewOptions } from '../options.js'
 import { Channel, type ChannelDependencies, type ChannelObserver } from './channel.js'
 import type { FlushQueue } from './channel-groups.js'
+import type { ViewCounts } from './channel-views.js'
 import type { DeltaPatches } from './delta.js'
 import { flushGroups, type Group } from './group.js'
 
@@ -44,6 +45,8 @@ export interface OpenChannel {
   readonly silentSince: number
   /** Number of subscriptions with a limited rate, by deliveries per second. */
   readonly limited: ReadonlyMap<number, number>
+  /** Null without views. */
+  readonly viewCounts: ViewCounts | null
 }
 
 /** How often the age of a publication is measured in each namespace. */

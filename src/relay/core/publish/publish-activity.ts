@@ -1,24 +1,25 @@
 import { BoundedMap } from '../../../shared/bounded-map.js'
 import type { ResolvedChannel } from '../channel-names.js'
 import type { HistoryOptions } from '../options.js'
+import { RecentRate } from '../recent-rate.js'
 
 /** Limit for publishers that generate channel names; the channels without recent publications are dropped. */
 const MIN_CHANNELS = 100_000
 const WINDOW_MS = 10_000
 
 /** Time and rate of the publications to one channel through this node. All times are monotonic. */
-class ChannelActivity {
+class ChannelActivity extends RecentRate {
   lastAt = 0
   /** Number of publications in the history that were published through this node. */
   #stored = 0
   #storedUntil = Number.NEGATIVE_INFINITY
-  #windowStart = 0
-  #count = 0
-  #previousCount = 0
 
-  add(nowMs: number): void {
-    this.#advanceWindow(nowMs)
-    this.#count++
+  constructor() {
+    super(WINDOW_MS)
+  }
+
+  override add(nowMs: number): void {
+    super.add(nowMs)
     this.lastAt = nowMs
   }
 
@@ -33,21 +34,6 @@ class ChannelActivity {
 
   stored(nowMs: number): number {
     return nowMs < this.#storedUntil ? this.#stored : 0
-  }
-
-  /** Rate over the last ten seconds: the current window and the overlapping part of the previous one. */
-  perSecond(nowMs: number): number {
-    this.#advanceWindow(nowMs)
-    const share = 1 - (nowMs - this.#windowStart) / WINDOW_MS
-    return (this.#count + this.#previousCount * share) / (WINDOW_MS / 1000)
-  }
-
-  #advanceWindow(nowMs: number): void {
-    const windows = Math.floor((nowMs - this.#windowStart) / WINDOW_MS)
-    if (windows === 0) return
-    this.#previousCount = windows === 1 ? this.#count : 0
-    this.#count = 0
-    this.#windowStart = nowMs - ((nowMs - this.#windowStart) % WINDOW_MS)
   }
 }
 

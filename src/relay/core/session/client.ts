@@ -127,6 +127,12 @@ export class Client implements Subscriber, OutboxOwner {
   }
 
   /** Number of channels that count for `channel_limit`. */
+  /** Reports a limit of the configuration that rejects this client. `limit` is a text for operators. */
+  limitReached(limit: string): void {
+    const { user, transport, context } = this
+    context.limitReached(limit, user === '' ? `anonymous client at ${transport.address}` : `user ${user}`)
+  }
+
   get channelCount(): number {
     return this.subscriptions.size + (this.#loadings?.size ?? 0)
   }

@@ -45,6 +45,8 @@ export interface RelayDependencies extends HubDependencies {
   readonly checkSubscriptionToken: TokenCheck
   /** Called for each rejected token, with the address of the client. */
   readonly tokenRejected: (reason: TokenRejectionReason, address: string) => void
+  /** Called each time that a limit of the configuration rejects a client. `who`: the user, or the address of an anonymous client. */
+  readonly limitReached: (limit: string, who: string) => void
   /** Returns a number from 0 to below 1. */
   readonly random: () => number
   /** Returns an unguessable id. */

@@ -49,6 +49,12 @@ export class TokenInvalidations {
     return invalidation
   }
 
+  /** The invalidations in force, those of the latest tokens first. */
+  get current(): readonly TokenInvalidation[] {
+    this.#removeExpired()
+    return [...this.#entries.values()].sort((left, right) => right.issuedBefore - left.issuedBefore)
+  }
+
   /** Applies an invalidation at this node. */
   add(invalidation: TokenInvalidation): void {
     const key = keyOf(invalidation.user, invalidation.channel)

@@ -108,10 +108,13 @@ const typeError = (command: SubscribeCommand, { options }: ResolvedChannel): Rep
   return options.map === null ? null : firstRequestError(command, options.map)
 }
 
-const checkSubscriptions = ({ context, subscriptions, channelCount }: Client, channel: string): ReplyError | null => {
+const checkSubscriptions = (client: Client, channel: string): ReplyError | null => {
+  const { context, subscriptions, channelCount } = client
   const { channelLimit } = context.clientOptions
   if (subscriptions.has(channel)) return ERROR_ALREADY_SUBSCRIBED
-  return channelCount >= channelLimit ? ERROR_LIMIT_EXCEEDED : null
+  if (channelCount < channelLimit) return null
+  client.limitReached(`${channelLimit} channels of a connection`)
+  return ERROR_LIMIT_EXCEEDED
 }
 
 /** Error 107 for a filter that is invalid, not allowed, or combined with deltas: the base of a delta might be filtered out. */

@@ -10,7 +10,14 @@ import { chunks } from './batching.js'
 import { listReply, stringListReply } from './connection.js'
 import { CONTROL, presenceKeys } from './keys.js'
 import type { Script } from './lua-script.js'
-import { STATE_FINISH, STATE_FORGET, STATE_INDEX_CLAIM, STATE_INDEX_WRITE, STATE_TAKE } from './presence-scripts.js'
+import {
+  STATE_FINISH,
+  STATE_FORGET,
+  STATE_INDEX_CLAIM,
+  STATE_INDEX_COUNT,
+  STATE_INDEX_WRITE,
+  STATE_TAKE
+} from './presence-scripts.js'
 import type { Shard } from './shard.js'
 import type { ShardRouter } from './shard-router.js'
 
@@ -104,6 +111,11 @@ export class RedisChannelStates implements ChannelStates {
 
   release(proxy: string, events: readonly ChannelStateEvent[]): Promise<void> {
     return this.#finish(proxy, events, '0')
+  }
+
+  async countDue(proxy: string): Promise<number> {
+    const counts = this.#router.controlShards.map((shard) => this.#runIndexScript(shard, proxy, STATE_INDEX_COUNT, []))
+    return (await Promise.all(counts)).reduce<number>((sum, count) => sum + Number(count), 0)
   }
 
   onDue(listener: (proxy: string) => void): void {

@@ -169,6 +169,11 @@ if not first[1] then redis.call('SREM', KEYS[2], name) end
 return { claim, first[1] and math.max(0, first[2] - now) or -1, channels }
 `)
 
+/** Counts the channels that are due. Keys: index. */
+export const STATE_INDEX_COUNT = script(`${NOW}
+return redis.call('ZCOUNT', KEYS[1], '-inf', now)
+`)
+
 /**
  * Sets the next checks. An earlier check stays, except that of the caller's own claim; and only its own claim is removed, because
  * another entry may be newer than the state that the caller has seen. Keys: index, set of all indexes. Arguments: name of the
@@ -205,5 +210,6 @@ export const PRESENCE_SCRIPTS: readonly Script[] = [
   STATE_FINISH,
   STATE_FORGET,
   STATE_INDEX_CLAIM,
-  STATE_INDEX_WRITE
+  STATE_INDEX_WRITE,
+  STATE_INDEX_COUNT
 ]

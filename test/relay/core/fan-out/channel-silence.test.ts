@@ -6,7 +6,8 @@ const open = (name: string, silentSince: number, size = 1) => ({
   namespace: name.split(':', 1).join(''),
   size,
   silentSince,
-  limited: new Map<number, number>()
+  limited: new Map<number, number>(),
+  viewCounts: null
 })
 
 t.test('longestSilences returns the longest silence of each namespace', async (t) => {
