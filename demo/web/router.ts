@@ -104,6 +104,7 @@ const routes: RouteRecordRaw[] = [
     meta: { ...may('floors.read') }
   },
   ...detailPages,
+  { path: '/help/:topic?', name: 'Help', component: () => import('./pages/HelpPage.vue'), meta: { auth: true } },
   { path: '/forbidden', name: 'No permission', component: ErrorPage, props: NO_PERMISSION, meta: { auth: true } },
   { path: '/:rest(.*)*', name: 'Page not found', component: ErrorPage, props: NO_PAGE }
 ]

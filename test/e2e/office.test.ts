@@ -5,6 +5,7 @@ import { startDemoStack } from '../helper/demo-stack.js'
 import { alerts } from './office/alerts.js'
 import { areas } from './office/areas.js'
 import { buildings } from './office/buildings.js'
+import { guidance } from './office/guidance.js'
 import { imports } from './office/imports.js'
 import { visits } from './office/visits.js'
 import type { PageTests } from './page/page-tests.js'
@@ -13,4 +14,4 @@ import type { PageTests } from './page/page-tests.js'
 const [stack, browser] = await Promise.all([startDemoStack(t), startBrowser(t)])
 const tests: PageTests = { stack, open: (t, options) => openDemoPage(t, browser, stack, options) }
 
-for (const suite of [visits, imports, areas, alerts, buildings]) await suite(t, tests)
+for (const suite of [visits, imports, guidance, areas, alerts, buildings]) await suite(t, tests)

@@ -10,6 +10,8 @@ export type DemoPage = BrowserWindow
 export interface DemoPageOptions extends WindowOptions {
   /** Signs in first. */
   readonly as?: Role
+  /** With the guidance of the first visit, which is dismissed otherwise. */
+  readonly isFirstVisit?: boolean
 }
 
 /** Opens a browser window with the demo. */
@@ -17,9 +19,10 @@ export const openDemoPage = async (
   t: Test,
   browser: Browser,
   { url }: DemoStack,
-  { as, ...options }: DemoPageOptions = {}
+  { as, isFirstVisit = false, ...options }: DemoPageOptions = {}
 ): Promise<DemoPage> => {
   const opened = await openWindow(t, browser, url, options)
+  if (!isFirstVisit) await opened.context.addInitScript("localStorage.setItem('gatehouse-first-steps', 'dismissed')")
   if (as) {
     const credentials = { email: `${as}@example.com`, password: DEMO_PASSWORD }
     const response = await opened.context.request.post('/api/auth/login', { data: credentials })
