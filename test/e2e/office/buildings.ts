@@ -19,7 +19,12 @@ export const buildings = async (t: Test, { open }: PageTests): Promise<void> => 
     await page.getByRole('link', { name: 'Add a floor' }).click()
     await page.getByRole('button', { name: 'Add floor' }).click()
     t.equal(await dialog.getByLabel('Building').locator('option:checked').innerText(), 'Annex')
-    await page.keyboard.press('Escape')
+    await dialog.getByLabel('Name', { exact: true }).fill('Ground floor')
+    await dialog.getByRole('button', { name: 'Create' }).click()
+    await page.getByRole('link', { name: 'Ground floor' }).first().click()
+    const steps = page.getByRole('region', { name: 'What to do next with Ground floor' }).getByRole('link')
+    t.equal(await steps.first().innerText(), 'Enter the width and depth of the floor.')
+    t.equal(await steps.count(), 4)
 
     await page.goto('/buildings')
     await page.getByRole('button', { name: 'Edit Annex' }).click()

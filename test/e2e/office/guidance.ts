@@ -67,6 +67,8 @@ export const guidance = async (t: Test, { open }: PageTests): Promise<void> => {
       const [shown, above] = [required(await card.boundingBox()), required(await plan.boundingBox())]
       return shown.y >= above.y + above.height - 1 && shown.y < 700
     })
+    await page.mouse.wheel(0, 600)
+    await eventually(async () => required(await plan.locator('.plan-status').boundingBox()).y > 0)
     t.same(pageErrors, [])
   })
 }

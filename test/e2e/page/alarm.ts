@@ -59,10 +59,10 @@ export const alarm = async (t: Test, { open, stack }: PageTests): Promise<void> 
       const search = page.getByLabel('Search the muster')
       await search.fill('visitor')
       const found = page.getByRole('list', { name: 'Missing' }).getByRole('listitem').first()
-      // The company is below the name, the category and the place.
+      // The company and the host are below the name, the category and the place.
       const details = await found.locator('.detail').allInnerTexts()
-      t.equal(details.length, 2, 'the place and the company')
-      for (const word of ['contractor', 'ground floor', details[1] ?? '']) {
+      t.equal(details.length, 2, 'the place, and the company and the host')
+      for (const word of ['contractor', 'ground floor', ...(details[1] ?? '').split(', host ')]) {
         await search.fill(word)
         await page.getByText(new RegExp(`^[1-9]\\d* of ${people} match\\.$`)).waitFor()
       }

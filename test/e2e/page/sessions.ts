@@ -26,12 +26,13 @@ interface Canvas {
 declare const queryPlan: (selector: string) => Canvas
 
 const SITE_PAGES = [
-  ...['Live plan', 'Dashboard', 'Alerts', 'Personnel', 'Assets', 'Emergency', 'Zones', 'Receivers', 'Transmitters']
+  ...['Live plan', 'Dashboard', 'Alerts', 'Personnel', 'Visitors', 'Assets', 'Emergency'],
+  ...['Zones', 'Receivers', 'Transmitters']
 ]
 const MENUS: readonly (readonly [Role, readonly string[], readonly string[]])[] = [
-  ['admin', [...SITE_PAGES.toSpliced(6, 0, 'Floor plans'), 'Users', 'Audit log', 'Settings'], []],
-  ['operator', [...SITE_PAGES, 'Settings'], ['/users', '/audit']],
-  ['viewer', [...SITE_PAGES, 'Settings'], ['/users', '/audit']]
+  ['admin', [...SITE_PAGES.toSpliced(7, 0, 'Buildings', 'Floor plans'), 'Users', 'Audit log', 'Settings', 'Help'], []],
+  ['operator', [...SITE_PAGES, 'Settings', 'Help'], ['/users', '/audit', '/buildings', '/settings/channels']],
+  ['viewer', [...SITE_PAGES, 'Settings', 'Help'], ['/users', '/audit', '/buildings', '/settings/channels']]
 ]
 
 export const sessions = async (t: Test, { stack, open }: PageTests): Promise<void> => {
