@@ -11,8 +11,14 @@ const LINKED_PAGES: readonly (readonly [from: string, link: string | RegExp, hea
   ['Live plan', /^Overview/, 'Main House'],
   ['Floor plans', 'Plan of Main House – First floor', 'Plan of First floor'],
   ['Zones', /^Area of/, /^Area of/],
-  ['Emergency', /, report$/, 'Emergency report']
+  ['Emergency', /, report$/, 'Emergency report'],
+  ['Audit log', /^Entry of/, 'Audit entry'],
+  ['Settings', 'Notification channels', 'Notification channels'],
+  ['Settings', 'Deliveries', 'Deliveries']
 ]
+
+/** Opens in another tab. */
+const HELP = 'Help'
 
 const loaded = async (page: Page, heading: string | RegExp): Promise<void> => {
   await page.getByRole('heading', { level: 1, name: heading }).waitFor()
@@ -33,7 +39,7 @@ export const accessibility = async (t: Test, { open }: PageTests): Promise<void>
         await menu.getByRole('link', { name }).click()
         await loaded(page, name)
       }
-      for (const name of names) {
+      for (const name of names.filter((each) => each !== HELP)) {
         await openFromMenu(name)
         await checkLayouts(t, opened, name)
       }
@@ -43,6 +49,9 @@ export const accessibility = async (t: Test, { open }: PageTests): Promise<void>
         await loaded(page, heading)
         await checkLayouts(t, opened, `${heading}`)
       }
+      await page.goto('/help/zones')
+      await loaded(page, HELP)
+      await checkLayouts(t, opened, HELP)
       for (const path of ['/forbidden', '/no-such-page']) {
         await page.goto(path)
         await page.getByRole('link', { name: 'Go to the live plan' }).waitFor()
