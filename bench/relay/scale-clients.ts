@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline'
 import { secretKey, signJwt } from '../../src/shared/jwt.js'
+import { epochMs } from '../harness/epoch.js'
 import { type Latency, latencyPercentiles } from '../harness/statistics.js'
 import { DIALECTS } from './dialect.js'
 import { Subscriber } from './subscriber.js'
@@ -28,9 +29,6 @@ export interface ScaleFigures extends Latency {
   /** When the last publication arrived, as `epochMs`. */
   readonly lastAt: number
 }
-
-/** Comparable between processes, unlike `performance.now()`, and finer than `Date.now()`. */
-export const epochMs = (): number => performance.timeOrigin + performance.now()
 
 let clients = new Set<Subscriber>()
 let deliveries = 0

@@ -6,6 +6,7 @@ import { MEASURED } from '../../scripts/lib/capacity/costs.js'
 import { relayCores } from '../../scripts/lib/capacity/relay-cpu.js'
 import { relayMebibytes } from '../../scripts/lib/capacity/relay-memory.js'
 import { cpuMicroseconds, kernelSocketMebibytes, totalMebibytes } from '../harness/cpu.js'
+import { epochMs } from '../harness/epoch.js'
 import { connectionsAllowed } from '../harness/open-files.js'
 import { pace } from '../harness/pace.js'
 import { freePort } from '../harness/port.js'
@@ -15,7 +16,7 @@ import { grouped, table } from '../harness/table.js'
 import { positionBatch } from './position-batch.js'
 import { Publishing, publishRequest } from './publishing.js'
 import { KEY, RELAY_NAMESPACE, SECRET } from './running-server.js'
-import { epochMs, type ScaleFigures, type ScaleOrder } from './scale-clients.js'
+import type { ScaleFigures, ScaleOrder } from './scale-clients.js'
 
 const CHANNELS = 1000
 const AT_ONCE = 256
