@@ -144,14 +144,14 @@ t.test('the live plan', async (t) => {
   })
 
   t.test('a transmitter that changes floors disappears from its old floor', async (t) => {
-    const { page, pageErrors } = await openPlan(t, 'f-3')
-    await publishUntilLive(page, 'f-3', ['A', 'B'])
+    const { page, pageErrors } = await openPlan(t, 'f-8')
+    await publishUntilLive(page, 'f-8', ['A', 'B'])
     await page.getByText('2 on this floor').waitFor()
-    await publish('f-3', entry('A', 10, await pageTime(page), 'f-4'))
+    await publish('f-8', entry('A', 10, await pageTime(page), 'f-4'))
     await page.getByText('1 on this floor').waitFor()
 
-    await eventually(async () => (await opacityAt(page, 'f-3', 10, 5)) === 0)
-    t.equal(await opacityAt(page, 'f-3', 20, 5), 255)
+    await eventually(async () => (await opacityAt(page, 'f-8', 10, 5)) === 0)
+    t.equal(await opacityAt(page, 'f-8', 20, 5), 255)
     t.same(pageErrors, [])
   })
 
