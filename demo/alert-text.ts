@@ -1,6 +1,6 @@
 import type { AlertKind } from './alert-kinds.js'
 
-// What an alert is about, in words, for the web application and for notifications.
+// The text of an alert, for the web application and for notifications.
 
 type Fields<Names extends string, Value> = Readonly<Record<Names, Value | null>>
 

@@ -27,7 +27,7 @@ const dependents = async ({ database }: World, { table }: Resource, id: string, 
 const BUILDING = `SELECT b.name FROM buildings b WHERE b.id = $1
   OR b.id = (SELECT f.building_id FROM floors f WHERE f.id = $2) LIMIT 1`
 
-/** What a deletion of this record means: the building, and sentences about what is deleted or changed with it. */
+/** The consequences of deleting this record: its building, and sentences about what is deleted or changed with it. */
 export const deletionOf = async (world: World, resource: Resource, id: string) => {
   const row = await getRecord(world, resource, id)
   const ids = [row.buildingId, row.floorId].map((value) => (value == null ? null : String(value)))

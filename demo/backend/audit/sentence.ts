@@ -3,7 +3,7 @@ import type { Fields } from '../world.js'
 import type { AuditEntry, Concerned, FieldChange } from './entry.js'
 import { labelOf, switchedTo, valuesText } from './value-text.js'
 
-/** What happened, for people: "Anna Berg changed the battery threshold from 20 % to 15 %." */
+/** The entry as a sentence: "Anna Berg changed the battery threshold from 20 % to 15 %." */
 export const sentenceOf = (entry: AuditEntry): string => {
   const who = entry.userName ?? entry.account ?? 'Somebody who is not signed in'
   const details = entry.details ?? {}

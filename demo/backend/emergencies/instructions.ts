@@ -57,7 +57,7 @@ export const changeInstructions: Run = async (call) => {
 const instructionsOf = async (world: World, buildingId: string): Promise<OfBuilding | undefined> =>
   (await buildingInstructions(world)).find(({ id }) => id === buildingId)
 
-/** Of the entire site: the instruction of all buildings if they agree, otherwise the default. */
+/** Without a building, the entire site: the instruction of all buildings if they agree, otherwise the default. */
 const instructionsFor = async (world: World, buildingId: string | null): Promise<Instructions> => {
   const all = await buildingInstructions(world)
   const own = all.find(({ id }) => id === buildingId)?.instructions

@@ -7,7 +7,7 @@ import { type Call, fileReply, idOf, type Run } from '../route.js'
 import type { Fields } from '../world.js'
 import { countsOf } from './roll-call.js'
 
-// What happened during an emergency or a drill: its events, and who was safe when.
+// The report of an emergency or a drill: its events, and when each person was safe.
 
 interface Person extends Fields {
   readonly status: string

@@ -1,6 +1,6 @@
 import type { Fields, World } from '../world.js'
 
-// Who is safe: in the live muster, and recorded for the report of the emergency.
+// The status of each person: in the live muster, and recorded for the report of the emergency.
 
 /**
  * Everybody with a transmitter who is or was in the building during the emergency. In an alarm that people gather for, those at

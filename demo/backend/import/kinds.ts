@@ -22,7 +22,7 @@ export interface ColumnError {
   readonly message: string
 }
 
-/** What a CSV file can import: one row of the table below for each kind of record. */
+/** A kind of record that a CSV file can import. The table below has one row for each. */
 export interface ImportKind {
   readonly resource: Resource
   /** An import may omit columns; their fields stay as they are. The export has all of them. */

@@ -26,7 +26,7 @@ interface Change {
   readonly after: string
 }
 
-/** What the import does with one row. */
+/** A row of the file, and the action of the import for it. */
 export interface PlannedRow extends ImportRow {
   readonly group: 'new' | 'changed' | 'unchanged' | 'duplicate' | 'faulty'
   readonly name: string

@@ -20,7 +20,7 @@ interface NotifiedAlert
   readonly severity: Severity
 }
 
-/** What is sent, as it is stored until it is sent. */
+/** The content of a notification, as the outbox stores it. */
 export interface Notification {
   readonly event: NotificationEvent
   readonly site: string

@@ -46,7 +46,7 @@ interface Resident extends Pick<Carrier, 'isPerson' | 'departmentId'> {
   /** While positive, the transmitter is not heard. */
   silentMs: number
   lastHeard: PositionEntry | null
-  /** What is known of `position`, until it changes. */
+  /** The rounded point and the zone of `position`; null until they are calculated again. */
   located: Located | null
 }
 

@@ -40,7 +40,7 @@ const DRILL = `INSERT INTO audit_log (id, at, action, result, user_id, user_emai
   FROM emergencies e CROSS JOIN LATERAL (VALUES ('triggered', e.started_at, e.message),
     ('resolved', e.resolved_at, e.resolution)) AS event (kind, moment, message)`
 
-/** Who was safe when: the whole building within nine minutes, and one visitor marked by a warden. */
+/** The roll call of the drill: the whole building is safe within nine minutes, and a warden marked one visitor. */
 const ROLL_CALL = `INSERT INTO roll_calls (emergency_id, transmitter_id, name, kind, company, department, place, last_seen_at,
     status, marked_by, safe_at)
   SELECT e.id, c.transmitter_id, coalesce(c.name, c.badge), c.entity_type, c.company, c.department, 'Assembly area',

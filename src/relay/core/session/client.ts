@@ -126,13 +126,13 @@ export class Client implements Subscriber, OutboxOwner {
     return this.#loadings?.nextDeadlineMs ?? Number.POSITIVE_INFINITY
   }
 
-  /** Number of channels that count for `channel_limit`. */
   /** Reports a limit of the configuration that rejects this client. `limit` is a text for operators. */
   limitReached(limit: string): void {
     const { user, transport, context } = this
     context.limitReached(limit, user === '' ? `anonymous client at ${transport.address}` : `user ${user}`)
   }
 
+  /** Number of channels that count for `channel_limit`. */
   get channelCount(): number {
     return this.subscriptions.size + (this.#loadings?.size ?? 0)
   }
