@@ -18,7 +18,7 @@ import { newDatabase } from '../helper/postgres.js'
 import { scriptArguments } from '../helper/script.js'
 
 /** A generous limit for a busy machine. */
-const PATIENCE_MS = 100_000
+const PATIENCE_MS = 180_000
 
 const threePorts = async () => ({
   GATEWAY_PORT: String(await freePort()),
