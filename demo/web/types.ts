@@ -143,6 +143,7 @@ export interface SiteStatus {
 
 export interface BuildingInstructions extends Named {
   readonly instructions: Instructions
+  readonly version: number
 }
 
 export interface MusterPerson
@@ -180,7 +181,7 @@ export interface EmergencyReport {
 }
 
 export interface ReportedPerson
-  extends Texts<'company' | 'department' | 'place' | 'lastSeenAt' | 'markedBy' | 'safeAt'>,
+  extends Texts<'company' | 'host' | 'department' | 'place' | 'lastSeenAt' | 'markedBy' | 'safeAt'>,
     Pick<MusterPerson, 'transmitterId' | 'name' | 'kind' | 'status'> {
   readonly secondsToSafe: number | null
 }
