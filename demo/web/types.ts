@@ -128,6 +128,8 @@ export interface Carrier {
   readonly name: string
   readonly entityType: string
   readonly isFirstAider: boolean
+  /** Of a visitor or contractor. */
+  readonly company: string | null
 }
 
 export type MusterCounts = Counts<'total' | 'safe' | 'missing' | 'unknown'>

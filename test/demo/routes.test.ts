@@ -304,6 +304,9 @@ t.test('a list', async (t) => {
     t.ok(data.every(({ entity_type }: { entity_type: string }) => entity_type === 'visitor'))
     t.ok(data[0].id > data[4].id)
     t.equal((await list('?search=badge+0123')).data[0].name, 'Badge 0123')
+    const guests = (await list('?search=contractor&limit=100')).data
+    t.ok(guests.length > 0 && guests.every(({ entity_type: kind }: Record<string, unknown>) => kind === 'contractor'))
+    t.match((await list('?search=juniper+cleaning')).data[0], { guest: 'contractor Juniper Cleaning' })
     const { data: carried } = await list('?search=tool+trolley')
     t.ok(carried.length > 0)
     t.ok(
