@@ -13,8 +13,8 @@ import type { Fields } from './world.js'
 export interface CrudOptions {
   /** Converts a body to the stored row. */
   readonly prepare?: (call: Call) => Fields | Promise<Fields>
-  /** Runs after a row was created or changed with the sent fields. */
-  readonly stored?: (call: Call, id: string, sent: Fields) => Promise<void>
+  /** Runs after a row was created or changed with the sent fields. `before` is the row before a change of one row. */
+  readonly stored?: (call: Call, id: string, sent: Fields, before?: Fields) => Promise<void>
   /** Runs after rows were deleted. */
   readonly removed?: (call: Call, ids: readonly string[]) => Promise<void>
   /** A PUT clears the fields that it does not contain. */
@@ -41,7 +41,7 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
       await checkVersion(call, resource)
       const before = await getRecord(call, resource, idOf(call))
       await updateRecord(call, resource, idOf(call), { ...replaced, ...(await prepare(call)) })
-      await stored?.(call, idOf(call), call.body)
+      await stored?.(call, idOf(call), call.body, before)
       const after = await readChanged(call, idOf(call))
       await noteChanges(call, resource, before, after)
       return after

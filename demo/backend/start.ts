@@ -46,7 +46,10 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => 
 
   const simulator = new Simulator({ seed: SEED, database, publisher, now, log })
   const past = config.simulator ? await simulator.backfill() : null
-  const storing = past?.stored.catch((error: unknown) => log.error({ err: error }, 'storing the last hour failed'))
+  const storing = past?.stored.then(
+    () => log.info('past positions stored'),
+    (error: unknown) => log.error({ err: error }, 'storing past positions failed')
+  )
   // Positions exist before the first request.
   if (config.simulator) await simulator.tick()
   const alerts = new AlertMonitor({ database, publisher, now, newId, log })

@@ -1,6 +1,8 @@
 import type { FastifyInstance } from 'fastify'
+import { imageSize } from 'image-size'
 import { changedRecord } from './crud.js'
 import { HttpError, notFound } from './errors.js'
+import type { PixelSize } from './png.js'
 import { getRecord, putRow } from './records.js'
 import type { Resource } from './resources.js'
 import { type Call, type CustomReply, fileReply, idOf, type Run } from './route.js'
@@ -36,18 +38,40 @@ export interface Image {
   readonly bytes: Buffer
 }
 
+/** A small file can contain a huge image, which would exhaust the memory of browsers. */
+const MAX_PIXELS = 64_000_000
+/** Images have their size near the beginning. A file of empty JPEG segments would be searched for seconds. */
+const MAX_HEADER_BYTES = 512 * 1024
+
+/** The image of pixels with its size as it is shown; null if the bytes are none. Throws for one that is too large. */
+export const measuredImage = (name: string, bytes: Buffer): (Image & PixelSize) | null => {
+  const [mediaType] = IMAGES.find(([, beginning]) => beginning.test(bytes.toString('hex', 0, 12))) ?? []
+  const size = mediaType === undefined ? null : sizeOf(bytes)
+  if (mediaType === undefined || size === null) return null
+  const { width, height, orientation = 1 } = size
+  if (!(width > 0 && height > 0)) return null
+  if (width * height > MAX_PIXELS)
+    throw new HttpError(413, 'IMAGE_TOO_LARGE', `The image has more than ${MAX_PIXELS / 1_000_000} megapixels.`)
+  // Photos that were taken upright are stored rotated.
+  const shown = orientation >= 5 ? { width: height, height: width } : { width, height }
+  return { mediaType, name, bytes, ...shown }
+}
+
+const sizeOf = (bytes: Uint8Array): ReturnType<typeof imageSize> | null => {
+  try {
+    return imageSize(bytes.subarray(0, MAX_HEADER_BYTES))
+  } catch {
+    return null
+  }
+}
+
 /** The image in a form. */
 const imageIn = async (call: Call): Promise<Image> => {
   const file = await fileIn(call)
-  const image = rasterImage(file.name.slice(0, 200), Buffer.from(await file.arrayBuffer()))
+  const image = measuredImage(file.name.slice(0, 200), Buffer.from(await file.arrayBuffer()))
   if (image === null) throw new HttpError(415, 'UNSUPPORTED_MEDIA_TYPE', 'Send a PNG, JPEG or WebP image.')
-  return image
-}
-
-/** Null if the bytes are no image of pixels. */
-export const rasterImage = (name: string, bytes: Buffer): Image | null => {
-  const [mediaType] = IMAGES.find(([, beginning]) => beginning.test(bytes.toString('hex', 0, 12))) ?? []
-  return mediaType === undefined ? null : { mediaType, name, bytes }
+  const { mediaType, name, bytes } = image
+  return { mediaType, name, bytes }
 }
 
 /** Where the image of a row is stored. */

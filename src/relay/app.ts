@@ -27,8 +27,8 @@ export interface RelayAppDependencies {
   readonly admission?: ConnectionCounter
   /** Given a reader of this process's metrics, returns a reader for the metrics of all processes that share the port. */
   readonly metricsOfAll?: (own: () => Promise<string>) => () => Promise<string>
-  /** Resolves when all connections are closed. Needed if the server does not accept its connections itself. */
-  readonly connectionsClosed?: () => Promise<void>
+  /** Resolves when all connections are closed. Null or missing if the server accepts its connections itself. */
+  readonly connectionsClosed?: () => Promise<void> | null
   readonly nowMs?: () => number
   readonly monotonicMs?: () => number
   /** Runs a task after a time, and returns a function that cancels it. */
@@ -147,7 +147,7 @@ const closeServers = async (
   servers: readonly RelayServer[],
   relay: Relay,
   withinMs: number,
-  connectionsClosed?: () => Promise<void>
+  connectionsClosed?: () => Promise<void> | null
 ): Promise<void> => {
   const serversClosed = Promise.all(servers.map(({ server }) => once(server, 'close')))
   for (const { server, drain } of servers) {

@@ -164,7 +164,7 @@ const startWorker = async (environment: Environment): Promise<void> => {
       primary.connections.drain()
       return close()
     }
-    primary.connections.serve(server, internalServer)
+    await primary.connections.serve(server, internalServer)
     // The delay is the primary's, which accepts the connections.
     const stop = closeOnSignal({ close: drainAndClose, closeConnections, abandon: closeConnections }, log, {
       graceMs: () => closeTimeoutMs(config)

@@ -319,3 +319,84 @@ t.test('a person who walks to another building stays on the roll', async (t) => 
   )
   await end(drill.id)
 })
+
+t.test('requests at the same time', async (t) => {
+  const active = async (): Promise<{ readonly id: string; readonly isDrill: boolean }[]> =>
+    (await send('GET', '/api/context/status')).data.emergencies
+  const together = <T>(count: number, request: (index: number) => Promise<T>): Promise<T[]> =>
+    Promise.all(Array.from({ length: count }, (_, index) => request(index)))
+
+  t.test('no drill stays active when alarms and drills are triggered at the same time', async (t) => {
+    await together(6, (index) => trigger({ type: 'fire', buildingId: 1, isDrill: index % 2 === 0 }))
+    const alarms = await active()
+    t.same(
+      alarms.map(({ isDrill }) => isDrill),
+      [false, false, false]
+    )
+    for (const { id } of alarms) await end(id)
+  })
+
+  t.test('only one of several requests ends an emergency, and nobody is marked safe afterwards', async (t) => {
+    const { id } = await trigger({ type: 'fire', buildingId: 1 })
+    const { people } = (await send('GET', '/api/emergency/muster')).data
+    const responses = await together(8, (index) =>
+      index % 2 === 0
+        ? end(id, `End ${index}.`)
+        : send('PUT', `/api/emergency/${id}`, { markSafe: [people[index].transmitterId] })
+    )
+    const { timeline } = (await send('GET', `/api/emergency/${id}/report`)).data
+    const kinds = timeline.map(({ kind }: { kind: string }) => kind)
+    t.equal(kinds.filter((kind: string) => kind === 'resolved').length, 1)
+    t.equal(kinds.filter((kind: string) => kind !== 'milestone').at(-1), 'resolved')
+    t.equal(responses.filter(({ success }) => success).length, kinds.indexOf('resolved'))
+    t.ok(responses.every(({ success, error }) => success || error.code === 'EMERGENCY_ENDED'))
+  })
+})
+
+t.test('a change of an emergency', async (t) => {
+  const put = (id: string, body: object) => send('PUT', `/api/emergency/${id}`, body)
+  const { id } = await trigger({ type: 'intruder', buildingId: 1 })
+  const { people } = (await send('GET', '/api/emergency/muster')).data
+  const [{ transmitterId, name }] = people
+
+  t.test('an alarm does not become a drill, and does not disappear without an end', async (t) => {
+    for (const body of [{ isDrill: true }, { status: 'reported' }, { status: 'gone' }, { startedAt: 'yesterday' }])
+      t.match(await put(id, body), { error: { code: 'VALIDATION_FAILED' } }, JSON.stringify(body))
+    const { data } = await put(id, { status: null, startedAt: null, gathers: true, muster: {} })
+    t.match(data, { status: 'active', startedAt: String, gathers: false })
+  })
+
+  t.test('the message of an intruder alarm never tells people to leave the building', async (t) => {
+    const { data } = await put(id, { message: 'Leave the building now.' })
+    t.match(data.message, /^Stay/)
+  })
+
+  t.test('a mark that exists already is no second event', async (t) => {
+    await put(id, { markSafe: [transmitterId] })
+    await put(id, { markSafe: [transmitterId] })
+    const { data } = await send('GET', `/api/emergency/events?emergencyId=${id}&kind=marked`)
+    t.match(data, [{ message: `${name} marked safe` }])
+    t.equal(data.length, 1)
+  })
+
+  t.test('the audit log has the values before and after', async (t) => {
+    await put(id, { title: 'Person with a knife' })
+    const { data } = await send('GET', '/api/audit/logs?action=emergency.changed&limit=1')
+    const sentence =
+      'Alex Admin changed the title of the emergency Person with a knife from “Intruder” to “Person with a knife”.'
+    t.equal(data[0].sentence, sentence)
+  })
+
+  t.test('a request that marks people and ends the emergency does both', async (t) => {
+    await put(id, { unmarkSafe: [transmitterId], status: 'resolved', startedAt: Date.now() - 60_000 })
+    const { emergency, timeline } = (await send('GET', `/api/emergency/${id}/report`)).data
+    t.match(emergency, { status: 'resolved', muster: { total: Number }, startedAt: /^\d{4}-.*Z$/ })
+    t.match(timeline.at(-1), { kind: 'resolved' })
+  })
+
+  t.test('the type and the times of an ended emergency cannot be changed, its description can', async (t) => {
+    for (const body of [{ isDrill: true }, { startedAt: 0 }, { resolvedAt: 1 }, { buildingId: 2 }])
+      t.match(await put(id, body), { error: { code: 'EMERGENCY_ENDED' } }, JSON.stringify(body))
+    t.match(await put(id, { description: 'A cook.', buildingId: 1 }), { data: { description: 'A cook.' } })
+  })
+})

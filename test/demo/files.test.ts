@@ -107,6 +107,21 @@ t.test('a PDF export', async (t) => {
   })
 })
 
+/** The beginning of a PNG file. */
+const pngHeader = (width: number, height: number): Buffer => {
+  const file = Buffer.from(PNG)
+  file.writeUInt32BE(width, 16)
+  file.writeUInt32BE(height, 20)
+  return file
+}
+
+/** The beginning of a JPEG file of 8 × 8 pixels, with this number of segments of 64 KB before its size. */
+const jpeg = (segments: number): Buffer => {
+  const segment = Buffer.concat([Buffer.from('ffe2fffe', 'hex'), Buffer.alloc(0xfffc)])
+  const size = Buffer.from('ffc0000b080008000801011100', 'hex')
+  return Buffer.concat([Buffer.from('ffd8', 'hex'), ...Array.from({ length: segments }, () => segment), size])
+}
+
 t.test('the exports and uploads of the backend', async (t) => {
   const backend = await startTestBackend(t)
   const admin = await backend.signIn('admin')
@@ -182,6 +197,10 @@ t.test('the exports and uploads of the backend', async (t) => {
     t.equal((await get('/api/personnel/7/photo')).status, 404)
   })
 
+  t.test('a JPEG photo may have its size behind other data', async (t) => {
+    t.equal((await upload('/api/personnel/8/photo', jpeg(2))).status, 201)
+  })
+
   const BAD: readonly (readonly [string, Buffer, number, string])[] = [
     [
       'an SVG, which may contain scripts',
@@ -189,6 +208,9 @@ t.test('the exports and uploads of the backend', async (t) => {
       415,
       'UNSUPPORTED_MEDIA_TYPE'
     ],
+    ['a small file with a huge image', pngHeader(60_000, 60_000), 413, 'IMAGE_TOO_LARGE'],
+    ['an image without a size', PNG.subarray(0, 12), 415, 'UNSUPPORTED_MEDIA_TYPE'],
+    ['a JPEG image with its size behind a megabyte', jpeg(16), 415, 'UNSUPPORTED_MEDIA_TYPE'],
     ['text declared as an image', Buffer.from('hello'), 415, 'UNSUPPORTED_MEDIA_TYPE'],
     ['a file larger than two megabytes', Buffer.concat([PNG, Buffer.alloc(2 * 1024 * 1024)]), 413, 'BODY_TOO_LARGE']
   ]

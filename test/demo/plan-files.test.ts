@@ -41,6 +41,18 @@ t.test('an SVG drawing', async (t) => {
     t.match(body, /^<svg xmlns="[^"]+" width="3000" height="1250" viewBox="0 0 600 250"><g id="a">/)
   })
 
+  t.test('the document type that editors write is accepted, and left out', async (t) => {
+    const types = [
+      '<!DOCTYPE svg>',
+      '<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd">',
+      "<!DOCTYPE svg SYSTEM 'svg11.dtd' >"
+    ]
+    for (const type of types) {
+      const { bytes } = svgPlan(Buffer.from(`<?xml version="1.0"?>\n<!-- an editor -->\n${type}\n${svg('<g/>')}`))
+      t.match(bytes.toString(), /^<svg [^!]*$/, type)
+    }
+  })
+
   t.test('lengths with units give the size and the visible part', async (t) => {
     const { bytes, ...size } = svgPlan(svg('', 'width="2in" height="96"'))
     t.same(size, { width: 3000, height: 1500 })
@@ -60,7 +72,9 @@ t.test('an SVG drawing', async (t) => {
     ['an external paint', svg('<g fill="url(https://example.com)"/>'), /refers to other files/],
     ['an escaped paint', svg('<g fill="u\\72l(https://example.com)"/>'), /escapes in styles/],
     ['an import of styles', svg('<style><![CDATA[@import "x";]]></style>'), /styles that load files/],
-    ['a document type', Buffer.from(`<!DOCTYPE svg [<!ENTITY a "b">]><svg ${NAMESPACE}/>`), /DOCTYPE/],
+    ['a document type with entities', Buffer.from(`<!DOCTYPE svg [<!ENTITY a "b">]>${svg('')}`), /DOCTYPE.*plain SVG/],
+    ['two document types', Buffer.from(`<!DOCTYPE svg><!DOCTYPE svg>${svg('')}`), /DOCTYPE/],
+    ['a document type inside', svg('<!DOCTYPE svg>'), /DOCTYPE/],
     ['an entity', svg('<text>&a;</text>'), /entity/],
     ['a style sheet', Buffer.from(`<?xml-stylesheet href="x"?><svg ${NAMESPACE}/>`), /processing instruction/],
     ['repetitions of repetitions', svg(`<g id="a0"/>${nested.join('')}`), /too many elements/],
@@ -111,5 +125,26 @@ t.test('a PDF document', async (t) => {
   t.test('a page that takes too long is rejected', async (t) => {
     const drawn = firstPage(await pdf(), 1)
     await t.rejects(drawn, { code: 'UNREADABLE_PDF', message: /too complex/ })
+  })
+
+  t.test('a page that needs too much memory is rejected within the limit', async (t) => {
+    // A form that contains itself twice.
+    const loop = `<< /Subtype /Form /BBox [0 0 9 9] /Resources << /XObject << /F 4 0 R >> >> /Length 11 >>\nstream\n/F Do /F Do\nendstream`
+    const objects = [
+      '<< /Type /Catalog /Pages 2 0 R >>',
+      '<< /Type /Pages /Kids [3 0 R] /Count 1 >>',
+      '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Contents 4 0 R /Resources << /XObject << /F 4 0 R >> >> >>',
+      loop
+    ]
+    const body = objects.map((object, index) => `${index + 1} 0 obj\n${object}\nendobj\n`).join('')
+    const before = process.memoryUsage.rss()
+    let most = 0
+    const timer = setInterval(() => {
+      most = Math.max(most, process.memoryUsage.rss() - before)
+    }, 10)
+    const drawn = firstPage(Buffer.from(`%PDF-1.7\n${body}trailer << /Root 1 0 R >>\n`), 60_000)
+    await t.rejects(drawn, { code: 'UNREADABLE_PDF', message: /too complex/ })
+    clearInterval(timer)
+    t.ok(most < 1e9, `${Math.round(most / 1e6)} MB`)
   })
 })

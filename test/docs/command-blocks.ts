@@ -38,6 +38,9 @@ export const hasFragments = (output: string, fragments: readonly string[]): bool
     return index === -1 ? -1 : index + fragment.length
   }, 0) !== -1
 
+/** Generous: on a busy machine the demo takes more than a minute to start. */
+const READY_WITHIN_MS = 300_000
+
 /** Runs blocks one after the other as a terminal would: folder, variables and functions are kept. */
 export class DocumentedShell {
   readonly #t: Teardown
@@ -80,7 +83,10 @@ export class DocumentedShell {
       stream.setEncoding('utf8').on('data', (part: string) => {
         output += part
       })
-    await eventually(() => isClosed || output.includes(ready), { label: `"${ready}" in the output of ${commands}` })
+    await eventually(() => isClosed || output.includes(ready), {
+      label: `"${ready}" in the output of ${commands}`,
+      deadlineMs: READY_WITHIN_MS
+    })
     if (isClosed) throw new Error(`the program ended:\n${commands}\n${output}`)
     return { stop }
   }

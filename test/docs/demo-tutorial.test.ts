@@ -21,7 +21,9 @@ t.test('the commands of the demo tutorial work', async (t) => {
     RELAY_PORT: `${relayPort}`,
     DEMO_BACKEND_PORT: `${await freePort()}`,
     // test/demo/databases.test.ts uses the embedded database, which takes ten CPU seconds to start.
-    DATABASE_URL: await newDatabase()
+    DATABASE_URL: await newDatabase(),
+    // No command needs positions.
+    DEMO_SIMULATOR: 'off'
   })
 
   let running = { stop: async () => {} }

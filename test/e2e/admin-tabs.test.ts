@@ -86,15 +86,15 @@ t.test("tabs of the operators' page", async (t) => {
     await setHidden(first, false)
   })
 
-  t.test('one stream follows the channel of its tab', async (t) => {
+  t.test('one stream follows the channel of its tab', async () => {
     const page = await openTab(context, '/admin#/channel?name=loose:b')
     const urls = (): string[] => [...streams.values()].filter((url) => url.includes('channel='))
     await eventually(() => urls().length === 1)
     await page.goto('/admin#/channel?name=loose:c')
     await eventually(() => urls().length === 1 && urls()[0]?.endsWith('channel=loose%3Ac') === true)
     await page.goto('/admin#/channels')
-    await eventually(() => urls().length === 0)
-    t.ok(streams.size > 0)
+    // The stream with the channel may end before the one without it begins.
+    await eventually(() => urls().length === 0 && streams.size > 0)
     await page.close()
   })
 

@@ -4,9 +4,11 @@ import { startBrowser } from '../helper/browser.js'
 import { openDemoPage } from '../helper/demo-page.js'
 import { startDemoStack } from '../helper/demo-stack.js'
 
-// Like `npm start -- --oidc`: gateway, backend and identity provider as separate processes.
-const stack = await startDemoStack(t, {}, { oidc: true })
-const browser = await startBrowser(t)
+// Like `npm start -- --oidc`: gateway, backend and identity provider as separate processes. Nobody needs to move.
+const [stack, browser] = await Promise.all([
+  startDemoStack(t, { DEMO_SIMULATOR: 'off' }, { oidc: true }),
+  startBrowser(t)
+])
 
 const CLIENT_ERRORS = /Failed to load resource: the server responded with a status of 4\d\d/
 

@@ -5,7 +5,7 @@ import t from 'tap'
 import { preparePythonEnvironment } from '../../scripts/lib/python-environment.js'
 import { thisMachine } from '../../scripts/lib/services.js'
 import { startOidcGateway, startProvider } from '../gateway/oidc/fixture.js'
-import { startBrowser } from '../helper/browser.js'
+import { PATIENCE_MS, startBrowser } from '../helper/browser.js'
 import { startChild } from '../helper/child.js'
 import { environment } from '../helper/environment.js'
 import { eventually } from '../helper/eventually.js'
@@ -75,6 +75,7 @@ t.test('a program from a registry runs behind the gateway with single sign-on, i
   t.equal((await gateway.send('/tool/')).status, 401)
 
   const page = await (await startBrowser(t)).newPage()
+  page.setDefaultTimeout(PATIENCE_MS)
   await page.goto(`${address}/auth/oidc/login?returnTo=/tool/`)
   await page.locator('button[value=ada]').click()
   await page.waitForURL(`${address}/tool/`)

@@ -11,7 +11,7 @@ import type { Teardown } from './child.js'
 import { environment } from './environment.js'
 
 /** A generous limit for one step on a busy machine. */
-export const PATIENCE_MS = 120_000
+export const PATIENCE_MS = 180_000
 
 const installed = (service: Service): string => {
   const found = programOf(service, thisMachine(environment.all))

@@ -22,6 +22,8 @@ export interface DemoStack {
   kill(name: Program['name']): Promise<void>
   /** Sends a signal to a program, such as SIGSTOP to make it hang and SIGCONT to continue it. */
   signal(name: Program['name'], signal: NodeJS.Signals): void
+  /** Resolves when a program has printed a line with this text. */
+  printed(name: Program['name'], text: string): Promise<unknown>
   /** Starts a program again on the same port. */
   start(name: Program['name']): Promise<void>
   /** Calls the publish API of the relay. */
@@ -32,7 +34,7 @@ export interface DemoStack {
 const API_KEY = 'c0de'.repeat(16)
 
 const READY = /listening|identity provider at/
-const READY_WITHIN_MS = 180_000
+const READY_WITHIN_MS = 300_000
 
 export const startDemoStack = async (
   t: Teardown,
@@ -72,6 +74,7 @@ export const startDemoStack = async (
   return {
     url: pageUrl,
     start,
+    printed: async (name, text) => running.get(name)?.waitForLine(text),
     signal: (name, signal) => running.get(name)?.signal(signal),
     kill: async (name) => {
       const child = running.get(name)

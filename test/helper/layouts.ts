@@ -20,7 +20,6 @@ const OVERFLOW = `new Promise((resolve) => requestAnimationFrame(() => requestAn
   const { scrollWidth, clientWidth } = document.documentElement
   resolve(scrollWidth - clientWidth)
 })))`
-const SETTLES_WITHIN_MS = 20_000
 
 /**
  * Checks the page that is shown at all widths: it does not scroll sideways, and axe has no findings in either theme. Restores
@@ -33,9 +32,7 @@ export const checkLayouts = async (t: Test, { page, findings }: BrowserWindow, t
     await page.setViewportSize(size)
     const label = `${title}, ${size.width} px`
     // Charts and plans are drawn again some frames after the window was resized.
-    const fits = await eventually(async () => !(await isTooWide()), { deadlineMs: SETTLES_WITHIN_MS }).catch(
-      () => false
-    )
+    const fits = await eventually(async () => !(await isTooWide())).catch(() => false)
     t.ok(fits, `${label}: the page does not scroll sideways`)
     const colorScheme = AXE_THEMES[size.width]
     if (colorScheme === undefined) continue

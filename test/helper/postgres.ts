@@ -30,7 +30,7 @@ export interface TestPostgresOptions {
 
 const USER = 'test_owner'
 const PASSWORD = 'throw-away'
-const READY_WITHIN_MS = 180_000
+const READY_WITHIN_MS = 300_000
 
 /** Optimised for a fast start. Committed data survives the processes, but not a crash of the machine. */
 const SETTINGS = {

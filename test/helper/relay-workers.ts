@@ -89,6 +89,22 @@ const startWorkersOf = async (
   }
 }
 
+/** Connects clients until each worker has at least one of them. Their distribution depends on the system. */
+export const atEachWorker = async <Client>(
+  { nodes }: RelayOfWorkers,
+  connect: () => Promise<Client>
+): Promise<readonly Client[]> => {
+  const counts = async (): Promise<ReadonlyMap<string, number>> =>
+    new Map((await nodes()).map(({ uid, num_clients }) => [uid, num_clients]))
+  const before = await counts()
+  const clients: Client[] = []
+  do {
+    // One for each worker: if the workers take turns, the request for the counts must not always get the same one's turn.
+    for (let count = 0; count < before.size; count++) clients.push(await connect())
+  } while ([...(await counts())].some(([uid, count]) => count <= (before.get(uid) ?? 0)))
+  return clients
+}
+
 /** Suspends a process until the returned function is called or the test ends. A suspended worker does not end with its relay. */
 export const freeze = (t: Test, pid: number): (() => void) => {
   const resume = (): void => {

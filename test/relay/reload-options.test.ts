@@ -1982,8 +1982,8 @@ for (const workers of [1, 2]) {
           .map(({ path }) => path.replace('namespaces[]', 'namespaces[room]').replace('proxies[]', 'proxies[one]'))
       t.same(needsRestart?.toSorted(), listed('needsRestart').toSorted())
       t.same(needsReconnect?.toSorted(), listed('needsReconnect').toSorted())
-      // Each request causes a warning, which the log level hides. Connections are distributed to the workers in turn.
-      for (let worker = 0; worker < workers; worker++) await send(url, '/api/info', { method: 'POST' })
+      // Each request causes a warning, which the log level hides. With several workers, each gets some of the connections.
+      for (let count = 0; count < 4 * workers; count++) await send(url, '/api/info', { method: 'POST' })
 
       write(fileOf('after'), 'info')
       await reload(2)

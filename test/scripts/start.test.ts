@@ -18,7 +18,7 @@ import { newDatabase } from '../helper/postgres.js'
 import { scriptArguments } from '../helper/script.js'
 
 /** A generous limit for a busy machine. */
-const PATIENCE_MS = 100_000
+const PATIENCE_MS = 180_000
 
 const threePorts = async () => ({
   GATEWAY_PORT: String(await freePort()),
@@ -140,7 +140,7 @@ t.test(
   { timeout: 2 * PATIENCE_MS },
   async (t) => {
     const ports = { ...(await threePorts()), DEMO_OIDC_PORT: String(await freePort()) }
-    const program = await start(t, ports, '--oidc')
+    const program = await start(t, { ...ports, DEMO_SIMULATOR: 'off' }, '--oidc')
     await program.waitForLine('Stop      Ctrl-C', PATIENCE_MS)
     const page = `http://localhost:${ports.GATEWAY_PORT}`
     t.match(program.stdout, `Provider  ${page}/auth/oidc/login`)
@@ -162,7 +162,7 @@ t.test(
 t.test('npm start stops all programs when one of them ends', { timeout: 2 * PATIENCE_MS }, async (t) => {
   const ports = await threePorts()
   // An invalid setting that only the gateway reads.
-  const program = await start(t, { ...ports, CSRF_MODE: 'loud' })
+  const program = await start(t, { ...ports, DEMO_SIMULATOR: 'off', CSRF_MODE: 'loud' })
 
   t.same(await program.exited, { code: 1, signal: null })
   t.match(program.stdout, /gateway *│ gateway: CSRF_MODE must be one of plain, signed/)

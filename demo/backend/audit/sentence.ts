@@ -40,7 +40,7 @@ const SPECIAL: Readonly<Record<string, Special>> = {
   'emergency.triggered': (who, details) => `${who} triggered the ${emergencyIn(details)}`,
   'emergency.active': (who, details) => `${who} triggered the ${emergencyIn(details)}`,
   'emergency.reported': (who, details) => `${who} reported the ${emergencyIn(details)}`,
-  'emergency.changed': (who, details) => `${who} changed the ${emergencyIn(details)}`,
+  'emergency.changed': (who, details) => `${who} ${changed(`the ${emergencyIn(details)}`, changesIn(details))}`,
   'emergency.resolved': (who, details) =>
     [`${who} ended the ${emergencyIn(details)}`, textIn(details, 'message')].filter(Boolean).join(': '),
   'emergency.marked': (who, details) => `${who} recorded: ${textIn(details, 'message')}`,
@@ -104,18 +104,21 @@ const predicateOf = ({ action, method, path }: AuditEntry, details: Fields): str
   const [resource = '', verb = ''] = action.split('.')
   const subject = textIn(details, 'subject') || nounOf(resource)
   const [, deed] = DEEDS.find(([request]) => request.test(`${method} ${path}`)) ?? []
-  const changes = (Array.isArray(details.changes) ? details.changes : []) as readonly FieldChange[]
+  const changes = changesIn(details)
   const isChange = verb === 'update' || (action === 'admin.users' && method !== 'POST' && method !== 'DELETE')
   if (deed === undefined && isChange && changes.length > 0) return changed(subject, changes)
   const byMethod = method === 'DELETE' ? 'deleted' : method === 'POST' ? 'added' : 'changed'
   return deed?.replace('…', () => subject) ?? `${VERBS[verb]?.[0] ?? byMethod} ${subject}`
 }
 
+const changesIn = ({ changes }: Fields): readonly FieldChange[] => (Array.isArray(changes) ? changes : [])
+
 const isSetting = ({ field }: FieldChange): boolean => field.includes('.')
 
 const changed = (subject: string, changes: readonly FieldChange[]): string => {
   const [first] = changes
-  if (changes.length > 1 || first === undefined) return `changed ${subject}: ${changes.map(changeText).join('; ')}`
+  if (first === undefined) return `changed ${subject}`
+  if (changes.length > 1) return `changed ${subject}: ${changes.map(changeText).join('; ')}`
   const of = isSetting(first) ? '' : ` of ${subject}`
   const state = switchedTo(first)
   if (state !== null)

@@ -11,6 +11,10 @@ import { type PixelSize, png } from '../png.js'
 
 export type PdfError = 'broken' | 'encrypted' | 'too-complex'
 export type PdfResult = { readonly image: Uint8Array } | { readonly error: PdfError }
+/** The thread reports that PDFium is loaded, and then the result. */
+export type PdfMessage = 'started' | PdfResult
+
+const send = (message: PdfMessage): void => parentPort?.postMessage(message)
 
 /** Legible at the highest zoom, and small enough for browsers. */
 const LONGEST_SIDE = 3000
@@ -58,6 +62,7 @@ const draw = async (bytes: Uint8Array): Promise<PdfResult> => {
     const library = await startPdfium(() => {
       isLimited = true
     })
+    send('started')
     const document = await library.loadDocument(bytes)
     if (document.getPageCount() < 1) return { error: 'broken' }
     const page = document.getPage(0)
@@ -74,4 +79,4 @@ const draw = async (bytes: Uint8Array): Promise<PdfResult> => {
   }
 }
 
-parentPort?.postMessage(await draw(workerData))
+send(await draw(workerData))

@@ -1,9 +1,10 @@
-import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { HttpError } from '../errors.js'
-import type { PdfError, PdfResult } from './pdf-worker.js'
+import type { PdfError, PdfMessage, PdfResult } from './pdf-worker.js'
 
 const WITHIN_MS = 15_000
+/** Loading PDFium does not depend on the document, and takes long on a busy machine. */
+const START_WITHIN_MS = 60_000
 /** Each takes a core and memory for up to that time. */
 const MAX_AT_ONCE = 2
 
@@ -39,11 +40,17 @@ export const firstPage = async (bytes: Uint8Array, withinMs = WITHIN_MS): Promis
 
 /** A thread that takes too long, or ends because of its limits or a defect of PDFium, has found the page too complex. */
 const resultOf = async (worker: Worker, withinMs: number): Promise<PdfResult> => {
-  const timeout = AbortSignal.timeout(withinMs)
-  const ended = once(worker, 'exit', { signal: timeout }).catch(() => undefined)
-  const responded = once(worker, 'message', { signal: timeout }).then(
-    ([result]) => result as PdfResult,
-    () => null
-  )
-  return (await Promise.race([responded, ended.then(() => null)])) ?? { error: 'too-complex' }
+  let timer: NodeJS.Timeout | undefined
+  const result = new Promise<PdfResult>((resolve) => {
+    const fail = (): void => resolve({ error: 'too-complex' })
+    timer = setTimeout(fail, START_WITHIN_MS)
+    worker.on('message', (message: PdfMessage) => {
+      clearTimeout(timer)
+      if (message === 'started') timer = setTimeout(fail, withinMs)
+      else resolve(message)
+    })
+    worker.on('error', fail)
+    worker.on('exit', fail)
+  })
+  return result.finally(() => clearTimeout(timer))
 }

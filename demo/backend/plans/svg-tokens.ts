@@ -26,17 +26,21 @@ const NAME = '[A-Za-z_][\\w.-]*(?::[A-Za-z_][\\w.-]*)?'
 const TAG = new RegExp(`<(/?)(${NAME})`, 'y')
 const ATTRIBUTE = new RegExp(`\\s+(${NAME})\\s*=\\s*(?:"([^"<]*)"|'([^'<]*)')`, 'y')
 const TAG_END = /\s*(\/?)>/y
+/** A document type that names only the public definition of SVG, which editors write and browsers do not load. */
+const DOCUMENT_TYPE = /<!DOCTYPE\s+svg(?:\s+(?:PUBLIC\s*(?:"[^"<]*"|'[^'<]*')|SYSTEM)\s*(?:"[^"<]*"|'[^'<]*'))?\s*>/y
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
 /**
- * The tags and texts of an SVG file, in time proportional to its length. Only what plans need: a file with a document type,
- * entities of its own or processing instructions is rejected, because they can load other files and multiply themselves.
+ * The tags and texts of an SVG file, in time proportional to its length. Only what plans need: a file with entities of its own
+ * or processing instructions is rejected, because they can load other files and multiply themselves.
  */
 export function* svgTokens(source: string): Generator<SvgToken> {
   // The declaration is a processing instruction, the only one that is allowed.
   const [declaration = ''] = /^\s*<\?xml\s[^<>]*\?>/.exec(source) ?? []
   if (/encoding\s*=\s*["'](?!utf-?8["'])/i.test(declaration)) throw new SvgError('The SVG file must be in UTF-8.')
   let index = declaration.length
+  // At most one, in front of the drawing.
+  let mayHaveType = true
   while (index < source.length) {
     const next = source.indexOf('<', index)
     const end = next < 0 ? source.length : next
@@ -48,10 +52,18 @@ export function* svgTokens(source: string): Generator<SvgToken> {
       const close = after(source, ']]>', index)
       yield { kind: 'text', text: source.slice(index + 9, close - 3) }
       index = close
-    } else if (source.startsWith('<!', index))
-      throw new SvgError('The SVG file has a document type (DOCTYPE). Remove it.')
-    else if (source.startsWith('<?', index)) throw new SvgError('The SVG file has a processing instruction. Remove it.')
+    } else if (source.startsWith('<!', index)) {
+      const type = mayHaveType ? matchAt(DOCUMENT_TYPE, source, index) : null
+      if (type === null)
+        throw new SvgError(
+          'The SVG file has a document type (DOCTYPE) with entities or other declarations. Save it as plain SVG, or as PDF.'
+        )
+      mayHaveType = false
+      index += type[0].length
+    } else if (source.startsWith('<?', index))
+      throw new SvgError('The SVG file has a processing instruction. Remove it.')
     else {
+      mayHaveType = false
       const { token, close } = readTag(source, index)
       yield token
       index = close

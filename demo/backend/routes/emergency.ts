@@ -1,17 +1,16 @@
-import { carrierOf } from '../audit/changes.js'
+import { carrierOf, noteChanges } from '../audit/changes.js'
 import type { CarrierRow } from '../audit/entry.js'
 import { audit } from '../audit.js'
-import { changedRecord, crud, labelOf, nounOf } from '../crud.js'
-import { activeEmergencies, activeEmergency } from '../emergencies/active.js'
+import { type CrudOptions, changedRecord, crud, labelOf } from '../crud.js'
+import { activeEmergencies, activeEmergency, lockEmergencies } from '../emergencies/active.js'
 import { alarmFields, buildingInstructions, changeInstructions } from '../emergencies/instructions.js'
 import { report, reportFile } from '../emergencies/report.js'
 import { readMuster, recordRollCall, textIn } from '../emergencies/roll-call.js'
-import { HttpError } from '../errors.js'
+import { checkedEmergency, mustNotDisturb } from '../emergencies/rules.js'
 import { list, textOf } from '../queries.js'
-import { changeRecords, createRecord, getRecord, getRecords } from '../records.js'
+import { changeRecords, createRecord, getRecord } from '../records.js'
 import { emergencies, emergencyContacts } from '../resources.js'
-import { type Call, callerOf, type Handlers, handler, idOf, perMinute, type Run } from '../route.js'
-import type { Fields } from '../world.js'
+import { type Call, callerOf, type Handlers, handler, perMinute, type Run } from '../route.js'
 
 /** The audit log entries of emergencies. The action is checked, because error reports of pages may contain any details. */
 const events = {
@@ -24,7 +23,7 @@ const events = {
 
 /** Writes an audit log entry with what happened, by default the message of the emergency. */
 const logEvent = async (call: Call, emergencyId: string, kind: string, text?: string): Promise<void> => {
-  const { people } = call
+  const { people, changes } = call
   const emergency = await getRecord(call, emergencies, emergencyId)
   const { title, message } = emergency
   const subject = labelOf(emergencies, emergency)
@@ -34,6 +33,7 @@ const logEvent = async (call: Call, emergencyId: string, kind: string, text?: st
     title,
     message: text ?? message,
     subject,
+    ...(kind === 'changed' && { changes }),
     ...(people.length > 0 && { people })
   })
 }
@@ -60,14 +60,6 @@ const takeOver = async (call: Call, alarmId: string): Promise<void> => {
     })
     await logEvent(call, id, 'resolved', resolution)
   }
-}
-
-/** An alarm takes over from drills. A drill must not distract from an alarm. */
-const mustNotDisturb = async (call: Call, isDrill: boolean): Promise<void> => {
-  if (!isDrill) return
-  const alarm = await activeEmergency(call)
-  if (alarm !== null && alarm.isDrill !== true)
-    throw new HttpError(409, 'ALARM_ACTIVE', 'A drill cannot start during an alarm.')
 }
 
 const trigger: Run = async (call) => {
@@ -97,62 +89,66 @@ const textsIn = (value: unknown): string[] => (Array.isArray(value) ? value.map(
 const storeMarks = async (call: Call, emergencyId: string): Promise<void> => {
   const { database, body, now } = call
   const { displayName } = callerOf(call)
-  const log = async (ids: readonly string[], kind: string, what: string): Promise<void> => {
+  const log = async (
+    marks: readonly { readonly transmitterId: string }[],
+    kind: string,
+    what: string
+  ): Promise<void> => {
     const sql = `SELECT transmitter_id, entity_type AS "entityType", entity_id,
         coalesce(name, badge, transmitter_id) AS name FROM carriers WHERE transmitter_id = ANY($1::text[]) ORDER BY 4`
-    const carriers = await database.rows<CarrierRow>(sql, [ids])
+    const carriers = await database.rows<CarrierRow>(sql, [marks.map(({ transmitterId }) => transmitterId)])
     const text = carriers.map(({ name }) => `${name} ${what}`).join(', ')
     const people = carriers.flatMap((carrier) => carrierOf(carrier) ?? [])
     if (carriers.length > 0) await logEvent({ ...call, people }, emergencyId, kind, text)
   }
-  await log(textsIn(body.markSafe), 'marked', 'marked safe')
-  await log(textsIn(body.unmarkSafe), 'unmarked', 'no longer marked safe')
-  await database.rows(
+  const marked = await database.rows<{ transmitterId: string }>(
     `INSERT INTO safe_marks (emergency_id, transmitter_id, user_name, at)
      SELECT $1, id, $3, $4 FROM transmitters WHERE id = ANY($2::text[])
-     ON CONFLICT (emergency_id, transmitter_id) DO NOTHING`,
+     ON CONFLICT (emergency_id, transmitter_id) DO NOTHING RETURNING transmitter_id`,
     [emergencyId, textsIn(body.markSafe), displayName, now()]
   )
-  await database.rows('DELETE FROM safe_marks WHERE emergency_id = $1 AND transmitter_id = ANY($2::text[])', [
-    emergencyId,
-    textsIn(body.unmarkSafe)
-  ])
+  const unmarked = await database.rows<{ transmitterId: string }>(
+    'DELETE FROM safe_marks WHERE emergency_id = $1 AND transmitter_id = ANY($2::text[]) RETURNING transmitter_id',
+    [emergencyId, textsIn(body.unmarkSafe)]
+  )
+  // Marks that existed already are not events: another warden may have been faster.
+  await log(marked, 'marked', 'marked safe')
+  await log(unmarked, 'unmarked', 'no longer marked safe')
 }
 
-/** Another user may have ended the emergency meanwhile. Its outcome must not change afterwards. */
-const mustBeOpen = async (call: Call): Promise<Fields | undefined> => {
-  const { status, markSafe, unmarkSafe } = call.body
-  const [stored] = await getRecords(call, emergencies, [idOf(call)])
-  if (stored?.status === 'resolved' && (status !== undefined || markSafe || unmarkSafe))
-    throw new HttpError(409, 'EMERGENCY_ENDED', `The ${nounOf(emergencies, stored)} has already ended.`)
-  return stored
-}
+const MARKS = ['markSafe', 'unmarkSafe']
 
-const prepare = async (call: Call): Promise<Fields> => {
-  const { body, request, now } = call
-  const stored = await mustBeOpen(call)
-  const { markSafe: _markSafe, unmarkSafe: _unmarkSafe, ...fields } = body
-  const status = fields.status ?? (request.method === 'POST' ? 'reported' : undefined)
-  if (status === 'resolved') return { resolvedAt: now().toISOString(), ...fields }
-  if (status !== 'active') return { ...fields, ...(status !== undefined && { status }) }
-  const sent = { ...stored, ...fields }
-  await mustNotDisturb(call, sent.isDrill === true)
-  return { ...fields, ...(await alarmFields(call, sent)), startedAt: sent.startedAt ?? now().toISOString() }
-}
-
-const stored = async (call: Call, id: string): Promise<void> => {
+const stored: CrudOptions['stored'] = async (call, id, _sent, before) => {
   const { body, request } = call
-  if (body.markSafe !== undefined || body.unmarkSafe !== undefined) return storeMarks(call, id)
+  const isMarking = MARKS.some((field) => body[field] !== undefined)
+  if (isMarking) await storeMarks(call, id)
+  if (isMarking && Object.keys(body).every((field) => MARKS.includes(field))) return
   if (body.status === 'resolved') await storeOutcome(call, id)
-  if (body.status === 'active' && (await getRecord(call, emergencies, id)).isDrill !== true) await takeOver(call, id)
+  const after = await getRecord(call, emergencies, id)
+  if (body.status === 'active' && after.isDrill !== true) await takeOver(call, id)
+  if (before !== undefined) await noteChanges(call, emergencies, before, after)
   const kind = request.method === 'POST' ? 'reported' : String(body.status ?? 'changed')
   await logEvent(call, id, kind, kind === 'resolved' ? String(body.resolution ?? '') : undefined)
 }
 
+/** Two requests at the same time must not both decide about the same state. */
+const oneAtATime = (handlers: Handlers): Handlers =>
+  Object.fromEntries(
+    Object.entries(handlers).map(([key, each]) => {
+      const run: Run = async (call) => {
+        await lockEmergencies(call)
+        return each.run(call)
+      }
+      return [key, key.startsWith('GET ') ? each : { ...each, run }]
+    })
+  )
+
 /** The status is `reported`, or `active` if triggered, and later `resolved`. */
 export const emergencyRoutes: Handlers = {
-  ...crud(emergencies, { prepare, stored }),
-  'POST /api/emergency/trigger': handler('emergency.trigger', trigger, { status: 201 }),
+  ...oneAtATime({
+    ...crud(emergencies, { prepare: checkedEmergency, stored }),
+    'POST /api/emergency/trigger': handler('emergency.trigger', trigger, { status: 201 })
+  }),
   'GET /api/emergency/active': handler('emergency.read', activeEmergency),
   'GET /api/emergency/events': handler('emergency.read', list(events)),
   'GET /api/emergency/muster': handler('emergency.read', muster),

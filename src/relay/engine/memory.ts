@@ -16,6 +16,7 @@ import {
   type UserConnection,
   type UserConnections
 } from '../core/engine.js'
+import { MultiMap } from '../core/multi-map.js'
 import type { HistoryOptions } from '../core/options.js'
 import { MemoryMaps } from './memory-maps.js'
 import { MemoryPresence } from './memory-presence.js'
@@ -169,21 +170,17 @@ export class SingleNodeCluster implements Cluster {
 
 /** The connections of each user, in a single process or in the primary of several workers. */
 export class MemoryUserConnections implements UserConnections {
-  readonly #clients = new Map<string, Set<string>>()
+  readonly #clients = new MultiMap<string, string>()
 
   /** Every connection is removed when it ends, so no counted connection needs to be checked. */
   async add({ user, client }: UserConnection, limit: number): Promise<readonly [] | null> {
-    const clients = this.#clients.get(user)
-    if ((clients?.size ?? 0) >= limit && !clients?.has(client)) return []
-    if (clients === undefined) this.#clients.set(user, new Set([client]))
-    else clients.add(client)
+    if (this.#clients.count(user) >= limit && !this.#clients.has(user, client)) return []
+    this.#clients.add(user, client)
     return null
   }
 
   async remove({ user, client }: UserConnection): Promise<void> {
-    const clients = this.#clients.get(user)
-    clients?.delete(client)
-    if (clients?.size === 0) this.#clients.delete(user)
+    this.#clients.delete(user, client)
   }
 }
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo, Server as NetServer } from 'node:net'
+import type { AddressInfo, ListenOptions, Server as NetServer } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { hasTooManyHeaderLines, keepAllHeaderLines } from '../../shared/header-lines.js'
 import { isWebSocketHandshake, pathOf, returnToHttp, upgradeOptions } from '../../shared/http-upgrade.js'
@@ -150,10 +150,11 @@ export const metricsRoute =
 export const listen = async (
   server: NetServer,
   { host, port }: RelayConfig['listen'],
-  settings: ListenSettings
+  settings: ListenSettings,
+  options: ListenOptions = {}
 ): Promise<AddressInfo> => {
   try {
-    server.listen(port, host)
+    server.listen({ ...options, host, port })
     await once(server, 'listening')
     // A server that listens on a TCP port has an `AddressInfo`; strings are for pipes.
     return server.address() as AddressInfo

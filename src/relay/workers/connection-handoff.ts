@@ -5,9 +5,10 @@ import type { ListenSettings } from '../../shared/listen-error.js'
 import type { ListenAddress } from '../config/config.js'
 import { listen } from '../transport/server.js'
 import type { IpcConnection } from './ipc.js'
+import type { WorkerConnections } from './shared-port.js'
 
-// The primary accepts all connections and passes each one to a worker with `worker.send(message, socket)`. Workers take turns, so
-// that all have the same share of clients, which stay connected for hours.
+// Where workers cannot share a port, the primary accepts all connections and passes each one to a worker with
+// `worker.send(message, socket)`. Workers take turns, so that all have the same share of clients, which stay connected for hours.
 
 /** The message that accompanies a socket to a worker: which listener accepted it. */
 type Listener = 'connection' | 'internalConnection'
@@ -109,7 +110,7 @@ export class ConnectionDispatcher {
 }
 
 /** The worker's side: passes the received connections to its HTTP servers. */
-export class ConnectionReceiver {
+export class ConnectionReceiver implements WorkerConnections {
   readonly #ipc: IpcConnection
   #isDraining = false
   #open = 0
@@ -123,8 +124,8 @@ export class ConnectionReceiver {
     this.#ipc = ipc
   }
 
-  /** The servers receive connections from now on, without listening themselves. */
-  serve(server: HttpServer, internalServer: HttpServer | null): void {
+  /** The servers do not listen themselves. */
+  async serve(server: HttpServer, internalServer: HttpServer | null): Promise<void> {
     const servers = new Map<unknown, HttpServer>([['connection' satisfies Listener, server]])
     if (internalServer !== null) servers.set('internalConnection' satisfies Listener, internalServer)
     // http.Server checks its request timeouts from this event on. Really listening would open a second entrance to this worker.
@@ -143,13 +144,11 @@ export class ConnectionReceiver {
     })
   }
 
-  /** Receives no further connections. */
   drain(): void {
     this.#isDraining = true
     this.#ipc.send('draining')
   }
 
-  /** Resolves when all received connections are closed. */
   closed(): Promise<void> {
     return this.#open === 0
       ? Promise.resolve()

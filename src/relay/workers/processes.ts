@@ -6,6 +6,7 @@ import { monotonicMs } from '../../shared/monotonic.js'
 import { INTERNAL_LISTEN_SETTINGS, LISTEN_SETTINGS, type ListenAddress } from '../config/config.js'
 import { ConnectionDispatcher } from './connection-handoff.js'
 import { IpcConnection, NO_FIELDS } from './ipc.js'
+import { type Addresses, canSharePort, reserveAddresses, writeAddresses } from './shared-port.js'
 
 const FIRST_RESTART_DELAY_MS = 100
 const MAX_RESTART_DELAY_MS = 30_000
@@ -26,12 +27,6 @@ class RestartBackoff {
 
 /** File descriptor of the IPC connection in a worker, which inherits one end of a socket pair. */
 export const IPC_FD = 4
-
-/** The addresses that the relay listens on. */
-export interface Addresses {
-  readonly external: ListenAddress
-  readonly internal: ListenAddress | null
-}
 
 export interface RunningWorker {
   readonly number: number
@@ -69,6 +64,8 @@ const MAX_UNANSWERED_PINGS = 6
 export class WorkerProcesses {
   readonly #dependencies: WorkerProcessesDependencies
   readonly #connections = new ConnectionDispatcher()
+  /** The addresses that the workers listen on themselves. Null: the primary accepts the connections. */
+  #shared: Addresses | null = null
   readonly #running = new Map<number, WorkerProcess>()
   readonly #restartTimers = new Map<number, NodeJS.Timeout>()
   readonly #backoffs = new Map<number, RestartBackoff>()
@@ -88,8 +85,10 @@ export class WorkerProcesses {
     const failed = new Promise<never>((_, reject) => {
       this.#failStart = reject
     })
+    const { listen, internalListen } = this.#dependencies
+    if (canSharePort()) this.#shared = await reserveAddresses(listen, internalListen)
     await Promise.race([this.#startWorker(1), failed])
-    const addresses = await this.#listen()
+    const addresses = this.#shared ?? (await this.#listen())
     const others = Array.from({ length: this.#dependencies.count - 1 }, (_, index) => this.#startWorker(index + 2))
     await Promise.race([Promise.all(others), failed])
     this.#failStart = null
@@ -153,7 +152,7 @@ export class WorkerProcesses {
     )
     this.#running.set(number, { worker, ipc, startedAt: monotonicMs() })
     serve(ipc, number)
-    ipc.send('start', (out) => out.number(number).textOrNull(configFile()))
+    ipc.send('start', (out) => writeAddresses(out.number(number).textOrNull(configFile()), this.#shared))
     worker.once('exit', (code: number | null, signal: string | null) => {
       // SIGHUP to the process group ends a worker that does not handle it yet. That must not end a relay that is starting.
       if (signal === 'SIGHUP' && this.#failStart !== null && !this.#isStopping) this.#fork(number, ready)
@@ -165,7 +164,7 @@ export class WorkerProcesses {
       ready: () => {
         this.#killWhenHung(number, worker, ipc)
         if (this.#isShutdownAnnounced) ipc.send('shutdownAnnounced')
-        this.#connections.add(worker, ipc)
+        if (this.#shared === null) this.#connections.add(worker, ipc)
         ready()
       },
       startFailed: (fields) => this.#startFailed(number, fields.text())

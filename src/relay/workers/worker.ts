@@ -5,6 +5,7 @@ import { ConnectionReceiver } from './connection-handoff.js'
 import { WorkerAdmission } from './connection-limits.js'
 import { IpcConnection, NO_FIELDS } from './ipc.js'
 import { IPC_FD } from './processes.js'
+import { type Addresses, readAddresses, SharedPort, type WorkerConnections } from './shared-port.js'
 import { WorkerChannelStates } from './worker-channel-states.js'
 import { WorkerCluster } from './worker-cluster.js'
 import { WorkerEngine, WorkerPresence } from './worker-engine.js'
@@ -17,8 +18,7 @@ export class PrimaryConnection {
   readonly workerNumber: number
   /** Counts the connections of all workers against the limits. */
   readonly admission: WorkerAdmission
-  /** The client connections that the primary passes to this worker. */
-  readonly connections: ConnectionReceiver
+  readonly connections: WorkerConnections
   /** Called before the process exits because the primary is gone. */
   onLost: () => void = () => undefined
   /** Called when the primary has sent a new configuration file. An error is reported to the primary. */
@@ -26,12 +26,12 @@ export class PrimaryConnection {
   readonly #ipc: IpcConnection
   #configFile: string
 
-  private constructor(ipc: IpcConnection, workerNumber: number, configFile: string) {
+  private constructor(ipc: IpcConnection, workerNumber: number, configFile: string, addresses: Addresses | null) {
     this.#ipc = ipc
     this.workerNumber = workerNumber
     this.#configFile = configFile
     this.admission = new WorkerAdmission(ipc)
-    this.connections = new ConnectionReceiver(ipc)
+    this.connections = addresses === null ? new ConnectionReceiver(ipc) : new SharedPort(addresses)
     ipc.onRequest({
       configure: async (fields) => {
         this.#configFile = fields.textOrNull() ?? ''
@@ -62,7 +62,8 @@ export class PrimaryConnection {
       ipc.onMessage({
         start: (fields) => {
           const workerNumber = fields.number()
-          connection = new PrimaryConnection(ipc, workerNumber, fields.textOrNull() ?? '')
+          const configFile = fields.textOrNull() ?? ''
+          connection = new PrimaryConnection(ipc, workerNumber, configFile, readAddresses(fields))
           resolve(connection)
         }
       })

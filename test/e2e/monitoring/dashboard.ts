@@ -20,10 +20,11 @@ t.test('the dashboard', async (t) => {
 
   t.test('the chart shows the values under the pointer', async (t) => {
     const now = await legend.innerText()
-    const box = await chart.boundingBox()
-    if (box === null) throw new Error('the chart has no size')
-    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2)
-    await occupancy.getByText('Now, ').waitFor({ state: 'detached' })
+    // The chart may move while other parts of the page load.
+    await eventually(async () => {
+      await chart.hover()
+      return (await occupancy.getByText('Now, ').count()) === 0
+    })
     t.not(await legend.innerText(), now, 'half a day ago most people were away')
     await page.mouse.move(0, 0)
     await occupancy.getByText('Now, ').waitFor()
@@ -84,8 +85,7 @@ t.test('the dashboard', async (t) => {
 
     await page.goto('/dashboard')
     const good = page.getByRole('listitem').filter({ has: page.getByRole('link', { name: 'Good', exact: true }) })
-    await eventually(async () => Number(await good.locator('strong').innerText()) > 0)
-    const count = await good.locator('strong').innerText()
+    const count = await eventually(async () => Number(await good.locator('strong').innerText()))
     await good.getByRole('link').click()
     await page.getByText(`${count} transmitters`).waitFor()
     t.match(page.url(), /batteryState=good/)

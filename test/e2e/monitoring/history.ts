@@ -138,22 +138,33 @@ t.test('the layers of the history', async (t) => {
     const red = () => pixelsOf(page, 'canvas[aria-hidden]', 'alpha > 0 && red > green + 40')
     const before = await red()
     await layers.getByLabel('Heat map').check()
-    await eventually(async () => (await red()) > before + 500, { label: 'the heat map is drawn' })
+    const heated = await eventually(
+      async () => {
+        const count = await red()
+        return count > before + 500 ? count : 0
+      },
+      { label: 'the heat map is drawn' }
+    )
     const scale = page.getByRole('group', { name: 'Scale of the heat map' })
     t.match(await scale.innerText(), /0:00\s+\d+:\d\d\s/)
     await page.getByRole('region', { name: 'Plan', exact: true }).hover({ position: { x: 200, y: 100 } })
     await scale.getByText(/^Here: \d/).waitFor()
     t.same(await findings(), [])
     await layers.getByLabel('Heat map').uncheck()
-    await eventually(async () => (await red()) < before + 100, { label: 'the heat map is removed' })
+    await eventually(async () => (await red()) < heated - 400, { label: 'the heat map is removed' })
   })
 
   await t.test('the trail is that of the selected marker, or none', async (t) => {
     await layers.getByLabel('Trail').focus()
     await page.keyboard.press('Space')
     await page.getByText('Select a person or an asset to see the way').waitFor()
-    const { data } = await (await page.context().request.get('/api/positions/tracks/f-1?minutes=10')).json()
-    const moved = data.tracks.find(({ points }: { points: readonly number[][] }) => points.length > 20)
+    const moved = await eventually(
+      async () => {
+        const { data } = await (await page.context().request.get('/api/positions/tracks/f-1?minutes=10')).json()
+        return data.tracks.find(({ points }: { points: readonly number[][] }) => points.length > 20)
+      },
+      { label: 'somebody walks' }
+    )
     // The purple of the start of a trail, which visitors have nearly too.
     const purple = () => pixelsOf(page, PLAN, 'alpha > 200 && blue > red + 25 && blue > green + 50')
     const before = await purple()
@@ -175,7 +186,7 @@ t.test('the details of a marker', async (t) => {
     await card.getByText(data.department, { exact: true }).waitFor()
     t.match(await card.innerText(), /(since \d\d:\d\d:\d\d|for more than an hour)[\s\S]+\d+ %/)
     await card.getByText(/^Last hour \(\d+ stays\)$/).click()
-    t.ok((await card.getByRole('list', { name: 'Stays in the last hour' }).getByRole('listitem').count()) > 3)
+    await card.getByRole('list', { name: 'Stays in the last hour' }).getByRole('listitem').nth(3).waitFor()
     t.same(await findings(), [])
 
     await card.getByRole('link', { name: 'Personnel record' }).focus()

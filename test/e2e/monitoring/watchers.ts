@@ -9,7 +9,11 @@ t.test('the users who watch a floor', async (t) => {
   t.test('a live plan names the users who watch it', async (t) => {
     await operator.page.goto('/live/f-4')
     await operator.page.getByText('Watched by Olive Operator').waitFor()
+    await viewer.page.clock.install()
     await viewer.page.goto('/live/f-4')
+    await viewer.page.getByText('Live', { exact: true }).waitFor()
+    // A user who joins a floor that is watched already is shown with the next refresh.
+    await viewer.page.clock.fastForward(30_000)
     await viewer.page.getByText('Watched by Olive Operator, Vic Viewer').waitFor()
     t.same(operator.pageErrors, [])
   })

@@ -1,4 +1,5 @@
 import type { Test } from 'tap'
+import { eventually } from '../../helper/eventually.js'
 import { startMailServer } from '../../helper/mail-server.js'
 import { CLIENT_ERRORS, type PageTests } from '../page/page-tests.js'
 
@@ -6,16 +7,21 @@ export const alerts = async (t: Test, { open }: PageTests): Promise<void> => {
   await t.test('alerts are sorted by severity, taken by a user, and found among the own ones', async (t) => {
     const { page, pageErrors, findings } = await open(t, { as: 'admin' })
     await page.goto('/alerts?kind=battery-low')
+    const sorted = page.waitForResponse(/sort=severityRank/)
     await page.getByRole('button', { name: 'Severity' }).click()
     await page.waitForURL(/sort=severityRank/)
+    await sorted
+    await page.locator('[aria-label=Alerts][aria-busy=false]').waitFor()
     // Named, not only coloured.
     await page.getByRole('row').nth(1).getByText('Critical', { exact: true }).waitFor()
-    const assign = page.getByRole('button', { name: /^Assign low battery: / }).first()
-    const name = (await assign.getAttribute('aria-label'))?.replace('Assign low battery: ', '') ?? ''
-    await assign.focus()
+    const first = page.getByRole('button', { name: /^Assign low battery: / }).first()
+    const name = (await first.getAttribute('aria-label'))?.replace('Assign low battery: ', '') ?? ''
+    // By its name, because the rows may change their places.
+    await page.getByRole('button', { name: `Assign low battery: ${name}`, exact: true }).focus()
     await page.keyboard.press('Enter')
     const dialog = page.getByRole('dialog')
-    t.equal(await dialog.getByLabel('Assigned to').locator('option:checked').innerText(), 'Me')
+    const assignee = dialog.getByLabel('Assigned to').locator('option:checked')
+    await eventually(async () => (await assignee.innerText()) === 'Me')
     t.same(await findings(), [])
     await page.keyboard.press('Tab')
     await dialog.getByRole('button', { name: 'Assign' }).press('Enter')

@@ -1,4 +1,5 @@
 import type { Test } from 'tap'
+import { eventually } from '../../helper/eventually.js'
 import { CLIENT_ERRORS, type PageTests } from '../page/page-tests.js'
 
 export const buildings = async (t: Test, { open }: PageTests): Promise<void> => {
@@ -18,13 +19,15 @@ export const buildings = async (t: Test, { open }: PageTests): Promise<void> => 
     await page.getByText('This building has no floors yet.').waitFor()
     await page.getByRole('link', { name: 'Add a floor' }).click()
     await page.getByRole('button', { name: 'Add floor' }).click()
-    t.equal(await dialog.getByLabel('Building').locator('option:checked').innerText(), 'Annex')
+    // The names of the buildings may load after the form has opened.
+    const building = dialog.getByLabel('Building').locator('option:checked')
+    await eventually(async () => (await building.innerText()) === 'Annex')
     await dialog.getByLabel('Name', { exact: true }).fill('Ground floor')
     await dialog.getByRole('button', { name: 'Create' }).click()
     await page.getByRole('link', { name: 'Ground floor' }).first().click()
     const steps = page.getByRole('region', { name: 'What to do next with Ground floor' }).getByRole('link')
     t.equal(await steps.first().innerText(), 'Enter the width and depth of the floor.')
-    t.equal(await steps.count(), 4)
+    await eventually(async () => (await steps.count()) === 4)
 
     await page.goto('/buildings')
     await page.getByRole('button', { name: 'Edit Annex' }).click()

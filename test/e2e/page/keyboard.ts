@@ -1,5 +1,6 @@
 import type { Locator, Page } from 'playwright-core'
 import type { Test } from 'tap'
+import { eventually } from '../../helper/eventually.js'
 import { CLIENT_ERRORS, type PageTests } from './page-tests.js'
 
 /** Resolves when the element has the focus. */
@@ -97,8 +98,9 @@ export const keyboard = async (t: Test, { open }: PageTests): Promise<void> => {
       await page.goto('/live/f-1')
       const [fit, zoomIn] = [page.getByRole('button', { name: 'Fit' }), page.getByRole('button', { name: 'Zoom in' })]
       await press(page, zoomIn)
+      await eventually(() => fit.isEnabled())
       await press(page, fit)
-      t.ok(await fit.isDisabled())
+      await eventually(() => fit.isDisabled())
       await hasFocus(page, fit)
       t.same(pageErrors, [])
     })
@@ -126,7 +128,11 @@ export const keyboard = async (t: Test, { open }: PageTests): Promise<void> => {
       const missing = page.getByRole('list', { name: 'Missing' }).getByRole('button')
       const nameOf = async (button: Locator): Promise<string> =>
         (await button.getAttribute('aria-label'))?.replace(/^Mark safe: (.*)$/, '$1') ?? ''
-      await missing.first().focus()
+      // A person who reaches the muster point meanwhile is not in the list any more.
+      await eventually(async () => {
+        await missing.first().focus()
+        return (await missing.and(page.locator(':focus')).count()) === 1
+      })
       for (let count = 0; count < 2; count += 1) {
         const name = await nameOf(page.locator(':focus'))
         await page.keyboard.press('Enter')
@@ -140,7 +146,7 @@ export const keyboard = async (t: Test, { open }: PageTests): Promise<void> => {
       await press(page, page.getByRole('button', { name: 'Print roll call' }))
       await page.emulateMedia({ media: 'print' })
       await page.getByText('Roll call (drill)').waitFor()
-      await page.getByText(`Printed ${new Date().getDate()} `).waitFor()
+      await page.getByText(/^Printed \d/).waitFor()
       for (const hidden of [
         page.getByLabel('Sound'),
         page.getByRole('navigation'),

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { ROOT } from '../../../scripts/lib/root.js'
+import { eventually } from '../../helper/eventually.js'
 import type { PageTests } from './page-tests.js'
 
 export const loading = async (t: Test, { stack, open }: PageTests): Promise<void> => {
@@ -42,6 +43,8 @@ export const loading = async (t: Test, { stack, open }: PageTests): Promise<void
       await page.getByLabel('Password').waitFor()
       await page.evaluate(`document.body.insertAdjacentHTML('beforeend', '<p style="color: red">x</p>')
         document.body.append(Object.assign(document.createElement('script'), { textContent: 'globalThis.planted = true' }))`)
+      // The browser reports violations asynchronously.
+      await eventually(() => pageErrors.length >= 2)
       t.equal(await page.evaluate('globalThis.planted'), undefined)
       t.same(pageErrors.toSorted(), ['policy: script-src-elem inline', 'policy: style-src-attr inline'])
     })

@@ -162,16 +162,21 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       const { page, pageErrors } = await open(t, { as: 'admin' })
       await page.goto('/personnel')
       const firstName = page.getByRole('row').nth(1).getByRole('cell').first()
-      await page.getByRole('button', { name: 'Person', exact: true }).click()
+      /** Clicks a button and resolves when the list shows the rows of the request that follows. */
+      const clickAndLoad = async (name: string, request: RegExp): Promise<void> => {
+        const responded = page.waitForResponse(request)
+        await page.getByRole('button', { name, exact: true }).click()
+        await responded
+        await page.locator('[aria-label=Personnel][aria-busy=false]').waitFor()
+      }
+      await clickAndLoad('Person', /order=asc/)
       await page.waitForURL(/sort=name&order=asc/)
       const ascending = await firstName.textContent()
-      await page.getByRole('button', { name: 'Person', exact: true }).click()
+      await clickAndLoad('Person', /order=desc/)
       await page.waitForURL(/order=desc/)
-      await firstName.filter({ hasNotText: ascending ?? '' }).waitFor()
-      const loaded = page.waitForResponse('**/api/personnel?*offset=20*')
-      await page.getByRole('button', { name: 'Next' }).click()
+      t.not(await firstName.textContent(), ascending)
+      await clickAndLoad('Next', /offset=20/)
       await page.waitForURL(/page=2/)
-      await loaded
       const links = await page.getByRole('cell', { name: '@example.com' }).allTextContents()
       await page.reload()
       await page.getByText(/^21–40 of \d+$/).waitFor()
@@ -217,7 +222,7 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       await edit.click()
       const dialog = page.getByRole('dialog')
       const network = await page.context().newCDPSession(page)
-      const slow = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 400_000 }
+      const slow = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 30_000 }
       await network.send('Network.emulateNetworkConditions', slow)
 
       const stored = page.waitForResponse('**/photo')
@@ -227,10 +232,10 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       const bar = dialog.getByRole('progressbar', { name: 'Upload' })
       await bar.waitFor()
       await dialog.getByText(/^[1-9]\d? %$/).waitFor()
+      await network.send('Network.emulateNetworkConditions', { ...slow, uploadThroughput: -1 })
       t.equal((await stored).status(), 201)
       await bar.waitFor({ state: 'detached' })
       await dialog.locator('img.avatar').waitFor()
-      await network.send('Network.emulateNetworkConditions', { ...slow, uploadThroughput: -1 })
       // The list shows the photo too; its requests after the removal get 404.
       const inList = page.getByRole('row').filter({ hasText: name }).locator('img.avatar').first()
       // The tests are compiled without the types of the DOM.

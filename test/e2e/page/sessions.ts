@@ -139,7 +139,7 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
       // As when the user returns to this tab.
       await page.evaluate("dispatchEvent(new Event('focus'))")
       await page.getByText('Signed in as Vic Viewer').waitFor()
-      t.equal(await page.getByLabel('Organization name').count(), 0)
+      await page.getByLabel('Organization name').waitFor({ state: 'detached' })
       t.same(pageErrors, [])
     })
 
@@ -154,6 +154,8 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
         const responded = page.waitForResponse('**/api/auth/login')
         await signIn(page, 'nobody@example.com', 'wrong')
         await responded
+        // The form is submitted again only after it has cleared the password and shows the result.
+        await page.getByRole('alert').waitFor()
       }
       await page.getByRole('alert').getByText('Too many attempts. Try again in 15 minutes.').waitFor()
       t.ok(await page.getByRole('button', { name: 'Sign in' }).isDisabled())

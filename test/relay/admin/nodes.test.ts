@@ -132,7 +132,7 @@ t.test('two workers of one relay', async (t) => {
       (sample) => sample.nodes.length === 2 && sum(sample, 'subscriptions') === 4
     )
     t.same(nodes.map(({ name }) => name).sort(), ['relay worker 1', 'relay worker 2'])
-    // Every request uses a new connection, which the primary distributes to the workers in turn.
+    // Every request uses a new connection: the workers take turns, or the kernel distributes them.
     for (let count = 0; count < 8; count++) {
       t.match(await one.read<Page<ConnectionRow>>('connections'), { total: 4 })
       t.match(await one.read<Page<ChannelRow>>('channels'), { total: 1, rows: [{ name: 'floor:1', subscribers: 4 }] })

@@ -5,7 +5,7 @@ import { startProgram } from '../../helper/program.js'
 import { connectedClient, RawClient } from '../../helper/raw-client.js'
 import { collect, event, officialClient } from '../../helper/relay.js'
 import { API_KEY, HMAC_SECRET } from '../../helper/relay-rules.js'
-import { type RelayOfWorkers, startWorkers } from '../../helper/relay-workers.js'
+import { atEachWorker, type RelayOfWorkers, startWorkers } from '../../helper/relay-workers.js'
 import { firstTwo, required } from '../../helper/required.js'
 
 const WITH_HISTORY = {
@@ -108,13 +108,11 @@ t.test('a worker that is killed', async (t) => {
   })
 
   t.test('presence has no entries of a killed worker', async (t) => {
-    const clients: RawClient[] = []
-    // Workers take turns, so each has two of the connections.
-    for (let n = 0; n < 4; n++) {
-      const client = await connectedClient(t, relay.url, `user${n}`)
+    const clients = await atEachWorker(relay, async () => {
+      const client = await connectedClient(t, relay.url)
       await client.request({ id: 2, subscribe: { channel: 'seq:ghosts' } })
-      clients.push(client)
-    }
+      return client
+    })
     const count = async (): Promise<unknown> =>
       (await relay.api('presence_stats', { channel: 'seq:ghosts' })).num_clients
     // A worker adds presence after its reply to the client, and another worker may handle the request for the count.
@@ -128,7 +126,7 @@ t.test('a worker that is killed', async (t) => {
   })
 
   t.test('a worker that receives SIGTERM closes its clients with 3001 and is replaced', async (t) => {
-    const clients = await Promise.all(Array.from({ length: 2 }, () => connectedClient(t, relay.url)))
+    const clients = await atEachWorker(relay, () => connectedClient(t, relay.url))
     const [pid] = relay.workers()
     await replace(pid, 'SIGTERM')
     t.equal(await Promise.race(clients.map(({ closed }) => closed)), '3001 shutdown')

@@ -12,7 +12,7 @@ import {
   type TransportName
 } from '../../helper/relay.js'
 import { relayToken } from '../../helper/relay-rules.js'
-import { type RelayOfWorkers, startWorkers } from '../../helper/relay-workers.js'
+import { atEachWorker, startWorkers } from '../../helper/relay-workers.js'
 import { required } from '../../helper/required.js'
 import type { ServerMessage } from '../../helper/server-message.js'
 
@@ -47,15 +47,6 @@ const newChannel = (namespace: string): string => `${namespace}:${++channels}`
 const connect = (t: Test, user: string, transport: TransportName = 'websocket'): Promise<Centrifuge> =>
   connectClient(officialClient(t, relay, transport, { getToken: async () => relayToken({ sub: user }) }))
 
-/** A client of this user at every worker. Connections are passed to the workers in turn. */
-const oneAtEach = async (t: Test, { nodes }: RelayOfWorkers, user: string): Promise<readonly Centrifuge[]> => {
-  const clients: Centrifuge[] = []
-  do {
-    clients.push(await connect(t, user))
-  } while ((await nodes()).some(({ num_clients }) => num_clients === 0))
-  return clients
-}
-
 t.test('several workers', async (t) => {
   t.test('each worker is a node with a name of its own', async (t) => {
     t.same((await relay.nodes()).map(({ name }) => name).sort(), ['relay worker 1', 'relay worker 2', 'relay worker 3'])
@@ -64,7 +55,7 @@ t.test('several workers', async (t) => {
   for (const namespace of ['seq', 'plain']) {
     t.test(`clients of all workers receive the publications on ${namespace} in the same order`, async (t) => {
       const channel = newChannel(namespace)
-      const clients = await oneAtEach(t, relay, 'ada')
+      const clients = await atEachWorker(relay, () => connect(t, 'ada'))
       const received = await Promise.all(clients.map(async (client) => collect(await subscribeTo(client, channel))))
       const publish = async (publisher: number): Promise<void> => {
         for (let n = 0; n < 50; n++) await relay.publish(channel, { publisher, n })
@@ -116,7 +107,7 @@ t.test('several workers', async (t) => {
   })
 
   t.test('API commands apply to a user at all workers', async (t) => {
-    const clients = await oneAtEach(t, relay, 'mallory')
+    const clients = await atEachWorker(relay, () => connect(t, 'mallory'))
     const subscribed = clients.map((client) => event(client, 'subscribed'))
     await relay.api('subscribe', { user: 'mallory', channel: 'closed:1' })
     await Promise.all(subscribed)
