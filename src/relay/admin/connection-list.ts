@@ -2,6 +2,7 @@ import type { Subscription } from '../core/fan-out/subscription.js'
 import type { Relay } from '../core/relay.js'
 import type { Client } from '../core/session/client.js'
 import { forEachInSlices, TimeSlice } from '../core/time-slice.js'
+import { waitingBytes } from './client-queue.js'
 import type {
   ConnectionDetail,
   ConnectionRow,
@@ -52,7 +53,7 @@ const rowOf = (client: Client, node: string): ConnectionRow => ({
   node,
   since: client.connectedAt,
   channels: client.subscriptions.size,
-  queuedBytes: client.waitingBytes,
+  queuedBytes: waitingBytes(client),
   isBehind: client.isBehind
 })
 

@@ -1,6 +1,7 @@
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Relay } from '../core/relay.js'
 import type { Totals } from '../metrics/relay-metrics.js'
+import { hasBacklog, waitingBytes } from './client-queue.js'
 import type { Figures, NodeFigures } from './contract.js'
 
 /** Counters since the start of a node, and current values. Rates are computed by the node that surveys it. */
@@ -21,8 +22,8 @@ export const nodeCounts = (relay: Relay, name: string, totals: Totals, loopDelay
   for (const client of relay.clients) {
     if (!client.isBehind) continue
     slowReaders++
-    queuedBytes += client.waitingBytes
-    if (client.hasBacklog) conflatedReaders++
+    queuedBytes += waitingBytes(client)
+    if (hasBacklog(client)) conflatedReaders++
   }
   return {
     ...totals,

@@ -337,14 +337,7 @@ export class Relay {
 
   stats(): RelayStats {
     const { hub, clients } = this.#context
-    let subscriptions = 0
-    let channels = 0
-    for (const { size } of hub.channels.values()) {
-      subscriptions += size
-      // A channel that only an operator observes is open without subscribers.
-      if (size > 0) channels += 1
-    }
-    return { clients: clients.all.length, users: clients.users, channels, subscriptions }
+    return { clients: clients.all.length, users: clients.users, ...hub.counts() }
   }
 
   /** Closes up to `count` connections. Returns the number of remaining ones. */

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { waitingBytes } from '../../../src/relay/admin/client-queue.js'
 import { eventually } from '../../helper/eventually.js'
 import { nextData } from '../../helper/exact-http.js'
 import { send } from '../../helper/http.js'
@@ -10,6 +11,7 @@ import { connectedClient, openClient } from '../../helper/raw-client.js'
 import { type EdgeRelay, startRelay } from '../../helper/relay.js'
 import { withNamespace } from '../../helper/relay-core.js'
 import { relayToken } from '../../helper/relay-rules.js'
+import { required } from '../../helper/required.js'
 
 /** Verifies that the relay still serves another client. */
 const stillServes = async (t: Test, { url, publish }: EdgeRelay): Promise<void> => {
@@ -239,7 +241,7 @@ t.test('WebSocket protocol violations', async (t) => {
     await once(socket, 'data')
     socket.pause()
     for (let count = 0; count < 200; count++) await edge.publish('big:1', 'x'.repeat(100_000))
-    t.ok((edge.relay.clients[0]?.waitingBytes ?? 0) > 2_000_000, 'data is queued in the relay')
+    t.ok(waitingBytes(required(edge.relay.clients[0])) > 2_000_000, 'data is queued in the relay')
     socket.write(masked(0x88, Buffer.from([0x03, 0xe8])))
     // The relay runs in this process and has read the close frame by then.
     for (let turn = 0; turn < 50; turn++) await setImmediate()

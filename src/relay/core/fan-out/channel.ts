@@ -9,7 +9,7 @@ import { ChannelViews, type ViewCounts } from './channel-views.js'
 import { GapChecks, type PositionCheck } from './gap-checks.js'
 import type { Rate } from './rate-class.js'
 import { ChannelSnapshot, filteredSnapshot, type PositionedSnapshot, type ReadHistory } from './snapshot.js'
-import { pushPublication, pushToAll, receivedBy, type Subscription } from './subscription.js'
+import { pushOutsideStream, pushToAll, type Subscription } from './subscription.js'
 import { passes } from './tag-filter.js'
 import { isSameView } from './view.js'
 
@@ -219,7 +219,7 @@ export class Channel {
         subscription.aheadOffset = position.offset
         this.#ahead.push(subscription)
         // All of them are without an offset: the client's position is beyond everything that this node has delivered.
-        for (const publication of missed) this.#sendToAhead(subscription, publication)
+        for (const publication of missed) pushOutsideStream(subscription, publication, this.#epoch)
         return
       }
     }
@@ -258,7 +258,7 @@ export class Channel {
     this.#groups.deliver(placed, epoch)
     if (this.#ahead.length === 0) return
     if (publication.offset > 0) this.#joinAheadUpTo(publication.offset)
-    else for (const subscription of this.#ahead) this.#sendToAhead(subscription, placed)
+    else for (const subscription of this.#ahead) pushOutsideStream(subscription, placed, this.#epoch)
   }
 
   pushJoinOrLeave(kind: JoinOrLeave, info: string): void {
@@ -343,14 +343,5 @@ export class Channel {
     if (reached.length === 0) return
     this.#ahead = this.#ahead.filter(({ aheadOffset }) => aheadOffset > offset)
     for (const subscription of reached) this.#groups.add(subscription, [], this.#epoch)
-  }
-
-  /** A publication without an offset is not part of the stream, so a subscription that is ahead receives it too. */
-  #sendToAhead(subscription: Subscription, publication: Publication): void {
-    const received = receivedBy(subscription, publication)
-    if (received === null) return
-    pushPublication(subscription, received, this.#epoch)
-    // The client would apply the next delta to this publication, which is not its base.
-    if (subscription.takesDelta) subscription.needsFull = true
   }
 }

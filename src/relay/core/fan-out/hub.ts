@@ -96,6 +96,16 @@ export class Hub implements Delivery, FlushQueue {
     return this.#channels
   }
 
+  /** Channels with subscribers, and their subscriptions. A channel that only an operator observes is open without subscribers. */
+  counts(): { readonly channels: number; readonly subscriptions: number } {
+    let [channels, subscriptions] = [0, 0]
+    for (const { size } of this.#channels.values()) {
+      subscriptions += size
+      if (size > 0) channels += 1
+    }
+    return { channels, subscriptions }
+  }
+
   get hasPending(): boolean {
     return this.#pendingGroups.length > 0
   }

@@ -105,6 +105,15 @@ export const pushPublication = (
   subscriber.push({ kind: 'pub', channel: channel.name, pub }, channel.namespace)
 }
 
+/** A publication without an offset is not part of the stream, so a subscription that is ahead of it receives it too. */
+export const pushOutsideStream = (subscription: Subscription, publication: PlacedPublication, epoch: string): void => {
+  const received = receivedBy(subscription, publication)
+  if (received === null) return
+  pushPublication(subscription, received, epoch)
+  // The client would apply the next delta to this publication, which is not its base.
+  if (subscription.takesDelta) subscription.needsFull = true
+}
+
 /** Sends a join or leave push to several subscribers. It is encoded once per framing. */
 export const pushToAll = (
   subscriptions: readonly Subscription[],

@@ -150,20 +150,6 @@ export class Client implements Subscriber, OutboxOwner {
     return this.outbox.isBehind
   }
 
-  /** Whether publications are being merged for the client because it is behind. */
-  get hasBacklog(): boolean {
-    for (const { backlog } of this.subscriptions.values()) if (backlog !== null) return true
-    return false
-  }
-
-  /** Bytes that wait for the client, merged publications included. */
-  get waitingBytes(): number {
-    let bytes = this.outbox.unsentBytes
-    if (!this.isBehind) return bytes
-    for (const { backlog } of this.subscriptions.values()) bytes += backlog?.bytes ?? 0
-    return bytes
-  }
-
   addSubscription(subscription: Subscription): void {
     this.#subscriptions ??= new Map()
     this.#subscriptions.set(subscription.channel.name, subscription)
