@@ -215,6 +215,9 @@ export const visits = resource('/api/visits', 'visit', {
 export const transmitters = resource('/api/transmitters', 'transmitter', {
   computed: {
     carriedBy: '(SELECT c.name FROM carriers c WHERE c.transmitter_id = transmitters.id)',
+    /** The category and the company of a visitor or contractor, to search by. */
+    guest: `(SELECT concat_ws(' ', v.kind, v.company) FROM visits v
+      WHERE v.kind = transmitters.entity_type AND v.id = transmitters.entity_id)`,
     currentFloorId: '(SELECT p.floor_id FROM positions p WHERE p.transmitter_id = transmitters.id)',
     isOnSite: 'EXISTS (SELECT 1 FROM positions p WHERE p.transmitter_id = transmitters.id)',
     /** Null for a transmitter whose level is unknown. */
@@ -223,8 +226,8 @@ export const transmitters = resource('/api/transmitters', 'transmitter', {
       WHEN battery_level <= ${numberSetting('battery', 'warning')} THEN 'warning'
       WHEN battery_level IS NOT NULL THEN 'good' END`
   },
-  // People, visitors and assets are found by their names.
-  search: ['carriedBy', 'name', 'macAddress']
+  // People, visitors and assets are found by their names, visitors also by category and company.
+  search: ['carriedBy', 'guest', 'name', 'macAddress']
 })
 
 export const beacons = resource('/api/mgmt/beacons', 'beacon')

@@ -1,7 +1,6 @@
 import { DEFAULT_SEVERITIES } from '../alert-kinds.js'
 import { DEFAULT_MAIL_SERVER } from '../notification-channels.js'
 import { DEFAULT_PRIVACY, type PrivacySettings } from '../privacy-settings.js'
-import { putRow } from './records.js'
 import type { Fields, World } from './world.js'
 
 /** The actions for each weather severity. */
@@ -39,6 +38,15 @@ export const readSetting = async ({ database }: Pick<World, 'database'>, name: s
   return row?.value ?? {}
 }
 
+/** With the number of its changes, for the form. */
+export const readVersionedSetting = async ({ database }: Pick<World, 'database'>, name: string): Promise<Fields> => {
+  const [row] = await database.rows<{ value: Fields; version: number }>(
+    'SELECT value, version FROM settings WHERE name = $1',
+    [name]
+  )
+  return { ...row?.value, version: row?.version ?? 0 }
+}
+
 /** How long personal data is stored. */
 export const readPrivacy = async (world: Pick<World, 'database'>): Promise<PrivacySettings> => ({
   ...DEFAULT_PRIVACY,
@@ -64,14 +72,24 @@ export const isSettingOn = (name: string, field: string): string =>
   `(SELECT (value->>'${field}')::boolean FROM settings WHERE name = '${name}') IS NOT FALSE`
 
 /** Without a value, resets to the default. */
-export const writeSetting = (world: World, name: string, value: Fields = DEFAULTS[name] ?? {}): Promise<void> =>
-  putRow(world, 'settings', { name, value: JSON.stringify(value), updatedAt: world.now() }, 'name')
+export const writeSetting = async (
+  { database, now }: World,
+  name: string,
+  value: Fields = DEFAULTS[name] ?? {}
+): Promise<void> => {
+  await database.rows(
+    `INSERT INTO settings (name, value, updated_at) VALUES ($1, $2::jsonb, $3)
+     ON CONFLICT (name) DO UPDATE SET value = excluded.value, updated_at = $3, version = settings.version + 1`,
+    [name, JSON.stringify(value), now()]
+  )
+}
 
-/** Merges into the stored value in one statement, so that concurrent changes are not lost. */
-export const changeSetting = async ({ database, now }: World, name: string, changes: Fields): Promise<unknown> => {
-  const [stored] = await database.rows(
-    'UPDATE settings SET value = value || $2::jsonb, updated_at = $3 WHERE name = $1 RETURNING value',
+/** Merges into the stored value in one statement, so that concurrent changes are not lost. Returns it with its version. */
+export const changeSetting = async ({ database, now }: World, name: string, changes: Fields): Promise<Fields> => {
+  const [stored] = await database.rows<{ value: Fields; version: number }>(
+    `UPDATE settings SET value = value || $2::jsonb, updated_at = $3, version = version + 1 WHERE name = $1
+     RETURNING value, version`,
     [name, JSON.stringify(changes), now()]
   )
-  return stored?.value
+  return { ...stored?.value, ...(stored && { version: stored.version }) }
 }

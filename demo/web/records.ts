@@ -8,7 +8,7 @@ import type { Form, Task, Values } from './form-fields.js'
 import type { Place } from './live-link.js'
 import type { ListResponse, Named } from './types.js'
 
-interface Column<Row> {
+export interface Column<Row> {
   readonly title: string
   readonly text: (row: Row) => string | number | null | undefined
   /** The field that the backend sorts by. Without it the column cannot be sorted. */
@@ -19,6 +19,8 @@ interface Column<Row> {
   readonly tone?: (row: Row) => '' | 'good' | 'warning' | 'danger'
   /** Hidden on phones. */
   readonly isWideOnly?: boolean
+  /** Hidden in a table that is too narrow for all columns. */
+  readonly isRoomyOnly?: boolean
 }
 
 /** A query parameter of the list. */

@@ -1,3 +1,5 @@
+import type { Carrier } from './types.js'
+
 /** Removes accents and case, so that "jose" matches "José". */
 const folded = (text: string): string =>
   text
@@ -12,3 +14,7 @@ export const matches = (text: string, query: string): boolean => {
     .split(/\s+/)
     .every((word) => haystack.includes(word))
 }
+
+/** What a search on the plan finds a carrier by: the name, and of guests the category and the company. */
+export const searchText = ({ name, entityType, company }: Pick<Carrier, 'name' | 'entityType' | 'company'>): string =>
+  ['visitor', 'contractor'].includes(entityType) ? `${name} ${entityType} ${company ?? ''}` : name

@@ -128,6 +128,8 @@ export interface Carrier {
   readonly name: string
   readonly entityType: string
   readonly isFirstAider: boolean
+  /** Of a visitor or contractor. */
+  readonly company: string | null
 }
 
 export type MusterCounts = Counts<'total' | 'safe' | 'missing' | 'unknown'>
@@ -143,6 +145,7 @@ export interface SiteStatus {
 
 export interface BuildingInstructions extends Named {
   readonly instructions: Instructions
+  readonly version: number
 }
 
 export interface MusterPerson
@@ -180,7 +183,7 @@ export interface EmergencyReport {
 }
 
 export interface ReportedPerson
-  extends Texts<'company' | 'department' | 'place' | 'lastSeenAt' | 'markedBy' | 'safeAt'>,
+  extends Texts<'company' | 'host' | 'department' | 'place' | 'lastSeenAt' | 'markedBy' | 'safeAt'>,
     Pick<MusterPerson, 'transmitterId' | 'name' | 'kind' | 'status'> {
   readonly secondsToSafe: number | null
 }

@@ -270,7 +270,8 @@ t.test('the report of a drill', async (t) => {
     const longest = (Date.parse(resolvedAt) - Date.parse(startedAt)) / 1000 + 1
     t.ok(of('safe').every(({ secondsToSafe }: Person) => secondsToSafe !== null && secondsToSafe <= longest))
     const marked = report.people.find(({ transmitterId }: Person) => transmitterId === visitor.transmitterId)
-    t.match(marked, { markedBy: 'Alex Admin', status: 'safe' })
+    t.match(marked, { markedBy: 'Alex Admin', status: 'safe', company: visitor.company, host: visitor.host })
+    t.match(visitor.host, /\w+ \w+/, 'visitors have a host')
     t.ok(report.times.first <= report.times.median && report.times.median <= report.times.last)
   })
 

@@ -175,6 +175,42 @@ t.test('two users edit one record', async (t) => {
   t.match((await send('?version=x', { capacity: 3 })).json().error, { code: 'VALIDATION_FAILED' })
 })
 
+t.test('two users edit one group of settings', async (t) => {
+  const token = await backend.signIn('admin')
+  const send = async (method: string, path: string, body?: object) =>
+    (await backend.request(method, path, token, body)).json()
+  const groups: readonly (readonly [method: string, path: string, body: object])[] = [
+    ['PATCH', '/api/mgmt/settings/general', { organizationName: 'North' }],
+    ['PATCH', '/api/mgmt/settings/alerts', { cooldownMinutes: 6 }],
+    ['PATCH', '/api/mgmt/settings/privacy', { auditDays: 100 }],
+    ['PUT', '/api/battery/thresholds', { warning: 41 }],
+    ['PATCH', '/api/alerts/severities', { 'battery-low': 'info' }],
+    ['PATCH', '/api/notifications/mail-server', { port: 2525 }]
+  ]
+  for (const [method, path, body] of groups) {
+    const { version, ...before } = (await send('GET', path)).data
+    const { data } = await send(method, `${path}?version=${version}`, body)
+    t.match(data, { ...body, version: version + 1 }, path)
+    const { error } = await send(method, `${path}?version=${version}`, body)
+    t.match(error, {
+      code: 'RECORD_CHANGED',
+      message: 'The settings have been changed meanwhile.',
+      changedBy: 'Alex Admin',
+      current: { ...body, version: version + 1 }
+    })
+    const [field = ''] = Object.keys(body)
+    await send(method, path, { [field]: before[field] })
+  }
+
+  const path = '/api/emergency/instructions'
+  const [{ id, version, instructions }] = (await send('GET', path)).data
+  const changed = await send('PATCH', `${path}/${id}?version=${version}`, { fire: 'Walk out.' })
+  t.match(changed.data, { version: version + 1, instructions: { fire: 'Walk out.' } })
+  const { error } = await send('PATCH', `${path}/${id}?version=${version}`, { fire: 'Run out.' })
+  t.match(error, { code: 'RECORD_CHANGED', current: { fire: 'Walk out.', version: version + 1 } })
+  await send('PATCH', `${path}/${id}`, { fire: instructions.fire })
+})
+
 t.test('of two simultaneous changes with one version, one is rejected', async (t) => {
   const token = await backend.signIn('admin')
   const { data } = (await backend.request('POST', '/api/personnel', token, { name: 'Race' })).json()
@@ -268,6 +304,9 @@ t.test('a list', async (t) => {
     t.ok(data.every(({ entity_type }: { entity_type: string }) => entity_type === 'visitor'))
     t.ok(data[0].id > data[4].id)
     t.equal((await list('?search=badge+0123')).data[0].name, 'Badge 0123')
+    const guests = (await list('?search=contractor&limit=100')).data
+    t.ok(guests.length > 0 && guests.every(({ entity_type: kind }: Record<string, unknown>) => kind === 'contractor'))
+    t.match((await list('?search=juniper+cleaning')).data[0], { guest: 'contractor Juniper Cleaning' })
     const { data: carried } = await list('?search=tool+trolley')
     t.ok(carried.length > 0)
     t.ok(

@@ -46,6 +46,9 @@ const OTHER_TABLES: Readonly<Record<string, string>> = {
     expires_at timestamptz NOT NULL, completed_at timestamptz, platform text, device_name text, irk text`
 }
 
+/** Counts the changes of a row, so that a form can detect a change by another user. */
+const VERSION = 'version integer NOT NULL DEFAULT 1'
+
 /** Columns that were added to these tables since their first version. */
 const ADDED_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   alerts: [
@@ -57,7 +60,10 @@ const ADDED_COLUMNS: Readonly<Record<string, readonly string[]>> = {
     'notified_rank integer',
     'assigned_to text REFERENCES users ON DELETE SET NULL',
     'assigned_at timestamptz'
-  ]
+  ],
+  settings: [VERSION],
+  emergency_instructions: [VERSION],
+  roll_calls: ['host text']
 }
 
 /** All carriers of transmitters with their home zone and current position. */
@@ -90,9 +96,6 @@ const MOVED_DATA = [
   `UPDATE zones SET allowed_department_ids = metadata->'departmentIds', metadata = metadata - 'departmentIds'
    WHERE allowed_department_ids IS NULL AND jsonb_typeof(metadata->'departmentIds') = 'array'`
 ]
-
-/** Counts the changes of a row, so that a form can detect a change by another user. */
-const VERSION = 'version integer NOT NULL DEFAULT 1'
 
 export const createTables = async (database: Statements): Promise<void> => {
   const ofResources = Object.fromEntries(resources.map((resource) => [resource.table, columnsSql(resource)]))

@@ -10,6 +10,7 @@ import {
 } from '../../emergency-types.js'
 import { fieldChanges } from '../audit/changes.js'
 import { invalid } from '../errors.js'
+import { checkInstructionsVersion } from '../record-version.js'
 import { getRecord } from '../records.js'
 import { buildings } from '../resources.js'
 import { idOf, type Run } from '../route.js'
@@ -19,19 +20,17 @@ interface OfBuilding {
   readonly id: string
   readonly name: string
   readonly instructions: Instructions
+  /** The number of changes. */
+  readonly version: number
 }
 
 /** The instructions of every building. Those that nobody has changed are the defaults. */
 export const buildingInstructions = async ({ database }: Pick<World, 'database'>): Promise<OfBuilding[]> => {
   const rows = await database.rows<OfBuilding & { instructions: Partial<Instructions> | null }>(
-    `SELECT b.id, b.name, i.value AS instructions FROM buildings b
+    `SELECT b.id, b.name, i.value AS instructions, coalesce(i.version, 0) AS version FROM buildings b
      LEFT JOIN emergency_instructions i ON i.building_id = b.id ORDER BY b.display_order, b.id`
   )
-  return rows.map(({ id, name, instructions }) => ({
-    id,
-    name,
-    instructions: { ...DEFAULT_INSTRUCTIONS, ...instructions }
-  }))
+  return rows.map((row) => ({ ...row, instructions: { ...DEFAULT_INSTRUCTIONS, ...row.instructions } }))
 }
 
 /** Changes the sent instructions of a building. */
@@ -44,9 +43,11 @@ export const changeInstructions: Run = async (call) => {
   })
   if (errors.length > 0) throw invalid(errors)
   const before = await instructionsOf(call, idOf(call))
+  await checkInstructionsVersion(call, async () => ({ ...before?.instructions, version: before?.version }))
   await database.rows(
     `INSERT INTO emergency_instructions (building_id, value, updated_at) VALUES ($1, $2::jsonb, $3)
-     ON CONFLICT (building_id) DO UPDATE SET value = emergency_instructions.value || excluded.value, updated_at = $3`,
+     ON CONFLICT (building_id) DO UPDATE SET value = emergency_instructions.value || excluded.value,
+       updated_at = $3, version = emergency_instructions.version + 1`,
     [idOf(call), JSON.stringify(body), now()]
   )
   subjects.push(`instructions of building ${building.name}`)

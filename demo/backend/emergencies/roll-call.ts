@@ -59,13 +59,13 @@ export const readMuster = async ({ database }: World, emergency: Fields | null, 
 }
 
 /** Keeps the time at which a person became safe, as long as the person stays safe. Nobody leaves the roll of an emergency. */
-const RECORD = `INSERT INTO roll_calls AS roll (emergency_id, transmitter_id, name, kind, company, department, place,
-    last_seen_at, status, marked_by, safe_at)
-  SELECT $2::text, transmitter_id, name, kind, company, department, nullif(concat_ws(', ', zone_name, floor_name, building_name), ''),
+const RECORD = `INSERT INTO roll_calls AS roll (emergency_id, transmitter_id, name, kind, company, host, department,
+    place, last_seen_at, status, marked_by, safe_at)
+  SELECT $2::text, transmitter_id, name, kind, company, host, department, nullif(concat_ws(', ', zone_name, floor_name, building_name), ''),
     last_seen_at, status, marked_by, CASE WHEN status = 'safe' THEN coalesce(marked_at, $5::timestamptz) END
   FROM (${MUSTER}) AS muster
   ON CONFLICT (emergency_id, transmitter_id) DO UPDATE SET name = excluded.name, kind = excluded.kind,
-    company = excluded.company, department = excluded.department, place = excluded.place,
+    company = excluded.company, host = excluded.host, department = excluded.department, place = excluded.place,
     last_seen_at = excluded.last_seen_at, status = excluded.status, marked_by = excluded.marked_by,
     safe_at = CASE WHEN excluded.status = 'safe' THEN coalesce(roll.safe_at, excluded.safe_at) END`
 

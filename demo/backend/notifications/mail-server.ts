@@ -1,8 +1,9 @@
 import { DEFAULT_MAIL_SERVER } from '../../notification-channels.js'
 import { fieldChanges } from '../audit/changes.js'
 import { invalid } from '../errors.js'
+import { checkSettingVersion } from '../record-version.js'
 import type { Run } from '../route.js'
-import { changeSetting, readSetting } from '../settings.js'
+import { changeSetting, readSetting, readVersionedSetting } from '../settings.js'
 import type { World } from '../world.js'
 import { retryNow } from './outbox.js'
 import type { MailSettings } from './send-mail.js'
@@ -15,7 +16,7 @@ export const mailSettings = async (world: Pick<World, 'database'>): Promise<Mail
 
 /** Without the password, which is never returned. */
 export const readMailServer: Run = async (call) => {
-  const { password, ...server } = await mailSettings(call)
+  const { password, ...server } = { ...(await mailSettings(call)), ...(await readVersionedSetting(call, 'mailServer')) }
   return { ...server, hasPassword: typeof password === 'string' }
 }
 
@@ -24,6 +25,7 @@ const CONNECTION = ['host', 'port', 'security', 'certificate'] as const
 
 export const changeMailServer: Run = async (call) => {
   const { body, subjects, changes } = call
+  await checkSettingVersion(call, 'mailServer', readMailServer)
   const stored = await mailSettings(call)
   const server: MailSettings = { ...stored, ...body }
   const isMoved = CONNECTION.some((field) => server[field] !== stored[field])

@@ -3,8 +3,9 @@ import { SHOWN_ALERTS } from '../alerts/shown.js'
 import { fieldChanges } from '../audit/changes.js'
 import { HttpError, invalid } from '../errors.js'
 import { list, rows } from '../queries.js'
+import { checkSettingVersion } from '../record-version.js'
 import { callerOf, type Handlers, handler, idsIn, type Run } from '../route.js'
-import { changeSetting, readSetting } from '../settings.js'
+import { changeSetting, readSetting, readVersionedSetting } from '../settings.js'
 import type { Fields } from '../world.js'
 
 const alerts = {
@@ -66,7 +67,10 @@ const assign: Run = async (call) => {
   return { affected: done.length }
 }
 
+const severities: Run = (call) => readVersionedSetting(call, 'severities')
+
 const changeSeverities: Run = async (call) => {
+  await checkSettingVersion(call, 'severities', severities)
   const { body, changes, subjects } = call
   subjects.push('alert severities')
   changes.push(...fieldChanges(Object.keys(body), await readSetting(call, 'severities'), body, 'severities.'))
@@ -78,7 +82,7 @@ export const alertRoutes: Handlers = {
   'GET /api/alerts': handler('alerts.read', list(alerts)),
   'GET /api/alerts/summary': handler('alerts.read', alertCounts),
   'GET /api/alerts/assignees': handler('alerts.read', rows(ASSIGNEES)),
-  'GET /api/alerts/severities': handler('settings.read', (call) => readSetting(call, 'severities')),
+  'GET /api/alerts/severities': handler('settings.read', severities),
   'PATCH /api/alerts/severities': handler('settings.update', changeSeverities),
   'POST /api/alerts/acknowledge': handler('alerts.update', acknowledge),
   'POST /api/alerts/assign': handler('alerts.update', assign)

@@ -1,10 +1,10 @@
 import { fieldChanges } from '../audit/changes.js'
 import { invalid } from '../errors.js'
 import { about, list, oneRow, rows } from '../queries.js'
+import { checkSettingVersion } from '../record-version.js'
 import { transmitters } from '../resources.js'
 import { type Handlers, handler, type Run } from '../route.js'
-import { changeSetting, readSetting } from '../settings.js'
-import type { World } from '../world.js'
+import { changeSetting, readSetting, readVersionedSetting } from '../settings.js'
 
 const DEVICE = 'id AS device_id, name, entity_type, battery_level, battery_state AS severity'
 
@@ -21,13 +21,14 @@ const ALERTS = `SELECT ${DEVICE} FROM transmitters_shown WHERE battery_state <> 
 
 const readings = { from: 'battery_readings', fields: ['deviceId', 'at'], order: 'at' }
 
-const thresholds = (world: World) => readSetting(world, 'battery')
+const thresholds: Run = (call) => readVersionedSetting(call, 'battery')
 
 const ORDER = ['critical', 'low', 'warning']
 
 /** Stores the thresholds. Each must be at least as high as the more urgent ones; those that are not set do not count. */
 const storeThresholds: Run = async (call) => {
-  const before = await thresholds(call)
+  await checkSettingVersion(call, 'battery', thresholds)
+  const before = await readSetting(call, 'battery')
   const merged = { ...before, ...call.body }
   const set = ORDER.filter((name) => typeof merged[name] === 'number')
   for (const [index, name] of set.entries()) {

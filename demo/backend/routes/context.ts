@@ -26,7 +26,7 @@ const POSITIONS = `SELECT transmitter_id, jsonb_build_object('x', x, 'y', y) AS 
 
 /** The names of everyone and everything on the site, for markers that come from another floor. */
 const CARRIERS = `SELECT transmitter_id, coalesce(name, badge, transmitter_id) AS name, entity_type AS "entityType",
-    is_first_aider
+    is_first_aider, company
   FROM carriers WHERE is_active ORDER BY transmitter_id`
 
 /** Log-distance path loss model. */

@@ -3,9 +3,10 @@ import { sessionLifetimeSeconds } from '../auth/tokens.js'
 import { crud } from '../crud.js'
 import { declared } from '../declared.js'
 import { together } from '../queries.js'
+import { checkSettingVersion } from '../record-version.js'
 import { beacons, departments, zoneTypes } from '../resources.js'
 import { type Handlers, handler, type Run } from '../route.js'
-import { changeSetting, readSetting, writeSetting } from '../settings.js'
+import { changeSetting, readSetting, readVersionedSetting, writeSetting } from '../settings.js'
 import type { Fields } from '../world.js'
 
 const GROUPS = ['ble', 'alerts', 'general']
@@ -13,7 +14,7 @@ const GROUPS = ['ble', 'alerts', 'general']
 const reading =
   (name: string): Run =>
   async (call) => {
-    const stored = await readSetting(call, name)
+    const stored = await readVersionedSetting(call, name)
     // Until it is set, the session timeout is the default.
     if (name === 'general')
       return { ...stored, sessionTimeoutMinutes: (await sessionLifetimeSeconds(call, false)) / 60 }
@@ -30,6 +31,7 @@ const settingsRoutes = (path: string, group: string | null): Handlers => {
     group === null ? together(Object.fromEntries(groups.map((name) => [name, reading(name)]))) : reading(group)
   const change: Run = async (call) => {
     const { body, request } = call
+    if (group !== null) await checkSettingVersion(call, group, show)
     for (const name of groups) {
       if (group !== null || body[name] !== undefined) call.subjects.push(`${name} settings`)
       // The schema of the route declares the groups as objects.

@@ -45,6 +45,11 @@ export const useEditConflict = (form: Form, state: () => State) => {
       conflict.value = { changedBy, current, fields, own }
       return true
     },
+    /** After a save that succeeded, with its result. A form on a page is saved again, based on the new version. */
+    adopt: (result: unknown): void => {
+      const saved = (result as { data?: Values } | null | undefined)?.data
+      if (typeof saved?.version === 'number') options.value = optionsFor(saved)
+    },
     /** Applies the choices to the form. Returns the record on which it is based from now on. */
     resolve: (entered: Record<string, unknown>): Values => {
       const { schema, fields, based } = state()

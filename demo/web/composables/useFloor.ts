@@ -5,6 +5,7 @@ import type { AmbientEntry, PositionEntry } from '../../../schemas/realtime.js'
 import { useNow } from '../../../src/ui/useNow.js'
 import { isPerson, kindOf, type Marker, type MarkerKind } from '../floor-plan/marker.js'
 import type { Rect } from '../floor-plan/plan.js'
+import { searchText } from '../search.js'
 import { api, positions, realtime } from '../services.js'
 import type { DataResponse, FloorContext } from '../types.js'
 import { useLoad } from './useLoad.js'
@@ -43,6 +44,10 @@ export const useFloor = (floorId: Ref<string | null>, selected: Ref<string | nul
   const kindOfCarrier = (id: string): MarkerKind => {
     const { entityType, isFirstAider } = carriers.value.get(id) ?? {}
     return kindOf(entityType, isFirstAider)
+  }
+  const searchTextOf = (id: string): string | null => {
+    const carrier = carriers.value.get(id)
+    return carrier ? searchText(carrier) : null
   }
   let namesAtMs = Date.now()
   /** A transmitter without a name may have been assigned since the plan was loaded. */
@@ -168,6 +173,7 @@ export const useFloor = (floorId: Ref<string | null>, selected: Ref<string | nul
     markers,
     carriers,
     kindOfCarrier,
+    searchTextOf,
     ambient,
     now,
     state,

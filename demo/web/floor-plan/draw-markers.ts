@@ -23,7 +23,7 @@ const DIMMED = 0.35
 
 /**
  * Draws the markers at their current positions; those outside the panel are skipped. Allocates nothing for a marker. A name
- * that moves with its marker onto the label of a room is not drawn until it finds another side.
+ * that moves with its marker onto another name or the label of a room is not drawn until it finds another side.
  */
 export const drawMarkers = (
   pen: Pen,
@@ -49,13 +49,15 @@ export const drawMarkers = (
     )
   }
   pen.globalAlpha = 1
+  drawn.length = 0
   for (const { marker, side } of names) {
     const { picture, width, height } = sprites.name(marker.name)
     // At whole pixels the text is sharp, and the copy needs no interpolation.
     const left = Math.round(nameLeft(side, marker.position.x * view.scale + view.x, width))
     const top = Math.round(nameTop(side, marker.position.y * view.scale + view.y))
     if (left + width < 0 || left > panel.width || top + NAME_HEIGHT < 0 || top > panel.height) continue
-    if (isCovered(left, top, width, covered)) continue
+    if (isCovered(left, top, width, covered) || coversName(left, top, width)) continue
+    drawn.push(left, top, width)
     pen.drawImage(picture, left, top, width, height)
   }
 }
@@ -66,12 +68,29 @@ const isCovered = (left: number, top: number, width: number, covered: readonly R
   return false
 }
 
+/** Left, top and width of the names in this frame. Shared by all frames, because a frame allocates nothing. */
+const drawn: number[] = []
+/** Names that only touch after rounding do not overlap. */
+const TOLERANCE = 2
+
+const coversName = (left: number, top: number, width: number): boolean => {
+  for (let index = 0; index < drawn.length; index += 3) {
+    const x = drawn[index] ?? 0
+    const y = drawn[index + 1] ?? 0
+    const wide = drawn[index + 2] ?? 0
+    const isBeside = left + TOLERANCE >= x + wide || x + TOLERANCE >= left + width
+    if (!isBeside && Math.abs(top - y) < NAME_HEIGHT - TOLERANCE) return true
+  }
+  return false
+}
+
 const RING_RADIUS = 12
 
-/** A ring around the marker that the pointer is at, here or in the list, and its name. */
+/** A ring around the marker that the pointer is at, here or in the list, and its name unless the plan shows it already. */
 export const drawHighlight = (
   pen: Pen,
-  { position, name }: Marker,
+  { id, position, name }: Marker,
+  { names }: Pick<Arrangement, 'names'>,
   sprites: Sprites,
   view: View,
   colour: (token: `--${string}`) => string
@@ -82,8 +101,13 @@ export const drawHighlight = (
   pen.beginPath()
   pen.arc(x, y, RING_RADIUS, 0, 2 * Math.PI)
   pen.stroke()
+  if (names.some(({ marker }) => marker.id === id)) return
   const { picture, width, height } = sprites.name(name)
-  pen.drawImage(picture, Math.round(x - width / 2), Math.round(y - RING_RADIUS - 3 - height), width, height)
+  const [left, top] = [Math.round(x - width / 2), Math.round(y - RING_RADIUS - 3 - height)]
+  // Legible above the names of other markers.
+  pen.fillStyle = colour('--surface')
+  pen.fillRect(left, top, width, height)
+  pen.drawImage(picture, left, top, width, height)
 }
 
 /** The circle in which the selected marker is: positions are measured. */

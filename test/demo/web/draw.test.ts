@@ -104,12 +104,22 @@ t.test('drawing', async (t) => {
     t.equal(drawn([one], [], [{ marker: one, side: 'right' }], [label]).pictures.length, 1)
   })
 
+  t.test('a name that moves onto another name is not drawn', async (t) => {
+    const [one, other] = [marker('a', 1), marker('b', 1.5)]
+    const named = (marker: Marker): Name => ({ marker, side: 'right' })
+    t.same(drawn([], [], [named(one), named(other)]).pictures, ['Person a 1'])
+    t.same(drawn([], [], [named(one), named(marker('c', 2))]).pictures, ['Person a 1', 'Person c 1'])
+  })
+
   t.test('a frame with 500 markers copies one image for each marker and name, and creates no path', async (t) => {
-    const many = Array.from({ length: 500 }, (_, index) => marker(String(index), index / 26))
+    const many = Array.from({ length: 500 }, (_, index) =>
+      marker(String(index), index % 10, { position: { x: index % 10, y: Math.floor(index / 10) * 1.6 } })
+    )
     const { pen, calls } = recordingPen()
-    const names = many.slice(0, 100).map((one): Name => ({ marker: one, side: 'right' }))
-    drawMarkers(pen, { singles: many, clusters: [], names }, sprites, view, panel, [])
-    t.equal(calls('drawImage').length, 600)
+    const names = many.slice(0, 60).map((one): Name => ({ marker: one, side: 'right' }))
+    drawMarkers(pen, { singles: many.slice(0, 60), clusters: [], names }, sprites, view, panel, [])
+    drawMarkers(pen, { singles: many, clusters: [], names: [] }, sprites, { ...view, scale: 1 }, panel, [])
+    t.equal(calls('drawImage').length, 60 + 60 + 500)
     for (const call of ['beginPath', 'arc', 'stroke', 'fill', 'fillText', 'measureText'])
       t.equal(calls(call).length, 0, call)
   })
@@ -127,9 +137,12 @@ t.test('drawing', async (t) => {
 
   t.test('the marker that is pointed at has a ring and its name', async (t) => {
     const { pen, calls } = recordingPen()
-    drawHighlight(pen, marker('a', 1), sprites, view, (token) => token)
+    drawHighlight(pen, marker('a', 1), { names: [] }, sprites, view, (token) => token)
     t.same(calls('arc')[0]?.args.slice(0, 2), [15, 55])
     t.equal(calls('drawImage')[0]?.args[0], 'Person a')
+    const named = { names: [{ marker: marker('a', 1), side: 'right' as const }] }
+    drawHighlight(pen, marker('a', 1), named, sprites, view, (token) => token)
+    t.equal(calls('drawImage').length, 1, 'a name that the plan already shows is not repeated')
   })
 
   t.test('every kind has its own shape and colour', async (t) => {

@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { matches } from '../../../demo/web/search.js'
+import { sectionsOf } from '../../../demo/web/help.js'
+import { matches, searchText } from '../../../demo/web/search.js'
 import {
   ago,
   bytesText,
@@ -10,6 +12,30 @@ import {
   percent,
   waitText
 } from '../../../src/ui/format.js'
+
+t.test('help', async (t) => {
+  t.test('every page of the menu has a section of the help', async (t) => {
+    const [router = '', help = ''] = ['demo/web/router.ts', 'docs/how-to/use-the-demo.md'].map((path) =>
+      readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8')
+    )
+    const pages = [...router.matchAll(/^ {2}page\('[^']+', (?:'([^']+)'|LIVE_PLAN)/gm)].map(
+      ([, name]) => name ?? 'Live plan'
+    )
+    t.same(
+      sectionsOf(help).map(({ title }) => title),
+      pages
+    )
+  })
+})
+
+t.test('search on the plan', async (t) => {
+  t.test('a guest is found by name, category and company, an employee by name', async (t) => {
+    const guest = searchText({ name: 'Ines Adler', entityType: 'contractor', company: 'Juniper Cleaning' })
+    for (const query of ['ines', 'contractor', 'juniper']) t.ok(matches(guest, query), query)
+    t.notOk(matches(guest, 'visitor'))
+    t.equal(searchText({ name: 'Emil Roth', entityType: 'employee', company: null }), 'Emil Roth')
+  })
+})
 
 t.test('search', async (t) => {
   const FITS: readonly (readonly [string, string, boolean])[] = [

@@ -17,8 +17,15 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       await page.goto('/personnel')
       await page.getByRole('button', { name: 'Add person' }).click()
       const form = page.getByRole('dialog')
+      // Long text without spaces must not hide the buttons.
+      const lastName = 'Zulu'.repeat(40)
+      const cutOff = (box: Locator): Promise<boolean> =>
+        box.evaluate((element: unknown) => {
+          const { scrollWidth, clientWidth } = element as Record<'scrollWidth' | 'clientWidth', number>
+          return scrollWidth > clientWidth
+        })
       await form.getByLabel('First name').fill('Zyta')
-      await form.getByLabel('Last name').fill('Zulu')
+      await form.getByLabel('Last name').fill(lastName)
       await form.getByLabel('E-mail address').fill('no address')
       await form.getByRole('button', { name: 'Create' }).click()
       const email = form.getByLabel('E-mail address')
@@ -30,15 +37,19 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
 
       await email.fill('zyta@example.com')
       await form.getByRole('button', { name: 'Create' }).click()
-      await page.getByText('Zyta Zulu was added').waitFor()
+      await page.getByText(`Zyta ${lastName} was added`).waitFor()
 
       await page.getByLabel('Search by name').fill('zyta')
       await page.getByRole('button', { name: 'Edit Zyta Zulu' }).click()
-      await form.getByLabel('Job title').fill('Librarian')
+      t.equal(await cutOff(form), false)
+      const jobTitle = 'Librarian'.repeat(20)
+      await form.getByLabel('Job title').fill(jobTitle)
       await form.getByRole('button', { name: 'Save' }).click()
-      await page.getByRole('cell', { name: 'Librarian' }).waitFor()
+      await page.getByRole('cell', { name: jobTitle }).waitFor()
+      t.equal(await cutOff(page.locator('.table-box')), false)
 
       await page.getByRole('button', { name: 'Delete Zyta Zulu' }).click()
+      t.equal(await cutOff(form), false)
       await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
       await page.getByText('Nothing found').waitFor()
       t.same(pageErrors, [])
