@@ -46,8 +46,8 @@ export const httpErrorOf = (error: unknown): HttpError | null => {
   // Class 40: transaction rollback, for example after a deadlock.
   if (/^40[0-9A-Z]{3}$/.test(String(code)))
     return new HttpError(409, 'CONFLICT', 'The record is being changed by another request. Try again.')
-  // Class 22: data exception, a value that does not fit its column.
-  if (/^22[0-9A-Z]{3}$/.test(String(code)))
+  // Class 22: data exception, a value that does not fit its column. Class 54: a limit of the database.
+  if (/^(?:22|54)[0-9A-Z]{3}$/.test(String(code)))
     return invalid([{ path: '', message: 'contains a value that cannot be stored' }])
   // Fastify: malformed or too large body, unsupported media type, rate limit.
   return statusCode < 500 ? new HttpError(statusCode, FRAMEWORK_CODES[statusCode] ?? 'BAD_REQUEST', message) : null

@@ -108,6 +108,16 @@ const operationOf = (
 
 const isCustomReply = (result: unknown): result is CustomReply => typeof result === 'function'
 
+/** JSON.stringify and PostgreSQL call themselves for every level. */
+const MAX_DEPTH = 100
+
+const isDeeper = (value: unknown, levels: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  // A form.
+  !Buffer.isBuffer(value) &&
+  (levels === 0 || Object.values(value).some((part) => isDeeper(part, levels - 1)))
+
 const bodyCheck = (declaration: RouteDeclaration | undefined): ((body: unknown) => void) => {
   if (!declaration?.body) return () => undefined
   const { path, body: schema, bodyOptional } = declaration
@@ -115,6 +125,7 @@ const bodyCheck = (declaration: RouteDeclaration | undefined): ((body: unknown) 
   // The gateway also sends a session exchange here, for users authenticated by the identity provider.
   const exchange = path === '/api/auth/login' ? TypeCompiler.Compile(SessionExchangeSchema) : null
   return (body) => {
+    if (isDeeper(body, MAX_DEPTH)) throw invalid([{ path: '', message: `has more than ${MAX_DEPTH} levels` }])
     if ((body === undefined && bodyOptional) || compiled.Check(body) || exchange?.Check(body)) return
     throw invalid(fieldErrors(compiled.Errors(body)))
   }

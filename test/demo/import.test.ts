@@ -52,6 +52,7 @@ t.test('reading a CSV file', async (t) => {
         [5, { a: '2' }]
       ]
     ],
+    ['many empty lines', `a\n${'\n'.repeat(15_000)}1\n`, [[15_002, { a: '1' }]]],
     ['missing cells', 'a,b\n1\n', [[2, { a: '1' }]]],
     ['another spelling of the columns', ' A ,_B\n1,2\n', [[2, { a: '1', b: '2' }]]],
     ['an empty column at the end', 'a,\n1,\n', [[2, { a: '1' }]]]
@@ -67,6 +68,7 @@ t.test('reading a CSV file', async (t) => {
 
   const broken: readonly (readonly [string, string | Buffer, RegExp])[] = [
     ['an empty file', '', /no rows/],
+    ['a row behind very many empty lines', `a\n${'\n'.repeat(30_000)}1\n`, /more than 20000 lines/],
     ['a header without rows', 'id,name\r\n', /no rows/],
     ['an open quotation mark', 'a,b\n"1,2\n', /quotation marks/],
     ['text after a quotation mark', 'a,b\n1,2\n"3"x,4\n', /quotation marks of line 3/],

@@ -338,6 +338,19 @@ t.test('a malformed URL gets the usual error response', async (t) => {
     t.match((await backend.send(`/api/zones/${id}`)).json(), { success: false, error: { code: String } })
 })
 
+t.test('the backend rejects a body with too many levels', async (t) => {
+  const admin = await backend.signIn('admin')
+  const body = (levels: number): string => `{"name":"Deep","metadata":${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}}`
+  const create = (levels: number) =>
+    backend.send('/api/zones', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${admin}`, 'content-type': 'application/json' },
+      body: body(levels)
+    })
+  t.equal((await create(50)).status, 201)
+  for (const levels of [200, 20_000]) t.match((await create(levels)).json(), { error: { code: 'VALIDATION_FAILED' } })
+})
+
 t.test('the backend rejects an invalid body with field errors', async (t) => {
   const token = await backend.signIn('operator')
   const response = await backend.request('POST', '/api/zones', token, { floorId: 'f-5', capacity: 'many' })

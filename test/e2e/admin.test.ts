@@ -571,7 +571,15 @@ t.test("the operators' page", async (t) => {
     const [value, muted] = await page.evaluate<string[]>(colours)
     t.equal(value, muted, 'figures are grey')
     await checkLayouts(t, opened, 'disconnected')
-    await page.unroute('**/admin/api/live*')
+    // A frozen relay responds to nothing.
+    await page.route('**/admin/api/*', () => undefined)
+    for (const view of ['backends', 'config', 'channels']) {
+      await page.goto(`/admin#/${view}`)
+      await page.getByText('Loading …').waitFor()
+    }
+    await page.goto('/admin#/channel?name=floor:9')
+    await page.getByText('No publications are received while disconnected.').waitFor()
+    await page.unrouteAll({ behavior: 'ignoreErrors' })
     await page.getByText('Live', { exact: true }).waitFor()
     t.equal(await page.getByText(/Disconnected/).count(), 0)
     t.same(pageErrors, [])

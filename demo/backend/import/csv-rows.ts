@@ -20,6 +20,8 @@ interface CsvRecord {
 }
 
 const MAX_ROWS = 5000
+/** With the empty lines that spreadsheets save. */
+const MAX_LINES = 20_000
 /** Column names of a file that a message contains. */
 const MAX_NAMES = 5
 
@@ -81,8 +83,12 @@ const recordsIn = (text: string): CsvRecord[] => {
   const [firstLine = ''] = text.split('\n', 1)
   const countOf = (delimiter: string): number => firstLine.split(delimiter).length
   const delimiter = DELIMITERS.toSorted((one, other) => countOf(other) - countOf(one))[0] ?? ','
+  const found = parsed(text, delimiter)
+  // Otherwise the rows behind would be left out silently.
+  if (found.length > MAX_LINES)
+    throw unreadable(`The file has more than ${MAX_ROWS} rows, or more than ${MAX_LINES} lines. Split it.`)
   let nextLine = 1
-  return parsed(text, delimiter)
+  return found
     .map(({ record, info }) => {
       const line = nextLine
       // `lines` counts up to the end of the record, whose cells may contain line breaks.
@@ -99,8 +105,8 @@ interface ParsedRecord {
 
 const parsed = (text: string, delimiter: string): ParsedRecord[] => {
   try {
-    // A file that is too long is not read to its end; the factor is for empty lines.
-    const options = { delimiter, info: true, relax_column_count: true, to: 2 * MAX_ROWS + 2 } as const
+    // A file that is too long is not read to its end.
+    const options = { delimiter, info: true, relax_column_count: true, to: MAX_LINES + 1 } as const
     // The options `info` and no `columns` make this type, which the declarations of the package do not express.
     return parse(text, options) as unknown as ParsedRecord[]
   } catch (error) {
