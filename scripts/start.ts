@@ -1,6 +1,7 @@
 /** `npm start`: builds, then runs the demo from the sources. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { runDemo } from '../demo/run/demo.js'
 import type { Progress } from '../demo/run/progress.js'
@@ -14,16 +15,18 @@ const USAGE = `Usage: npm start [-- [--no-build] [--oidc]]
   --oidc      also run an identity provider to sign in with`
 
 /** The commands of `npm run build`, with names for the steps. */
-const BUILD_STEPS: readonly (readonly [name: string, ...command: string[]])[] = [
+const BUILD_STEPS: readonly (readonly [name: string, tool: string, ...args: string[]])[] = [
   ['compile the programs', 'tsc', '-p', 'tsconfig.build.json'],
   ['build the page', 'vite', 'build', 'demo/web', '--logLevel', 'warn'],
   ["build the operators' page", 'vite', 'build', 'src/relay-admin', '--logLevel', 'warn']
 ]
 
-const build = async (progress: Progress): Promise<void> => {
-  for (const [name, ...command] of BUILD_STEPS)
+const build = async (progress: Progress, signal: AbortSignal): Promise<void> => {
+  for (const [name, tool, ...args] of BUILD_STEPS)
     await progress.step(name, async () => {
-      const child = spawn('npx', ['--no-install', ...command], { cwd: ROOT, stdio: 'inherit' })
+      // Without npx, whose child would survive the signal.
+      const command = [join(ROOT, 'node_modules/.bin', tool), ...args]
+      const child = spawn(process.execPath, command, { cwd: ROOT, stdio: 'inherit', signal })
       const [code] = await once(child, 'close')
       if (code !== 0) throw new UserError(`The build failed: ${name}.`)
     })

@@ -39,7 +39,7 @@ export const startTlsProxy = async (upstreamPort: number): Promise<TlsProxy> => 
 }
 
 const configuration = (folder: string, port: number, upstreamPort: number): string => `
-worker_processes 1;
+worker_processes 2;
 pid ${folder}/nginx.pid;
 error_log stderr error;
 events { worker_connections 25000; }

@@ -6,6 +6,7 @@ import {
   CPU_SCENARIOS,
   FAN_OUT_FIXED,
   FAN_OUT_SATURATED,
+  MANY_CHANNELS_FIXED,
   MANY_CHANNELS_SATURATED,
   MEMORY
 } from './scenarios.js'
@@ -139,7 +140,8 @@ const goals = (readings: Readings): Goal[] => {
     ...goal(MANY_CHANNELS_SATURATED, SEND_LOOP, 0.55),
     ...goal(MANY_CHANNELS_SATURATED, COALESCING, 1),
     ...goal(MANY_CHANNELS_SATURATED, CENTRIFUGO, 1),
-    ...goal(CONNECT, SEND_LOOP, 1),
+    ...goal(MANY_CHANNELS_FIXED, COALESCING, 1.1),
+    ...goal(CONNECT, SEND_LOOP, 1.2),
     ...goal(MEMORY, SEND_LOOP, 1.1),
     ...goal(MEMORY, CENTRIFUGO, 1)
   ]

@@ -27,12 +27,21 @@ interface Extent {
   readonly recovering: number
   /** Clients that connect through TLS. */
   readonly encrypted: number
+  /** Clients that return through TLS after an outage. */
+  readonly returning: number
   /** Time between the last connect and the reading of memory. */
   readonly settleMs: number
 }
 
-const FULL: Extent = { rounds: 5, sizes: [2000, 8000], recovering: 5000, encrypted: 2000, settleMs: 5000 }
-const QUICK: Extent = { rounds: 1, sizes: [1000], recovering: 1000, encrypted: 500, settleMs: 500 }
+const FULL: Extent = {
+  rounds: 5,
+  sizes: [2000, 8000],
+  recovering: 5000,
+  encrypted: 2000,
+  returning: 10_000,
+  settleMs: 5000
+}
+const QUICK: Extent = { rounds: 1, sizes: [1000], recovering: 1000, encrypted: 500, returning: 1000, settleMs: 500 }
 
 /** All clients connect, authenticate and subscribe to one channel of a server that has just started. */
 interface Storm {
@@ -42,6 +51,8 @@ interface Storm {
   readonly env?: Readonly<Record<string, string>>
   readonly recovers?: boolean
   readonly isEncrypted?: boolean
+  /** All clients of a service return at once, and a publication follows as soon as the last one is subscribed. */
+  readonly isOutage?: boolean
 }
 
 interface StormReading {
@@ -50,6 +61,10 @@ interface StormReading {
   readonly nginxCpu: number
   /** Peak of resident memory, to the value after the storm. */
   readonly peak: number
+  /** From the first connect until the last client is subscribed. */
+  readonly seconds: number
+  /** Of the first publication afterwards; 0 without one. */
+  readonly firstP99: number
 }
 
 const readStorm = async (load: Load, storm: Storm, settleMs: number): Promise<StormReading> => {
@@ -66,10 +81,12 @@ const readStorm = async (load: Load, storm: Storm, settleMs: number): Promise<St
       since
     }
     const before = proxy === null ? 0 : cpuMicroseconds(proxy.pid)
-    const { value } = await measure(load, server, order, 'count')
+    const { value, rate } = await measure(load, server, order, 'count')
+    const first = storm.isOutage ? await load.run({ ...FIRST_PUBLICATION, ports: server.ports }) : null
     const nginxCpu = proxy === null ? 0 : (cpuMicroseconds(proxy.pid) - before) / storm.clients
     await setTimeout(settleMs)
-    const reading = { cpu: value, nginxCpu, peak: peakMebibytes(pid) / residentMebibytes(pid) }
+    const peak = peakMebibytes(pid) / residentMebibytes(pid)
+    const reading = { cpu: value, nginxCpu, peak, seconds: storm.clients / rate, firstP99: first?.p99 ?? 0 }
     await closeAll(load)
     return reading
   } finally {
@@ -77,6 +94,16 @@ const readStorm = async (load: Load, storm: Storm, settleMs: number): Promise<St
     await server.stop()
   }
 }
+
+const FIRST_PUBLICATION = {
+  kind: 'publish',
+  key: KEY,
+  data: positionBatch(),
+  channels: 1,
+  connections: 1,
+  seconds: 0.5,
+  perSecond: 1
+} as const
 
 const publish = async ({ ports: [port] }: RunningServer): Promise<Since> => {
   const response = await fetch(`http://127.0.0.1:${port}/api/publish`, {
@@ -98,6 +125,24 @@ const publishHistory = async (server: RunningServer): Promise<Since> => {
 const COMPARED: ReadonlySet<ServerName> = new Set([RELAY, SEND_LOOP, CENTRIFUGO])
 
 const first = (clients: number): string => `first ${grouped(clients)} clients`
+
+const RECOVERING: ReadonlySet<ServerName> = new Set([RELAY, CENTRIFUGO])
+
+/** The clients of the relay and of Centrifugo also recover. */
+const outagesOf = ({ returning }: Extent): Storm[] =>
+  installedServers()
+    .filter((name) => COMPARED.has(name))
+    .map((server) => ({
+      title: outageTitle(server),
+      server,
+      clients: returning,
+      env: BEHIND_PROXY,
+      recovers: RECOVERING.has(server),
+      isEncrypted: true,
+      isOutage: true
+    }))
+
+const outageTitle = (server: ServerName): string => (RECOVERING.has(server) ? `${server}, with recovery` : server)
 
 /** The storms of a round, in the order of the report. */
 const stormsOf = ({ sizes, recovering, encrypted }: Extent, redisUrl: string | undefined): Storm[] => {
@@ -133,10 +178,13 @@ const run = async ({ isQuick, ...options }: SuiteOptions): Promise<SuiteResult> 
   const load = new Load()
   const redis = await startBenchRedis()
   const storms = stormsOf(extent, redis?.url)
+  const outages = hasTlsProxy() ? outagesOf(extent) : []
   const readings = new Map<string, StormReading[]>(storms.map(({ title }) => [title, []]))
+  const outageReadings = new Map<string, StormReading[]>(outages.map(({ title }) => [title, []]))
   try {
     for (let round = 0; round < extent.rounds; round++) {
       for (const storm of storms) readings.get(storm.title)?.push(await readStorm(load, storm, extent.settleMs))
+      for (const storm of outages) outageReadings.get(storm.title)?.push(await readStorm(load, storm, extent.settleMs))
     }
   } finally {
     await Promise.all([load.stop(), redis?.stop()])
@@ -153,7 +201,8 @@ const run = async ({ isQuick, ...options }: SuiteOptions): Promise<SuiteResult> 
           `Medians of ${roundsText(extent.rounds)}, each with new processes; ${AT_ONCE} clients connect at the same time.`,
           ...notMeasured.map((what) => `Not measured: ${what}.`),
           stormTable(readings),
-          goalTable(goals(extent, readings))
+          goalTable(goals(extent, readings)),
+          ...(outages.length === 0 ? [] : [outageTable(extent, outageReadings)])
         ].join('\n\n')
       }
     ]
@@ -178,6 +227,22 @@ const stormTable = (readings: StormReadings): string =>
     })
   )
 
+const outageTable = ({ returning }: Extent, readings: StormReadings): string =>
+  table(
+    [
+      `${grouped(returning)} clients return through nginx with TLS`,
+      's until the last is subscribed',
+      'CPU µs/client',
+      'first publication, p99 ms'
+    ],
+    [...readings].map(([title, list]) => [
+      title,
+      median(list.map(({ seconds }) => seconds)).toFixed(1),
+      median(list.map(({ cpu }) => cpu)).toFixed(0),
+      median(list.map(({ firstP99 }) => firstP99)).toFixed(0)
+    ])
+  )
+
 const goals = ({ sizes, recovering, encrypted }: Extent, readings: StormReadings): Goal[] => {
   const cpus = (title: string): readonly number[] => (readings.get(title) ?? []).map(({ cpu }) => cpu)
   const goal = (what: string, ours: string, theirs: string, atMost: number): Goal[] =>
@@ -185,7 +250,7 @@ const goals = ({ sizes, recovering, encrypted }: Extent, readings: StormReadings
       ? [{ what, measured: medianRatio(cpus(ours), cpus(theirs)), atMost, unit: '' }]
       : []
   const toServer = (title: string, peer: ServerName): Goal[] =>
-    goal(`${title}, to ${peer}`, `${title}, ${RELAY}`, `${title}, ${peer}`, 1)
+    goal(`${title}, to ${peer}`, `${title}, ${RELAY}`, `${title}, ${peer}`, 1.2)
   const ofEngine = (engine: string): Goal[] => {
     const title = `${first(recovering)}, relay, ${engine}`
     return goal(`recovery, ${engine}, to the storm without`, recoveryTitle(title), title, 1.3)

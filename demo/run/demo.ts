@@ -8,14 +8,22 @@ import { stopSignal } from '../../src/cli/dev/run-together.js'
 import { RunningProgram } from '../../src/cli/dev/running-program.js'
 import { DEMO_ACCOUNTS } from '../backend/auth/accounts.js'
 import { Progress, secondsText } from './progress.js'
-import { commandOf, type Program, type Stack, type StackOptions, stackOf, writeRelayConfig } from './stack.js'
+import {
+  commandOf,
+  healthUrl,
+  type Program,
+  type Stack,
+  type StackOptions,
+  stackOf,
+  writeRelayConfig
+} from './stack.js'
 import { StartingPage } from './starting-page.js'
 
 export interface DemoOptions extends Omit<StackOptions, 'folder'> {
   readonly env: NodeJS.ProcessEnv
   readonly print: (line: string) => void
-  /** Called when the ports are known to be free, and before the programs start. */
-  readonly build?: (progress: Progress) => Promise<void>
+  /** Called when the ports are known to be free, and before the programs start. The signal aborts it. */
+  readonly build?: (progress: Progress, signal: AbortSignal) => Promise<void>
 }
 
 /**
@@ -55,21 +63,24 @@ class Demo {
     const unavailable = await unavailablePorts(before.programs)
     if (unavailable.length > 0) throw new CommandError(unavailable)
     const gateway = before.programs.find(({ name }) => name === 'gateway')
+    const aborted = new AbortController()
     try {
       await this.#startingPage.listen(gateway?.port ?? 0)
       print(`Starting. ${before.pageUrl} says so until every part answers.`)
-      if (build !== undefined && (await Promise.race([build(this.#progress), stopped])) === 'stopped') return
+      const built = build?.(this.#progress, aborted.signal)
+      if (built !== undefined && (await Promise.race([built, stopped])) === 'stopped') return
       // After the build, because the stack depends on whether the page exists.
       const stack = stackOf(env, this.#stackOptions)
       await writeRelayConfig(stack)
       const ended = this.#start(stack)
-      const ready = ended.ready.then(() => 'ready' as const)
-      if ((await Promise.race([ready, stopped])) === 'stopped') return
-      print(block(stack))
+      // Also if one of them ends while another one still starts.
+      const first = await Promise.race([ended.ready.then(() => 'ready'), stopped, ended.first])
+      if (first === 'ready') print(block(stack))
       const end = await Promise.race([stopped, ended.first])
       if (end !== 'stopped') throw new CommandError([end])
     } finally {
       this.#isStopping = true
+      aborted.abort()
       await this.#startingPage.close()
       // Each program stops before the programs that it depends on.
       for (const program of [...this.#running.values()].toReversed()) await program.stop()
@@ -78,6 +89,7 @@ class Demo {
 
   /** Starts all programs; the gateway is the last one, when the others answer. */
   #start({ programs, pageUrl }: Stack) {
+    const urls = [...programs.map(healthUrl), `${pageUrl}/api/health/ready`]
     const first = new Promise<string>((resolve) => {
       this.#onEnd = resolve
     })
@@ -92,7 +104,7 @@ class Demo {
       if (this.#isStopping) return
       await this.#startingPage.close()
       for (const program of programs.filter(({ name }) => name === 'gateway')) await launch(program)
-      await this.#progress.step('every part answers through the gateway', () => answersThrough(pageUrl))
+      await this.#progress.step('every part answers', () => answers(urls))
     }
     return { ready: start(), first }
   }
@@ -124,18 +136,21 @@ class Demo {
 
 const POLL_MS = 200
 const MAX_POLLS = 300
+const ANSWER_WITHIN_MS = 2000
 
-/** The gateway is ready if the backend responds to it. */
-const answersThrough = async (pageUrl: string): Promise<void> => {
+const isOk = (url: string): Promise<boolean> =>
+  fetch(url, { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) }).then(
+    ({ ok }) => ok,
+    () => false
+  )
+
+/** Resolves when all addresses answer at the same time; the one of the gateway, if it reaches the backend. */
+const answers = async (urls: readonly string[]): Promise<void> => {
   for (let polls = 0; polls < MAX_POLLS; polls += 1) {
-    const isReady = await fetch(`${pageUrl}/api/health/ready`).then(
-      ({ ok }) => ok,
-      () => false
-    )
-    if (isReady) return
+    if ((await Promise.all(urls.map(isOk))).every(Boolean)) return
     await delay(POLL_MS)
   }
-  throw new CommandError(['The gateway does not reach the backend.'])
+  throw new CommandError([`Not all parts answer: ${urls.join(', ')}.`])
 }
 
 const block = ({ pageUrl, adminUrl, adminPassword, demoPassword, hasPage, hasProvider }: Stack): string =>

@@ -22,12 +22,14 @@ export interface Program {
   readonly env: Readonly<Record<string, string>>
 }
 
+export const healthUrl = ({ port, healthPath }: Program): string => `http://127.0.0.1:${port}${healthPath}`
+
 /** How a program is started, beside the others. */
-export const commandOf = ({ name, entry, nodeFlags, port, healthPath, env }: Program, base: Env): ProgramCommand => ({
-  name,
-  command: [process.execPath, ...nodeFlags, entry],
-  env: { ...base, ...env },
-  url: `http://127.0.0.1:${port}${healthPath}`
+export const commandOf = (program: Program, base: Env): ProgramCommand => ({
+  name: program.name,
+  command: [process.execPath, ...program.nodeFlags, program.entry],
+  env: { ...base, ...program.env },
+  url: healthUrl(program)
 })
 
 export interface Stack {

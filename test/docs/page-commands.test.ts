@@ -4,12 +4,15 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
+  rmSync,
   symlinkSync,
   writeFileSync
 } from 'node:fs'
-import { join } from 'node:path'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { hasHelm, prepareHelm } from '../../scripts/lib/kubernetes-tools.js'
 import { ROOT } from '../../scripts/lib/root.js'
@@ -154,6 +157,10 @@ const renderedChart = async (t: Test): Promise<Execution> => ({
   isRepeated: true
 })
 
+/** Two pages make a release. It is made once. */
+const RELEASE = join(mkdtempSync(join(tmpdir(), 'gatehouse-release-')), 'release')
+t.teardown(() => rmSync(dirname(RELEASE), { recursive: true, force: true }))
+
 /** A folder in place of the root of a Debian machine. */
 const machine = (t: Test): Required<Pick<Execution, 'variables' | 'replacements'>> => {
   const root = t.testdir()
@@ -166,8 +173,8 @@ const machine = (t: Test): Required<Pick<Execution, 'variables' | 'replacements'
       ['/etc/', `${root}/etc/`],
       ['/usr/local/sbin/', `${root}/usr/local/sbin/`],
       // Installed and built already.
-      ['npm ci && npm run release', `[ -e '${root}/release' ] || npx tsx scripts/release.ts --out '${root}/release'`],
-      ['dist/release/', `${root}/release/`]
+      ['npm ci && npm run release', `[ -e '${RELEASE}' ] || npx tsx scripts/release.ts --out '${RELEASE}'`],
+      ['dist/release/', `${RELEASE}/`]
     ]
   }
 }

@@ -76,6 +76,7 @@ const portClosed = async (url: string): Promise<void> => {
       if (errorCode(error) === 'ECONNREFUSED') return
     }
     socket.destroy()
+    await setTimeout(10)
   }
 }
 

@@ -24,7 +24,8 @@ export const startBrowser = async (t: Teardown): Promise<Browser> => {
   const executablePath = environment.chromiumPath ?? installed(chromiumService)
   // Tests run as root in containers, where Chromium's own sandbox cannot be set up. Without a GPU, emulating one costs more
   // than drawing in software.
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] })
+  const args = ['--no-sandbox', '--disable-gpu']
+  const browser = await chromium.launch({ executablePath, args, timeout: PATIENCE_MS })
   t.teardown(() => browser.close())
   return browser
 }
@@ -34,7 +35,8 @@ export const startBrowser = async (t: Teardown): Promise<Browser> => {
  */
 export const openFirefox = async (t: Teardown): Promise<Page> => {
   const executablePath = environment.firefoxPath ?? installed(firefoxService)
-  const browser = await launch({ browser: 'firefox', executablePath, defaultViewport: { width: 1280, height: 760 } })
+  const defaultViewport = { width: 1280, height: 760 }
+  const browser = await launch({ browser: 'firefox', executablePath, defaultViewport, timeout: PATIENCE_MS })
   t.teardown(() => browser.close())
   const page = await browser.newPage()
   page.setDefaultTimeout(PATIENCE_MS)

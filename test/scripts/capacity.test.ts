@@ -64,6 +64,22 @@ t.test('planFor', async (t) => {
     })
   })
 
+  t.test('planFor counts the clients that a failed machine leaves to the others', async (t) => {
+    const large = { ...DEFAULT_DEMAND, connections: 1_000_000, floors: 50_000, cores: 1, returnSeconds: 30 }
+    const { machines, processes, processConnections, restartSeconds, rollingRestartMinutes } = planFor(large, COSTS)
+    t.equal(machines, processes)
+    t.equal(processConnections, 1_000_000 / (processes - 1))
+    // Each of its clients takes 200 µs, and half of every remaining core is free.
+    const seconds = ((1_000_000 / machines) * 200e-6) / ((processes - 1) / 2)
+    t.ok(Math.abs(restartSeconds / seconds - 1) < 1e-9)
+    t.equal(rollingRestartMinutes, machines / 2)
+  })
+
+  t.test('planFor lets a single machine get its own clients back', async (t) => {
+    const { processConnections, restartSeconds } = planFor({ ...DEFAULT_DEMAND, connections: 500, floors: 10 }, COSTS)
+    t.same([processConnections, restartSeconds], [500, (500 * 200) / 1e6 / 0.5])
+  })
+
   t.test('planFor names the limiting resource', async (t) => {
     const idle = { ...DEFAULT_DEMAND, connections: 1_000_000, floors: 1000, rate: 0.001, networkGbit: 1000 }
     t.equal(planFor({ ...idle, memoryGib: 1 }, COSTS).limit, 'memory')

@@ -26,13 +26,12 @@ const threePorts = async () => ({
   DEMO_BACKEND_PORT: String(await freePort())
 })
 
+const startScript = (t: Test, env: Readonly<Record<string, string>>, ...args: string[]): Promise<Child> =>
+  startChild(t, process.execPath, [...scriptArguments('scripts/start.ts'), ...args], { PATH: environment.path, ...env })
+
 /** Runs the script with the built programs. Not with the embedded database, which takes ten CPU seconds to start. */
 const start = async (t: Test, env: Readonly<Record<string, string>>, ...args: string[]): Promise<Child> =>
-  startChild(t, process.execPath, [...scriptArguments('scripts/start.ts'), '--no-build', ...args], {
-    PATH: environment.path,
-    DATABASE_URL: await newDatabase(),
-    ...env
-  })
+  startScript(t, { DATABASE_URL: await newDatabase(), ...env }, '--no-build', ...args)
 
 const rejectsConnections = async (port: string): Promise<boolean> =>
   send(`http://${LOOPBACK}:${port}`, '/').then(
@@ -55,9 +54,9 @@ t.test('npm start', { timeout: 3 * PATIENCE_MS }, async (t) => {
   })
 
   t.test('npm start prints its steps with times, and that it is running after the last one', async (t) => {
-    const steps = ['relay starts', 'backend starts', 'gateway starts', 'every part answers through the gateway']
+    const steps = ['relay starts', 'backend starts', 'gateway starts', 'every part answers']
     for (const step of steps) t.match(program.stdout, new RegExp(`^  ${step}: done after \\d+\\.\\d s$`, 'm'))
-    const last = program.stdout.indexOf('every part answers through the gateway: done')
+    const last = program.stdout.indexOf('every part answers: done')
     t.ok(last < program.stdout.indexOf('Gatehouse is running.'))
     const gateway = program.stdout.indexOf('gateway starts …')
     t.ok(program.stdout.indexOf('backend starts: done') < gateway, 'the gateway starts when the others answer')
@@ -166,9 +165,31 @@ t.test('npm start stops all programs when one of them ends', { timeout: 2 * PATI
 
   t.same(await program.exited, { code: 1, signal: null })
   t.match(program.stdout, /gateway *│ gateway: CSRF_MODE must be one of plain, signed/)
-  t.match(program.stderr, 'The gateway ended with 1.')
+  t.match(program.stderr, 'The gateway ended with 1')
   t.notMatch(program.stderr, /\n\s+at /, 'no stack trace')
   for (const port of Object.values(ports)) t.ok(await rejectsConnections(port), `port ${port} is closed`)
+})
+
+t.test('npm start does not say that it runs if the relay ends meanwhile', { timeout: 2 * PATIENCE_MS }, async (t) => {
+  const program = await start(t, { ...(await threePorts()), DEMO_SIMULATOR: 'off' })
+  await program.waitForLine('relay starts: done', PATIENCE_MS)
+  const [, pid = ''] = /relay starts … process (\d+)/.exec(program.stdout) ?? []
+  process.kill(Number(pid), 'SIGKILL')
+
+  t.same(await program.exited, { code: 1, signal: null })
+  t.equal(program.stderr, 'The relay ended with SIGKILL, so the others stop too.\n')
+  t.notMatch(program.stdout, 'Gatehouse is running')
+})
+
+t.test('npm start stops its build on a signal', { timeout: 2 * PATIENCE_MS }, async (t) => {
+  const program = await startScript(t, await threePorts())
+  await program.waitForLine('compile the programs …', PATIENCE_MS)
+  program.signal('SIGTERM')
+
+  // The compiler has the same output, which ends with the last process.
+  t.same(await program.exited, { code: 0, signal: null })
+  t.notMatch(program.stdout, 'build the page')
+  t.equal(program.stderr, '')
 })
 
 t.test('npm start names a port that is in use and the setting for it', { timeout: PATIENCE_MS }, async (t) => {

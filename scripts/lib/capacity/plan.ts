@@ -49,6 +49,12 @@ export interface Plan {
   readonly coresUsed: number
   /** While the clients of a failed machine connect again. */
   readonly coresAfterFailure: number
+  /** Connections of a process while one machine is down. Each needs a file descriptor. */
+  readonly processConnections: number
+  /** Seconds until the clients of a restarted machine are connected again, with the free half of the remaining cores. */
+  readonly restartSeconds: number
+  /** All machines one after the other, each within `returnSeconds`. */
+  readonly rollingRestartMinutes: number
   /** Without the history. */
   readonly memoryGib: number
   /** In the process, in the primary or in Redis. */
@@ -88,6 +94,8 @@ export const planFor = (demand: Demand, costs: Costs): Plan => {
   const [limit, machines] = machinesFor.reduce((most, each) => (each[1] > most[1] ? each : most))
   const running = Math.max(processes, machines)
   const spread = spreadOf(demand, running)
+  // A single machine gets its own clients back.
+  const remaining = machines === 1 ? running : running - running / machines
   // The processes of one machine need no Redis between them.
   const needsRedis = machines > 1
   return {
@@ -99,6 +107,9 @@ export const planFor = (demand: Demand, costs: Costs): Plan => {
     limit,
     coresUsed: steadyCores(demand, costs, running),
     coresAfterFailure: coreNeed(demand, costs, running),
+    processConnections: connections / remaining,
+    restartSeconds: ((connections / machines) * costs.connectMicros) / 1e6 / (remaining * HEADROOM),
+    rollingRestartMinutes: (machines * demand.returnSeconds) / 60,
     memoryGib: memoryNeed(demand, costs, running),
     historyGib: historyGib(demand),
     outGbit: outGbit(demand),

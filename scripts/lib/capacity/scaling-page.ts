@@ -7,19 +7,16 @@ import { planRows } from './plan-rows.js'
 
 export const SCALING_PAGE = join(ROOT, 'docs/how-to/scale.md')
 
+const MILLION = { ...DEFAULT_DEMAND, connections: 1_000_000, floors: 50_000, cores: 16, memoryGib: 64, networkGbit: 25 }
+const TEN_MILLION = { ...MILLION, connections: 10_000_000, floors: 500_000, cores: 32, memoryGib: 128 }
+
 const EXAMPLES: readonly Demand[] = [
   DEFAULT_DEMAND,
   { ...DEFAULT_DEMAND, connections: 100_000, floors: 5000, cores: 8, memoryGib: 16 },
-  { ...DEFAULT_DEMAND, connections: 10_000_000, floors: 500_000, cores: 32, memoryGib: 128, networkGbit: 25 },
-  {
-    ...DEFAULT_DEMAND,
-    connections: 10_000_000,
-    floors: 500_000,
-    cores: 32,
-    memoryGib: 128,
-    networkGbit: 25,
-    isSorted: true
-  }
+  MILLION,
+  { ...MILLION, isSorted: true },
+  TEN_MILLION,
+  { ...TEN_MILLION, isSorted: true }
 ]
 
 /** Replaces the tables of the page with the current ones. */

@@ -118,6 +118,7 @@ export const accessibility = async (t: Test, { open }: PageTests): Promise<void>
       await page.keyboard.press('Tab')
       t.equal(await page.locator(':focus').innerText(), 'Skip to content')
       await page.keyboard.press('Enter')
+      await page.locator('main:focus').waitFor()
       await page.keyboard.press('Tab')
       t.equal((await page.locator(':focus').innerText()).trim(), 'CSV')
 
