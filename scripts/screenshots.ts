@@ -108,6 +108,8 @@ const take = async (browser: Browser, url: string, session: Session, screenshot:
   const { name, path, options, prepare } = screenshot
   const context = await browser.newContext({ baseURL: url, ...DESKTOP, ...options })
   await context.addCookies(session)
+  // Without the guidance for the first visit.
+  await context.addInitScript("localStorage.setItem('gatehouse-first-steps', 'dismissed')")
   const page = await context.newPage()
   await page.goto(path)
   await page.getByRole('heading', { level: 1 }).waitFor()

@@ -1,11 +1,11 @@
 import type { RouteLocationRaw } from 'vue-router'
-import { dateTimeText } from '../../src/ui/format.js'
+import { capitalized, dateTimeText } from '../../src/ui/format.js'
 import { alertText } from '../alert-text.js'
 import type { Place } from './live-link.js'
 import type { Alert, AlertCount } from './types.js'
 
 /** The measured value or the reason. */
-export const alertDetail = (alert: Alert): string => alertText(alert, dateTimeText)
+export const alertDetail = (alert: Alert): string => capitalized(alertText(alert, dateTimeText))
 
 /** The record of the visit that an alert is about; null for other alerts. */
 export const alertVisit = ({ kind, name }: Alert): RouteLocationRaw | null =>

@@ -2,6 +2,7 @@ import type { CallOptions } from 'gatehouse-client'
 import type { Download } from 'gatehouse-client/buildings'
 import type { Ref } from 'vue'
 import type { RouteLocationRaw } from 'vue-router'
+import { capitalized } from '../../src/ui/format.js'
 import type { IconName } from '../../src/ui/icons.js'
 import type { Load } from './composables/useLoad.js'
 import type { Form, Task, Values } from './form-fields.js'
@@ -40,6 +41,10 @@ export const PRESENCE: readonly Named[] = [
 /** The options of a choice, from titles by value. */
 export const namedOptions = (titles: Readonly<Record<string, string>>): readonly Named[] =>
   Object.entries(titles).map(([id, name]) => ({ id, name }))
+
+/** The options of a choice whose values are words, such as "in use". */
+export const wordOptions = (words: readonly string[]): readonly Named[] =>
+  words.map((word) => ({ id: word, name: capitalized(word) }))
 
 /** Declared as methods, so that calls with a specific body type fit: the client validates bodies before it sends them. */
 interface RecordCalls<Row> {

@@ -38,6 +38,10 @@ export const waitText = (seconds: number): string => {
 export const counted = (count: number, noun: string, plural = `${noun}s`): string =>
   `${count} ${count === 1 ? noun : plural}`
 
+/** A stored word as a value of a list: "in use" becomes "In use". */
+export const capitalized = (word: string | null | undefined): string =>
+  word ? `${word[0]?.toUpperCase()}${word.slice(1)}` : ''
+
 /** "Ada Example" becomes "AE". */
 export const initials = (name: string): string => {
   const parts = name.trim().split(/\s+/)

@@ -47,15 +47,15 @@ t.test('an alert', async (t) => {
   })
 
   t.test('an alert says what was measured and where', async (t) => {
-    t.equal(alertDetail(alert), 'visitor without access in Server Room')
+    t.equal(alertDetail(alert), 'Visitor without access in Server Room')
     t.equal(alertDetail(zone), '3 people, 9 allowed')
     t.equal(alertDetail({ ...alert, kind: 'battery-low' }), '12 % charge')
     t.match(
       alertDetail({ ...alert, kind: 'visit-overdue' }),
-      /^visitor, from Corvus Audit, expected until 15 Nov 2025, .*, host Bea Kim$/
+      /^Visitor, from Corvus Audit, expected until 15 Nov 2025, .*, host Bea Kim$/
     )
-    t.equal(alertDetail({ ...alert, kind: 'tag-silent' }), 'no signal from this visitor')
-    t.equal(alertDetail(receiver), 'no report')
+    t.equal(alertDetail({ ...alert, kind: 'tag-silent' }), 'No signal from this visitor')
+    t.equal(alertDetail(receiver), 'No report')
     t.equal(alertState(alert), 'Open')
     t.match(alertState({ ...alert, escalatedAt: '2025-11-15T10:00:00Z' }), /^Open, escalated at 15 Nov 2025/)
     t.match(
