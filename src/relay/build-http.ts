@@ -7,7 +7,7 @@ import { ApiDispatcher } from './api/dispatcher.js'
 import { apiRoutes, serverApi } from './api/server-api.js'
 import type { RelayCore } from './build-core.js'
 import type { RelayConfig } from './config/config.js'
-import { EXPECTED_TRAFFIC } from './config/expected-traffic.js'
+import { expectedTraffic } from './config/expected-traffic.js'
 import { cachedPerConfig } from './config/reload.js'
 import { type DeliveryProbe, deliveryRoute } from './delivery-probe.js'
 import { ClientAdmission, type ConnectionCounter } from './transport/admission.js'
@@ -56,7 +56,7 @@ export const buildHandlers = (dependencies: HandlerDependencies): Handlers => {
     dispatcher,
     config,
     configTimes,
-    expectedTraffic: EXPECTED_TRAFFIC,
+    expectedTraffic: () => expectedTraffic(config().channels),
     addressOf: (request) => admission.addressOf(request),
     totals: () => metrics.totals(),
     rejections,

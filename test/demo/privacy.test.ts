@@ -12,7 +12,7 @@ t.test('the privacy settings', async (t) => {
   t.test('every user can read how long data is stored, and only administrators change it', async (t) => {
     const viewer = await backend.signIn('viewer')
     const { data } = (await backend.request('GET', SETTINGS, viewer)).json()
-    t.same(data, { positionHistoryDays: 7, auditDays: 365, maxPositionHours: null })
+    t.same(data, { positionHistoryDays: 7, auditDays: 365, maxPositionHours: null, version: 1 })
     t.equal((await backend.request('GET', SETTINGS, null)).status, 401)
     t.equal((await backend.request('PATCH', SETTINGS, viewer, { auditDays: 30 })).status, 403)
   })

@@ -11,7 +11,7 @@ const PERIOD_MS = 1000
 export interface FigureCollectorDependencies {
   readonly surveys: AdminSurveys
   readonly history: FigureHistory
-  readonly expectedTraffic: readonly ExpectedTraffic[]
+  readonly expectedTraffic: () => readonly ExpectedTraffic[]
   readonly nowMs: () => number
   readonly log: Log
 }
@@ -89,7 +89,7 @@ export class FigureCollector {
     const time = nowMs()
     const nodes = this.#sampler.figures(results.map(({ node, result }) => [node, result.counts]))
     const diagnostics = results.map(({ result }) => result.diagnostics)
-    const checks = eventText('checks', runChecks(diagnostics, expectedTraffic, time))
+    const checks = eventText('checks', runChecks(diagnostics, expectedTraffic(), time))
     const sample = nodes.length === 0 ? '' : eventText('sample', { time, nodes })
     // An event that is dropped is not sent again; the next one follows in a second.
     for (const observer of this.#observers) observer.send(sample + checks)

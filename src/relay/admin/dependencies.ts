@@ -14,7 +14,8 @@ export interface AdminDependencies {
   readonly dispatcher: ApiDispatcher
   readonly config: () => RelayConfig
   readonly configTimes: { readonly startedAt: number; reloadedAt: number | null }
-  readonly expectedTraffic: readonly ExpectedTraffic[]
+  /** Of the current namespaces. */
+  readonly expectedTraffic: () => readonly ExpectedTraffic[]
   readonly addressOf: (request: IncomingMessage) => string
   readonly totals: () => Totals
   readonly rejections: Rejections

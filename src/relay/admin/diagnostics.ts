@@ -35,7 +35,7 @@ export interface Diagnostics {
 export interface DiagnosticsDependencies {
   readonly relay: Relay
   readonly rejections: Rejections
-  readonly expectedTraffic: readonly ExpectedTraffic[]
+  readonly expectedTraffic: () => readonly ExpectedTraffic[]
   /** On the monotonic clock. */
   readonly startedAt: number
   readonly isEngineConnected: () => boolean | null
@@ -51,15 +51,16 @@ export const nodeDiagnostics = ({
   proxies
 }: DiagnosticsDependencies): Diagnostics => {
   const { activity, clients, clocks } = relay
+  const expected = expectedTraffic()
   const wallTime = (monotonicMs: number | null): number | null =>
     monotonicMs === null ? null : wallTimeOf(monotonicMs, clocks)
-  const lastFrom = ({ source }: ExpectedTraffic): number | null =>
-    'namespace' in source ? activity.lastIn(source.namespace) : (activity.channels.get(source.channel)?.lastAt ?? null)
+  const lastFrom = ({ namespace, channel }: ExpectedTraffic): number | null =>
+    channel === null ? activity.lastIn(namespace) : (activity.channels.get(channel)?.lastAt ?? null)
   return {
     startedAt: wallTimeOf(startedAt, clocks),
     clients: clients.length,
     lastPublish: wallTime(activity.last),
-    lastExpected: Object.fromEntries(expectedTraffic.map((each) => [each.id, wallTime(lastFrom(each))])),
+    lastExpected: Object.fromEntries(expected.map((each) => [each.id, wallTime(lastFrom(each))])),
     isEngineConnected: isEngineConnected(),
     rejections: {
       origin: rejections.recent('origin'),
@@ -69,7 +70,7 @@ export const nodeDiagnostics = ({
       limit: rejections.recent('limit')
     },
     silentChannels: silentChannels(
-      withoutExpected(relay.openChannels, expectedTraffic),
+      withoutExpected(relay.openChannels, expected),
       clocks.monotonicMs(),
       MINUTE_MS,
       MAX_SILENT_CHANNELS
@@ -83,7 +84,7 @@ const withoutExpected = function* (
   channels: Relay['openChannels'],
   expectedTraffic: readonly ExpectedTraffic[]
 ): Iterable<OpenChannel> {
-  const expected = new Set(expectedTraffic.map(({ source }) => ('channel' in source ? source.channel : null)))
+  const expected = new Set(expectedTraffic.map(({ channel }) => channel))
   for (const channel of channels.values()) if (!expected.has(channel.name)) yield channel
 }
 

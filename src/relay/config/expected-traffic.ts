@@ -1,3 +1,5 @@
+import type { ChannelRules } from '../core/options.js'
+
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
@@ -6,7 +8,9 @@ export interface ExpectedTraffic {
   /** The id and title of the check. */
   readonly id: string
   readonly title: string
-  readonly source: { readonly namespace: string } | { readonly channel: string }
+  readonly namespace: string
+  /** Null for all channels of the namespace. */
+  readonly channel: string | null
   /** The check is green for this time after the last publication, */
   readonly greenMs: number
   /** and red after this time. */
@@ -21,12 +25,17 @@ export interface ExpectedTraffic {
   }
 }
 
+/** Expected in those namespaces of the product that are configured. */
+export const expectedTraffic = ({ namespaces }: Pick<ChannelRules, 'namespaces'>): readonly ExpectedTraffic[] =>
+  PRODUCT_TRAFFIC.filter(({ namespace }) => namespaces.has(namespace))
+
 /** The channels of the product that this relay serves by default. */
-export const EXPECTED_TRAFFIC: readonly ExpectedTraffic[] = [
+const PRODUCT_TRAFFIC: readonly ExpectedTraffic[] = [
   {
     id: 'floors',
     title: 'Floor positions',
-    source: { namespace: 'floor' },
+    namespace: 'floor',
+    channel: null,
     greenMs: MINUTE_MS,
     redMs: 5 * MINUTE_MS,
     redAfterStartMs: MINUTE_MS,
@@ -39,7 +48,8 @@ export const EXPECTED_TRAFFIC: readonly ExpectedTraffic[] = [
   {
     id: 'global',
     title: 'global:all',
-    source: { channel: 'global:all' },
+    namespace: 'global',
+    channel: 'global:all',
     // It receives publications only when devices appear.
     greenMs: 15 * MINUTE_MS,
     redMs: HOUR_MS,

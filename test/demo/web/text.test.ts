@@ -16,7 +16,7 @@ import {
 t.test('help', async (t) => {
   t.test('every page of the menu has a section of the help', async (t) => {
     const [router = '', help = ''] = ['demo/web/router.ts', 'docs/how-to/use-the-demo.md'].map((path) =>
-      readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8')
+      readFileSync(path, 'utf8')
     )
     const pages = [...router.matchAll(/^ {2}page\('[^']+', (?:'([^']+)'|LIVE_PLAN)/gm)].map(
       ([, name]) => name ?? 'Live plan'

@@ -13,6 +13,28 @@ const press = async (page: Page, element: Locator, key = 'Enter'): Promise<void>
 
 export const keyboard = async (t: Test, { open }: PageTests): Promise<void> => {
   await t.test('the keyboard', async (t) => {
+    t.test('the focus stays on the button of a row that a save has moved', async (t) => {
+      const { page, pageErrors } = await open(t, { as: 'operator' })
+      await page.goto('/inventory?search=microscope')
+      const rows = page.getByRole('row')
+      const edit = rows.nth(1).getByRole('button', { name: /^Edit Microscope/ })
+      await rows.nth(2).waitFor()
+      const label = (await edit.getAttribute('aria-label')) ?? ''
+      await press(page, edit)
+      const name = page.getByRole('dialog').getByLabel('Name')
+      await name.fill(label.replace('Edit ', 'Z '))
+      await page.keyboard.press('Enter')
+      const moved = rows.last().getByRole('button', { name: label.replace('Edit ', 'Edit Z ') })
+      await moved.waitFor()
+      await hasFocus(page, moved)
+
+      await page.keyboard.press('Enter')
+      await name.fill(label.replace('Edit ', ''))
+      await page.keyboard.press('Enter')
+      await hasFocus(page, rows.nth(1).getByRole('button', { name: label }))
+      t.same(pageErrors, [])
+    })
+
     t.test('a record is added and deleted with the keyboard, and the focus stays on the page', async (t) => {
       const { page, pageErrors } = await open(t, { as: 'operator' })
       await page.goto('/inventory')

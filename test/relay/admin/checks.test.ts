@@ -35,6 +35,16 @@ const webSocketStatus = async (relay: EdgeRelay, origin: string): Promise<number
     })
   ).status
 
+t.test('a relay without the built-in namespaces has no checks of their publications', async (t) => {
+  const relay = await startRelay(t, { channel: { namespaces: [{ name: 'chat' }] } }, ON)
+  const live = await (await operator(relay)).live(t)
+  const checks = live.last.checks ?? (await live.next('checks'))
+  t.match(
+    checks.map(({ id }) => id),
+    ['clients', 'origins']
+  )
+})
+
 t.test("checks of the operators' page", async (t) => {
   const relay = await startRelay(t, undefined, ON)
   const one = await operator(relay)
