@@ -1,6 +1,6 @@
 import { CATEGORIES } from '../zone-access.js'
 
-// Who may enter a restricted zone, in SQL.
+// The access rules of restricted zones, in SQL.
 
 /** SQL: whether the carrier of a transmitter `t`, and employee `e`, may enter a zone `z`. */
 export const MAY_ENTER = `coalesce(z.allowed_categories ? t.entity_type OR z.allowed_department_ids ? e.department_id

@@ -29,7 +29,7 @@ export const alertCountsIn = ({
 const isAlertCount = (entry: unknown): entry is AlertCount =>
   typeof entry === 'object' && entry !== null && 'open' in entry && typeof entry.open === 'number' && 'kind' in entry
 
-/** Who has acknowledged the alert, and when it has escalated because nobody did so in time. */
+/** The user who has acknowledged the alert, and the time of its escalation if it was not acknowledged in time. */
 export const alertState = ({ acknowledgedBy, acknowledgedAt, escalatedAt }: Alert): string => {
   const escalation = escalatedAt === null ? '' : `, escalated at ${dateTimeText(escalatedAt)}`
   return acknowledgedBy === null

@@ -8,7 +8,7 @@ import type { Fields } from '../world.js'
 import { activeEmergency } from './active.js'
 import { alarmFields } from './instructions.js'
 
-// What a request may change: an alarm must not become a drill or disappear without an end, and a report must not change.
+// Rules for changes: an alarm must not become a drill or disappear without an end, and a report must not change.
 
 const STATUSES: readonly unknown[] = ['reported', 'active', 'resolved']
 /** After the end, these may be sent only as they are. */

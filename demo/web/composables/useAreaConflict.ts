@@ -19,7 +19,7 @@ export const useAreaConflict = (zone: Zone & Values, corners: Ref<readonly Corne
   const theirs = shallowRef<readonly Corner[] | null>(null)
   return {
     conflict,
-    /** Of the next request to save. */
+    /** The options of the next request to save. */
     options,
     theirs,
     /** Whether the error is a conflict, which is shown instead of the error. */

@@ -11,7 +11,7 @@ import {
   type Values
 } from '../form-fields.js'
 
-/** What another user has changed while the form was open, and the choice for each field. */
+/** The changes of another user while the form was open, and the choice for each field. */
 export interface Conflict {
   readonly changedBy: string | null
   readonly current: Values
@@ -33,7 +33,7 @@ export const useEditConflict = (form: Form, state: () => State) => {
   const options = shallowRef(optionsFor(form.stored))
   return {
     conflict,
-    /** Of the next request to save. */
+    /** The options of the next request to save. */
     options,
     /** Whether the error is a conflict, which is shown instead of the error. */
     detect: (error: ApiError | null): boolean => {
