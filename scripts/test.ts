@@ -55,6 +55,7 @@ const LONGEST = [
   'docs/redis-high-availability.test.ts',
   'docs/page-commands.test.ts',
   'e2e/plans.test.ts',
+  'e2e/alarm.test.ts',
   'e2e/office.test.ts',
   'docs/tutorial.test.ts',
   'tracing.test.ts',

@@ -3,10 +3,7 @@ import { startBrowser } from '../helper/browser.js'
 import { openDemoPage } from '../helper/demo-page.js'
 import { startDemoStack } from '../helper/demo-stack.js'
 import { accessibility } from './page/accessibility.js'
-import { alarm } from './page/alarm.js'
 import { inFirefox } from './page/firefox.js'
-import { keyboard } from './page/keyboard.js'
-import { livePlan } from './page/live-plan.js'
 import { loading } from './page/loading.js'
 import { otherOrigin } from './page/other-origin.js'
 import type { PageTests } from './page/page-tests.js'
@@ -17,5 +14,7 @@ import { sessions } from './page/sessions.js'
 const [stack, browser] = await Promise.all([startDemoStack(t), startBrowser(t)])
 const tests: PageTests = { stack, open: (t, options) => openDemoPage(t, browser, stack, options) }
 
-for (const suite of [loading, sessions, livePlan, records, alarm, keyboard, otherOrigin, accessibility, inFirefox])
-  await suite(t, tests)
+// Groups of tests run beside each other, because each waits for the browser most of its time. None of them changes what all
+// pages show, as an alarm does.
+t.jobs = 3
+await Promise.all([accessibility, records, sessions, inFirefox, loading, otherOrigin].map((suite) => suite(t, tests)))

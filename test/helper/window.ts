@@ -32,6 +32,17 @@ export const openWindow = async (
   url: string,
   { expected, ...options }: WindowOptions = {}
 ): Promise<BrowserWindow> => {
+  const context = await newContext(browser, url, options)
+  t.teardown(() => context.close())
+  return openTab(context, expected)
+}
+
+/** Cookies, storage and client address of their own. */
+export const newContext = async (
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions
+): Promise<BrowserContext> => {
   addresses += 1
   const context = await browser.newContext({
     baseURL: url,
@@ -41,15 +52,19 @@ export const openWindow = async (
     ...options
   })
   context.setDefaultTimeout(PATIENCE_MS)
-  t.teardown(() => context.close())
+  return context
+}
+
+/** Opens a page in a context and collects its errors. */
+export const openTab = async (context: BrowserContext, expected?: RegExp): Promise<BrowserWindow> => {
   const pageErrors: string[] = []
   const report = (text: string): void => {
     if (!expected?.test(text) && !STILL_CONNECTING.test(text)) pageErrors.push(text)
   }
-  await context.exposeFunction('reportViolation', (text: string) => report(`policy: ${text}`))
-  await context.addInitScript(`addEventListener('securitypolicyviolation', (event) =>
-    reportViolation(event.violatedDirective + ' ' + event.blockedURI))`)
   const page = await context.newPage()
+  await page.exposeFunction('reportViolation', (text: string) => report(`policy: ${text}`))
+  await page.addInitScript(`addEventListener('securitypolicyviolation', (event) =>
+    reportViolation(event.violatedDirective + ' ' + event.blockedURI))`)
   page.on('console', (message) => {
     if (message.type() === 'error' || message.type() === 'warning') report(`${message.type()}: ${message.text()}`)
   })

@@ -5,7 +5,7 @@ import { eventually } from '../../helper/eventually.js'
 import { browser, stack } from './stack.js'
 
 t.test('the dashboard', async (t) => {
-  const { page, pageErrors, findings } = await openDemoPage(t, browser, stack, { as: 'operator', colorScheme: 'light' })
+  const { page, pageErrors } = await openDemoPage(t, browser, stack, { as: 'operator', colorScheme: 'light' })
   const chart = page.getByRole('img', { name: /^Number of people/ })
   const occupancy = page.getByRole('region', { name: /^Occupancy/ })
   const legend = occupancy.getByRole('list')
@@ -53,19 +53,17 @@ t.test('the dashboard', async (t) => {
     t.equal(await legend.getByText('Main House').count(), 0)
   })
 
-  t.test('the chart follows the width of the window and the theme', async (t) => {
+  t.test('the chart follows the width of the window and the theme', async () => {
     const width = async (): Promise<number> => (await canvas.boundingBox())?.width ?? 0
     const picture = () => canvas.evaluate((element: unknown) => (element as { toDataURL(): string }).toDataURL())
     await canvas.waitFor()
     const [wide, light] = [await width(), await picture()]
     await page.emulateMedia({ colorScheme: 'dark' })
     await eventually(async () => (await picture()) !== light)
-    t.same(await findings(), [], 'dark')
     await page.setViewportSize({ width: 700, height: 800 })
     await eventually(async () => (await width()) < wide)
     await page.setViewportSize({ width: 1280, height: 720 })
     await page.emulateMedia({ colorScheme: 'light' })
-    t.same(await findings(), [], 'light')
   })
 
   t.test('figures link to their lists, whose rows they count', async (t) => {

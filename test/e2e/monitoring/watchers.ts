@@ -4,7 +4,7 @@ import { browser, stack } from './stack.js'
 
 t.test('the users who watch a floor', async (t) => {
   const operator = await openDemoPage(t, browser, stack, { as: 'operator' })
-  const viewer = await openDemoPage(t, browser, stack, { as: 'viewer', expected: /403/ })
+  const viewer = await openDemoPage(t, browser, stack, { as: 'viewer', isSeparate: true, expected: /403/ })
 
   t.test('a live plan names the users who watch it', async (t) => {
     await operator.page.goto('/live/f-4')

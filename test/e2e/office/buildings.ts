@@ -4,7 +4,7 @@ import { CLIENT_ERRORS, type PageTests } from '../page/page-tests.js'
 
 export const buildings = async (t: Test, { open }: PageTests): Promise<void> => {
   await t.test('a building is added, says what is missing, is changed by two users, and deleted', async (t) => {
-    const { page, context, pageErrors, findings } = await open(t, { as: 'admin', expected: CLIENT_ERRORS })
+    const { page, context, pageErrors } = await open(t, { as: 'admin', expected: CLIENT_ERRORS })
     const dialog = page.getByRole('dialog')
     await page.goto('/dashboard')
     await page.getByRole('link', { name: 'Buildings' }).click()
@@ -14,7 +14,6 @@ export const buildings = async (t: Test, { open }: PageTests): Promise<void> => 
     await dialog.getByRole('button', { name: 'Create' }).click()
     const row = page.getByRole('row').filter({ hasText: 'Annex' })
     await row.getByText('No floors yet: add one').waitFor()
-    t.same(await findings(), [])
     await row.getByRole('link', { name: 'Overview of Annex' }).click()
     await page.getByText('This building has no floors yet.').waitFor()
     await page.getByRole('link', { name: 'Add a floor' }).click()

@@ -25,7 +25,7 @@ const evaluate = async <T>(page: Page, expression: string): Promise<T> => (await
 
 /** The main functions in Firefox. All other tests use Chromium. */
 export const inFirefox = async (t: Test, { stack }: PageTests): Promise<void> => {
-  await t.test('the page works in Firefox', async (t) => {
+  await t.test('the page works in Firefox', { buffered: true }, async (t) => {
     const page = await openFirefox(t)
     const errors = await errorsOf(page)
     /** The scale of the plan, or null while the whole floor is shown. */

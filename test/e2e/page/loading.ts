@@ -6,7 +6,7 @@ import { eventually } from '../../helper/eventually.js'
 import type { PageTests } from './page-tests.js'
 
 export const loading = async (t: Test, { stack, open }: PageTests): Promise<void> => {
-  await t.test('the demo page', async (t) => {
+  await t.test('the demo page', { buffered: true }, async (t) => {
     t.test('the demo page shows a styled shell before its script has loaded', async (t) => {
       const { page, pageErrors } = await open(t)
       let release = (): void => undefined

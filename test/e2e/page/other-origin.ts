@@ -5,7 +5,7 @@ import { portOf } from '../../helper/address.js'
 import type { PageTests } from './page-tests.js'
 
 export const otherOrigin = async (t: Test, { stack, open }: PageTests): Promise<void> => {
-  await t.test('a page on another origin', async (t) => {
+  await t.test('a page on another origin', { buffered: true }, async (t) => {
     t.test('a page on another origin cannot make changes for a signed-in user', async (t) => {
       const { page } = await open(t, { as: 'admin', extraHTTPHeaders: {} })
       const request = page.context().request

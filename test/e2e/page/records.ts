@@ -11,7 +11,7 @@ const withoutPhoto = (page: Page): Locator =>
     .filter({ has: page.getByRole('button', { name: /^Edit / }), hasNot: page.locator('img.avatar') })
 
 export const records = async (t: Test, { open }: PageTests): Promise<void> => {
-  await t.test('personnel', async (t) => {
+  await t.test('personnel', { buffered: true }, async (t) => {
     t.test('a person is created, edited and deleted, with errors beside their fields', async (t) => {
       const { page, pageErrors } = await open(t, { as: 'operator' })
       await page.goto('/personnel')
@@ -291,7 +291,7 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
     })
   })
 
-  await t.test('administration', async (t) => {
+  await t.test('administration', { buffered: true }, async (t) => {
     const admin = await open(t, { as: 'admin', expected: CLIENT_ERRORS })
     const { page, pageErrors } = admin
     const dialog = page.getByRole('dialog')

@@ -28,7 +28,7 @@ const publish = async (floorId: string, ...data: PositionEntry[]): Promise<void>
 
 /** Opens the live plan of a floor; markers do not glide. */
 const openPlan = async (t: Test, floorId: string, expected?: RegExp) => {
-  const opened = await openDemoPage(t, browser, stack, { as: 'viewer', reducedMotion: 'reduce', expected })
+  const opened = await openDemoPage(t, browser, stack, { as: 'viewer', isSeparate: true, expected })
   await opened.page.clock.install()
   await opened.page.goto(`/live/${floorId}`)
   return opened
@@ -111,7 +111,7 @@ t.test('the live plan', async (t) => {
 
   t.test('a floor whose transmitters publish once a minute shows all of them within one second', async (t) => {
     // Wide enough for markers that are one metre apart.
-    const options = { as: 'operator', reducedMotion: 'reduce', viewport: { width: 2000, height: 900 } } as const
+    const options = { as: 'operator', isSeparate: true, viewport: { width: 2000, height: 900 } } as const
     const { page, pageErrors } = await openDemoPage(t, browser, stack, options)
     const nowMs = Date.now()
     for (let index = 0; index < 40; index += 1)
@@ -202,7 +202,7 @@ t.test('the live plan', async (t) => {
     const { page, pageErrors } = await openPlan(t, 'f-1', OUTAGE)
     await page.locator(PLAN).waitFor()
     // A list, which is not reloaded by itself, reports the outage too.
-    const list = await openDemoPage(t, browser, stack, { as: 'operator', expected: OUTAGE })
+    const list = await openDemoPage(t, browser, stack, { as: 'operator', isSeparate: true, expected: OUTAGE })
     await list.page.clock.install()
     await list.page.goto('/personnel')
     await list.page.getByRole('row').nth(1).waitFor()
@@ -221,7 +221,8 @@ t.test('the live plan', async (t) => {
   })
 
   t.test('the dashboard and the muster report a lost network and recover without a click', async (t) => {
-    const { page, context, pageErrors } = await openDemoPage(t, browser, stack, { as: 'operator', expected: OUTAGE })
+    const options = { as: 'operator', isSeparate: true, expected: OUTAGE } as const
+    const { page, context, pageErrors } = await openDemoPage(t, browser, stack, options)
     await page.clock.install()
     for (const path of ['/dashboard', '/emergency']) {
       await page.goto(path)

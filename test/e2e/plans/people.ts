@@ -35,7 +35,7 @@ const listOf = (page: Page) => page.getByRole('region', { name: 'People and asse
 
 /** Opens the plan with these people; all tests use the same page. */
 const openPlan = async (t: Test) => {
-  const opened = await openDemoPage(t, browser, stack, { as: 'viewer', reducedMotion: 'reduce' })
+  const opened = await openDemoPage(t, browser, stack, { as: 'viewer' })
   await opened.page.goto(`/live/${FLOOR}`)
   await opened.page.locator(PLAN).waitFor()
   await eventually(async () => {
@@ -68,7 +68,7 @@ t.test('people on the plan', async (t) => {
     await page.getByRole('img', { name: /^Scale: the bar is \d+ c?m long$/ }).waitFor()
   })
 
-  await t.test('names appear when they are ticked', async (t) => {
+  await t.test('names appear when they are ticked', async () => {
     const names = page.getByRole('group', { name: 'Layers' }).getByRole('checkbox', { name: 'Names' })
     // To the right of the marker, where nothing else is.
     const beside = () => paintedIn(page, pixelOf(11, 4.5), pixelOf(14, 5.5))
@@ -76,7 +76,6 @@ t.test('people on the plan', async (t) => {
     await names.uncheck()
     await eventually(async () => (await beside()) === 0, { label: 'the name is removed' })
     await names.check()
-    t.same(await findings(), [])
   })
 
   await t.test('an entry of the list is marked on the plan, and a marker of the plan in the list', async (t) => {
