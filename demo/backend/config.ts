@@ -15,6 +15,10 @@ export const demoSettings = {
     about: 'proxies whose X-Forwarded-For header is trusted, in addition to loopback'
   }),
   DEMO_SIMULATOR: oneOf(['on', 'off'], { about: 'off: people do not move', fallback: 'on' }),
+  DEMO_HISTORY: oneOf(['on', 'off'], {
+    about: 'off: the simulator stores no positions of the time before its start, which is faster',
+    fallback: 'on'
+  }),
   DEMO_PASSWORD: required('password of the three demo accounts, at least 8 characters; `npm start` generates one'),
   TOKEN_SECRET: required("signs app tokens, at least 32 characters; equal to the gateway's API_SECRET"),
   EXCHANGE_SECRET: headerSecret({
@@ -71,6 +75,7 @@ export const demoConfig = (environment: Environment) => {
     listen: { host: values.DEMO_BACKEND_HOST, port: values.DEMO_BACKEND_PORT },
     trustedProxies: values.TRUST_PROXY,
     simulator: values.DEMO_SIMULATOR === 'on',
+    hasHistory: values.DEMO_HISTORY === 'on',
     demoPassword: values.DEMO_PASSWORD ?? '',
     tokenSecret: values.TOKEN_SECRET ?? '',
     exchangeSecret: values.EXCHANGE_SECRET,

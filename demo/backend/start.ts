@@ -45,7 +45,7 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => 
   await ensureDemoAccounts(world, config.demoPassword)
 
   const simulator = new Simulator({ seed: SEED, database, publisher, now, log })
-  const past = config.simulator ? await simulator.backfill() : null
+  const past = config.simulator && config.hasHistory ? await simulator.backfill() : null
   const storing = past?.stored.then(
     () => log.info('past positions stored'),
     (error: unknown) => log.error({ err: error }, 'storing past positions failed')

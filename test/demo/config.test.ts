@@ -30,6 +30,7 @@ t.test("the settings of the demo's backend", async (t) => {
     databaseUrl: null
   })
   t.equal(demoConfig({ ...GOOD, DEMO_SIMULATOR: 'off' }).simulator, false)
+  t.equal(demoConfig({ ...GOOD, DEMO_HISTORY: 'off' }).hasHistory, false)
 
   t.test('the secrets and addresses are required', async (t) => {
     t.same(

@@ -50,16 +50,7 @@ const IS_MATCH_IN_VIEW = `(() => {
   return match.top >= box.top && match.bottom <= box.bottom
 })()`
 const WIDTHS = [390, 768, 1440, 2560] as const
-const VIEWS = [
-  'overview',
-  'checks',
-  'channels',
-  'connections',
-  'connections?channel=checked:a',
-  'backends',
-  'config',
-  'channel?name=checked:a'
-] as const
+const VIEWS = ['overview', 'checks', 'channels', 'connections', 'backends', 'config', 'channel?name=checked:a'] as const
 
 /** The official client, subscribed to a channel. */
 const subscribedClient = async (t: Test, user: string, channel: string) => {

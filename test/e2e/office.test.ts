@@ -11,7 +11,9 @@ import { visits } from './office/visits.js'
 import type { PageTests } from './page/page-tests.js'
 
 // One file, because starting the stack and the browser takes longer than most of the tests.
-const [stack, browser] = await Promise.all([startDemoStack(t), startBrowser(t)])
+const [stack, browser] = await Promise.all([startDemoStack(t, { DEMO_HISTORY: 'off' }), startBrowser(t)])
 const tests: PageTests = { stack, open: (t, options) => openDemoPage(t, browser, stack, options) }
 
-for (const suite of [visits, imports, guidance, areas, alerts, buildings]) await suite(t, tests)
+// Groups of tests run beside each other, because each waits for the browser most of its time.
+t.jobs = 3
+await Promise.all([visits, alerts, buildings, guidance, imports, areas].map((suite) => suite(t, tests)))

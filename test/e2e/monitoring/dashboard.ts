@@ -68,7 +68,7 @@ t.test('the dashboard', async (t) => {
 
   t.test('figures link to their lists, whose rows they count', async (t) => {
     const follow = async (link: Locator, path: RegExp, control: string, value: string): Promise<void> => {
-      await page.goto('/dashboard')
+      await page.getByRole('link', { name: 'Dashboard', exact: true }).click()
       await link.click()
       await page.waitForURL(path)
       await eventually(async () => (await page.getByLabel(control, { exact: true }).inputValue()) === value)
@@ -81,7 +81,7 @@ t.test('the dashboard', async (t) => {
     await follow(link(/^Quality/), /personnel\?departmentId=5/, 'Department', '5')
     await follow(link(/^\d+ Assets, Workshop, Ground floor/), /inventory\?currentFloorId=f-7/, 'Current floor', 'f-7')
 
-    await page.goto('/dashboard')
+    await page.getByRole('link', { name: 'Dashboard', exact: true }).click()
     const good = page.getByRole('listitem').filter({ has: page.getByRole('link', { name: 'Good', exact: true }) })
     const count = await eventually(async () => Number(await good.locator('strong').innerText()))
     await good.getByRole('link').click()

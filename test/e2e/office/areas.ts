@@ -9,7 +9,7 @@ const square = (size: number) => [
 ]
 
 export const areas = async (t: Test, { open }: PageTests): Promise<void> => {
-  await t.test('two users who edit the area of a zone choose which one to keep', async (t) => {
+  await t.test('two users who edit the area of a zone choose which one to keep', { buffered: true }, async (t) => {
     const { page, pageErrors, findings } = await open(t, { as: 'operator', expected: CLIENT_ERRORS })
     const { request } = (await open(t, { as: 'admin' })).context
     const { csrfToken } = await (await request.get('/api/auth/csrf-token')).json()

@@ -5,6 +5,7 @@ import { CLIENT_ERRORS, type PageTests } from '../page/page-tests.js'
 export const visits = async (t: Test, { open }: PageTests): Promise<void> => {
   await t.test(
     'a visitor is added, checked in with a transmitter, raises an alert when overdue, and is checked out',
+    { buffered: true },
     async (t) => {
       const { page, pageErrors, findings } = await open(t, { as: 'operator', expected: CLIENT_ERRORS })
       const dialog = page.getByRole('dialog')
@@ -55,6 +56,7 @@ export const visits = async (t: Test, { open }: PageTests): Promise<void> => {
 
   await t.test(
     'of two receptions that give away the same transmitter, the second is told to choose another',
+    { buffered: true },
     async (t) => {
       const [one, other] = [await open(t, { as: 'operator', expected: CLIENT_ERRORS }), await open(t, { as: 'admin' })]
       const choose = async ({ page }: typeof one, name: string): Promise<void> => {
@@ -83,7 +85,7 @@ export const visits = async (t: Test, { open }: PageTests): Promise<void> => {
     }
   )
 
-  await t.test('the dashboard figure of the visitors opens their visits', async (t) => {
+  await t.test('the dashboard figure of the visitors opens their visits', { buffered: true }, async (t) => {
     const { page, pageErrors } = await open(t, { as: 'viewer' })
     await page.goto('/dashboard')
     const figure = page.getByRole('link', { name: /^Visitors \d+/ })
