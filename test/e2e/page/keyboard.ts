@@ -12,7 +12,7 @@ const press = async (page: Page, element: Locator, key = 'Enter'): Promise<void>
 }
 
 export const keyboard = async (t: Test, { open }: PageTests): Promise<void> => {
-  await t.test('the keyboard', async (t) => {
+  await t.test('the keyboard', { buffered: true }, async (t) => {
     t.test('the focus stays on the button of a row that a save has moved', async (t) => {
       const { page, pageErrors } = await open(t, { as: 'operator' })
       await page.goto('/inventory?search=microscope')
@@ -126,64 +126,63 @@ export const keyboard = async (t: Test, { open }: PageTests): Promise<void> => {
       await hasFocus(page, fit)
       t.same(pageErrors, [])
     })
+  })
+}
 
-    t.test('people are marked safe one after the other with the keyboard', async (t) => {
-      const { page, pageErrors } = await open(t, { as: 'operator' })
-      await page.goto('/emergency')
-      await press(page, page.getByRole('button', { name: 'Raise alarm' }))
-      const dialog = page.getByRole('dialog')
-      await hasFocus(page, dialog.getByRole('radio', { name: 'Fire' }))
-      await page.keyboard.press('Space')
-      await page.keyboard.press('ArrowDown')
-      t.ok(await dialog.getByRole('radio', { name: 'Intruder' }).isChecked())
-      await dialog.getByLabel('Building').selectOption('Main House')
-      await press(page, dialog.getByLabel('What happened'))
-      await hasFocus(page, dialog.getByRole('button', { name: 'Raise alarm now' }))
-      await page.keyboard.press('Escape')
-      await dialog.waitFor({ state: 'hidden' })
-      await press(page, page.getByRole('button', { name: 'Start drill' }))
-      await dialog.getByLabel('Building').selectOption('Entire site')
-      await press(page, dialog.getByRole('button', { name: 'Start drill' }))
-      // The button that opened the form is gone.
-      await hasFocus(page, page.getByRole('heading', { level: 1, name: 'Emergency' }))
+/** Every page shows the drill. */
+export const musterByKeyboard = async (t: Test, { open }: PageTests): Promise<void> => {
+  await t.test('people are marked safe one after the other with the keyboard', async (t) => {
+    const { page, pageErrors } = await open(t, { as: 'operator' })
+    await page.goto('/emergency')
+    await press(page, page.getByRole('button', { name: 'Raise alarm' }))
+    const dialog = page.getByRole('dialog')
+    await hasFocus(page, dialog.getByRole('radio', { name: 'Fire' }))
+    await page.keyboard.press('Space')
+    await page.keyboard.press('ArrowDown')
+    t.ok(await dialog.getByRole('radio', { name: 'Intruder' }).isChecked())
+    await dialog.getByLabel('Building').selectOption('Main House')
+    await press(page, dialog.getByLabel('What happened'))
+    await hasFocus(page, dialog.getByRole('button', { name: 'Raise alarm now' }))
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'hidden' })
+    await press(page, page.getByRole('button', { name: 'Start drill' }))
+    await dialog.getByLabel('Building').selectOption('Entire site')
+    await press(page, dialog.getByRole('button', { name: 'Start drill' }))
+    // The button that opened the form is gone.
+    await hasFocus(page, page.getByRole('heading', { level: 1, name: 'Emergency' }))
 
-      const missing = page.getByRole('list', { name: 'Missing' }).getByRole('button')
-      const nameOf = async (button: Locator): Promise<string> =>
-        (await button.getAttribute('aria-label'))?.replace(/^Mark safe: (.*)$/, '$1') ?? ''
-      // A person who reaches the muster point meanwhile is not in the list any more.
-      await eventually(async () => {
-        await missing.first().focus()
-        return (await missing.and(page.locator(':focus')).count()) === 1
-      })
-      for (let count = 0; count < 2; count += 1) {
-        const name = await nameOf(page.locator(':focus'))
-        await page.keyboard.press('Enter')
-        await page.getByText(`${name} was marked safe`).waitFor()
-        await hasFocus(page, missing.and(page.locator(`:not([aria-label="Mark safe: ${name}"])`)))
-      }
-
-      await page.getByLabel('Search the muster').fill('nobody has this name')
-      // A headless browser has no print dialog. The browser sends this event before it opens.
-      await page.evaluate("print = () => dispatchEvent(new Event('beforeprint'))")
-      await press(page, page.getByRole('button', { name: 'Print roll call' }))
-      await page.emulateMedia({ media: 'print' })
-      await page.getByText('Roll call (drill)').waitFor()
-      await page.getByText(/^Printed \d/).waitFor()
-      for (const hidden of [
-        page.getByLabel('Sound'),
-        page.getByRole('navigation'),
-        page.getByLabel('Search the muster')
-      ])
-        t.notOk(await hidden.isVisible())
-      await page.getByRole('list', { name: 'Missing' }).getByRole('listitem').nth(1).waitFor()
-      await page.emulateMedia({ media: null })
-
-      await press(page, page.getByRole('button', { name: 'End drill' }))
-      await page.getByRole('dialog').getByRole('button', { name: 'End now' }).focus()
-      await page.keyboard.press('Enter')
-      await page.getByRole('button', { name: 'Start drill' }).waitFor()
-      await hasFocus(page, page.getByRole('heading', { level: 1, name: 'Emergency' }))
-      t.same(pageErrors, [])
+    const missing = page.getByRole('list', { name: 'Missing' }).getByRole('button')
+    const nameOf = async (button: Locator): Promise<string> =>
+      (await button.getAttribute('aria-label'))?.replace(/^Mark safe: (.*)$/, '$1') ?? ''
+    // A person who reaches the muster point meanwhile is not in the list any more.
+    await eventually(async () => {
+      await missing.first().focus()
+      return (await missing.and(page.locator(':focus')).count()) === 1
     })
+    for (let count = 0; count < 2; count += 1) {
+      const name = await nameOf(page.locator(':focus'))
+      await page.keyboard.press('Enter')
+      await page.getByText(`${name} was marked safe`).waitFor()
+      await hasFocus(page, missing.and(page.locator(`:not([aria-label="Mark safe: ${name}"])`)))
+    }
+
+    await page.getByLabel('Search the muster').fill('nobody has this name')
+    // A headless browser has no print dialog. The browser sends this event before it opens.
+    await page.evaluate("print = () => dispatchEvent(new Event('beforeprint'))")
+    await press(page, page.getByRole('button', { name: 'Print roll call' }))
+    await page.emulateMedia({ media: 'print' })
+    await page.getByText('Roll call (drill)').waitFor()
+    await page.getByText(/^Printed \d/).waitFor()
+    for (const hidden of [page.getByLabel('Sound'), page.getByRole('navigation'), page.getByLabel('Search the muster')])
+      t.notOk(await hidden.isVisible())
+    await page.getByRole('list', { name: 'Missing' }).getByRole('listitem').nth(1).waitFor()
+    await page.emulateMedia({ media: null })
+
+    await press(page, page.getByRole('button', { name: 'End drill' }))
+    await page.getByRole('dialog').getByRole('button', { name: 'End now' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Start drill' }).waitFor()
+    await hasFocus(page, page.getByRole('heading', { level: 1, name: 'Emergency' }))
+    t.same(pageErrors, [])
   })
 }

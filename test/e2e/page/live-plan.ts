@@ -19,8 +19,8 @@ const listenTo = (page: Page) => {
   return { floors, until }
 }
 
-export const livePlan = async (t: Test, { stack, open }: PageTests): Promise<void> => {
-  await t.test('the live plan', async (t) => {
+export const livePlan = async (t: Test, { open }: PageTests): Promise<void> => {
+  await t.test('the live plan', { buffered: true }, async (t) => {
     t.test('the live plan unsubscribes from a floor when another one is shown', async (t) => {
       const { page, pageErrors } = await open(t, { as: 'viewer' })
       const { floors, until } = listenTo(page)
@@ -140,24 +140,27 @@ export const livePlan = async (t: Test, { stack, open }: PageTests): Promise<voi
       await page.locator(PLAN).waitFor()
       t.same(pageErrors, [])
     })
+  })
+}
 
-    t.test('the live plan reports a lost relay and recovers', async (t) => {
-      const { page, pageErrors } = await open(t, { as: 'viewer', expected: /WebSocket/ })
-      await page.goto('/live/f-1')
-      await page.getByText('Live', { exact: true }).waitFor()
+/** Every page reports the outage. */
+export const lostRelay = async (t: Test, { stack, open }: PageTests): Promise<void> => {
+  await t.test('the live plan reports a lost relay and recovers', async (t) => {
+    const { page, pageErrors } = await open(t, { as: 'viewer', expected: /WebSocket/ })
+    await page.goto('/live/f-1')
+    await page.getByText('Live', { exact: true }).waitFor()
 
-      await stack.kill('relay')
-      await page.getByText('Connection lost').waitFor()
-      await page.getByRole('status').filter({ hasText: 'Offline' }).waitFor()
+    await stack.kill('relay')
+    await page.getByText('Connection lost').waitFor()
+    await page.getByRole('status').filter({ hasText: 'Offline' }).waitFor()
 
-      await page.getByRole('button', { name: 'Reconnect now' }).click()
-      await page.getByText('Connection lost').waitFor()
+    await page.getByRole('button', { name: 'Reconnect now' }).click()
+    await page.getByText('Connection lost').waitFor()
 
-      await stack.start('relay')
-      await page.getByText('Live', { exact: true }).waitFor()
-      await page.getByText('Connection lost').waitFor({ state: 'detached' })
-      await page.getByText('Last update: just now').waitFor()
-      t.same(pageErrors, [])
-    })
+    await stack.start('relay')
+    await page.getByText('Live', { exact: true }).waitFor()
+    await page.getByText('Connection lost').waitFor({ state: 'detached' })
+    await page.getByText('Last update: just now').waitFor()
+    t.same(pageErrors, [])
   })
 }
