@@ -3,20 +3,14 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { ROOT } from '../../../scripts/lib/root.js'
 import { eventually } from '../../helper/eventually.js'
+import { holdRequests } from '../../helper/window.js'
 import type { PageTests } from './page-tests.js'
 
 export const loading = async (t: Test, { stack, open }: PageTests): Promise<void> => {
   await t.test('the demo page', { buffered: true }, async (t) => {
     t.test('the demo page shows a styled shell before its script has loaded', async (t) => {
       const { page, pageErrors } = await open(t)
-      let release = (): void => undefined
-      const released = new Promise<void>((resolve) => {
-        release = resolve
-      })
-      await page.route('**/assets/*.js', async (route) => {
-        await released
-        await route.continue()
-      })
+      const release = await holdRequests(page, '**/assets/*.js')
       await page.goto('/', { waitUntil: 'commit' })
       const shell = page.getByRole('status').filter({ hasText: 'Gatehouse' })
       await shell.waitFor()

@@ -2,6 +2,7 @@ import type { Locator, Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { pngOf } from '../../helper/demo-page.js'
 import { eventually } from '../../helper/eventually.js'
+import { holdRequests } from '../../helper/window.js'
 import { CLIENT_ERRORS, type PageTests } from './page-tests.js'
 
 /** The rows of people without a photo. */
@@ -197,14 +198,13 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       await page.getByText('Nothing found').waitFor()
       await page.getByRole('button', { name: 'Add person' }).click()
       await page.getByRole('dialog').getByLabel('First name').fill('Yves')
-      const requested = new Promise<() => void>((resolve) =>
-        page.route('**/api/personnel', (route) => resolve(() => void route.continue()))
-      )
+      const release = await holdRequests(page, '**/api/personnel')
+      const requested = page.waitForRequest('**/api/personnel')
       await page.keyboard.press('Enter')
-      const respond = await requested
+      await requested
       await page.keyboard.press('Escape')
       await page.getByRole('dialog').waitFor({ state: 'hidden' })
-      respond()
+      release()
       await page.getByText('Yves was added').waitFor()
       await page.getByRole('button', { name: 'Delete Yves' }).click()
       await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()

@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import type { PositionEntry } from '../../../schemas/realtime.js'
 import { openDemoPage } from '../../helper/demo-page.js'
 import { eventually } from '../../helper/eventually.js'
+import { holdRequests } from '../../helper/window.js'
 import { PLAN } from '../page/page-tests.js'
 import { opacityAt } from '../page/plan-panel.js'
 import { browser, stack } from './stack.js'
@@ -240,11 +241,8 @@ t.test('the live plan', async (t) => {
 
   t.test('a list says that it is loading while the network is slow', async (t) => {
     const { page, pageErrors } = await openDemoPage(t, browser, stack, { as: 'operator' })
-    const held = new Promise<() => void>((resolve) =>
-      page.route('**/api/zones?*', (route) => resolve(() => void route.continue()))
-    )
+    const release = await holdRequests(page, '**/api/zones?*')
     await page.goto('/zones')
-    const release = await held
     await page.getByRole('status').getByText('Loading …').waitFor()
     release()
     await page.getByRole('row').nth(1).waitFor()
