@@ -52,7 +52,6 @@ const LONGEST = [
   'docs/page-commands.test.ts',
   'e2e/plans.test.ts',
   'e2e/office.test.ts',
-  'docs/tutorial.test.ts',
   'tracing.test.ts',
   'e2e/admin.test.ts',
   'deploy/release.test.ts',
