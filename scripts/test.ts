@@ -44,7 +44,7 @@ const YOUNG_GENERATION = ['--min-semi-space-size=32', '--max-semi-space-size=64'
 const NODE_OPTIONS = ['--enable-source-maps', LATE_OPTIMIZATION, ...YOUNG_GENERATION]
 
 /** Test files of one part, such as the relay, that run in one process: loading the part costs more than most files. */
-const GROUP_SIZE = 10
+const GROUP_SIZE = 16
 
 /**
  * The files that take longest, longest first. Each has a process of its own. They are spread over the first half of the run,
