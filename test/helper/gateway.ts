@@ -9,6 +9,7 @@ import type { RedisTimeouts } from '../../src/gateway/redis-connection.js'
 import type { RouteTable } from '../../src/gateway/routes/tables/declare.js'
 import { floors } from '../../src/gateway/routes/tables/floors.js'
 import { phoneBeacon } from '../../src/gateway/routes/tables/phone-beacon.js'
+import { transmitters } from '../../src/gateway/routes/tables/transmitters.js'
 import { zones } from '../../src/gateway/routes/tables/zones.js'
 import { createAppToken } from '../../src/shared/app-token.js'
 import { createLogger } from '../../src/shared/logger.js'
@@ -50,7 +51,7 @@ export interface TestGatewayOptions {
  * Routes of each kind beside those of sessions and health. Building a gateway with all routes takes four times as long, which
  * is most of the time of many tests.
  */
-const FEW_ROUTES: readonly RouteTable[] = [zones, floors, phoneBeacon]
+const FEW_ROUTES: readonly RouteTable[] = [zones, floors, transmitters, phoneBeacon]
 
 /** A listening gateway and a backend that records its requests. */
 export const startGateway = async (t: Teardown, options: TestGatewayOptions = {}): Promise<TestGateway> => {

@@ -45,7 +45,6 @@ for (const first of ['SIGTERM', 'SIGINT'] as const) {
     async (t) => {
       const program = await start(t)
       program.signal(first)
-      program.signal('SIGINT')
       await program.waitForLine('closing')
       // SIGINT is repeated until the two seconds are over.
       const repeat = setInterval(() => program.signal('SIGINT'), 200)
