@@ -37,7 +37,11 @@ const RUN_FILES = join(COMPILED, 'scripts/lib/run-files.js')
  * V8 optimizes functions thirty times later than by default. Few functions of a test run long enough to make up for the
  * CPU time of optimizing them; this saves a fifth of it. Tests pass the option on to the programs that they start.
  */
-const NODE_OPTIONS = ['--enable-source-maps', '--interrupt-budget=4000000']
+const LATE_OPTIMIZATION = '--interrupt-budget=4000000'
+
+/** Each test leaves a server's worth of garbage: a larger young generation saves a tenth of the CPU time. */
+const YOUNG_GENERATION = ['--min-semi-space-size=32', '--max-semi-space-size=64']
+const NODE_OPTIONS = ['--enable-source-maps', LATE_OPTIMIZATION, ...YOUNG_GENERATION]
 
 /** Test files of one part, such as the relay, that run in one process: loading the part costs more than most files. */
 const GROUP_SIZE = 10

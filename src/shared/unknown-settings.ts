@@ -31,7 +31,7 @@ const nearest = (name: string, known: Iterable<string>): string | null => {
     const longer = Math.max(name.length, candidate.length)
     const allowed = Math.min(MAX_EDITS, Math.floor(longer / CHARACTERS_PER_EDIT))
     if (Math.abs(name.length - candidate.length) > allowed) continue
-    const edits = editDistance(name, candidate)
+    const edits = editDistance(name, candidate, allowed)
     if (edits > allowed || edits >= fewest) continue
     best = candidate
     fewest = edits
@@ -39,21 +39,34 @@ const nearest = (name: string, known: Iterable<string>): string | null => {
   return best
 }
 
-/** Insertions, deletions, replacements, and swaps of adjacent characters (optimal string alignment). */
-const editDistance = (left: string, right: string): number => {
+/**
+ * Insertions, deletions, replacements, and swaps of adjacent characters (optimal string alignment). Stops when the distance
+ * exceeds the limit: a start compares each variable of the environment with each setting.
+ */
+const editDistance = (left: string, right: string, limit: number): number => {
   let beforeLast: readonly number[] = []
   let last: readonly number[] = Array.from({ length: right.length + 1 }, (_, index) => index)
+  let fewestOfLast = 0
   for (let row = 1; row <= left.length; row++) {
     const current = [row]
+    let fewest = row
     for (let column = 1; column <= right.length; column++) {
       const isSame = left[row - 1] === right[column - 1]
-      const isSwap = left[row - 1] === right[column - 2] && left[row - 2] === right[column - 1]
-      const edits = [at(last, column) + 1, at(current, column - 1) + 1, at(last, column - 1) + (isSame ? 0 : 1)]
-      if (row > 1 && column > 1 && isSwap) edits.push(at(beforeLast, column - 2) + 1)
-      current.push(Math.min(...edits))
+      const isSwap = row > 1 && column > 1 && left[row - 1] === right[column - 2] && left[row - 2] === right[column - 1]
+      const edits = Math.min(
+        at(last, column) + 1,
+        at(current, column - 1) + 1,
+        at(last, column - 1) + (isSame ? 0 : 1),
+        isSwap ? at(beforeLast, column - 2) + 1 : Number.POSITIVE_INFINITY
+      )
+      current.push(edits)
+      fewest = Math.min(fewest, edits)
     }
+    // A swap continues from the row before the last.
+    if (fewest > limit && fewestOfLast > limit) return Number.POSITIVE_INFINITY
     beforeLast = last
     last = current
+    fewestOfLast = fewest
   }
   return at(last, right.length)
 }

@@ -15,6 +15,8 @@ export const environment = {
   databaseUrl: process.env.DATABASE_URL || undefined,
   /** How long instances are restarted in turn; `npm run test:restarts` sets it. Otherwise each one is restarted once. */
   restartSeconds: Number(process.env.RESTART_SECONDS ?? 0),
+  /** The share of the stated inputs that a property is checked with. The inputs differ from run to run. */
+  propertyShare: Number(process.env.PROPERTY_SHARE || 0.2),
   /** Runs of the model test of maps at each engine. */
   mapModelRuns: Number(process.env.MAP_MODEL_RUNS || 20),
   /** Multiplies the interleavings of model tests. */

@@ -1,4 +1,8 @@
 import fc from 'fast-check'
+import { environment } from './environment.js'
+
+/** At least so many, if the test does not state fewer. */
+const MIN_RUNS = 50
 
 /**
  * Checks a property as one assertion of `t`. The property throws or returns false where it does not hold, so that
@@ -9,7 +13,9 @@ export const checkProperty = async <T>(
   property: fc.IRawProperty<T>,
   parameters: fc.Parameters<T> = {}
 ): Promise<void> => {
-  const result = await fc.check(property, parameters)
+  const { numRuns = 100 } = parameters
+  const runs = Math.max(Math.min(numRuns, MIN_RUNS), Math.round(numRuns * environment.propertyShare))
+  const result = await fc.check(property, { ...parameters, numRuns: runs })
   const report = result.failed ? fc.defaultReportMessage(result) : null
   t.equal(report, null, `the property holds for ${result.numRuns} generated inputs`)
 }
