@@ -325,7 +325,7 @@ t.test('the history stays bounded', async (t) => {
 })
 
 t.test('the gateway forwards the history', async (t) => {
-  const gateway = await startGateway(t, { env: { BACKEND_URL: backend.url } })
+  const gateway = await startGateway(t, { hasAllRoutes: true, env: { BACKEND_URL: backend.url } })
   const headers = browserHeaders(viewer)
   const response = reply(await gateway.send('/api/positions/heat/f-1', { headers }))
   t.same([response.status, response.json().success], [200, true])
