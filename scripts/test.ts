@@ -57,7 +57,6 @@ const LONGEST = [
   'e2e/plans.test.ts',
   'e2e/alarm.test.ts',
   'e2e/office.test.ts',
-  'docs/tutorial.test.ts',
   'tracing.test.ts',
   'e2e/admin.test.ts',
   'deploy/release.test.ts',

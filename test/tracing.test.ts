@@ -56,13 +56,15 @@ const findSpan = (
 t.test('a trace leads from the browser through gateway, backend and relay to the fan-out', async (t) => {
   t.testdir()
   const collector = await startCollector(t)
-  const relay = await runRelay(t, {}, tracedBy(collector.url))
   const backend = await startBackend(t)
+  const [relay, gateway] = await Promise.all([
+    runRelay(t, {}, tracedBy(collector.url)),
+    runGateway(t, backend.url, tracedBy(collector.url))
+  ])
   backend.respond = async ({ headers }, response) => {
     await publish(relay.url, { traceparent: String(headers.traceparent) })
     response.end('{}')
   }
-  const gateway = await runGateway(t, backend.url, tracedBy(collector.url))
   const client = await subscribe(t, relay, 'floor:7')
 
   const headers = { ...browserHeaders(), traceparent: TRACEPARENT, tracestate: 'a=1' }
@@ -155,8 +157,8 @@ t.test('a fan-out at another process is connected with the publication', async (
     t.test(`a fan-out at another process is connected with the publication: ${title}`, async (t) => {
       t.testdir()
       const collector = await startCollector(t)
-      const relay = await runRelay(t, {}, { ...tracedBy(collector.url), ...env })
-      const other = 'REDIS_URL' in env ? await runRelay(t, {}, { ...tracedBy(collector.url), ...env }) : relay
+      const start = () => runRelay(t, {}, { ...tracedBy(collector.url), ...env })
+      const [relay, other = relay] = await Promise.all('REDIS_URL' in env ? [start(), start()] : [start()])
       // Workers receive connections in rotation, so both have a subscriber.
       const clients = [await subscribe(t, other, 'floor:7'), await subscribe(t, other, 'floor:7')]
       await publish(relay.url, { traceparent: TRACEPARENT })
@@ -169,30 +171,28 @@ t.test('a fan-out at another process is connected with the publication', async (
 })
 
 t.test('the SDK reads the standard OTEL_… settings', async (t) => {
-  t.test('service name and headers are those of the settings', async (t) => {
-    const collector = await startCollector(t)
-    const backend = await startBackend(t)
-    const gateway = await runGateway(t, backend.url, {
-      ...tracedBy(collector.url),
-      OTEL_SERVICE_NAME: 'edge',
-      OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20abc'
-    })
-    await send(gateway.url, '/api/zones', { headers: { ...browserHeaders(), traceparent: TRACEPARENT } })
-    await findSpan(collector, 'edge', 'server')
-    t.equal(collector.headers.authorization, 'Bearer abc')
+  const collector = await startCollector(t)
+  const backend = await startBackend(t)
+  const gateway = await runGateway(t, backend.url, {
+    ...tracedBy(collector.url),
+    OTEL_SERVICE_NAME: 'edge',
+    OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20abc',
+    OTEL_TRACES_SAMPLER: 'parentbased_always_on'
   })
 
   t.test('an unsampled trace is passed on and not exported', async (t) => {
-    const collector = await startCollector(t)
-    const backend = await startBackend(t)
-    const env = { ...tracedBy(collector.url), OTEL_TRACES_SAMPLER: 'parentbased_always_on' }
-    const gateway = await runGateway(t, backend.url, env)
     const headers = { ...browserHeaders(), traceparent: TRACEPARENT.replace(/01$/, '00') }
     await send(gateway.url, '/api/zones', { headers })
     t.match(backend.requests[0]?.headers.traceparent, new RegExp(`^00-${TRACE_ID}-[0-9a-f]{16}-00$`))
     await send(gateway.url, '/api/zones', { headers: browserHeaders() })
     await eventually(() => collector.spans.length > 0)
     t.ok(collector.spans.every(({ traceId }) => traceId !== TRACE_ID))
+  })
+
+  t.test('service name and headers are those of the settings', async (t) => {
+    await send(gateway.url, '/api/zones', { headers: { ...browserHeaders(), traceparent: TRACEPARENT } })
+    await findSpan(collector, 'edge', 'server')
+    t.equal(collector.headers.authorization, 'Bearer abc')
   })
 })
 

@@ -100,6 +100,8 @@ export const stackOf = (env: Env, { root, folder, oidc = false }: StackOptions):
         env: {
           NODE_ENV: 'production',
           RELAY_PORT: String(relayPort),
+          // Delays the start by a second, for hundreds of clients that return at once.
+          RELAY_WARM_UP: env.RELAY_WARM_UP || 'false',
           // 5173 is the development server of `npx vite demo/web`.
           RELAY_ALLOWED_ORIGINS: `${pageUrl},http://127.0.0.1:${gatewayPort},http://localhost:5173`,
           RELAY_ADMIN_PASSWORD: adminPassword,

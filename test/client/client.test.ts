@@ -17,7 +17,7 @@ const openClient = async (
   permissions: readonly string[] = ['a.b'],
   env: Readonly<Record<string, string>> = {}
 ) => {
-  const gateway = await startGateway(t, { env })
+  const gateway = await startGateway(t, { hasAllRoutes: true, env })
   const { backend } = gateway
   const user = { userId: 7, email: 'ada@example.com', displayName: 'Ada', role: 'admin', permissions }
   backend.respond = ({ url }, response) => {
@@ -218,7 +218,7 @@ t.test('a client', async (t) => {
 })
 
 t.test('a client with routes of its own shares session, expiry and sign-out with calls of any path', async (t) => {
-  const gateway = await startGateway(t)
+  const gateway = await startGateway(t, { hasAllRoutes: true })
   const user = { userId: 7, email: 'ada@example.com', permissions: ['carts.write'] }
   gateway.backend.respond = ({ url }, response) => {
     response.setHeader('content-type', 'application/json')

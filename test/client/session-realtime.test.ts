@@ -21,7 +21,7 @@ const OPEN = {
 /** A gateway, a relay, and a backend that signs in the user whose name is the password. */
 const setUp = async (t: Test, options: ClientOptions['realtime'] = {}) => {
   const relay = await startRelay(t, { channel: { namespaces: [{ name: 'orders', ...OPEN }] } })
-  const gateway = await startGateway(t)
+  const gateway = await startGateway(t, { hasAllRoutes: true })
   let denies = false
   let acceptsVisitors = false
   let held: ((release: () => void) => void) | null = null

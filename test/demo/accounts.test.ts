@@ -40,7 +40,7 @@ t.test('a login', async (t) => {
     })
 
     t.test(`a login at ${path} through the gateway creates a session`, async (t) => {
-      const gateway = await startGateway(t, { env: { BACKEND_URL: backend.url } })
+      const gateway = await startGateway(t, { hasAllRoutes: true, env: { BACKEND_URL: backend.url } })
       const response = await gateway.send(path, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
@@ -88,7 +88,7 @@ t.test('the session timeout setting', async (t) => {
 
   t.test('the timeout determines the cookie lifetime and the expiry cookie', async (t) => {
     await set(30)
-    const gateway = await startGateway(t, { env: { BACKEND_URL: backend.url } })
+    const gateway = await startGateway(t, { hasAllRoutes: true, env: { BACKEND_URL: backend.url } })
     const { headers } = await gateway.send('/api/auth/login', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },

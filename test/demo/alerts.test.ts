@@ -288,13 +288,3 @@ t.test('a change of the alerts is published once, with numbers and without names
   t.equal(channel, 'global:all')
   t.same(data?.data, await get('/api/alerts/summary'))
 })
-
-t.test('the simulated site has alerts of all five kinds at the start', async (t) => {
-  const site = await startTestBackend(t)
-  const { stored } = await site.backend.simulator.backfill()
-  await site.backend.simulator.tick()
-  await site.backend.alerts.check()
-  await stored
-  const { data } = (await site.request('GET', '/api/alerts/summary', await site.signIn('viewer'))).json()
-  for (const { kind, open } of data) t.ok(open > 0 && open < 30, `${open} × ${kind}`)
-})

@@ -7,7 +7,8 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
 const backend = await startTestBackend(t)
-const { simulator } = backend.backend
+const { simulator, alerts } = backend.backend
+// As at the start of the demo. This takes more CPU time than all requests of this file.
 await (await simulator.backfill()).stored
 await simulator.tick()
 const viewer = await backend.signIn('viewer')
@@ -30,6 +31,11 @@ t.test('a fresh start has the positions of the last hour', async (t) => {
     )
     t.ok(present.length > 10, `${present.length} carriers in minute ${minute}`)
   }
+})
+
+t.test('the simulated site has alerts of all kinds at the start', async (t) => {
+  await alerts.check()
+  for (const { kind, open } of await dataOf('/api/alerts/summary')) t.ok(open > 0 && open < 30, `${open} × ${kind}`)
 })
 
 t.test('the tracks of a floor', async (t) => {
@@ -319,7 +325,7 @@ t.test('the history stays bounded', async (t) => {
 })
 
 t.test('the gateway forwards the history', async (t) => {
-  const gateway = await startGateway(t, { env: { BACKEND_URL: backend.url } })
+  const gateway = await startGateway(t, { hasAllRoutes: true, env: { BACKEND_URL: backend.url } })
   const headers = browserHeaders(viewer)
   const response = reply(await gateway.send('/api/positions/heat/f-1', { headers }))
   t.same([response.status, response.json().success], [200, true])

@@ -57,7 +57,10 @@ const removals = rows.filter(isRemoval).toReversed()
 
 const backend = await startTestBackend(t)
 await backend.backend.simulator.tick()
-const gateway = await startGateway(t, { env: { BACKEND_URL: backend.url, TRUST_PROXY: 'loopback' } })
+const gateway = await startGateway(t, {
+  hasAllRoutes: true,
+  env: { BACKEND_URL: backend.url, TRUST_PROXY: 'loopback' }
+})
 const signedIn = browserHeaders(await backend.signIn('admin'))
 
 let clients = 0

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 
-const PAUSE_MS = 20
+const PAUSE_MS = 50
 
 /** Repeats a call, several at a time, until `stop`. */
 export class Load {

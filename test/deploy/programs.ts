@@ -50,6 +50,8 @@ export const runRelay = (t: Test, client: Readonly<Record<string, unknown>>, env
   writeFileSync(file, JSON.stringify({ client, channel: { namespaces: [{ name: 'floor', ...floor }] } }))
   return run(t, 'relay', {
     RELAY_PORT: '0',
+    // Takes a CPU second; test/relay/main.test.ts covers it.
+    RELAY_WARM_UP: 'false',
     REALTIME_HMAC_SECRET: HMAC_SECRET,
     REALTIME_API_KEY: PUBLISH_KEY,
     RELAY_CONFIG: file,

@@ -52,18 +52,16 @@ interface Series {
   readonly value: readonly [number, string]
 }
 
+t.testdir()
+const [gateway, relay] = await Promise.all([runGateway(t, (await startBackend(t)).url), runRelay(t, {})])
+const addresses: Addresses = { gateway: gateway.address, relay: relay.address }
+
 /** The results of a query to a real Prometheus that scrapes both programs. */
 const scrapedSeries = async (
   t: Test,
   scrapeConfigs: (addresses: Addresses, folder: string) => readonly unknown[]
 ): Promise<Series[]> => {
-  t.testdir()
-  const backend = await startBackend(t)
-  const addresses = {
-    gateway: (await runGateway(t, backend.url)).address,
-    relay: (await runRelay(t, {})).address
-  }
-  const folder = t.testdirName
+  const folder = t.testdir()
   writeFileSync(
     join(folder, 'prometheus.yml'),
     JSON.stringify({

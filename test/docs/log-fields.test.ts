@@ -5,6 +5,7 @@ import ts from 'typescript'
 import { ROOT } from '../../scripts/lib/root.js'
 
 const LEVELS = new Set(['info', 'warn', 'error', 'child'])
+const PROGRAM_FILE = /^src\/(?:gateway|relay|shared)\//
 const LOGGER = /(?:^|[.#])log(?:ger)?$/
 
 /** Every field of a log call in the programs, with the files that use it. Fields whose names are not in the type are omitted. */
@@ -15,12 +16,13 @@ const fieldsInSource = (): ReadonlyMap<string, readonly string[]> => {
     ts.sys,
     ROOT
   )
-  const program = ts.createProgram(fileNames, options)
+  const programFiles = fileNames.filter((file) => PROGRAM_FILE.test(relative(ROOT, file)))
+  const program = ts.createProgram(programFiles, options)
   const checker = program.getTypeChecker()
   const fields = new Map<string, string[]>()
   for (const file of program.getSourceFiles()) {
     const path = relative(ROOT, file.fileName)
-    if (!/^src\/(?:gateway|relay|shared)\//.test(path)) continue
+    if (!PROGRAM_FILE.test(path)) continue
     const visit = (node: ts.Node): void => {
       ts.forEachChild(node, visit)
       if (!ts.isCallExpression(node)) return

@@ -20,6 +20,7 @@ import { thisMachine } from '../../scripts/lib/services.js'
 import { environment } from '../helper/environment.js'
 import { freePort } from '../helper/free-port.js'
 import { startRedis } from '../helper/redis.js'
+import { scriptArguments } from '../helper/script.js'
 import { type CommandBlock, commandBlocks, DocumentedShell, expectedOutput, hasFragments } from './command-blocks.js'
 
 const read = (name: string): string => readFileSync(join(ROOT, name), 'utf8')
@@ -173,7 +174,10 @@ const machine = (t: Test): Required<Pick<Execution, 'variables' | 'replacements'
       ['/etc/', `${root}/etc/`],
       ['/usr/local/sbin/', `${root}/usr/local/sbin/`],
       // Installed and built already.
-      ['npm ci && npm run release', `[ -e '${RELEASE}' ] || npx tsx scripts/release.ts --out '${RELEASE}'`],
+      [
+        'npm ci && npm run release',
+        `[ -e '${RELEASE}' ] || node ${scriptArguments('scripts/release.ts').join(' ')} --out '${RELEASE}'`
+      ],
       ['dist/release/', `${RELEASE}/`]
     ]
   }
@@ -192,7 +196,7 @@ const shellFor = (t: Test, { folder = ROOT, variables = {} }: Execution): Docume
     writeFileSync(join(bin, name), `#!/bin/sh\necho "$*" >> '${t.testdirName}/${name}.calls'\n`, { mode: 0o755 })
   }
   const path = [bin, join(t.testdirName, 'usr/local/sbin'), environment.path].join(':')
-  return new DocumentedShell(t, folder, { PATH: path, ...variables })
+  return new DocumentedShell(t, folder, { PATH: path, RELAY_WARM_UP: 'false', ...variables })
 }
 
 const isExecuted = ({ skipped }: CommandBlock): boolean => skipped === undefined

@@ -12,7 +12,7 @@ t.test('the API description in a browser under the strict CSP', async (t) => {
   const browser = await startBrowser(t)
 
   t.test('the page opens operations and schemas, fits all widths and is accessible', async (t) => {
-    const { url } = await startGateway(t, { env: ENV })
+    const { url } = await startGateway(t, { hasAllRoutes: true, env: ENV })
     const opened = await openWindow(t, browser, url)
     const { page, pageErrors } = opened
     await page.goto('/api/docs')

@@ -25,51 +25,55 @@ const VITE: InlineConfig = {
   }
 }
 
-const buildPage = async (t: Teardown): Promise<string> => {
-  const outDir = await mkdtemp(join(tmpdir(), 'gatehouse-page-'))
-  t.teardown(() => rm(outDir, { recursive: true, force: true }))
-  await build({ ...VITE, build: { outDir, emptyOutDir: true } })
-  return outDir
-}
+const webRoot = await mkdtemp(join(tmpdir(), 'gatehouse-page-'))
+t.teardown(() => rm(webRoot, { recursive: true, force: true }))
+await build({ ...VITE, build: { outDir: webRoot, emptyOutDir: true } })
+const browser = await startBrowser(t)
 
-for (const backend of ['node', 'python'] as const) {
-  t.test(`the example page signs in, lists and moves carts of the ${backend} backend`, async (t) => {
-    const { url } = await startExample(t, backend, { webRoot: await buildPage(t) })
-    const page = await (await startBrowser(t)).newPage()
-    const violations: string[] = []
-    page.on('console', (message) => {
-      if (/Content Security Policy/.test(message.text())) violations.push(message.text())
-    })
-    await page.goto(url)
-    await usePage(page, PASSWORD)
-    t.same(violations, [])
-  })
-}
-
-t.test('the example page works on the development server of Vite under production rules', async (t) => {
+/** The example page on the development server, in front of a gateway. */
+const startDevelopmentServer = async (t: Teardown, gatewayUrl: string): Promise<string> => {
   const port = await freePort()
-  const origin = `http://localhost:${port}`
-  const { url } = await startExample(t, 'node')
-  process.env.GATEWAY_URL = url
+  process.env.GATEWAY_URL = gatewayUrl
   const server = await createServer({ ...VITE, server: { port, strictPort: true, host: 'localhost' } })
   t.teardown(() => server.close())
   await server.listen()
-  const page = await (await startBrowser(t)).newPage()
-  await page.goto(origin)
-  await usePage(page, PASSWORD)
-})
+  return `http://localhost:${port}`
+}
 
 for (const backend of ['node', 'python'] as const) {
-  t.test(`the ${backend} example rejects reads without a token, and malformed bodies`, async (t) => {
-    const { url, backendUrl } = await startExample(t, backend)
-    const post = (path: string, body: string) => fetch(`${backendUrl}${path}`, { method: 'POST', body })
-    t.equal((await fetch(`${url}/api/carts`)).status, 401)
-    t.equal((await fetch(`${url}/api/carts`, { headers: { authorization: 'Bearer a.b.c' } })).status, 401)
-    t.equal((await fetch(`${url}/api/unknown`)).status, 404)
-    t.equal((await post('/api/carts', '{}')).status, 401)
-    for (const body of ['{', '[]', 'null', '7', '{"email":"ada@example.com"}'])
-      t.ok([400, 401].includes((await post('/api/auth/login', body)).status), body)
-    t.equal((await fetch(`${url}/api/health/ready`)).status, 200, 'the backend still responds')
+  t.test(`the ${backend} backend`, async (t) => {
+    const { url, backendUrl } = await startExample(t, backend, { webRoot })
+
+    t.test(`the example page signs in, lists and moves carts of the ${backend} backend`, async (t) => {
+      const page = await browser.newPage()
+      const violations: string[] = []
+      page.on('console', (message) => {
+        if (/Content Security Policy/.test(message.text())) violations.push(message.text())
+      })
+      await page.goto(url)
+      await usePage(page, PASSWORD)
+      t.same(violations, [])
+      await page.close()
+    })
+
+    t.test(`the ${backend} example rejects reads without a token, and malformed bodies`, async (t) => {
+      const post = (path: string, body: string) => fetch(`${backendUrl}${path}`, { method: 'POST', body })
+      t.equal((await fetch(`${url}/api/carts`)).status, 401)
+      t.equal((await fetch(`${url}/api/carts`, { headers: { authorization: 'Bearer a.b.c' } })).status, 401)
+      t.equal((await fetch(`${url}/api/unknown`)).status, 404)
+      t.equal((await post('/api/carts', '{}')).status, 401)
+      for (const body of ['{', '[]', 'null', '7', '{"email":"ada@example.com"}'])
+        t.ok([400, 401].includes((await post('/api/auth/login', body)).status), body)
+      t.equal((await fetch(`${url}/api/health/ready`)).status, 200, 'the backend still responds')
+    })
+
+    if (backend === 'python') return
+    t.test('the example page works on the development server of Vite under production rules', async (t) => {
+      const page = await browser.newPage()
+      await page.goto(await startDevelopmentServer(t, url))
+      await usePage(page, PASSWORD)
+      await page.close()
+    })
   })
 }
 

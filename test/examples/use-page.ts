@@ -15,10 +15,10 @@ export const usePage = async (page: Page, password: string): Promise<void> => {
   await page.waitForSelector('#error:not(:empty)')
   await signIn(page, password)
   await page.waitForSelector('li:has-text("Linen (T1)")')
+  const carts = (await page.locator('li').count()) + 1
   await page.fill('[name=name]', 'Trolley')
   await page.click('text=Add')
-  await page.waitForSelector('li:has-text("Trolley (T")')
-  const carts = await page.locator('li').count()
+  await page.waitForSelector(`li:nth-child(${carts}):has-text("Trolley (T")`)
   await page.waitForSelector(`circle:nth-child(${carts})`)
   const places = () => page.$$eval('circle', (dots) => dots.map((dot) => dot.getAttribute('cx')))
   const before = await places()

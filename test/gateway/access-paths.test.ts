@@ -3,6 +3,7 @@ import { browserHeaders, startGateway, tokenOf } from '../helper/gateway.js'
 
 t.test('the access lists replace the default prefixes, and the longest prefix of a path counts', async (t) => {
   const { send, backend } = await startGateway(t, {
+    hasAllRoutes: true,
     env: {
       GATEWAY_PUBLIC_PATHS: '/api/news,/api/reports/internal/status',
       GATEWAY_STRICT_PATHS: '/api/reports',
@@ -39,7 +40,7 @@ t.test('the access lists replace the default prefixes, and the longest prefix of
 })
 
 t.test('with /api as a strict prefix, only the login and the health check need no token', async (t) => {
-  const { send } = await startGateway(t, { env: { GATEWAY_STRICT_PATHS: '/api' } })
+  const { send } = await startGateway(t, { hasAllRoutes: true, env: { GATEWAY_STRICT_PATHS: '/api' } })
 
   t.equal((await send('/api/zones')).status, 401)
   t.equal((await send('/api/unknown')).status, 401)

@@ -95,20 +95,6 @@ const requestIdsIn = (lines: string): string[] =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line).requestId)
 
-const REQUIRED = { NODE_ENV: 'production', GATEWAY_PORT: '0', BACKEND_URL: 'http://127.0.0.1:1', API_SECRET }
-
-t.test('a gateway warns about variables that resemble a setting, and names the setting', async (t) => {
-  const { program } = await runGateway(t, { TRUST_PROXIES: '10.0.0.1', GATEWAY_PROT: '3001' })
-
-  t.match(
-    logged(program).filter(({ msg }) => msg === 'unknown setting'),
-    [
-      { level: 40, variable: 'TRUST_PROXIES', resembles: 'TRUST_PROXY' },
-      { level: 40, variable: 'GATEWAY_PROT', resembles: 'GATEWAY_PORT' }
-    ]
-  )
-})
-
 t.test('a gateway that cannot start', async (t) => {
   t.test('the gateway prints every setting error on its own line and exits with 1', async (t) => {
     const program = await startProgram(t, PROGRAM, {
@@ -132,31 +118,24 @@ t.test('a gateway that cannot start', async (t) => {
     t.equal(program.stdout, '')
   })
 
-  t.test('the gateway prints the settings that production requires', async (t) => {
-    const program = await startProgram(t, PROGRAM, { NODE_ENV: 'production' })
+  t.test(
+    'the gateway prints the settings that production requires and the variables that may be misspelled',
+    async (t) => {
+      const program = await startProgram(t, PROGRAM, { NODE_ENV: 'production', API_SECERT: API_SECRET })
 
-    t.same(await program.exited, { code: 1, signal: null })
-    t.equal(
-      program.stderr,
-      'gateway: BACKEND_URL is required in production\ngateway: API_SECRET is required in production\n'
-    )
-    t.equal(program.stdout, '')
-  })
-
-  t.test('the gateway prints the variables that may be misspelled settings', async (t) => {
-    const program = await startProgram(t, PROGRAM, { ...REQUIRED, API_SECRET: '', API_SECERT: API_SECRET })
-
-    t.same(await program.exited, { code: 1, signal: null })
-    t.equal(
-      program.stderr,
-      'gateway: API_SECRET is required in production\n' +
-        'gateway: API_SECERT is not a setting. Did you mean API_SECRET?\n'
-    )
-  })
+      t.same(await program.exited, { code: 1, signal: null })
+      t.equal(
+        program.stderr,
+        'gateway: BACKEND_URL is required in production\n' +
+          'gateway: API_SECRET is required in production\n' +
+          'gateway: API_SECERT is not a setting. Did you mean API_SECRET?\n'
+      )
+      t.equal(program.stdout, '')
+    }
+  )
 
   const ADDRESSES: readonly (readonly [title: string, host: string, fault: string])[] = [
     ['a port that is taken', '127.0.0.1', 'GATEWAY_PORT must be free .*EADDRINUSE'],
-    ['an address that is not of this machine', '192.0.2.1', 'GATEWAY_HOST must be .*EADDRNOTAVAIL'],
     ['an unknown host name', 'nowhere.invalid', 'GATEWAY_HOST must be .*nowhere.invalid']
   ]
   for (const [title, host, fault] of ADDRESSES) {
@@ -183,23 +162,17 @@ t.test('a gateway outside production', async (t) => {
   const start = (t: Test, env: Readonly<Record<string, string>>): Promise<Child> =>
     startProgram(t, PROGRAM, { GATEWAY_PORT: '0', AUDIT_LOG_FILE: join(t.testdir(), 'audit.jsonl'), ...env })
 
-  for (const host of ['0.0.0.0', '::', '192.0.2.1']) {
-    t.test(`outside production the gateway does not listen at ${host}, which other machines can reach`, async (t) => {
-      const program = await start(t, { GATEWAY_HOST: host })
+  t.test('outside production the gateway does not listen at an address that other machines can reach', async (t) => {
+    const program = await start(t, { GATEWAY_HOST: '0.0.0.0' })
 
-      t.same(await program.exited, { code: 1, signal: null })
-      t.match(program.stderr, /^gateway: GATEWAY_HOST must be a loopback address .*GATEWAY_ALLOW_DEVELOPMENT=true.*\n$/)
-      t.equal(program.stdout, '')
-    })
-  }
+    t.same(await program.exited, { code: 1, signal: null })
+    t.match(program.stderr, /^gateway: GATEWAY_HOST must be a loopback address .*GATEWAY_ALLOW_DEVELOPMENT=true.*\n$/)
+    t.equal(program.stdout, '')
+  })
 
-  for (const [NODE_ENV, env] of [
-    ['development', {}],
-    ['test', { GATEWAY_HOST: 'localhost' }],
-    ['development', { GATEWAY_HOST: '0.0.0.0', GATEWAY_ALLOW_DEVELOPMENT: 'true' }]
-  ] as const) {
-    t.test(`the gateway logs at start which checks are off: ${JSON.stringify({ NODE_ENV, ...env })}`, async (t) => {
-      const program = await start(t, { NODE_ENV, ...env })
+  for (const env of [{}, { NODE_ENV: 'test', GATEWAY_HOST: '0.0.0.0', GATEWAY_ALLOW_DEVELOPMENT: 'true' }]) {
+    t.test(`the gateway logs at start which checks are off: ${JSON.stringify(env)}`, async (t) => {
+      const program = await start(t, env)
       await program.waitForLine('listening at')
 
       const checksOff = ['API authentication', 'CSRF', 'login limit', 'HSTS', 'strict CSP']
@@ -212,69 +185,94 @@ t.test('a gateway outside production', async (t) => {
       )
     })
   }
-
-  t.test('a gateway without NODE_ENV is in development mode', async (t) => {
-    const program = await start(t, {})
-    await program.waitForLine('listening at')
-    t.match(logged(program)[0], { level: 40, msg: 'development mode, checks are off' })
-  })
 })
 
-for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  t.test(
-    `a gateway that gets ${signal} completes requests in flight, accepts no new ones and exits with 0`,
-    async (t) => {
-      const { program, backend, url } = await runGateway(t)
-      const atBackend = heldAtBackend(backend, 100)
-      const responses = Promise.all(
-        Array.from({ length: 100 }, () => send(url, '/api/zones', { headers: browserHeaders() }))
-      )
-      const pending = await atBackend
+// Incomplete requests on a connection, before and after a response.
+const UNFINISHED = ['', 'GET /api/zo', 'GET /api/zones HTTP/1.1\r\nHost: gateway\r\nAccept: ']
 
-      program.signal(signal)
-      await portClosed(url)
-      for (const response of pending) response.end('late, but whole')
-
-      t.ok((await responses).every(({ status, body }) => status === 200 && body === 'late, but whole'))
-      t.same(await program.exited, { code: 0, signal: null })
-      t.match(
-        logged(program).filter(({ msg }) => msg !== 'request'),
-        [{ msg: /^listening at/ }, { msg: 'stopping', signal }, { msg: 'stopped' }]
-      )
-      t.equal(program.stderr, '')
-    }
-  )
+const openUnfinished = async (t: Test, url: string): Promise<void> => {
+  for (const bytes of UNFINISHED) {
+    const [fresh, used] = [await connectTo(t, url), await connectTo(t, url)]
+    used.write('GET /api/health HTTP/1.1\r\nHost: gateway\r\n\r\n')
+    await once(used, 'data')
+    for (const socket of [fresh, used]) socket.write(bytes)
+  }
+  // The gateway accepts connections in order: after a response on a later one, it has the earlier ones.
+  await send(url, '/api/health')
 }
 
-t.test('a gateway that stops', async (t) => {
-  t.test('a gateway that shuts down receives the rest of a running upload', async (t) => {
-    const { program, backend, url } = await runGateway(t)
-    const upload = httpRequest(`${url}/api/unknown`, { method: 'POST', headers: browserHeaders(), agent: false })
-    upload.write('first half, ')
-    await once(backend.server, 'request')
+/** A request that is pending at the backend, on a keep-alive connection. */
+const pendingRequest = async (t: Test, { url, backend }: RunningGateway) => {
+  const atBackend = heldAtBackend(backend)
+  const agent = new Agent({ keepAlive: true })
+  t.teardown(() => agent.destroy())
+  const request = httpRequest(`${url}/api/zones`, { agent }).end()
+  const [pending] = await atBackend
+  return { request, pending }
+}
 
-    program.signal('SIGTERM')
-    await portClosed(url)
-    upload.end('second half')
+t.test('a gateway that gets SIGTERM', async (t) => {
+  const gateway = await runGateway(t)
+  const { program, backend, url, auditFile } = gateway
 
-    const response = await responseOf(upload)
-    t.equal(response.statusCode, 200)
-    t.equal(await text(response), '{"success":true}')
-    t.equal(backend.requests[0]?.body, 'first half, second half')
-    t.same(await program.exited, { code: 0, signal: null })
+  const ids = Array.from({ length: 100 }, (_, index) => `denied-${index}`)
+  const denials = await Promise.all(ids.map((id) => beDenied(url, id)))
+  await openUnfinished(t, url)
+  const atBackend = heldAtBackend(backend, 100)
+  const responses = Promise.all(
+    Array.from({ length: 100 }, () => send(url, '/api/zones', { headers: browserHeaders() }))
+  )
+  const inFlight = await atBackend
+  const keptAlive = await pendingRequest(t, gateway)
+  const started = await pendingRequest(t, gateway)
+  started.pending?.write('first half, ')
+  const startedResponse = await responseOf(started.request)
+  backend.respond = (_request, response) => response.end('received')
+  const upload = httpRequest(`${url}/api/unknown`, { method: 'POST', headers: browserHeaders(), agent: false })
+  upload.write('first half, ')
+  await once(backend.server, 'request')
+
+  program.signal('SIGTERM')
+  await portClosed(url)
+
+  t.test('requests in flight are completed', async (t) => {
+    for (const response of inFlight) response.end('late, but whole')
+    t.ok((await responses).every(({ status, body }) => status === 200 && body === 'late, but whole'))
   })
 
-  t.test('a gateway that shuts down writes every denial to the audit file', async (t) => {
-    const { program, url, auditFile } = await runGateway(t)
-    const ids = Array.from({ length: 100 }, (_, index) => `denied-${index}`)
+  t.test('the rest of a running upload is received', async (t) => {
+    upload.end('second half')
+    const response = await responseOf(upload)
+    t.equal(response.statusCode, 200)
+    t.equal(await text(response), 'received')
+    t.equal(backend.requests.at(-1)?.body, 'first half, second half')
+  })
 
-    const responses = await Promise.all(ids.map((id) => beDenied(url, id)))
-    program.signal('SIGTERM')
+  t.test('a pending response on a keep-alive connection announces that the connection closes', async (t) => {
+    keptAlive.pending?.end('late')
+    const response = await responseOf(keptAlive.request)
+    t.equal(response.headers.connection, 'close', 'the client must not reuse the connection')
+    t.equal(await text(response), 'late')
+  })
 
+  t.test('a started response on a keep-alive connection is completed', async (t) => {
+    started.pending?.end('second half')
+    t.equal(await text(startedResponse), 'first half, second half')
+  })
+
+  t.test('the gateway then exits with 0, although connections without a complete request are open', async (t) => {
     t.same(await program.exited, { code: 0, signal: null })
-    t.ok(responses.every(({ status }) => status === 401))
-    t.same(requestIdsIn(readFileSync(auditFile, 'utf8')).sort(), [...ids].sort())
+    t.match(
+      logged(program).filter(({ msg }) => msg !== 'request'),
+      [{ msg: /^listening at/ }, { msg: 'stopping', signal: 'SIGTERM' }, { msg: 'stopped' }]
+    )
+    t.notMatch(program.stdout, DEADLINE_EXCEEDED)
     t.equal(program.stderr, '')
+  })
+
+  t.test('every denial is in the audit file', async (t) => {
+    t.ok(denials.every(({ status }) => status === 401))
+    t.same(requestIdsIn(readFileSync(auditFile, 'utf8')).sort(), [...ids].sort())
   })
 })
 
@@ -300,147 +298,93 @@ t.test('a closed log pipe', async (t) => {
 })
 
 t.test('a second signal', async (t) => {
-  for (const [first, second] of [
-    ['SIGTERM', 'SIGINT'],
-    ['SIGINT', 'SIGINT']
-  ] as const) {
-    t.test(
-      `a second signal right after the first does not abort requests in flight: ${second} after ${first}`,
-      async (t) => {
-        const { program, backend, url } = await runGateway(t)
-        const atBackend = heldAtBackend(backend)
-        const response = send(url, '/api/zones')
-        const [pending] = await atBackend
+  t.test('a second SIGINT right after the first does not abort requests in flight', async (t) => {
+    const { program, backend, url } = await runGateway(t)
+    const atBackend = heldAtBackend(backend)
+    const response = send(url, '/api/zones')
+    const [pending] = await atBackend
 
-        program.signal(first)
-        program.signal(second)
-        await portClosed(url)
-        pending?.end('late, but whole')
+    program.signal('SIGINT')
+    program.signal('SIGINT')
+    await portClosed(url)
+    pending?.end('late, but whole')
 
-        t.match(await response, { status: 200, body: 'late, but whole' })
-        t.same(await program.exited, { code: 0, signal: null })
-        t.equal(program.stdout.split('"stopping"').length, 2, 'one signal is logged')
-      }
-    )
-
-    t.test(
-      `a second signal after two seconds ends the gateway at once with exit code 1: ${second} after ${first}`,
-      async (t) => {
-        const { program, backend, url } = await runGateway(t)
-        const atBackend = heldAtBackend(backend)
-        const response = send(url, '/api/zones')
-        await atBackend
-
-        program.signal(first)
-        await portClosed(url)
-        await setTimeout(SAME_SIGNAL_MS)
-        program.signal(second)
-
-        await t.rejects(response, { code: 'ECONNRESET' })
-        t.same(await program.exited, { code: 1, signal: null })
-        t.notMatch(program.stdout, DEADLINE_EXCEEDED)
-      }
-    )
-  }
-})
-
-// Incomplete requests on a connection, before and after a response.
-const UNFINISHED = ['', 'GET /api/zo', 'GET /api/zones HTTP/1.1\r\nHost: gateway\r\nAccept: ']
-
-/** A gateway with a pending request on a keep-alive connection. */
-const runWithPendingRequest = async (t: Test) => {
-  const gateway = await runGateway(t)
-  const atBackend = heldAtBackend(gateway.backend)
-  const agent = new Agent({ keepAlive: true })
-  t.teardown(() => agent.destroy())
-  const request = httpRequest(`${gateway.url}/api/zones`, { agent }).end()
-  const [pending] = await atBackend
-  return { ...gateway, request, pending }
-}
-
-t.test('a gateway that listens at a name', async (t) => {
-  const { program, url } = await runGateway(t, { GATEWAY_HOST: 'localhost' })
-  t.match(url, /^http:\/\/(?:127\.0\.0\.1|\[::1\]):\d+$/, 'has one address')
-  t.equal((await fetch(`${url}/api/health`)).status, 200)
-  t.equal(program.stdout.match(/listening at/g)?.length, 1)
-
-  program.signal('SIGTERM')
-  t.same(await program.exited, { code: 0, signal: null })
-  t.notMatch(program.stdout, DEADLINE_EXCEEDED)
-})
-
-t.test('connections during shutdown', async (t) => {
-  t.test('connections without a complete request do not delay the exit', async (t) => {
-    const { program, url } = await runGateway(t)
-    for (const bytes of UNFINISHED) {
-      const [fresh, used] = [await connectTo(t, url), await connectTo(t, url)]
-      used.write('GET /api/health HTTP/1.1\r\nHost: gateway\r\n\r\n')
-      await once(used, 'data')
-      for (const socket of [fresh, used]) socket.write(bytes)
-    }
-    // The gateway accepts connections in order: after a response on a later one, it has the earlier ones.
-    await send(url, '/api/health')
-
-    program.signal('SIGTERM')
-
+    t.match(await response, { status: 200, body: 'late, but whole' })
     t.same(await program.exited, { code: 0, signal: null })
-    t.notMatch(program.stdout, DEADLINE_EXCEEDED)
+    t.equal(program.stdout.split('"stopping"').length, 2, 'one signal is logged')
   })
 
-  t.test('a keep-alive connection with a pending request does not delay the exit after the response', async (t) => {
-    const { program, url, request, pending } = await runWithPendingRequest(t)
+  t.test('a SIGINT two seconds after SIGTERM ends the gateway at once with exit code 1', async (t) => {
+    const { program, backend, url } = await runGateway(t)
+    const atBackend = heldAtBackend(backend)
+    const response = send(url, '/api/zones')
+    await atBackend
 
     program.signal('SIGTERM')
     await portClosed(url)
-    pending?.end('late')
+    await setTimeout(SAME_SIGNAL_MS)
+    program.signal('SIGINT')
 
-    const response = await responseOf(request)
-    t.equal(response.headers.connection, 'close', 'the client must not reuse the connection')
-    t.equal(await text(response), 'late')
-    t.same(await program.exited, { code: 0, signal: null })
+    await t.rejects(response, { code: 'ECONNRESET' })
+    t.same(await program.exited, { code: 1, signal: null })
     t.notMatch(program.stdout, DEADLINE_EXCEEDED)
   })
+})
 
-  t.test('a keep-alive connection with a started response does not delay the exit after the response', async (t) => {
-    const { program, url, request, pending } = await runWithPendingRequest(t)
-    pending?.write('first half, ')
-    const response = await responseOf(request)
+t.test('a gateway that listens at a name, with variables that resemble settings', async (t) => {
+  const { program, url } = await runGateway(t, {
+    GATEWAY_HOST: 'localhost',
+    TRUST_PROXIES: '10.0.0.1',
+    GATEWAY_PROT: '3001'
+  })
 
+  t.test('the gateway listens at one address of the name', async (t) => {
+    t.match(url, /^http:\/\/(?:127\.0\.0\.1|\[::1\]):\d+$/)
+    t.equal((await fetch(`${url}/api/health`)).status, 200)
+    t.equal(program.stdout.match(/listening at/g)?.length, 1)
+  })
+
+  t.test('the gateway warns about the variables and names the settings', async (t) => {
+    t.match(
+      logged(program).filter(({ msg }) => msg === 'unknown setting'),
+      [
+        { level: 40, variable: 'TRUST_PROXIES', resembles: 'TRUST_PROXY' },
+        { level: 40, variable: 'GATEWAY_PROT', resembles: 'GATEWAY_PORT' }
+      ]
+    )
+  })
+
+  t.test('the gateway exits on SIGTERM', async (t) => {
     program.signal('SIGTERM')
-    await portClosed(url)
-    pending?.end('second half')
-
-    t.equal(await text(response), 'first half, second half')
     t.same(await program.exited, { code: 0, signal: null })
     t.notMatch(program.stdout, DEADLINE_EXCEEDED)
   })
 })
 
 t.test('SIGHUP', async (t) => {
+  const folder = t.testdir()
+  const [secretFile, auditFile] = [join(folder, 'secret'), join(folder, 'audit.jsonl')]
+  execFileSync('mkfifo', [secretFile])
+  const program = await startProgram(t, PROGRAM, {
+    NODE_ENV: 'production',
+    GATEWAY_PORT: '0',
+    BACKEND_URL: 'http://127.0.0.1:1',
+    API_SECRET_FILE: secretFile,
+    AUDIT_LOG_FILE: auditFile
+  })
+
   t.test('SIGHUP during startup does not end the gateway', async (t) => {
-    const folder = t.testdir()
-    const secretFile = join(folder, 'secret')
-    execFileSync('mkfifo', [secretFile])
-    const program = await startProgram(t, PROGRAM, {
-      NODE_ENV: 'production',
-      GATEWAY_PORT: '0',
-      BACKEND_URL: 'http://127.0.0.1:1',
-      API_SECRET_FILE: secretFile,
-      AUDIT_LOG_FILE: join(folder, 'audit.jsonl')
-    })
     // A named pipe: the gateway opens it when it reads its settings, and waits for the content.
     const secret = await open(secretFile, 'w')
     program.signal('SIGHUP')
     await secret.writeFile(API_SECRET)
     await secret.close()
 
-    await program.waitForLine('listening at')
-    program.signal('SIGTERM')
-    t.same(await program.exited, { code: 0, signal: null })
+    t.ok(await program.waitForLine('listening at'))
   })
 
   t.test('SIGHUP makes the gateway reopen the audit file', async (t) => {
-    const { program, url, auditFile } = await runGateway(t)
+    const [url = ''] = /http:[^"]+/.exec(await program.waitForLine('listening at')) ?? []
     await beDenied(url, 'before')
     renameSync(auditFile, `${auditFile}.1`)
     const created = isCreated(auditFile)

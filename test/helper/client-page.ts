@@ -19,7 +19,7 @@ export const openPage = async (
   options: TestGatewayOptions = {},
   callerOptions: (jar: CookieJar) => CallerOptions = () => ({})
 ): Promise<ClientPage> => {
-  const gateway = await startGateway(t, options)
+  const gateway = await startGateway(t, { hasAllRoutes: true, ...options })
   const jar = cookieJar()
   const signIn = (): void => jar.keep([`auth_token=${tokenOf('admin')}; HttpOnly`])
   signIn()

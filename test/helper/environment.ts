@@ -19,6 +19,8 @@ export const environment = {
   propertyShare: Number(process.env.PROPERTY_SHARE || 0.2),
   /** Runs of the model test of maps at each engine. */
   mapModelRuns: Number(process.env.MAP_MODEL_RUNS || 20),
+  /** Multiplies the interleavings of model tests. */
+  modelFactor: Number(process.env.MODEL_FACTOR || 1),
   /** Repeats the runs of a model test that has failed. */
   modelSeed: process.env.MODEL_SEED ? Number(process.env.MODEL_SEED) : undefined,
   chromiumPath: process.env.CHROMIUM_PATH || undefined,

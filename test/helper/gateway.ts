@@ -6,6 +6,11 @@ import { t as root } from 'tap'
 import { buildGatewayApp, type Gateway, type GatewayParts } from '../../src/gateway/app.js'
 import { type GatewayConfig, gatewayConfig } from '../../src/gateway/config.js'
 import type { RedisTimeouts } from '../../src/gateway/redis-connection.js'
+import type { RouteTable } from '../../src/gateway/routes/tables/declare.js'
+import { floors } from '../../src/gateway/routes/tables/floors.js'
+import { phoneBeacon } from '../../src/gateway/routes/tables/phone-beacon.js'
+import { transmitters } from '../../src/gateway/routes/tables/transmitters.js'
+import { zones } from '../../src/gateway/routes/tables/zones.js'
 import { createAppToken } from '../../src/shared/app-token.js'
 import { createLogger } from '../../src/shared/logger.js'
 import { urlOf } from './address.js'
@@ -36,9 +41,17 @@ export interface TestGatewayOptions {
   readonly tracer?: NonNullable<GatewayParts['tracer']>
   /** Longer than those of a gateway: on a loaded machine a healthy Redis may respond late. */
   readonly redisTimeouts?: RedisTimeouts
+  /** All routes that the gateway has by default. Without it, the gateway has `FEW_ROUTES`. */
+  readonly hasAllRoutes?: boolean
   /** Registers further hooks, which record properties of requests. */
   readonly extend?: (app: Gateway['app']) => void
 }
+
+/**
+ * Routes of each kind beside those of sessions and health. Building a gateway with all routes takes four times as long, which
+ * is most of the time of many tests.
+ */
+const FEW_ROUTES: readonly RouteTable[] = [zones, floors, transmitters, phoneBeacon]
 
 /** A listening gateway and a backend that records its requests. */
 export const startGateway = async (t: Teardown, options: TestGatewayOptions = {}): Promise<TestGateway> => {
@@ -68,6 +81,7 @@ export const startGateway = async (t: Teardown, options: TestGatewayOptions = {}
   const log = createLogger({ name: 'gateway', level: config.logLevel, stream })
   const gateway = await buildGatewayApp(withTimeouts(config, options.redisTimeouts), {
     log,
+    ...(options.hasAllRoutes !== true && config.routes.file === null && { routes: FEW_ROUTES }),
     ...(options.exchange && { exchange: options.exchange }),
     ...(options.tracer && { tracer: options.tracer }),
     ...(options.now && { now: options.now, monotonicMs: options.now })

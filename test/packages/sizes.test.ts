@@ -30,6 +30,8 @@ const bundleOf = async (name: string, script: string): Promise<string> => {
   const results = await build({
     root: folder,
     configFile: false,
+    // Without the `.env` of the gateway.
+    envDir: false,
     logLevel: 'warn',
     build: { write: false, target: 'es2022', rollupOptions: { input } }
   })

@@ -1,9 +1,12 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PACKAGES } from '../../scripts/lib/package-contents.js'
 import { ROOT } from '../../scripts/lib/root.js'
+import { type CommandBlock, commandBlocks } from '../docs/command-blocks.js'
+import { environment } from '../helper/environment.js'
+import { required } from '../helper/required.js'
 import { scriptArguments } from '../helper/script.js'
 
 export interface PackedPackage {
@@ -44,10 +47,18 @@ const newFolder = (): string => {
   return folder
 }
 
+/** A folder like a clone in which `npm run packages` has run. */
+const clone = once((): string => {
+  const folder = join(newFolder(), 'gatehouse')
+  mkdirSync(join(folder, 'dist'), { recursive: true })
+  symlinkSync(join(ROOT, 'dist/src'), join(folder, 'dist/src'))
+  run(ROOT, process.execPath, ...scriptArguments('scripts/packages.ts'), '--output', join(folder, 'dist/packages'))
+  return folder
+})
+
 /** The packages of the build. */
 export const packedPackages = once((): readonly PackedPackage[] => {
-  const output = newFolder()
-  run(ROOT, process.execPath, ...scriptArguments('scripts/packages.ts'), '--output', output)
+  const output = join(clone(), 'dist/packages')
   return PACKAGES.map(({ name }) => {
     const folder = join(output, name)
     const manifest: PackedManifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
@@ -55,22 +66,28 @@ export const packedPackages = once((): readonly PackedPackage[] => {
   })
 })
 
-/** A new folder with all packages installed from their tarballs, as a team would install them. */
-export const installedPackages = once((): string => {
-  const folder = newFolder()
-  writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }')
-  const tarballs = packedPackages().map(({ tarball }) => tarball)
-  // Strict: transitive dependencies must support this Node.js too.
-  run(
-    folder,
-    'npm',
-    'install',
-    '--engine-strict',
-    '--prefer-offline',
-    '--no-audit',
-    '--no-fund',
-    '--silent',
-    ...tarballs
-  )
-  return folder
+/** The shell blocks of the quickstart. */
+export const quickstartBlocks = (): CommandBlock[] =>
+  commandBlocks(readFileSync(join(ROOT, 'README.md'), 'utf8')).filter(({ skipped }) => skipped === undefined)
+
+/** A new project with all packages, written and installed with the commands of the quickstart, and their output. */
+export const quickstartProject = once(() => {
+  const commands = required(quickstartBlocks()[1]).commands
+  const output = execFileSync('sh', ['-ec', commands], {
+    cwd: newFolder(),
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      ...environment.all,
+      GATEHOUSE: clone(),
+      // Strict: transitive dependencies must support this Node.js too.
+      npm_config_engine_strict: 'true',
+      npm_config_prefer_offline: 'true',
+      npm_config_audit: 'false'
+    }
+  })
+  return { folder: join(clone(), '../orders'), gatehouse: clone(), commands, output }
 })
+
+/** The folder of a project with all packages, installed from their tarballs. */
+export const installedPackages = (): string => quickstartProject().folder

@@ -52,209 +52,161 @@ const sendPublication = (url: string, channel: string, key = KEY): Promise<HttpR
 const publish = async (url: string, channel: string): Promise<unknown> =>
   JSON.parse((await sendPublication(url, channel)).body)
 
-t.test('a relay with an invalid configuration', async (t) => {
-  t.test('the relay prints one line per error and exits with 1', async (t) => {
+t.test(
+  'a relay with invalid settings prints one line per error and per misspelled variable, and exits with 1',
+  async (t) => {
     const program = await startProgram(t, PROGRAM, {
       NODE_ENV: 'production',
       RELAY_PORT: 'http',
-      REALTIME_API_KEY: 'hunter2'
+      REALTIME_HMAC_SECRET: 'hunter2',
+      REALTIME_APIKEY: KEY
     })
 
     t.same(await program.exited, { code: 1, signal: null })
     t.match(program.stderr, /^relay: RELAY_PORT must /m)
     t.match(program.stderr, /^relay: REALTIME_HMAC_SECRET /m)
+    t.match(
+      program.stderr,
+      /^relay: REALTIME_API_KEY is required\nrelay: REALTIME_APIKEY is not a setting. Did you mean REALTIME_API_KEY\?\n$/m
+    )
     t.notMatch(program.stderr, /hunter2|^\s+at |node:internal/m)
     t.equal(program.stdout, '')
-  })
-
-  for (const workers of ['1', '2']) {
-    t.test(`the relay with ${workers} worker(s) names RELAY_PORT if the port is in use`, async (t) => {
-      const { url } = await runRelay(t)
-      const program = await startProgram(t, PROGRAM, {
-        RELAY_PORT: new URL(url).port,
-        RELAY_WORKERS: workers,
-        REALTIME_HMAC_SECRET: SECRET,
-        REALTIME_API_KEY: KEY
-      })
-
-      t.same(await program.exited, { code: 1, signal: null })
-      t.match(program.stderr, /^relay: .*RELAY_PORT must be free .*EADDRINUSE/)
-    })
   }
+)
 
-  t.test('the relay names the setting that an unknown variable resembles', async (t) => {
-    const program = await startProgram(t, PROGRAM, { REALTIME_HMAC_SECRET: SECRET, REALTIME_APIKEY: KEY })
-
-    t.same(await program.exited, { code: 1, signal: null })
-    t.equal(
-      program.stderr,
-      'relay: REALTIME_API_KEY is required\nrelay: REALTIME_APIKEY is not a setting. Did you mean REALTIME_API_KEY?\n'
-    )
+t.test('a relay that gets SIGTERM', async (t) => {
+  const { program, url } = await runRelay(t)
+  const silent = await openClient(t, url)
+  const stream = await fetch(`${url}/connection/http_stream`, {
+    method: 'POST',
+    body: JSON.stringify({ id: 1, connect: { token: token('42') } })
   })
-})
+  const clients = await Promise.all(Array.from({ length: 200 }, () => connected(t, url)))
+  t.equal((await send(url, '/health')).status, 200)
+  const closed = clients.map((client) => client.closed)
+  program.signal('SIGTERM')
+  await Promise.race(closed)
 
-t.test('a started relay logs a warning for variables that resemble a setting', async (t) => {
-  const { program } = await runRelay(t, { TRUST_PROXIES: '10.0.0.1', RELAY_WORKRES: '2' })
-
-  t.match(await program.waitForLine('TRUST_PROXIES'), /"resembles":"TRUST_PROXY","msg":"unknown setting"/)
-  t.match(await program.waitForLine('RELAY_WORKRES'), /"resembles":"RELAY_WORKERS","msg":"unknown setting"/)
-})
-
-t.test('shutdown of the relay by a signal', async (t) => {
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    t.test(`on ${signal} the relay closes its clients with 3001 and exits with 0`, async (t) => {
-      const { program, url } = await runRelay(t)
-      const [live, silent] = [await connected(t, url), await openClient(t, url)]
-      t.equal((await send(url, '/health')).status, 200)
-      program.signal(signal)
-
-      t.equal(await live.closed, '3001 shutdown')
-      t.equal(await silent.closed, '3001 shutdown')
-      t.same(await program.exited, { code: 0, signal: null })
-      t.match(program.stdout, 'stopped')
-    })
-  }
-
-  t.test('on SIGTERM the relay ends HTTP streams with a disconnect push', async (t) => {
-    const { program, url } = await runRelay(t)
-    const response = await fetch(`${url}/connection/http_stream`, {
-      method: 'POST',
-      body: JSON.stringify({ id: 1, connect: { token: token('42') } })
-    })
-    program.signal('SIGTERM')
-
-    t.match(await response.text(), /\{"push":\{"disconnect":\{"code":3001,"reason":"shutdown"\}\}\}\n$/)
-    t.same(await program.exited, { code: 0, signal: null })
-  })
-
-  t.test('a relay that shuts down closes 200 clients and accepts no new connections', async (t) => {
-    const { program, url } = await runRelay(t)
-    const clients = await Promise.all(Array.from({ length: 200 }, () => connected(t, url)))
-    const closed = clients.map(async (client) => {
-      t.equal(await client.closed, '3001 shutdown')
-    })
-    program.signal('SIGTERM')
-    await Promise.race(closed)
+  t.test('the relay accepts no new connections', async (t) => {
     await t.rejects(send(url, '/health'), { code: 'ECONNREFUSED' })
-    await Promise.all(closed)
+  })
 
+  t.test('the relay closes 200 clients and one that has not connected with 3001', async (t) => {
+    t.same(new Set(await Promise.all([...closed, silent.closed])), new Set(['3001 shutdown']))
+  })
+
+  t.test('the relay ends HTTP streams with a disconnect push', async (t) => {
+    t.match(await stream.text(), /\{"push":\{"disconnect":\{"code":3001,"reason":"shutdown"\}\}\}\n$/)
+  })
+
+  t.test('the relay exits with 0', async (t) => {
     t.same(await program.exited, { code: 0, signal: null })
+    t.match(program.stdout, 'stopped')
   })
 })
 
-t.test('SIGHUP to a running relay', async (t) => {
-  const setUp = async (t: Test) => {
-    const file = join(t.testdir(), 'relay.json')
-    const write = (config: unknown): void =>
-      writeFileSync(file, typeof config === 'string' ? config : JSON.stringify(config))
-    write({ channel: { namespaces: [{ name: 'old', allow_subscribe_for_client: true }] } })
-    return { write, ...(await runRelay(t, { RELAY_CONFIG: file })) }
-  }
+const OLD = { channel: { namespaces: [{ name: 'old', allow_subscribe_for_client: true }] } }
+const NEW = { channel: { namespaces: [{ name: 'new', allow_subscribe_for_client: true }] } }
 
-  t.test('after SIGHUP the new namespaces apply to connected clients', async (t) => {
-    const { write, program, url } = await setUp(t)
-    const client = await connected(t, url)
-    t.match(await client.request({ id: 2, subscribe: { channel: 'new:1' } }), { error: { code: 102 } })
-    write({ channel: { namespaces: [{ name: 'new', allow_subscribe_for_client: true }] } })
+/** Starts a relay that gets SIGHUP while it reads its configuration file, which is replaced in the meantime. */
+const runWithSignal = async (t: Test, workers: string) => {
+  const folder = t.testdir({ key: KEY, 'next.json': JSON.stringify(OLD) })
+  const [file, keyFile] = [join(folder, 'relay.json'), join(folder, 'key')]
+  execFileSync('mkfifo', [file])
+  const program = await startProgram(t, PROGRAM, {
+    RELAY_PORT: '0',
+    RELAY_WORKERS: workers,
+    RELAY_CONFIG: file,
+    REALTIME_HMAC_SECRET: SECRET,
+    REALTIME_API_KEY_FILE: keyFile
+  })
+  // Opening a FIFO for writing waits until the relay reads it; the relay then waits for the text.
+  const pipe = await open(file, 'w')
+  renameSync(join(folder, 'next.json'), file)
+  program.signal('SIGHUP')
+  await pipe.writeFile(JSON.stringify({ channel: { namespaces: [{ name: 'first' }] } }))
+  await pipe.close()
+  const [url = ''] = /http:[^"]+/.exec(await program.waitForLine('listening at')) ?? []
+  const write = (config: unknown): void =>
+    writeFileSync(file, typeof config === 'string' ? config : JSON.stringify(config))
+  const reload = async (outcome: 'config reloaded' | 'config reload rejected'): Promise<string> => {
+    const lines = (): string[] => program.stdout.split('\n').filter((line) => line.includes(outcome))
+    const before = lines().length
     program.signal('SIGHUP')
-    await program.waitForLine('config reloaded')
-
-    t.match(await client.request({ id: 3, subscribe: { channel: 'new:1' } }), { id: 3, subscribe: {} })
-    t.match(await publish(url, 'new:1'), { result: {} })
-    t.match(await client.next(), { push: { channel: 'new:1', pub: { data: 1 } } })
-    t.match(await publish(url, 'old:1'), { error: { code: 102 } })
-  })
-
-  const invalidFiles: [title: string, config: unknown, error: string][] = [
-    ['is not JSON', '{', 'is not valid JSON: line 1, column 2'],
-    ['has an unknown option', { client: { dance: true } }, 'dance'],
-    ['violates a rule', { channel: { namespaces: [{ name: 'x', history_size: 5 }] } }, 'name']
-  ]
-  for (const [title, config, error] of invalidFiles) {
-    t.test(`on SIGHUP a file that ${title} is rejected and the old configuration stays active`, async (t) => {
-      const { write, program, url } = await setUp(t)
-      write(config)
-      program.signal('SIGHUP')
-      const line = await program.waitForLine('config reload rejected')
-
-      t.match(line, error)
-      t.match(await publish(url, 'old:1'), { result: {} })
-    })
+    return eventually(() => lines()[before], { label: outcome })
   }
-})
+  return { program, url, keyFile, write, reload }
+}
 
 for (const workers of ['1', '2']) {
-  t.test(`on SIGHUP a relay with ${workers} worker(s) reads the files of its secrets again`, async (t) => {
-    const file = join(t.testdir({ key: KEY }), 'key')
-    const { program, url } = await runRelay(t, {
-      RELAY_WORKERS: workers,
-      REALTIME_API_KEY: '',
-      REALTIME_API_KEY_FILE: file
-    })
-    t.equal((await sendPublication(url, 'global:all')).status, 200)
-    const newKey = 'c0ffee00'.repeat(8)
-    writeFileSync(file, newKey)
-    program.signal('SIGHUP')
-    await program.waitForLine('config reloaded')
+  t.test(`SIGHUP to a relay with ${workers} worker(s)`, async (t) => {
+    const { program, url, keyFile, write, reload } = await runWithSignal(t, workers)
 
-    // Each on a new connection, which any of the workers may accept.
-    for (let index = 0; index < 4; index++) {
-      t.equal((await sendPublication(url, 'global:all', newKey)).status, 200)
-      t.equal((await sendPublication(url, 'global:all')).status, 401)
+    t.test('after SIGHUP during start-up the relay reloads the file when it listens', async (t) => {
+      await program.waitForLine('config reloaded')
+      t.match(await publish(url, 'old:1'), { result: {} })
+      t.match(await publish(url, 'first:1'), { error: { code: 102 } })
+    })
+
+    const invalidFiles: [title: string, config: unknown, error: string][] = [
+      ['is not JSON', '{', 'is not valid JSON: line 1, column 2'],
+      ['has an unknown option', { client: { dance: true } }, 'dance'],
+      ['violates a rule', { channel: { namespaces: [{ name: 'x', history_size: 5 }] } }, 'name']
+    ]
+    for (const [title, config, error] of invalidFiles) {
+      t.test(`on SIGHUP a file that ${title} is rejected and the old configuration stays active`, async (t) => {
+        write(config)
+        t.match(await reload('config reload rejected'), error)
+        t.match(await publish(url, 'old:1'), { result: {} })
+      })
     }
+
+    t.test('after SIGHUP the new namespaces apply to connected clients', async (t) => {
+      const client = await connected(t, url)
+      t.match(await client.request({ id: 2, subscribe: { channel: 'new:1' } }), { error: { code: 102 } })
+      write(NEW)
+      await reload('config reloaded')
+
+      t.match(await client.request({ id: 3, subscribe: { channel: 'new:1' } }), { id: 3, subscribe: {} })
+      t.match(await publish(url, 'new:1'), { result: {} })
+      t.match(await client.next(), { push: { channel: 'new:1', pub: { data: 1 } } })
+      t.match(await publish(url, 'old:1'), { error: { code: 102 } })
+    })
+
+    t.test('on SIGHUP the relay reads the files of its secrets again', async (t) => {
+      t.equal((await sendPublication(url, 'new:1')).status, 200)
+      const newKey = 'c0ffee00'.repeat(8)
+      writeFileSync(keyFile, newKey)
+      await reload('config reloaded')
+
+      // Each on a new connection, which any of the workers may accept.
+      for (let index = 0; index < 4; index++) {
+        t.equal((await sendPublication(url, 'new:1', newKey)).status, 200)
+        t.equal((await sendPublication(url, 'new:1')).status, 401)
+      }
+    })
   })
 }
 
-t.test('SIGHUP during start-up', async (t) => {
-  for (const workers of ['1', '2']) {
-    t.test(
-      `a relay with ${workers} worker(s) that receives SIGHUP during start-up reloads the file when it listens`,
-      async (t) => {
-        const folder = t.testdir({ 'new.json': JSON.stringify({ channel: { namespaces: [{ name: 'new' }] } }) })
-        const file = join(folder, 'relay.json')
-        execFileSync('mkfifo', [file])
-        const program = await startProgram(t, PROGRAM, {
-          RELAY_PORT: '0',
-          RELAY_WORKERS: workers,
-          RELAY_CONFIG: file,
-          REALTIME_HMAC_SECRET: SECRET,
-          REALTIME_API_KEY: KEY
-        })
-        // Opening a FIFO for writing waits until the relay reads it; the relay then waits for the text.
-        const pipe = await open(file, 'w')
-        renameSync(join(folder, 'new.json'), file)
-        program.signal('SIGHUP')
-        await pipe.writeFile(JSON.stringify({ channel: { namespaces: [{ name: 'old' }] } }))
-        await pipe.close()
-
-        const [url = ''] = /http:[^"]+/.exec(await program.waitForLine('listening at')) ?? []
-        await program.waitForLine('config reloaded')
-        t.match(await publish(url, 'new:1'), { result: {} })
-        t.match(await publish(url, 'old:1'), { error: { code: 102 } })
-      }
-    )
-  }
-
-  t.test('a relay starts although SIGHUP kills its workers during their start-up', async (t) => {
-    const program = await startProgram(t, PROGRAM, {
-      RELAY_PORT: '0',
-      RELAY_WORKERS: '2',
-      REALTIME_HMAC_SECRET: SECRET,
-      REALTIME_API_KEY: KEY
-    })
-    const children = `/proc/${program.pid}/task/${program.pid}/children`
-    const signalled = new Set<number>()
-    // On a busy machine the workers may be faster than this loop: they then ignore the signal, and no third one is started.
-    await eventually(() => {
-      for (const pid of readFileSync(children, 'utf8').split(' ').filter(Boolean).map(Number)) {
-        if (!signalled.has(pid) && signalled.size < 4) process.kill(pid, 'SIGHUP')
-        signalled.add(pid)
-      }
-      return signalled.size >= 3 || program.stdout.includes('listening at')
-    })
-
-    await program.waitForLine('listening at')
+t.test('a relay starts although SIGHUP kills its workers during their start-up', async (t) => {
+  const program = await startProgram(t, PROGRAM, {
+    RELAY_PORT: '0',
+    RELAY_WORKERS: '2',
+    REALTIME_HMAC_SECRET: SECRET,
+    REALTIME_API_KEY: KEY
   })
+  const children = `/proc/${program.pid}/task/${program.pid}/children`
+  const signalled = new Set<number>()
+  // On a busy machine the workers may be faster than this loop: they then ignore the signal, and no third one is started.
+  await eventually(() => {
+    for (const pid of readFileSync(children, 'utf8').split(' ').filter(Boolean).map(Number)) {
+      if (!signalled.has(pid) && signalled.size < 4) process.kill(pid, 'SIGHUP')
+      signalled.add(pid)
+    }
+    return signalled.size >= 3 || program.stdout.includes('listening at')
+  })
+
+  t.ok(await program.waitForLine('listening at'))
 })
 
 t.test('a second signal during shutdown', async (t) => {
@@ -266,6 +218,7 @@ t.test('a second signal during shutdown', async (t) => {
 
     t.equal(await client.closed, '3001 shutdown')
     t.same(await program.exited, { code: 0, signal: null })
+    t.match(program.stdout, 'stopped')
   })
 
   t.test('a second SIGTERM after two seconds ends the relay at once with 1', async (t) => {
@@ -284,7 +237,31 @@ t.test('a second signal during shutdown', async (t) => {
 })
 
 t.test('a relay in production', async (t) => {
-  const { program, url } = await runRelay(t, { RELAY_WARM_UP: 'true', LOG_LEVEL: 'debug' })
+  const { program, url } = await runRelay(t, {
+    RELAY_WARM_UP: 'true',
+    LOG_LEVEL: 'debug',
+    TRUST_PROXIES: '10.0.0.1',
+    RELAY_WORKRES: '2'
+  })
+
+  t.test('the relay logs a warning for variables that resemble a setting', async (t) => {
+    t.match(await program.waitForLine('TRUST_PROXIES'), /"resembles":"TRUST_PROXY","msg":"unknown setting"/)
+    t.match(await program.waitForLine('RELAY_WORKRES'), /"resembles":"RELAY_WORKERS","msg":"unknown setting"/)
+  })
+
+  for (const workers of ['1', '2']) {
+    t.test(`another relay with ${workers} worker(s) at the same port names RELAY_PORT and exits`, async (t) => {
+      const other = await startProgram(t, PROGRAM, {
+        RELAY_PORT: new URL(url).port,
+        RELAY_WORKERS: workers,
+        REALTIME_HMAC_SECRET: SECRET,
+        REALTIME_API_KEY: KEY
+      })
+
+      t.same(await other.exited, { code: 1, signal: null })
+      t.match(other.stderr, /^relay: .*RELAY_PORT must be free .*EADDRINUSE/)
+    })
+  }
 
   t.test('the warm-up connects clients before the start, which leave no trace in metrics and channels', async (t) => {
     const { clients } = JSON.parse(await program.waitForLine('warm-up finished'))
@@ -332,6 +309,7 @@ t.test('log.file', async (t) => {
     RELAY_PORT: '0',
     REALTIME_HMAC_SECRET: SECRET,
     REALTIME_API_KEY: KEY,
+    RELAY_WARM_UP: 'false',
     RELAY_CONFIG: configFile
   }
   const read = (): string => readFileSync(logFile, 'utf8')

@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream'
 import t from 'tap'
 import { collect, event, officialClient, startRelay, TRANSPORTS } from '../helper/relay.js'
 
-const INTERRUPTIONS = 50
+const INTERRUPTIONS = 20
 const NAMESPACES = {
   channel: {
     namespaces: [

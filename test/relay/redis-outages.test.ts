@@ -11,10 +11,11 @@ import { API_KEY, HMAC_SECRET } from '../helper/relay-rules.js'
 import { required } from '../helper/required.js'
 import { type AcknowledgedPublication, checkSequences, SequenceSubscriber } from '../helper/sequence-check.js'
 
-const CLIENTS = 120
+const CLIENTS = 60
 const CHANNELS = 10
-const PUBLICATIONS = 2_000
 const PUBLISHERS = 4
+/** Between the publications of one publisher. */
+const PAUSE_MS = 20
 const OUTAGE_MS = 2_000
 
 const CONFIG = {
@@ -38,7 +39,7 @@ interface PositionResponse {
   readonly error?: { readonly code: number }
 }
 
-t.test(`${CLIENTS} clients receive ${PUBLICATIONS} publications while relays and Redis fail`, async (t) => {
+t.test(`${CLIENTS} clients receive every publication once while relays and Redis fail`, async (t) => {
   const redis = await startRedis(t)
   const file = JSON.stringify(CONFIG)
   const config = `${t.testdir({ 'relay.json': file })}/relay.json`
@@ -105,32 +106,41 @@ t.test(`${CLIENTS} clients receive ${PUBLICATIONS} publications while relays and
     }
   }
   let next = 0
+  let isPublishing = true
   const publishers = Promise.all(
     Array.from({ length: PUBLISHERS }, async () => {
-      while (next < PUBLICATIONS) await publish(next++)
+      while (isPublishing) {
+        await publish(next++)
+        await setTimeout(PAUSE_MS)
+      }
     })
   )
-  const published = (share: number): Promise<unknown> => eventually(() => acknowledged.length >= PUBLICATIONS * share)
+  const morePublished = (count: number): Promise<unknown> => {
+    const until = acknowledged.length + count
+    return eventually(() => acknowledged.length >= until, { label: `${count} more publications` })
+  }
 
-  await published(0.2)
+  await morePublished(100)
   relays[1]?.signal('SIGKILL')
   await relays[1]?.exited
-  await published(0.3)
+  await morePublished(50)
   relays[1] = await startRelay(t, ports[1])
-  await published(0.4)
+  await morePublished(50)
 
   redis.pause()
   await setTimeout(OUTAGE_MS)
   // About as long as the timeout of a Redis command.
   for (const port of ports) await eventually(async () => (await health(port)) === 503)
   redis.resume()
-  await published(0.7)
+  await morePublished(100)
   const sessionsBefore = subscribers.map(({ sessions }) => sessions.length)
 
   await redis.kill()
   for (const port of ports) await eventually(async () => (await health(port)) === 503)
   await setTimeout(OUTAGE_MS)
   await redis.restart()
+  await morePublished(50)
+  isPublishing = false
   await publishers
   for (const port of ports) await eventually(async () => (await health(port)) === 200)
 
@@ -143,7 +153,7 @@ t.test(`${CLIENTS} clients receive ${PUBLICATIONS} publications while relays and
     subscribers.every((subscriber) => subscriber.isAt(ends.get(subscriber.channel) ?? { epoch: '', offset: 0 }))
   )
 
-  t.equal(acknowledged.length, PUBLICATIONS)
+  t.equal(acknowledged.length, next)
   t.ok(errors.unreachable > 0, 'a relay was unreachable')
   t.ok(errors.rejected > 0, 'publications were rejected while Redis was down')
   t.same([...codes], [100])

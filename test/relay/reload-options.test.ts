@@ -215,10 +215,11 @@ const received = async (world: World, client: RawClient, channel: string): Promi
   while ((await client.next()).push === undefined);
 }
 
-const BATCHES = 200
-/** About 60 KB, all entries with the same keys. */
+// 12 MB, more than the buffers of a connection.
+const BATCHES = 100
+/** About 120 KB, all entries with the same keys. */
 const BATCH = {
-  data: Array.from({ length: 400 }, (_, index) => ({ id: `t${index}`, filler: 'x'.repeat(120) }))
+  data: Array.from({ length: 40 }, (_, index) => ({ id: `t${index}`, filler: 'x'.repeat(3000) }))
 }
 
 /** A subscriber that has stopped reading. */
@@ -1870,6 +1871,12 @@ t.test('every option of the configuration file has a test case', async (t) => {
   t.same(Object.keys(OPTIONS).toSorted(), paths.filter((path) => !OF_DEFAULT_PROXY.test(path)).toSorted())
 })
 
+/**
+ * Options of channels without a namespace whose effect is tested, and those of proxies, which are read separately. The others
+ * are read as those of a namespace, whose effects are tested.
+ */
+const SEEN_WITHOUT_NAMESPACE = /^$|proxy|^(?:allow_subscribe_for_client|history_size|presence)$/
+
 for (const [path, row] of Object.entries(OPTIONS)) {
   if (row === 'one value') continue
   const before = fileWith(path, row.before, row.also)
@@ -1890,6 +1897,19 @@ for (const [path, row] of Object.entries(OPTIONS)) {
         })
       }
     )
+    continue
+  }
+
+  const [, option = ''] = path.split('channel.without_namespace.')
+  const ofNamespace = OPTIONS[`channel.namespaces[].${option}`]
+  if (!SEEN_WITHOUT_NAMESPACE.test(option) && typeof ofNamespace === 'object') {
+    t.test(`a reload with another ${path} has the result of a reload with that option of a namespace`, async (t) => {
+      t.match(reloadOf(before, after), { ok: true, needsRestart: [], needsReconnect: [] })
+      const named = fileWith(`channel.namespaces[].${option}`, row.after, ofNamespace.also)
+      const { withoutNamespace } = configOf(after, NO_ENVIRONMENT).channels
+      t.same(withoutNamespace, configOf(named, NO_ENVIRONMENT).channels.namespaces.get('room'))
+      t.notSame(withoutNamespace, configOf(before, NO_ENVIRONMENT).channels.withoutNamespace)
+    })
     continue
   }
 

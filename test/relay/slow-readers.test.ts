@@ -18,17 +18,18 @@ const NAMESPACES = {
   }
 }
 
-const BATCHES = 600
-const TRANSMITTERS = 700
-const PER_BATCH = 400
+// 18 MB, more than the buffers of a connection.
+const BATCHES = 150
+const TRANSMITTERS = 70
+const PER_BATCH = 40
 
-/** A batch of about 60 KB. Every transmitter is in most batches, and none is in all of them. */
+/** A batch of about 120 KB. Every transmitter is in most batches, and none is in all of them. */
 const batch = (n: number): Json => ({
   type: 'position-batch',
   data: Array.from({ length: PER_BATCH }, (_, index) => ({
-    transmitterId: `t${(n * 37 + index) % TRANSMITTERS}`,
+    transmitterId: `t${(n * 7 + index) % TRANSMITTERS}`,
     n,
-    filler: 'x'.repeat(100)
+    filler: 'x'.repeat(3000)
   }))
 })
 

@@ -39,9 +39,10 @@ const rejectsConnections = async (port: string): Promise<boolean> =>
     ({ code }: { code: string }) => code === 'ECONNREFUSED'
   )
 
-t.test('npm start', { timeout: 3 * PATIENCE_MS }, async (t) => {
-  const ports = await threePorts()
-  const program = await start(t, ports)
+t.test('npm start -- --oidc', { timeout: 3 * PATIENCE_MS }, async (t) => {
+  const ports = { ...(await threePorts()), DEMO_OIDC_PORT: String(await freePort()) }
+  // With the option that adds a program; the next test starts the others without it.
+  const program = await start(t, ports, '--oidc')
   await program.waitForLine('says so until every part answers', PATIENCE_MS)
   const page = `http://${LOOPBACK}:${ports.GATEWAY_PORT}`
   const early = await send(page, '/live')
@@ -118,6 +119,18 @@ t.test('npm start', { timeout: 3 * PATIENCE_MS }, async (t) => {
     t.ok(data.length > 0)
   })
 
+  t.test('npm start -- --oidc starts an identity provider that signs users in', async (t) => {
+    const origin = `http://localhost:${ports.GATEWAY_PORT}`
+    t.match(program.stdout, `Provider  ${origin}/auth/oidc/login`)
+    const browser = await startBrowser(t)
+    const tab = await browser.newPage()
+    tab.setDefaultTimeout(PATIENCE_MS)
+    await tab.goto(`${origin}/auth/oidc/login?returnTo=/api/auth/backend-me`)
+    await tab.click('text=Olive Operator')
+    await tab.waitForURL(`${origin}/api/auth/backend-me`)
+    t.match(await tab.textContent('body'), '"role":"operator"', 'the backend identifies the user')
+  })
+
   t.test('npm start restarts a backend that was killed, with a message, and the page recovers', async (t) => {
     const [, pid = ''] = /backend starts … process (\d+)/.exec(program.stdout) ?? []
     process.kill(Number(pid), 'SIGKILL')
@@ -126,7 +139,7 @@ t.test('npm start', { timeout: 3 * PATIENCE_MS }, async (t) => {
     t.equal((await send(page, '/api/health/ready')).status, 200)
   })
 
-  t.test('npm start stops all three programs on Ctrl-C, also on a second one, and exits with 0', async (t) => {
+  t.test('npm start stops all programs on Ctrl-C, also on a second one, and exits with 0', async (t) => {
     program.signal('SIGINT')
     program.signal('SIGINT')
     t.same(await program.exited, { code: 0, signal: null })
@@ -134,36 +147,13 @@ t.test('npm start', { timeout: 3 * PATIENCE_MS }, async (t) => {
   })
 })
 
-t.test(
-  'npm start -- --oidc starts an identity provider that signs users in',
-  { timeout: 2 * PATIENCE_MS },
-  async (t) => {
-    const ports = { ...(await threePorts()), DEMO_OIDC_PORT: String(await freePort()) }
-    const program = await start(t, { ...ports, DEMO_SIMULATOR: 'off' }, '--oidc')
-    await program.waitForLine('Stop      Ctrl-C', PATIENCE_MS)
-    const page = `http://localhost:${ports.GATEWAY_PORT}`
-    t.match(program.stdout, `Provider  ${page}/auth/oidc/login`)
-
-    const browser = await startBrowser(t)
-    const tab = await browser.newPage()
-    tab.setDefaultTimeout(PATIENCE_MS)
-    await tab.goto(`${page}/auth/oidc/login?returnTo=/api/auth/backend-me`)
-    await tab.click('text=Olive Operator')
-    await tab.waitForURL(`${page}/api/auth/backend-me`)
-    t.match(await tab.textContent('body'), '"role":"operator"', 'the backend identifies the user')
-
-    program.signal('SIGINT')
-    t.same(await program.exited, { code: 0, signal: null })
-    for (const port of Object.values(ports)) t.ok(await rejectsConnections(port), `port ${port} is closed`)
-  }
-)
-
 t.test('npm start stops all programs when one of them ends', { timeout: 2 * PATIENCE_MS }, async (t) => {
   const ports = await threePorts()
   // An invalid setting that only the gateway reads.
   const program = await start(t, { ...ports, DEMO_SIMULATOR: 'off', CSRF_MODE: 'loud' })
 
   t.same(await program.exited, { code: 1, signal: null })
+  t.notMatch(program.stdout, 'provider', 'there is no identity provider without the option')
   t.match(program.stdout, /gateway *│ gateway: CSRF_MODE must be one of plain, signed/)
   t.match(program.stderr, 'The gateway ended with 1')
   t.notMatch(program.stderr, /\n\s+at /, 'no stack trace')

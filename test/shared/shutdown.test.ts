@@ -39,6 +39,26 @@ t.test('a program that is closing completes its work after an unhandled rejectio
   t.match(program.stdout, 'stopped')
 })
 
+for (const first of ['SIGTERM', 'SIGINT'] as const) {
+  t.test(
+    `a SIGINT within two seconds of ${first} is ignored, a later one ends the program at once with 1`,
+    async (t) => {
+      const program = await start(t)
+      program.signal(first)
+      await program.waitForLine('closing')
+      // SIGINT is repeated until the two seconds are over.
+      const repeat = setInterval(() => program.signal('SIGINT'), 200)
+      t.teardown(() => clearInterval(repeat))
+
+      t.same(await program.exited, { code: 1, signal: null })
+      const [stopping = '', atOnce = ''] = program.stdout.split('\n').filter((line) => line.includes('"stopping'))
+      t.match(JSON.parse(stopping), { msg: 'stopping', signal: first })
+      t.match(JSON.parse(atOnce), { msg: 'stopping at once', signal: 'SIGINT' })
+      t.ok(JSON.parse(atOnce).time - JSON.parse(stopping).time >= 1_900, 'the time between them')
+    }
+  )
+}
+
 t.test('a program without a delay announces nothing', async (t) => {
   const program = await start(t)
   program.signal('SIGTERM')

@@ -6,27 +6,54 @@ import { pick, seededRandom } from '../random.js'
 /** Twice the width in which pages show a photo, for dense screens. */
 const SIZE = 88
 
-/** How much of a shape is at a point, from 0 to 1. The picture is 100 wide and high. */
-type Shape = (x: number, y: number) => number
+/** The picture is 100 wide and high. */
+interface Shape {
+  /** How much of the shape is at a point, from 0 to 1. */
+  readonly at: (x: number, y: number) => number
+  /** Outside of it the shape covers nothing. */
+  readonly box: Box
+}
 
-const ellipse =
-  (centerX: number, centerY: number, radiusX: number, radiusY: number): Shape =>
-  (x, y) => {
-    const right = (x - centerX) / radiusX
-    const down = (y - centerY) / radiusY
-    // The edge is one unit wide, which smooths it.
-    return Math.min(1, Math.max(0, 0.5 + (1 - Math.sqrt(right * right + down * down)) * Math.min(radiusX, radiusY)))
+interface Box {
+  readonly left: number
+  readonly right: number
+  readonly top: number
+  readonly bottom: number
+}
+
+const ellipse = (centerX: number, centerY: number, radiusX: number, radiusY: number): Shape => {
+  const smallest = Math.min(radiusX, radiusY)
+  // The edge is one unit wide, which smooths it.
+  const reach = 1 + 0.5 / smallest
+  return {
+    at: (x, y) => {
+      const right = (x - centerX) / radiusX
+      const down = (y - centerY) / radiusY
+      return Math.min(1, Math.max(0, 0.5 + (1 - Math.sqrt(right * right + down * down)) * smallest))
+    },
+    box: {
+      left: centerX - radiusX * reach,
+      right: centerX + radiusX * reach,
+      top: centerY - radiusY * reach,
+      bottom: centerY + radiusY * reach
+    }
   }
+}
 
-const union =
-  (one: Shape, other: Shape): Shape =>
-  (x, y) =>
-    Math.max(one(x, y), other(x, y))
+const union = (one: Shape, other: Shape): Shape => ({
+  at: (x, y) => Math.max(one.at(x, y), other.at(x, y)),
+  box: {
+    left: Math.min(one.box.left, other.box.left),
+    right: Math.max(one.box.right, other.box.right),
+    top: Math.min(one.box.top, other.box.top),
+    bottom: Math.max(one.box.bottom, other.box.bottom)
+  }
+})
 
-const difference =
-  (shape: Shape, hole: Shape): Shape =>
-  (x, y) =>
-    Math.min(shape(x, y), 1 - hole(x, y))
+const difference = (shape: Shape, hole: Shape): Shape => ({
+  at: (x, y) => Math.min(shape.at(x, y), 1 - hole.at(x, y)),
+  box: shape.box
+})
 
 const ring = (centerX: number, centerY: number, radius: number, width: number): Shape =>
   difference(ellipse(centerX, centerY, radius, radius), ellipse(centerX, centerY, radius - width, radius - width))
@@ -88,19 +115,28 @@ export const portrait = (number: number): Buffer => {
 
 /** Draws the layers over each other. Returns rows of RGB pixels, each after the byte of its PNG filter. */
 const drawn = (background: number, layers: readonly Layer[]): Buffer => {
+  const colours = new Uint32Array(SIZE * SIZE).fill(background)
+  for (const [shape, ink] of layers) drawLayer(colours, shape, ink)
   const rowBytes = 1 + SIZE * CHANNELS.length
   const rows = Buffer.alloc(SIZE * rowBytes)
-  for (let row = 0; row < SIZE; row += 1) {
-    for (let column = 0; column < SIZE; column += 1) {
-      const x = ((column + 0.5) * 100) / SIZE
-      const y = ((row + 0.5) * 100) / SIZE
-      let colour = background
-      for (const [shape, ink] of layers) {
-        const share = shape(x, y)
-        if (share > 0) colour = share === 1 ? ink : mixed(colour, ink, share)
-      }
-      rows.writeUIntBE(colour, row * rowBytes + 1 + column * CHANNELS.length, CHANNELS.length)
-    }
+  for (const [pixel, colour] of colours.entries()) {
+    const [row, column] = [Math.floor(pixel / SIZE), pixel % SIZE]
+    rows.writeUIntBE(colour, row * rowBytes + 1 + column * CHANNELS.length, CHANNELS.length)
   }
   return rows
 }
+
+/** Only in the box of the shape: most shapes cover a small part of the picture. */
+const drawLayer = (colours: Uint32Array, { at, box }: Shape, ink: number): void => {
+  const [lastRow, lastColumn] = [lastPixel(box.bottom), lastPixel(box.right)]
+  for (let row = firstPixel(box.top); row <= lastRow; row += 1) {
+    for (let column = firstPixel(box.left); column <= lastColumn; column += 1) {
+      const share = at(((column + 0.5) * 100) / SIZE, ((row + 0.5) * 100) / SIZE)
+      const pixel = row * SIZE + column
+      if (share > 0) colours[pixel] = share === 1 ? ink : mixed(colours[pixel] ?? 0, ink, share)
+    }
+  }
+}
+
+const firstPixel = (start: number): number => Math.max(0, Math.floor((start * SIZE) / 100 - 0.5))
+const lastPixel = (end: number): number => Math.min(SIZE - 1, Math.ceil((end * SIZE) / 100 - 0.5))

@@ -1,4 +1,5 @@
-import { buildConnector, type Dispatcher, Pool } from 'undici'
+import { createRequire } from 'node:module'
+import type { Dispatcher, Pool } from 'undici'
 import { errorCode } from '../../shared/error-code.js'
 import type { ProxyOptions } from '../config/proxy-options.js'
 import type { PendingCall } from '../core/event-proxies.js'
@@ -39,6 +40,9 @@ const KEEP_ALIVE_MS = 4_000
 
 const MAX_HEADER_BYTES = 64 * 1024
 
+/** Loaded with the first endpoint, because it takes a tenth of the start of a relay, and most relays have no endpoints. */
+const loadUndici = (): typeof import('undici') => createRequire(import.meta.url)('undici')
+
 /**
  * Sends requests to one backend, with a limited number under way and a limited queue in order of arrival: the queue of undici is
  * unbounded and has no deadline. Each endpoint has its own connections, so that a slow one delays only its own callers.
@@ -54,6 +58,7 @@ export class ProxyEndpoint {
   constructor(options: EndpointOptions) {
     this.options = options
     const { origin, timeoutMs, tls, maxInFlight } = options
+    const { buildConnector, Pool } = loadUndici()
     this.#pool = new Pool(origin, {
       connections: maxInFlight,
       // One request per connection: a slow response must not delay others.

@@ -86,6 +86,7 @@ export const realStage = async (t: Test): Promise<Stage> => {
     rpc: { proxy: { endpoint: `${backend.url}/rpc` }, without_namespace: { proxy_enabled: true } }
   })
   const { url } = await startGateway(t, {
+    hasAllRoutes: true,
     backend,
     env: {
       API_SECRET,

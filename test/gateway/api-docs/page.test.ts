@@ -10,7 +10,7 @@ import { browserHeaders, startGateway } from '../../helper/gateway.js'
 import { documentOf } from './read-document.js'
 
 t.test('with API_DOCS', async (t) => {
-  const { send, backend } = await startGateway(t, { env: { API_DOCS: 'true' } })
+  const { send, backend } = await startGateway(t, { hasAllRoutes: true, env: { API_DOCS: 'true' } })
 
   t.test('the page has no script, loads its own style only, and the CSP allows nothing else', async (t) => {
     const response = await send('/api/docs')

@@ -12,7 +12,7 @@ const LIMIT = 1024 * 1024
 const json = { 'content-type': 'application/json' }
 const signedIn = { ...browserHeaders(), ...json }
 
-const shared = await startGateway(t, { env: { TRUST_PROXY: 'loopback' } })
+const shared = await startGateway(t, { hasAllRoutes: true, env: { TRUST_PROXY: 'loopback' } })
 
 let clients = 0
 

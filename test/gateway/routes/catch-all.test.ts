@@ -15,7 +15,7 @@ const BELOW: readonly (readonly [method: string, path: string])[] = [
 ]
 
 t.test('the catch-all', async (t) => {
-  const gateway = await startGateway(t)
+  const gateway = await startGateway(t, { hasAllRoutes: true })
   const { send, backend } = gateway
   t.beforeEach(() => {
     backend.requests.length = 0
@@ -51,7 +51,7 @@ t.test('the catch-all', async (t) => {
   }
 
   t.test('the catch-all does not wait for the body of OPTIONS', async (t) => {
-    const { url, backend } = await startGateway(t)
+    const { url, backend } = await startGateway(t, { hasAllRoutes: true })
     const head =
       'OPTIONS /api/unknown HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 1000000\r\n\r\n'
 

@@ -46,7 +46,10 @@ const json = { 'content-type': 'application/json' }
 const multipart = { 'content-type': 'multipart/form-data; boundary=edge' }
 const FORM = '--edge\r\nContent-Disposition: form-data; name="file"; filename="a.svg"\r\n\r\n<svg/>\r\n--edge--\r\n'
 
-const gateway = await startGateway(t, { env: { TRUST_PROXY: 'loopback', UPLOAD_LIMIT: String(UPLOAD_LIMIT) } })
+const gateway = await startGateway(t, {
+  hasAllRoutes: true,
+  env: { TRUST_PROXY: 'loopback', UPLOAD_LIMIT: String(UPLOAD_LIMIT) }
+})
 const agent = new Agent({ keepAlive: true })
 t.teardown(() => agent.destroy())
 
@@ -269,10 +272,16 @@ const invalidPaths = (response: HttpResponse): string[] =>
     .map(({ path }) => path)
     .toSorted()
 
+/** One case of each code. All routes share the parser of JSON, which the first route tests with all cases. */
+const NEVER_JSON_PER_CODE = NEVER_JSON.filter(
+  ({ code }, index) => NEVER_JSON.findIndex((other) => other.code === code) === index
+)
+
 t.test('every mutation with an invalid body', async (t) => {
-  for (const { row, schema } of jsonMutations) {
+  for (const [index, { row, schema }] of jsonMutations.entries()) {
     t.test(`an invalid body is rejected: ${nameOf(row)}`, async (t) => {
-      const cases = [...NEVER_JSON, ...(row.bodyOptional ? [] : NO_BODY), ...wrongFor(schema)]
+      const neverJson = index === 0 ? NEVER_JSON : NEVER_JSON_PER_CODE
+      const cases = [...neverJson, ...(row.bodyOptional ? [] : NO_BODY), ...wrongFor(schema)]
       for (const { title, headers, body, status, code, faults } of cases) {
         const message = {
           method: row.method,

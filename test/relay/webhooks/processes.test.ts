@@ -7,6 +7,7 @@ import { eventually } from '../../helper/eventually.js'
 import { startProgram } from '../../helper/program.js'
 import { connectedClient } from '../../helper/raw-client.js'
 import { startRedis } from '../../helper/redis.js'
+import { startRelay } from '../../helper/relay.js'
 import { API_KEY, HMAC_SECRET } from '../../helper/relay-rules.js'
 import { startWorkers } from '../../helper/relay-workers.js'
 import { eventsOf } from '../../helper/webhook-events.js'
@@ -88,7 +89,7 @@ t.test('nodes on one Redis', async (t) => {
 
   t.test('send one vacated after a node was killed, and none while another has a subscriber', async (t) => {
     const killed = await startNode(t, url, 'nodes')
-    const survivor = await startNode(t, url, 'nodes')
+    const survivor = await startRelay(t, fileOf(backend.endpoint('nodes')), { RELAY_ENGINE: 'redis', REDIS_URL: url })
     await subscribed(t, killed.url, 'room:alone')
     await subscribed(t, killed.url, 'room:shared')
     const kept = await subscribed(t, survivor.url, 'room:shared')
@@ -116,7 +117,7 @@ t.test('nodes on one Redis', async (t) => {
         .map(({ id }) => id)
     const ids = new Set(eventIds())
     backend.reset()
-    await startNode(t, url, 'left')
+    await startRelay(t, fileOf(backend.endpoint('left')), { RELAY_ENGINE: 'redis', REDIS_URL: url })
     await until('left', 'room:left', ['occupied', 'vacated'])
 
     t.equal(ids.size, 1)
@@ -130,7 +131,7 @@ t.test('nodes on one Redis', async (t) => {
     stopped.signal('SIGTERM')
     t.match(await stopped.exited, { code: 0 })
     t.equal(stopped.stderr, '')
-    await startNode(t, url, 'stopped')
+    await startRelay(t, fileOf(backend.endpoint('stopped')), { RELAY_ENGINE: 'redis', REDIS_URL: url })
 
     await until('stopped', 'room:stopped', ['occupied', 'vacated'])
   })

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { eventually } from '../../helper/eventually.js'
 import { send } from '../../helper/http.js'
@@ -19,6 +20,8 @@ const FILE = {
   client: { recovery_max_publication_limit: 10_000 }
 }
 const PATIENCE_MS = 60_000
+/** Between publications, so that the cores are free for the workers that start. */
+const PAUSE_MS = 10
 
 const isAlive = (pid: number): boolean => {
   try {
@@ -80,7 +83,10 @@ t.test('a worker that is killed', async (t) => {
     let isPublishing = true
     const publishers = ['seq:0', 'seq:1'].map(async (channel) => {
       let n = 0
-      while (isPublishing) await publishWithRetries(relay, channel, ++n)
+      while (isPublishing) {
+        await publishWithRetries(relay, channel, ++n)
+        await setTimeout(PAUSE_MS)
+      }
       return n
     })
     let victim = first

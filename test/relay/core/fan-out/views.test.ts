@@ -92,7 +92,7 @@ for (const [asked, cell, granted] of REQUESTS) {
 t.test('a granted view contains the requested one for all cells and numbers', async (t) => {
   for (const cell of [0.1, 0.3, 1 / 3, 7, 1e-7, 123.456]) {
     const relay = relayWith({ view_cell: cell })
-    for (let index = 0; index < 200; index++) {
+    for (let index = 0; index < 50; index++) {
       const [x, y] = [(Math.random() - 0.5) * 1000 * cell, index * cell]
       const [w, h] = [Math.random() * 60 * cell, cell]
       const { reply, client } = await viewer(relay, { x, y, w, h })
@@ -494,11 +494,11 @@ t.test('subscribers beyond 256 different views receive everything, until a view 
   t.match((await viewer(relay, views(MAX_VIEWS))).reply, { data: { view: { x: 10 * MAX_VIEWS } } })
 })
 
-t.test('10,000 views one after the other leave nothing behind', async (t) => {
+t.test('2,000 views one after the other leave nothing behind', async (t) => {
   const relay = relayWith()
   publish(relay, at(1, 5))
   const client = await relay.connected('42')
-  for (let index = 0; index < 10_000; index++) {
+  for (let index = 0; index < 2_000; index++) {
     client.client.handleFrame(
       [
         { id: 2, subscribe: { channel: 'chat:1', data: { view: { x: index * 10, y: 0, w: 1, h: 1 } } } },

@@ -1,34 +1,21 @@
-import { execFile } from 'node:child_process'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
-import { cp, mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { ROOT } from '../../scripts/lib/root.js'
+import { commandBlocks, DocumentedShell, expectedOutput, hasFragments } from '../docs/command-blocks.js'
 import { PATIENCE_MS, startBrowser } from '../helper/browser.js'
 import { environment } from '../helper/environment.js'
 import { eventually } from '../helper/eventually.js'
 import { freePort } from '../helper/free-port.js'
-import { scriptArguments } from '../helper/script.js'
-import { commandBlocks, DocumentedShell, expectedOutput, hasFragments } from './command-blocks.js'
+import { quickstartBlocks, quickstartProject } from './tarballs.js'
 
 /** The ports of the pages may be in use. */
 const freePorts = async (): Promise<(text: string) => string> => {
   const ports = new Map<string, string>()
   for (const port of ['3000', '4000', '8100']) ports.set(port, String(await freePort()))
   return (text) => text.replaceAll(/\b(?:3000|4000|8100)\b/g, (port) => ports.get(port) ?? port)
-}
-
-/** A folder like a clone in which `npm run packages` has run; tests that create packages do not disturb each other. */
-const cloneWithPackages = async (folder: string): Promise<string> => {
-  const clone = join(folder, 'gatehouse')
-  await mkdir(join(clone, 'dist'), { recursive: true })
-  await symlink(join(ROOT, 'dist/src'), join(clone, 'dist/src'))
-  const args = [...scriptArguments('scripts/packages.ts'), '--output', join(clone, 'dist/packages')]
-  await promisify(execFile)(process.execPath, args, { cwd: ROOT })
-  return clone
 }
 
 const itemsOf = async (page: Page): Promise<number> => Number(await page.textContent('#items'))
@@ -58,31 +45,24 @@ const usePage = async (page: Page, url: string, password: string): Promise<void>
 }
 
 t.test('the quickstart and the tutorial behind it work in an empty folder', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-quickstart-'))
-  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  const { folder, gatehouse, commands, output } = quickstartProject()
+  for (const fragments of expectedOutput(commands)) t.ok(hasFragments(output, fragments), `${fragments} in ${output}`)
   const shell = new DocumentedShell(t, folder, {
     PATH: environment.path,
     HOME: environment.all.HOME ?? folder,
-    ...environment.network,
-    npm_config_prefer_offline: 'true',
-    npm_config_audit: 'false'
+    GATEHOUSE: gatehouse
   })
   const onFreePorts = await freePorts()
-  const blocksOf = (page: string) =>
-    commandBlocks(onFreePorts(readFileSync(join(ROOT, page), 'utf8'))).filter(({ skipped }) => skipped === undefined)
   const run = async (commands: string): Promise<void> => {
     const output = await shell.run(commands)
     for (const fragments of expectedOutput(commands)) t.ok(hasFragments(output, fragments), `${fragments} in ${output}`)
   }
 
-  const [build, init, start, ...others] = blocksOf('README.md')
-  if (build === undefined || init === undefined || start === undefined)
-    throw new Error('the quickstart has three blocks')
+  const [build, , start, ...others] = quickstartBlocks()
+  if (build === undefined || start === undefined) throw new Error('the quickstart has three blocks')
   t.match(build.commands, /^npm ci && npm run packages\nexport GATEHOUSE=\$PWD\n$/)
   t.same(others, [])
-  await shell.run(`export GATEHOUSE='${await cloneWithPackages(folder)}'`)
-  await run(init.commands)
-  const settings = join(folder, 'orders/.env')
+  const settings = join(folder, '.env')
   t.equal(statSync(settings).mode & 0o777, 0o600)
   writeFileSync(settings, onFreePorts(readFileSync(settings, 'utf8')))
   const [, password = ''] = /^PASSWORD=(.*)$/m.exec(readFileSync(settings, 'utf8')) ?? []
@@ -97,7 +77,8 @@ t.test('the quickstart and the tutorial behind it work in an empty folder', asyn
   await usePage(page, onFreePorts('http://localhost:3000'), password)
   // The next publication of the backend replaces the one of the tutorial, perhaps in the same frame.
   await page.evaluate(MARK_MILLION)
-  for (const { commands } of blocksOf('docs/tutorials/first-backend.md')) await run(commands)
+  const tutorial = onFreePorts(readFileSync(join(ROOT, 'docs/tutorials/first-backend.md'), 'utf8'))
+  for (const { commands, skipped } of commandBlocks(tutorial)) if (skipped === undefined) await run(commands)
   await page.waitForSelector('#items[title=seen]')
   await page.click('text=Sign out')
   await page.waitForSelector('#login:not([hidden])')
@@ -105,12 +86,9 @@ t.test('the quickstart and the tutorial behind it work in an empty folder', asyn
   await running.stop()
 
   // The backend in Python takes the place of the other one.
-  await cp(join(ROOT, 'examples/quickstart/backend.py'), join(folder, 'orders/backend.py'))
-  const manifest = join(folder, 'orders/package.json')
+  await cp(join(ROOT, 'examples/quickstart/backend.py'), join(folder, 'backend.py'))
+  const manifest = join(folder, 'package.json')
   writeFileSync(manifest, readFileSync(manifest, 'utf8').replace('node backend.js', 'python3 backend.py'))
   await shell.start(start.commands, 'Running at')
   await usePage(page, onFreePorts('http://localhost:3000'), password)
-  await cp(join(ROOT, 'examples/page'), join(folder, 'orders/page'), { recursive: true })
-  const typescript = join(ROOT, 'node_modules/typescript/bin/tsc')
-  t.equal(await shell.run(`node '${typescript}' -p page`), '', 'the other example page has no type errors')
 })
