@@ -181,9 +181,12 @@ const compiledTests = (): string[][] => {
   const longest = LONGEST.filter((file) => all.includes(file))
   const grouped = all.filter((file) => !longest.includes(file) && !ALONE.includes(file))
   const others = [...ALONE.map((file) => [file]), ...groupsOf(grouped)]
-  const interval = Math.floor(others.length / 2 / longest.length)
-  const between = longest.flatMap((file, index) => [[file], ...others.slice(index * interval, (index + 1) * interval)])
-  const groups = [...between, ...others.slice(longest.length * interval)]
+  const othersBefore = (index: number): number => Math.floor((index / longest.length) * (others.length / 2))
+  const between = longest.flatMap((file, index) => [
+    [file],
+    ...others.slice(othersBefore(index), othersBefore(index + 1))
+  ])
+  const groups = [...between, ...others.slice(othersBefore(longest.length))]
   return groups.map((group) => group.map((file) => join(COMPILED, 'test', file.replace(/\.ts$/, '.js'))))
 }
 

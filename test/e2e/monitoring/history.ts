@@ -120,8 +120,11 @@ t.test('a playback that cannot be loaded is requested again', async (t) => {
   await page.route('**/api/positions/tracks/**', (route) => route.abort())
   await page.getByRole('button', { name: 'Play back' }).click()
   await playbackOf(page).getByRole('alert').waitFor()
-  await page.unroute('**/api/positions/tracks/**')
+  const repeated = page.waitForRequest('**/api/positions/tracks/**')
   await playbackOf(page).getByRole('button', { name: 'Try again' }).click()
+  await repeated
+  // The page repeats the request by itself too.
+  await page.unroute('**/api/positions/tracks/**')
   await playbackOf(page).getByRole('alert').waitFor({ state: 'detached' })
   await listOf(page).getByRole('button').first().waitFor()
   t.same(pageErrors, [])
