@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { cpus } from 'node:os'
 import { delimiter, join, sep } from 'node:path'
 import { parseArgs } from 'node:util'
 import { print, runCommand, UsageError, UserError } from './lib/command.js'
@@ -143,6 +144,7 @@ const runSuite = async (env: NodeJS.ProcessEnv): Promise<number> => {
   replaceTap()
   rmSync(TEST_RESULTS, { recursive: true, force: true })
   const startedAt = performance.now()
+  const machineBefore = machineCpuSeconds()
   // The summary of each process is omitted.
   const listener = { ...testReport(print, sourceName), runner() {} }
   const commands = groups.map((files) => ['node', ...NODE_OPTIONS, RUN_FILES, ...files])
@@ -152,10 +154,15 @@ const runSuite = async (env: NodeJS.ProcessEnv): Promise<number> => {
     failingScripts(['lint', 'typecheck:pages'], env)
   ])
   print(`The tests took ${minutes((performance.now() - startedAt) / 1000)}.`)
+  // Browsers have processes whose CPU time is not in that of the test files.
+  print(`CPU time of the machine: ${minutes(machineCpuSeconds() - machineBefore)}, lint and other programs included.`)
   for (const line of costReport(savedCosts(groups.flat()), sourceName)) print(line)
   for (const script of failedScripts) print(`npm run ${script} failed.`)
   return failedScripts.length > 0 ? Math.max(report(totals), 1) : report(totals)
 }
+
+const machineCpuSeconds = (): number =>
+  cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0) / 1000
 
 /** Compiled test files find this package in place of tap, see `file-test.ts`. */
 const replaceTap = (): void => {
