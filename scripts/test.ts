@@ -45,7 +45,7 @@ const YOUNG_GENERATION = ['--min-semi-space-size=32', '--max-semi-space-size=64'
 const NODE_OPTIONS = ['--enable-source-maps', LATE_OPTIMIZATION, ...YOUNG_GENERATION]
 
 /** Test files of one part, such as the relay, that run in one process: loading the part costs more than most files. */
-const GROUP_SIZE = 16
+const GROUP_SIZE = 12
 
 /**
  * The files that take longest, longest first. Each has a process of its own. They are spread over the first half of the run,
@@ -187,7 +187,8 @@ const compiledTests = (): string[][] => {
   const all = testFilesIn(join(ROOT, 'test'))
   const longest = LONGEST.filter((file) => all.includes(file))
   const grouped = all.filter((file) => !longest.includes(file) && !ALONE.includes(file))
-  const others = [...ALONE.map((file) => [file]), ...groupsOf(grouped)]
+  // The files of the client take least time. At the end of the run they keep all cores busy.
+  const others = [...ALONE.map((file) => [file]), ...groupsOf(grouped).toReversed()]
   const othersBefore = (index: number): number => Math.floor((index / longest.length) * (others.length / 2))
   const between = longest.flatMap((file, index) => [
     [file],
