@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { ROOT } from './root.js'
 import { noTests, readTap, type TestListener, type TestTotals } from './tap-results.js'
 
-/** Three times the cores of a small machine: tests wait for processes, sockets and timers half of their time. */
-const JOBS = 6
+/** Twice the cores of a small machine: tests wait for processes, sockets and timers at times. */
+const JOBS = 4
 
 export interface RunOptions {
   readonly env: NodeJS.ProcessEnv
