@@ -13,10 +13,7 @@ const SIZES = [
  * axe runs at these widths, because the layout of phones differs most from the others, and in one theme at each: the themes
  * differ in colours only, and the widths in everything else.
  */
-const AXE_THEMES = { 390: 'dark', 1440: 'light' } as const
-
-export type AxeWidth = keyof typeof AXE_THEMES
-const AXE_WIDTHS = [390, 1440] as const
+const AXE_THEMES: Readonly<Record<number, 'light' | 'dark'>> = { 390: 'dark', 1440: 'light' }
 
 /** By how many pixels the content is wider than the page. Not `innerWidth`, which grows with the content on a phone. */
 const OVERFLOW = `new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => {
@@ -28,12 +25,7 @@ const OVERFLOW = `new Promise((resolve) => requestAnimationFrame(() => requestAn
  * Checks the page that is shown at all widths: it does not scroll sideways, and axe has no findings in either theme. Restores
  * the window.
  */
-export const checkLayouts = async (
-  t: Test,
-  { page, findings }: BrowserWindow,
-  title: string,
-  axeWidths: readonly AxeWidth[] = AXE_WIDTHS
-): Promise<void> => {
+export const checkLayouts = async (t: Test, { page, findings }: BrowserWindow, title: string): Promise<void> => {
   const before = page.viewportSize()
   const isTooWide = async (): Promise<boolean> => (await page.evaluate<number>(OVERFLOW)) > 0
   for (const size of SIZES) {
@@ -42,9 +34,8 @@ export const checkLayouts = async (
     // Charts and plans are drawn again some frames after the window was resized.
     const fits = await eventually(async () => !(await isTooWide())).catch(() => false)
     t.ok(fits, `${label}: the page does not scroll sideways`)
-    const axeWidth = axeWidths.find((width) => width === size.width)
-    if (axeWidth === undefined) continue
-    const colorScheme = AXE_THEMES[axeWidth]
+    const colorScheme = AXE_THEMES[size.width]
+    if (colorScheme === undefined) continue
     await page.emulateMedia({ colorScheme })
     t.same(await findings(), [], `${label}, ${colorScheme}`)
     await page.emulateMedia({ colorScheme: null })

@@ -164,7 +164,8 @@ export const alarm = async (t: Test, { open, stack }: PageTests): Promise<void> 
     })
 
     t.test('an alarm asks for one confirmation, takes over from a drill, and follows its type', async (t) => {
-      const { page, pageErrors, findings } = await open(t, { as: 'operator', expected: /WebSocket/ })
+      const opened = await open(t, { as: 'operator', ...LAPTOP, expected: /WebSocket/ })
+      const { page, pageErrors } = opened
       await page.goto('/emergency')
       await page.getByRole('button', { name: 'Start drill' }).click()
       await (await choose(page, 'Fire', 'Entire site')).getByRole('button', { name: 'Start drill' }).click()
@@ -179,7 +180,7 @@ export const alarm = async (t: Test, { open, stack }: PageTests): Promise<void> 
       await dialog.getByRole('button', { name: 'Continue' }).dblclick()
       await dialog.getByText('Intruder in Main House: raise a real alarm?').waitFor()
       await dialog.getByText('The drill that is running ends.').waitFor()
-      t.same(await findings(), [])
+      await checkLayouts(t, opened, 'the confirmation of an alarm')
       await dialog.getByRole('button', { name: 'Raise alarm now' }).click()
       const banner = page.getByRole('alert').filter({ hasText: 'Emergency: Intruder in Main House' })
       await banner.getByText('Stay where you are.').waitFor()
@@ -188,6 +189,7 @@ export const alarm = async (t: Test, { open, stack }: PageTests): Promise<void> 
       await page.getByRole('heading', { name: 'Not confirmed' }).waitFor()
       t.equal(await page.getByRole('heading', { name: 'Missing' }).count(), 0)
       await past(page).getByText('Ended by the alarm: Intruder in Main House.').waitFor()
+      await checkLayouts(t, opened, 'an intruder alarm')
       await endActive(page, 'emergency')
       await page.getByRole('button', { name: 'Start drill' }).waitFor()
       t.same(pageErrors, [])
