@@ -36,7 +36,7 @@ export class BackendCapacity {
   readonly #total: Shares
   readonly #anonymous: Shares
   readonly #queue = new Map<CapacityRequest, QueueEntry>()
-  /** Set between a `release` and the next turn. New requests queue meanwhile, so that they do not overtake. */
+  /** Set between a `release` and the next tick. New requests queue meanwhile, so that they do not overtake. */
   #isServingQueue = false
 
   constructor(limits: CapacityLimits) {
@@ -72,11 +72,9 @@ export class BackendCapacity {
     this.#add(request, 'connections', -1)
     if (request.streams) this.#add(request, 'streams', -1)
     if (this.#queue.size === 0 || this.#isServingQueue) return
-    // `release` is called from undici's callbacks. Dispatching inside such a callback breaks the connection's state. Undici
-    // uses a connection again in the turn after its response; before that, a request would also wait in undici's own queue,
-    // which costs about 30 µs.
+    // `release` is called from undici's callbacks. Dispatching inside such a callback breaks the connection's state.
     this.#isServingQueue = true
-    process.nextTick(() => setImmediate(() => this.#serveQueue()))
+    process.nextTick(() => this.#serveQueue())
   }
 
   #serveQueue(): void {

@@ -36,7 +36,7 @@ const capacityOf = (connections: number, inFlight = 100, maxWaitMs = FOREVER_MS)
 /** Settles when queued requests have been served. */
 const release = (capacity: BackendCapacity, request: TestRequest): Promise<void> => {
   capacity.release(request)
-  return new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
+  return new Promise(setImmediate)
 }
 
 t.test('requests run at once while connections are free', async (t) => {
