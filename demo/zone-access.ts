@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { maybe } from '../schemas/field-kinds.js'
 
-// Who may enter a restricted zone, for the web application and the backend of the demo.
+// The rule for entering a restricted zone, for the web application and the backend of the demo.
 
 /** The categories of people, as transmitters have them. */
 export const CATEGORIES = { employee: 'All employees', visitor: 'All visitors', contractor: 'All contractors' } as const

@@ -15,6 +15,6 @@ export const matches = (text: string, query: string): boolean => {
     .every((word) => haystack.includes(word))
 }
 
-/** What a search on the plan finds a carrier by: the name, and of guests the category and the company. */
+/** The text by which a search on the plan finds a carrier: the name, and of guests the category and the company. */
 export const searchText = ({ name, entityType, company }: Pick<Carrier, 'name' | 'entityType' | 'company'>): string =>
   ['visitor', 'contractor'].includes(entityType) ? `${name} ${entityType} ${company ?? ''}` : name

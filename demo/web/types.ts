@@ -172,7 +172,7 @@ export interface FloorWardens {
   readonly wardens: readonly string[]
 }
 
-/** What happened during an emergency or a drill. */
+/** The report of an emergency or a drill. */
 export interface EmergencyReport {
   readonly emergency: Emergency
   readonly summary: MusterCounts

@@ -6,7 +6,7 @@ import { AddressSet } from '../shared/ip-address.js'
 import { secret } from '../shared/setting-kinds.js'
 import type { CheckResult } from './check-config.js'
 
-// What a gateway and a relay must agree about if one environment configures both.
+// Settings that a gateway and a relay must agree about if one environment configures both.
 
 export const crossCheck = (gateway: GatewayConfig, relay: RelayConfig, environment: Environment): CheckResult => ({
   errors: portErrors(gateway, relay),

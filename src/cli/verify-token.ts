@@ -21,7 +21,7 @@ export type TokenKind = 'connection token' | 'subscription token' | 'app token'
 
 type Reason = TokenRejectionReason
 
-/** What one of the servers says about a token. */
+/** The verdict of one of the servers about a token. */
 export interface TokenVerdict {
   readonly kind: TokenKind
   /** Null if the server accepts it. */
@@ -29,7 +29,7 @@ export interface TokenVerdict {
 }
 
 export interface VerifiedTokenReport {
-  /** Of the kind that the token has, or of every kind that it could have if no signature matches. */
+  /** Verdicts for the kind that the token has, or for every kind that it could have if no signature matches. */
   readonly verdicts: readonly TokenVerdict[]
   /** Null if the token cannot be decoded. */
   readonly claims: Claims | null

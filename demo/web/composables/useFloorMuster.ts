@@ -9,7 +9,7 @@ import { useSiteStatus } from './useSiteStatus.js'
 
 const EVERY_MS = 2000
 
-/** Who is safe and who is missing in the building of a plan, during an emergency or a drill there. */
+/** The people who are safe and who are missing in the building of a plan, during an emergency or a drill there. */
 export const useFloorMuster = (building: Ref<Named | undefined>) => {
   const { emergencies } = useSiteStatus()
   const active = computed(

@@ -10,7 +10,7 @@ export interface NextStep {
 type Described = Pick<FloorRecord, 'id' | 'width' | 'height' | 'planImage' | 'calibratedAt'>
 type Counts = Readonly<Record<'zones' | 'receivers', number>>
 
-/** What to do with a new floor, in this order. */
+/** The next steps for a new floor, in this order. */
 export const nextSteps = (floor: Described, { zones, receivers }: Counts): readonly NextStep[] => {
   const plan = `/floors/${floor.id}`
   const onFloor = `?floorId=${encodeURIComponent(floor.id)}`

@@ -63,7 +63,7 @@ const keysOf = ({ x, y, width, height }: Rect): number[] => {
 export interface NameOptions {
   readonly view: View
   readonly panel: Size
-  /** What names must not cover, in pixels: the labels of rooms, the tag of the selected marker. */
+  /** Areas that names must not cover, in pixels: the labels of rooms, the tag of the selected marker. */
   readonly covered: readonly Rect[]
   /** Symbols of clusters, in metres. */
   readonly clusters: readonly { readonly x: number; readonly y: number }[]

@@ -56,7 +56,7 @@ export const useSubscription = <Data = unknown>(
   return useStore(store)
 }
 
-/** Who is subscribed to a channel, while the component is mounted; null for none. The options are those of the subscription. */
+/** The clients that are subscribed to a channel, while the component is mounted; null for none. The options are those of the subscription. */
 export const usePresence = (
   channel: string | null,
   options: Omit<SubscribeOptions, 'joinLeave'> = {}
