@@ -109,6 +109,7 @@ export const useFloor = (floorId: Ref<string | null>, selected: Ref<string | nul
   /** The time of the newest position; null before the first one. */
   const newestMs = computed(() => {
     void now.value
+    void batches.value
     const ageMs = positions.ageMs(floorId.value ?? '')
     return ageMs === null ? null : Date.now() - ageMs
   })

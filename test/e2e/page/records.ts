@@ -206,9 +206,14 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       await page.getByRole('dialog').waitFor({ state: 'hidden' })
       release()
       await page.getByText('Yves was added').waitFor()
+
+      const releaseConsequences = await holdRequests(page, '**/api/personnel/*/deletion')
+      const cancelled = page.waitForEvent('requestfailed', (request) => request.url().endsWith('/deletion'))
       await page.getByRole('button', { name: 'Delete Yves' }).click()
       await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+      await cancelled
       await page.getByText('Nothing found').waitFor()
+      releaseConsequences()
       t.same(pageErrors, [])
     })
 

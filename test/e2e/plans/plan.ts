@@ -11,6 +11,7 @@ import {
 } from '../../../demo/web/floor-plan/viewport.js'
 import { type DemoPageOptions, openDemoPage } from '../../helper/demo-page.js'
 import { eventually } from '../../helper/eventually.js'
+import { holdRequests } from '../../helper/window.js'
 import { PLAN } from '../page/page-tests.js'
 import { boundsOf, opacityAt, viewOf } from '../page/plan-panel.js'
 import { browser, stack } from './stack.js'
@@ -39,6 +40,8 @@ const openPlan = async (t: Test, floorId: string, positions: Positions = {}, opt
   const opened = await openDemoPage(t, browser, stack, { as: 'viewer', ...options })
   await opened.page.goto(`/live/${floorId}`)
   await opened.page.locator(PLAN).waitFor()
+  // The switch of the floors is above the plan, which moves when the switch appears.
+  await opened.page.getByRole('link', { name: /^Overview/ }).waitFor()
   const count = Object.keys(positions).length
   await eventually(async () => {
     if (count === 0) return true
@@ -139,6 +142,19 @@ t.test('the plan', async (t) => {
     const { page, bounds, pageErrors } = await openPlan(t, 'f-3', { A: [10, 5] }, LARGE)
     t.ok(bounds.panel.width > 1900, `${bounds.panel.width} px`)
     await eventually(async () => (await opacityAt(page, 'f-3', 10, 5)) === 255)
+    t.same(pageErrors, [])
+  })
+
+  t.test('the plan stays at its place when the note above it changes', async (t) => {
+    const narrow = { viewport: { width: 900, height: 700 } }
+    const { page, pageErrors } = await openDemoPage(t, browser, stack, { as: 'viewer', ...narrow })
+    const release = await holdRequests(page, '**/watchers')
+    await page.goto('/live/f-1')
+    await page.getByRole('link', { name: /^Ground floor/ }).waitFor()
+    const before = await page.locator(PLAN).boundingBox()
+    release()
+    await page.getByText('Watched by Vic Viewer').waitFor()
+    t.same(await page.locator(PLAN).boundingBox(), before)
     t.same(pageErrors, [])
   })
 
