@@ -19,6 +19,10 @@ export const demoSettings = {
     about: 'off: the simulator stores no positions of the time before its start, which is faster',
     fallback: 'on'
   }),
+  DEMO_BCRYPT_ROUNDS: integer(4, 15, {
+    about: 'cost of new password hashes, each step doubles it; set it before the first start',
+    fallback: 10
+  }),
   DEMO_PASSWORD: required('password of the three demo accounts, at least 8 characters; `npm start` generates one'),
   TOKEN_SECRET: required("signs app tokens, at least 32 characters; equal to the gateway's API_SECRET"),
   EXCHANGE_SECRET: headerSecret({
@@ -76,6 +80,7 @@ export const demoConfig = (environment: Environment) => {
     trustedProxies: values.TRUST_PROXY,
     simulator: values.DEMO_SIMULATOR === 'on',
     hasHistory: values.DEMO_HISTORY === 'on',
+    bcryptRounds: values.DEMO_BCRYPT_ROUNDS,
     demoPassword: values.DEMO_PASSWORD ?? '',
     tokenSecret: values.TOKEN_SECRET ?? '',
     exchangeSecret: values.EXCHANGE_SECRET,

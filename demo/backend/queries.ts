@@ -44,8 +44,8 @@ export interface Range {
 }
 
 /**
- * The range that the query parameters describe: `from` and `to`, or `minutes` before `to`, which does not depend on the clock
- * of the caller. Without parameters the range is as long as permitted and ends now.
+ * The range that the query parameters describe: `from` and `to`, or `minutes` before `to`, which does not depend on the
+ * caller's clock. Without parameters the range is as long as permitted and ends now.
  */
 export const rangeOf = ({ query, now }: Pick<Call, 'query' | 'now'>, longestMs: number): Range => {
   const to = momentOf(query, 'to') ?? now()

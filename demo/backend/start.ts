@@ -19,7 +19,7 @@ import type { World } from './world.js'
 
 const SEED = 2024
 
-export interface DemoParts extends Omit<World, 'database' | 'bcryptRounds'>, Partial<Pick<World, 'bcryptRounds'>> {
+export interface DemoParts extends Omit<World, 'database' | 'bcryptRounds'> {
   readonly log: Logger
   readonly publisher: Pick<Publisher, 'publish'>
   /** Cache file of an empty embedded database, which makes the next start faster; null for none. */
@@ -28,12 +28,10 @@ export interface DemoParts extends Omit<World, 'database' | 'bcryptRounds'>, Par
 
 export type DemoBackend = Awaited<ReturnType<typeof startDemoBackend>>
 
-const BCRYPT_ROUNDS = 10
-
 /** Opens the database, seeds it if it is empty, and starts the server and the simulator. */
 export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => {
-  const { log, publisher, now, newId, emptyDatabaseFile, bcryptRounds = BCRYPT_ROUNDS } = parts
-  const { databaseUrl, tokenSecret, relay } = config
+  const { log, publisher, now, newId, emptyDatabaseFile } = parts
+  const { databaseUrl, tokenSecret, relay, bcryptRounds } = config
   const database = databaseUrl === null ? await openEmbedded(emptyDatabaseFile) : openPostgres(databaseUrl)
   const world = { database, now, newId, bcryptRounds }
   const maxPositionHours = databaseUrl === null ? EMBEDDED_POSITION_HOURS : null

@@ -58,6 +58,7 @@ export const startTestBackend = async (
   const config = demoConfig({
     DEMO_BACKEND_PORT: '0',
     DEMO_SIMULATOR: 'off',
+    DEMO_BCRYPT_ROUNDS: '4',
     DATABASE_URL: databaseUrl,
     DEMO_PASSWORD: PASSWORD,
     TOKEN_SECRET: API_SECRET,
@@ -82,9 +83,7 @@ export const startTestBackend = async (
     now: () => new Date((nowMs ?? Date.now()) + shiftMs),
     newId: () => `${newIds}-${++ids}`,
     // Shared with the program.
-    emptyDatabaseFile: join(ROOT, 'node_modules/.cache/empty-database.tar'),
-    // bcrypt's minimum.
-    bcryptRounds: 4
+    emptyDatabaseFile: join(ROOT, 'node_modules/.cache/empty-database.tar')
   })
   t.teardown(() => backend.close())
 

@@ -63,6 +63,7 @@ export const startDemoStack = async (
       ...program.env,
       ...(name === 'backend' && { DATABASE_URL: databaseUrl }),
       AUDIT_LOG_FILE: join(folder, 'audit.jsonl'),
+      DEMO_BCRYPT_ROUNDS: '4',
       // Every browser context has its own client address, because of the login limit.
       TRUST_PROXY: 'loopback',
       ...env
