@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { errorCode } from '../../src/shared/error-code.js'
 import { portOf } from '../helper/address.js'
-import { type Child, startChild } from '../helper/child.js'
+import { type Child, startChild, V8_OPTIONS } from '../helper/child.js'
 import { environment } from '../helper/environment.js'
 import { responseOf } from '../helper/exact-http.js'
 import { API_SECRET, browserHeaders } from '../helper/gateway.js'
@@ -282,7 +282,7 @@ t.test('a closed log pipe', async (t) => {
     // Two lines are passed on, then the reading end of the pipe is closed.
     const script = `mkfifo ${folder}/log
       (head -n 2 ${folder}/log >&2; echo reader gone >&2) &
-      exec ${process.execPath} ${resolve(PROGRAM)} > ${folder}/log`
+      exec ${[process.execPath, ...V8_OPTIONS, resolve(PROGRAM)].join(' ')} > ${folder}/log`
     const program = await startChild(t, '/bin/sh', ['-c', script], {
       PATH: environment.path,
       GATEWAY_PORT: '0',

@@ -15,7 +15,7 @@ import { metricsRoute } from '../../src/gateway/routes/metrics-route.js'
 import { AddressSet } from '../../src/shared/ip-address.js'
 import { portOf } from '../helper/address.js'
 import type { Teardown } from '../helper/child.js'
-import { responseOf } from '../helper/exact-http.js'
+import { browse, responseOf } from '../helper/exact-http.js'
 import { startGateway, type TestGateway } from '../helper/gateway.js'
 import { type Message, send, sendRaw } from '../helper/http.js'
 
@@ -700,6 +700,8 @@ const GATEWAY_REQUESTS: readonly GatewayRequestCase[] = [
   }
 ]
 
+const BACKEND_ERROR = /\ngateway_backend_errors_total\{.*\} [1-9]/
+
 t.test('/metrics of a running gateway', async (t) => {
   for (const { title, env, request, samples } of GATEWAY_REQUESTS) {
     t.test(`/metrics counts ${title}`, async (t) => {
@@ -723,8 +725,22 @@ t.test('/metrics of a running gateway', async (t) => {
       [],
       'those that waited behind another too'
     )
-    const samples = (await gateway.send('/metrics')).body
-    t.notMatch(samples, /\ngateway_backend_errors_total\{.*\} [1-9]/, 'it is not counted as an error of the backend')
+    t.notMatch((await gateway.send('/metrics')).body, BACKEND_ERROR, 'it is not counted as an error of the backend')
+  })
+
+  t.test('a client that disconnects during its login is not counted as an error of the backend', async (t) => {
+    const gateway = await startGateway(t)
+    const arrived = new Promise<void>((resolve) => {
+      gateway.backend.respond = () => resolve()
+    })
+    const headers = { 'content-type': 'application/json' }
+    const login = browse(gateway.url, '/api/auth/login', { method: 'POST', headers })
+    login.end(JSON.stringify({ email: 'operator@example.com', password: 'secret' }))
+    await arrived
+    login.destroy()
+
+    t.same(await readUntil(gateway, [`${REQUESTS}${sample('/api/auth/login', 'POST', 'cut')} 1`]), [])
+    t.notMatch((await gateway.send('/metrics')).body, BACKEND_ERROR)
   })
 })
 

@@ -34,7 +34,7 @@ export interface ProviderSessionCookieOptions {
   readonly now: () => number
 }
 
-/** What the cookie contains. Cookies of versions without several providers have no `provider`. */
+/** The encrypted content of the cookie. Cookies of versions without several providers have no `provider`. */
 type StoredSession = Omit<ProviderSession, 'provider'> & { readonly provider?: string; readonly sealedAt: number }
 
 /** The decrypted content of the cookie. */

@@ -27,7 +27,7 @@ const TICKET_SECONDS = 5 * 60
 /** Keeps the logout URL below common URL length limits. */
 export const MAX_TICKET_CHARACTERS = 6 * 1024
 
-/** What the browser was signed in with. */
+/** The provider session that the browser had. */
 interface EndedSession {
   readonly provider: IdentityProvider
   /** Null if it is no longer stored. */

@@ -6,7 +6,7 @@ export interface CapacityRequest {
   readonly streams: boolean
   /** Whether the request has no verified token. Such requests get a limited share. */
   readonly anonymous: boolean
-  /** The request may use a connection until it calls `release`. */
+  /** The request may use a connection until it calls `release`. Must not cancel other requests at once. */
   onAcquired(waitedMs: number): void
   /** The queue is full, or the deadline has passed. */
   onRejected(error: GatewayError): void
@@ -22,6 +22,7 @@ export interface CapacityLimits {
 }
 
 interface QueueEntry {
+  readonly request: CapacityRequest
   readonly since: number
   readonly deadline: NodeJS.Timeout
 }
@@ -35,7 +36,12 @@ export class BackendCapacity {
   readonly #maxWaitMs: number
   readonly #total: Shares
   readonly #anonymous: Shares
-  readonly #queue = new Map<CapacityRequest, QueueEntry>()
+  /**
+   * An array, although requests are removed from its middle: a Map that is used as a queue replaces its table again and again, and
+   * V8 links each old table to the next one. Tables that were promoted to the old generation then keep all later requests alive
+   * until the next full collection.
+   */
+  readonly #queue: QueueEntry[] = []
   /** Set between a `release` and the next tick. New requests queue meanwhile, so that they do not overtake. */
   #isServingQueue = false
 
@@ -63,7 +69,10 @@ export class BackendCapacity {
 
   /** Removes a queued request. Has no effect on a request that is not queued. */
   cancel(request: CapacityRequest): void {
-    if (this.#dequeue(request)) this.#add(request, 'inFlight', -1)
+    const index = this.#queue.findIndex((entry) => entry.request === request)
+    if (index === -1) return
+    this.#dequeue(index)
+    this.#add(request, 'inFlight', -1)
   }
 
   /** Ends a request whose `onAcquired` was called. */
@@ -71,7 +80,7 @@ export class BackendCapacity {
     this.#add(request, 'inFlight', -1)
     this.#add(request, 'connections', -1)
     if (request.streams) this.#add(request, 'streams', -1)
-    if (this.#queue.size === 0 || this.#isServingQueue) return
+    if (this.#queue.length === 0 || this.#isServingQueue) return
     // `release` is called from undici's callbacks. Dispatching inside such a callback breaks the connection's state.
     this.#isServingQueue = true
     process.nextTick(() => this.#serveQueue())
@@ -79,11 +88,13 @@ export class BackendCapacity {
 
   #serveQueue(): void {
     this.#isServingQueue = false
-    for (const [request, { since }] of this.#queue) {
+    let index = 0
+    for (let entry = this.#queue[0]; entry !== undefined; entry = this.#queue[index]) {
       if (!hasFree(this.#total.connections)) return
-      if (!this.#canRun(request)) continue
-      this.#dequeue(request)
-      this.#run(request, performance.now() - since)
+      if (this.#canRun(entry.request)) {
+        this.#dequeue(index)
+        this.#run(entry.request, performance.now() - entry.since)
+      } else index += 1
     }
   }
 
@@ -100,12 +111,11 @@ export class BackendCapacity {
       const isShareExhausted = request.anonymous && hasFree(this.#total.connections)
       request.onRejected(isShareExhausted ? overloaded() : noFreeConnection())
     }, this.#maxWaitMs)
-    this.#queue.set(request, { since: performance.now(), deadline })
+    this.#queue.push({ request, since: performance.now(), deadline })
   }
 
-  #dequeue(request: CapacityRequest): boolean {
-    clearTimeout(this.#queue.get(request)?.deadline)
-    return this.#queue.delete(request)
+  #dequeue(index: number): void {
+    for (const { deadline } of this.#queue.splice(index, 1)) clearTimeout(deadline)
   }
 
   #canRun(request: CapacityRequest): boolean {

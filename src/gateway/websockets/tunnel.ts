@@ -119,7 +119,7 @@ export class WebSocketTunnel {
     if (from.scanner.hasClosed || from.isClosing) to.end()
     else this.#closeSide(to, from, LOST, '')
     from.end()
-    // What a side that was reset has not read yet is lost.
+    // A side that was reset loses the data that it has not read yet.
     if (from.socket.destroyed) this.#startTimer()
   }
 

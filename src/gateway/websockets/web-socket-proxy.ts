@@ -17,11 +17,11 @@ export interface WebSocketProxyOptions {
   readonly openReplies: OpenReplies
   readonly requestEnded: RequestEnded
   readonly log: Logger
-  /** Who rejects a WebSocket, in the log. */
+  /** The name of the other side in log lines about rejected WebSockets. */
   readonly peer: string
 }
 
-/** What one WebSocket needs besides the options of all. */
+/** The options of one WebSocket; the proxy has those of all. */
 export interface ProxiedWebSocket {
   readonly target: HandshakeTarget
   /** The headers of a response with which the backend rejects it, for the browser. */

@@ -8,7 +8,7 @@ import { type Test, t } from 'tap'
 import { DatabaseHealth, type DatabaseHealthOptions } from '../../../src/gateway/health/database-health.js'
 import { portOf } from '../../helper/address.js'
 import { freePort } from '../../helper/free-port.js'
-import { databaseUrl, startPostgres } from '../../helper/postgres.js'
+import { startPostgres } from '../../helper/postgres.js'
 
 /** Long enough for a busy machine. Tests of the timeout use a shorter one. */
 const PATIENCE_MS = 60_000
@@ -29,21 +29,23 @@ const alwaysLater = (): (() => number) => {
 }
 
 t.test('the check of a real database', async (t) => {
+  // One for these tests, because starting it takes longer than all checks.
+  const postgres = await startPostgres(t)
+
   t.test('a running database is up, with a latency', async (t) => {
-    const state = await healthOf(t, await databaseUrl(t)).check()
+    const state = await healthOf(t, postgres.url).check()
 
     t.match(state, { status: 'up', latencyMs: Number })
     t.ok(state.status === 'up' && Number.isInteger(state.latencyMs) && state.latencyMs >= 0)
   })
 
   t.test('the database check measures the latency with the given clock', async (t) => {
-    const health = healthOf(t, await databaseUrl(t), { now: alwaysLater() })
+    const health = healthOf(t, postgres.url, { now: alwaysLater() })
 
     t.same(await health.check(), { status: 'up', latencyMs: 1_000 })
   })
 
   t.test('a killed database is down, and up again after a restart', async (t) => {
-    const postgres = await startPostgres(t)
     const health = healthOf(t, postgres.url, { now: alwaysLater() })
     t.match(await health.check(), { status: 'up' })
 
@@ -55,8 +57,6 @@ t.test('the check of a real database', async (t) => {
   })
 
   t.test('a database that hangs times out, and is up again when it continues', async (t) => {
-    const postgres = await startPostgres(t)
-
     await postgres.pause()
     t.same(await healthOf(t, postgres.url, { timeoutMs: 200 }).check(), { status: 'down', reason: 'timeout' })
 
@@ -65,7 +65,7 @@ t.test('the check of a real database', async (t) => {
   })
 
   t.test('a database check leaves no connection open', async (t) => {
-    const { url } = await startPostgres(t)
+    const { url } = postgres
     await healthOf(t, url).check()
 
     const others = "SELECT count(*)::int AS others FROM pg_stat_activity WHERE application_name = 'gatehouse'"
@@ -105,9 +105,7 @@ t.test('the check of a real database', async (t) => {
   })
 
   t.test('an unknown user is an authentication failure, even with trust authentication', async (t) => {
-    const { url } = await startPostgres(t)
-
-    t.same(await healthOf(t, url.replace(/\/\/[^:]+:/, '//nobody:')).check(), {
+    t.same(await healthOf(t, postgres.url.replace(/\/\/[^:]+:/, '//nobody:')).check(), {
       status: 'down',
       reason: 'authentication'
     })

@@ -14,7 +14,8 @@ import {
   exchangesIn,
   signIn,
   startOidcGateway,
-  startProvider
+  startProvider,
+  TestClock
 } from '../oidc/fixture.js'
 import { signed, startScriptedProvider } from '../oidc/scripted-provider.js'
 import { folderOf } from '../upstreams/upstreams-fixture.js'
@@ -23,7 +24,8 @@ import { REVOCATION_ENV, STRICT_PATH, withInternalApi } from './fixture.js'
 
 t.test('provider sessions of a revoked user', async (t) => {
   const provider = await startProvider(t)
-  const start = async () => withInternalApi(await startOidcGateway(t, { issuer: provider.url, env: REVOCATION_ENV }))
+  const start = async (clock = new TestClock()) =>
+    withInternalApi(await startOidcGateway(t, { issuer: provider.url, env: REVOCATION_ENV, clock }))
   /** The user in the tokens of the fixture's backend. */
   const USER = 'operator-1'
 
@@ -43,6 +45,24 @@ t.test('provider sessions of a revoked user', async (t) => {
     await browser.request(`${APP}/api/zones`)
     t.equal(exchangesIn(gateway.backend).length, length)
   })
+
+  t.test(
+    'a provider session of a revoked user ends although it started later by the clock of the gateway',
+    async (t) => {
+      const clock = new TestClock()
+      clock.advance(10)
+      const gateway = await start(clock)
+      const browser = browserOf(gateway)
+      await signIn(browser, 'ada')
+      t.equal((await gateway.revoke({ user: USER })).status, 200)
+      // As at another gateway, whose clock is behind.
+      clock.advance(-5)
+      await browser.request(`${APP}/api/zones`)
+      await browser.request(`${APP}/api/zones`)
+      t.equal(gateway.backend.requests.at(-1)?.headers.authorization, undefined)
+      t.same(browser.names(APP_HOST), [], 'all cookies are cleared')
+    }
+  )
 
   t.test('a user who signs in at the provider after the revocation has a session again', async (t) => {
     const gateway = await start()

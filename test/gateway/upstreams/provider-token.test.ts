@@ -44,7 +44,7 @@ const start = async (test: Test) => {
     // The userinfo response of a provider is an object.
     return response.ok ? ((await response.json()) as { sub: unknown }).sub : response.status
   }
-  return { provider, clock, gateway, browser, authorization, subjectOf }
+  return { provider, backend, clock, gateway, browser, authorization, subjectOf }
 }
 
 t.test(
@@ -79,6 +79,28 @@ t.test('the access token of a user without an account, or after the logout, is n
   const csrf = other.cookie(APP_HOST, 'csrf_token') ?? ''
   await other.request(`${APP}/api/auth/logout`, { method: 'POST', headers: { 'x-csrf-token': csrf } })
   t.notOk(other.cookie(APP_HOST, 'auth_token'))
+})
+
+t.test('the access token of a session that ends during its refresh is not sent', async (t) => {
+  const { provider, backend, clock, browser, authorization } = await start(t)
+  await signIn(browser, 'ada')
+  await browser.request(`${APP}/api/auth/csrf-token`)
+  const csrf = browser.cookie(APP_HOST, 'csrf_token') ?? ''
+  clock.advance(TOKEN_SECONDS + 1)
+  const { listener } = provider
+  const logouts: Promise<number>[] = []
+  provider.listener = async (request, response) => {
+    if (request.method === 'POST' && request.url === '/token') {
+      const headers = { 'x-csrf-token': csrf }
+      const logout = browser.request(`${APP}/api/auth/logout`, { method: 'POST', headers }).then(({ status }) => status)
+      logouts.push(logout)
+      await Promise.allSettled([logout])
+    }
+    listener(request, response)
+  }
+  t.equal(await authorization('/reports/x'), undefined)
+  t.equal(backend.requests.length, 1, 'the backend has received the request')
+  t.same(await Promise.all(logouts), [200], 'the session has ended during the only refresh')
 })
 
 t.test('a row with token: provider receives the token of the provider at which the user has signed in', async (t) => {
