@@ -21,7 +21,7 @@ const decide = (
     options: { ...DEFAULT_GUARD_OPTIONS, ...options }
   }).decision
 
-/** What a loader of React Router uses of its arguments. */
+/** The arguments of a loader of React Router, as far as they are used. */
 interface LoaderArguments {
   readonly request: { readonly url: string }
 }

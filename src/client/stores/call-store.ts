@@ -4,9 +4,9 @@ import { createStore, type Store } from './store.js'
 /** Requests data. The signal aborts the request when its result is not needed any more. */
 export type CallRequest<Result> = (options: { readonly signal: AbortSignal }) => Promise<Result>
 
-/** What a component shows of a request. */
+/** The state of a request for a component. */
 export interface CallView<Result> {
-  /** Of the last successful request; null before it. */
+  /** The result of the last successful request; null before it. */
   readonly data: Result | null
   /** An `ApiError`, unless the request itself throws another one. Null while the request is repeated successfully. */
   readonly error: Error | null

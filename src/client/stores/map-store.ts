@@ -2,7 +2,7 @@ import type { LiveMap, LiveMapOptions, MapState } from '../realtime/live-map.js'
 import type { Realtime } from '../realtime/realtime.js'
 import { createStore, type Store } from './store.js'
 
-/** What a component shows of a map channel. */
+/** The state of a map channel for a component. */
 export interface MapView<Value> {
   readonly entries: ReadonlyMap<string, Value>
   readonly state: MapState

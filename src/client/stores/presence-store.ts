@@ -3,7 +3,7 @@ import { RelayError } from '../realtime/relay-error.js'
 import type { ClientInfo, SubscribeOptions } from '../realtime/subscription-events.js'
 import { createStore, type Store } from './store.js'
 
-/** What a component shows of the presence in a channel. */
+/** The presence in a channel for a component. */
 export interface PresenceView {
   /** The connections that are subscribed, this one too; a user may have several. */
   readonly clients: readonly ClientInfo[]

@@ -4,7 +4,7 @@ import type { Subscription } from '../realtime/subscription.js'
 import type { Publication, SubscribeOptions, SubscriptionState } from '../realtime/subscription-events.js'
 import { createStore, type Store } from './store.js'
 
-/** What a component shows of a subscription. */
+/** The state of a subscription for a component. */
 export interface SubscriptionView<Data> {
   /** The data of the newest publication; null before the first one. */
   readonly data: Data | null

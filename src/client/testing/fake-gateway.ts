@@ -15,7 +15,7 @@ export interface FakeGatewayOptions {
   readonly channels?: Readonly<Record<string, FakeChannelOptions>>
   /** Handles calls of `realtime.rpc` by method. */
   readonly rpc?: Readonly<Record<string, FakeRpcHandler>>
-  /** What other clients see of a user in presence, as in the `info` of a relay token; nothing by default. */
+  /** The data about a user that other clients see in presence, as in the `info` of a relay token; nothing by default. */
   readonly connInfo?: (user: FakeUser) => unknown
   /** The lifetime of sessions; an hour by default. */
   readonly sessionSeconds?: number

@@ -7,7 +7,7 @@ export interface SocketHandler {
   end(): void
 }
 
-/** What the relay can do with a connection. */
+/** The relay's side of a connection. */
 export interface ServerSocket {
   send(message: object): void
   close(code: number, reason: string): void

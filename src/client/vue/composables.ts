@@ -58,7 +58,7 @@ export const useSubscription = <Data = unknown>(
   return refsOf(followStore(channelKey(channel, options), create))
 }
 
-/** Who is subscribed to a channel, until the scope ends; null for none. The options are those of the subscription. */
+/** The clients that are subscribed to a channel, until the scope ends; null for none. The options are those of the subscription. */
 export const usePresence = (
   channel: MaybeRefOrGetter<string | null>,
   options: MaybeRefOrGetter<Omit<SubscribeOptions, 'joinLeave'>> = {}

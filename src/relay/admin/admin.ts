@@ -1,5 +1,7 @@
 import { cachedPerConfig } from '../config/reload.js'
 import { type HttpHandler, respond } from '../transport/respond.js'
+import { addSurveyHandlers } from './admin-survey-handlers.js'
+import { adminSurveys } from './admin-surveys.js'
 import { FigureCollector } from './collector.js'
 import type { AdminDependencies } from './dependencies.js'
 import { FigureHistory } from './figure-history.js'
@@ -9,8 +11,6 @@ import { servePage } from './page.js'
 import { adminRoutes } from './routes.js'
 import { SessionKeys, Sessions } from './sessions.js'
 import { SignInLimiter, signIn } from './sign-in.js'
-import { addSurveyHandlers } from './survey-handlers.js'
-import { adminSurveys } from './surveys.js'
 
 export interface Admin {
   readonly handle: HttpHandler

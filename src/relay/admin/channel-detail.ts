@@ -2,10 +2,10 @@ import { schemas } from '../../../schemas/registry.js'
 import { isObject } from '../../shared/is-object.js'
 import type { ResolvedChannel } from '../core/channel-names.js'
 import type { Relay } from '../core/relay.js'
+import type { AdminSurveys } from './admin-surveys.js'
 import { channelRows, nodeChannel } from './channel-list.js'
 import type { ChannelDetail, ChannelPresence, LivePublication } from './contract.js'
 import { livePublication } from './live.js'
-import type { AdminSurveys } from './surveys.js'
 
 const MAX_PUBLICATIONS = 50
 

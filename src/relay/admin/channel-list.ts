@@ -5,6 +5,7 @@ import type { OpenChannel } from '../core/fan-out/hub.js'
 import type { ChannelRules } from '../core/options.js'
 import type { Relay } from '../core/relay.js'
 import { forEachInSlices, TimeSlice } from '../core/time-slice.js'
+import type { AdminSurveys } from './admin-surveys.js'
 import {
   type ChannelKind,
   type ChannelRow,
@@ -26,7 +27,6 @@ import {
   type Sorting,
   searchTest
 } from './listing.js'
-import type { AdminSurveys } from './surveys.js'
 
 /** A channel without subscribers is listed for this time after its last publication. */
 const LISTED_AFTER_PUBLISH_MS = 60 * 60 * 1000

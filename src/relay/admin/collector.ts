@@ -1,10 +1,10 @@
 import type { Log } from '../../shared/log.js'
 import type { ExpectedTraffic } from '../config/expected-traffic.js'
+import type { AdminSurveys } from './admin-surveys.js'
 import { runChecks } from './diagnostics.js'
 import type { FigureHistory } from './figure-history.js'
 import { type EventStream, eventText } from './live.js'
 import { FigureSampler } from './node-figures.js'
-import type { AdminSurveys } from './surveys.js'
 
 const PERIOD_MS = 1000
 

@@ -2,6 +2,7 @@ import type { Subscription } from '../core/fan-out/subscription.js'
 import type { Relay } from '../core/relay.js'
 import type { Client } from '../core/session/client.js'
 import { forEachInSlices, TimeSlice } from '../core/time-slice.js'
+import type { AdminSurveys, ConnectionQuery } from './admin-surveys.js'
 import { waitingBytes } from './client-queue.js'
 import type {
   ConnectionDetail,
@@ -22,7 +23,6 @@ import {
   type Sorting,
   searchTest
 } from './listing.js'
-import type { AdminSurveys, ConnectionQuery } from './surveys.js'
 
 export const nodeConnections = async (
   relay: Relay,

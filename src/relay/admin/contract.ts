@@ -282,7 +282,7 @@ export interface BackendRow {
   readonly queued: number
   /** Webhook events that wait; null for others, and while the engine is unavailable. */
   readonly waitingEvents: number | null
-  /** Of the last failure; '' for none. */
+  /** The reason of the last failure; '' for none. */
   readonly reason: string
   /** In milliseconds since 1970. */
   readonly lastFailure: number | null

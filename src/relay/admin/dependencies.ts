@@ -14,7 +14,7 @@ export interface AdminDependencies {
   readonly dispatcher: ApiDispatcher
   readonly config: () => RelayConfig
   readonly configTimes: { readonly startedAt: number; reloadedAt: number | null }
-  /** Of the current namespaces. */
+  /** The traffic that the current namespaces expect. */
   readonly expectedTraffic: () => readonly ExpectedTraffic[]
   readonly addressOf: (request: IncomingMessage) => string
   readonly totals: () => Totals

@@ -1,7 +1,7 @@
 import type { Log } from '../../shared/log.js'
+import type { AdminSurveys } from './admin-surveys.js'
 import type { FigureSample } from './contract.js'
 import { FigureSampler } from './node-figures.js'
-import type { AdminSurveys } from './surveys.js'
 
 const HISTORY_MS = 15 * 60 * 1000
 const PERIOD_MS = 5000

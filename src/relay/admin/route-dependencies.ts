@@ -1,8 +1,8 @@
+import type { AdminSurveys } from './admin-surveys.js'
 import type { AdminDependencies } from './dependencies.js'
 import type { AdminCall } from './guard.js'
 import type { LiveStreams } from './live.js'
 import type { SessionKeys, Sessions } from './sessions.js'
-import type { AdminSurveys } from './surveys.js'
 
 /** Everything that the routes of the operators' page use. */
 export interface RouteDependencies extends AdminDependencies {

@@ -2,9 +2,9 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { Type } from '@sinclair/typebox'
 import { BoundedMap } from '../../shared/bounded-map.js'
+import type { Attempt } from './admin-surveys.js'
 import { type AdminCall, networkOf, setSessionCookie } from './guard.js'
 import type { SessionKeys, Sessions } from './sessions.js'
-import type { Attempt } from './surveys.js'
 
 const BODY = Type.Object({ password: Type.String({ maxLength: 1024 }) }, { additionalProperties: false })
 const MAX_BODY_BYTES = 8192

@@ -17,8 +17,8 @@ import {
   MAX_REASON_BYTES,
   ReplyError
 } from '../core/codes.js'
-import type { NewPublication, Position } from '../core/engine.js'
-import { after, EngineError, type MaybePromise } from '../core/engine.js'
+import { EngineError, type NewPublication, type Position } from '../core/engine.js'
+import { after, type MaybePromise } from '../core/maybe-promise.js'
 import { globTest } from '../core/nodes/glob.js'
 import type { Relay } from '../core/relay.js'
 import type { UserSelector } from '../core/surveys.js'

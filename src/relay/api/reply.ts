@@ -1,7 +1,7 @@
 import { monotonicMs } from '../../shared/monotonic.js'
 import type { Span } from '../../shared/tracing.js'
 import { ERROR_LIMIT_EXCEEDED, type ReplyError } from '../core/codes.js'
-import type { MaybePromise } from '../core/engine.js'
+import type { MaybePromise } from '../core/maybe-promise.js'
 import type { Relay } from '../core/relay.js'
 import { TimeSlice } from '../core/time-slice.js'
 import type { ApiRequest } from './request.js'

@@ -1,6 +1,7 @@
 import type { Log } from '../../shared/log.js'
 import type { ChannelStates } from './channel-states.js'
 import type { Cluster } from './cluster.js'
+import type { MaybePromise } from './maybe-promise.js'
 import type { HistoryOptions, MapStorageOptions } from './options.js'
 
 /** The data of a publication: JSON text on one line, exactly as the publisher sent it, or bytes, which only protobuf clients receive. */
@@ -34,7 +35,7 @@ export interface Publication {
 /** The data of a removal. */
 export const REMOVED_DATA = 'null'
 
-/** What a key of a map had before a change: the base of a delta, and whether filters and views matched it. */
+/** The entry that a key of a map had before a change: the base of a delta. Filters and views may have matched it. */
 export interface PreviousEntry {
   readonly data: Payload
   readonly tags: string | null
@@ -91,8 +92,8 @@ export interface Delivery {
 export interface Broker {
   /** Called once, before anything else. */
   start(delivery: Delivery): Promise<void>
-  /** Resolves when deliveries are active; clients receive their subscribe reply only after that. */
-  subscribe(channel: string): Promise<void>
+  /** Returns, or resolves, when deliveries are active; clients receive their subscribe reply only after that. */
+  subscribe(channel: string): MaybePromise<void>
   unsubscribe(channel: string): Promise<void>
   /** Whether deliveries of a subscribed channel are active; false while the connection that carries them is down. */
   isDelivering(channel: string): boolean
@@ -137,7 +138,7 @@ export const UNUSED_POSITION_TTL_MS = 10 * 60 * 1000
 
 /** Recent publications. Reading a channel assigns an epoch to it, so that the first subscriber has a position. */
 export interface History {
-  read(channel: string, range: HistoryRange, options: HistoryOptions): Promise<RetainedPage>
+  read(channel: string, range: HistoryRange, options: HistoryOptions): MaybePromise<RetainedPage>
   remove(channel: string): Promise<void>
 }
 
@@ -244,7 +245,7 @@ export interface UserConnections {
    * Counts the connection and returns null. If the user has reached the limit, nothing is counted and the connections are
    * returned that may be stale because their node could not remove them.
    */
-  add(connection: UserConnection, limit: number): Promise<readonly UserConnection[] | null>
+  add(connection: UserConnection, limit: number): MaybePromise<readonly UserConnection[] | null>
   remove(connection: UserConnection): Promise<void>
 }
 
@@ -316,9 +317,3 @@ export interface EngineMetrics {
 export class EngineError extends Error {
   override readonly name: string = 'EngineError'
 }
-
-/** A value, or a promise of it. */
-export type MaybePromise<T> = T | Promise<T>
-
-export const after = <T, R>(value: MaybePromise<T>, next: (value: T) => R | Promise<R>): MaybePromise<R> =>
-  value instanceof Promise ? value.then(next) : next(value)

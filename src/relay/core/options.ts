@@ -12,7 +12,7 @@ export interface CompressionOptions {
 /** `occupied`: a channel has subscribers. */
 export type ChannelState = 'occupied' | 'vacated'
 
-/** What the subscriptions of a namespace are: a stream of publications, or a map of keyed entries and how its entries come about. */
+/** The subscriptions of a namespace: a stream of publications, or a map whose entries are published, its clients or its users. */
 export type SubscriptionType = 'stream' | 'map' | 'map_clients' | 'map_users'
 
 /** `ephemeral`: keys expire, and there is no stream. `recoverable`: keys expire. `persistent`: keys stay. */

@@ -5,14 +5,7 @@ import type { ClientTransport } from './codec/transport.js'
 import { DISCONNECT_INSUFFICIENT_STATE, type Disconnect, ReplyError } from './codes.js'
 import { CommandQueue } from './commands/command-queue.js'
 import { UnidirectionalConnect } from './commands/unidirectional-connect.js'
-import {
-  EngineError,
-  type HistoryPage,
-  type MaybePromise,
-  type NewPublication,
-  type Publication,
-  type Published
-} from './engine.js'
+import { EngineError, type HistoryPage, type NewPublication, type Publication, type Published } from './engine.js'
 import type { ChannelObserver } from './fan-out/channel.js'
 import { DeltaPatches } from './fan-out/delta.js'
 import { Hub, type OpenChannel } from './fan-out/hub.js'
@@ -20,6 +13,7 @@ import { RecoveryCache } from './fan-out/recovery-cache.js'
 import { StatePages } from './fan-out/state-pages.js'
 import { PresenceMaps } from './maps/presence-maps.js'
 import { RelayMaps } from './maps/relay-maps.js'
+import type { MaybePromise } from './maybe-promise.js'
 import { countSubscribers } from './nodes/subscriber-counts.js'
 import { handleCoreSurveys } from './nodes/survey-handlers.js'
 import type { ChannelRules, ClientOptions, RpcRules } from './options.js'
@@ -324,12 +318,7 @@ export class Relay {
   /** Checks pings, expiries and positions. Called periodically; one pass over all connections replaces a timer for each. */
   tick(): void {
     const now = readClocks(this.#context)
-    const { all } = this.#context.clients
-    // Backwards, because the registry moves the last connection into the slot of one that is closed.
-    for (let index = all.length - 1; index >= 0; index--) {
-      const client = all[index]
-      if (client?.deadlines.isDue(now)) client.closeOnError(() => client.deadlines.check(now))
-    }
+    this.#context.clients.checkDue(now, (client) => client.closeOnError(() => client.deadlines.check(now)))
     this.#reconnecting.tick(now.monotonicMs)
     runInBackground(this.#context, () => this.#context.presenceMaps.renew())
     checkPositions(this.#context, now.monotonicMs)

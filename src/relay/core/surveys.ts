@@ -1,5 +1,6 @@
 import type { Cluster, CommandResult, NodeResult, SurveyHandler } from './cluster.js'
-import type { MaybePromise, Position } from './engine.js'
+import type { Position } from './engine.js'
+import type { MaybePromise } from './maybe-promise.js'
 import type { ServerSubscription } from './options.js'
 
 // A cluster is a set of relay nodes that share an engine. A node knows only its own connections, so operations on
@@ -53,8 +54,8 @@ export class SurveyHandlers implements SurveyHandler {
 }
 
 /**
- * The surveys of one table, with its types. Nodes handle a survey with the types of its table, which are therefore the types
- * of the messages. The names of different tables must differ.
+ * The surveys of one table, with its types. Nodes handle a survey with the types of its table, so the messages have the same
+ * types. The names of different tables must differ.
  */
 export class Surveys<Table extends SurveyTable<keyof Table>> {
   readonly #cluster: Cluster

@@ -31,7 +31,7 @@ export class MapEntry implements Publication {
     this.key = key
   }
 
-  /** Of the last write, on the monotonic clock, in whole milliseconds: those need no memory of their own. */
+  /** The time of the last write on the monotonic clock. Whole milliseconds need no memory of their own. */
   get writtenAt(): number {
     return this.#writtenAt
   }

@@ -53,7 +53,7 @@ export class MemoryEngine implements Broker, History {
     this.#delivery = delivery
   }
 
-  async subscribe(channel: string): Promise<void> {
+  subscribe(channel: string): void {
     this.#subscribed.add(channel)
   }
 
@@ -98,7 +98,7 @@ export class MemoryEngine implements Broker, History {
     this.#delivery?.joinOrLeave(channel, kind, info)
   }
 
-  async read(channel: string, range: HistoryRange, options: HistoryOptions): Promise<RetainedPage> {
+  read(channel: string, range: HistoryRange, options: HistoryOptions): RetainedPage {
     const nowMs = this.#clocks.monotonicMs()
     const stream = this.#stream(channel, nowMs)
     stream.setPositionTtl(options.historyMetaTtlMs, nowMs)
@@ -173,7 +173,7 @@ export class MemoryUserConnections implements UserConnections {
   readonly #clients = new MultiMap<string, string>()
 
   /** Every connection is removed when it ends, so no counted connection needs to be checked. */
-  async add({ user, client }: UserConnection, limit: number): Promise<readonly [] | null> {
+  add({ user, client }: UserConnection, limit: number): readonly [] | null {
     if (this.#clients.count(user) >= limit && !this.#clients.has(user, client)) return []
     this.#clients.add(user, client)
     return null

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { AddressSet, normalAddress } from '../../shared/ip-address.js'
 import type { RelayConfig } from '../config/config.js'
 import { isOriginGlob, originTest } from '../config/origins.js'
+import { after, type MaybePromise } from '../core/maybe-promise.js'
 import type { ClientOptions } from '../core/options.js'
 import type { Rejections } from './rejections.js'
 
@@ -122,11 +123,14 @@ export class ClientAdmission {
   }
 
   /** Returns the HTTP status of a rejection, or the admitted connection. Checks the origin, too. */
-  async admit(request: IncomingMessage): Promise<number | Admitted> {
+  admit(request: IncomingMessage): MaybePromise<number | Admitted> {
     if (!this.allowsOrigin(request)) return 403
     const address = this.#addressOf(request)
     if (this.#isClosed) return this.#reject('shutdown')
-    const limit = await this.#counter.acquire(address, this.#limits)
+    return after(this.#counter.acquire(address, this.#limits), (limit) => this.#admitted(address, limit))
+  }
+
+  #admitted(address: string, limit: LimitReached | null): number | Admitted {
     if (limit !== null) {
       this.#rejections.limit(limitText(limit, this.#limits), `address ${address}`)
       return this.#reject(limit)
@@ -152,7 +156,7 @@ export type ConnectionLimits = Pick<ClientOptions, 'connectionLimit' | 'connecti
 /** Counts connections in total, per address and per second. */
 export interface ConnectionCounter {
   /** Returns null for an admitted connection, which must be released when it closes. */
-  acquire(address: string, limits: ConnectionLimits): Promise<LimitReached | null>
+  acquire(address: string, limits: ConnectionLimits): MaybePromise<LimitReached | null>
   release(address: string): void
 }
 
@@ -169,7 +173,7 @@ export class LocalConnectionCounter implements ConnectionCounter {
     this.#monotonicMs = monotonicMs
   }
 
-  async acquire(address: string, limits: ConnectionLimits): Promise<LimitReached | null> {
+  acquire(address: string, limits: ConnectionLimits): LimitReached | null {
     const { connectionLimit, connectionsPerAddress, connectionRateLimit } = limits
     if (connectionLimit > 0 && this.#total >= connectionLimit) return 'limit'
     const fromAddress = this.#byAddress.get(address) ?? 0

@@ -16,13 +16,13 @@ export class HttpDrain {
 
   constructor(server: Server) {
     const connections = this.#connections
-    // One listener function for all connections saves memory.
+    // One listener function for all connections saves memory, and so does `on`: `once` adds an object, and the event occurs once.
     this.#remove = function remove(this: Socket): void {
       connections.delete(this)
     }
     server.on('connection', (socket: Socket) => {
       connections.set(socket, null)
-      socket.once('close', this.#remove)
+      socket.on('close', this.#remove)
     })
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {
       connections.set(request.socket, [request, response])

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Log } from '../../shared/log.js'
 import { monotonicMs } from '../../shared/monotonic.js'
-import type { MaybePromise } from '../core/engine.js'
+import type { MaybePromise } from '../core/maybe-promise.js'
 import { TimeSlice } from '../core/time-slice.js'
 
 export type Headers = readonly string[]

@@ -8,6 +8,7 @@ import type { AddressSet } from '../../shared/ip-address.js'
 import { type ListenSettings, listenError } from '../../shared/listen-error.js'
 import { mayReadMetrics } from '../../shared/metrics-access.js'
 import type { RelayConfig } from '../config/config.js'
+import { after, type MaybePromise, orElse } from '../core/maybe-promise.js'
 import { HttpDrain } from './http-drain.js'
 import { type HttpHandler, JSON_TYPE, type RequestErrors, respond } from './respond.js'
 import { emptyResponse, rejectUpgrade, type Upgrade } from './websocket.js'
@@ -67,21 +68,26 @@ export const buildServer = ({ errors, responded, routes, upgrades }: ServerDepen
   )
   keepAllHeaderLines(server)
   const connections = new HttpDrain(server)
-  const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
-    try {
-      connections.release(request.socket)
-      const path = pathOf(request)
-      const handler = hasTooManyHeaderLines(request) ? undefined : upgrades[path]
-      const status = handler === undefined ? rejectUpgrade(socket, 431) : await handler(request, socket, head)
+  const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): MaybePromise<void> => {
+    connections.release(request.socket)
+    const path = pathOf(request)
+    const handler = hasTooManyHeaderLines(request) ? undefined : upgrades[path]
+    return after(handler === undefined ? rejectUpgrade(socket, 431) : handler(request, socket, head), (status) => {
       if (status !== null) responded(path, 'GET', status)
-    } catch (error) {
-      errors.report(error)
-      socket.destroy()
-    }
+    })
   }
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    if (isUpgrade(request)) void upgrade(request, socket, head)
-    else returnToHttp(server, request, socket, head)
+    if (!isUpgrade(request)) {
+      returnToHttp(server, request, socket, head)
+      return
+    }
+    orElse(
+      () => upgrade(request, socket, head),
+      (error) => {
+        errors.report(error)
+        socket.destroy()
+      }
+    )
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (!socket.writable) {

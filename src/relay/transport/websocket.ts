@@ -8,8 +8,8 @@ import type { Codec } from '../core/codec/codec.js'
 import type { ClientTransport, Framing, TransportName } from '../core/codec/transport.js'
 import { DISCONNECT_INAPPROPRIATE_PROTOCOL, type Disconnect } from '../core/codes.js'
 import { parseConnectRequest } from '../core/commands/unidirectional-connect.js'
-import type { MaybePromise } from '../core/engine.js'
 import type { ClientHeaders } from '../core/event-proxies.js'
+import { after, type MaybePromise } from '../core/maybe-promise.js'
 import type { ClientOptions } from '../core/options.js'
 import type { Relay } from '../core/relay.js'
 import type { Client } from '../core/session/client.js'
@@ -196,7 +196,7 @@ const upgradeWith = (admission: ClientAdmission, options: () => MessageOptions, 
   let server = createServer(options())
 
   const accept = (request: IncomingMessage, socket: Duplex, head: Buffer, { address, release }: Admitted): number => {
-    socket.once('close', release)
+    socket.on('close', release)
     // The option may have changed with a reload. Existing connections keep their limit.
     const current = options()
     if (!isSame(current, server.options)) server = createServer(current)
@@ -214,14 +214,15 @@ const upgradeWith = (admission: ClientAdmission, options: () => MessageOptions, 
     return status
   }
 
-  return async (request, socket, head) => {
+  return (request, socket, head) => {
     socket.on('error', ignore)
-    const admitted = await admission.admit(request)
-    if (typeof admitted === 'number') return rejectUpgrade(socket, admitted)
-    if (!socket.destroyed) return accept(request, socket, head, admitted)
-    // The client disconnected meanwhile.
-    admitted.release()
-    return null
+    return after(admission.admit(request), (admitted) => {
+      if (typeof admitted === 'number') return rejectUpgrade(socket, admitted)
+      if (!socket.destroyed) return accept(request, socket, head, admitted)
+      // The client disconnected meanwhile.
+      admitted.release()
+      return null
+    })
   }
 }
 

@@ -1,3 +1,4 @@
+import type { MaybePromise } from '../core/maybe-promise.js'
 import {
   type ConnectionCounter,
   type ConnectionLimits,
@@ -17,13 +18,16 @@ export class WorkerAdmission implements ConnectionCounter {
     this.#primary = primary
   }
 
-  async acquire(address: string, limits: ConnectionLimits): Promise<LimitReached | null> {
+  acquire(address: string, limits: ConnectionLimits): MaybePromise<LimitReached | null> {
     const { connectionLimit, connectionsPerAddress, connectionRateLimit } = limits
-    if (connectionLimit + connectionsPerAddress + connectionRateLimit === 0) {
-      // Without limits there is nothing to wait for. Counted all the same: a reload may set limits.
-      this.#primary.send('countConnection', (out) => out.text(address))
-      return null
-    }
+    if (connectionLimit + connectionsPerAddress + connectionRateLimit > 0) return this.#request(address, limits)
+    // Without limits there is nothing to wait for. Counted all the same: a reload may set limits.
+    this.#primary.send('countConnection', (out) => out.text(address))
+    return null
+  }
+
+  async #request(address: string, limits: ConnectionLimits): Promise<LimitReached | null> {
+    const { connectionLimit, connectionsPerAddress, connectionRateLimit } = limits
     try {
       return await this.#primary.request(
         'acquireConnection',
@@ -57,9 +61,9 @@ export class PrimaryAdmission {
       else workerConnections.delete(address)
     }
     ipc.onRequest({
-      acquireConnection: async (fields) => {
+      acquireConnection: (fields) => {
         const address = fields.text()
-        const limitReached = await this.#counter.acquire(address, {
+        const limitReached = this.#counter.acquire(address, {
           connectionLimit: fields.number(),
           connectionsPerAddress: fields.number(),
           connectionRateLimit: fields.number()

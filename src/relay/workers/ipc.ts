@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import type { MaybePromise } from '../core/engine.js'
+import type { MaybePromise } from '../core/maybe-promise.js'
 import { type FrameReader, FrameSplitter, FrameWriter } from './frames.js'
 
 /**

@@ -147,8 +147,8 @@ export class PrimaryEngine implements Delivery {
         const publication = readNewPublication(fields)
         return this.#publishToMany(publication, readList(fields, readPublishTarget))
       },
-      readHistory: async (fields) => {
-        const page = await this.#engine.read(fields.text(), readHistoryRange(fields), readHistoryOptions(fields))
+      readHistory: (fields) => {
+        const page = this.#engine.read(fields.text(), readHistoryRange(fields), readHistoryOptions(fields))
         return (out) => writeHistoryPage(out, page)
       },
       removeHistory: (fields) => {
@@ -204,7 +204,7 @@ export class PrimaryEngine implements Delivery {
     if (subscribers !== undefined) subscribers.add(ipc)
     else {
       this.#subscribers.set(channel, new Set([ipc]))
-      void this.#engine.subscribe(channel)
+      this.#engine.subscribe(channel)
     }
   }
 

@@ -1,8 +1,8 @@
 import t from 'tap'
+import type { AdminSurveys } from '../../../src/relay/admin/admin-surveys.js'
 import type { FigureSample } from '../../../src/relay/admin/contract.js'
 import { FigureHistory } from '../../../src/relay/admin/figure-history.js'
 import type { NodeCounts } from '../../../src/relay/admin/node-figures.js'
-import type { AdminSurveys } from '../../../src/relay/admin/surveys.js'
 
 const MINUTE_MS = 60_000
 const COUNTS: NodeCounts = {

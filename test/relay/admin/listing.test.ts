@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { AdminSurveys } from '../../../src/relay/admin/admin-surveys.js'
 import { channelListPage } from '../../../src/relay/admin/channel-list.js'
 import type {
   ChannelDetail,
@@ -9,7 +10,6 @@ import type {
   Page
 } from '../../../src/relay/admin/contract.js'
 import { FirstRows } from '../../../src/relay/admin/listing.js'
-import type { AdminSurveys } from '../../../src/relay/admin/surveys.js'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish/publish.js'
 import { ADMIN_PASSWORD, operator } from '../../helper/admin.js'
 import { eventually } from '../../helper/eventually.js'

@@ -17,7 +17,7 @@ t.test('a connection that Redis could not count is counted later, also if others
   t.equal(await userConnections.add({ user: '42', node: 'n', client: 'first' }, 10), null)
   const key = new RedisKeys(prefix).user('43')
   await raw.set(key, 'of a wrong type')
-  await t.rejects(userConnections.add({ user: '43', node: 'n', client: 'second' }, 10), EngineError)
+  await t.rejects(async () => userConnections.add({ user: '43', node: 'n', client: 'second' }, 10), EngineError)
   await raw.del(key)
 
   await eventually(async () => (await raw.zcard(key)) === 1)

@@ -1,6 +1,7 @@
 import { resolveChannel } from '../channel-names.js'
 import { ERROR_TOO_MANY_REQUESTS, ReplyError } from '../codes.js'
-import { after, type Bucket, type MaybePromise } from '../engine.js'
+import type { Bucket } from '../engine.js'
+import { after, type MaybePromise } from '../maybe-promise.js'
 import type { CommandLimit, LimitedCommand } from '../options.js'
 import type { Client } from '../session/client.js'
 import { TokenBuckets } from '../token-buckets.js'

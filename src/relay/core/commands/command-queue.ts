@@ -2,7 +2,8 @@ import { isObject } from '../../../shared/is-object.js'
 import { knownNamespace } from '../channel-names.js'
 import { type Encoded, PONG, payloadBytes } from '../codec/codec.js'
 import { DISCONNECT_MALFORMED, DISCONNECT_TOO_MANY_COMMANDS, Disconnect, ERROR_INTERNAL } from '../codes.js'
-import { EngineError, type MaybePromise } from '../engine.js'
+import { EngineError } from '../engine.js'
+import { after, type MaybePromise } from '../maybe-promise.js'
 import { METHODS, type Method } from '../protocol.js'
 import type { Client, CommandOutcome, FrameHandler, RunningCommand } from '../session/client.js'
 import { limitError } from './command-limits.js'
@@ -276,20 +277,20 @@ export class CommandQueue implements FrameHandler {
   }
 
   #start(running: Running, request: unknown, encoded: Encoded): void {
+    let outcome: MaybePromise<CommandOutcome>
     try {
-      const limited = limitError(this.#client, running.method, running.channel ?? '')
-      const outcome =
-        limited instanceof Promise
-          ? limited.then((error) => error ?? this.#execute(running, request, encoded))
-          : (limited ?? this.#execute(running, request, encoded))
-      if (outcome instanceof Promise) {
-        this.#running ??= []
-        this.#running.push(running)
-        void this.#resumeAfter(running, outcome)
-      } else this.#finish(running, outcome)
+      outcome = after(
+        limitError(this.#client, running.method, running.channel ?? ''),
+        (error) => error ?? this.#execute(running, request, encoded)
+      )
     } catch (error) {
-      this.#finish(running, this.#failure(running, error))
+      outcome = this.#failure(running, error)
     }
+    if (outcome instanceof Promise) {
+      this.#running ??= []
+      this.#running.push(running)
+      void this.#resumeAfter(running, outcome)
+    } else this.#finish(running, outcome)
   }
 
   /** Does nothing if the client was closed while the command waited for its limits. */

@@ -9,7 +9,7 @@ import {
   ERROR_PERMISSION_DENIED,
   ReplyError
 } from '../codes.js'
-import type { MaybePromise } from '../engine.js'
+import type { MaybePromise } from '../maybe-promise.js'
 import { channelOf, type Method, parseHistory } from '../protocol.js'
 import type { Client, CommandOutcome, RunningCommand } from '../session/client.js'
 import { fittingPublications, readHistory } from '../subscribe/recovery.js'

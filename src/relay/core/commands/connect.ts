@@ -22,6 +22,7 @@ import {
   ReplyError
 } from '../codes.js'
 import type { ConnectResult } from '../event-proxies.js'
+import { after, type MaybePromise } from '../maybe-promise.js'
 import { NO_OVERRIDE, type ServerSubscription } from '../options.js'
 import { type ConnectCommand, parseConnect, parseRefresh } from '../protocol.js'
 import type { Client, CommandOutcome, RunningCommand } from '../session/client.js'
@@ -33,16 +34,17 @@ import { ReplySpace, type SubscribeRequest } from '../subscribe/subscribe-reques
 import { connectLimitError } from './command-limits.js'
 import { identify } from './identify.js'
 
+const NO_CHANNELS: ReadonlyMap<string, ServerSubscription> = new Map()
 const NO_RESULTS: ReadonlyMap<string, SubscribeResult> = new Map()
 const PLAIN_SUBSCRIPTION: ServerSubscription = { info: null, data: null, override: NO_OVERRIDE }
 
 /** The first command of every client: identifies the user and makes the server-side subscriptions. */
-export const connect = async (
+export const connect = (
   client: Client,
   request: unknown,
   command: RunningCommand,
   encoded: Encoded
-): Promise<CommandOutcome> => {
+): MaybePromise<CommandOutcome> => {
   const { context } = client
   const parsed = parseConnect(request)
   if (parsed === null || client.state !== 'new') return DISCONNECT_MALFORMED
@@ -51,9 +53,18 @@ export const connect = async (
   const emulatedHeaders = forwardedHeaders(parsed.headers, context.eventProxies.emulatedHeaderNames)
   if (emulatedHeaders !== null) client.events.emulatedHeaders = emulatedHeaders
   const identifying = identify(client, parsed, () => eventData(client, encoded, 'connect', request))
-  const identity = identifying instanceof Promise ? await identifying : identifying
-  if (identity instanceof Disconnect || identity instanceof ReplyError) return identity
-  if (client.isClosed) return null
+  return after(identifying, (identity) => {
+    if (identity instanceof Disconnect || identity instanceof ReplyError) return identity
+    if (client.isClosed) return null
+    assignIdentity(client, identity, parsed)
+    return after(connectLimitError(client), (limited) =>
+      limited !== null || client.isClosed ? limited : connectUser(client, identity, parsed, command)
+    )
+  })
+}
+
+const assignIdentity = (client: Client, identity: ConnectResult, parsed: ConnectCommand): void => {
+  const { context } = client
   client.state = 'connecting'
   client.user = identity.user
   client.info = identity.info
@@ -62,12 +73,18 @@ export const connect = async (
   client.version = parsed.version
   client.tokenChannels = parsed.token === '' ? null : channelSet(identity)
   client.expiry = expiryAt(identity.expiresAt * 1000, context, context.clientOptions.refreshProxy)
-  // Before the next await, so that commands for the user and surveys of other nodes find the connection.
+  // Before anything else is awaited, so that commands for the user and surveys of other nodes find the connection.
   context.clients.setUser(client)
-  const limiting = connectLimitError(client)
-  const limited = limiting instanceof Promise ? await limiting : limiting
-  if (limited !== null) return limited
-  if (client.isClosed) return null
+}
+
+/** Makes the server-side subscriptions of an identified client, and replies. */
+const connectUser = (
+  client: Client,
+  identity: ConnectResult,
+  parsed: ConnectCommand,
+  command: RunningCommand
+): MaybePromise<CommandOutcome> => {
+  const { context } = client
   const dataError = replyDataError(client, identity.data)
   if (dataError !== null) return dataError
   const channels = serverChannels(client, identity, parsed)
@@ -77,20 +94,32 @@ export const connect = async (
     client.limitReached(`${channelLimit} channels of a connection`)
     return DISCONNECT_CHANNEL_LIMIT
   }
-  if (isLimitedByUser(client) && !(await countConnection(client))) {
-    client.limitReached(`${userConnectionLimit} connections of a user`)
-    return DISCONNECT_CONNECTION_LIMIT
-  }
-  if (client.isClosed) return null
+  return after(isLimitedByUser(client) ? countConnection(client) : true, (isCounted) => {
+    if (!isCounted) {
+      client.limitReached(`${userConnectionLimit} connections of a user`)
+      return DISCONNECT_CONNECTION_LIMIT
+    }
+    if (client.isClosed) return null
+    return after(channels.size === 0 ? NO_RESULTS : subscribeAll(client, channels, parsed), (results) =>
+      results instanceof Disconnect || results instanceof ReplyError
+        ? results
+        : replyConnected(client, results, identity.data, command)
+    )
+  })
+}
 
-  const results = channels.size === 0 ? NO_RESULTS : await subscribeAll(client, channels, parsed)
-  if (results instanceof Disconnect || results instanceof ReplyError) return results
+const replyConnected = (
+  client: Client,
+  results: ReadonlyMap<string, SubscribeResult>,
+  data: ConnectReply['data'],
+  command: RunningCommand
+): CommandOutcome => {
   if (client.isClosed) return null
   const hasSnapshot = [...results.values()].some((result) => result.hasSnapshot)
-  client.reply(command, 'connect', connectReply(client, results, identity.data), hasSnapshot)
+  client.reply(command, 'connect', connectReply(client, results, data), hasSnapshot)
   client.goLive()
   for (const each of results.values()) each.activate()
-  context.metrics.clientConnected(client.transport.name, client.name, client.version)
+  client.context.metrics.clientConnected(client.transport.name, client.name, client.version)
   return null
 }
 
@@ -108,6 +137,7 @@ const serverChannels = (
   { subs }: ConnectCommand
 ): ReadonlyMap<string, ServerSubscription> | Disconnect => {
   const { insecure, userSubscribeToPersonal, personalChannelNamespace } = clientOptions
+  if (!userSubscribeToPersonal && subscriptions.size === 0 && subs.size === 0) return NO_CHANNELS
   const channels = new Map<string, ServerSubscription>()
   if (userSubscribeToPersonal && user !== '')
     channels.set(personalChannel(user, personalChannelNamespace, channelRules), PLAIN_SUBSCRIPTION)
@@ -160,8 +190,8 @@ const subscribeAll = async (
       replySpace
     })
   }
-  // All are awaited, also if one fails: an unobserved rejection would end the process.
-  const outcomes = await Promise.allSettled(requests.map((request) => addSubscription(client, request)))
+  // All are awaited, also if one fails or throws at once: an unobserved rejection would end the process.
+  const outcomes = await Promise.allSettled(requests.map(async (request) => addSubscription(client, request)))
   let failure: ReplyError | Disconnect | null = null
   for (const [index, outcome] of outcomes.entries()) {
     if (outcome.status === 'rejected') throw outcome.reason

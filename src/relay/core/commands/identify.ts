@@ -9,8 +9,8 @@ import {
   ERROR_TOKEN_EXPIRED,
   ReplyError
 } from '../codes.js'
-import { after, type MaybePromise } from '../engine.js'
 import type { ConnectResult, EventData } from '../event-proxies.js'
+import { after, type MaybePromise } from '../maybe-promise.js'
 import type { ConnectCommand } from '../protocol.js'
 import type { Client } from '../session/client.js'
 import {

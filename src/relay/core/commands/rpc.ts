@@ -1,7 +1,7 @@
 import type { Encoded } from '../codec/codec.js'
 import { DISCONNECT_MALFORMED, Disconnect, ERROR_METHOD_NOT_FOUND, ERROR_NOT_AVAILABLE, ReplyError } from '../codes.js'
-import type { MaybePromise } from '../engine.js'
 import type { EventData } from '../event-proxies.js'
+import type { MaybePromise } from '../maybe-promise.js'
 import type { RpcRules } from '../options.js'
 import { parseRpc } from '../protocol.js'
 import type { Client, CommandOutcome, RunningCommand } from '../session/client.js'

@@ -2,8 +2,10 @@ import { isSameKind, type ResolvedChannel } from '../channel-names.js'
 import { DISCONNECT_INAPPROPRIATE_PROTOCOL, UNSUBSCRIBE_INSUFFICIENT_STATE } from '../codes.js'
 import type { CoreMetrics } from '../core-metrics.js'
 import type { Broker, History, JoinOrLeave, Position, Publication } from '../engine.js'
+import type { MaybePromise } from '../maybe-promise.js'
 import { type Conflator, newestTime } from '../merging/keyed-list.js'
 import type { ChannelOptions } from '../options.js'
+import { BrokerSubscription } from './broker-subscription.js'
 import { ChannelGroups, type GroupsDependencies } from './channel-groups.js'
 import { ChannelViews, type ViewCounts } from './channel-views.js'
 import { GapChecks, type PositionCheck } from './gap-checks.js'
@@ -55,8 +57,7 @@ export class Channel {
   #positioned = 0
   #observers: Set<ChannelObserver> | null = null
   readonly #gaps = new GapChecks()
-  /** Null while the channel is not subscribed at the broker. */
-  #brokerSubscription: Promise<void> | null = null
+  readonly #brokerSubscription = new BrokerSubscription()
 
   constructor(
     name: string,
@@ -99,7 +100,7 @@ export class Channel {
   }
 
   /** The newest entry of every key in the history, and its position; null if the namespace has no snapshots. */
-  readSnapshot(history: History, { filter, view }: Subscription): Promise<PositionedSnapshot> | null {
+  readSnapshot(history: History, { filter, view }: Subscription): MaybePromise<PositionedSnapshot> | null {
     if (this.#snapshot === null || this.#conflator === null) return null
     const places = this.#views?.places ?? null
     const read: ReadHistory = (since) => history.read(this.name, { since, limit: -1, reverse: false }, this.options)
@@ -161,19 +162,12 @@ export class Channel {
     return this.#size === 0 && this.#observers === null
   }
 
-  /** Subscribes at the broker once. Concurrent callers share the pending attempt; after a failure the next call retries. */
-  subscribeAtBroker(broker: Pick<Broker, 'subscribe'>): Promise<void> {
-    if (this.#brokerSubscription !== null) return this.#brokerSubscription
-    const subscribing = broker.subscribe(this.name)
-    this.#brokerSubscription = subscribing
-    subscribing.catch(() => {
-      this.#brokerSubscription = null
-    })
-    return subscribing
+  subscribeAtBroker(broker: Pick<Broker, 'subscribe'>): MaybePromise<void> {
+    return this.#brokerSubscription.open(broker, this.name)
   }
 
   get isSubscribedAtBroker(): boolean {
-    return this.#brokerSubscription !== null
+    return this.#brokerSubscription.exists
   }
 
   addObserver(observer: ChannelObserver): void {

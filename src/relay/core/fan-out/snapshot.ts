@@ -1,5 +1,6 @@
 import type { Codec, SentPublication } from '../codec/codec.js'
 import type { Position, Publication, RetainedPage } from '../engine.js'
+import { after, type MaybePromise } from '../maybe-promise.js'
 import { listText, replaces } from '../merging/conflation.js'
 import type { Conflator, KeyedList } from '../merging/keyed-list.js'
 import type { Place } from '../merging/place.js'
@@ -144,7 +145,7 @@ export class MergedHistory {
   }
 }
 
-/** What a snapshot of a view depends on. */
+/** A view, and the places of the entries that it selects from. */
 export interface SnapshotView {
   readonly view: View
   readonly places: EntryPlaces
@@ -183,7 +184,7 @@ export interface PositionedSnapshot {
 }
 
 /** Reads the publications after a position; all of them for null. */
-export type ReadHistory = (since: Position | null) => Promise<RetainedPage>
+export type ReadHistory = (since: Position | null) => MaybePromise<RetainedPage>
 
 /** Deliveries that arrive while the history is read usually need no second read. */
 const MAX_READS = 3
@@ -223,62 +224,81 @@ export class ChannelSnapshot {
    * snapshot contains all of it, because the subscriber may not have received it otherwise. With a view, the snapshot has only
    * the entries in it.
    */
-  async read(
+  read(
     readHistory: ReadHistory,
     delivered: () => Position | null,
     view: SnapshotView | null
-  ): Promise<PositionedSnapshot> {
-    for (let reads = 1; ; reads++) {
-      const merged = await this.#update(readHistory)
+  ): MaybePromise<PositionedSnapshot> {
+    return this.#read(readHistory, delivered, view, MAX_READS - 1)
+  }
+
+  #read(
+    readHistory: ReadHistory,
+    delivered: () => Position | null,
+    view: SnapshotView | null,
+    readsLeft: number
+  ): MaybePromise<PositionedSnapshot> {
+    return after(this.#update(readHistory), (merged) => {
       const reached = delivered()
       const isBehind = reached !== null && reached.epoch === merged.epoch && reached.offset > merged.offset
-      if (isBehind && reads < MAX_READS) continue
+      if (isBehind && readsLeft > 0) return this.#read(readHistory, delivered, view, readsLeft - 1)
       const reachedOffset = reached?.epoch === merged.epoch ? reached.offset : 0
       const snapshot = view === null ? merged.snapshot() : merged.viewSnapshot(view, reachedOffset)
       return { position: { epoch: merged.epoch, offset: merged.offset }, snapshot }
-    }
+    })
   }
 
-  async #update(readHistory: ReadHistory): Promise<MergedHistory> {
+  #update(readHistory: ReadHistory): MaybePromise<MergedHistory> {
     const known = this.#merged
-    if (known !== null) {
-      const page = await readHistory({ epoch: known.epoch, offset: known.offset })
-      // While the history was read, a delivery may have begun another stream.
-      if (page.epoch === known.epoch && this.#merged === known) return extend(known, page, this.#monotonicMs)
-    }
-    this.#loading ??= this.#load(readHistory)
+    if (known === null) return this.#loadOnce(readHistory)
+    // While the history is read, a delivery may begin another stream.
+    return after(readHistory({ epoch: known.epoch, offset: known.offset }), (page) =>
+      page.epoch === known.epoch && this.#merged === known
+        ? extend(known, page, this.#monotonicMs)
+        : this.#loadOnce(readHistory)
+    )
+  }
+
+  #loadOnce(readHistory: ReadHistory): Promise<MergedHistory> {
+    this.#loading ??= this.#load(readHistory).finally(() => {
+      this.#loading = null
+    })
     return this.#loading
   }
 
   async #load(readHistory: ReadHistory): Promise<MergedHistory> {
-    try {
-      const merged = await mergePage(this.#conflator, await readHistory(null), this.#monotonicMs)
-      this.#merged = merged
-      return merged
-    } finally {
-      this.#loading = null
-    }
+    const merged = await mergePage(this.#conflator, await readHistory(null), this.#monotonicMs)
+    this.#merged = merged
+    return merged
   }
 }
 
-/** In time slices, because a history can have any size. Several subscribers may do this at the same time. */
-const extend = async (
+const extend = (
   merged: MergedHistory,
   { publications, offset, oldest }: RetainedPage,
   monotonicMs: () => number
-): Promise<MergedHistory> => {
+): MaybePromise<MergedHistory> =>
+  after(publications.length === 0 ? undefined : addAll(merged, publications, monotonicMs), () => {
+    merged.advanceTo(offset)
+    merged.dropBefore(oldest)
+    return merged
+  })
+
+/** In time slices, because a history can have any size. Several subscribers may do this at the same time. */
+const addAll = async (
+  merged: MergedHistory,
+  publications: readonly Publication[],
+  monotonicMs: () => number
+): Promise<void> => {
   const slice = new TimeSlice(monotonicMs)
   for (const publication of publications) {
     if (publication.offset <= merged.offset) continue
     merged.add(publication)
     if (slice.isOver) await slice.next()
   }
-  merged.advanceTo(offset)
-  merged.dropBefore(oldest)
-  return merged
 }
 
-const mergePage = (conflator: Conflator, page: RetainedPage, monotonicMs: () => number): Promise<MergedHistory> =>
+const mergePage = (conflator: Conflator, page: RetainedPage, monotonicMs: () => number): MaybePromise<MergedHistory> =>
   extend(new MergedHistory(conflator, page.epoch), page, monotonicMs)
 
 /** The snapshot for one subscriber with a tag filter: the matching publications of the history, merged. */

@@ -88,7 +88,7 @@ export class Subscription {
   }
 }
 
-/** What a subscriber receives of a publication; null for nothing. */
+/** The part of a publication that a subscriber receives; null if it receives nothing. */
 export const receivedBy = ({ filter, view }: Subscription, publication: PlacedPublication): Publication | null =>
   view === null ? selected(filter, publication) : partFor(view, publication)
 

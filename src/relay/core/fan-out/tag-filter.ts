@@ -25,8 +25,8 @@ export const passes = (filter: TagFilter | null, publication: PreviousEntry): bo
   filter === null || filter.matches(tagsOf(publication))
 
 /**
- * What a subscriber with this filter receives instead of the publication: itself, nothing, or a removal if the entry of a map
- * matched before.
+ * The publication as a subscriber with this filter receives it: unchanged, null, or a removal if the entry of a map matched
+ * before.
  */
 export const selected = (filter: TagFilter | null, publication: Publication): Publication | null => {
   if (passes(filter, publication)) return publication

@@ -1,14 +1,8 @@
 import { resolveChannel } from '../channel-names.js'
 import { ReplyError } from '../codes.js'
 import type { MapAction } from '../core-metrics.js'
-import {
-  EngineError,
-  type HistoryPage,
-  type MapChanged,
-  type MapRemoval,
-  type MapWrite,
-  type MaybePromise
-} from '../engine.js'
+import { EngineError, type HistoryPage, type MapChanged, type MapRemoval, type MapWrite } from '../engine.js'
+import type { MaybePromise } from '../maybe-promise.js'
 import { type MapState, readMapState, readMapStream, type StateQuery, type StreamQuery } from './read-map.js'
 import { asMap, type MapContext, type ResolvedMap, removeFromMap, writeToMap } from './write-map.js'
 

@@ -1,7 +1,8 @@
 import type { Log } from '../../../shared/log.js'
 import type { ResolvedChannel } from '../channel-names.js'
 import { ERROR_BAD_REQUEST, ERROR_INTERNAL, ERROR_LIMIT_EXCEEDED, ReplyError } from '../codes.js'
-import { after, type MapChanged, type MapRemoval, type Maps, type MapWrite, type MaybePromise } from '../engine.js'
+import type { MapChanged, MapRemoval, Maps, MapWrite } from '../engine.js'
+import { after, type MaybePromise } from '../maybe-promise.js'
 import type { MapOptions } from '../options.js'
 import { inDataFormat, type PublishContext, publicationError, schemaCheck, withDelta } from '../publish/publish.js'
 

@@ -13,9 +13,9 @@ const classMembers = (members: string): string =>
   members.replace(/\\(.)|[\^[\]&~]/gsu, (member, escaped?: string) => literal(escaped ?? member))
 
 /**
- * Compiles a pattern for channel names: `*` matches any text, `?` one character, `[a-c]` one of these characters, `[!a-c]` one
- * of the others, and `{a,b*}` each of these patterns. A backslash takes the meaning of the next character. Null if a class or
- * a list of patterns is malformed.
+ * Compiles a pattern for channel names: `*` matches any text, `?` one character, `[a-c]` one of these characters, `[!a-c]`
+ * another one, and `{a,b*}` each of these patterns. A backslash takes the meaning of the next character. Null if a class or a
+ * list of patterns is malformed.
  */
 export const globTest = (pattern: string): ((name: string) => boolean) | null => {
   let source = ''

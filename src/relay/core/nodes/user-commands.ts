@@ -86,8 +86,9 @@ export const subscribeUser = async (
   if (selected.length > 0 && isPast(subscription.expiresAt, context)) return ERROR_INTERNAL
   const clients = selected.filter(({ subscriptions }) => !subscriptions.has(channel))
   if (clients.some(({ channelCount }) => channelCount >= channelLimit)) return ERROR_LIMIT_EXCEEDED
+  // Async, so that an error of one connection does not keep the others from being subscribed.
   const outcomes = await Promise.allSettled(
-    clients.map((client) =>
+    clients.map(async (client) =>
       addSubscription(client, {
         ...subscription,
         resolved,

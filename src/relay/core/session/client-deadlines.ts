@@ -22,10 +22,6 @@ const graceOf = ({ isRefreshedByBackend }: Expiry, delayMs: number): number => (
 export class ClientDeadlines {
   readonly #client: Client
   readonly #openedAt: number
-  /** Monotonic time of the next `check`. */
-  #nextAt: number
-  /** Wall-clock time of the next `check`; set for expiries only. */
-  #nextAtWall = NOT_SCHEDULED
   #pingAt = NOT_SCHEDULED
   /** The interval that was announced to the client; it does not change with the configuration. */
   #pingIntervalMs = 0
@@ -36,7 +32,7 @@ export class ClientDeadlines {
   constructor(client: Client) {
     this.#client = client
     this.#openedAt = client.context.monotonicMs()
-    this.#nextAt = this.#staleAt
+    this.schedule()
   }
 
   /** Starts the pings. */
@@ -53,7 +49,7 @@ export class ClientDeadlines {
     const { context, state, expiry, subscriptions, loadingDeadlineMs } = this.#client
     const { expiredCloseDelayMs, expiredSubCloseDelayMs } = context.clientOptions
     if (state !== 'live') {
-      this.#nextAt = this.#staleAt
+      this.#checkAt(this.#openedAt + context.clientOptions.staleCloseDelayMs, NOT_SCHEDULED)
       return
     }
     const graceMs = graceOf(expiry, expiredCloseDelayMs)
@@ -65,8 +61,12 @@ export class ClientDeadlines {
       at = Math.min(at, subscriptionExpiry.monotonicMs + subscriptionGraceMs)
       atWall = Math.min(atWall, subscriptionExpiry.wallMs + subscriptionGraceMs)
     }
-    this.#nextAt = at
-    this.#nextAtWall = atWall
+    this.#checkAt(at, atWall)
+  }
+
+  /** `wallMs` is the time of expiries, which follow the wall clock. */
+  #checkAt(monotonicMs: number, wallMs: number): void {
+    this.#client.context.clients.setNextCheck(this.#client, { monotonicMs, wallMs })
   }
 
   /** Processes a pong. Returns false if no ping was sent. */
@@ -78,10 +78,6 @@ export class ClientDeadlines {
     this.#pongDueAt = NOT_SCHEDULED
     this.schedule()
     return true
-  }
-
-  isDue(now: Moment): boolean {
-    return this.#nextAt <= now.monotonicMs || this.#nextAtWall <= now.wallMs
   }
 
   /** Sends a ping, refreshes what has expired, or closes the client. Called when it is due. */
@@ -108,10 +104,6 @@ export class ClientDeadlines {
     if (client.isClosed) return
     if (now.monotonicMs >= this.#pingAt) this.#ping(now.monotonicMs)
     this.schedule()
-  }
-
-  get #staleAt(): number {
-    return this.#openedAt + this.#client.context.clientOptions.staleCloseDelayMs
   }
 
   /**

@@ -89,9 +89,9 @@ export class Client implements Subscriber, OutboxOwner {
     this.outbox = new Outbox(transport, this, clientOptions.queueMaxBytes)
     this.replies = new HeldReplies(this.outbox)
     this.connectedAt = nowMs()
-    this.deadlines = new ClientDeadlines(this)
     this.#frames = frameHandler(this)
     clients.add(this)
+    this.deadlines = new ClientDeadlines(this)
   }
 
   get codec(): Codec {

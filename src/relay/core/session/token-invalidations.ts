@@ -1,6 +1,7 @@
 import { isObject } from '../../../shared/is-object.js'
 import { ERROR_LIMIT_EXCEEDED, ERROR_NOT_AVAILABLE, type ReplyError } from '../codes.js'
-import { after, type Broker, EngineError, type History, NO_POSITION, type Position } from '../engine.js'
+import { type Broker, EngineError, type History, NO_POSITION, type Position } from '../engine.js'
+import { after } from '../maybe-promise.js'
 import type { ClaimRules, ClientOptions, HistoryOptions, TokenInvalidationOptions } from '../options.js'
 import { PLAIN_PUBLICATION } from '../publish/publish.js'
 import type { TokenInvalidation } from '../surveys.js'
@@ -10,7 +11,7 @@ import { type CheckedToken, type Claims, type TokenCheck, userOf } from './token
 const CHANNEL = '\u0000token-invalidations'
 
 const MAX_ENTRIES = 100_000
-const PAGE_SIZE = 1000
+export const PAGE_SIZE = 1000
 const RETRY_MS = 1000
 
 export interface TokenInvalidationsDependencies {

@@ -1,7 +1,7 @@
 import { isObject } from '../../../shared/is-object.js'
 import type { RejectionReason } from '../../../shared/token-errors.js'
 import { jsonFromBytes } from '../codec/json.js'
-import type { MaybePromise } from '../engine.js'
+import type { MaybePromise } from '../maybe-promise.js'
 import { type ClaimRules, NO_OVERRIDE, type Override, type ServerSubscription, type TextPattern } from '../options.js'
 
 // Interpretation of token claims. The signature was verified before.

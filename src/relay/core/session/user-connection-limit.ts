@@ -1,4 +1,5 @@
 import { EngineError, type UserConnection } from '../engine.js'
+import { after, type MaybePromise, orElse } from '../maybe-promise.js'
 import type { Client } from './client.js'
 import { type RelayContext, runInBackground } from './context.js'
 
@@ -6,22 +7,35 @@ export const isLimitedByUser = ({ user, context }: Client): boolean =>
   user !== '' && context.clientOptions.userConnectionLimit > 0
 
 /** Counts a connection that is limited by its user. Returns false if the user has reached the limit. */
-export const countConnection = async (client: Client): Promise<boolean> => {
+export const countConnection = (client: Client): MaybePromise<boolean> => {
   const { context } = client
   const limit = context.clientOptions.userConnectionLimit
-  // Set before the first await: if the client is closed meanwhile, the connection is removed again.
+  // Set before anything is awaited: if the client is closed meanwhile, the connection is removed again.
   client.isUserCounted = true
   const entry = entryOf(client)
-  try {
-    const others = await context.userConnections.add(entry, limit)
-    const isCounted = others === null || (await replaceStale(client, entry, limit, others))
-    if (!isCounted && !client.isClosed) client.isUserCounted = false
-    return isCounted
-  } catch (error) {
-    if (!(error instanceof EngineError)) throw error
-    // While the engine is down, each node counts its own connections.
-    return context.clients.countOfUser(entry.user) <= limit
-  }
+  return orElse(
+    () =>
+      after(
+        context.userConnections.add(entry, limit),
+        (others) => others === null || countAmong(client, entry, limit, others)
+      ),
+    (error) => {
+      if (!(error instanceof EngineError)) throw error
+      // While the engine is down, each node counts its own connections.
+      return context.clients.countOfUser(entry.user) <= limit
+    }
+  )
+}
+
+const countAmong = async (
+  client: Client,
+  entry: UserConnection,
+  limit: number,
+  others: readonly UserConnection[]
+): Promise<boolean> => {
+  const isCounted = await replaceStale(client, entry, limit, others)
+  if (!isCounted && !client.isClosed) client.isUserCounted = false
+  return isCounted
 }
 
 /** Removes stale connections and tries again. */

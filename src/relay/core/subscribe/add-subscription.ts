@@ -13,6 +13,7 @@ import { EngineError, NO_POSITION } from '../engine.js'
 import type { Channel } from '../fan-out/channel.js'
 import { Subscription } from '../fan-out/subscription.js'
 import { EVERYTHING, type View } from '../fan-out/view.js'
+import { after, type MaybePromise, orElse } from '../maybe-promise.js'
 import type { Client } from '../session/client.js'
 import type { RelayContext } from '../session/context.js'
 import { activate } from './live-delivery.js'
@@ -34,24 +35,26 @@ export interface SubscribeResult {
  * Subscribes a client to a channel. Publications are buffered from the first step on, so that none is lost between the
  * position in the reply and the first live publication.
  */
-export const addSubscription = async (
+export const addSubscription = (
   client: Client,
   request: SubscribeRequest
-): Promise<SubscribeResult | ReplyError | Disconnect> => {
+): MaybePromise<SubscribeResult | ReplyError | Disconnect> => {
   if (request.resolved.options.publicationDataFormat === 'binary' && !client.codec.allowsBinary)
     return ERROR_BINARY_CHANNEL
   const options = resolveOptions(request, subscriberOf(client))
   const subscription = openSubscription(client, request, options)
   client.addSubscription(subscription)
-  try {
-    const start = await readWhileDelivering(client, subscription, () =>
-      readStart(client, subscription, request, options)
-    )
-    return finish(client, subscription, request, options, start)
-  } catch (error) {
-    client.removeSubscription(subscription)
-    throw error
-  }
+  const read = (): MaybePromise<SubscriptionStart> => readStart(client, subscription, request, options)
+  return orElse(
+    () =>
+      after(readWhileDelivering(client, subscription, read), (start) =>
+        finish(client, subscription, request, options, start)
+      ),
+    (error) => {
+      client.removeSubscription(subscription)
+      throw error
+    }
+  )
 }
 
 /** A client that is asking for options that need permissions is a subscriber already. */
@@ -86,17 +89,18 @@ export const openSubscription = (
 }
 
 /** Reads from the engine while it delivers the publications of the channel to this node. */
-export const readWhileDelivering = async <Result>(
+export const readWhileDelivering = <Result>(
   { context }: Client,
   { channel }: Subscription,
-  read: () => Promise<Result>
-): Promise<Result> => {
-  await channel.subscribeAtBroker(context.broker)
-  assertDelivering(context, channel)
-  const result = await read()
-  assertDelivering(context, channel)
-  return result
-}
+  read: () => MaybePromise<Result>
+): MaybePromise<Result> =>
+  after(channel.subscribeAtBroker(context.broker), () => {
+    assertDelivering(context, channel)
+    return after(read(), (result) => {
+      assertDelivering(context, channel)
+      return result
+    })
+  })
 
 /**
  * The view that the client receives: the requested one if the reply can name it and the channel has not too many, else everything.

@@ -10,8 +10,8 @@ import {
   ERROR_TOKEN_EXPIRED,
   ReplyError
 } from '../codes.js'
-import type { MaybePromise } from '../engine.js'
 import type { EventData, SubscribeEventResult } from '../event-proxies.js'
+import type { MaybePromise } from '../maybe-promise.js'
 import { NO_OVERRIDE } from '../options.js'
 import type { SubscribeCommand } from '../protocol.js'
 import type { Client } from '../session/client.js'

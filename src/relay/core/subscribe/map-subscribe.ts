@@ -32,7 +32,7 @@ import { hasPositions } from './subscribe-request.js'
 /** Values of the `type` field. */
 export const TYPES: Readonly<Record<SubscriptionType, number>> = { stream: 0, map: 1, map_clients: 2, map_users: 3 }
 
-/** What a request to a map asks for, without the reservation that later requests need. */
+/** The error of a request to a map by a client without a reservation, which later requests need. */
 export const firstRequestError = (command: SubscribeCommand, options: MapOptions): ReplyError | null => {
   const error = phaseError(command, options)
   if (error !== null) return error
@@ -45,7 +45,7 @@ const phaseError = ({ phase }: SubscribeCommand, options: MapOptions): ReplyErro
   return phase === PHASE_STREAM && hasPositions(options) ? null : ERROR_BAD_REQUEST
 }
 
-/** What a client may receive of a map. */
+/** The part of a map that a client may receive. */
 export interface MapGrant {
   readonly grant: SubscribeEventResult
   readonly filter: TagFilter | null

@@ -1,6 +1,7 @@
 import { hasHistory } from '../channel-names.js'
 import type { HistoryRange, Position } from '../engine.js'
 import type { Channel } from '../fan-out/channel.js'
+import type { MaybePromise } from '../maybe-promise.js'
 import { type RelayContext, runInBackground } from '../session/context.js'
 import { hasPositions } from './subscribe-request.js'
 
@@ -35,5 +36,5 @@ export const checkPositions = (context: RelayContext, nowMs: number): void => {
 const hasStream = ({ options }: Channel): boolean =>
   options.map === null ? hasHistory(options) : hasPositions(options.map)
 
-const readEnd = ({ history, maps }: RelayContext, { name, options }: Channel): Promise<Position> =>
+const readEnd = ({ history, maps }: RelayContext, { name, options }: Channel): MaybePromise<Position> =>
   options.map === null ? history.read(name, END_ONLY, options) : maps.readStream(name, END_ONLY, options.map)

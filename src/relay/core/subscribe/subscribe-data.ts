@@ -6,7 +6,7 @@ import { type Rate, rateFor } from '../fan-out/rate-class.js'
 import { parseView, type View } from '../fan-out/view.js'
 import type { SubscribeCommand } from '../protocol.js'
 
-// What a client asks for in the field `data` of its subscribe command, and the same field of the reply.
+// The options of a client in the field `data` of its subscribe command, and the same field of the reply.
 
 /** The rate of a client that limits it with `data: {"max_rate": n}`; null for none. Error 107 for a value that is not a rate. */
 export const checkRate = ({ data }: SubscribeCommand, { options }: ResolvedChannel): Rate | null | ReplyError => {

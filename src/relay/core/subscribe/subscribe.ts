@@ -16,25 +16,27 @@ import {
   ERROR_TOKEN_EXPIRED,
   ReplyError
 } from '../codes.js'
+import type { Rate } from '../fan-out/rate-class.js'
 import { parseTagFilter, type TagFilter } from '../fan-out/tag-filter.js'
+import { after, type MaybePromise } from '../maybe-promise.js'
 import { channelOf, parseRefresh, parseSubscribe, type SubscribeCommand } from '../protocol.js'
 import type { Client, CommandOutcome, RunningCommand } from '../session/client.js'
 import { eventData, replyDataError } from '../session/client-events.js'
 import { addSubscription } from './add-subscription.js'
 import { authorize, checkSubscriptionToken } from './authorize.js'
-import { continueLoading, firstRequestError, startLoading, TYPES } from './map-subscribe.js'
+import { continueLoading, firstRequestError, type MapGrant, startLoading, TYPES } from './map-subscribe.js'
 import { checkRate, checkView } from './subscribe-data.js'
 import { ReplySpace } from './subscribe-request.js'
 
 /** A value of the `type` field that no namespace has. */
 const TYPE_SHARED_POLL = 4
 
-export const subscribe = async (
+export const subscribe = (
   client: Client,
   request: unknown,
   command: RunningCommand,
   encoded: Encoded
-): Promise<CommandOutcome> => {
+): MaybePromise<CommandOutcome> => {
   const parsed = parseSubscribe(request)
   if (parsed === null) return DISCONNECT_MALFORMED
   const { channel } = parsed
@@ -49,22 +51,38 @@ export const subscribe = async (
   const asked = checkView(parsed, requested)
   if (asked instanceof ReplyError) return asked
   const authorized = authorize(client, parsed, requested, () => eventData(client, encoded, 'subscribe', request))
-  const grant = authorized instanceof Promise ? await authorized : authorized
-  if (grant instanceof Disconnect || grant instanceof ReplyError) return grant
-  if (client.isClosed) return null
-  // A reload may have changed the namespace meanwhile, and the API or another command may have subscribed the client.
-  const resolved = authorized instanceof Promise ? resolveChannel(channel, client.context.channelRules) : requested
-  if (resolved instanceof ReplyError) return resolved
-  const conflict =
-    checkSubscriptions(client, channel) ?? typeError(parsed, resolved) ?? replyDataError(client, grant.data)
-  if (conflict !== null) return conflict
-  const view = resolved === requested ? asked : checkView(parsed, resolved)
-  if (view instanceof ReplyError) return view
-  const { map } = resolved.options
-  if (map !== null) return startLoading(client, parsed, resolved, map, { grant, filter, view }, command)
+  return after(authorized, (grant) => {
+    if (grant instanceof Disconnect || grant instanceof ReplyError) return grant
+    if (client.isClosed) return null
+    // A reload may have changed the namespace meanwhile, and the API or another command may have subscribed the client.
+    const resolved = authorized instanceof Promise ? resolveChannel(channel, client.context.channelRules) : requested
+    if (resolved instanceof ReplyError) return resolved
+    const conflict =
+      checkSubscriptions(client, channel) ?? typeError(parsed, resolved) ?? replyDataError(client, grant.data)
+    if (conflict !== null) return conflict
+    const view = resolved === requested ? asked : checkView(parsed, resolved)
+    if (view instanceof ReplyError) return view
+    const { map } = resolved.options
+    const granted = { grant, filter, view }
+    return map === null
+      ? subscribeToStream(client, parsed, resolved, { ...granted, rate }, command)
+      : startLoading(client, parsed, resolved, map, granted, command)
+  })
+}
 
-  const outcome = await addSubscription(client, {
-    channel,
+interface StreamGrant extends MapGrant {
+  readonly rate: Rate | null
+}
+
+const subscribeToStream = (
+  client: Client,
+  parsed: SubscribeCommand,
+  resolved: ResolvedChannel,
+  { grant, filter, view, rate }: StreamGrant,
+  command: RunningCommand
+): MaybePromise<CommandOutcome> => {
+  const adding = addSubscription(client, {
+    channel: parsed.channel,
     resolved,
     isServerSide: false,
     expiresAt: grant.expiresAt * 1000,
@@ -82,11 +100,13 @@ export const subscribe = async (
     failsUnrecovered: parsed.failsUnrecovered,
     replySpace: new ReplySpace(client)
   })
-  if (!('activate' in outcome)) return outcome
-  if (client.isClosed) return null
-  client.reply(command, 'subscribe', outcome.reply, outcome.hasSnapshot)
-  outcome.activate()
-  return null
+  return after(adding, (outcome) => {
+    if (!('activate' in outcome)) return outcome
+    if (client.isClosed) return null
+    client.reply(command, 'subscribe', outcome.reply, outcome.hasSnapshot)
+    outcome.activate()
+    return null
+  })
 }
 
 /** The checks that do not depend on the user. */

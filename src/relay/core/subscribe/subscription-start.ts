@@ -3,6 +3,7 @@ import { type HistoryPage, NO_POSITION } from '../engine.js'
 import { sizedPublications } from '../fan-out/recovery-cache.js'
 import type { Subscription } from '../fan-out/subscription.js'
 import { passes } from '../fan-out/tag-filter.js'
+import { after, type MaybePromise } from '../maybe-promise.js'
 import type { Client } from '../session/client.js'
 import { publicationsAfter, recoverFromCache, recoverFromStream, withNewest } from './recovery.js'
 import type { SubscribeRequest, SubscriptionOptions } from './subscribe-request.js'
@@ -24,37 +25,49 @@ export interface SubscriptionStart {
   readonly snapshot: readonly SentPublication[] | null
 }
 
-export const readStart = async (
+export const readStart = (
   client: Client,
   subscription: Subscription,
   request: SubscribeRequest,
   options: SubscriptionOptions
-): Promise<SubscriptionStart> => {
-  const { codec, context } = client
-  if (options.since !== null || !options.snapshot) {
-    const read = await readStream(client, request, options)
+): MaybePromise<SubscriptionStart> => {
+  if (options.since === null && options.snapshot) return readSnapshot(client, subscription, request, options)
+  return after(readStream(client, request, options), (read) => {
     const page = skipToNewest(subscription, options, read)
     const recovered = recover(client, request, options, page)
-    if (recovered !== null || !options.snapshot || request.failsUnrecovered) return { page, recovered, snapshot: null }
-  }
-  const read = await subscription.channel.readSnapshot(context.history, subscription)
+    return recovered !== null || !options.snapshot || request.failsUnrecovered
+      ? { page, recovered, snapshot: null }
+      : readSnapshot(client, subscription, request, options)
+  })
+}
+
+const readSnapshot = (
+  client: Client,
+  subscription: Subscription,
+  request: SubscribeRequest,
+  options: SubscriptionOptions
+): MaybePromise<SubscriptionStart> => {
+  const { codec, context } = client
+  const reading = subscription.channel.readSnapshot(context.history, subscription)
   // The option was removed while the client subscribed.
-  if (read === null) return { page: await readStream(client, request, options), recovered: null, snapshot: null }
-  const { position, snapshot } = read
-  const offset = options.positioned ? position.offset : NO_POSITION.offset
-  return {
-    page: { ...position, publications: [] },
-    recovered: null,
-    snapshot: snapshot?.toSend(codec, options.delta, { epoch: position.epoch, offset }) ?? null
-  }
+  if (reading === null)
+    return after(readStream(client, request, options), (page) => ({ page, recovered: null, snapshot: null }))
+  return after(reading, ({ position, snapshot }) => {
+    const offset = options.positioned ? position.offset : NO_POSITION.offset
+    return {
+      page: { ...position, publications: [] },
+      recovered: null,
+      snapshot: snapshot?.toSend(codec, options.delta, { epoch: position.epoch, offset }) ?? null
+    }
+  })
 }
 
 /** Reads the end of the stream and what is to be recovered. */
-const readStream = async (
+const readStream = (
   { context }: Client,
   { channel, resolved }: SubscribeRequest,
   { positioned, since, fromCache }: SubscriptionOptions
-): Promise<HistoryPage> => {
+): MaybePromise<HistoryPage> => {
   if (!positioned) return EMPTY_PAGE
   const { history, clientOptions, metrics } = context
   if (since !== null) metrics.engineAction(fromCache ? 'history_recover_cache' : 'history_recover', resolved.namespace)

@@ -72,7 +72,7 @@ export const decodeMapEntry = (text: string): Publication | null => {
   return entry?.end === text.length ? entry.value : null
 }
 
-/** What a message delivers. */
+/** A publication of a message, and the epoch of its map. */
 export interface DeliveredPublication {
   readonly kind: 'publication'
   readonly publication: Publication

@@ -1,5 +1,6 @@
 import { withTimeout } from '../../../shared/with-timeout.js'
-import type { Bucket, EngineMetrics, MaybePromise, UserRates } from '../../core/engine.js'
+import type { Bucket, EngineMetrics, UserRates } from '../../core/engine.js'
+import type { MaybePromise } from '../../core/maybe-promise.js'
 import { MemoryUserRates } from '../memory-user-rates.js'
 import { stringListReply } from './connection.js'
 import { USER_RATES_TAKE } from './lease-scripts.js'

@@ -155,10 +155,17 @@ t.test('a client that stops reading a large reply is closed, even while the rela
   const relay = relayWith(8, 1500)
   const client = await relay.connected('42')
   client.sink.isStuck = true
-  await client.send(recover(2), unsubscribe(3), recover(4))
-  for (let id = 5; id < 400; id++) client.client.handleFrame(JSON.stringify(unsubscribe(id)))
+  await client.send(recover(2), unsubscribe(3))
+  // Data that it received before the ping gives it no more time.
+  client.sink.drain()
+  client.sink.isStuck = true
+  await client.send(recover(4), unsubscribe(5), recover(6))
+  for (let id = 7; id < 400; id++) client.client.handleFrame(JSON.stringify(unsubscribe(id)))
   t.equal(client.sink.isPaused, true)
-  for (let seconds = 0; seconds < 60; seconds++) await relay.advance(1000)
+  await relay.advance(18_750)
+  await relay.advance(7999)
+  t.equal(client.closed, null)
+  await relay.advance(1)
 
   t.equal(client.closed, '3012 no pong')
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { jsonCodec } from '../../../../src/relay/core/codec/json-codec.js'
-import type { Position, Publication } from '../../../../src/relay/core/engine.js'
+import { EngineError, type Position, type Publication } from '../../../../src/relay/core/engine.js'
 import { ChannelSnapshot, MergedHistory } from '../../../../src/relay/core/fan-out/snapshot.js'
 import { Conflation } from '../../../../src/relay/core/merging/conflation.js'
 import { conflator } from '../../../../src/relay/core/merging/keyed-list.js'
@@ -441,6 +441,17 @@ const countedSnapshot = () => {
   }
   return { counts, publish, keys }
 }
+
+t.test('a snapshot can be read after the engine has failed at once', async (t) => {
+  const snapshot = new ChannelSnapshot(conflator('data[].id'), () => 0)
+  const failing = () => {
+    throw new EngineError('away')
+  }
+  const empty = () => ({ epoch: 'e', offset: 0, oldest: 1, publications: [] })
+
+  await t.rejects(async () => snapshot.read(failing, () => null, null), EngineError)
+  t.match(await snapshot.read(empty, () => null, null), { position: { epoch: 'e', offset: 0 } })
+})
 
 t.test('a delivery is merged only when somebody subscribes', async (t) => {
   const { counts, publish, keys } = countedSnapshot()

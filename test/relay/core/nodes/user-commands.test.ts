@@ -1,4 +1,5 @@
 import t from 'tap'
+import { EngineError } from '../../../../src/relay/core/engine.js'
 import { coreRelay, type Message, publicationAt, withNamespace } from '../../../helper/relay-core.js'
 
 const target = { user: '42', client: '', session: '' }
@@ -71,4 +72,20 @@ t.test('later subscriptions have the info of a refresh through the API', async (
   t.match(await client.send({ id: 3, presence: { channel: 'chat:1' } }), [
     { presence: { presence: { 'id-2': { conn_info: { name: 'new' } } } } }
   ])
+})
+
+t.test('a subscription through the API that fails for one connection leaves no other subscribed', async (t) => {
+  let reads = 0
+  const read = () => {
+    reads += 1
+    if (reads === 2) throw new EngineError('away')
+    return { epoch: 'e', offset: 0, publications: [], oldest: 1 }
+  }
+  const setup = await setUp(WITH_HISTORY, { history: { read, remove: async () => undefined } })
+  for (let others = 0; others < 2; others++) await setup.connected('42')
+
+  await t.rejects(setup.subscribe(), EngineError)
+  t.equal(setup.relay.stats().subscriptions, 0)
+  t.equal(await setup.subscribe(), null)
+  t.equal(setup.relay.stats().subscriptions, 3)
 })

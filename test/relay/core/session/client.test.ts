@@ -2,6 +2,7 @@ import t from 'tap'
 import { EngineError } from '../../../../src/relay/core/engine.js'
 import { NO_METRICS } from '../../../helper/no-metrics.js'
 import { coreRelay, FakeSink, settled, withNamespace } from '../../../helper/relay-core.js'
+import { configOf } from '../../../helper/relay-rules.js'
 
 t.test('a connection', async (t) => {
   t.test('a connection without a connect command is closed as stale', async (t) => {
@@ -35,6 +36,19 @@ t.test('a connection', async (t) => {
     await advance(7999)
     t.equal(client.closed, null)
     await advance(1)
+
+    t.equal(client.closed, '3012 no pong')
+  })
+
+  t.test('a client is closed without a pong although a reload made the timeout longer than its interval', async (t) => {
+    const { relay, connected, advance } = coreRelay({ client: { ping_interval: '10s', pong_timeout: '8s' } })
+    const client = await connected('42')
+    relay.configure(configOf({ client: { ping_interval: '60s', pong_timeout: '30s' } }))
+    // The first ping follows after three quarters of the interval, because `random` returns a half.
+    await advance(7500)
+    for (let pings = 2; pings <= 3; pings++) await advance(10_000)
+    t.equal(client.closed, null)
+    await advance(10_000)
 
     t.equal(client.closed, '3012 no pong')
   })

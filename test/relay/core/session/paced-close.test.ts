@@ -29,3 +29,28 @@ t.test('after missed commands, the clients of that time are closed at 500 per se
   t.equal(later.closed, '3010 insufficient state')
   t.equal(afterSecondGap.closed, null)
 })
+
+t.test('commands that are missed again and again do not delay the closing of clients', async (t) => {
+  const cluster = new ClusterWithGaps()
+  const { connected, relay, clock } = coreRelay({ client: { ping_interval: '10000000s' } }, { cluster })
+  await Promise.all(Array.from({ length: 300 }, (_, index) => connected(String(index))))
+  for (let gaps = 0; gaps < 5; gaps++) {
+    cluster.missedCommands()
+    clock.nowMs += 100
+  }
+  relay.tick()
+
+  t.equal(relay.stats().clients, 50, '250 clients are closed in half a second')
+})
+
+t.test('clients that disconnect themselves do not slow down the closing of the others', async (t) => {
+  const cluster = new ClusterWithGaps()
+  const { connected, relay, advance } = coreRelay({ client: { ping_interval: '10000000s' } }, { cluster })
+  const clients = await Promise.all(Array.from({ length: 300 }, (_, index) => connected(String(index))))
+  cluster.missedCommands()
+  for (const { client } of clients.slice(100)) client.connectionLost()
+  t.equal(relay.stats().clients, 100)
+  await advance(200)
+
+  t.equal(relay.stats().clients, 0)
+})

@@ -1,3 +1,4 @@
+import type { AdminSurveys } from './admin-surveys.js'
 import { nodeChannel, nodeChannels } from './channel-list.js'
 import { nodeConnection, nodeConnections } from './connection-list.js'
 import type { ChannelRow, ConnectionRow } from './contract.js'
@@ -8,7 +9,6 @@ import { ListCache, type RowList } from './listing.js'
 import { LoopDelay, type LoopDelayOptions, type NodeCounts, nodeCounts } from './node-figures.js'
 import type { Sessions } from './sessions.js'
 import type { SignInLimiter } from './sign-in.js'
-import type { AdminSurveys } from './surveys.js'
 
 /** Several nodes survey at about the same time: counts are shared for `sharedMs`. */
 interface CountsOptions extends LoopDelayOptions {

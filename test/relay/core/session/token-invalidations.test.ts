@@ -1,0 +1,26 @@
+import t from 'tap'
+import { PAGE_SIZE } from '../../../../src/relay/core/session/token-invalidations.js'
+import { coreRelay, settled } from '../../../helper/relay-core.js'
+
+t.test('a relay that starts reads more than one page of invalidated tokens', async (t) => {
+  const file = { client: { user_tokens_invalidate: { enabled: true } } }
+  const earlier = coreRelay(file)
+  await settled()
+  const issuedBefore = earlier.clock.nowMs / 1000
+  for (let n = 0; n < PAGE_SIZE; n++) await earlier.relay.invalidateTokens(`user-${n}`, '', issuedBefore)
+  t.equal(await earlier.relay.invalidateTokens('ada', '', issuedBefore), null)
+
+  const { engine } = earlier
+  const history = {
+    read: (...args: Parameters<typeof engine.read>) => engine.read(...args),
+    remove: (channel: string) => engine.remove(channel)
+  }
+  const { client, token } = coreRelay(file, { history })
+  await settled()
+  const outcome = async (user: string) => {
+    const [reply] = await client().send({ id: 1, connect: { token: token({ sub: user }) } })
+    return reply?.error?.code ?? 'connected'
+  }
+  t.equal(await outcome('ada'), 109)
+  t.equal(await outcome('bob'), 'connected')
+})
