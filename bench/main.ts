@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { print, runCommand, UsageError } from '../scripts/lib/command.js'
 import { installNode } from '../scripts/lib/node-version.js'
-import { machineReport } from './harness/machine.js'
+import { gatehouseVersion, machineReport } from './harness/machine.js'
 import type { Block, Suite, SuiteResult } from './harness/suite.js'
 import { capacityTable, writePages } from './page.js'
 import { SUITES } from './suites.js'
@@ -16,12 +16,12 @@ const USAGE = `Usage: npm run bench [-- [<suite> ...] [options]]
 Suites: ${Object.keys(SUITES).join(', ')}; all but ${ON_REQUEST.join(', ')} by default. Only the figures of one run can be compared.
 
   --quick            short readings: about two minutes for all suites
-  --rounds <n>       readings of each server
+  --rounds <n>       readings of each server; in the suite gateway, of each of its starts
   --seconds <n>      duration of a reading
   --requests <n>     requests of a reading of the gateway
   --connections <n>  connections of the reading of memory
   --minutes <n>      duration of soak
-  --machine <file>   capacity writes the costs of this machine into the file
+  --machine <file>   capacity writes the costs of this machine into the file; scale compares with them
   --node <version>   run on Node.js 20, 22, 24 or 26, installed from the npm package "node" into node_modules/.cache
   --docs             write the tables and charts into docs/reference/benchmarks.md, benchmark-methods.md and docs/images`
 
@@ -59,6 +59,7 @@ const main = async (args: readonly string[]): Promise<number> => {
   if (values.node !== undefined) return runOn(values.node, args)
 
   const results: SuiteResult[] = []
+  const version = gatehouseVersion()
   const machine = { name: 'machine', markdown: machineReport() }
   print(machine.markdown)
   for (const suite of suites) {
@@ -71,13 +72,15 @@ const main = async (args: readonly string[]): Promise<number> => {
   if (values.docs) {
     const rest = args.filter((each) => each !== '--docs')
     const command = ['npm run bench', ...(rest.length === 0 ? [] : ['--', ...rest])].join(' ')
-    const source = `Measured by \`${command}\` on Node.js ${process.version}.`
+    const source = `Measured by \`${command}\` on Node.js ${process.version}, Gatehouse ${version}.`
     const blocks = [...overview, ...results.flatMap((result) => result.blocks)].map(({ name, markdown }) => ({
       name,
       markdown: `${source}\n\n${markdown}`
     }))
+    // Single suites keep the machine of the last complete run, which has measured most blocks.
+    const isComplete = positionals.length === 0
     writePages(
-      [machine, ...blocks],
+      isComplete ? [machine, ...blocks] : blocks,
       results.flatMap(({ charts = [] }) => charts)
     )
   }

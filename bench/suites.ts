@@ -4,8 +4,10 @@ import { latencySuite } from './latency.js'
 import { capacitySuite } from './relay/capacity.js'
 import { liveStateSuite } from './relay/live-state.js'
 import { proxiesSuite } from './relay/proxies.js'
+import { redisScaleSuite } from './relay/redis-scale.js'
 import { scaleSuite } from './relay/scale.js'
 import { soakSuite } from './relay/soak.js'
+import { steadyLatencySuite } from './relay/steady-latency.js'
 import { stormSuite } from './relay/storm.js'
 import { relaySuite } from './relay/suite.js'
 
@@ -19,5 +21,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   proxies: proxiesSuite,
   capacity: capacitySuite,
   scale: scaleSuite,
+  'redis-scale': redisScaleSuite,
+  'steady-latency': steadyLatencySuite,
   soak: soakSuite
 }

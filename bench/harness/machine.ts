@@ -16,7 +16,8 @@ const systemName = (): string => /^PRETTY_NAME="?([^"\n]+)/m.exec(textOf(OS_RELE
 /** Major and minor version: the rest names the build of one distributor or cloud. */
 const kernelVersion = (): string => /^\d+\.\d+/.exec(release())?.[0] ?? release()
 
-const gatehouseVersion = (): string => {
+/** The version, and the commit of a clone. */
+export const gatehouseVersion = (): string => {
   const commit = programVersion('git', ['describe', '--always', '--dirty'], /^(\S+)/)
   return commit === undefined ? packageFile.version : `${packageFile.version}, commit ${commit}`
 }

@@ -25,8 +25,8 @@ export const programVersion = (
   version: RegExp
 ): string | undefined => {
   if (file === undefined) return undefined
-  const { stdout, stderr } = spawnSync(file, args, { encoding: 'utf8' })
-  return version.exec(`${stdout}${stderr}`)?.[1]
+  const { status, stdout, stderr } = spawnSync(file, args, { encoding: 'utf8' })
+  return status === 0 ? version.exec(`${stdout}${stderr}`)?.[1] : undefined
 }
 
 /** The version of an installed npm package. */

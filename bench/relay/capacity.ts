@@ -128,25 +128,29 @@ const readBusy = async (
 interface MemoryReading {
   readonly content: RelayContent
   readonly mebibytes: number
+  /** CPU time of a connect with token and subscription; 0 without clients. */
+  readonly connectMicros: number
 }
 
 const MEMORY_SECONDS = 15
 const SETTLE_MS = 3000
 const NO_LOAD = load('no connections', 0, 1, 0)
 
-/** Memory of a new process with this load. */
+/** Memory and connects of a new process with this load. */
 const readMemory = async (generator: Load, wanted: CapacityLoad): Promise<MemoryReading> => {
   const { clients, channels, perSecond, batches } = wanted
   const server = await startServer(RELAY)
   try {
-    if (clients > 0) await generator.run(openOrder(server, clients, channels))
+    const connectMicros =
+      clients === 0 ? 0 : (await measure(generator, server, openOrder(server, clients, channels), 'count')).value
     const published =
       perSecond === 0 ? 0 : (await readBusy(generator, server, wanted, MEMORY_SECONDS)).perSecond * MEMORY_SECONDS
     if (perSecond === 0) await setTimeout(SETTLE_MS)
     const stored = Math.min(published, channels * HISTORY_SIZE)
     const mebibytes = residentMebibytes(server.pids[0] ?? 0)
     await closeAll(generator)
-    return { content: { connections: clients, historyBytes: stored * dataOf(batches).length }, mebibytes }
+    const content = { connections: clients, historyBytes: stored * dataOf(batches).length }
+    return { content, mebibytes, connectMicros }
   } finally {
     await server.stop()
   }
@@ -203,10 +207,15 @@ const run = async ({ rounds = 3, seconds = 3, machineFile }: SuiteOptions): Prom
   }
   const cpuOf = (each: CapacityLoad): CpuReading => medianReading(readings.get(each) ?? [])
   const memoryOf = (each: CapacityLoad): MemoryReading =>
-    memory.get(each) ?? { content: { connections: 0, historyBytes: 0 }, mebibytes: Number.NaN }
+    memory.get(each) ?? {
+      content: { connections: 0, historyBytes: 0 },
+      mebibytes: Number.NaN,
+      connectMicros: Number.NaN
+    }
   const costs = {
     ...fitCpuCosts(calibration.map(cpuOf)),
-    ...memoryCosts(memoryOf(NO_LOAD), memoryOf(IDLE), memoryOf(MANY_FLOORS))
+    ...memoryCosts(memoryOf(NO_LOAD), memoryOf(IDLE), memoryOf(MANY_FLOORS)),
+    connectMicros: memoryOf(IDLE).connectMicros
   }
   if (machineFile !== undefined) writeMachineFile(machineFile, costs)
   return { blocks: [capacityBlock({ rounds, seconds, predicted, calibration, cpuOf, memoryOf, costs })] }
@@ -221,7 +230,7 @@ interface CapacityResult {
   readonly calibration: readonly CapacityLoad[]
   readonly cpuOf: (load: CapacityLoad) => CpuReading
   readonly memoryOf: (load: CapacityLoad) => MemoryReading
-  readonly costs: CpuCosts & MemoryCosts
+  readonly costs: CpuCosts & MemoryCosts & Pick<Costs, 'connectMicros'>
 }
 
 const MAX_DIFFERENCE = 0.2

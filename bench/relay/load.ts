@@ -40,6 +40,8 @@ export interface PublishOrder {
   /** Either the number of concurrent publications or the rate is set. */
   readonly inFlight?: number
   readonly perSecond?: number
+  /** Additional clients of the first channel that read slowly during the order. Their deliveries do not count. */
+  readonly slowReaders?: number
 }
 
 export type Order = OpenOrder | PublishOrder | { readonly kind: 'close' }
@@ -62,6 +64,7 @@ const NO_LATENCY = { p50: 0, p99: 0, p999: 0 }
 const channelName = (index: number): string => `floor:${index}`
 
 let subscribers: Subscriber[] = []
+let openSlowReader: () => Promise<Subscriber> = () => Promise.reject(new Error('no clients'))
 let parseEvery = 1
 let onPublication: (client: number) => void = () => undefined
 let fail: (error: unknown) => void = () => undefined
@@ -77,6 +80,8 @@ const timed = async (work: () => Promise<Omit<LoadResult, 'seconds' | 'share'>>)
 }
 
 const AT_ONCE = 64
+/** Far below what is published, so that the rest waits in the kernel and then in the server. */
+const SLOW_BYTES_PER_SECOND = 4096
 
 const open = ({
   ports,
@@ -91,6 +96,18 @@ const open = ({
 }: OpenOrder): Promise<LoadResult> => {
   parseEvery = every
   const key = secretKey(secret)
+  const slowToken = signJwt({ sub: 'slow' }, key, { lifetimeSeconds: 3600 })
+  openSlowReader = () =>
+    new Promise((resolve, reject) => {
+      const slow: Subscriber = new Subscriber(
+        ports[0] ?? 0,
+        DIALECTS[dialect],
+        { token: slowToken, channel: channelName(0) },
+        // After it has subscribed, a failure is expected: the relay closes connections that do not reply to a ping.
+        { subscribed: () => resolve(slow), publication: () => undefined, failed: reject },
+        { isEncrypted, bytesPerSecond: SLOW_BYTES_PER_SECOND }
+      )
+    })
   const tokens = Array.from({ length: clients }, (_, index) =>
     signJwt({ sub: `user-${index}` }, key, { lifetimeSeconds: 3600 })
   )
@@ -141,7 +158,8 @@ const DRAIN_MS = 60_000
 const COUNT_INTERVAL_MS = 50
 
 const publish = async (order: PublishOrder): Promise<LoadResult> => {
-  const { ports, channels, seconds, inFlight, perSecond } = order
+  const { ports, channels, seconds, inFlight, perSecond, slowReaders = 0 } = order
+  const slow = await Promise.all(Array.from({ length: slowReaders }, () => openSlowReader()))
   const perPublication = subscribers.filter(({ countsBytes }) => !countsBytes).length / channels
   for (const subscriber of subscribers) subscriber.bytes = 0
   const requests = Array.from({ length: channels }, (_, index) =>
@@ -204,6 +222,7 @@ const publish = async (order: PublishOrder): Promise<LoadResult> => {
       })
   )
   publishing.close()
+  for (const reader of slow) reader.end()
   onPublication = () => undefined
   await countedAll(sentAt.length * order.data.length)
   return { ...result, ...latencyPercentiles(latencies) }

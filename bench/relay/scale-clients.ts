@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createInterface } from 'node:readline'
 import { secretKey, signJwt } from '../../src/shared/jwt.js'
 import { epochMs } from '../harness/epoch.js'
@@ -9,7 +10,8 @@ import { Subscriber } from './subscriber.js'
 
 export interface ConnectOrder {
   readonly kind: 'connect'
-  readonly port: number
+  /** The clients are distributed over these ports. */
+  readonly ports: readonly number[]
   /** The clients are distributed over these addresses, because an address has a limited number of outgoing ports. */
   readonly hosts: readonly string[]
   readonly secret: string
@@ -17,6 +19,8 @@ export interface ConnectOrder {
   /** The number of the first client, which makes its user unique. */
   readonly first: number
   readonly channels: number
+  /** One of so many clients measures latencies. */
+  readonly readEvery: number
   readonly atOnce: number
 }
 
@@ -28,12 +32,16 @@ export interface ScaleFigures extends Latency {
   readonly deliveries: number
   /** When the last publication arrived, as `epochMs`. */
   readonly lastAt: number
+  /** The longest time in which the process handled no event. */
+  readonly pauseMs: number
 }
 
 let clients = new Set<Subscriber>()
 let deliveries = 0
 let latencies: number[] = []
 let lastAt = 0
+const pauses = monitorEventLoopDelay()
+pauses.enable()
 
 const received = (message: string | null): void => {
   const [, sentAt] = /"sentAt":([\d.]+)/.exec(message ?? '') ?? []
@@ -48,8 +56,9 @@ const connectAll = async (order: ConnectOrder): Promise<void> => {
   let next = 0
   const connectOne = (number: number): Promise<void> =>
     new Promise((resolve, reject) => {
-      // Both indexes are in range: there is at least one host.
-      const host = order.hosts[number % order.hosts.length] as string
+      // Both indexes are in range: there is at least one port and one host.
+      const port = order.ports[number % order.ports.length] as number
+      const host = order.hosts[Math.floor(number / order.ports.length) % order.hosts.length] as string
       const token = signJwt({ sub: `user-${number}` }, key, { lifetimeSeconds: 3600 })
       const channel = `floor:${number % order.channels}`
       const failed = (error: unknown): void => {
@@ -58,11 +67,11 @@ const connectAll = async (order: ConnectOrder): Promise<void> => {
         reject(error)
       }
       const client = new Subscriber(
-        order.port,
+        port,
         DIALECTS.centrifugo,
         { token, channel },
         { subscribed: resolve, publication: received, failed },
-        { readsPublications: true, host }
+        { readsPublications: number % order.readEvery === 0, host }
       )
       clients.add(client)
     })
@@ -73,7 +82,9 @@ const connectAll = async (order: ConnectOrder): Promise<void> => {
 }
 
 const figures = (): ScaleFigures => {
-  const result = { connected: clients.size, deliveries, lastAt, ...latencyPercentiles(latencies) }
+  const pauseMs = pauses.max / 1e6
+  const result = { connected: clients.size, deliveries, lastAt, pauseMs, ...latencyPercentiles(latencies) }
+  pauses.reset()
   deliveries = 0
   latencies = []
   return result

@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { MEASURED } from '../../scripts/lib/capacity/costs.js'
+import { type Costs, MEASURED } from '../../scripts/lib/capacity/costs.js'
+import { readMachineFile } from '../../scripts/lib/capacity/machine-file.js'
 import { relayCores } from '../../scripts/lib/capacity/relay-cpu.js'
 import { relayMebibytes } from '../../scripts/lib/capacity/relay-memory.js'
 import { cpuMicroseconds, kernelSocketMebibytes, totalMebibytes } from '../harness/cpu.js'
@@ -10,23 +11,24 @@ import { epochMs } from '../harness/epoch.js'
 import { connectionsAllowed } from '../harness/open-files.js'
 import { pace } from '../harness/pace.js'
 import { freePort } from '../harness/port.js'
-import { type BenchProcess, flagsOf, LOAD_CORE, SERVER_CORE, startProcess } from '../harness/process.js'
+import { type BenchProcess, flagsOf, SERVER_CORE, startProcess } from '../harness/process.js'
 import type { Suite, SuiteOptions, SuiteResult } from '../harness/suite.js'
 import { grouped, table } from '../harness/table.js'
 import { positionBatch } from './position-batch.js'
 import { Publishing, publishRequest } from './publishing.js'
+import { readMetrics } from './relay-metrics.js'
 import { KEY, RELAY_NAMESPACE, SECRET } from './running-server.js'
-import type { ScaleFigures, ScaleOrder } from './scale-clients.js'
+import type { ScaleFigures } from './scale-clients.js'
+import { ScaleClients } from './scale-load.js'
 
 const CHANNELS = 1000
-const AT_ONCE = 256
 const PUBLISHES_PER_SECOND = 100
 const PUBLISH_CONNECTIONS = 8
 /** Publications to one channel that has all clients. */
 const LARGE_CHANNEL_PUBLICATIONS = 5
 const POLL_MS = 50
-/** Outgoing ports of an address that the run uses; the kernel's default range has 28,000. */
-const PORTS_PER_ADDRESS = 15_000
+/** The part of its allowed connections that one of several workers has on average. */
+const FILLED = 0.9
 
 /** How much is measured. */
 interface Extent {
@@ -100,63 +102,6 @@ const writeConfig = (folder: string, connections: number): void => {
   writeFileSync(join(folder, CONFIG_FILE), JSON.stringify({ client, channel: { namespaces: [RELAY_NAMESPACE] } }))
 }
 
-/** The clients, in as many processes as the limit of open files requires. */
-class ScaleClients {
-  readonly #connections: number
-  readonly #processes: readonly BenchProcess[]
-
-  constructor(connections: number) {
-    this.#connections = connections
-    this.#processes = Array.from({ length: Math.ceil(connections / connectionsAllowed()) }, () =>
-      startProcess(LOAD_CORE, new URL('./scale-clients.js', import.meta.url))
-    )
-  }
-
-  connect(port: number, channels: number): Promise<ScaleFigures> {
-    const share = Math.ceil(this.#connections / this.#processes.length)
-    const addresses = Math.ceil(this.#connections / PORTS_PER_ADDRESS)
-    const hosts = Array.from({ length: addresses }, (_, index) => `127.0.0.${index + 1}`)
-    return this.#request((index) => {
-      const first = index * share
-      const clients = Math.min(share, this.#connections - first)
-      const atOnce = Math.ceil(AT_ONCE / this.#processes.length)
-      return { kind: 'connect', port, hosts, secret: SECRET, clients, first, channels, atOnce }
-    })
-  }
-
-  figures(): Promise<ScaleFigures> {
-    return this.#request(() => ({ kind: 'figures' }))
-  }
-
-  async stop(): Promise<void> {
-    await Promise.all(this.#processes.map((each) => each.stop()))
-  }
-
-  /** Percentiles of several processes cannot be joined exactly; the worst of them is an upper bound. */
-  async #request(orderOf: (index: number) => ScaleOrder): Promise<ScaleFigures> {
-    const results = await Promise.all(
-      this.#processes.map(async (each, index): Promise<ScaleFigures> => {
-        each.writeLine(JSON.stringify(orderOf(index)))
-        const [, json = ''] = await each.line(/^result (.*)$/)
-        const result = JSON.parse(json)
-        if (result.error !== undefined) throw new Error(result.error)
-        return result
-      })
-    )
-    const sum = (pick: (figures: ScaleFigures) => number): number => results.reduce((all, each) => all + pick(each), 0)
-    const worst = (pick: (figures: ScaleFigures) => number): number =>
-      Math.max(...results.map(pick).filter((value) => Number.isFinite(value)))
-    return {
-      connected: sum(({ connected }) => connected),
-      deliveries: sum((each) => each.deliveries),
-      lastAt: worst(({ lastAt }) => lastAt),
-      p50: worst(({ p50 }) => p50),
-      p99: worst(({ p99 }) => p99),
-      p999: worst(({ p999 }) => p999)
-    }
-  }
-}
-
 const dataNow = (at: number): string => `{"sentAt":${at},"batch":${positionBatch()}}`
 
 /** One step of the run and what it showed. */
@@ -166,12 +111,14 @@ class ScaleRun {
   readonly #extent: Extent
   readonly #workers: number
   readonly #clients: ScaleClients
+  readonly #costs: Costs
   readonly rows: Row[] = []
 
-  constructor(extent: Extent, workers: number, clients: ScaleClients) {
+  constructor(extent: Extent, workers: number, clients: ScaleClients, costs: Costs) {
     this.#extent = extent
     this.#workers = workers
     this.#clients = clients
+    this.#costs = costs
   }
 
   async all(): Promise<void> {
@@ -204,10 +151,11 @@ class ScaleRun {
 
   async #connectAll(step: string, server: ScaleServer, channels: number): Promise<void> {
     const [cpuBefore, startedAt] = [server.cpu(), performance.now()]
-    await this.#clients.connect(server.port, channels)
+    await this.#clients.connect({ ports: [server.port], channels, readEvery: 1 })
     const seconds = (performance.now() - startedAt) / 1000
     this.#add(step, 'seconds until the last client is subscribed', seconds.toFixed(1))
     this.#add(step, 'CPU µs per client', ((server.cpu() - cpuBefore) / this.#extent.connections).toFixed(0))
+    this.#add(step, 'CPU µs per client by the model, one process', this.#costs.connectMicros.toFixed(0))
   }
 
   async #settled(server: ScaleServer, before: number): Promise<void> {
@@ -217,7 +165,7 @@ class ScaleRun {
     const content = { connections, historyBytes: 0 }
     this.#add('memory', 'MiB of all processes', after.toFixed(0))
     this.#add('memory', 'KiB per connection', (((after - before) * 1024) / connections).toFixed(1))
-    this.#add('memory', 'MiB by the model', relayMebibytes(content, { ...MEASURED, idleMib: before }).toFixed(0))
+    this.#add('memory', 'MiB by the model', relayMebibytes(content, { ...this.#costs, idleMib: before }).toFixed(0))
     this.#add('memory', 'MiB of socket buffers in the kernel, both ends', kernelSocketMebibytes().toFixed(0))
   }
 
@@ -225,17 +173,15 @@ class ScaleRun {
     const [cpuBefore, startedAt] = [server.cpu(), performance.now()]
     await setTimeout(this.#extent.idleSeconds * 1000)
     const cores = (server.cpu() - cpuBefore) / 1000 / (performance.now() - startedAt)
-    const load = { connections: this.#extent.connections, publishesPerSecond: 0, receivedPerSecond: 0 }
-    const model = relayCores({ ...load, deliveriesPerSecond: 0, payloadBytes: 0 }, MEASURED)
     this.#add('idle, pings every 25 s', '% of a core', percent(cores))
-    this.#add('idle, pings every 25 s', '% of a core by the model', percent(model))
+    this.#add('idle, pings every 25 s', '% of a core by the model', percent(this.#modelCores(0)))
   }
 
   async #publish(server: ScaleServer, step: string, meanwhile: () => void): Promise<void> {
     const { publishSeconds, connections } = this.#extent
     const calls = publishSeconds * PUBLISHES_PER_SECOND
     const publishing = await this.#openPublishing(server)
-    await this.#clients.figures()
+    await Promise.all([this.#clients.figures(), readMetrics(server.port)])
     const [cpuBefore, startedAt] = [server.cpu(), performance.now()]
     let channel = 0
     pace({ perSecond: PUBLISHES_PER_SECOND, calls }, () => {
@@ -248,12 +194,35 @@ class ScaleRun {
     await setTimeout(1000)
     const cores = (server.cpu() - cpuBefore) / 1000 / (performance.now() - startedAt)
     const figures = await this.#clients.figures()
+    const metric = await readMetrics(server.port)
     publishing.close()
     const title = `${step}, ${PUBLISHES_PER_SECOND}/s to ${grouped(CHANNELS)} channels`
     const expected = (calls * connections) / CHANNELS
     this.#add(title, 'deliveries, of', `${grouped(figures.deliveries)} of ${grouped(expected)}`)
     this.#add(title, '% of a core', percent(cores))
+    this.#add(title, '% of a core by the model', percent(this.#modelCores(PUBLISHES_PER_SECOND)))
     this.#add(title, 'latency ms: p50, p99, p99.9', latencyText(figures))
+    const pauses = [metric('nodejs_eventloop_lag_max_seconds') * 1000, figures.pauseMs]
+    this.#add(title, 'longest pause of a process, ms: relay, clients', pauses.map((ms) => ms.toFixed(0)).join(', '))
+  }
+
+  /** Busy cores of the relay by the capacity model. A publication passes through the primary to every worker. */
+  #modelCores(publishesPerSecond: number): number {
+    const deliveriesPerSecond = (publishesPerSecond * this.#extent.connections) / CHANNELS
+    const load = { connections: this.#extent.connections, deliveriesPerSecond, payloadBytes: dataNow(epochMs()).length }
+    if (this.#workers === 1) return relayCores({ ...load, publishesPerSecond, receivedPerSecond: 0 }, this.#costs)
+    const none = {
+      connections: 0,
+      publishesPerSecond: 0,
+      receivedPerSecond: 0,
+      deliveriesPerSecond: 0,
+      payloadBytes: 0
+    }
+    const primary = relayCores({ ...none, publishesPerSecond }, this.#costs)
+    const received = (publishesPerSecond * this.#costs.receiveMicros) / 1e6
+    const wakes = relayCores({ ...none, receivedPerSecond: publishesPerSecond }, this.#costs)
+    const clients = relayCores({ ...load, publishesPerSecond: 0, receivedPerSecond: 0 }, this.#costs)
+    return primary + this.#workers * (received + wakes) + clients
   }
 
   async #largeChannel(server: ScaleServer): Promise<void> {
@@ -310,18 +279,23 @@ const percent = (cores: number): string => (cores * 100).toFixed(1)
 const latencyText = ({ p50, p99, p999 }: ScaleFigures): string =>
   [p50, p99, p999].map((value) => value.toFixed(1)).join(', ')
 
+/** Connections are not distributed evenly over several workers. */
+const workersFor = (connections: number, allowed: number): number =>
+  connections <= allowed ? 1 : Math.ceil(connections / (allowed * FILLED))
+
 /** Many connections to one relay on one core, through everything that happens to it in a day. */
-const run = async ({ isQuick, connections, seconds }: SuiteOptions): Promise<SuiteResult> => {
+const run = async ({ isQuick, connections, seconds, machineFile }: SuiteOptions): Promise<SuiteResult> => {
   const defaults = isQuick ? QUICK : FULL
   const extent = {
     ...defaults,
     connections: connections ?? defaults.connections,
     publishSeconds: seconds ?? defaults.publishSeconds
   }
-  const workers = Math.ceil(extent.connections / connectionsAllowed())
+  const workers = workersFor(extent.connections, connectionsAllowed())
   const clients = new ScaleClients(extent.connections)
   try {
-    const steps = new ScaleRun(extent, workers, clients)
+    const costs = machineFile === undefined ? MEASURED : readMachineFile(machineFile)
+    const steps = new ScaleRun(extent, workers, clients, costs)
     await steps.all()
     const processes =
       workers === 1

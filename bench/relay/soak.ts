@@ -6,6 +6,7 @@ import { LOAD_CORE, startProcess } from '../harness/process.js'
 import { median } from '../harness/statistics.js'
 import type { Block, Suite, SuiteOptions, SuiteResult } from '../harness/suite.js'
 import { goalTable, grouped, table } from '../harness/table.js'
+import { readMetrics } from './relay-metrics.js'
 import { KEY, type RunningServer, SECRET } from './running-server.js'
 import { RELAY, startServer } from './servers.js'
 import type { SoakFigures, SoakOrder } from './soak-load.js'
@@ -62,7 +63,7 @@ const run = async ({ minutes = 30, connections = 10_000 }: SuiteOptions): Promis
     await request(JSON.stringify(order))
     await setTimeout(WARM_UP_SECONDS * 1000)
     await request('')
-    let closedBefore = (await readMetrics(server))(SLOW_DISCONNECTS)
+    let closedBefore = (await readMetrics(server.ports[0] ?? 0))(SLOW_DISCONNECTS)
     const rows: SoakRow[] = []
     const rowMs = (minutes * 60_000) / ROWS
     while (rows.length < ROWS) {
@@ -100,7 +101,7 @@ const readRow = async (
   }
   const elapsedMs = performance.now() - startedAt
   idle.disable()
-  const metric = await readMetrics(server)
+  const metric = await readMetrics(server.ports[0] ?? 0)
   return {
     ...(await figures()),
     clients: metric('centrifugo_node_num_clients'),
@@ -112,12 +113,6 @@ const readRow = async (
     cpu: (cpuMicroseconds(pid) - cpuBefore) / 1000 / elapsedMs,
     slowClosed: metric(SLOW_DISCONNECTS)
   }
-}
-
-/** The relay's metrics by name. Event-loop delays are those since the last call. */
-const readMetrics = async ({ ports: [port] }: RunningServer): Promise<(name: string) => number> => {
-  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
-  return (name) => Number(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)`, 'm').exec(text)?.[1] ?? Number.NaN)
 }
 
 const HEAD = [

@@ -16,22 +16,23 @@ export interface Costs extends CpuCosts, MemoryCosts {
 
 /**
  * CPU time and memory of the relay: `npm run bench -- capacity` on one core of a shared x86-64 machine with Node.js 24, all
- * features on, rounded. The costs of Redis and of connecting are from `npm run bench -- relay`. `kernelKib` is an estimate.
- * `npm run capacity -- --machine <file>` uses measurements of another machine.
+ * features on, rounded. `publishMicros` is higher than the fit, for rates above those of the calibration. `connectionMicros` and
+ * `connectionKib` are of 100,000 connections (`npm run bench -- scale`), the costs of Redis of `npm run bench -- relay`. `kernelKib`
+ * is an estimate. `npm run capacity -- --machine <file>` uses measurements of another machine.
  */
 export const MEASURED: Costs = {
   publishMicros: 30,
-  wakeMicros: 820,
-  pauseMs: 7,
-  deliveryMicros: 7,
-  byteNanos: 0.2,
-  connectionMicros: 0.6,
-  receiveMicros: 20,
+  wakeMicros: 740,
+  pauseMs: 3,
+  deliveryMicros: 10,
+  byteNanos: 0.1,
+  connectionMicros: 1.9,
+  receiveMicros: 55,
   redisPublishMicros: 34,
   redisPushMicros: 5,
-  connectMicros: 240,
-  idleMib: 114,
-  workMib: 15,
-  connectionKib: 8,
+  connectMicros: 460,
+  idleMib: 118,
+  workMib: 13,
+  connectionKib: 9,
   kernelKib: 8
 }
