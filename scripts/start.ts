@@ -16,16 +16,17 @@ const USAGE = `Usage: npm start [-- [--no-build] [--oidc]]
 
 /** The commands of `npm run build`, with names for the steps. */
 const BUILD_STEPS: readonly (readonly [name: string, tool: string, ...args: string[]])[] = [
-  ['compile the programs', 'tsc', '-p', 'tsconfig.build.json'],
-  ['build the page', 'vite', 'build', 'demo/web', '--logLevel', 'warn'],
-  ["build the operators' page", 'vite', 'build', 'src/relay-admin', '--logLevel', 'warn']
+  // Two installed versions provide `tsc`, and the package manager links one of them.
+  ['compile the programs', 'typescript-7/bin/tsc', '-p', 'tsconfig.build.json'],
+  ['build the page', '.bin/vite', 'build', 'demo/web', '--logLevel', 'warn'],
+  ["build the operators' page", '.bin/vite', 'build', 'src/relay-admin', '--logLevel', 'warn']
 ]
 
 const build = async (progress: Progress, signal: AbortSignal): Promise<void> => {
   for (const [name, tool, ...args] of BUILD_STEPS)
     await progress.step(name, async () => {
       // Without npx, whose child would survive the signal.
-      const command = [join(ROOT, 'node_modules/.bin', tool), ...args]
+      const command = [join(ROOT, 'node_modules', tool), ...args]
       const child = spawn(process.execPath, command, { cwd: ROOT, stdio: 'inherit', signal })
       const [code] = await once(child, 'close')
       if (code !== 0) throw new UserError(`The build failed: ${name}.`)

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { t as processTest, type Test } from 'tap'
+import { type Base, t as processTest, type Test, TestBase } from 'tap'
 
 /**
  * The test to which the file that runs now adds its tests. Compiled test files import it as `tap`: `scripts/test.ts` places
@@ -15,13 +15,18 @@ const TIMEOUT_MS = 1_200_000
 
 processTest.setTimeout(0)
 
-// tap finds the test of an uncaught error by a hook that observes every promise, which costs a tenth of the CPU time. Here
-// such an error fails the file that runs.
-processTest.hookDomain.destroy()
-processTest.beforeEach(({ hookDomain }) => {
-  processTest.hook.onDestroy?.()
-  hookDomain.destroy()
-})
+/**
+ * tap finds the test of an uncaught error by a hook that observes every promise, which costs a tenth of the CPU time. Here
+ * such an error fails the file that runs. A test has the hook from its creation, so also while it waits for its turn.
+ */
+const removeHook = (test: Base): void => {
+  test.hookDomain.destroy()
+  if (test instanceof TestBase) test.on('subtestAdd', removeHook)
+}
+// Otherwise it does so with the first output, and has the hook of the process from then on.
+processTest.pipe(process.stdout)
+processTest.hook.onDestroy?.()
+removeHook(processTest)
 process.on('uncaughtException', (error) => fileTest.threw(error))
 
 /** Runs a compiled test file in this process. Resolves when its tests and its teardown have ended. */

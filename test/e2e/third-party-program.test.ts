@@ -12,13 +12,26 @@ import { eventually } from '../helper/eventually.js'
 import { freePort } from '../helper/free-port.js'
 
 const PROGRAM = `
-import streamlit as st
-st.write("Signed in as " + st.context.headers.get("X-Auth-User", "nobody"))
-if "count" not in st.session_state:
-    st.session_state.count = 0
-if st.button("Count"):
-    st.session_state.count += 1
-st.write(f"Counted to {st.session_state.count}")
+import sys
+import tornado.ioloop
+import tornado.web
+from pywebio import STATIC_PATH
+from pywebio.input import actions
+from pywebio.output import put_text
+from pywebio.platform.tornado import webio_handler
+from pywebio.session import info
+
+def page():
+    put_text("Signed in as " + info.request.headers.get("X-Auth-User", "nobody"))
+    for count in range(10):
+        put_text(f"Counted to {count}")
+        actions(buttons=["Count"])
+
+tornado.web.Application([
+    ("/tool/", webio_handler(page, cdn=False)),
+    ("/tool/(.*)", tornado.web.StaticFileHandler, {"path": STATIC_PATH}),
+]).listen(int(sys.argv[1]), "127.0.0.1")
+tornado.ioloop.IOLoop.current().start()
 `
 
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-program-'))
@@ -28,21 +41,16 @@ const file = (name: string, text: string): string => {
   return join(folder, name)
 }
 
-/** Streamlit: pages over HTTP, and everything that they show and send over a WebSocket. */
+/** PyWebIO: pages over HTTP, and everything that they show and send over a WebSocket. */
 const startProgram = async (): Promise<string> => {
-  const bin = await preparePythonEnvironment(
-    'streamlit',
-    ['streamlit==1.67.0'],
-    thisMachine(environment.all),
-    t.comment
-  )
+  const machine = thisMachine(environment.all)
+  const requirements = ['pywebio==1.8.4', 'tornado==6.6.1', 'user-agents==2.2.0']
+  const bin = await preparePythonEnvironment('pywebio', requirements, machine, t.comment)
   const port = await freePort()
-  const args = ['run', file('program.py', PROGRAM), '--server.headless', 'true', '--server.baseUrlPath', 'tool']
-  const listen = ['--server.address', '127.0.0.1', '--server.port', String(port)]
-  await startChild(t, join(bin, 'streamlit'), [...args, ...listen], { HOME: folder, PATH: environment.path })
+  await startChild(t, join(bin, 'python'), [file('program.py', PROGRAM), String(port)], { PATH: environment.path })
   const url = `http://127.0.0.1:${port}`
   await eventually(() =>
-    fetch(`${url}/tool/_stcore/health`).then(
+    fetch(`${url}/tool/`).then(
       ({ ok }) => ok,
       () => false
     )

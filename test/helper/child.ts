@@ -29,8 +29,13 @@ export type Teardown = Pick<Test, 'teardown'>
 /** Generous: on a machine with a load average of 20 the demo backend takes a minute to start. */
 const LINE_WITHIN_MS = 300_000
 
-/** `npm test` optimizes late, see `scripts/test.ts`. */
-const V8_OPTIONS = process.execArgv.filter((argument) => argument.startsWith('--interrupt-budget'))
+/**
+ * `npm test` optimizes late and has a large young generation, see `scripts/test.ts`. Not its maximum, which is an option of
+ * the relay.
+ */
+export const V8_OPTIONS = process.execArgv.filter((argument) =>
+  /^--(?:interrupt-budget|min-semi-space-size)=/.test(argument)
+)
 
 /** Starts `command` (an absolute path) with exactly this environment. */
 export const startChild = async (

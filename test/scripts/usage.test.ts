@@ -1,20 +1,10 @@
 import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { t } from 'tap'
 import { ROOT } from '../../scripts/lib/root.js'
+import { required } from '../helper/required.js'
 import { scriptArguments } from '../helper/script.js'
-
-interface Outcome {
-  readonly code: number
-  readonly stdout: string
-  readonly stderr: string
-}
-
-const run = (script: string, ...args: readonly string[]): Promise<Outcome> =>
-  new Promise((resolve) => {
-    execFile(process.execPath, [...scriptArguments(script), ...args], { cwd: ROOT }, (error, stdout, stderr) =>
-      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr })
-    )
-  })
+import type { Outcome } from './run-scripts.js'
 
 const WRONG: readonly (readonly [script: string, ...args: string[]])[] = [
   ['scripts/test.ts', '--unknown'],
@@ -31,7 +21,6 @@ const WRONG: readonly (readonly [script: string, ...args: string[]])[] = [
   ['scripts/protocol.ts', 'x'],
   ['scripts/draw-cost.ts', 'x'],
   ['scripts/screenshots.ts', 'x'],
-  ['scripts/image/assemble.ts', 'gatway', 'image'],
   ['test/containers/main.ts', 'gatway'],
   ['test/soak/main.ts', '--seed', 'x'],
   ['bench/main.ts', 'gatway'],
@@ -41,16 +30,37 @@ const WRONG: readonly (readonly [script: string, ...args: string[]])[] = [
   ['bench/main.ts', '--quick', '--node', '18']
 ]
 
-for (const [script, ...args] of WRONG) {
-  t.test(`${script} ${args.join(' ')} prints the usage and exits with 2`, async (t) => {
-    const { code, stderr } = await run(script, ...args)
+/** In one process, because loading what the scripts share takes longer than running them. */
+const run = async (commands: typeof WRONG): Promise<readonly Outcome[]> => {
+  const paths = commands.map(([script, ...args]) => [required(scriptArguments(script).at(-1)), ...args])
+  const command = [...scriptArguments('test/scripts/run-scripts.ts'), JSON.stringify(paths)]
+  const { stdout } = await promisify(execFile)(process.execPath, command, { cwd: ROOT })
+  return JSON.parse(stdout)
+}
+
+const [help, ...outcomes] = await run([['scripts/test.ts', '--help'], ...WRONG])
+
+for (const [index, command] of WRONG.entries()) {
+  t.test(`${command.join(' ')} prints the usage and exits with 2`, async (t) => {
+    const { code, stderr } = required(outcomes[index])
     t.equal(code, 2)
     t.match(stderr, /^Usage: /m)
   })
 }
 
 t.test('--help prints the usage and exits with 0', async (t) => {
-  const { code, stdout } = await run('scripts/test.ts', '--help')
+  const { code, stdout } = required(help)
   t.equal(code, 0)
   t.match(stdout, /^Usage: npm test /)
 })
+
+// The first one sets the exit code of its process, the other one ends it.
+for (const [script, ...args] of [
+  ['scripts/capacity.ts', '--unknown'],
+  ['scripts/image/assemble.ts', 'gatway', 'image']
+] as const) {
+  t.test(`a process of ${script} ${args.join(' ')} prints the usage and exits with 2`, async (t) => {
+    const command = [...scriptArguments(script), ...args]
+    await t.rejects(promisify(execFile)(process.execPath, command, { cwd: ROOT }), { code: 2, stderr: /^Usage: /m })
+  })
+}
