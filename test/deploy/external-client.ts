@@ -8,6 +8,7 @@ import { Agent, fetch as undiciFetch } from 'undici'
 import { WebSocket } from 'ws'
 import { responseOf } from '../helper/exact-http.js'
 import type { Message } from '../helper/http.js'
+import { observed } from '../helper/observed-fetch.js'
 import { APP, REALTIME } from './certificate.js'
 import { PUBLISH_KEY, relayTokenOf } from './programs.js'
 import type { RunningProxy } from './proxies.js'
@@ -121,7 +122,9 @@ export class ExternalClient {
     const client = new Centrifuge([{ transport, endpoint }], {
       websocket: ProxySocket,
       fetch: (url: string, init: object) =>
-        undiciFetch(url, { ...init, dispatcher, headers: { origin: PAGE, 'content-type': 'application/json' } }),
+        observed(
+          undiciFetch(url, { ...init, dispatcher, headers: { origin: PAGE, 'content-type': 'application/json' } })
+        ),
       readableStream: ReadableStream,
       emulationEndpoint: `${base}/emulation`,
       ...(reconnectsFast && { minReconnectDelay: 1, maxReconnectDelay: 50 }),

@@ -18,6 +18,7 @@ import type { Teardown } from './child.js'
 import { EventSource } from './event-source.js'
 import { type HttpResponse, type Message, send } from './http.js'
 import { MutedOnCloseWebSocket } from './muted-on-close-websocket.js'
+import { observedFetch } from './observed-fetch.js'
 import { API_KEY, type ConfigFile, configOf, relayToken } from './relay-rules.js'
 
 export interface EdgeRelay {
@@ -109,7 +110,7 @@ export const officialClient = (
     transport === 'websocket' ? `ws://127.0.0.1:${port}/connection/websocket` : `${http}/connection/${transport}`
   const client = new Client([{ transport, endpoint }], {
     websocket: MutedOnCloseWebSocket,
-    fetch,
+    fetch: observedFetch,
     readableStream: ReadableStream,
     eventsource: EventSource,
     emulationEndpoint: `${http}/emulation`,

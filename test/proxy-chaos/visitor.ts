@@ -1,6 +1,7 @@
 import { Centrifuge, type Subscription } from 'centrifuge'
 import { EventSource } from '../helper/event-source.js'
 import { MutedOnCloseWebSocket } from '../helper/muted-on-close-websocket.js'
+import { observedFetch } from '../helper/observed-fetch.js'
 import type { Random } from '../soak/random.js'
 import type { ChaosBackend } from './backend.js'
 
@@ -28,7 +29,7 @@ export class Visitor {
     const endpoint = `${transport === 'websocket' ? `ws://127.0.0.1:${port}` : http}/connection/${transport}`
     this.#client = new Centrifuge([{ transport, endpoint }], {
       websocket: MutedOnCloseWebSocket,
-      fetch,
+      fetch: observedFetch,
       readableStream: ReadableStream,
       eventsource: EventSource,
       emulationEndpoint: `${http}/emulation`,

@@ -2,6 +2,7 @@ import { Centrifuge, type Subscription } from 'centrifuge'
 import { WebSocket } from 'ws'
 import { EventSource } from '../helper/event-source.js'
 import { MutedOnCloseWebSocket } from '../helper/muted-on-close-websocket.js'
+import { observedFetch } from '../helper/observed-fetch.js'
 import { relayToken } from '../helper/relay-rules.js'
 import type { SoakChannel } from './channels.js'
 import { Journal } from './journal.js'
@@ -12,13 +13,6 @@ export type TransportName = 'websocket' | 'http_stream' | 'sse'
 /** Short enough that every client refreshes its token several times in a run. */
 const TOKEN_SECONDS = 30
 const RETRY = { min: 50, max: 1_000 }
-
-/** The client ignores the outcome of its POST to /emulation; Node.js ends the process on an unhandled rejection. */
-const observedFetch: typeof fetch = (input, init) => {
-  const response = fetch(input, init)
-  response.catch(() => undefined)
-  return response
-}
 
 export interface OfficialSubscriberOptions {
   readonly name: string
