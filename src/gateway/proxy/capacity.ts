@@ -6,7 +6,7 @@ export interface CapacityRequest {
   readonly streams: boolean
   /** Whether the request has no verified token. Such requests get a limited share. */
   readonly anonymous: boolean
-  /** The request may use a connection until it calls `release`. Must not cancel other requests at once. */
+  /** The request may use a connection until it calls `release`. Must not cancel other requests synchronously. */
   onAcquired(waitedMs: number): void
   /** The queue is full, or the deadline has passed. */
   onRejected(error: GatewayError): void

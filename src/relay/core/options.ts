@@ -12,7 +12,10 @@ export interface CompressionOptions {
 /** `occupied`: a channel has subscribers. */
 export type ChannelState = 'occupied' | 'vacated'
 
-/** The subscriptions of a namespace: a stream of publications, or a map whose entries are published, its clients or its users. */
+/**
+ * The subscriptions of a namespace: a stream of publications, or a map. The entries of a map are published data, its clients, or
+ * its users.
+ */
 export type SubscriptionType = 'stream' | 'map' | 'map_clients' | 'map_users'
 
 /** `ephemeral`: keys expire, and there is no stream. `recoverable`: keys expire. `persistent`: keys stay. */

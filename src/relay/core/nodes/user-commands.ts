@@ -86,7 +86,7 @@ export const subscribeUser = async (
   if (selected.length > 0 && isPast(subscription.expiresAt, context)) return ERROR_INTERNAL
   const clients = selected.filter(({ subscriptions }) => !subscriptions.has(channel))
   if (clients.some(({ channelCount }) => channelCount >= channelLimit)) return ERROR_LIMIT_EXCEEDED
-  // Async, so that an error of one connection does not keep the others from being subscribed.
+  // Async, so that an error that is thrown at once is an outcome too, and the other subscriptions are undone.
   const outcomes = await Promise.allSettled(
     clients.map(async (client) =>
       addSubscription(client, {

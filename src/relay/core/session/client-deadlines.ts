@@ -64,7 +64,7 @@ export class ClientDeadlines {
     this.#checkAt(at, atWall)
   }
 
-  /** `wallMs` is the time of expiries, which follow the wall clock. */
+  /** `wallMs`: an expiry has also come when the wall clock reaches it. */
   #checkAt(monotonicMs: number, wallMs: number): void {
     this.#client.context.clients.setNextCheck(this.#client, { monotonicMs, wallMs })
   }
