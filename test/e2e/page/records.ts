@@ -1,4 +1,4 @@
-import type { Locator, Page } from 'playwright-core'
+import type { Locator, Page, Route } from 'playwright-core'
 import type { Test } from 'tap'
 import { pngOf } from '../../helper/demo-page.js'
 import { eventually } from '../../helper/eventually.js'
@@ -191,31 +191,46 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       t.same(pageErrors, [])
     })
 
-    t.test('saving is reported although the dialog was closed', async (t) => {
-      const { page, pageErrors } = await open(t, { as: 'operator' })
-      await page.goto('/personnel')
-      await page.getByLabel('Search by name').fill('yves')
-      await page.getByText('Nothing found').waitFor()
-      await page.getByRole('button', { name: 'Add person' }).click()
-      await page.getByRole('dialog').getByLabel('First name').fill('Yves')
-      const release = await holdRequests(page, '**/api/personnel')
-      const requested = page.waitForRequest('**/api/personnel')
-      await page.keyboard.press('Enter')
-      await requested
-      await page.keyboard.press('Escape')
-      await page.getByRole('dialog').waitFor({ state: 'hidden' })
-      release()
-      await page.getByText('Yves was added').waitFor()
+    t.test(
+      'saving is reported although the dialog was closed, and a deletion that fails loads its consequences again',
+      async (t) => {
+        const { page, pageErrors } = await open(t, { as: 'operator' })
+        await page.goto('/personnel')
+        await page.getByLabel('Search by name').fill('yves')
+        await page.getByText('Nothing found').waitFor()
+        await page.getByRole('button', { name: 'Add person' }).click()
+        await page.getByRole('dialog').getByLabel('First name').fill('Yves')
+        const release = await holdRequests(page, '**/api/personnel')
+        const requested = page.waitForRequest('**/api/personnel')
+        await page.keyboard.press('Enter')
+        await requested
+        await page.keyboard.press('Escape')
+        await page.getByRole('dialog').waitFor({ state: 'hidden' })
+        release()
+        await page.getByText('Yves was added').waitFor()
 
-      const releaseConsequences = await holdRequests(page, '**/api/personnel/*/deletion')
-      const cancelled = page.waitForEvent('requestfailed', (request) => request.url().endsWith('/deletion'))
-      await page.getByRole('button', { name: 'Delete Yves' }).click()
-      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
-      await cancelled
-      await page.getByText('Nothing found').waitFor()
-      releaseConsequences()
-      t.same(pageErrors, [])
-    })
+        const releaseConsequences = await holdRequests(page, '**/api/personnel/*/deletion')
+        const confirmed = async (): Promise<void> => {
+          const cancelled = page.waitForEvent('requestfailed', (request) => request.url().endsWith('/deletion'))
+          await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+          await cancelled
+        }
+        const requestedConsequences = page.waitForRequest('**/deletion')
+        await page.getByRole('button', { name: 'Delete Yves' }).click()
+        await requestedConsequences
+        const fail = (route: Route): Promise<void> =>
+          route.request().method() === 'DELETE' ? route.abort() : route.fallback()
+        await page.route('**/api/personnel/*', fail)
+        const requestedAgain = page.waitForRequest('**/deletion')
+        await confirmed()
+        await requestedAgain
+        await page.unroute('**/api/personnel/*', fail)
+        await confirmed()
+        await page.getByText('Nothing found').waitFor()
+        releaseConsequences()
+        t.same(pageErrors, [])
+      }
+    )
 
     t.test('a photo upload shows its progress', async (t) => {
       const { page, pageErrors } = await open(t, { as: 'operator' })
