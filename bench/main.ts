@@ -20,7 +20,7 @@ Suites: ${Object.keys(SUITES).join(', ')}; all but ${ON_REQUEST.join(', ')} by d
   --seconds <n>      duration of a reading
   --requests <n>     requests of a reading of the gateway
   --connections <n>  connections of the reading of memory
-  --minutes <n>      duration of soak
+  --minutes <n>      duration of soak, and of each row of steady-latency
   --machine <file>   capacity writes the costs of this machine into the file; scale compares with them
   --node <version>   run on Node.js 20, 22, 24 or 26, installed from the npm package "node" into node_modules/.cache
   --docs             write the tables and charts into docs/reference/benchmarks.md, benchmark-methods.md and docs/images`

@@ -59,17 +59,15 @@ class Setup {
   readonly #clients: ScaleClients
   readonly #redisPid: number
 
-  private constructor(server: RunningServer, clients: ScaleClients, load: SetupLoad, redisPid: number) {
+  constructor(server: RunningServer, load: SetupLoad, redisPid: number) {
     this.#server = server
-    this.#clients = clients
+    this.#clients = new ScaleClients(load.connections)
     this.load = load
     this.#redisPid = redisPid
   }
 
-  static async start(server: RunningServer, load: SetupLoad, redisPid: number): Promise<Setup> {
-    const clients = new ScaleClients(load.connections)
-    await clients.connect({ ports: server.ports, channels: load.channels, readEvery: READ_EVERY })
-    return new Setup(server, clients, load, redisPid)
+  async connect(): Promise<void> {
+    await this.#clients.connect({ ports: this.#server.ports, channels: this.load.channels, readEvery: READ_EVERY })
   }
 
   async read(seconds: number): Promise<Reading> {
@@ -125,16 +123,14 @@ const run = async ({ isQuick, ...options }: SuiteOptions): Promise<SuiteResult> 
   try {
     const { load } = defaults
     const env = { ...HOST, RELAY_ENGINE: 'redis', REDIS_URL: redis.url }
+    // One process may not be allowed to open files for all connections. Half of everything leaves the same deliveries per publication.
+    const part = load.connections > connectionsAllowed() ? halfOf(load) : load
+    setups.set('one relay, memory engine', new Setup(await startServer(RELAY, BOTH_CORES, HOST), part, redis.pid))
     const shared = await Promise.all(Array.from({ length: RELAYS }, () => startServer(RELAY, BOTH_CORES, env)))
     // There are three of them.
     const relays = sideBySide(shared as [RunningServer, ...RunningServer[]])
-    // One process may not be allowed to open files for all connections. Half of everything leaves the same deliveries per publication.
-    const part = load.connections > connectionsAllowed() ? halfOf(load) : load
-    setups.set(
-      'one relay, memory engine',
-      await Setup.start(await startServer(RELAY, BOTH_CORES, HOST), part, redis.pid)
-    )
-    setups.set(`${RELAYS} relays, one Redis`, await Setup.start(relays, load, redis.pid))
+    setups.set(`${RELAYS} relays, one Redis`, new Setup(relays, load, redis.pid))
+    for (const setup of setups.values()) await setup.connect()
     await findRate([...setups.values()], seconds)
     for (let round = 0; round < rounds; round++) {
       for (const setup of setups.values()) setup.readings.push(await setup.read(seconds))

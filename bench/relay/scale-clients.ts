@@ -26,13 +26,13 @@ export interface ConnectOrder {
 
 export type ScaleOrder = ConnectOrder | { readonly kind: 'figures' }
 
-/** What the clients have received since the last request. */
+/** The deliveries and latencies of the clients since the last request. */
 export interface ScaleFigures extends Latency {
   readonly connected: number
   readonly deliveries: number
   /** When the last publication arrived, as `epochMs`. */
   readonly lastAt: number
-  /** The longest time in which the process handled no event. */
+  /** The longest time between two calls of a timer with an interval of 10 ms. */
   readonly pauseMs: number
 }
 
@@ -40,7 +40,7 @@ let clients = new Set<Subscriber>()
 let deliveries = 0
 let latencies: number[] = []
 let lastAt = 0
-const pauses = monitorEventLoopDelay()
+const pauses = monitorEventLoopDelay({ resolution: 10 })
 pauses.enable()
 
 const received = (message: string | null): void => {

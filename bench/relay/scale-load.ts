@@ -33,7 +33,7 @@ export class ScaleClients {
     })
   }
 
-  /** What the clients have received since the last request. */
+  /** The deliveries and latencies of the clients since the last request. */
   figures(): Promise<ScaleFigures> {
     return this.#request(() => ({ kind: 'figures' }))
   }

@@ -41,12 +41,13 @@ interface Setup {
   readonly readings: Reading[]
 }
 
-const startSetup = async (scenario: string, name: ServerName): Promise<Setup> => {
-  const server = await startServer(name)
-  const load = new Load()
-  await load.run(openOrder(server, SUBSCRIBERS, 1))
-  return { scenario, name, server, load, readings: [] }
-}
+const startSetup = async (scenario: string, name: ServerName): Promise<Setup> => ({
+  scenario,
+  name,
+  server: await startServer(name),
+  load: new Load(),
+  readings: []
+})
 
 const read = ({ scenario, load, server }: Setup, perSecond: number, seconds: number): Promise<Reading> => {
   const slowReaders = scenario === SOME_SLOW ? SLOW_READERS : 0
@@ -59,6 +60,7 @@ const run = async ({ isQuick, minutes: wanted }: SuiteOptions): Promise<SuiteRes
   const setups: Setup[] = []
   try {
     for (const scenario of SCENARIOS) for (const name of SERVERS) setups.push(await startSetup(scenario, name))
+    for (const { load, server } of setups) await load.run(openOrder(server, SUBSCRIBERS, 1))
     const trials: Reading[] = []
     for (const setup of setups) trials.push(await read(setup, TRIAL_RATE, isQuick ? 1 : TRIAL_SECONDS))
     const perSecond = Math.round((CORE_SHARE * 1e6) / ((trials[0]?.value ?? Number.NaN) * SUBSCRIBERS))
