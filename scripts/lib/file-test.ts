@@ -23,7 +23,7 @@ const removeHook = (test: Base): void => {
   test.hookDomain.destroy()
   if (test instanceof TestBase) test.on('subtestAdd', removeHook)
 }
-// Otherwise it does so with the first output, and has the hook of the process from then on.
+// Otherwise tap pipes to the standard output with the first output of a test, and has the hook of the process from then on.
 processTest.pipe(process.stdout)
 processTest.hook.onDestroy?.()
 removeHook(processTest)

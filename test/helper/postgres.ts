@@ -183,15 +183,17 @@ const savedTemplate = async (t: Teardown): Promise<string> => {
   await run(t, initdb, [...INITDB, '--pwfile', passwordFile, data])
   await mkdir(dirname(saved), { recursive: true })
   const copied = await mkdtemp(`${saved}-`)
-  await copy(data, join(copied, 'data'))
-  await rm(folder, { recursive: true })
   try {
+    await copy(data, join(copied, 'data'))
+    // Neither initdb nor cp has written to the disk, and later runs rely on a complete folder.
+    await promisify(execFile)('sync', ['-f', copied])
     await rename(join(copied, 'data'), saved)
   } catch (error) {
-    // Another process was faster.
-    if (errorCode(error) !== 'ENOTEMPTY') throw error
+    // Another process was faster. The code depends on the file system.
+    if (!['ENOTEMPTY', 'EEXIST'].includes(errorCode(error) ?? '')) throw error
+  } finally {
+    for (const each of [folder, copied]) await rm(each, { recursive: true })
   }
-  await rm(copied, { recursive: true })
   return saved
 }
 

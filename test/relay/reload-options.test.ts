@@ -1121,7 +1121,7 @@ const CLIENT: Readonly<Record<string, Row>> = {
     after: '1h',
     also: { client: { user_tokens_invalidate: { enabled: true } } },
     see: async (world) => async () => {
-      // The clock of the relay stands still, so that a token of now may already be of a later second.
+      // The clock of the relay stands still. Therefore a token of now may be of a later second.
       const older = signJwt({ sub: '42' }, secretKey(HMAC_SECRET), {
         lifetimeSeconds: 3600,
         nowMs: Date.now() - 60_000

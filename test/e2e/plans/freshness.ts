@@ -127,7 +127,7 @@ t.test('the live plan', async (t) => {
     // In steps, because the browser does other work between two frames, such as measuring the panel.
     for (let elapsed = 0; elapsed < 900 && (await opacities()).some((opacity) => opacity < 255); elapsed += 20) {
       await page.clock.runFor(20)
-      await setTimeout(50)
+      await setTimeout(150)
     }
 
     t.same(await opacities(), [255, 255, 255])

@@ -137,7 +137,7 @@ t.test('a client whose upload the backend rejects early is not interrupted', asy
   t.match(response, /^HTTP\/1\.1 422 /)
 })
 
-t.test('no more than twice the largest permitted body is read after a response', async (t) => {
+t.test('less than five times the largest permitted body is read of an endless one', async (t) => {
   const sockets: Socket[] = []
   gateway.app.server.on('connection', (socket: Socket) => sockets.push(socket))
   const endless = { ...json, 'content-length': String(1e10) }
@@ -165,7 +165,7 @@ t.test('no more than twice the largest permitted body is read after a response',
     await closed
     t.match(received, /^HTTP\/1\.1 4/)
     const read = sockets.at(-1)?.bytesRead ?? Number.POSITIVE_INFINITY
-    // Node.js reads at most 32 chunks of 64 KiB more in the turn in which the limit is exceeded.
+    // The gateway reads up to twice the limit, and Node.js up to 32 chunks of 64 KiB more in the turn that exceeds it.
     t.ok(read < 5 * LIMIT, `${read} bytes`)
   }
 })

@@ -201,10 +201,11 @@ forBothRouteKinds(t, 'a backend that is slow', async (t, routeKind) => {
 
   const start = async (
     t: Test,
-    behaviour: Behaviour
+    behaviour: Behaviour,
+    timeoutMs = '300'
   ): Promise<TestGateway & { backendClosed: () => Promise<unknown> }> => {
     const backend = await startRawBackend(t, behaviour)
-    const gateway = await startGateway(t, { env: { BACKEND_URL: backend.url, BACKEND_TIMEOUT_MS: '300' } })
+    const gateway = await startGateway(t, { env: { BACKEND_URL: backend.url, BACKEND_TIMEOUT_MS: timeoutMs } })
     return { ...gateway, backendClosed: () => closed(backend.connections[0]) }
   }
 
@@ -234,7 +235,8 @@ forBothRouteKinds(t, 'a backend that is slow', async (t, routeKind) => {
     ['in chunks', `${chunks}5\r\nhello\r\n`]
   ] as const) {
     t.test(`the response is cut off if the backend stalls during a body ${title}`, { buffered: true }, async (t) => {
-      const { url, backendClosed } = await start(t, sends(bytes))
+      // Long enough for the begin of the response to arrive while other gateways start in this process.
+      const { url, backendClosed } = await start(t, sends(bytes), '2000')
 
       await t.rejects(sendExact(url, routeKind.path), { code: 'ECONNRESET' })
       await backendClosed()

@@ -144,11 +144,12 @@ forBothRouteKinds(t, 'a backend that fails during an upload', async (t, routeKin
   ] as const) {
     const uploadTo = async (
       t: Test,
+      timeoutMs: string,
       listener: Parameters<typeof startHttpBackend>[1],
       send: (request: ClientRequest) => unknown
     ): Promise<ExactResponse> => {
       const backendUrl = await startHttpBackend(t, listener)
-      const { url } = await startGateway(t, { env: { BACKEND_URL: backendUrl, BACKEND_TIMEOUT_MS: '300' } })
+      const { url } = await startGateway(t, { env: { BACKEND_URL: backendUrl, BACKEND_TIMEOUT_MS: timeoutMs } })
       const request = upload(url, routeKind.upload, framing)
       void send(request)
       const response = await readResponse(await responseOf(request))
@@ -160,6 +161,7 @@ forBothRouteKinds(t, 'a backend that fails during an upload', async (t, routeKin
       // One block only: writing to a connection that the gateway has closed would be an error of its own at the client.
       const response = await uploadTo(
         t,
+        '600000',
         (request) => request.once('data', () => request.socket.destroy()),
         (request) => request.write(block)
       )
@@ -172,6 +174,7 @@ forBothRouteKinds(t, 'a backend that fails during an upload', async (t, routeKin
     t.test(`an upload gets 504 if the backend stops reading, ${title}`, { buffered: true }, async (t) => {
       const response = await uploadTo(
         t,
+        '300',
         () => undefined,
         (request) => pour(request, 20 * MIB).catch(() => undefined)
       )
@@ -183,17 +186,17 @@ forBothRouteKinds(t, 'a backend that fails during an upload', async (t, routeKin
 
     t.test(`a slow upload does not time out as a backend error, ${title}`, { buffered: true }, async (t) => {
       const backendUrl = await startHttpBackend(t, async (request, response) => response.end(await hashOf(request)))
-      const { url } = await startGateway(t, { env: { BACKEND_URL: backendUrl, BACKEND_TIMEOUT_MS: '100' } })
-      const parts = Array.from({ length: 10 }, (_, index) => block.subarray(index, index + 1000))
+      const { url } = await startGateway(t, { env: { BACKEND_URL: backendUrl, BACKEND_TIMEOUT_MS: '1000' } })
+      const parts = Array.from({ length: 4 }, (_, index) => block.subarray(index, index + 1000))
       const request = upload(
         url,
         routeKind.upload,
-        'content-length' in framing ? { 'content-length': '10000' } : framing
+        'content-length' in framing ? { 'content-length': '4000' } : framing
       )
       const responding = responseOf(request).then(readResponse)
       for (const part of parts) {
         request.write(part)
-        await delay(200)
+        await delay(1500)
       }
       request.end()
 

@@ -47,7 +47,7 @@ t.test('provider sessions of a revoked user', async (t) => {
   })
 
   t.test(
-    'a provider session of a revoked user ends although it started later by the clock of the gateway',
+    'a provider session of a revoked user ends although its start is in the future by the clock of the gateway',
     async (t) => {
       const clock = new TestClock()
       clock.advance(10)

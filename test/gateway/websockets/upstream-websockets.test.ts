@@ -310,10 +310,11 @@ t.test('frames that arrive byte by byte reach the backend as they were sent', as
 
 t.test('a WebSocket is closed with 4401 when its token expires', async (t) => {
   const { backend, gateway } = await startBoth(t)
-  const token = createAppToken({ userId: 'u' }, apiKey, { format: 'jwt', lifetimeSeconds: 2 })
+  const token = createAppToken({ userId: 'u' }, apiKey, { format: 'jwt', lifetimeSeconds: 4 })
   const ws = await open(gateway, '/live/x', { headers: { cookie: `auth_token=${token}` } })
+  const closed = once(ws, 'close')
   const other = await open(gateway)
-  t.strictSame((await once(ws, 'close')).map(String), ['4401', 'session ended'])
+  t.strictSame((await closed).map(String), ['4401', 'session ended'])
   await eventually(() => backend.closed.includes('4401 session ended'))
   t.equal(other.readyState, WebSocket.OPEN)
   t.strictSame(await rejection(gateway, '/live/x', { headers: { cookie: `auth_token=${token}` } }), [

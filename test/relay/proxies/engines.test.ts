@@ -94,8 +94,8 @@ for (const [name, start] of Object.entries(STARTS)) {
     })
 
     t.test(`connections and subscriptions of ${name} are prolonged and ended by the backend`, async (t) => {
-      backend.on('connect', () => ({ result: { user: 'r', expire_at: inSeconds(2) } }))
-      backend.on('subscribe', () => ({ result: { expire_at: inSeconds(2) } }))
+      backend.on('connect', () => ({ result: { user: 'r', expire_at: inSeconds(4) } }))
+      backend.on('subscribe', () => ({ result: { expire_at: inSeconds(4) } }))
       backend.on('refresh', () => ({ result: { expire_at: inSeconds(600) } }))
       backend.on('sub_refresh', { result: { expired: true } })
       const client = await openCodecClient(t, 'json', otherUrl)

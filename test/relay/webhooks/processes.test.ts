@@ -19,7 +19,8 @@ const fileOf = (endpoint: string) => ({
     proxy: { state: { endpoint, timeout: '5s' } },
     namespaces: [{ name: 'room', presence: true, allow_subscribe_for_client: true, state_proxy_enabled: true }]
   },
-  engine: { redis: { presence_ttl: '1s', channel_state: { vacated_event_delay: '100ms' } } }
+  // The lease of a node that is not scheduled for a second must not end.
+  engine: { redis: { presence_ttl: '5s', channel_state: { vacated_event_delay: '100ms' } } }
 })
 
 /** The events about a channel that the backend has received, in this order. An event of a killed process may be repeated. */

@@ -1,5 +1,6 @@
 import type { Centrifuge, JoinContext, LeaveContext } from 'centrifuge'
 import t, { type Test } from 'tap'
+import { eventually } from '../../helper/eventually.js'
 import { send } from '../../helper/http.js'
 import { connectedClient } from '../../helper/raw-client.js'
 import {
@@ -92,6 +93,8 @@ t.test('several workers', async (t) => {
     await subscribeTo(bob, channel)
     await subscribeTo(eve, channel)
     await joined
+    // The presence of a subscriber is stored after its reply.
+    await eventually(async () => (await relay.api('presence_stats', { channel })).num_clients === 3)
     t.same(
       Object.values((await atAda.presence()).clients)
         .map(({ user }) => user)
