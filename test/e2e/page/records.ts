@@ -194,7 +194,7 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
     t.test(
       'saving is reported although the dialog was closed, and a deletion that fails loads its consequences again',
       async (t) => {
-        const { page, pageErrors } = await open(t, { as: 'operator' })
+        const { page, pageErrors } = await open(t, { as: 'operator', expected: /Failed to load/ })
         await page.goto('/personnel')
         await page.getByLabel('Search by name').fill('yves')
         await page.getByText('Nothing found').waitFor()
