@@ -1,12 +1,12 @@
 import type { KeyObject } from 'node:crypto'
 import { compactVerify } from 'jose'
 import {
+  checkSignature,
   checkTimes,
   type DecodedJwt,
   decodeJwt,
   type HmacAlgorithm,
   secretKey,
-  signedClaims,
   verifyWithAnyKey
 } from '../shared/jwt.js'
 import { ExpiredToken, InvalidToken } from '../shared/token-errors.js'
@@ -34,15 +34,20 @@ export class TokenChecks {
 
   /** HMAC is checked at once. Other algorithms are checked by the thread pool, if there are keys for them. */
   build(keys: TokenKeys): TokenCheck {
-    const checkHmac = hmacCheck(keys)
+    const hmacKeys = hmacKeysOf(keys)
     const publicKeys = staticKeys(keys)
     const keySet = this.#keySet(keys.jwksEndpoint)
-    if (publicKeys.length === 0 && keySet === null) return checkHmac
+    const hasPublicKeys = publicKeys.length > 0 || keySet !== null
     return (token, nowMs, rejected) => {
-      const decoded = tryDecode(token)
-      return decoded === null || HMAC_ALGORITHMS.some((each) => each === decoded.header.alg)
-        ? checkHmac(token, nowMs, rejected)
-        : checkWithPublicKeys(token, decoded, { publicKeys, keySet }, nowMs, rejected)
+      try {
+        const decoded = decodeJwt(token)
+        if (hasPublicKeys && !HMAC_ALGORITHMS.some((each) => each === decoded.header.alg))
+          return checkWithPublicKeys(token, decoded, { publicKeys, keySet }, nowMs, rejected)
+        checkHmac(token, decoded, hmacKeys(nowMs))
+        return withinTimes(decoded.claims, nowMs)
+      } catch (error) {
+        return failure(error, rejected)
+      }
     }
   }
 
@@ -58,31 +63,17 @@ export class TokenChecks {
   }
 }
 
-const tryDecode = (token: string): DecodedJwt | null => {
-  try {
-    return decodeJwt(token)
-  } catch (error) {
-    if (error instanceof InvalidToken) return null
-    throw error
-  }
-}
-
-/** Verifies HMAC. Without a secret every token is invalid. */
-const hmacCheck = ({ hmacSecret, previousHmacSecret, previousValidUntilMs }: TokenKeys) => {
+/** The secrets that are valid at a time. */
+const hmacKeysOf = ({ hmacSecret, previousHmacSecret, previousValidUntilMs }: TokenKeys) => {
   const current = hmacSecret === null ? [] : [secretKey(hmacSecret)]
   const all = previousHmacSecret === null ? current : [...current, secretKey(previousHmacSecret)]
-  return (token: string, nowMs: number, rejected: TokenRejected): CheckedToken => {
-    try {
-      return withinTimes(verifyWithAny(token, nowMs < previousValidUntilMs ? all : current), nowMs)
-    } catch (error) {
-      return failure(error, rejected)
-    }
-  }
+  return (nowMs: number): readonly KeyObject[] => (nowMs < previousValidUntilMs ? all : current)
 }
 
-const verifyWithAny = (token: string, keys: readonly KeyObject[]): Claims => {
+/** Without a secret every token is invalid. */
+const checkHmac = (token: string, decoded: DecodedJwt, keys: readonly KeyObject[]): void => {
   if (keys.length === 0) throw new InvalidToken('bad-algorithm')
-  return verifyWithAnyKey(keys, (key) => signedClaims(token, key, HMAC_ALGORITHMS))
+  verifyWithAnyKey(keys, (key) => checkSignature(token, decoded, key, HMAC_ALGORITHMS))
 }
 
 interface PublicKey {

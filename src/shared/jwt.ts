@@ -60,11 +60,21 @@ const HS256_ONLY: readonly HmacAlgorithm[] = ['HS256']
 
 /** The claims of a token with a valid signature, regardless of its times. Throws `InvalidToken`. */
 export const signedClaims = (token: string, key: KeyObject, algorithms = HS256_ONLY): Record<string, unknown> => {
-  const { header, claims } = decodeJwt(token)
+  const decoded = decodeJwt(token)
+  checkSignature(token, decoded, key, algorithms)
+  return decoded.claims
+}
+
+/** Throws `InvalidToken` unless the decoded token is signed with the key by one of the algorithms. */
+export const checkSignature = (
+  token: string,
+  { header }: DecodedJwt,
+  key: KeyObject,
+  algorithms: readonly HmacAlgorithm[]
+): void => {
   const algorithm = algorithms.find((each) => each === header.alg)
   if (algorithm === undefined) throw new InvalidToken('bad-algorithm')
   verifySignature(token, key, algorithm)
-  return claims
 }
 
 /** Verifies with one key after another until the signature matches. Throws the error of the last one if none matches. */
