@@ -39,14 +39,18 @@ export const identify = (
 ): MaybePromise<ConnectResult | ReplyError | Disconnect> =>
   command.token === '' ? identifyWithoutToken(client, command, data) : identifyByToken(client, command.token)
 
-const identifyWithoutToken = async (
+const identifyWithoutToken = (
   client: Client,
   command: ConnectCommand,
   data: () => EventData | ReplyError
-): Promise<ConnectResult | ReplyError | Disconnect> => {
-  const { connectProxy, insecure, allowAnonymousConnectWithoutToken } = client.context.clientOptions
-  const outcome = connectProxy ? await askBackend(client, command, data()) : null
-  if (outcome !== null) return outcome
+): MaybePromise<ConnectResult | ReplyError | Disconnect> =>
+  after(
+    client.context.clientOptions.connectProxy ? askBackend(client, command, data()) : null,
+    (outcome) => outcome ?? anonymousUser(client)
+  )
+
+const anonymousUser = (client: Client): ConnectResult | Disconnect => {
+  const { insecure, allowAnonymousConnectWithoutToken } = client.context.clientOptions
   if (insecure || allowAnonymousConnectWithoutToken) return ANONYMOUS
   tokenRejection(client)('missing')
   return DISCONNECT_MALFORMED

@@ -11,15 +11,17 @@ import {
   ReplyError
 } from '../codes.js'
 import type { EventData, SubscribeEventResult } from '../event-proxies.js'
-import type { MaybePromise } from '../maybe-promise.js'
+import { after, type MaybePromise } from '../maybe-promise.js'
 import { NO_OVERRIDE } from '../options.js'
 import type { SubscribeCommand } from '../protocol.js'
 import type { Client } from '../session/client.js'
 import {
+  type CheckedToken,
   claimsRejection,
   hasEnded,
   type SubscriptionClaims,
   subscriptionClaims,
+  type TokenRejected,
   type TokenRejectionReason,
   tokenRejection,
   userRejection
@@ -58,21 +60,30 @@ const askBackend = async (
   return isPast(outcome.expiresAt, context) ? ERROR_EXPIRED : outcome
 }
 
-/** A valid token grants the subscription regardless of the namespace's permissions. */
-export const checkSubscriptionToken = async (
+/** A valid token grants the subscription regardless of the namespace's permissions. Without a promise if it can be checked at once. */
+export const checkSubscriptionToken = (
   client: Client,
   channel: string,
   token: string
-): Promise<SubscriptionClaims | ReplyError | Disconnect> => {
-  const { context } = client
+): MaybePromise<SubscriptionClaims | ReplyError | Disconnect> => {
+  const { checkSubscriptionToken: check, nowMs } = client.context
   const rejected = tokenRejection(client)
-  const checked = await context.checkSubscriptionToken(token, context.nowMs(), rejected)
+  return after(check(token, nowMs(), rejected), (checked) => claimsFor(client, channel, checked, rejected))
+}
+
+const claimsFor = (
+  client: Client,
+  channel: string,
+  checked: CheckedToken,
+  rejected: TokenRejected
+): SubscriptionClaims | ReplyError | Disconnect => {
   if (checked === 'unavailable') return ERROR_INTERNAL
   if (checked === 'expired') return ERROR_TOKEN_EXPIRED
   if (checked === 'invalid') return ERROR_PERMISSION_DENIED
-  const claims = subscriptionClaims(checked, context.clientOptions.subscriptionToken)
+  const { clientOptions, nowMs } = client.context
+  const claims = subscriptionClaims(checked, clientOptions.subscriptionToken)
   if (claims === null) {
-    rejected(claimsRejection(checked, context.clientOptions.subscriptionToken))
+    rejected(claimsRejection(checked, clientOptions.subscriptionToken))
     return ERROR_PERMISSION_DENIED
   }
   const mismatch = subscriptionMismatch(client, channel, claims)
@@ -80,7 +91,7 @@ export const checkSubscriptionToken = async (
     rejected(mismatch)
     return DISCONNECT_INVALID_TOKEN
   }
-  if (!hasEnded(checked, context.nowMs())) return claims
+  if (!hasEnded(checked, nowMs())) return claims
   rejected('expired')
   return ERROR_EXPIRED
 }
