@@ -215,8 +215,10 @@ const upgradeWith = (admission: ClientAdmission, options: () => MessageOptions, 
   }
 
   return (request, socket, head) => {
-    socket.on('error', ignore)
-    return after(admission.admit(request), (admitted) => {
+    const admitting = admission.admit(request)
+    // Node.js has removed its own listener, and `ws` adds one when it handles the handshake.
+    if (admitting instanceof Promise) socket.on('error', ignore)
+    return after(admitting, (admitted) => {
       if (typeof admitted === 'number') return rejectUpgrade(socket, admitted)
       if (!socket.destroyed) return accept(request, socket, head, admitted)
       // The client disconnected meanwhile.
