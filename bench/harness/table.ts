@@ -14,13 +14,14 @@ export interface Goal {
   readonly unit: string
 }
 
-/** Missed goals are bold. */
+/** Missed goals are bold. A third digit tells measured value and goal apart that two digits would show as equal. */
 export const goalTable = (goals: readonly Goal[]): string =>
   table(
     ['ratio', 'measured', 'goal: at most'],
     goals.map(({ what, measured, atMost, unit }) => {
-      const text = `${measured.toFixed(2)}${unit}`
-      return [what, measured <= atMost ? text : `**${text}**`, `${atMost.toFixed(2)}${unit}`]
+      const digits = measured !== atMost && measured.toFixed(2) === atMost.toFixed(2) ? 3 : 2
+      const text = `${measured.toFixed(digits)}${unit}`
+      return [what, measured <= atMost ? text : `**${text}**`, `${atMost.toFixed(digits)}${unit}`]
     })
   )
 

@@ -52,6 +52,13 @@ t.test('a missed goal is bold', async (t) => {
   t.notMatch(goalTable([{ ...goal, measured: 1 }]), '**')
 })
 
+t.test('a measured value that rounds to its goal has three digits', async (t) => {
+  const goal = { what: 'x', atMost: 1, unit: '' }
+  t.match(goalTable([{ ...goal, measured: 1.004 }]), /\*\*1\.004\*\* +\| +1\.000 \|/)
+  t.match(goalTable([{ ...goal, measured: 0.996 }]), /\| +0\.996 +\| +1\.000 \|/)
+  t.match(goalTable([{ ...goal, measured: 1 }]), /\| +1\.00 +\| +1\.00 \|/)
+})
+
 t.test('percentiles of 1,000 latencies', async (t) => {
   const latencies = Array.from({ length: 1000 }, (_, index) => 1000 - index)
   t.same(latencyPercentiles(latencies), { p50: 501, p99: 991, p999: 1000 })
