@@ -105,7 +105,8 @@ const writeConfig = (folder: string, connections: number): void => {
 const dataNow = (at: number): string => `{"sentAt":${at},"batch":${positionBatch()}}`
 
 /** One step of the run and what it showed. */
-type Row = readonly [step: string, figure: string, value: string]
+type Row = readonly [step: string, figure: string, measured: string]
+type ModelRow = readonly [...row: Row, byModel: string]
 
 class ScaleRun {
   readonly #extent: Extent
@@ -113,6 +114,8 @@ class ScaleRun {
   readonly #clients: ScaleClients
   readonly #costs: Costs
   readonly rows: Row[] = []
+  /** Figures that the capacity model predicts, and details that explain the others. */
+  readonly modelRows: ModelRow[] = []
 
   constructor(extent: Extent, workers: number, clients: ScaleClients, costs: Costs) {
     this.#extent = extent
@@ -149,13 +152,23 @@ class ScaleRun {
     process.stderr.write(`${row.join('  ')}\n`)
   }
 
+  #addWithModel(...[step, figure, measured, byModel]: ModelRow): void {
+    this.#add(step, figure, measured)
+    this.modelRows.push([step, figure, measured, byModel])
+  }
+
+  #addDetail(...row: Row): void {
+    this.modelRows.push([...row, '–'])
+    process.stderr.write(`${row.join('  ')}\n`)
+  }
+
   async #connectAll(step: string, server: ScaleServer, channels: number): Promise<void> {
     const [cpuBefore, startedAt] = [server.cpu(), performance.now()]
     await this.#clients.connect({ ports: [server.port], channels, readEvery: 1 })
     const seconds = (performance.now() - startedAt) / 1000
-    this.#add(step, 'seconds until the last client is subscribed', seconds.toFixed(1))
-    this.#add(step, 'CPU µs per client', ((server.cpu() - cpuBefore) / this.#extent.connections).toFixed(0))
-    this.#add(step, 'CPU µs per client by the model, one process', this.#costs.connectMicros.toFixed(0))
+    this.#add(step, 's until the last is subscribed', seconds.toFixed(1))
+    const cpu = (server.cpu() - cpuBefore) / this.#extent.connections
+    this.#addWithModel(step, 'CPU µs per client', cpu.toFixed(0), this.#costs.connectMicros.toFixed(0))
   }
 
   async #settled(server: ScaleServer, before: number): Promise<void> {
@@ -163,18 +176,17 @@ class ScaleRun {
     const after = server.mebibytes()
     const { connections } = this.#extent
     const content = { connections, historyBytes: 0 }
-    this.#add('memory', 'MiB of all processes', after.toFixed(0))
+    const model = relayMebibytes(content, { ...this.#costs, idleMib: before })
+    this.#addWithModel('memory', 'MiB of all processes', after.toFixed(0), model.toFixed(0))
     this.#add('memory', 'KiB per connection', (((after - before) * 1024) / connections).toFixed(1))
-    this.#add('memory', 'MiB by the model', relayMebibytes(content, { ...this.#costs, idleMib: before }).toFixed(0))
-    this.#add('memory', 'MiB of socket buffers in the kernel, both ends', kernelSocketMebibytes().toFixed(0))
+    this.#addDetail('memory', 'MiB of socket buffers in the kernel, both ends', kernelSocketMebibytes().toFixed(0))
   }
 
   async #idle(server: ScaleServer): Promise<void> {
     const [cpuBefore, startedAt] = [server.cpu(), performance.now()]
     await setTimeout(this.#extent.idleSeconds * 1000)
     const cores = (server.cpu() - cpuBefore) / 1000 / (performance.now() - startedAt)
-    this.#add('idle, pings every 25 s', '% of a core', percent(cores))
-    this.#add('idle, pings every 25 s', '% of a core by the model', percent(this.#modelCores(0)))
+    this.#addWithModel('idle, pings every 25 s', '% of a core', percent(cores), percent(this.#modelCores(0)))
   }
 
   async #publish(server: ScaleServer, step: string, meanwhile: () => void): Promise<void> {
@@ -196,14 +208,16 @@ class ScaleRun {
     const figures = await this.#clients.figures()
     const metric = await readMetrics(server.port)
     publishing.close()
-    const title = `${step}, ${PUBLISHES_PER_SECOND}/s to ${grouped(CHANNELS)} channels`
     const expected = (calls * connections) / CHANNELS
-    this.#add(title, 'deliveries, of', `${grouped(figures.deliveries)} of ${grouped(expected)}`)
-    this.#add(title, '% of a core', percent(cores))
-    this.#add(title, '% of a core by the model', percent(this.#modelCores(PUBLISHES_PER_SECOND)))
-    this.#add(title, 'latency ms: p50, p99, p99.9', latencyText(figures))
+    this.#add(step, 'deliveries, of', `${grouped(figures.deliveries)} of ${grouped(expected)}`)
+    this.#addWithModel(step, '% of a core', percent(cores), percent(this.#modelCores(PUBLISHES_PER_SECOND)))
+    this.#add(step, 'latency ms: p50, p99, p99.9', latencyText(figures))
     const pauses = [metric('nodejs_eventloop_lag_max_seconds') * 1000, figures.pauseMs]
-    this.#add(title, 'longest pause of a process, ms: relay, clients', pauses.map((ms) => ms.toFixed(0)).join(', '))
+    this.#addDetail(
+      step,
+      'longest pause of a process, ms: relay, clients',
+      pauses.map((ms) => ms.toFixed(0)).join(', ')
+    )
   }
 
   /** Busy cores of the relay by the capacity model. A publication passes through the primary to every worker. */
@@ -257,11 +271,7 @@ class ScaleRun {
   async #shutDown(server: ScaleServer): Promise<void> {
     const startedAt = performance.now()
     await server.stop()
-    this.#add(
-      'graceful shutdown',
-      'seconds until the process ends',
-      ((performance.now() - startedAt) / 1000).toFixed(1)
-    )
+    this.#add('graceful shutdown', 's until the process ends', ((performance.now() - startedAt) / 1000).toFixed(1))
     for (let connected = 1; connected > 0; ) {
       await setTimeout(POLL_MS)
       connected = (await this.#clients.figures()).connected
@@ -306,10 +316,11 @@ const run = async ({ isQuick, connections, seconds, machineFile }: SuiteOptions)
         {
           name: 'scale',
           markdown: [
-            `${grouped(extent.connections)} connections to one relay with ${processes}, all on one core.`,
-            table(['step', 'figure', 'value'], steps.rows)
+            `${grouped(extent.connections)} connections to one relay with ${processes}, all on one core; publications: ${PUBLISHES_PER_SECOND}/s to ${grouped(CHANNELS)} channels.`,
+            table(['step', 'figure', 'measured'], steps.rows)
           ].join('\n\n')
-        }
+        },
+        { name: 'scale model', markdown: table(['step', 'figure', 'measured', 'by the model'], steps.modelRows) }
       ]
     }
   } finally {
@@ -317,4 +328,4 @@ const run = async ({ isQuick, connections, seconds, machineFile }: SuiteOptions)
   }
 }
 
-export const scaleSuite: Suite = { blocks: ['scale'], run, isOnRequest: true }
+export const scaleSuite: Suite = { blocks: ['scale', 'scale model'], run, isOnRequest: true }

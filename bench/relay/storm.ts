@@ -144,11 +144,21 @@ const outagesOf = ({ returning }: Extent): Storm[] =>
 
 const outageTitle = (server: ServerName): string => (RECOVERING.has(server) ? `${server}, with recovery` : server)
 
-/** The storms of a round, in the order of the report. */
-const stormsOf = ({ sizes, recovering, encrypted }: Extent, redisUrl: string | undefined): Storm[] => {
+/** The storms of the relay beside other servers, in the order of the report. */
+const comparedStorms = ({ sizes, encrypted }: Extent): Storm[] => {
   const servers = installedServers().filter((name) => COMPARED.has(name))
   const ofServers = (clients: number, title: string, options: Partial<Storm> = {}): Storm[] =>
     servers.map((server) => ({ title: `${title}, ${server}`, server, clients, ...options }))
+  return [
+    ...sizes.flatMap((size) => ofServers(size, first(size))),
+    ...(hasTlsProxy()
+      ? ofServers(encrypted, `${first(encrypted)} through nginx with TLS`, { isEncrypted: true, env: BEHIND_PROXY })
+      : [])
+  ]
+}
+
+/** The storms of the relay with each engine, in the order of the report. */
+const engineStorms = ({ recovering }: Extent, redisUrl: string | undefined): Storm[] => {
   const ofEngine = (engine: string, env: Readonly<Record<string, string>>): Storm[] => {
     const storm = { server: RELAY, clients: recovering, env } as const
     const title = `${first(recovering)}, relay, ${engine}`
@@ -158,12 +168,8 @@ const stormsOf = ({ sizes, recovering, encrypted }: Extent, redisUrl: string | u
     ]
   }
   return [
-    ...sizes.flatMap((size) => ofServers(size, first(size))),
     ...ofEngine(MEMORY_ENGINE, {}),
-    ...(redisUrl === undefined ? [] : ofEngine(REDIS_ENGINE, { RELAY_ENGINE: 'redis', REDIS_URL: redisUrl })),
-    ...(hasTlsProxy()
-      ? ofServers(encrypted, `${first(encrypted)} through nginx with TLS`, { isEncrypted: true, env: BEHIND_PROXY })
-      : [])
+    ...(redisUrl === undefined ? [] : ofEngine(REDIS_ENGINE, { RELAY_ENGINE: 'redis', REDIS_URL: redisUrl }))
   ]
 }
 
@@ -177,7 +183,9 @@ const run = async ({ isQuick, ...options }: SuiteOptions): Promise<SuiteResult> 
   const extent = { ...defaults, rounds: options.rounds ?? defaults.rounds }
   const load = new Load()
   const redis = await startBenchRedis()
-  const storms = stormsOf(extent, redis?.url)
+  const compared = comparedStorms(extent)
+  const engines = engineStorms(extent, redis?.url)
+  const storms = [...compared, ...engines]
   const outages = hasTlsProxy() ? outagesOf(extent) : []
   const readings = new Map<string, StormReading[]>(storms.map(({ title }) => [title, []]))
   const outageReadings = new Map<string, StormReading[]>(outages.map(({ title }) => [title, []]))
@@ -189,42 +197,56 @@ const run = async ({ isQuick, ...options }: SuiteOptions): Promise<SuiteResult> 
   } finally {
     await Promise.all([load.stop(), redis?.stop()])
   }
-  const notMeasured = [
-    ...(redis === null ? ['with Redis, because there is no redis-server on the PATH'] : []),
-    ...(hasTlsProxy() ? [] : ['through TLS, because nginx or openssl is not on the PATH'])
-  ]
+  const facts = `Medians of ${roundsText(extent.rounds)}, each with new processes; ${AT_ONCE} clients connect at the same time.`
   return {
     blocks: [
       {
         name: 'storm',
         markdown: [
-          `Medians of ${roundsText(extent.rounds)}, each with new processes; ${AT_ONCE} clients connect at the same time.`,
-          ...notMeasured.map((what) => `Not measured: ${what}.`),
-          stormTable(readings),
-          goalTable(goals(extent, readings)),
+          facts,
+          ...(hasTlsProxy() ? [] : ['Not measured: through TLS, because nginx or openssl is not on the PATH.']),
+          comparedTable(compared, readings),
+          goalTable(comparedGoals(extent, readings)),
           ...(outages.length === 0 ? [] : [outageTable(extent, outageReadings)])
+        ].join('\n\n')
+      },
+      {
+        name: 'storm engines',
+        markdown: [
+          facts,
+          ...(redis === null ? ['Not measured: with Redis, because there is no redis-server on the PATH.'] : []),
+          engineTable(engines, readings),
+          goalTable(engineGoals(extent, readings))
         ].join('\n\n')
       }
     ]
   }
 }
 
-export const stormSuite: Suite = { blocks: ['storm'], run }
+export const stormSuite: Suite = { blocks: ['storm', 'storm engines'], run }
 
 type StormReadings = ReadonlyMap<string, readonly StormReading[]>
 
-const stormTable = (readings: StormReadings): string =>
+const medianOf = (readings: StormReadings, title: string, pick: (reading: StormReading) => number): number =>
+  median((readings.get(title) ?? []).map(pick))
+
+const comparedTable = (storms: readonly Storm[], readings: StormReadings): string =>
   table(
-    ['connect, authenticate, subscribe', 'CPU µs/client', 'of nginx', 'peak memory to settled'],
-    [...readings].map(([title, list]) => {
-      const nginx = median(list.map(({ nginxCpu }) => nginxCpu))
-      return [
-        title,
-        median(list.map(({ cpu }) => cpu)).toFixed(0),
-        nginx === 0 ? '–' : nginx.toFixed(0),
-        median(list.map(({ peak }) => peak)).toFixed(2)
-      ]
+    ['connect, authenticate, subscribe', 'CPU µs/client', 'of nginx'],
+    storms.map(({ title }) => {
+      const nginx = medianOf(readings, title, ({ nginxCpu }) => nginxCpu)
+      return [title, medianOf(readings, title, ({ cpu }) => cpu).toFixed(0), nginx === 0 ? '–' : nginx.toFixed(0)]
     })
+  )
+
+const engineTable = (storms: readonly Storm[], readings: StormReadings): string =>
+  table(
+    ['connect, authenticate, subscribe', 'CPU µs/client', 'peak memory to settled'],
+    storms.map(({ title }) => [
+      title,
+      medianOf(readings, title, ({ cpu }) => cpu).toFixed(0),
+      medianOf(readings, title, ({ peak }) => peak).toFixed(2)
+    ])
   )
 
 const outageTable = ({ returning }: Extent, readings: StormReadings): string =>
@@ -243,24 +265,47 @@ const outageTable = ({ returning }: Extent, readings: StormReadings): string =>
     ])
   )
 
-const goals = ({ sizes, recovering, encrypted }: Extent, readings: StormReadings): Goal[] => {
-  const cpus = (title: string): readonly number[] => (readings.get(title) ?? []).map(({ cpu }) => cpu)
-  const goal = (what: string, ours: string, theirs: string, atMost: number): Goal[] =>
-    readings.has(ours) && readings.has(theirs)
-      ? [{ what, measured: medianRatio(cpus(ours), cpus(theirs)), atMost, unit: '' }]
-      : []
+interface CpuGoal {
+  readonly what: string
+  /** The titles of the storms. */
+  readonly ours: string
+  readonly theirs: string
+  readonly atMost: number
+}
+
+/** The goal, unless one of its storms was not measured. */
+const cpuGoal = (readings: StormReadings, { what, ours, theirs, atMost }: CpuGoal): Goal[] => {
+  const [our, their] = [readings.get(ours), readings.get(theirs)]
+  if (our === undefined || their === undefined) return []
+  const cpus = (list: readonly StormReading[]): readonly number[] => list.map(({ cpu }) => cpu)
+  return [{ what, measured: medianRatio(cpus(our), cpus(their)), atMost, unit: '' }]
+}
+
+const comparedGoals = ({ sizes, encrypted }: Extent, readings: StormReadings): Goal[] => {
   const toServer = (title: string, peer: ServerName): Goal[] =>
-    goal(`${title}, to ${peer}`, `${title}, ${RELAY}`, `${title}, ${peer}`, 1.2)
-  const ofEngine = (engine: string): Goal[] => {
-    const title = `${first(recovering)}, relay, ${engine}`
-    return goal(`recovery, ${engine}, to the storm without`, recoveryTitle(title), title, 1.3)
-  }
-  const peaks = sizes.map((size) => median((readings.get(`${first(size)}, ${RELAY}`) ?? []).map(({ peak }) => peak)))
+    cpuGoal(readings, {
+      what: `${title}, to ${peer}`,
+      ours: `${title}, ${RELAY}`,
+      theirs: `${title}, ${peer}`,
+      atMost: 1.2
+    })
   return [
     ...sizes.flatMap((size) => [...toServer(first(size), SEND_LOOP), ...toServer(first(size), CENTRIFUGO)]),
-    { what: 'peak memory to the value after the storm', measured: Math.max(...peaks), atMost: 1.5, unit: '' },
+    ...toServer(`${first(encrypted)} through nginx with TLS`, SEND_LOOP)
+  ]
+}
+
+const engineGoals = ({ sizes, recovering }: Extent, readings: StormReadings): Goal[] => {
+  const ofEngine = (engine: string): Goal[] => {
+    const theirs = `${first(recovering)}, relay, ${engine}`
+    const what = `recovery, ${engine}, to the storm without`
+    return cpuGoal(readings, { what, ours: recoveryTitle(theirs), theirs, atMost: 1.3 })
+  }
+  const peaks = sizes.map((size) => medianOf(readings, `${first(size)}, ${RELAY}`, ({ peak }) => peak))
+  const what = `peak memory of the relay to the value after the storm, ${sizes.map(first).join(' and ')}`
+  return [
     ...ofEngine(MEMORY_ENGINE),
     ...ofEngine(REDIS_ENGINE),
-    ...toServer(`${first(encrypted)} through nginx with TLS`, SEND_LOOP)
+    { what, measured: Math.max(...peaks), atMost: 1.5, unit: '' }
   ]
 }
