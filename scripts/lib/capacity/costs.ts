@@ -18,7 +18,7 @@ export interface Costs extends CpuCosts, MemoryCosts {
  * CPU time and memory of the relay: `npm run bench -- capacity` on one core of a shared x86-64 machine with Node.js 24, all
  * features on, rounded. `publishMicros` is higher than the fit, for rates above those of the calibration. `connectionMicros` and
  * `connectionKib` are of 100,000 connections (`npm run bench -- scale`), the costs of Redis of `npm run bench -- relay`. `kernelKib`
- * is an estimate. `npm run capacity -- --machine <file>` uses measurements of another machine.
+ * is a reserve. `npm run capacity -- --machine <file>` uses measurements of another machine.
  */
 export const MEASURED: Costs = {
   publishMicros: 30,

@@ -37,7 +37,7 @@ const COST_TEXTS: Readonly<Record<keyof Costs, string>> = {
   idleMib: '`i`: a relay process without clients | MiB',
   workMib: '`g`: the same while it publishes, in addition | MiB',
   connectionKib: '`m`: a subscribed connection | KiB of the process',
-  kernelKib: '`k`: its buffers in the kernel | KiB'
+  kernelKib: '`k`: reserve for its buffers in the kernel | KiB'
 }
 
 const costTable = (costs: Costs): string =>
