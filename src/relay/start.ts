@@ -21,6 +21,7 @@ import {
   type RelayConfig,
   relayConfig
 } from './config/config.js'
+import { runsInPrimary } from './config/engine-kinds.js'
 import { FILE_ERROR_PREFIX } from './config/file.js'
 import { logReload, reloadConfigFile } from './config/reload.js'
 import { relaySettings } from './config/settings.js'
@@ -141,8 +142,8 @@ const startWorker = async (environment: Environment): Promise<void> => {
         version: VERSION,
         tracer: await openRelayTracer(environment, log),
         name: `${config.nodeName ?? 'relay'} worker ${primary.workerNumber}`,
-        // With Redis every worker is a node of its own.
-        ...(config.engine.kind === 'memory' ? { engine: primary.engine() } : {}),
+        // A worker with an engine of its own is a node of its own.
+        ...(runsInPrimary(config.engine) ? { engine: primary.engine() } : {}),
         admission: primary.admission,
         connectionsClosed: () => primary.connections.closed(),
         metricsOfAll: (own) => primary.shareMetrics(own)

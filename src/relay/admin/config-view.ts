@@ -1,5 +1,5 @@
-import { redactedRedisUrl } from '../../shared/redis-address.js'
 import type { RelayConfig } from '../config/config.js'
+import { engineView } from '../config/engine-kinds.js'
 import type { ProxyOptions } from '../config/proxy-options.js'
 import type { ProxyConfig } from '../config/proxy-selection.js'
 import type { TokenKeys } from '../config/token-options.js'
@@ -192,8 +192,7 @@ export const configView = (config: RelayConfig) => ({
   metrics: config.metrics,
   adminPassword: HIDDEN,
   isAdminExternal: config.isAdminExternal,
-  engine:
-    config.engine.kind === 'memory' ? config.engine : { ...config.engine, url: redactedRedisUrl(config.engine.url) },
+  engine: engineView(config.engine),
   vacatedDelayMs: config.vacatedDelayMs,
   workers: config.workers,
   nodeName: config.nodeName,

@@ -5,7 +5,8 @@ import { weaknesses } from '../../shared/secret-strength.js'
 import type { ChannelRules, ClientOptions, RpcRules } from '../core/options.js'
 import { channelRules } from './channel-options.js'
 import { clientOptions } from './client-options.js'
-import { type EngineConfig, hasOtherMapBroker, redisAddress } from './engine-options.js'
+import type { EngineConfig, EngineKind } from './engine-kinds.js'
+import { hasOtherMapBroker, redisAddress } from './engine-options.js'
 import { FILE_ERROR_PREFIX, type ReadFile, type ReportError, readConfigFile, reportIn } from './file.js'
 import { type ProxyConfig, proxyConfig, rpcRules } from './proxy-selection.js'
 import type { RelayConfigFile } from './schema.js'
@@ -316,7 +317,14 @@ class ConfigReader {
       this.#report('engine.redis.prefix', `must be ${REDIS_PREFIX_RULE}`)
     const presenceTtlMs = durationOr(file.redis?.presence_ttl, DEFAULT_PRESENCE_TTL)
     if (presenceTtlMs < MIN_PRESENCE_TTL_MS) this.#report('engine.redis.presence_ttl', 'must be at least 1s')
-    if (kind === 'memory') return Object.freeze({ kind })
+    const readers: { readonly [Kind in EngineKind]: () => EngineConfig<Kind> } = {
+      memory: () => ({ kind: 'memory' }),
+      redis: () => this.#redisEngine(file, presenceTtlMs)
+    }
+    return Object.freeze(readers[kind]())
+  }
+
+  #redisEngine(file: NonNullable<RelayConfigFile['engine']>, presenceTtlMs: number): EngineConfig<'redis'> {
     const address = redisAddress(file)
     const addressError = address === undefined ? null : redisUrlError(address)
     if (addressError !== null) this.#report('engine.redis.address', `must be ${REDIS_URL_RULE}: ${addressError}`)
@@ -324,7 +332,7 @@ class ConfigReader {
     if (url === null && !this.#isReported('REDIS_URL'))
       this.#errors.push('REDIS_URL is required with RELAY_ENGINE=redis')
     const prefix = this.#choose('RELAY_REDIS_PREFIX', file.redis?.prefix)
-    return Object.freeze({ kind, url: url ?? '', prefix, presenceTtlMs })
+    return { kind: 'redis', url: url ?? '', prefix, presenceTtlMs }
   }
 
   #rejectInsecureOptions({ client, http_api }: RelayConfigFile): void {

@@ -1,6 +1,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { isObject } from '../../shared/is-object.js'
 import { isIgnored } from './centrifugo-options.js'
+import { unusedSections } from './engine-kinds.js'
 import { DURATION_PATTERN } from './schema-kinds.js'
 
 /**
@@ -11,16 +12,10 @@ import { DURATION_PATTERN } from './schema-kinds.js'
 export const fileValues = (value: unknown, schema: TSchema, engine: string | null = null): unknown => {
   const typeIn = (section: string): unknown =>
     isObject(value) && isObject(value[section]) ? value[section].type : undefined
-  const unused = new Set<string>()
-  if ((engine ?? typeIn('engine')) !== 'redis') unused.add('engine.redis')
-  if (typeIn('map_broker') !== 'redis') unused.add('map_broker')
-  return optionValue(value, schema, '', unused)
+  return optionValue(value, schema, '', unusedSections(engine ?? typeIn('engine'), typeIn('map_broker')))
 }
 
-/** Paths of sections that have no switch and are not used. */
-type UnusedSections = ReadonlySet<string>
-
-const optionValue = (value: unknown, schema: TSchema, path: string, unused: UnusedSections): unknown => {
+const optionValue = (value: unknown, schema: TSchema, path: string, unused: ReadonlySet<string>): unknown => {
   const cast = castValue(value, schema)
   if (Array.isArray(cast) && schema.type === 'array')
     return cast.map((entry, index) => optionValue(entry, schema.items, `${path}[${index}]`, unused))

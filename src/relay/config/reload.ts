@@ -4,7 +4,7 @@ import { type Environment, SettingsError } from '../../shared/env.js'
 import type { ChannelOptions } from '../core/options.js'
 import { DEFAULT_MESSAGE_BYTES } from './client-options.js'
 import { type RelayConfig, relayConfig } from './config.js'
-import type { EngineConfig, RedisEngineConfig } from './engine-options.js'
+import { restartOptions } from './engine-kinds.js'
 import type { ReadFile } from './file.js'
 import type { ProxyOptions } from './proxy-options.js'
 import type { ProxyConfig } from './proxy-selection.js'
@@ -36,15 +36,6 @@ const NEEDS_RESTART: OptionReaders = {
   'node.name': ({ nodeName }) => nodeName,
   RELAY_WORKERS: ({ workers }) => workers
 }
-
-/** The options of an engine, compared if the engine itself is the same. */
-const ENGINE_OPTIONS: OptionReaders = {
-  'engine.redis.address': ({ engine }) => redisOptions(engine)?.url,
-  'engine.redis.prefix': ({ engine }) => redisOptions(engine)?.prefix,
-  'engine.redis.presence_ttl': ({ engine }) => redisOptions(engine)?.presenceTtlMs
-}
-
-const redisOptions = (engine: EngineConfig): RedisEngineConfig | null => (engine.kind === 'memory' ? null : engine)
 
 /** Fixed when a client connects. */
 const NEEDS_RECONNECT: OptionReaders = {
@@ -108,7 +99,8 @@ export const reloadConfigFile = (current: RelayConfig, environment: Environment,
     }),
     needsRestart: [
       ...changed(NEEDS_RESTART, current, next),
-      ...(engine.kind === next.engine.kind ? changed(ENGINE_OPTIONS, current, next) : [])
+      // The options of another kind of engine are not a change of their own.
+      ...(engine.kind === next.engine.kind ? changedValues(restartOptions(engine), restartOptions(next.engine)) : [])
     ],
     needsReconnect: [
       ...changed(NEEDS_RECONNECT, current, next),
@@ -129,6 +121,9 @@ export const logReload = (log: Logger, reloaded: Reloaded, unreached: readonly n
   else log.error({ needsRestart, needsReconnect, workers: unreached }, 'config not applied in all workers')
   log.level = config.logLevel
 }
+
+const changedValues = (current: Readonly<Record<string, unknown>>, next: Readonly<Record<string, unknown>>): string[] =>
+  Object.keys(next).filter((option) => !isDeepStrictEqual(current[option], next[option]))
 
 const changed = (readers: OptionReaders, current: RelayConfig, next: RelayConfig): string[] =>
   Object.entries(readers)

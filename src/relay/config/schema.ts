@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { channelSection } from './channel-schema.js'
+import { ENGINE_KINDS } from './engine-kinds.js'
 import { proxyOptions, proxyReference } from './proxy-schema.js'
 import { commandLimits, count, duration, flag, GIB, limit, oneOf, section, text } from './schema-kinds.js'
 import { SubscriptionTokenSchema, TokenSchema } from './token-schema.js'
@@ -175,7 +176,7 @@ export const RelayConfigFileSchema = Type.Object(
     ),
     websocket: section('WebSocket transport.', webSocket),
     engine: section('The engine, which stores history and presence and connects relay nodes.', {
-      type: oneOf(['memory', 'redis'], 'Same as RELAY_ENGINE.'),
+      type: oneOf(ENGINE_KINDS, 'Same as RELAY_ENGINE.'),
       redis: section('Options of the Redis engine.', {
         address: Type.Optional(
           Type.Union(
@@ -197,7 +198,7 @@ export const RelayConfigFileSchema = Type.Object(
       })
     }),
     map_broker: section('Storage of maps.', {
-      type: oneOf(['memory', 'redis'], 'Must be the engine, which stores maps too.')
+      type: oneOf(ENGINE_KINDS, 'Must be the engine, which stores maps too.')
     }),
     admin: section("The operators' page.", {
       enabled: flag("Enable the operators' page."),

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { flag, integer, list, oneOf, redisUrl, secret, shutdownDelay, text } from '../../shared/setting-kinds.js'
+import { ENGINE_KINDS } from './engine-kinds.js'
 
 const MAX_WORKERS = 256
 const workers = integer(1, MAX_WORKERS, {
@@ -55,7 +56,7 @@ export const relaySettings = {
     about: "password of the operators' page, at least 12 characters in production; if unset, the page is disabled",
     fallback: null
   }),
-  RELAY_ENGINE: oneOf(['memory', 'redis'], {
+  RELAY_ENGINE: oneOf(ENGINE_KINDS, {
     about: 'memory, or redis with REDIS_URL to run several relay nodes as one',
     fallback: 'memory'
   }),

@@ -268,7 +268,10 @@ export interface UserRates {
 
 export const ENGINE_SWEEP_MS = 10_000
 
-/** Stores publications and presence, and connects a relay with the other nodes of its cluster. */
+/**
+ * Stores publications and presence, and connects a relay with the other nodes of its cluster. `Cluster` and `ChannelStates`
+ * have files of their own, because one file for all interfaces would exceed 350 lines.
+ */
 export interface Engine {
   readonly broker: Broker
   readonly history: History
