@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Test } from 'tap'
-import type { NodeInfo } from '../../src/relay/core/surveys.js'
+import type { NodeInfo } from '../../src/relay/core/node-requests.js'
 import type { Child } from './child.js'
 import { send } from './http.js'
 import { startProgram } from './program.js'

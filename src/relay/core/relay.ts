@@ -14,6 +14,16 @@ import { StatePages } from './fan-out/state-pages.js'
 import { PresenceMaps } from './maps/presence-maps.js'
 import { RelayMaps } from './maps/relay-maps.js'
 import type { MaybePromise } from './maybe-promise.js'
+import type {
+  ClusterCommand,
+  CoreSurveys,
+  DisconnectParams,
+  NodeInfo,
+  RefreshParams,
+  SubscribeParams,
+  TokenInvalidation,
+  UnsubscribeParams
+} from './node-requests.js'
 import { countSubscribers } from './nodes/subscriber-counts.js'
 import { handleCoreSurveys } from './nodes/survey-handlers.js'
 import type { ChannelRules, ClientOptions, RpcRules } from './options.js'
@@ -39,18 +49,7 @@ import {
   removeChannelHistory
 } from './subscribe/channel-reads.js'
 import { checkPositions } from './subscribe/position-checks.js'
-import {
-  type ClusterCommand,
-  type CoreSurveys,
-  type DisconnectParams,
-  type NodeInfo,
-  type RefreshParams,
-  type SubscribeParams,
-  SurveyHandlers,
-  Surveys,
-  type TokenInvalidation,
-  type UnsubscribeParams
-} from './surveys.js'
+import { SurveyHandlers, Surveys } from './surveys.js'
 import { type TimeSlice, TurnQueue } from './time-slice.js'
 
 export interface RelayRules {

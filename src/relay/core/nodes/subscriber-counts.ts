@@ -1,5 +1,5 @@
+import type { ChannelPage, ChannelPageParams } from '../node-requests.js'
 import type { RelayContext } from '../session/context.js'
-import type { ChannelPage, ChannelPageParams } from '../surveys.js'
 import { forEachInSlices, TimeSlice } from '../time-slice.js'
 import { globTest } from './glob.js'
 

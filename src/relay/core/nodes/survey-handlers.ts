@@ -1,5 +1,5 @@
+import type { NodeInfo } from '../node-requests.js'
 import type { RelayContext } from '../session/context.js'
-import type { NodeInfo } from '../surveys.js'
 import { channelPage } from './subscriber-counts.js'
 import { disconnectUser, invalidateTokens, refreshUser, subscribeUser, unsubscribeUser } from './user-commands.js'
 

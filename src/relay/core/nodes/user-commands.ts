@@ -10,10 +10,6 @@ import {
   UNSUBSCRIBE_BY_SERVER
 } from '../codes.js'
 import { extendExpiry } from '../commands/connect.js'
-import type { Client } from '../session/client.js'
-import type { RelayContext } from '../session/context.js'
-import { addSubscription } from '../subscribe/add-subscription.js'
-import { ReplySpace } from '../subscribe/subscribe-request.js'
 import type {
   DisconnectParams,
   RefreshParams,
@@ -21,7 +17,11 @@ import type {
   TokenInvalidation,
   UnsubscribeParams,
   UserSelector
-} from '../surveys.js'
+} from '../node-requests.js'
+import type { Client } from '../session/client.js'
+import type { RelayContext } from '../session/context.js'
+import { addSubscription } from '../subscribe/add-subscription.js'
+import { ReplySpace } from '../subscribe/subscribe-request.js'
 
 // The commands of the API for the connections of a user, at this node.
 

@@ -3,8 +3,8 @@ import { ERROR_LIMIT_EXCEEDED, ERROR_NOT_AVAILABLE, type ReplyError } from '../c
 import { type Broker, EngineError, type History, NO_POSITION, type Position } from '../engine.js'
 import { after } from '../maybe-promise.js'
 import type { ClaimRules, ClientOptions, HistoryOptions, TokenInvalidationOptions } from '../options.js'
+import type { TokenInvalidation } from '../node-requests.js'
 import { PLAIN_PUBLICATION } from '../publish/publish.js'
-import type { TokenInvalidation } from '../surveys.js'
 import { type CheckedToken, type Claims, type TokenCheck, userOf } from './tokens.js'
 
 /** A name that no client and no publisher can use: see `resolveChannel`. */

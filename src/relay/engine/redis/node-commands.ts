@@ -1,6 +1,6 @@
 import type { Log } from '../../../shared/log.js'
 import type { CommandResult } from '../../core/cluster.js'
-import type { ClusterCommand } from '../../core/surveys.js'
+import type { ClusterCommand } from '../../core/node-requests.js'
 import { AppliedCommands, CommandLog } from './command-log.js'
 import { CONTROL } from './keys.js'
 import {
