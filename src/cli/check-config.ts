@@ -11,17 +11,12 @@ import { relaySettings } from '../relay/config/settings.js'
 import { type Environment, readSettings, SettingsError } from '../shared/env.js'
 import { errorCode } from '../shared/error-code.js'
 import { unknownSettingLine, unknownSettings } from '../shared/unknown-settings.js'
+import type { CheckResult } from './check-result.js'
 import { configLines, withPointerLines } from './config-lines.js'
 import { crossCheck } from './cross-check.js'
 
 /** In place of secrets that the environment provides at run time. */
 const SECRET = '0123456789abcdef'.repeat(4)
-
-/** One line for each error and warning; without errors the configuration is valid. */
-export interface CheckResult {
-  readonly errors: readonly string[]
-  readonly warnings: readonly string[]
-}
 
 interface ProgramCheck<Config> extends CheckResult {
   /** Null if there is an error. */

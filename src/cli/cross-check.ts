@@ -4,7 +4,7 @@ import { originCheck } from '../relay/transport/admission.js'
 import { type Environment, readSettings } from '../shared/env.js'
 import { AddressSet } from '../shared/ip-address.js'
 import { secret } from '../shared/setting-kinds.js'
-import type { CheckResult } from './check-config.js'
+import type { CheckResult } from './check-result.js'
 
 // Settings that a gateway and a relay must agree about if one environment configures both.
 

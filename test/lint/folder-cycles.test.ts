@@ -10,7 +10,9 @@ const CIRCULAR: ReadonlyMap<string, string> = new Map([
   ['src/relay/core/session', 'context.ts']
 ])
 
-const ROOTS = ['src/gateway', 'src/relay', 'src/shared', 'src/openapi', 'src/client', 'src/relay-admin', 'src/ui']
+const ROOTS = ['gateway', 'relay', 'shared', 'openapi', 'client', 'backend', 'cli', 'relay-admin', 'ui'].map(
+  (folder) => `src/${folder}`
+)
 
 for (const root of ROOTS) {
   t.test(`the folders of ${root} do not import each other in a circle`, async (t) => {
