@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { SerializeOptions } from '@fastify/cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { BoundedMap } from '../../shared/bounded-map.js'
 import { cookieOptions, cookieValues, setCookie } from '../session/cookies.js'
 import type { Identity } from './identity.js'
 import { DEFAULT_PROVIDER } from './providers-file.js'
@@ -24,7 +25,8 @@ export const MAX_SESSION_SECONDS = 24 * 60 * 60
 /** The cookie's age at which it is renewed. Renewing on every request would encrypt a new cookie each time. */
 const RENEW_AFTER_SECONDS = 5 * 60
 
-const MAX_CACHED_COOKIES = 2_000
+/** The newest cookies are cached: at least so many, and less than twice as many. */
+const MIN_CACHED_COOKIES = 1_000
 
 export interface ProviderSessionCookieOptions {
   readonly sealer: Sealer
@@ -51,8 +53,8 @@ export class ProviderSessionCookie {
   readonly #sealer: Sealer
   readonly #providers: ReadonlySet<string>
   readonly #now: () => number
-  // A page sends many requests with the same cookie. In insertion order; the oldest entry is evicted first.
-  readonly #cache = new Map<string, CookieContent>()
+  // A page sends many requests with the same cookie.
+  readonly #cache = new BoundedMap<string, CookieContent>(MIN_CACHED_COOKIES)
 
   constructor({ sealer, cookies, providers, now }: ProviderSessionCookieOptions) {
     // The prefix prevents sibling hosts from setting the cookie. Browsers accept it only with Secure.
@@ -111,14 +113,8 @@ export class ProviderSessionCookie {
     // Cookies of version 0.1.0 have another name for it.
     const session = { id, provider, subject, email, name, groups, sid: sid ?? null, startedAt }
     const content = { session, sealedAt, expiresAt: exp * 1000 }
-    this.#addToCache(sealed, content)
-    return content
-  }
-
-  #addToCache(sealed: string, content: CookieContent): void {
-    const [oldest] = this.#cache.keys()
-    if (oldest !== undefined && this.#cache.size >= MAX_CACHED_COOKIES) this.#cache.delete(oldest)
     this.#cache.set(sealed, content)
+    return content
   }
 
   #secondsLeft(startedAt: number): number {

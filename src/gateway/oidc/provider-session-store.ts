@@ -68,6 +68,8 @@ export class MemoryProviderSessionStore implements ProviderSessionStore {
   readonly #now: () => number
   readonly #monotonicMs: () => number
   readonly #isRevokedElsewhere: (session: ProviderSession) => boolean
+  // Neither is a BoundedMap, which evicts half of its entries at once: tokens of valid sessions stay while there is space, and
+  // work that is running always stays. Both change only with sign-ins and renewals, so finding the oldest entry may be slow.
   readonly #tokens = new Map<string, { readonly tokens: ProviderTokens; readonly expiresAt: number }>()
   readonly #flights = new Map<string, Flight>()
 

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../shared/bounded-map.js'
 import { CHANNEL_KINDS, type ChannelKind, MAX_LIST_ROWS, type Page } from './contract.js'
 
 // Lists may have 100,000 rows. A node makes the rows in slices of a few milliseconds and keeps only the first ones in order.
@@ -99,13 +100,13 @@ export const pageOf = <Row>(
 
 /** A list is shared by all requests within this time. */
 const FRESH_MS = 1000
-const MAX_LISTS = 4
+/** The newest lists are cached: at least so many, and less than twice as many. */
+const MIN_LISTS = 4
 
 /** The lists of this node. Each is made at most once per second, however many operators request it. */
 export class ListCache<List> {
   readonly #monotonicMs: () => number
-  /** Oldest first. */
-  readonly #lists = new Map<string, { readonly list: Promise<List>; readonly createdAt: number }>()
+  readonly #lists = new BoundedMap<string, { readonly list: Promise<List>; readonly createdAt: number }>(MIN_LISTS)
 
   constructor(monotonicMs: () => number) {
     this.#monotonicMs = monotonicMs
@@ -117,10 +118,7 @@ export class ListCache<List> {
     const nowMs = this.#monotonicMs()
     if (known !== undefined && nowMs - known.createdAt < FRESH_MS) return known.list
     const list = make()
-    this.#lists.delete(key)
     this.#lists.set(key, { list, createdAt: nowMs })
-    const [oldest] = this.#lists.keys()
-    if (this.#lists.size > MAX_LISTS && oldest !== undefined) this.#lists.delete(oldest)
     return list
   }
 }

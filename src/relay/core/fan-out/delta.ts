@@ -54,7 +54,8 @@ type StreamPatches = Map<number, Payload | null>
 
 /**
  * Cache of the patches between consecutive publications. Each patch is created once, for live delivery and for recovery.
- * Patches of the least recently used channel are evicted first.
+ * Patches of the least recently used channel are evicted first. A map of its own, because channels are evicted patch by patch
+ * and share one limit of characters.
  */
 export class DeltaPatches {
   readonly #maxLength: number

@@ -80,7 +80,8 @@ const MAX_WAITING = 1000
 
 /**
  * The last place of every key of a channel, from which follows which views an entry leaves. A subscriber with a view relies on
- * it: every key that the subscriber has is either here, or `#hasForgotten` is set.
+ * it: every key that the subscriber has is either here, or `#hasForgotten` is set. Not a `BoundedMap`, because it must know
+ * when keys are evicted, and because the names of keys differ in length.
  */
 export class EntryPlaces {
   readonly #conflator: Conflator

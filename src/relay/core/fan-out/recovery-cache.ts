@@ -47,7 +47,10 @@ export const sizedPublications = (
 /** Maximum size of a cache. */
 const MAX_CACHED_BYTES = 16 * 1024 * 1024
 
-/** Lists of publications that are worth sharing. The least recently used ones are evicted first. */
+/**
+ * Lists of publications that are worth sharing. The least recently used ones are evicted first. A map of its own, because
+ * `BoundedMap` counts entries, and these differ in size by orders of magnitude.
+ */
 export class SharedLists<List extends SizedPublications = SizedPublications> {
   readonly #maxBytes: number
   /** Least recently used first. */
