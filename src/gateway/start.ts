@@ -35,21 +35,21 @@ const run = async (
   onHangup(() => void audit.reopen())
 
   if (internal !== null && config.revocation !== null)
-    await listen(internal, config.revocation.listen, INTERNAL_LISTEN_SETTINGS, 'internal routes at')
-  await listen(app, { host, port: config.listen.port }, LISTEN_SETTINGS, 'listening at')
+    await listenAt(internal, config.revocation.listen, INTERNAL_LISTEN_SETTINGS, 'internal routes at')
+  await listenAt(app, { host, port: config.listen.port }, LISTEN_SETTINGS, 'listening at')
 }
 
 const LISTEN_SETTINGS: ListenSettings = { host: 'GATEWAY_HOST', port: 'GATEWAY_PORT' }
 const INTERNAL_LISTEN_SETTINGS: ListenSettings = { host: 'GATEWAY_INTERNAL_HOST', port: 'GATEWAY_INTERNAL_PORT' }
 
-const listen = async (
+const listenAt = async (
   app: FastifyInstance,
-  listen: { readonly host: string; readonly port: number },
+  address: { readonly host: string; readonly port: number },
   settings: ListenSettings,
   message: string
 ): Promise<void> => {
   try {
-    await app.listen({ ...listen, listenTextResolver: (address) => `${message} ${address}` })
+    await app.listen({ ...address, listenTextResolver: (url) => `${message} ${url}` })
   } catch (error) {
     throw listenError(error, settings)
   }
