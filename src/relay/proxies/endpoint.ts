@@ -5,21 +5,21 @@ import type { ProxyOptions } from '../config/proxy-options.js'
 import type { PendingCall } from '../core/event-proxies.js'
 
 /** Why there is no response. `aborted`: the caller no longer needs one. */
-export type ExchangeFailure = 'queue-full' | 'timeout' | 'aborted' | 'too-large' | 'network' | 'invalid-request'
+export type RequestFailure = 'queue-full' | 'timeout' | 'aborted' | 'too-large' | 'network' | 'invalid-request'
 
-export interface FailedExchange {
-  readonly failure: ExchangeFailure
+export interface FailedRequest {
+  readonly failure: RequestFailure
   /** Code of the error, such as `ECONNREFUSED`; '' for none. */
   readonly cause: string
 }
 
-export interface Exchange {
+export interface EndpointResponse {
   readonly status: number
   /** Read completely if the status is 200, else empty. */
   readonly body: Buffer
 }
 
-export interface ExchangeRequest {
+export interface EndpointRequest {
   readonly body: string
   /** Names and values in turn. */
   readonly headers: string[]
@@ -83,7 +83,7 @@ export class ProxyEndpoint {
   }
 
   /** Sends one request, never repeated and without following redirects. Never rejects. */
-  post(request: ExchangeRequest): Promise<Exchange | FailedExchange> {
+  post(request: EndpointRequest): Promise<EndpointResponse | FailedRequest> {
     return new Promise((resolve) => {
       const { maxInFlight, maxQueue } = this.options
       if (this.#inFlight + this.#queue.size >= maxInFlight + maxQueue) resolve({ failure: 'queue-full', cause: '' })
@@ -156,10 +156,10 @@ const NO_BODY = Buffer.alloc(0)
 
 /** One request. Its result is known before undici has finished with it: after a timeout, or with a status other than 200. */
 class Call implements Dispatcher.DispatchHandler, PendingCall {
-  readonly request: ExchangeRequest
+  readonly request: EndpointRequest
   isSent = false
   readonly #endpoint: ProxyEndpoint
-  readonly #resolve: (result: Exchange | FailedExchange) => void
+  readonly #resolve: (result: EndpointResponse | FailedRequest) => void
   readonly #deadline: NodeJS.Timeout
   #isSettled = false
   #isReleased = false
@@ -168,7 +168,11 @@ class Call implements Dispatcher.DispatchHandler, PendingCall {
   #chunks: Buffer[] = []
   #bytes = 0
 
-  constructor(endpoint: ProxyEndpoint, request: ExchangeRequest, resolve: (result: Exchange | FailedExchange) => void) {
+  constructor(
+    endpoint: ProxyEndpoint,
+    request: EndpointRequest,
+    resolve: (result: EndpointResponse | FailedRequest) => void
+  ) {
     this.#endpoint = endpoint
     this.request = request
     this.#resolve = resolve
@@ -213,14 +217,14 @@ class Call implements Dispatcher.DispatchHandler, PendingCall {
     this.#release()
   }
 
-  /** Ends the call without a response, and the exchange if it has begun. */
-  #cancel(failure: ExchangeFailure): void {
+  /** Ends the call without a response, and the HTTP request if it was sent. */
+  #cancel(failure: RequestFailure): void {
     this.#settle({ failure, cause: '' })
     if (this.isSent) this.#controller?.abort(new Error(failure))
     else if (this.#endpoint.removeFromQueue(this)) this.#clear()
   }
 
-  #settle(result: Exchange | FailedExchange): void {
+  #settle(result: EndpointResponse | FailedRequest): void {
     if (this.#isSettled) return
     this.#isSettled = true
     this.#chunks = []
@@ -242,4 +246,4 @@ class Call implements Dispatcher.DispatchHandler, PendingCall {
   }
 }
 
-const failureOf = (cause: string): ExchangeFailure => (cause === 'UND_ERR_CONNECT_TIMEOUT' ? 'timeout' : 'network')
+const failureOf = (cause: string): RequestFailure => (cause === 'UND_ERR_CONNECT_TIMEOUT' ? 'timeout' : 'network')

@@ -6,7 +6,7 @@ import { ERROR_INTERNAL, ERROR_TOO_MANY_REQUESTS, ReplyError } from '../core/cod
 import type { EventSource, PendingCall } from '../core/event-proxies.js'
 import { InvalidField, type JsonFields } from '../json-fields.js'
 import type { RateLimitedLog } from '../transport/rejections.js'
-import { type Exchange, type FailedExchange, ProxyEndpoint } from './endpoint.js'
+import { type EndpointResponse, type FailedRequest, ProxyEndpoint } from './endpoint.js'
 import { HealthRecord, type ProxyStatus } from './health.js'
 import { endProxySpan, startProxySpan } from './proxy-span.js'
 import type { Body } from './request-body.js'
@@ -98,8 +98,8 @@ export class EventProxy {
     const headers = requestHeaders(this.options, event, span)
     if (headers === null) return this.#rejectEvent(type, event, 'invalid-header', span)
     const { client, calls } = event
-    return this.#send({ type, body, headers, span, calls, facts: { client } }, (exchange) =>
-      this.#outcomeOf(exchange, readResult)
+    return this.#send({ type, body, headers, span, calls, facts: { client } }, (response) =>
+      this.#outcomeOf(response, readResult)
     )
   }
 
@@ -109,11 +109,11 @@ export class EventProxy {
     const span = tracer === null ? null : startProxySpan(tracer, type, this.options)
     // Static headers have been checked.
     const headers = requestHeaders(this.options, NO_CLIENT, span) ?? []
-    const outcome = await this.#send({ type, body, headers, span, calls: null, facts: {} }, (exchange) => {
+    const outcome = await this.#send({ type, body, headers, span, calls: null, facts: {} }, (response) => {
       // Transforms are for clients.
-      if ('status' in exchange && exchange.status !== OK)
-        return new FailedCall({ reason: 'status', status: exchange.status })
-      const decision = this.#outcomeOf(exchange, () => null)
+      if ('status' in response && response.status !== OK)
+        return new FailedCall({ reason: 'status', status: response.status })
+      const decision = this.#outcomeOf(response, () => null)
       return decision instanceof ReplyError ? new FailedCall({ reason: 'rejected', code: decision.code }) : decision
     })
     return !(outcome instanceof FailedCall)
@@ -121,18 +121,18 @@ export class EventProxy {
 
   async #send<Outcome>(
     { type, body, headers, span, calls, facts }: Request,
-    outcomeOf: (exchange: Exchange | FailedExchange) => Outcome | FailedCall
+    outcomeOf: (response: EndpointResponse | FailedRequest) => Outcome | FailedCall
   ): Promise<Outcome | FailedCall> {
     const { metrics, monotonicMs, nowMs } = this.#dependencies
     const { name, signingSecrets } = this.options
     const startedAt = monotonicMs()
     const inFlight = this.#inFlightOf(type)
     headers.push(...signatureHeaders(body, signingSecrets, nowMs()))
-    const exchange = await this.#endpoint.post({ body, headers, calls, inFlight })
+    const response = await this.#endpoint.post({ body, headers, calls, inFlight })
     const seconds = (monotonicMs() - startedAt) / 1000
-    const outcome = outcomeOf(exchange)
+    const outcome = outcomeOf(response)
     const failure = outcome instanceof FailedCall ? outcome.facts : null
-    endProxySpan(span, 'status' in exchange ? exchange.status : 0, failure?.reason)
+    endProxySpan(span, 'status' in response ? response.status : 0, failure?.reason)
     // The client has left.
     if (failure?.reason === 'aborted') return outcome
     metrics.proxyCalled(type, name, seconds)
@@ -169,14 +169,14 @@ export class EventProxy {
   }
 
   #outcomeOf<Result>(
-    exchange: Exchange | FailedExchange,
+    response: EndpointResponse | FailedRequest,
     readResult: (fields: JsonFields) => Result
   ): CallOutcome<Result> {
-    if ('failure' in exchange) {
-      const { failure: reason, cause } = exchange
+    if ('failure' in response) {
+      const { failure: reason, cause } = response
       return new FailedCall(cause === '' ? { reason } : { reason, cause })
     }
-    const { status, body } = exchange
+    const { status, body } = response
     if (status !== OK) return this.options.statusTransforms.get(status) ?? new FailedCall({ reason: 'status', status })
     try {
       return readResponse(body, readResult)
