@@ -209,7 +209,7 @@ export class ShardRouter {
   controlShardOf(channel: string): Shard {
     const [first] = this.controlShards
     const shard = this.#shardOf(channel)
-    if (first === undefined) throw new EngineError('no server of the cluster has the control slot')
+    if (first === undefined) throw new EngineError('no server of the Redis Cluster has the control slot')
     return this.controlShards.includes(shard) ? shard : first
   }
 
