@@ -10,7 +10,7 @@ import type { ApiDispatcher, ApiReply } from './dispatcher.js'
 import { API_METHODS } from './methods.js'
 import { bareErrorJson, errorJson } from './reply.js'
 
-export interface PublishApiDependencies {
+export interface ServerApiDependencies {
   readonly dispatcher: ApiDispatcher
   readonly config: () => RelayConfig['api']
   readonly isDraining: () => boolean
@@ -43,7 +43,7 @@ export const serverApi = ({
   keyRejected,
   failed,
   tracer
-}: PublishApiDependencies): HttpHandler => {
+}: ServerApiDependencies): HttpHandler => {
   const run = (path: string, body: Buffer, span: Span | null): MaybePromise<ApiReply> =>
     path.startsWith(API_PREFIX)
       ? dispatcher.runMethod(path.slice(API_PREFIX.length), body, span)

@@ -20,8 +20,8 @@ import { type CallOutcome, type EventFormat, EventProxy, FailedCall, type ProxyD
 import type { ProxyStatus } from './health.js'
 import { channelBody, channelDataBody, connectBody, refreshBody, rpcBody } from './request-body.js'
 import {
+  ALLOWED_SUBSCRIPTION,
   connectResult,
-  PLAIN_SUBSCRIPTION,
   publishResult,
   refreshResult,
   rpcResult,
@@ -126,7 +126,7 @@ export class HttpEventProxies implements EventProxies {
 
   async subscribe(proxy: string, event: ChannelDataEvent): Promise<EventOutcome<SubscribeEventResult>> {
     const outcome = await this.#call(SUBSCRIBE, proxy, event)
-    return outcome instanceof FailedCall ? outcome.reply : (outcome ?? PLAIN_SUBSCRIPTION)
+    return outcome instanceof FailedCall ? outcome.reply : (outcome ?? ALLOWED_SUBSCRIPTION)
   }
 
   async refreshSubscription(proxy: string, event: ChannelEvent): Promise<RefreshOutcome> {

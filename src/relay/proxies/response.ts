@@ -123,7 +123,7 @@ export const subscribeResult = (fields: JsonFields): SubscribeEventResult => ({
 })
 
 /** Without a result, a subscription is allowed. */
-export const PLAIN_SUBSCRIPTION: SubscribeEventResult = { ...NO_OPTIONS, expiresAt: 0 }
+export const ALLOWED_SUBSCRIPTION: SubscribeEventResult = { ...NO_OPTIONS, expiresAt: 0 }
 
 /** Unlike elsewhere, `data` wins over `b64data`. */
 export const publishResult = (fields: JsonFields): PublishEventResult => {

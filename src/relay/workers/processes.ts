@@ -174,7 +174,7 @@ export class WorkerProcesses {
   #killWhenHung(number: number, worker: Worker, ipc: IpcConnection): void {
     const { log, hungMs } = this.#dependencies
     let unanswered = 0
-    const answered = (): void => {
+    const responded = (): void => {
       unanswered = 0
     }
     const timer = setInterval(() => {
@@ -186,7 +186,7 @@ export class WorkerProcesses {
       }
       unanswered++
       // A ping fails only if the IPC connection closes, which ends the worker.
-      ipc.request('ping', NO_FIELDS, answered).catch(() => undefined)
+      ipc.request('ping', NO_FIELDS, responded).catch(() => undefined)
     }, hungMs / MAX_UNANSWERED_PINGS).unref()
     void ipc.closed.then(() => clearInterval(timer))
   }

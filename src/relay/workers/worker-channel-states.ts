@@ -59,7 +59,7 @@ export class PrimaryChannelStates {
     })
   }
 
-  /** Serves a worker until its IPC channel closes. The events that it has taken are due again then. */
+  /** Serves a worker until its IPC connection closes. The events that it has taken are due again then. */
   serve(ipc: IpcConnection): void {
     /** By id. */
     const taken = new Map<string, { readonly proxy: string; readonly event: ChannelStateEvent }>()

@@ -19,7 +19,7 @@ export interface PresentClient {
 }
 
 /** An entry that is renewed as long as the subscription exists. */
-interface PresenceEntry {
+interface RenewedEntry {
   readonly channel: string
   readonly type: SubscriptionType
   readonly write: MapWrite
@@ -38,7 +38,7 @@ export const hasPresenceMaps = ({ mapClientsPresencePrefix, mapUsersPresencePref
 export class PresenceMaps {
   readonly #context: () => MapContext
   /** The subscription is only a key here. */
-  readonly #entries = new Map<object, readonly PresenceEntry[]>()
+  readonly #entries = new Map<object, readonly RenewedEntry[]>()
   #nextRenewalAt = Number.POSITIVE_INFINITY
   #isRenewing = false
 
@@ -50,7 +50,7 @@ export class PresenceMaps {
   /** Called when a subscription is live. The writes are sent before this returns, so a later removal follows them. */
   async add(subscription: object, channel: string, options: ChannelOptions, client: PresentClient): Promise<void> {
     const { mapClientsPresencePrefix, mapUsersPresencePrefix } = options
-    const entries: PresenceEntry[] = []
+    const entries: RenewedEntry[] = []
     const addEntry = (prefix: string | null, type: SubscriptionType, key: string, info: string | null): void => {
       if (prefix === null || key === '') return
       const write: MapWrite = { ...PLAIN_WRITE, key, info, keyMode: 'if_new', renews: true }
@@ -101,7 +101,7 @@ export class PresenceMaps {
   }
 
   /** Fails only with an unexpected error. An engine that is down is tried again. */
-  async #write(entry: PresenceEntry): Promise<void> {
+  async #write(entry: RenewedEntry): Promise<void> {
     const context = this.#context()
     const resolved = this.#resolve(entry.channel, entry.type)
     // A reload may have removed the map, and may add it again.
@@ -116,7 +116,7 @@ export class PresenceMaps {
     }
   }
 
-  #renewAfter(entry: PresenceEntry, ms: number): void {
+  #renewAfter(entry: RenewedEntry, ms: number): void {
     entry.renewAt = this.#context().monotonicMs() + ms
     this.#scheduleRenewal(entry.renewAt)
   }

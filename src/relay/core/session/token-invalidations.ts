@@ -138,16 +138,16 @@ export class TokenInvalidations {
   }
 }
 
-interface TokenChecks {
+interface ClientTokenChecks {
   readonly checkToken: TokenCheck
   readonly checkSubscriptionToken: TokenCheck
 }
 
 /** Token checks that reject invalidated tokens. */
 export const withTokenInvalidations = (
-  dependencies: Omit<TokenInvalidationsDependencies, 'options'> & TokenChecks,
+  dependencies: Omit<TokenInvalidationsDependencies, 'options'> & ClientTokenChecks,
   options: () => ClientOptions
-): TokenChecks & { readonly tokenInvalidations: TokenInvalidations } => {
+): ClientTokenChecks & { readonly tokenInvalidations: TokenInvalidations } => {
   const tokenInvalidations = new TokenInvalidations({
     ...dependencies,
     options: () => options().tokenInvalidation

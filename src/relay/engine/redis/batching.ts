@@ -61,15 +61,15 @@ export interface BatchedCall {
   readonly resultKey: string
 }
 
-interface PendingCall {
+interface QueuedCall {
   readonly call: BatchedCall
   readonly resolve: (reply: string) => void
   readonly reject: (error: Error) => void
 }
 
-interface Batch {
+interface ScriptBatch {
   readonly target: BatchTarget
-  readonly calls: PendingCall[]
+  readonly calls: QueuedCall[]
   characters: number
 }
 
@@ -81,7 +81,7 @@ export class ScriptBatcher {
   readonly #runScript: (script: Script, keys: readonly string[], args: readonly string[]) => Promise<readonly string[]>
   readonly #sharedKeys: readonly string[]
   /** By topic. */
-  #batches = new Map<string, Batch>()
+  #batches = new Map<string, ScriptBatch>()
 
   /** `runScript` applies the calls of a batch in order and returns one reply for each. `sharedKeys` go to every call. */
   constructor(
@@ -120,7 +120,7 @@ export class ScriptBatcher {
     for (const batch of batches.values()) this.#send(batch)
   }
 
-  #send({ target, calls }: Batch): void {
+  #send({ target, calls }: ScriptBatch): void {
     const keys = [...target.keys(target.topic), ...this.#sharedKeys]
     const args = [...target.args]
     for (const { call } of calls) {
@@ -139,7 +139,7 @@ export class ScriptBatcher {
   }
 }
 
-const isFull = ({ calls, characters }: Batch, call: BatchedCall): boolean =>
+const isFull = ({ calls, characters }: ScriptBatch, call: BatchedCall): boolean =>
   calls.length === MAX_PUBLICATIONS_PER_SCRIPT || characters + call.characters > MAX_BATCH_CHARACTERS
 
 /**
