@@ -86,9 +86,9 @@ const isAllowed = (forClient: boolean, forSubscriber: boolean, forAnonymous: boo
 }
 
 /** `backend`: a proxy decides. */
-export type Access = 'granted' | 'denied' | 'backend'
+export type Access = 'granted' | 'rejected' | 'backend'
 
-const accessIf = (isGranted: boolean): Access => (isGranted ? 'granted' : 'denied')
+const accessIf = (isGranted: boolean): Access => (isGranted ? 'granted' : 'rejected')
 
 /** Whether the client may subscribe without a subscription token. */
 export const accessTo = (
@@ -97,7 +97,7 @@ export const accessTo = (
   caller: Caller,
   rules: ChannelRules
 ): Access => {
-  if (isPrivate && !caller.insecure) return 'denied'
+  if (isPrivate && !caller.insecure) return 'rejected'
   if (options.allowUserLimitedChannels && namesUsers(channel, rules)) {
     return accessIf(caller.insecure || isUserListed(channel, caller.user, rules))
   }

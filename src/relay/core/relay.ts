@@ -300,7 +300,7 @@ export class Relay {
   /** Applies changed rules to all connections and channels. What was negotiated with a client does not change. */
   configure({ client, channels, rpc }: RelayRules): void {
     const context = this.#context
-    const isLimitNew = context.clientOptions.userConnectionLimit <= 0 && client.userConnectionLimit > 0
+    const isLimitNew = context.clientOptions.userConnectionLimit === 0 && client.userConnectionLimit > 0
     context.clientOptions = client
     context.hub.maxLagMs = client.positionMaxTimeLagMs
     context.channelRules = channels

@@ -264,7 +264,7 @@ export const defineMetrics = (registry: Registry) => ({
     ['step']
   ),
   slow: counter(registry, 'relay_slow_disconnects_total', 'Slow clients disconnected with 3008.'),
-  refused: new ArrayValues(
+  rejectedConnections: new ArrayValues(
     registry,
     'counter',
     'relay_connections_refused_total',

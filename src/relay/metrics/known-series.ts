@@ -142,8 +142,14 @@ const REJECTIONS: { readonly [Kind in keyof RejectionReasons]: readonly string[]
 export type ProbeStep = 'subscribe' | 'publish' | 'delivery' | 'engine'
 const PROBE_STEPS = namesOf<ProbeStep>({ subscribe: true, publish: true, delivery: true, engine: true })
 
-export type RefusedReason = 'origin' | 'limit' | 'rate' | 'address' | 'shutdown'
-const REFUSED_REASONS = namesOf<RefusedReason>({ origin: true, limit: true, rate: true, address: true, shutdown: true })
+export type ConnectionRejection = 'origin' | 'limit' | 'rate' | 'address' | 'shutdown'
+const CONNECTION_REJECTIONS = namesOf<ConnectionRejection>({
+  origin: true,
+  limit: true,
+  rate: true,
+  address: true,
+  shutdown: true
+})
 
 export type UnexpectedErrorSource = ErrorSource | 'api' | 'admin'
 const ERROR_SOURCES = namesOf<UnexpectedErrorSource>({
@@ -160,7 +166,7 @@ export const BROKER_NAME = 'default'
 
 /** Creates the series that do not depend on the configuration. */
 export const createKnownSeries = (metrics: Metrics, clientNames: readonly string[]): void => {
-  metrics.refused.create(REFUSED_REASONS)
+  metrics.rejectedConnections.create(CONNECTION_REJECTIONS)
   for (const [kind, reasons] of Object.entries(REJECTIONS)) metrics.rejections.create([kind], reasons)
   metrics.deliveryProbeFailures.create(PROBE_STEPS)
   metrics.unexpectedErrors.create(ERROR_SOURCES)

@@ -12,13 +12,13 @@ import { CLIENT_LABELS, clientName, clientVersion } from './client-labels.js'
 import { defineMetrics } from './definitions.js'
 import {
   BROKER_NAME,
+  type ConnectionRejection,
   createKnownSeries,
   createNamespaceSeries,
   createProxySeries,
   createSharedEngineSeries,
   PROXY_PROTOCOL,
   type ProbeStep,
-  type RefusedReason,
   type UnexpectedErrorSource
 } from './known-series.js'
 import { type MetricJson, parseMetrics } from './metric-json.js'
@@ -249,8 +249,8 @@ export class RelayMetrics implements CoreMetrics, ProxyMetrics {
     this.#metrics.deliveryProbeFailures.of(step).value += 1
   }
 
-  connectionRefused(reason: RefusedReason): void {
-    this.#metrics.refused.of(reason).value += 1
+  connectionRejected(reason: ConnectionRejection): void {
+    this.#metrics.rejectedConnections.of(reason).value += 1
     if (reason !== 'origin' && reason !== 'shutdown') this.#metrics.connectionLimit.inc()
   }
 

@@ -55,7 +55,7 @@ const clientAddressReader = (trustedProxies: readonly string[]): ClientAddress =
 }
 
 export interface AdmissionMetrics {
-  connectionRefused(reason: 'origin' | RejectedBy): void
+  connectionRejected(reason: 'origin' | RejectedBy): void
 }
 
 /** An admitted connection; `release` must be called when it closes. */
@@ -113,7 +113,7 @@ export class ClientAdmission {
   allowsOrigin(request: IncomingMessage): boolean {
     const { origin, host } = request.headers
     if (this.#originCheck(origin, host)) return true
-    this.#metrics.connectionRefused('origin')
+    this.#metrics.connectionRejected('origin')
     this.#rejections.origin(request, this.#addressOf(request))
     return false
   }
@@ -142,7 +142,7 @@ export class ClientAdmission {
   }
 
   #reject(reason: RejectedBy): number {
-    this.#metrics.connectionRefused(reason)
+    this.#metrics.connectionRejected(reason)
     return STATUSES[reason]
   }
 }

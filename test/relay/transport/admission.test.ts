@@ -76,7 +76,7 @@ t.test('connections rejected during shutdown are not counted as rejected by a li
       monotonicMs: () => 0
     }
   )
-  const metrics = { connectionRefused: (reason: string) => void reasons.push(reason) }
+  const metrics = { connectionRejected: (reason: string) => void reasons.push(reason) }
   const admission = new ClientAdmission(configOf(), counter, metrics, rejections)
   const request = new IncomingMessage(new Socket())
 

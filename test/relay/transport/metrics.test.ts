@@ -270,10 +270,10 @@ const COUNTS: readonly (readonly [title: string, record: RecordEvent, samples: R
   [
     'rejected connections',
     (metrics) => {
-      metrics.connectionRefused('origin')
-      metrics.connectionRefused('limit')
-      metrics.connectionRefused('address')
-      metrics.connectionRefused('shutdown')
+      metrics.connectionRejected('origin')
+      metrics.connectionRejected('limit')
+      metrics.connectionRejected('address')
+      metrics.connectionRejected('shutdown')
     },
     {
       'relay_connections_refused_total{reason="origin"}': 1,
