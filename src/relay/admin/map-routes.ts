@@ -62,7 +62,7 @@ export const removeKey =
     call.body(REMOVAL, MAX_REMOVAL_BYTES, async ({ channel, key }) => {
       const outcome = await relay.maps.remove(channel, { key, idempotencyKey: '' })
       if (outcome instanceof ReplyError) {
-        call.reject(400, 'REMOVAL_REFUSED', outcome.message)
+        call.reject(400, 'REMOVAL_REJECTED', outcome.message)
         return
       }
       if (outcome.suppressedBy !== null) {

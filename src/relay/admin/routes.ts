@@ -46,7 +46,7 @@ const testPublish =
       const request = `{"channel":${JSON.stringify(channel)},"data":${data}}`
       const reply = data === null ? null : await dispatcher.runMethod('publish', Buffer.from(request))
       if (reply === null || reply instanceof ReplyError) {
-        call.reject(400, 'PUBLISH_REFUSED', reply?.message ?? 'data must not be duplicated')
+        call.reject(400, 'PUBLISH_REJECTED', reply?.message ?? 'data must not be duplicated')
         return
       }
       log.info({ ip: call.address, channel }, 'admin test publication')
@@ -98,7 +98,7 @@ const signOutUser =
         if (error === null) call.noContent()
         else if (error === ERROR_NOT_AVAILABLE)
           call.reject(409, 'NOT_ENABLED', 'client.user_tokens_invalidate is not enabled in the configuration.')
-        else call.reject(503, 'REFUSED', error.message)
+        else call.reject(503, 'REJECTED', error.message)
       } catch (error) {
         if (!(error instanceof EngineError)) throw error
         log.info({ ip: call.address, user, isDone: false }, 'admin sign-out of a user')
