@@ -28,6 +28,7 @@ const IMPORTS: readonly (readonly [string, string, boolean])[] = [
   ['src/relay/core/g.ts', '../../shared/jwt.js', false],
   ['src/relay/core/log.ts', '../../shared/log.js', true],
   ['src/relay/core/is-object.ts', '../../shared/is-object.js', true],
+  ['src/relay/core/json.ts', '../../shared/json-or-undefined.js', true],
   ['src/relay/core/pattern.ts', '../../shared/linear-regexp.js', true],
   ['src/relay/core/token-errors.ts', '../../shared/token-errors.js', true],
   ['src/relay/core/h.ts', 'node:fs', false],

@@ -1,9 +1,10 @@
 import { isObject } from '../../../shared/is-object.js'
+import { jsonOrUndefined } from '../../../shared/json-or-undefined.js'
 import { ERROR_LIMIT_EXCEEDED, ERROR_NOT_AVAILABLE, type ReplyError } from '../codes.js'
 import { type Broker, EngineError, type History, NO_POSITION, type Position } from '../engine.js'
 import { after } from '../maybe-promise.js'
-import type { ClaimRules, ClientOptions, HistoryOptions, TokenInvalidationOptions } from '../options.js'
 import type { TokenInvalidation } from '../node-requests.js'
+import type { ClaimRules, ClientOptions, HistoryOptions, TokenInvalidationOptions } from '../options.js'
 import { PLAIN_PUBLICATION } from '../publish/publish.js'
 import { type CheckedToken, type Claims, type TokenCheck, userOf } from './tokens.js'
 
@@ -168,17 +169,9 @@ const historyOptions = ({ ttlMs }: TokenInvalidationOptions): HistoryOptions => 
 
 const keyOf = (user: string, channel: string): string => JSON.stringify([user, channel])
 
-const jsonOrNull = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
-}
-
 /** Null for an entry of another version. */
 const parseInvalidation = (data: string | Buffer): TokenInvalidation | null => {
-  const value = jsonOrNull(String(data))
+  const value = jsonOrUndefined(String(data))
   if (!isObject(value)) return null
   const { user, channel, issuedBefore, expiresAt } = value
   if (typeof user !== 'string' || typeof channel !== 'string') return null

@@ -1,4 +1,5 @@
 import { isObject } from '../../../shared/is-object.js'
+import { jsonOrUndefined } from '../../../shared/json-or-undefined.js'
 import type { ResolvedChannel } from '../channel-names.js'
 import { ERROR_BAD_REQUEST, type ReplyError } from '../codes.js'
 import type { Payload } from '../engine.js'
@@ -27,19 +28,10 @@ export const checkView = (
   return (filter === null ? parseView(asked, options.view.cell) : null) ?? ERROR_BAD_REQUEST
 }
 
-/** A member of the data if that is an object. */
+/** A member of the data if that is an object. Clients may send any bytes. */
 const memberOf = (data: unknown, name: string): unknown => {
-  const value = Buffer.isBuffer(data) ? jsonIn(data) : data
+  const value = Buffer.isBuffer(data) ? jsonOrUndefined(data.toString()) : data
   return isObject(value) ? value[name] : undefined
-}
-
-/** Undefined for bytes that are not JSON: clients may send any data. */
-const jsonIn = (bytes: Buffer): unknown => {
-  try {
-    return JSON.parse(bytes.toString())
-  } catch {
-    return undefined
-  }
 }
 
 /** Whether `replyData` can add to the data of the token or backend: only objects have space for more. */
