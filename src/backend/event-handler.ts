@@ -1,3 +1,4 @@
+import { readUpTo } from '../shared/bounded-body.js'
 import { isObject } from '../shared/is-object.js'
 import type { EventName, Events } from './event-types.js'
 import { verifyWebhook } from './verify-webhook.js'
@@ -64,7 +65,7 @@ export const eventHandler = <Name extends EventName>(
     throw new TypeError('secrets must not be empty')
   return async (request) => {
     if (request.method !== 'POST') return problem(405, 'the relay sends POST requests')
-    const body = await readBody(request, maxBytes)
+    const body = await readUpTo(request.body ?? [], maxBytes)
     if (body === null) return problem(413, `the body has more than ${maxBytes} bytes`)
     if (secrets !== undefined && !verifyWebhook(body, request.headers, secrets))
       return problem(401, 'the signature is missing, too old or made with another secret')
@@ -87,18 +88,6 @@ const respond = (result: unknown): Response => json(result === null ? {} : { res
 const problem = (status: number, message: string): Response => json({ message }, status)
 
 const json = (value: object, status = 200): Response => Response.json(value, { status })
-
-/** Null if the body is too large. */
-const readBody = async ({ body }: Request, maxBytes: number): Promise<Buffer | null> => {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of body ?? []) {
-    bytes += chunk.length
-    if (bytes > maxBytes) return null
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
-}
 
 const parseEvent = <Name extends EventName>(name: Name, body: Buffer): Events[Name]['event'] | null => {
   try {

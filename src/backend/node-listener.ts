@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
+import { toError } from '../shared/error-message.js'
 
 const BODY_WAS_READ = 'The body was read before. Mount the event handler before express.json() and other body parsers.'
 
@@ -18,7 +19,7 @@ export const nodeListener =
       response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(body)
     } catch (error) {
       if (next !== undefined) return next(error)
-      process.emitWarning(error instanceof Error ? error : new Error(String(error)))
+      process.emitWarning(toError(error))
       response.writeHead(500).end()
     }
   }

@@ -1,4 +1,5 @@
 import type { UserDetails } from '../../shared/app-token.js'
+import { isHighSurrogate, isLowSurrogate } from '../../shared/surrogates.js'
 
 /** One rejected request. It has no field for a token, a cookie or a body, so none can reach the file. */
 export interface Denial {
@@ -69,9 +70,6 @@ const truncated = (value: string, max: number): string => {
   const splitsPair = isHighSurrogate(value.charCodeAt(max - 1)) && isLowSurrogate(value.charCodeAt(max))
   return value.slice(0, splitsPair ? max - 1 : max)
 }
-
-const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff
-const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff
 
 // Queries may contain secrets. A caller that passes the raw URL must not leak them.
 const withoutQuery = (path: string | null): string | null => path?.split('?', 1)[0] ?? null

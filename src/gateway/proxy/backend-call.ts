@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from 'undici'
 import { readBounded } from '../../shared/bounded-body.js'
+import { toError } from '../../shared/error-message.js'
 import type { Span } from '../../shared/tracing.js'
 import { routeLabel } from '../http/client-request.js'
 import { isClosed, onceClosed } from '../http/response-close.js'
@@ -99,7 +100,7 @@ const send = async (
       body: await readBounded(response.body, MAX_RESPONSE_BYTES)
     }
   } catch (error) {
-    failure = error instanceof Error ? error : new Error(String(error))
+    failure = toError(error)
     if (clientResponse === undefined || !isClosed(clientResponse)) metrics.backendFailed(error)
     throw error
   } finally {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Log } from '../../shared/log.js'
 import { monotonicMs } from '../../shared/monotonic.js'
+import { isHighSurrogate } from '../../shared/surrogates.js'
 import type { MaybePromise } from '../core/maybe-promise.js'
 import { TimeSlice } from '../core/time-slice.js'
 
@@ -28,7 +29,10 @@ export const STREAM_HEADERS: Headers = [
   'close'
 ]
 
-/** Calls back with the complete body, or responds with 413 if it is too long. Never calls back for an aborted request. */
+/**
+ * Calls back with the complete body, or responds with 413 if it is too long. Never calls back for an aborted request. Not
+ * `readUpTo`, which destroys the connection of a body that is too long, so that the client would not receive the 413.
+ */
 export const readBody = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -188,8 +192,6 @@ const split = function* (text: string): Generator<string> {
     start = end
   }
 }
-
-const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff
 
 /** Logs and counts unexpected errors of HTTP requests. An error fails only its own request. */
 export class RequestErrors {

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import { toError } from '../../../shared/error-message.js'
 import type { RedisAddress } from '../../../shared/redis-address.js'
 import { reconnect, reconnectToMaster } from '../../../shared/sentinel-watch.js'
 import { EngineError } from '../../core/engine.js'
@@ -181,7 +182,7 @@ export class CommandConnection {
       this.#lastError = null
       this.#dependencies.opened(isNewGeneration)
     } catch (error) {
-      this.#lastError = error instanceof Error ? error : new Error(String(error))
+      this.#lastError = toError(error)
       this.reconnect()
     }
   }

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import { toError } from '../../../shared/error-message.js'
 import type { RedisAddress } from '../../../shared/redis-address.js'
 import { reconnect, reconnectToMaster } from '../../../shared/sentinel-watch.js'
 import { EngineError } from '../../core/engine.js'
@@ -155,7 +156,7 @@ export class SubscriberConnection {
       this.#lastError = null
       this.#dependencies.restored(topics)
     } catch (error) {
-      this.#lastError = error instanceof Error ? error : new Error(String(error))
+      this.#lastError = toError(error)
       if (isMoved(this.#lastError)) this.#dependencies.slotsMoved()
       this.reconnect()
     }
