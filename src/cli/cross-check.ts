@@ -4,6 +4,7 @@ import { originCheck } from '../relay/transport/admission.js'
 import { type Environment, readSettings } from '../shared/env.js'
 import { AddressSet } from '../shared/ip-address.js'
 import { secret } from '../shared/setting-kinds.js'
+import { portOf } from '../shared/url-port.js'
 import type { CheckResult } from './check-result.js'
 
 // Settings that a gateway and a relay must agree about if one environment configures both.
@@ -45,10 +46,10 @@ const LOOPBACK_NAME = 'localhost'
 /** Only for addresses of this machine: another one may forward a port. */
 const addressWarnings = (setting: string, url: string | null, { port: listening }: ListenAddress): string[] => {
   if (url === null || listening === 0) return []
-  const { hostname, port, protocol } = new URL(url)
-  const host = hostname.replace(/^\[|\]$/g, '')
+  const address = new URL(url)
+  const host = address.hostname.replace(/^\[|\]$/g, '')
   if (host !== LOOPBACK_NAME && !LOOPBACK.has(host)) return []
-  const used = Number(port || (protocol === 'https:' ? 443 : 80))
+  const used = portOf(address)
   return used === listening ? [] : [`${setting} has port ${used}, but the relay listens on port ${listening}`]
 }
 

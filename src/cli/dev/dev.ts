@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { gatewayConfig } from '../../gateway/config.js'
 import { type ListenAddress, relayConfig } from '../../relay/config/config.js'
 import type { Environment } from '../../shared/env.js'
+import { portOf } from '../../shared/url-port.js'
 import { type ProgramName, V8_FLAGS } from '../../shared/v8-flags.js'
 import { checkBoth } from '../check-config.js'
 import { type CommandContext, CommandError } from '../command.js'
@@ -43,7 +44,6 @@ export const runDev = async (
 const programsOf = (backend: readonly string[], env: Environment): readonly [DevProgram, ...DevProgram[]] => {
   const gateway = gatewayConfig(env)
   const relay = relayConfig(env, (path) => readFileSync(path, 'utf8'))
-  const { port, protocol } = new URL(gateway.backend.url)
   return [
     program('relay', relay.internalListen ?? relay.listen, '/health', env),
     ...(backend.length === 0
@@ -55,7 +55,7 @@ const programsOf = (backend: readonly string[], env: Environment): readonly [Dev
             env,
             url: gateway.backend.url,
             isReadyWithAnyStatus: true,
-            port: Number(port || (protocol === 'https:' ? 443 : 80)),
+            port: portOf(new URL(gateway.backend.url)),
             portVariable: 'BACKEND_URL'
           }
         ]),

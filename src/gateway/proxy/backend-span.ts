@@ -1,22 +1,21 @@
 import type { FastifyRequest } from 'fastify'
 import type { Span } from '../../shared/tracing.js'
+import { portOf } from '../../shared/url-port.js'
 import type { Backend } from './backend-pool.js'
 
 /** Starts the span of a request to the backend; null if the client's request is not traced. */
 export const startBackendSpan = ({ span }: FastifyRequest, method: string, { origin }: Backend): Span | null => {
   if (!span) return null
-  const { hostname, port, protocol } = new URL(origin)
+  const url = new URL(origin)
   return span.startChild(method, {
     kind: 'client',
     attributes: {
       'http.request.method': method,
-      'server.address': hostname,
-      'server.port': port === '' ? (DEFAULT_PORTS[protocol] ?? 0) : Number(port)
+      'server.address': url.hostname,
+      'server.port': portOf(url)
     }
   })
 }
-
-const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 }
 
 /** `status` is 0 without a response. */
 export const endBackendSpan = (span: Span | null, status: number, error?: Error | null): void => {

@@ -2,6 +2,7 @@ import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { AddressSet, normalAddress } from '../../shared/ip-address.js'
+import { portOf } from '../../shared/url-port.js'
 import type { UpstreamRow } from './upstream-row.js'
 
 interface ListenAddress {
@@ -43,10 +44,6 @@ const leadsTo = async (url: URL, { host, port }: ListenAddress): Promise<boolean
   const addresses = await addressesOf(url.hostname.replace(/^\[(.*)\]$/, '$1'))
   return addresses.some((address) => own.has(address) || isAny(address))
 }
-
-const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 }
-
-const portOf = ({ port, protocol }: URL): number => (port === '' ? (DEFAULT_PORTS[protocol] ?? 0) : Number(port))
 
 /** Empty for a name that cannot be resolved at present: the backend may be started later. */
 const addressesOf = async (host: string): Promise<string[]> => {

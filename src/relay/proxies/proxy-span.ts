@@ -1,12 +1,11 @@
 import type { Span, Tracer } from '../../shared/tracing.js'
+import { portOf } from '../../shared/url-port.js'
 import type { ProxyOptions } from '../config/proxy-options.js'
 import type { ProxyEvent } from '../config/proxy-selection.js'
 
-const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 }
-
 /** Starts the span of a call, which begins a trace of its own: a connection may last for days. */
 export const startProxySpan = (tracer: Tracer, event: ProxyEvent, { name, origin }: ProxyOptions): Span => {
-  const { hostname, port, protocol } = new URL(origin)
+  const url = new URL(origin)
   return tracer.startSpan(
     `proxy ${event}`,
     {},
@@ -14,8 +13,8 @@ export const startProxySpan = (tracer: Tracer, event: ProxyEvent, { name, origin
       kind: 'client',
       attributes: {
         'http.request.method': 'POST',
-        'server.address': hostname,
-        'server.port': port === '' ? (DEFAULT_PORTS[protocol] ?? 0) : Number(port),
+        'server.address': url.hostname,
+        'server.port': portOf(url),
         'gatehouse.proxy': name
       }
     }
