@@ -15,7 +15,7 @@ export const fieldErrors = (errors: Iterable<ValueError>): FieldError[] => {
   for (const outer of errors) {
     const error = innermost(outer)
     // Only the first error of a field: a missing field also has the wrong type.
-    if (!byPath.has(error.path)) byPath.set(error.path, { path: error.path, message: messageOf(error) })
+    if (!byPath.has(error.path)) byPath.set(error.path, { path: error.path, message: validationMessage(error) })
     if (byPath.size === MAX_ERRORS) break
   }
   return [...byPath.values()]
@@ -35,7 +35,7 @@ const innermost = (error: ValueError): ValueError => {
   return fit?.path === error.path && another === undefined ? innermost(fit) : error
 }
 
-const messageOf = ({ type, schema, message }: ValueError): string => {
+const validationMessage = ({ type, schema, message }: ValueError): string => {
   switch (type) {
     case ValueErrorType.ObjectRequiredProperty:
       return 'is required'

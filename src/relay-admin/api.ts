@@ -14,7 +14,8 @@ export class RequestError extends Error {
   }
 }
 
-export const messageOf = (cause: unknown): string => {
+/** The text of a rejected or failed request. Rethrows any other error. */
+export const requestErrorText = (cause: unknown): string => {
   if (cause instanceof RequestError) return cause.message
   throw cause
 }

@@ -1,6 +1,6 @@
 import { ref, shallowRef, watch } from 'vue'
 import { useLoad } from '../ui/useLoad.js'
-import { type GetOptions, get, messageOf, RequestError } from './api.js'
+import { type GetOptions, get, RequestError, requestErrorText } from './api.js'
 import { useLive } from './useLive.js'
 
 const REFRESH_MS = 5000
@@ -30,7 +30,7 @@ export const useApi = <Result>(path: string, query: () => NonNullable<GetOptions
     },
     (cause) => {
       rejection.value = isRejection(cause) ? cause : null
-      return messageOf(cause)
+      return requestErrorText(cause)
     }
   )
 

@@ -75,7 +75,7 @@ const checkedList = <Schema extends TObject>(
   const messages = new Map<Pointer, string>()
   // One error for each value: a missing field also has the wrong type.
   for (const found of Value.Errors(schema, value))
-    if (!messages.has(found.path)) messages.set(found.path, messageOf(found))
+    if (!messages.has(found.path)) messages.set(found.path, validationMessage(found))
   const checkable = (Array.isArray(value) ? value : []).map((entry: unknown) => validPart(entry, entrySchema))
   return { entries: [], checkable, errors: [...messages].map(([pointer, message]) => at(pointer, message)), error }
 }
@@ -89,7 +89,7 @@ const validPart = <Schema extends TObject>(entry: unknown, schema: Schema): Stat
   return Value.Check(schema, valid) ? valid : null
 }
 
-const messageOf = ({ type, schema, message }: ValueError): string => {
+const validationMessage = ({ type, schema, message }: ValueError): string => {
   if (type === ValueErrorType.ObjectAdditionalProperties) return 'is not a known field'
   if (type === ValueErrorType.ObjectRequiredProperty) return 'is required'
   return typeof schema.rule === 'string' ? `must be ${schema.rule}` : message.toLowerCase()
