@@ -5,6 +5,8 @@ import { router } from './router.js'
 import { client } from './services.js'
 import '../../src/ui/tokens.css'
 import '../../src/ui/base.css'
+import '../../src/ui/boxes.css'
+import '../../src/ui/modifiers.css'
 import '../../src/ui/frame.css'
 import './page.css'
 
