@@ -108,7 +108,7 @@ export const openServices = async (config: GatewayConfig, options: ServiceOption
   const developmentKey = config.production ? null : createSecretKey(randomBytes(32))
   const revocations = await openRevocations(config, options)
   const tokens = tokenVerifier(config, developmentKey, revocations)
-  const upstreams = await openUpstreams(config, { tokens, log })
+  const upstreams = await loadUpstreams(config, { tokens, log })
   const declared = await declaredRoutes(config, access, options)
   const audit = await AuditLog.open({ file: config.audit.file, logger: log })
   const backend = openBackend(config.backend)
@@ -217,7 +217,7 @@ const upgradeTest = ({ relay }: GatewayConfig, upstreams: Upstreams | null): Upg
       selector?.select(request)?.websocket === true)
 }
 
-const openUpstreams = async (
+const loadUpstreams = async (
   config: GatewayConfig,
   services: Pick<GatewayServices, 'tokens' | 'log'>
 ): Promise<Upstreams | null> => {

@@ -21,6 +21,31 @@ const MIB = 1024 * KIB
 const loginField = (name: keyof typeof DEFAULT_LOGIN_FIELDS, about: string) =>
   text('field-path', { about: `where the backend's login response has ${about}`, fallback: DEFAULT_LOGIN_FIELDS[name] })
 
+/** The limits of lasting connections, each with what it counts or measures. */
+const connectionLimits = (about: Readonly<Record<'connections' | 'perAddress' | 'idle', string>>) => ({
+  connections: integer(1, 1_000_000, {
+    about: `maximum number of ${about.connections} through this gateway; then 503`,
+    fallback: 10_000
+  }),
+  perAddress: integer(1, 1_000_000, {
+    about: `maximum number of ${about.perAddress} per client address; then 503`,
+    fallback: 1000
+  }),
+  idleMs: integer(1000, 86_400_000, { about: `maximum silence of ${about.idle}`, fallback: 90_000 })
+})
+
+const webSocketLimits = connectionLimits({
+  connections: 'WebSockets to the backends of GATEWAY_UPSTREAMS',
+  perAddress: 'WebSockets to these backends',
+  idle: 'a WebSocket to these backends; it is pinged before'
+})
+
+const relayLimits = connectionLimits({
+  connections: 'connections to the relay',
+  perAddress: 'connections to the relay',
+  idle: 'a connection to the relay; longer than client.ping_interval of the relay'
+})
+
 /**
  * Every setting of the gateway. A new setting also needs its field in `config.ts`, a line in `.env.example`, a topic in
  * `scripts/lib/settings-docs.ts`, and `npm run docs`. docs/how-to/extend.md lists all steps.
@@ -71,18 +96,9 @@ export const gatewaySettings = {
       'a file (YAML or JSON) with a list of further backends, each for some hosts and paths; others go to BACKEND_URL',
     fallback: null
   }),
-  GATEWAY_WEBSOCKETS: integer(1, 1_000_000, {
-    about: 'maximum number of WebSockets to the backends of GATEWAY_UPSTREAMS through this gateway; then 503',
-    fallback: 10_000
-  }),
-  GATEWAY_WEBSOCKETS_PER_ADDRESS: integer(1, 1_000_000, {
-    about: 'maximum number of WebSockets to these backends per client address; then 503',
-    fallback: 1000
-  }),
-  GATEWAY_WEBSOCKET_IDLE_MS: integer(1000, 86_400_000, {
-    about: 'maximum silence of a WebSocket to these backends; it is pinged before',
-    fallback: 90_000
-  }),
+  GATEWAY_WEBSOCKETS: webSocketLimits.connections,
+  GATEWAY_WEBSOCKETS_PER_ADDRESS: webSocketLimits.perAddress,
+  GATEWAY_WEBSOCKET_IDLE_MS: webSocketLimits.idleMs,
   GATEWAY_PUBLIC_PATHS: list(
     'api-path',
     { about: 'path prefixes that need no token, in addition to /api/auth, /api/health and /api/dev-login' },
@@ -146,18 +162,9 @@ export const gatewaySettings = {
       'base URL of the relay; the gateway then serves /connection/* and /emulation, so that web applications need one origin',
     fallback: null
   }),
-  RELAY_UPSTREAM_CONNECTIONS: integer(1, 1_000_000, {
-    about: 'maximum number of connections to the relay through this gateway; then 503',
-    fallback: 10_000
-  }),
-  RELAY_UPSTREAM_CONNECTIONS_PER_ADDRESS: integer(1, 1_000_000, {
-    about: 'maximum number of connections to the relay per client address; then 503',
-    fallback: 1000
-  }),
-  RELAY_UPSTREAM_IDLE_MS: integer(1000, 86_400_000, {
-    about: 'maximum silence of a connection to the relay; longer than client.ping_interval of the relay',
-    fallback: 90_000
-  }),
+  RELAY_UPSTREAM_CONNECTIONS: relayLimits.connections,
+  RELAY_UPSTREAM_CONNECTIONS_PER_ADDRESS: relayLimits.perAddress,
+  RELAY_UPSTREAM_IDLE_MS: relayLimits.idleMs,
   TRUST_PROXY: list('address-range', { about: 'proxies whose X-Forwarded-* headers are trusted' }),
   PUBLIC_URL: text('http-url', {
     about:

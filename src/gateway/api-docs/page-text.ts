@@ -1,4 +1,5 @@
 import { isObject } from '../../shared/is-object.js'
+import { escapeHtml } from '../http/html.js'
 
 /** Markup that is inserted into a page unchanged. */
 export class Html {
@@ -11,19 +12,9 @@ export class Html {
 
 type Part = Html | readonly Html[] | string | number
 
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;'
-}
-
-const escaped = (text: string): string => text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '')
-
 const textOf = (part: Part): string => {
   if (part instanceof Html) return part.text
-  return typeof part === 'object' ? part.map(({ text }) => text).join('') : escaped(String(part))
+  return typeof part === 'object' ? part.map(({ text }) => text).join('') : escapeHtml(String(part))
 }
 
 /** A template of markup. Inserted strings are escaped, so a description can contain anything. */
@@ -46,7 +37,7 @@ const withCode = (line: string): Html =>
   new Html(
     line
       .split(/`([^`]+)`/)
-      .map((text, index) => (index % 2 === 1 ? `<code>${escaped(text)}</code>` : escaped(text)))
+      .map((text, index) => (index % 2 === 1 ? `<code>${escapeHtml(text)}</code>` : escapeHtml(text)))
       .join('')
   )
 

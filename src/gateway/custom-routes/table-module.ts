@@ -5,6 +5,7 @@ import { FormatRegistry, KindGuard, type TSchema } from '@sinclair/typebox'
 import { ACCESS_LEVELS } from '../../shared/access-level.js'
 import { SettingsError } from '../../shared/env.js'
 import { messageOf } from '../../shared/error-message.js'
+import { isObject } from '../../shared/is-object.js'
 import { toCanonicalPath } from '../../shared/request-path.js'
 import { pathTemplate, type RouteDeclaration, type RouteTable } from '../routes/tables/declare.js'
 import { compileOnce } from '../routes/validation.js'
@@ -146,9 +147,6 @@ export class TableChecker {
 const METHODS: readonly RouteDeclaration['method'][] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 const isMethod = (value: unknown): value is RouteDeclaration['method'] => METHODS.some((method) => method === value)
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const formatsIn = (schema: TSchema): ReadonlySet<string> => {
   const formats = new Set<string>()

@@ -73,7 +73,7 @@ export class KnownPaths {
   /** Whether a canonical path is another form of a declared or protected path, and not that path itself. */
   isMisspelt(path: string): boolean {
     const hasSlash = path.endsWith('/')
-    if (this.#isFolded && !hasSlash && !HAS_OTHER_FORM.test(path)) return false
+    if (this.#isFolded && !hasSlash && !HAS_OTHER_SPELLING.test(path)) return false
     // One segment more than the longest known path is enough to rule all of them out.
     const segments = path.slice(1, hasSlash ? -1 : undefined).split('/', this.#depth + 1)
     const isSlashKnown = !hasSlash || isDeclaredWithSlash(this.#root, segments, 0)
@@ -167,11 +167,11 @@ const childrenOf = (node: PathNode, segment: string): readonly Child[] => {
 }
 
 // In a canonical path, all other characters have one form only.
-const HAS_OTHER_FORM = /[A-Z%]/
+const HAS_OTHER_SPELLING = /[A-Z%]/
 
 /** The segment as seen by a server that decodes, normalises and ignores letter case. */
 const foldedForm = (segment: string): string => {
-  if (!HAS_OTHER_FORM.test(segment)) return segment
+  if (!HAS_OTHER_SPELLING.test(segment)) return segment
   return segment.includes('%') ? foldedText(decodeURIComponent(segment)) : segment.toLowerCase()
 }
 

@@ -29,10 +29,10 @@ export class SecretPaths {
 }
 
 // Encoded characters, and bytes that are not ASCII.
-const HAS_OTHER_FORM = /[%\x80-\xff]/
+const NEEDS_DECODING = /[%\x80-\xff]/
 
 /** The text as a server sees it that decodes and normalises. */
-const plainForm = (text: string): string => (HAS_OTHER_FORM.test(text) ? foldedText(decoded(text)) : text)
+const plainForm = (text: string): string => (NEEDS_DECODING.test(text) ? foldedText(decoded(text)) : text)
 
 /** A route whose path contains a secret. */
 interface SecretRoute {

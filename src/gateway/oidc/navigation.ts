@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { escapeHtml } from '../http/html.js'
 
 type Link = readonly [label: string, address: string]
 
@@ -54,16 +55,6 @@ const listOf = (choices: readonly Link[]): string =>
   choices.length === 0 ? '' : `<ul>\n${choices.map((link) => `<li>${anchorOf(link)}</li>\n`).join('')}</ul>\n`
 
 const anchorOf = ([label, address]: Link): string => `<a href="${escapeHtml(address)}">${escapeHtml(label)}</a>`
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;'
-}
-
-const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '')
 
 export const redirect = (reply: FastifyReply, address: string): FastifyReply =>
   reply.header('cache-control', 'no-store').redirect(address, 303)

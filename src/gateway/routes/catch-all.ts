@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest, HTTPMethods } from 'fastify'
+import type { DescribedPath } from '../../openapi/description.js'
 import type { AccessLevel } from '../../shared/access-level.js'
 import { READING_METHODS, SERVED_METHODS } from '../access.js'
 import { limitedBody } from '../proxy/body-limit.js'
@@ -21,14 +22,6 @@ export interface UndeclaredReads {
   readonly access: AccessLevel | null
 }
 
-/** A path of an OpenAPI description, as far as it is used here. */
-interface DescribedPath {
-  readonly template: string
-  readonly path: string
-  readonly access: AccessLevel | null
-  readonly operations: readonly { readonly method: string }[]
-}
-
 /**
  * The reading methods that the paths of a description do not have, for paths with an access level of their own, and for
  * paths that also match another template: without a route, GET `/api/users/roles` would be GET `/api/users/{id}`.
@@ -39,7 +32,7 @@ export const undeclaredReads = (paths: readonly DescribedPath[]): UndeclaredRead
   return paths
     .filter(({ template, access }) => access !== null || templates.countMatches(template) > 1)
     .map(({ path, access, operations }) => {
-      const declared = operations.map(({ method }) => method)
+      const declared: readonly string[] = operations.map(({ method }) => method)
       const isDeclared = (method: string): boolean =>
         declared.includes(method) || (method === 'HEAD' && declared.includes('GET'))
       return { path, access, methods: [...READING_METHODS].filter((method) => !isDeclared(method)) }
