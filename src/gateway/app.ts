@@ -166,23 +166,40 @@ const routesOptions = (services: ChainServices): RoutesOptions => {
   }
 }
 
-const forwardAuthOptions = (services: ChainServices): ForwardAuthOptions => ({
-  ...services,
-  trusted: new AddressSet(services.config.trustedProxies),
-  publicOrigin: services.config.csrf.publicOrigin,
-  hasSignIn: services.oidc !== null
+const forwardAuthOptions = ({
+  config,
+  tokens,
+  revocations,
+  audit,
+  secretPaths,
+  oidc
+}: ChainServices): ForwardAuthOptions => ({
+  trusted: new AddressSet(config.trustedProxies),
+  tokens,
+  revocations,
+  audit,
+  secretPaths,
+  publicOrigin: config.csrf.publicOrigin,
+  hasSignIn: oidc !== null
 })
 
 /** Null if no row takes WebSockets. */
 const webSocketOptions = (services: ChainServices, upstreams: Upstreams): UpstreamWebSocketsOptions | null => {
   if (!upstreams.rows.some(({ websocket }) => websocket)) return null
-  const { config, oidc, log } = services
+  const { config, log, metrics, tokens, revocations, oidc, openReplies, requestEnded, upgraded } = services
+  const { limits, publicHost, webSockets } = config
   return {
-    ...services,
     upstreams,
-    connections: new LastingConnections(config.webSockets, log, 'backend'),
-    maxMessageBytes: config.limits.bodyBytes,
-    publicHost: config.publicHost,
+    connections: new LastingConnections(webSockets, log, 'backend'),
+    maxMessageBytes: limits.bodyBytes,
+    publicHost,
+    tokens,
+    revocations,
+    metrics,
+    log,
+    openReplies,
+    requestEnded,
+    upgraded,
     providerSession: async (request) => oidc?.providerSession(request) ?? null
   }
 }
