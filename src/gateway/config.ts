@@ -1,18 +1,72 @@
 import { randomBytes } from 'node:crypto'
 import { type Environment, readSettings, SettingsError, type SettingValues } from '../shared/env.js'
 import { type SecretForm, weaknesses } from '../shared/secret-strength.js'
-import { ALWAYS_PUBLIC_PATHS, isUnder } from './access.js'
+import { type AccessPaths, ALWAYS_PUBLIC_PATHS, isUnder } from './access.js'
+import type { OriginRules } from './http/request-origin.js'
+import type { RateLimits } from './http/slow-clients.js'
 import { type RequestLimit, readLimits } from './limits/limits-file.js'
 import { exposedAddressErrors, type OidcConfig, readOidcSettings } from './oidc/config.js'
 import type { BackendConfig } from './proxy/backend-pool.js'
-import type { RedisTimeouts } from './redis-connection.js'
+import type { RedisConfig, RedisTimeouts } from './redis-connection.js'
 import type { RevocationConfig } from './revocation/internal-api.js'
+import type { LoginFields } from './session/login-response.js'
 import { gatewaySettings } from './settings.js'
 import type { UpstreamRow } from './upstreams/upstream-row.js'
 import { readUpstreamsFile } from './upstreams/upstreams-file.js'
+import type { ConnectionLimits } from './websockets/connections.js'
 
 type Values = SettingValues<typeof gatewaySettings>
-export type GatewayConfig = ReturnType<typeof configOf>
+
+/** The settings by the parts that use them. Null stands for a part that is not configured. */
+export interface GatewayConfig {
+  readonly production: boolean
+  readonly listen: { readonly host: string; readonly port: number; readonly loopbackOnly: boolean }
+  readonly logLevel: Values['LOG_LEVEL']
+  readonly shutdownDelayMs: number
+  readonly trustedProxies: readonly string[]
+  /** The host of `PUBLIC_URL`. */
+  readonly publicHost: string | null
+  readonly apiSecret: string
+  readonly apiSecretPrevious: string | null
+  readonly backend: BackendConfig
+  readonly upstreams: readonly UpstreamRow[]
+  readonly webSockets: ConnectionLimits
+  readonly relay: (ConnectionLimits & { readonly url: string }) | null
+  readonly redis: RedisConfig | null
+  readonly clientRate: RateLimits
+  readonly headers: HeadersConfig
+  readonly loginLimit: { readonly enforced: boolean; readonly max: number; readonly windowMs: number }
+  readonly requestLimits: readonly RequestLimit[]
+  readonly csrf: OriginRules & { readonly enforced: boolean; readonly signed: boolean }
+  readonly auth: { readonly enforced: boolean }
+  readonly forwardAuth: boolean
+  readonly routes: { readonly file: string | null; readonly unknownPaths: Values['GATEWAY_UNKNOWN_PATHS'] }
+  readonly access: AccessPaths
+  readonly loginFields: LoginFields
+  readonly revocation: RevocationConfig | null
+  readonly oidc: OidcConfig | null
+  readonly exchangeField: string
+  readonly databaseUrl: string | null
+  readonly webRoot: string | null
+  readonly loginBodyToken: Values['LOGIN_BODY_TOKEN']
+  readonly apiDocs: boolean
+  readonly metricsAllow: readonly string[]
+  readonly cookies: { readonly secure: boolean }
+  readonly audit: { readonly file: string }
+  readonly limits: { readonly bodyBytes: number; readonly uploadBytes: number }
+}
+
+interface HeadersConfig {
+  readonly strict: boolean
+  readonly inline: boolean
+  readonly scriptHosts: readonly string[]
+  readonly styleHosts: readonly string[]
+  readonly imgHosts: readonly string[]
+  readonly fontHosts: readonly string[]
+  readonly connectHosts: readonly string[]
+  readonly frameAncestors: readonly string[]
+  readonly mode: Values['CSP_MODE']
+}
 
 /** Reads the environment. Throws `SettingsError` with all errors. */
 export const gatewayConfig = (environment: Environment): GatewayConfig => {
@@ -107,67 +161,70 @@ interface ConfigFiles {
   readonly upstreams: readonly UpstreamRow[]
 }
 
-const configOf = (values: Values, production: boolean, { oidc, requestLimits, upstreams }: ConfigFiles) =>
-  ({
-    production,
-    listen: {
-      host: values.GATEWAY_HOST,
-      port: values.GATEWAY_PORT,
-      // Outside production, requests are not authenticated.
-      loopbackOnly: !production && !values.GATEWAY_ALLOW_DEVELOPMENT
-    },
-    logLevel: values.LOG_LEVEL,
-    shutdownDelayMs: values.SHUTDOWN_DELAY_MS,
-    trustedProxies: values.TRUST_PROXY,
-    publicHost: values.PUBLIC_URL === null ? null : new URL(values.PUBLIC_URL).host,
-    apiSecretPrevious: values.API_SECRET_PREVIOUS,
-    // Development without a secret: no token is valid, but no request needs one.
-    apiSecret: values.API_SECRET ?? randomBytes(SECRET_LENGTH).toString('hex'),
-    backend: backendOf(values),
-    upstreams,
-    webSockets: {
-      connections: values.GATEWAY_WEBSOCKETS,
-      connectionsPerAddress: values.GATEWAY_WEBSOCKETS_PER_ADDRESS,
-      idleMs: values.GATEWAY_WEBSOCKET_IDLE_MS
-    },
-    relay: relayOf(values),
-    redis: values.REDIS_URL === null ? null : { url: values.REDIS_URL, timeouts: REDIS_TIMEOUTS },
-    clientRate: { minBytesPerSecond: values.CLIENT_MIN_RATE, windowMs: values.CLIENT_RATE_WINDOW_MS },
-    headers: headersOf(values, production),
-    loginLimit: { enforced: production, max: values.LOGIN_LIMIT_MAX, windowMs: values.LOGIN_LIMIT_WINDOW_S * 1000 },
-    requestLimits,
-    csrf: {
-      enforced: production,
-      signed: values.CSRF_MODE === 'signed',
-      publicOrigin: values.PUBLIC_URL === null ? null : new URL(values.PUBLIC_URL).origin,
-      allowedOrigins: values.ALLOWED_ORIGINS.map((origin) => origin.toLowerCase())
-    },
-    auth: { enforced: production },
-    forwardAuth: values.GATEWAY_FORWARD_AUTH,
-    routes: { file: values.GATEWAY_ROUTES, unknownPaths: values.GATEWAY_UNKNOWN_PATHS },
-    access: {
-      public: values.GATEWAY_PUBLIC_PATHS,
-      strict: values.GATEWAY_STRICT_PATHS,
-      admin: values.GATEWAY_ADMIN_PATHS
-    },
-    loginFields: {
-      token: values.LOGIN_TOKEN_FIELD,
-      user: values.LOGIN_USER_FIELD,
-      permissions: values.LOGIN_PERMISSIONS_FIELD,
-      expiresIn: values.LOGIN_EXPIRES_IN_FIELD
-    },
-    revocation: revocationOf(values),
-    oidc,
-    exchangeField: values.EXCHANGE_FIELD,
-    databaseUrl: values.DATABASE_URL,
-    webRoot: values.WEB_ROOT,
-    loginBodyToken: values.LOGIN_BODY_TOKEN,
-    apiDocs: values.API_DOCS ?? !production,
-    metricsAllow: ['loopback', ...values.METRICS_ALLOW],
-    cookies: { secure: values.COOKIE_SECURE ?? production },
-    audit: { file: values.AUDIT_LOG_FILE },
-    limits: { bodyBytes: values.BODY_LIMIT, uploadBytes: values.UPLOAD_LIMIT }
-  }) as const
+const configOf = (
+  values: Values,
+  production: boolean,
+  { oidc, requestLimits, upstreams }: ConfigFiles
+): GatewayConfig => ({
+  production,
+  listen: {
+    host: values.GATEWAY_HOST,
+    port: values.GATEWAY_PORT,
+    // Outside production, requests are not authenticated.
+    loopbackOnly: !production && !values.GATEWAY_ALLOW_DEVELOPMENT
+  },
+  logLevel: values.LOG_LEVEL,
+  shutdownDelayMs: values.SHUTDOWN_DELAY_MS,
+  trustedProxies: values.TRUST_PROXY,
+  publicHost: values.PUBLIC_URL === null ? null : new URL(values.PUBLIC_URL).host,
+  apiSecretPrevious: values.API_SECRET_PREVIOUS,
+  // Development without a secret: no token is valid, but no request needs one.
+  apiSecret: values.API_SECRET ?? randomBytes(SECRET_LENGTH).toString('hex'),
+  backend: backendOf(values),
+  upstreams,
+  webSockets: {
+    connections: values.GATEWAY_WEBSOCKETS,
+    connectionsPerAddress: values.GATEWAY_WEBSOCKETS_PER_ADDRESS,
+    idleMs: values.GATEWAY_WEBSOCKET_IDLE_MS
+  },
+  relay: relayOf(values),
+  redis: values.REDIS_URL === null ? null : { url: values.REDIS_URL, timeouts: REDIS_TIMEOUTS },
+  clientRate: { minBytesPerSecond: values.CLIENT_MIN_RATE, windowMs: values.CLIENT_RATE_WINDOW_MS },
+  headers: headersOf(values, production),
+  loginLimit: { enforced: production, max: values.LOGIN_LIMIT_MAX, windowMs: values.LOGIN_LIMIT_WINDOW_S * 1000 },
+  requestLimits,
+  csrf: {
+    enforced: production,
+    signed: values.CSRF_MODE === 'signed',
+    publicOrigin: values.PUBLIC_URL === null ? null : new URL(values.PUBLIC_URL).origin,
+    allowedOrigins: values.ALLOWED_ORIGINS.map((origin) => origin.toLowerCase())
+  },
+  auth: { enforced: production },
+  forwardAuth: values.GATEWAY_FORWARD_AUTH,
+  routes: { file: values.GATEWAY_ROUTES, unknownPaths: values.GATEWAY_UNKNOWN_PATHS },
+  access: {
+    public: values.GATEWAY_PUBLIC_PATHS,
+    strict: values.GATEWAY_STRICT_PATHS,
+    admin: values.GATEWAY_ADMIN_PATHS
+  },
+  loginFields: {
+    token: values.LOGIN_TOKEN_FIELD,
+    user: values.LOGIN_USER_FIELD,
+    permissions: values.LOGIN_PERMISSIONS_FIELD,
+    expiresIn: values.LOGIN_EXPIRES_IN_FIELD
+  },
+  revocation: revocationOf(values),
+  oidc,
+  exchangeField: values.EXCHANGE_FIELD,
+  databaseUrl: values.DATABASE_URL,
+  webRoot: values.WEB_ROOT,
+  loginBodyToken: values.LOGIN_BODY_TOKEN,
+  apiDocs: values.API_DOCS ?? !production,
+  metricsAllow: ['loopback', ...values.METRICS_ALLOW],
+  cookies: { secure: values.COOKIE_SECURE ?? production },
+  audit: { file: values.AUDIT_LOG_FILE },
+  limits: { bodyBytes: values.BODY_LIMIT, uploadBytes: values.UPLOAD_LIMIT }
+})
 
 const backendOf = (values: Values): BackendConfig => ({
   url: values.BACKEND_URL ?? DEVELOPMENT_BACKEND,
@@ -180,7 +237,7 @@ const backendOf = (values: Values): BackendConfig => ({
   responseBufferBytes: values.RESPONSE_BUFFER
 })
 
-const relayOf = (values: Values) =>
+const relayOf = (values: Values): GatewayConfig['relay'] =>
   values.RELAY_UPSTREAM === null
     ? null
     : {
@@ -220,7 +277,7 @@ const revocationErrors = (values: Values): string[] => {
   return errors
 }
 
-const headersOf = (values: Values, production: boolean) => ({
+const headersOf = (values: Values, production: boolean): HeadersConfig => ({
   strict: production,
   // Outside production always allowed, because hot reload needs inline code.
   inline: !production || values.CSP_INLINE === 'allow',
