@@ -48,7 +48,8 @@ export const SessionExchangeSchema = Type.Object(
     additionalProperties: false
   }
 )
-export type SessionExchange = Static<typeof SessionExchangeSchema>
+/** The schema keeps its older name, which the relay's config file accepts as a schema of publications. */
+export type AccountLoginBody = Static<typeof SessionExchangeSchema>
 
 export const SessionResponseSchema = Type.Object(
   {

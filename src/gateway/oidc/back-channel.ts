@@ -4,7 +4,7 @@ import { GatewayError } from '../errors.js'
 import type { ProviderConfig } from './config.js'
 import type { IdentityProvider } from './identity-providers.js'
 import { CLOCK_TOLERANCE_SECONDS, type ProviderDiscovery, providerFetch, type RelyingParty } from './provider-client.js'
-import type { SessionSelector } from './provider-session-store.js'
+import type { ProviderSessionSelector } from './provider-session-store.js'
 
 // OpenID Connect Back-Channel Logout 1.0: the provider posts a signed logout token when a user signs out there.
 
@@ -22,7 +22,7 @@ export const addBackChannelLogout = (app: FastifyInstance, provider: IdentityPro
     await Promise.all(sessions.map((selector) => store.revoke(selector)))
     // Last, so that the provider can repeat the request if the other gateways could not be notified.
     await store.revoke(tokenId)
-    log.info({ requestId, subject }, 'session ended by the provider')
+    log.info({ requestId, subject }, 'provider session ended by back-channel logout')
   }
 
   app.register(async (scope) => {
@@ -53,10 +53,10 @@ const logoutTokenError = (message: string): GatewayError =>
 
 /** The verified content of a logout token. */
 interface LogoutToken {
-  readonly sessions: readonly SessionSelector[]
+  readonly sessions: readonly ProviderSessionSelector[]
   readonly subject: string | null
   /** The `jti`: a token is accepted once. */
-  readonly tokenId: SessionSelector
+  readonly tokenId: ProviderSessionSelector
 }
 
 /** The message goes to the log; the response only says that the token is invalid. */
@@ -119,8 +119,8 @@ const hasLogoutEvent = (events: unknown): boolean => {
 }
 
 /** With a `sid`: that session, and the subject's sessions whose `sid` is not known. Without: all sessions of the subject. */
-const selectorsOf = (sid: unknown, sub: unknown): SessionSelector[] => [
-  ...(isNonEmptyString(sid) ? [{ kind: 'providerSession', value: sid } as const] : []),
+const selectorsOf = (sid: unknown, sub: unknown): ProviderSessionSelector[] => [
+  ...(isNonEmptyString(sid) ? [{ kind: 'sid', value: sid } as const] : []),
   ...(isNonEmptyString(sub)
     ? [{ kind: isNonEmptyString(sid) ? 'unnamedOfSubject' : 'subject', value: sub } as const]
     : [])

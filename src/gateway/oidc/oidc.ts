@@ -57,10 +57,13 @@ export interface Oidc {
   addRenewalHook(app: FastifyInstance): void
   addRoutes(app: FastifyInstance, signOutApp: AppSignOut): void
   /** The provider's part of `POST /api/auth/logout`. */
-  onLogout(request: FastifyRequest, reply: FastifyReply): Promise<void>
+  readonly onLogout: SessionHook
   /** Ends the provider session of a browser that has signed in with a password. */
-  onPasswordLogin(request: FastifyRequest, reply: FastifyReply): Promise<void>
+  readonly onPasswordLogin: SessionHook
 }
+
+/** Reads or changes the provider session of a request. */
+type SessionHook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 
 /** A way to sign in. The only provider has no id and label if it is not from `OIDC_PROVIDERS`. */
 export interface SignInChoice {
@@ -165,8 +168,6 @@ const openStore = async (
   await shared.ready()
   return shared
 }
-
-type SessionHook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 
 /** For browsers that have both an app session and a provider session. */
 const addSessionHook = (app: FastifyInstance, providerCookie: ProviderSessionCookie, hook: SessionHook): void => {

@@ -5,9 +5,9 @@ import type { ProviderTokens } from './provider-client.js'
 import { MAX_SESSION_SECONDS, type ProviderSession } from './provider-session-cookie.js'
 import {
   type MemoryProviderSessionStore,
+  type ProviderSessionSelector,
   type ProviderSessionStore,
   RESULT_REUSE_MS,
-  type SessionSelector,
   selectorKey
 } from './provider-session-store.js'
 import type { Sealer } from './sealer.js'
@@ -133,7 +133,7 @@ export class RedisProviderSessionStore implements ProviderSessionStore {
     return content === null ? this.#local.loadTokens(sessionId) : (content.tokens as ProviderTokens)
   }
 
-  async revoke(selector: SessionSelector): Promise<void> {
+  async revoke(selector: ProviderSessionSelector): Promise<void> {
     await this.#local.revoke(selector)
     const tokensKey = selector.kind === 'id' ? this.#tokensKey(selector.value) : null
     await this.#revocations.publish({ key: selectorKey(selector), at: this.#now() }, tokensKey)
@@ -143,7 +143,7 @@ export class RedisProviderSessionStore implements ProviderSessionStore {
     return this.#local.isRevoked(session)
   }
 
-  hasRevocation(selector: SessionSelector): boolean {
+  hasRevocation(selector: ProviderSessionSelector): boolean {
     return this.#local.hasRevocation(selector)
   }
 

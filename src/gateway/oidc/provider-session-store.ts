@@ -12,39 +12,40 @@ export interface ProviderSessionStore {
    * Revokes sessions on this gateway at once. Rejects if the other gateways could not be notified yet; the store repeats
    * that while this gateway runs.
    */
-  revoke(selector: SessionSelector): Promise<void>
+  revoke(selector: ProviderSessionSelector): Promise<void>
   /** Synchronous and local, because it runs for every request with a provider session. */
   isRevoked(session: ProviderSession): boolean
   /** Whether exactly this selector was revoked. Detects replayed logout tokens. */
-  hasRevocation(selector: SessionSelector): boolean
+  hasRevocation(selector: ProviderSessionSelector): boolean
 
   /** Runs the work once for all concurrent callers with this key, and for `RESULT_REUSE_MS` after it succeeded. */
   runOnce<Result>(key: string, work: () => Promise<Result>): Promise<Result>
   close(): void
 }
 
-/**
- * Selects the sessions that a revocation applies to. The kinds are part of the keys that gateways of different versions
- * exchange through Redis.
- */
-export type SessionSelector =
+/** Selects the provider sessions that a revocation applies to. */
+export type ProviderSessionSelector =
   | { readonly kind: 'id'; readonly value: string }
   /** All sessions with this `sid` of the provider. */
-  | { readonly kind: 'providerSession'; readonly value: string }
+  | { readonly kind: 'sid'; readonly value: string }
   /** All sessions of a subject, or only those without a `sid`. */
   | { readonly kind: 'subject' | 'unnamedOfSubject'; readonly value: string }
   /** The `jti` of a logout token: it selects no session, and marks the token as used. */
   | { readonly kind: 'message'; readonly value: string }
 
-/** The key of a revocation of these sessions. */
-export const selectorKey = ({ kind, value }: SessionSelector): string => revocationKey(kind, value)
+/**
+ * The key of a revocation of these sessions. The kinds are part of the keys that gateways of different versions exchange
+ * through Redis, in which a `sid` has always had the kind `providerSession`.
+ */
+export const selectorKey = ({ kind, value }: ProviderSessionSelector): string =>
+  revocationKey(kind === 'sid' ? 'providerSession' : kind, value)
 
 const includes = (revocations: Revocations, { id, sid, subject, startedAt }: ProviderSession): boolean => {
   if (revocations.size === 0) return false
-  const selectors: readonly SessionSelector[] = [
+  const selectors: readonly ProviderSessionSelector[] = [
     { kind: 'id', value: id },
     { kind: 'subject', value: subject },
-    sid === null ? { kind: 'unnamedOfSubject', value: subject } : { kind: 'providerSession', value: sid }
+    sid === null ? { kind: 'unnamedOfSubject', value: subject } : { kind: 'sid', value: sid }
   ]
   return selectors.some((selector) => startedAt <= revocations.timeOf(selectorKey(selector)))
 }
@@ -102,7 +103,7 @@ export class MemoryProviderSessionStore implements ProviderSessionStore {
     return entry !== undefined && entry.expiresAt > this.#monotonicMs() ? entry.tokens : null
   }
 
-  async revoke(selector: SessionSelector): Promise<void> {
+  async revoke(selector: ProviderSessionSelector): Promise<void> {
     this.revocations.add({ key: selectorKey(selector), at: this.#now() })
     if (selector.kind === 'id') this.#tokens.delete(selector.value)
   }
@@ -111,7 +112,7 @@ export class MemoryProviderSessionStore implements ProviderSessionStore {
     return includes(this.revocations, session) || this.#isRevokedElsewhere(session)
   }
 
-  hasRevocation(selector: SessionSelector): boolean {
+  hasRevocation(selector: ProviderSessionSelector): boolean {
     return this.revocations.has(selectorKey(selector))
   }
 

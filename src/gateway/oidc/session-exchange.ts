@@ -168,7 +168,7 @@ const endSession = (
 ): Promise<void> =>
   store
     .revoke({ kind: 'id', value: id })
-    .catch((error) => log.warn({ requestId, err: error }, 'session revocation not published yet'))
+    .catch((error) => log.warn({ requestId, err: error }, 'provider session revocation not published yet'))
 
 const refreshIdentity = async (
   { store, discovery, config }: RefreshOptions,

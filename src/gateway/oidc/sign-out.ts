@@ -15,11 +15,11 @@ export interface SignOutOptions {
   readonly cookies: AppSessionCookies
   readonly providerCookie: ProviderSessionCookie
   readonly providers: IdentityProviders
-  /** Encrypts the provider and the ID token that a page carries from `/api/auth/logout` to `/auth/oidc/logout`. */
+  /** Encrypts the provider and the ID token that the web application carries from `/api/auth/logout` to `/auth/oidc/logout`. */
   readonly tickets: Sealer
 }
 
-/** Response header of `/api/auth/logout`: where the page sends the browser to sign out at the provider. */
+/** Response header of `/api/auth/logout`: where the web application sends the browser to sign out at the provider. */
 const LOGOUT_HEADER = 'x-logout-at'
 
 const TICKET_SECONDS = 5 * 60
@@ -47,7 +47,7 @@ const endProviderSession = async (
   const tokens = await provider.store.loadTokens(session.id)
   await provider.store
     .revoke({ kind: 'id', value: session.id })
-    .catch((error) => log.warn({ requestId: request.id, err: error }, 'session revocation not published yet'))
+    .catch((error) => log.warn({ requestId: request.id, err: error }, 'provider session revocation not published yet'))
   return { provider, idToken: tokens?.idToken ?? null }
 }
 

@@ -7,7 +7,7 @@ import { GatewayError } from '../errors.js'
 import { fieldsIn, queryNames } from '../http/field-names.js'
 import { isClosed } from '../http/response-close.js'
 import { DEFAULT_EXCHANGE_FIELD } from '../oidc/config.js'
-import type { SignInChoice } from '../oidc/oidc.js'
+import type { Oidc } from '../oidc/oidc.js'
 import { type BackendResponse, type CallBackend, forwardedCall } from '../proxy/backend-call.js'
 import type { Backend } from '../proxy/backend-pool.js'
 import { isNoContent } from '../proxy/forward.js'
@@ -26,8 +26,6 @@ import type { CsrfTokens } from '../session/csrf-tokens.js'
 import { isRejectedLogin, readLoginResponse, withoutLoginToken } from '../session/login-response.js'
 import type { LocalHandler } from './mount-routes.js'
 
-type SessionHook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
-
 export interface SessionRouteOptions {
   readonly config: Pick<GatewayConfig, 'publicHost' | 'loginBodyToken' | 'loginFields' | 'exchangeField' | 'cookies'>
   readonly log: Logger
@@ -39,9 +37,7 @@ export interface SessionRouteOptions {
   readonly csrfTokens: CsrfTokens
   readonly signOut: AppSignOut
   /** Ends provider sessions at a logout, and at a password login that replaces them. */
-  readonly oidc:
-    | (Record<'onLogout' | 'onPasswordLogin', SessionHook> & { readonly choices: readonly SignInChoice[] })
-    | null
+  readonly oidc: Pick<Oidc, 'choices' | 'onLogout' | 'onPasswordLogin'> | null
 }
 
 /** The handlers of the `/api/auth/` routes that start and end sessions. */

@@ -85,7 +85,7 @@ export const testProviderSessionStore = (
   const SELECTORS = [
     [{ kind: 'id', value: 'one' }, {}, { id: 'two' }],
     [{ kind: 'subject', value: 'ada' }, {}, { subject: 'bob' }],
-    [{ kind: 'providerSession', value: 'p1' }, {}, { sid: null }],
+    [{ kind: 'sid', value: 'p1' }, {}, { sid: null }],
     [{ kind: 'unnamedOfSubject', value: 'ada' }, { sid: null }, { sid: 'p1' }]
   ] as const
   for (const [selector, selected, other] of SELECTORS) {
