@@ -26,7 +26,7 @@ export const ErrorBodySchema = Type.Object(
   },
   {
     $id: 'ErrorBody',
-    title: 'Refusal',
+    title: 'Rejection',
     description: 'The response to a request that the gateway itself rejects.',
     examples: [
       {

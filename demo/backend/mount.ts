@@ -19,7 +19,7 @@ const GATEWAYS_OWN = /^GET \/api\/(auth\/(csrf-token|providers)|health(\/ready|\
 const SHOWN_ON_PLANS = /^(assets|buildings|departments|floors|personnel|receivers|transmitters|visits|zones)\./
 
 /**
- * Registers the handlers. Throws for a gateway declaration without a handler, and for a mutation that is not declared and
+ * Registers the handlers. Throws for a gateway declaration without a handler, and for a write request that is not declared and
  * therefore has no schema.
  */
 export const mount = (app: FastifyInstance, handlers: Handlers, backend: Backend): void => {

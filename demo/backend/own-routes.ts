@@ -22,7 +22,7 @@ const AssignmentSchema = Type.Object(
   { $id: 'AlertAssignment', additionalProperties: false }
 )
 
-/** Mutations that are not in the gateway's tables. The gateway forwards them unchecked; the backend checks their bodies. */
+/** Write requests that are not in the gateway's tables. The gateway forwards them unchecked; the backend checks their bodies. */
 export const ownRoutes = defineRoutes({
   domain: 'demo',
   about: 'Alerts and their notifications, emergency instructions, privacy, visits and imports',

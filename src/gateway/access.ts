@@ -3,8 +3,8 @@ import type { AccessLevel } from '../shared/access-level.js'
 
 // Access rules by canonical path.
 
-/** `mutations`: a verified token on write requests; the backend decides about reads. */
-export type Access = AccessLevel | 'mutations'
+/** `write`: a verified token on write requests; the backend decides about reads. */
+export type Access = AccessLevel | 'write'
 
 /** Path prefixes by the access that they need; `strict` is the level `user`, named like its setting. Complete segments count: `/api/admin` does not contain `/api/administrators`. */
 export interface AccessPaths {
@@ -52,7 +52,7 @@ export class AccessRules {
 
   #accessOfPath(path: string): Access {
     for (const [prefix, access] of this.#prefixes) if (isUnder(prefix, path)) return access
-    return 'mutations'
+    return 'write'
   }
 }
 
@@ -64,9 +64,9 @@ export const publicOperations = (description: Pick<Description, 'paths'> | null,
     .map(({ method, template }) => `${method} ${template}`)
 
 export const READING_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
-export const MUTATING_METHODS: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
+export const WRITE_METHODS: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 /** The methods that the gateway serves. Node's parser reads about thirty more. */
-export const SERVED_METHODS: ReadonlySet<string> = new Set([...READING_METHODS, ...MUTATING_METHODS].toSorted())
+export const SERVED_METHODS: ReadonlySet<string> = new Set([...READING_METHODS, ...WRITE_METHODS].toSorted())
 
 export const isApiPath = (path: string): boolean => path.startsWith('/api/')
 
@@ -87,7 +87,7 @@ const CSRF_EXEMPT_PATHS: ReadonlySet<string> = new Set([
 
 /** Whether a request must carry a CSRF token. */
 export const needsCsrfToken = (method: string, path: string): boolean =>
-  MUTATING_METHODS.has(method) && isApiPath(path) && !CSRF_EXEMPT_PATHS.has(path)
+  WRITE_METHODS.has(method) && isApiPath(path) && !CSRF_EXEMPT_PATHS.has(path)
 
 /** Not login attempts: the login limit must not prevent a logout. */
 const NO_LOGIN_PATHS: ReadonlySet<string> = new Set(['/api/auth/logout', '/api/auth/csrf-token'])

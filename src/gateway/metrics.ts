@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { errorCode } from '../shared/error-code.js'
 import { collectProcessMetrics } from '../shared/process-metrics.js'
-import { MUTATING_METHODS, READING_METHODS } from './access.js'
+import { READING_METHODS, WRITE_METHODS } from './access.js'
 import { GATEWAY_ERROR_CODES, type GatewayErrorCode } from './errors.js'
 import type { RequestOutcome } from './http/open-replies.js'
 import { EXCHANGE_RESULTS, type ExchangeResultKind } from './oidc/exchange-result.js'
@@ -20,7 +20,7 @@ export interface GatewayMetricSources {
 const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
 // Labels come from closed sets, so that clients cannot create new series.
-const METHODS: ReadonlySet<string> = new Set([...READING_METHODS, ...MUTATING_METHODS])
+const METHODS: ReadonlySet<string> = new Set([...READING_METHODS, ...WRITE_METHODS])
 const OTHER_METHOD = 'OTHER'
 /** Values of the status label. The index of a status class is its first digit. */
 const OUTCOMES = ['cut', 'other', '2xx', '3xx', '4xx', '5xx'] as const

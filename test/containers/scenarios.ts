@@ -36,7 +36,7 @@ export const gatewayScenario = async (port: number): Promise<Scenario> => {
       const body = await response.text()
       checks.that('serves a request', response.ok && body === '{"request":"GET /api/zones?floor=2"}', body)
       const denied = await fetch(`${url}/api/zones/7`, { method: 'DELETE' })
-      checks.that('rejects a mutation without a token', denied.status === 403, denied.status)
+      checks.that('rejects a write request without a token', denied.status === 403, denied.status)
       const strict = response.headers.get('strict-transport-security')
       checks.that('runs with production rules', strict === 'max-age=31536000; includeSubDomains', strict)
     },

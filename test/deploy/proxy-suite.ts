@@ -81,7 +81,7 @@ export const proxySuite = async (
   })
 
   t.test(
-    'the gateway accepts mutations from its own origin and rejects foreign origins behind the proxy',
+    'the gateway accepts write requests from its own origin and rejects foreign origins behind the proxy',
     async (t) => {
       for (const [origin, status] of [
         [PAGE, 200],

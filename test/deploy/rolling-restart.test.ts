@@ -40,7 +40,7 @@ const instance = async (t: Test, program: string, startOn: (port: string) => Pro
   return { name, address: running.address, restart }
 }
 
-/** Alternates reads and mutations, each on a new connection. */
+/** Alternates reads and write requests, each on a new connection. */
 const browsing = (external: ExternalClient): Load =>
   new Load(3, async (count) => {
     const headers = { ...browserHeaders(), 'content-type': 'application/json' }

@@ -110,7 +110,7 @@ const CASES: readonly Case[] = [
   {
     code: 'UNAUTHENTICATED',
     status: 401,
-    title: 'a mutation with a forged token',
+    title: 'a write request with a forged token',
     request: post('/api/zones', browserHeaders('not.a.token')),
     headers: bearerWanted
   },
@@ -127,11 +127,11 @@ const CASES: readonly Case[] = [
     title: 'a user without the admin role',
     request: get('/api/admin/users', browserHeaders(tokenOf('operator')))
   },
-  { code: 'CSRF_MISMATCH', status: 403, title: 'a mutation without the token pair', request: post('/api/zones') },
+  { code: 'CSRF_MISMATCH', status: 403, title: 'a write request without the token pair', request: post('/api/zones') },
   {
     code: 'ORIGIN_REFUSED',
     status: 403,
-    title: 'a mutation from a foreign page',
+    title: 'a write request from a foreign page',
     request: post('/api/zones', { ...browserHeaders(), origin: 'https://evil.example' })
   },
   { code: 'NOT_FOUND', status: 404, title: 'an unknown page', request: get('/nowhere') },
@@ -303,7 +303,7 @@ t.test('BACKEND_UNREACHABLE', async (t) => {
       )
     })
 
-    t.test(`a mutation is sent once and gets BACKEND_UNREACHABLE if the backend ${title}`, async (t) => {
+    t.test(`a write request is sent once and gets BACKEND_UNREACHABLE if the backend ${title}`, async (t) => {
       let connections = 0
       const url = await startRawBackend(t, (socket) => {
         connections += 1

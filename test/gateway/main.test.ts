@@ -85,7 +85,7 @@ const DEADLINE_EXCEEDED = 'shutdown deadline exceeded'
 /** A second signal within this time counts as the same one. */
 const SAME_SIGNAL_MS = 2_100
 
-/** Causes a denial whose audit record has this id. */
+/** Causes a rejection whose audit record has this id. */
 const beDenied = (url: string, requestId: string): Promise<HttpResponse> =>
   send(url, '/api/audit/logs', { headers: { 'x-request-id': requestId } })
 
@@ -216,7 +216,7 @@ t.test('a gateway that gets SIGTERM', async (t) => {
   const { program, backend, url, auditFile } = gateway
 
   const ids = Array.from({ length: 100 }, (_, index) => `denied-${index}`)
-  const denials = await Promise.all(ids.map((id) => beDenied(url, id)))
+  const rejections = await Promise.all(ids.map((id) => beDenied(url, id)))
   await openUnfinished(t, url)
   const atBackend = heldAtBackend(backend, 100)
   const responses = Promise.all(
@@ -270,8 +270,8 @@ t.test('a gateway that gets SIGTERM', async (t) => {
     t.equal(program.stderr, '')
   })
 
-  t.test('every denial is in the audit file', async (t) => {
-    t.ok(denials.every(({ status }) => status === 401))
+  t.test('every rejection is in the audit file', async (t) => {
+    t.ok(rejections.every(({ status }) => status === 401))
     t.same(requestIdsIn(readFileSync(auditFile, 'utf8')).sort(), [...ids].sort())
   })
 })
@@ -407,7 +407,7 @@ const isCreated = async (file: string): Promise<void> => {
 
 t.test('a gateway whose audit file cannot be written', async (t) => {
   t.test(
-    'a gateway without a writable audit file warns once, writes denials to stderr and serves requests',
+    'a gateway without a writable audit file warns once, writes rejections to stderr and serves requests',
     async (t) => {
       const { program, url } = await runGateway(t, {
         AUDIT_LOG_FILE: join(fileURLToPath(import.meta.url), 'audit.jsonl')

@@ -392,7 +392,7 @@ const REQUEST_CASES: readonly RequestCase[] = [
   { title: 'a response without content', path: '/not-modified', counted: ['/not-modified', 'GET', '3xx'] },
   { title: 'a failure', path: '/fails', counted: ['/fails', 'GET', '5xx'] },
   {
-    title: 'a refusal by a hook',
+    title: 'a rejection by a hook',
     path: '/api/zones/7',
     message: { headers: { 'x-refuse': '1' } },
     counted: ['/api/zones/:id', 'GET', '4xx']

@@ -3,7 +3,7 @@ import type { TSchema } from '@sinclair/typebox'
 import type { FastifyInstance, FastifySchema, HTTPMethods } from 'fastify'
 import { ErrorBodySchema } from '../../../schemas/error-body.js'
 import { PagingSchema } from '../../../schemas/paging.js'
-import { type AccessRules, MUTATING_METHODS, READING_METHODS } from '../access.js'
+import { type AccessRules, READING_METHODS, WRITE_METHODS } from '../access.js'
 import type { DeclaredRoutes } from '../custom-routes/custom-routes.js'
 import { GatewayError } from '../errors.js'
 import { errorExamples, errorsOfAnyRequest } from '../routes/error-responses.js'
@@ -55,7 +55,7 @@ export const apiDocs = async (app: FastifyInstance, options: ApiDocsOptions): Pr
     transformObject: await completeDocument(rows, options)
   })
 
-  rejectMutations(app)
+  rejectWriteRequests(app)
   await serveDocument(app)
 }
 
@@ -134,10 +134,10 @@ const completeDocument = async (
 
 const LOWER_CASE = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'delete' } as const
 
-const rejectMutations = (app: FastifyInstance): void => {
+const rejectWriteRequests = (app: FastifyInstance): void => {
   const allow = [...READING_METHODS].join(', ')
   const error = () => new GatewayError('METHOD_NOT_ALLOWED', { headers: { allow } })
-  for (const path of API_DOCS_PATHS) rejectedRoute(app, [...MUTATING_METHODS], path, error)
+  for (const path of API_DOCS_PATHS) rejectedRoute(app, [...WRITE_METHODS], path, error)
 }
 
 /** The page has no script. Its icon is a data URL. */

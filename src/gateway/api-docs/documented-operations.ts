@@ -3,7 +3,7 @@ import type { Description, Operation } from '../../openapi/description.js'
 import { childOf, DocumentError, type Documents, type JsonObject, type Located } from '../../openapi/documents.js'
 import { convertBounds } from '../../openapi/schemas.js'
 import { isObject } from '../../shared/is-object.js'
-import { type AccessRules, MUTATING_METHODS } from '../access.js'
+import { type AccessRules, WRITE_METHODS } from '../access.js'
 import { errorResponses } from '../routes/error-responses.js'
 import { securityOf } from '../routes/route-schema.js'
 import { get, post, type RouteDeclaration } from '../routes/tables/declare.js'
@@ -73,9 +73,9 @@ const declarationOf = (operation: Operation, rules: AccessRules): RouteDeclarati
   // The type stands for the paths of `GATEWAY_ROUTES`. Those of rows can be outside of `/api/`.
   const path = operation.path as RouteDeclaration['path']
   const access = rules.accessOf(template, operation.access)
-  const row = MUTATING_METHODS.has(method) ? { ...post(path, '', Type.Any()), method } : get(path, '')
+  const row = WRITE_METHODS.has(method) ? { ...post(path, '', Type.Any()), method } : get(path, '')
   // The method is one of those of the declaration, which TypeScript cannot see after the test.
-  return { ...row, ...(access !== 'mutations' && { access }) } as RouteDeclaration
+  return { ...row, ...(access !== 'write' && { access }) } as RouteDeclaration
 }
 
 /** The error responses of the gateway in the form of OpenAPI. */

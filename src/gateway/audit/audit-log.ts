@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream'
 import type { Logger } from 'pino'
 import { AuditFile } from './audit-file.js'
-import { auditLine, type Denial, overflowLine } from './audit-record.js'
+import { type AuditedRejection, auditLine, overflowLine } from './audit-record.js'
 
 const MAX_PENDING_RECORDS = 10_000
 const RETRY_AFTER_MS = 60_000
@@ -74,8 +74,8 @@ export class AuditLog {
   }
 
   /** Returns at once. Records are written in the order of the calls. */
-  record(denial: Denial): void {
-    const line = auditLine(denial, this.#now())
+  record(rejection: AuditedRejection): void {
+    const line = auditLine(rejection, this.#now())
     if (this.#closing) {
       // The process is about to exit, so the queue may not be written any more.
       void this.#writeAfterClose(line)

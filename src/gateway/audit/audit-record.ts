@@ -2,7 +2,7 @@ import type { UserDetails } from '../../shared/app-token.js'
 import { isHighSurrogate, isLowSurrogate } from '../../shared/surrogates.js'
 
 /** One rejected request. It has no field for a token, a cookie or a body, so none can reach the file. */
-export interface Denial {
+export interface AuditedRejection {
   readonly event: 'unauthorized_access' | 'forbidden_access' | 'rate_limited'
   readonly ip: string
   /** The canonical path. A query is cut off. */
@@ -22,23 +22,23 @@ const MAX_EMAIL_CHARACTERS = 254
 const MAX_OTHER_CHARACTERS = 256
 
 /** The record as JSON without its line break; `at` is in milliseconds since the epoch. */
-export const auditLine = (denial: Denial, at: number): string =>
+export const auditLine = (rejection: AuditedRejection, at: number): string =>
   toLine({
     timestamp: new Date(at).toISOString(),
-    event: denial.event,
-    ip: bounded(denial.ip),
-    resource: withoutQuery(bounded(denial.resource, MAX_RESOURCE_CHARACTERS)),
-    method: bounded(denial.method),
+    event: rejection.event,
+    ip: bounded(rejection.ip),
+    resource: withoutQuery(bounded(rejection.resource, MAX_RESOURCE_CHARACTERS)),
+    method: bounded(rejection.method),
     result: 'denied',
-    status: denial.status,
-    reason: bounded(denial.reason),
-    user: denial.user && {
-      id: bounded(denial.user.id),
-      email: bounded(denial.user.email, MAX_EMAIL_CHARACTERS),
-      role: bounded(denial.user.role)
+    status: rejection.status,
+    reason: bounded(rejection.reason),
+    user: rejection.user && {
+      id: bounded(rejection.user.id),
+      email: bounded(rejection.user.email, MAX_EMAIL_CHARACTERS),
+      role: bounded(rejection.user.role)
     },
-    requestId: bounded(denial.requestId),
-    userAgent: bounded(denial.userAgent)
+    requestId: bounded(rejection.requestId),
+    userAgent: bounded(rejection.userAgent)
   })
 
 /** Replaces records that were dropped. */

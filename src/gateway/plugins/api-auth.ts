@@ -3,7 +3,7 @@ import fp from 'fastify-plugin'
 import type { AccessLevel } from '../../shared/access-level.js'
 import { type AppTokenVerifier, isAdmin } from '../../shared/app-token.js'
 import { RevokedToken } from '../../shared/token-errors.js'
-import { type Access, type AccessRules, MUTATING_METHODS } from '../access.js'
+import { type Access, type AccessRules, WRITE_METHODS } from '../access.js'
 import type { AuditLog } from '../audit/audit-log.js'
 import { GatewayError } from '../errors.js'
 import { foreignPageTest, type OriginRules } from '../http/request-origin.js'
@@ -11,7 +11,7 @@ import type { SecretPaths } from '../http/secret-paths.js'
 import type { RequestLimits } from '../limits/request-limits.js'
 import type { AppSessionCookies } from '../session/app-session.js'
 import { appTokenCookie, bearerToken } from '../session/credentials.js'
-import { checkToken, type Denial, rejection } from '../session/token-check.js'
+import { checkToken, type Rejection, recordRejection } from '../session/token-check.js'
 import { isForBackend, isWebSocketRequest } from '../upstreams/upstream.js'
 
 export interface ApiAuthOptions {
@@ -50,13 +50,13 @@ export const apiAuth = fp<ApiAuthOptions>(
     app.addHook('onRequest', (request, reply, done) => {
       if (!isForBackend(request)) return done()
       if (enforced && isWebSocketRequest(request) && isFromForeignPage(request))
-        return done(rejection(request, FOREIGN_PAGE, { audit, secretPaths }))
+        return done(recordRejection(request, FOREIGN_PAGE, { audit, secretPaths }))
       if (revocable) removeRevokedToken(request, reply, { tokens, cookies })
       // The requested path decides, because a parameter of the route may stand for a part of a strict or admin path.
       const access = (request.upstream?.access ?? rules).accessOf(request.path, request.routeOptions.config.access)
-      const denial = checkToken(request, tokens) ?? checkRole(request, access)
-      if (denial === null || !enforced || !isChecked(request, access, denial)) return done()
-      done(rejection(request, denial, { audit, secretPaths }))
+      const rejection = checkToken(request, tokens) ?? checkRole(request, access)
+      if (rejection === null || !enforced || !isChecked(request, access, rejection)) return done()
+      done(recordRejection(request, rejection, { audit, secretPaths }))
     })
     // The user is known now.
     requestLimits?.addUserHook(app)
@@ -64,7 +64,7 @@ export const apiAuth = fp<ApiAuthOptions>(
   { name: 'api-auth', fastify: '5.x', dependencies: ['csrf'] }
 )
 
-const FOREIGN_PAGE: Denial = { code: 'ORIGIN_REFUSED', reason: 'foreign-origin', claims: null }
+const FOREIGN_PAGE: Rejection = { code: 'ORIGIN_REFUSED', reason: 'foreign-origin', claims: null }
 
 /**
  * A revoked token is not forwarded, neither from the cookie nor from a Bearer header. A request that needs no token continues
@@ -92,12 +92,12 @@ const removeRevokedToken = (
  * A token that cannot be checked is rejected wherever it could be used, also for reads whose access the backend decides. A
  * WebSocket counts as a write request.
  */
-const isChecked = (request: FastifyRequest, access: Access, { code }: Denial): boolean =>
-  access === 'mutations' && code !== 'REVOCATIONS_UNKNOWN'
-    ? MUTATING_METHODS.has(request.method) || isWebSocketRequest(request)
+const isChecked = (request: FastifyRequest, access: Access, { code }: Rejection): boolean =>
+  access === 'write' && code !== 'REVOCATIONS_UNKNOWN'
+    ? WRITE_METHODS.has(request.method) || isWebSocketRequest(request)
     : access !== 'public'
 
-const checkRole = ({ auth }: FastifyRequest, access: Access): Denial | null =>
+const checkRole = ({ auth }: FastifyRequest, access: Access): Rejection | null =>
   access === 'admin' && auth !== null && !isAdmin(auth)
     ? { code: 'FORBIDDEN', reason: 'not-admin', claims: auth }
     : null

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { sameSecret } from '../../shared/same-secret.js'
-import { MUTATING_METHODS, needsCsrfToken } from '../access.js'
+import { needsCsrfToken, WRITE_METHODS } from '../access.js'
 import { GatewayError } from '../errors.js'
 import { foreignPageTest, type OriginRules } from '../http/request-origin.js'
 import { cookieValues } from '../session/cookies.js'
@@ -23,7 +23,7 @@ export const csrf = fp<CsrfOptions>(
     const isFromForeignPage = foreignPageTest(origins)
 
     app.addHook('onRequest', (request, _reply, done) => {
-      if (!MUTATING_METHODS.has(request.method) || !isForBackend(request)) return done()
+      if (!WRITE_METHODS.has(request.method) || !isForBackend(request)) return done()
       // No path is exempt: a foreign page must not be able to sign a user in either.
       if (isFromForeignPage(request)) return done(new GatewayError('ORIGIN_REFUSED'))
       const isExempt = request.upstream === null && !needsCsrfToken(request.method, request.path)

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { type Dispatcher, errors } from 'undici'
 import type { Span } from '../../shared/tracing.js'
-import { MUTATING_METHODS, READING_METHODS } from '../access.js'
+import { READING_METHODS, WRITE_METHODS } from '../access.js'
 import { GatewayError } from '../errors.js'
 import { routeLabel } from '../http/client-request.js'
 import type { HeaderTable } from '../http/header-table.js'
@@ -23,7 +23,7 @@ const BODILESS_STATUSES: ReadonlySet<number> = new Set([204, 205, 304])
 
 /** Whether a response without a body is sent as 204. A 201 stays: its status carries information. */
 export const isNoContent = (status: number, method: string): boolean =>
-  status === 204 || status === 205 || (status === 200 && MUTATING_METHODS.has(method))
+  status === 204 || status === 205 || (status === 200 && WRITE_METHODS.has(method))
 
 const CONTENT_HEADERS: ReadonlySet<string> = new Set(['content-length', 'content-type', 'content-encoding'])
 

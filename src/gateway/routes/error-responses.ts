@@ -1,12 +1,5 @@
 import { ErrorBodySchema } from '../../../schemas/error-body.js'
-import {
-  type Access,
-  type AccessRules,
-  isApiPath,
-  isLoginAttempt,
-  MUTATING_METHODS,
-  needsCsrfToken
-} from '../access.js'
+import { type Access, type AccessRules, isApiPath, isLoginAttempt, needsCsrfToken, WRITE_METHODS } from '../access.js'
 import { errorBody, GATEWAY_ERROR_CODES, GatewayError, type GatewayErrorCode } from '../errors.js'
 import type { RouteDeclaration } from './tables/declare.js'
 
@@ -19,7 +12,7 @@ export interface ResponseSchema {
   readonly content?: Readonly<Record<string, { readonly schema: object; readonly examples?: object }>>
 }
 
-const isMutation = ({ method }: RouteDeclaration): boolean => MUTATING_METHODS.has(method)
+const isWrite = ({ method }: RouteDeclaration): boolean => WRITE_METHODS.has(method)
 const takesJson = ({ body }: RouteDeclaration): boolean => body !== null
 const takesBody = (row: RouteDeclaration): boolean => takesJson(row) || row.kind === 'upload'
 const hasParameter = ({ path }: RouteDeclaration): boolean => path.includes('/:')
@@ -32,11 +25,11 @@ const countsAsLogin = ({ method, path }: RouteDeclaration): boolean => isLoginAt
 
 /** Outside of `/api/` there are only the operations of rows, of which none is exempt. */
 export const needsCsrfPair = (row: RouteDeclaration): boolean =>
-  isApiPath(row.path) ? needsCsrfToken(row.method, row.path) : isMutation(row)
+  isApiPath(row.path) ? needsCsrfToken(row.method, row.path) : isWrite(row)
 
 export const needsSession = (row: RouteDeclaration, rules: AccessRules): boolean => {
   const access = accessOf(row, rules)
-  return access === 'mutations' ? isMutation(row) : access !== 'public'
+  return access === 'write' ? isWrite(row) : access !== 'public'
 }
 
 type Rule = ((row: RouteDeclaration, rules: AccessRules) => boolean) | 'any request' | 'other paths'
@@ -51,7 +44,7 @@ const RULES: Readonly<Record<GatewayErrorCode, Rule>> = {
   TOKEN_EXPIRED: needsSession,
   FORBIDDEN: isForAdmins,
   CSRF_MISMATCH: needsCsrfPair,
-  ORIGIN_REFUSED: isMutation,
+  ORIGIN_REFUSED: isWrite,
   NOT_FOUND: 'other paths',
   METHOD_NOT_ALLOWED: 'other paths',
   REQUEST_TIMEOUT: 'any request',

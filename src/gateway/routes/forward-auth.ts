@@ -8,7 +8,7 @@ import { queryOf } from '../oidc/navigation.js'
 import { addressWithReturn, returnPath } from '../oidc/return-path.js'
 import type { UserRevocations } from '../revocation/user-revocations.js'
 import { DEFAULT_IDENTITY_HEADERS, IdentityHeaders } from '../session/identity-headers.js'
-import { checkToken, type Denial, type RejectionOptions, rejection } from '../session/token-check.js'
+import { checkToken, type Rejection, type RejectionOptions, recordRejection } from '../session/token-check.js'
 
 export interface ForwardAuthOptions extends RejectionOptions {
   /** The proxies that may ask. */
@@ -52,26 +52,28 @@ export const forwardAuth = (app: FastifyInstance, options: ForwardAuthOptions): 
     reply.header('cache-control', 'no-store')
     // Also for visitors: a sign-in would lead back here.
     revocations?.requireKnown()
-    const { claims, denial } = decision(request, tokens, requirements)
-    if (denial !== null) return reject(request, reply, denial, requirements, options)
+    const { claims, rejection } = decision(request, tokens, requirements)
+    if (rejection !== null) return reject(request, reply, rejection, requirements, options)
     for (const [name, value] of pairs(identity.of(claims))) reply.header(name, value)
     return reply.send()
   })
 }
 
 type Decision =
-  | { readonly claims: AppClaims; readonly denial: null }
-  | { readonly claims: null; readonly denial: Denial }
+  | { readonly claims: AppClaims; readonly rejection: null }
+  | { readonly claims: null; readonly rejection: Rejection }
 
 const decision = (request: FastifyRequest, tokens: AppTokenVerifier, required: Requirements): Decision => {
-  const denial = checkToken(request, tokens)
-  if (denial !== null || request.auth === null) return { claims: null, denial: denial ?? NO_TOKEN }
+  const rejection = checkToken(request, tokens)
+  if (rejection !== null || request.auth === null) return { claims: null, rejection: rejection ?? NO_TOKEN }
   const claims = request.auth
   const reason = missingRight(claims, required)
-  return reason === null ? { claims, denial: null } : { claims: null, denial: { code: 'FORBIDDEN', reason, claims } }
+  return reason === null
+    ? { claims, rejection: null }
+    : { claims: null, rejection: { code: 'FORBIDDEN', reason, claims } }
 }
 
-const NO_TOKEN: Denial = { code: 'UNAUTHENTICATED', reason: 'token-absent', claims: null }
+const NO_TOKEN: Rejection = { code: 'UNAUTHENTICATED', reason: 'token-absent', claims: null }
 
 const missingRight = (claims: AppClaims, { roles, permissions }: Requirements): string | null => {
   const { role } = userDetails(claims)
@@ -98,11 +100,11 @@ const PARAMETERS: ReadonlySet<string> = new Set(['redirect', 'role', 'permission
 const reject = (
   request: FastifyRequest,
   reply: FastifyReply,
-  denial: Denial,
+  rejection: Rejection,
   { redirect }: Requirements,
   options: ForwardAuthOptions
 ): FastifyReply => {
-  const error = rejection(request, denial, options)
+  const error = recordRejection(request, rejection, options)
   if (error.statusCode === 401 && options.hasSignIn && isForDocument(request)) {
     const address = signInAddress(request, options)
     if (redirect) return reply.redirect(address, 302)

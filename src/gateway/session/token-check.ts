@@ -7,7 +7,7 @@ import type { SecretPaths } from '../http/secret-paths.js'
 import { appTokenCookie } from './credentials.js'
 
 /** Why a request is rejected. */
-export interface Denial {
+export interface Rejection {
   readonly code: GatewayErrorCode
   /** For the audit log; the client receives only the code. */
   readonly reason: string
@@ -15,7 +15,7 @@ export interface Denial {
   readonly claims: AppClaims | null
 }
 
-const REVOCATIONS_UNKNOWN: Denial = { code: 'REVOCATIONS_UNKNOWN', reason: 'revocations-unknown', claims: null }
+const REVOCATIONS_UNKNOWN: Rejection = { code: 'REVOCATIONS_UNKNOWN', reason: 'revocations-unknown', claims: null }
 
 export interface RejectionOptions {
   readonly audit: AuditLog
@@ -27,7 +27,7 @@ export interface RejectionOptions {
  * Attaches the claims of a valid token, in every environment: of the cookie, or of the token that the session exchange has
  * obtained since. Returns the reason if it is not valid. Forward authentication uses it too.
  */
-export const checkToken = (request: FastifyRequest, tokens: AppTokenVerifier): Denial | null => {
+export const checkToken = (request: FastifyRequest, tokens: AppTokenVerifier): Rejection | null => {
   const { exchangedToken } = request
   const cookie = exchangedToken === null ? appTokenCookie(request) : ({ kind: 'token', token: exchangedToken } as const)
   if (cookie.kind === 'absent' || cookie.kind === 'unusable')
@@ -54,10 +54,10 @@ const headersOf = (code: GatewayErrorCode): Readonly<Record<string, string>> => 
   return isForbidden(code) ? {} : { 'www-authenticate': 'Bearer error="invalid_token"' }
 }
 
-/** Records the rejection in the audit log. */
-export const rejection = (
+/** Records the rejection in the audit log. Returns the error for the client. */
+export const recordRejection = (
   request: FastifyRequest,
-  { code, reason, claims }: Denial,
+  { code, reason, claims }: Rejection,
   { audit, secretPaths }: RejectionOptions
 ): GatewayError => {
   const error = new GatewayError(code, { headers: headersOf(code) })

@@ -27,7 +27,7 @@ t.test('a caller sends the query of a read without a CSRF token', async (t) => {
   t.same(sent[0]?.init.headers, { accept: 'application/json' })
 })
 
-t.test('a caller sends a mutation as JSON with the CSRF token', async (t) => {
+t.test('a caller sends a write request as JSON with the CSRF token', async (t) => {
   const { call, sent } = callerWith(() => new Response(null, { status: 204 }))
 
   t.equal(await call('PUT', '/api/floors/1', { body: { name: 'x' } }), null)

@@ -28,8 +28,8 @@ const openRecordingPage = async (t: Teardown, options: TestGatewayOptions = {}):
 
 const TOKEN_REQUEST = 'GET /api/auth/csrf-token'
 
-t.test('a mutation in production', async (t) => {
-  t.test('a mutation requests a token if there is none, and the next one reuses it', async (t) => {
+t.test('a write request in production', async (t) => {
+  t.test('a write request requests a token if there is none, and the next one reuses it', async (t) => {
     const { api, sent, backend } = await openRecordingPage(t)
     await api.zones.create({ name: 'Lobby' })
     await api.zones.update(7, { name: 'Hall' })
@@ -41,14 +41,14 @@ t.test('a mutation in production', async (t) => {
     )
   })
 
-  t.test('concurrent mutations share one token request', async (t) => {
+  t.test('concurrent write requests share one token request', async (t) => {
     const { api, sent } = await openRecordingPage(t)
     await Promise.all([1, 2, 3].map((id) => api.zones.delete(id)))
 
     t.equal(sent.filter((request) => request === TOKEN_REQUEST).length, 1)
   })
 
-  t.test('a mutation uses the newer token of another tab', async (t) => {
+  t.test('a write request uses the newer token of another tab', async (t) => {
     const { api, sent, jar } = await openRecordingPage(t)
     await api.zones.delete(1)
     jar.set('csrf_token', "another tab's")
@@ -57,7 +57,7 @@ t.test('a mutation in production', async (t) => {
     t.same(sent, [TOKEN_REQUEST, 'DELETE /api/zones/1', 'DELETE /api/zones/2'])
   })
 
-  t.test('a mutation is retried once with a new token after a CSRF rejection', async (t) => {
+  t.test('a write request is retried once with a new token after a CSRF rejection', async (t) => {
     const { api, sent, jar, backend } = await openRecordingPage(t, { env: { CSRF_MODE: 'signed' } })
     jar.set('csrf_token', 'never issued')
     await api.zones.create({ name: 'Lobby' })
@@ -66,7 +66,7 @@ t.test('a mutation in production', async (t) => {
     t.equal(backend.requests.length, 1)
   })
 
-  t.test('a mutation is not retried twice', async (t) => {
+  t.test('a write request is not retried twice', async (t) => {
     const { api, sent, jar } = await openRecordingPage(t, { env: { CSRF_MODE: 'signed' } })
     jar.set('csrf_token', 'never issued')
     // A sibling host has set a second cookie of that name, so no token is accepted.
@@ -85,7 +85,7 @@ t.test('a mutation in production', async (t) => {
     t.equal(backend.requests.length, 1)
   })
 
-  t.test('a mutation is not retried after another error', async (t) => {
+  t.test('a write request is not retried after another error', async (t) => {
     const { api, sent, jar } = await openRecordingPage(t)
     jar.delete('auth_token')
     await t.rejects(api.zones.create({ name: 'Lobby' }), { code: 'UNAUTHENTICATED', status: 401 })
@@ -93,7 +93,7 @@ t.test('a mutation in production', async (t) => {
     t.same(sent, [TOKEN_REQUEST, 'POST /api/zones'])
   })
 
-  t.test('a mutation fails with the error of the token request', async (t) => {
+  t.test('a write request fails with the error of the token request', async (t) => {
     const { api, gateway } = await openRecordingPage(t)
     await gateway.app.close()
     await t.rejects(api.zones.create({ name: 'Lobby' }), { code: 'NETWORK_FAILED', status: 0 })

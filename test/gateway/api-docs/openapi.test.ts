@@ -194,11 +194,11 @@ t.test('parameters', async (t) => {
   })
 })
 
-t.test('a mutation', async (t) => {
-  const mutations = operations.filter(({ method }) => method !== 'get')
+t.test('a write request', async (t) => {
+  const writes = operations.filter(({ method }) => method !== 'get')
 
-  t.test('a mutation references the schema of its body and whether it is required', async (t) => {
-    const withJson = mutations.filter((mutation) => rowOf(mutation).kind !== 'upload')
+  t.test('a write request references the schema of its body and whether it is required', async (t) => {
+    const withJson = writes.filter((write) => rowOf(write).kind !== 'upload')
     const expected = ({ body, bodyOptional }: RouteDeclaration) => ({
       required: !bodyOptional,
       content: { 'application/json': { schema: { $ref: `#/components/schemas/${body?.$id}` } } }
@@ -210,7 +210,7 @@ t.test('a mutation', async (t) => {
   })
 
   t.test('an upload accepts a form with a file', async (t) => {
-    const uploads = mutations.filter((mutation) => rowOf(mutation).kind === 'upload')
+    const uploads = writes.filter((write) => rowOf(write).kind === 'upload')
     t.equal(uploads.length, 3)
     for (const { operation } of uploads) {
       t.match(operation.requestBody, {
@@ -228,15 +228,15 @@ t.test('a mutation', async (t) => {
     'POST /api/auth/logout': [{ csrf: [] }]
   }
 
-  t.test('a mutation requires a session and a CSRF token, except sign-in', async (t) => {
+  t.test('a write request requires a session and a CSRF token, except sign-in', async (t) => {
     t.same(
-      each(mutations, ({ operation }) => operation.security),
-      each(mutations, (placed) => SECURITY[nameOf(placed)] ?? [{ session: [], csrf: [] }])
+      each(writes, ({ operation }) => operation.security),
+      each(writes, (placed) => SECURITY[nameOf(placed)] ?? [{ session: [], csrf: [] }])
     )
   })
 
-  t.test('a mutation lists its error responses', async (t) => {
-    const ordinary = mutations.filter((mutation) => SECURITY[nameOf(mutation)] === undefined)
+  t.test('a write request lists its error responses', async (t) => {
+    const ordinary = writes.filter((write) => SECURITY[nameOf(write)] === undefined)
     const expected = ({ path, kind }: RouteDeclaration) => [
       ...(path.includes(':') ? ['AMBIGUOUS_PATH'] : []),
       ...(kind === 'upload' ? [] : ['MALFORMED_BODY', 'VALIDATION_FAILED']),

@@ -4,11 +4,11 @@ import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import { AuditLog, type AuditLogOptions } from '../../../src/gateway/audit/audit-log.js'
-import type { Denial } from '../../../src/gateway/audit/audit-record.js'
+import type { AuditedRejection } from '../../../src/gateway/audit/audit-record.js'
 
 export const START = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 
-export const denial = (changes: Partial<Denial> = {}): Denial => ({
+export const rejection = (changes: Partial<AuditedRejection> = {}): AuditedRejection => ({
   event: 'unauthorized_access',
   ip: '203.0.113.9',
   resource: '/api/zones/7',
@@ -21,8 +21,8 @@ export const denial = (changes: Partial<Denial> = {}): Denial => ({
   ...changes
 })
 
-/** Denials with different request ids. */
-export const numbered = (id: number): Denial => denial({ requestId: String(id) })
+/** AuditedRejections with different request ids. */
+export const numbered = (id: number): AuditedRejection => rejection({ requestId: String(id) })
 
 /** The request ids of JSON lines, in order. Throws for a line that is not JSON. */
 export const idsIn = (text: string): number[] => linesOf(text).map((line) => Number(JSON.parse(line).requestId))

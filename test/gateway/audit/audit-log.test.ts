@@ -1,14 +1,14 @@
 import { existsSync, readFileSync, renameSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
-import { denial, idsInFile, linesOf, numbered, openLog, range } from './audit-fixture.js'
+import { idsInFile, linesOf, numbered, openLog, range, rejection } from './audit-fixture.js'
 
 t.test('an audit log', async (t) => {
-  t.test('both kinds of denial are appended with the time of the call, and nothing is logged', async (t) => {
+  t.test('both kinds of rejection are appended with the time of the call, and nothing is logged', async (t) => {
     const { log, file, fallback, clock, logged } = await openLog(t)
-    log.record(denial({ event: 'unauthorized_access' }))
+    log.record(rejection({ event: 'unauthorized_access' }))
     clock.ms += 1000
-    log.record(denial({ event: 'forbidden_access', status: 403 }))
+    log.record(rejection({ event: 'forbidden_access', status: 403 }))
     await log.close()
 
     const records = linesOf(readFileSync(file, 'utf8')).map((line) => JSON.parse(line))
@@ -22,8 +22,8 @@ t.test('an audit log', async (t) => {
 
   t.test('a record is one line with any header value', async (t) => {
     const { log, file } = await openLog(t)
-    log.record(denial({ userAgent: 'x\r\n{"event":"forged"}\u2028\u0085\0' }))
-    log.record(denial({ userAgent: 'x'.repeat(102_400) }))
+    log.record(rejection({ userAgent: 'x\r\n{"event":"forged"}\u2028\u0085\0' }))
+    log.record(rejection({ userAgent: 'x'.repeat(102_400) }))
     await log.close()
     t.equal(readFileSync(file, 'utf8').split(/[\r\n\u0085\u2028\u2029]/).length, 3, 'two lines and the end')
   })

@@ -1,22 +1,22 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { auditLine, type Denial, overflowLine } from '../../../src/gateway/audit/audit-record.js'
+import { type AuditedRejection, auditLine, overflowLine } from '../../../src/gateway/audit/audit-record.js'
 import { checkProperty } from '../../helper/property.js'
-import { denial, START } from './audit-fixture.js'
+import { rejection, START } from './audit-fixture.js'
 
-const parsed = (changes: Partial<Denial>) => JSON.parse(auditLine(denial(changes), START))
+const parsed = (changes: Partial<AuditedRejection>) => JSON.parse(auditLine(rejection(changes), START))
 
 const ADMIN_SEEKER = { id: '42', email: 'ada@example.com', role: 'viewer' }
 
 t.test('an audit line', async (t) => {
   t.test('an audit line has the user, the request, the time and the reason', async (t) => {
-    const kinds: Array<[Denial['event'], number, string, Denial['user']]> = [
+    const kinds: Array<[AuditedRejection['event'], number, string, AuditedRejection['user']]> = [
       ['unauthorized_access', 401, 'TOKEN_EXPIRED', null],
       ['forbidden_access', 403, 'FORBIDDEN', ADMIN_SEEKER]
     ]
     for (const [event, status, reason, user] of kinds) {
       const line = auditLine(
-        denial({ event, status, reason, user, method: 'PUT', resource: '/api/admin/users' }),
+        rejection({ event, status, reason, user, method: 'PUT', resource: '/api/admin/users' }),
         START
       )
       t.equal(
@@ -51,7 +51,7 @@ t.test('an audit line', async (t) => {
 
   t.test('an audit line does not contain unknown fields', async (t) => {
     const careless = {
-      ...denial({ user: ADMIN_SEEKER }),
+      ...rejection({ user: ADMIN_SEEKER }),
       token: 's3cret',
       cookie: 's3cret',
       body: { password: 's3cret' }
@@ -72,7 +72,7 @@ t.test('an audit line', async (t) => {
   ]
   for (const [value, recorded, title] of hostile) {
     t.test(`an audit line with ${title} is one line of plain text`, async (t) => {
-      const line = auditLine(denial({ userAgent: value, user: { id: value, email: value, role: value } }), START)
+      const line = auditLine(rejection({ userAgent: value, user: { id: value, email: value, role: value } }), START)
       t.notMatch(line, /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u202a-\u202e\u2066-\u2069]/u)
       t.match(JSON.parse(line), { userAgent: recorded, user: { id: recorded, email: recorded, role: recorded } })
     })
@@ -100,7 +100,7 @@ t.test('an audit line', async (t) => {
 
   t.test('an audit line has null for a value of the wrong type', async (t) => {
     // A token of the backend may have claims of any type.
-    const claims = { id: 42, email: ['a'], role: {} } as unknown as Denial['user']
+    const claims = { id: 42, email: ['a'], role: {} } as unknown as AuditedRejection['user']
     t.same(parsed({ user: claims }).user, { id: null, email: null, role: null })
   })
 
@@ -108,7 +108,7 @@ t.test('an audit line', async (t) => {
     // Code units, so that lone surrogates occur too.
     const anyText = fc.uint16Array({ maxLength: 1500 }).map((units) => String.fromCharCode(...units))
     const property = fc.property(anyText, anyText, anyText, (resource, userAgent, email) => {
-      const line = auditLine(denial({ resource, userAgent, user: { ...ADMIN_SEEKER, email } }), START)
+      const line = auditLine(rejection({ resource, userAgent, user: { ...ADMIN_SEEKER, email } }), START)
       const record = JSON.parse(line)
       return (
         !/[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u.test(line) &&

@@ -194,7 +194,7 @@ t.test('HEAD is validated and needs the same access as GET', async (t) => {
   )
 })
 
-t.test('an undeclared mutation of a declared path is 405, other paths go through the catch-all', async (t) => {
+t.test('an undeclared write request of a declared path is 405, other paths go through the catch-all', async (t) => {
   const { send, backend } = await gatewayFor(t, {
     '/floors/{id}': { get: {}, put: body(NAMED) },
     '/floors/special': { get: {} }

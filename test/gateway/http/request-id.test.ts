@@ -48,7 +48,7 @@ t.test('a valid X-Request-Id', async (t) => {
     })
   }
 
-  t.test('the audit record of a denial has the X-Request-Id', async (t) => {
+  t.test('the audit record of a rejection has the X-Request-Id', async (t) => {
     const gateway = await startGateway(t)
 
     await sendHeaders(gateway, '/api/audit/logs', 'X-Request-Id: req-42\r\n')

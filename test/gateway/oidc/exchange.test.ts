@@ -120,7 +120,7 @@ t.test('session exchange', async (t) => {
     t.equal(exchangesIn(gateway.backend).length, 1)
   })
 
-  t.test('a mutation without an app session is rejected before the exchange', async (t) => {
+  t.test('a write request without an app session is rejected before the exchange', async (t) => {
     const browser = await signedIn()
     loseAppSession(browser)
     const { cookie, ...headers } = browserHeaders(null)

@@ -4,8 +4,8 @@ import t from 'tap'
 import { createAppToken, userDetails } from '../../../src/shared/app-token.js'
 import { API_SECRET, apiKey, browserHeaders, startGateway, tokenOf } from '../../helper/gateway.js'
 
-const MUTATIONS = ['POST', 'PUT', 'PATCH', 'DELETE'] as const
-const METHODS = ['GET', 'HEAD', 'OPTIONS', ...MUTATIONS] as const
+const WRITE_METHODS = ['POST', 'PUT', 'PATCH', 'DELETE'] as const
+const METHODS = ['GET', 'HEAD', 'OPTIONS', ...WRITE_METHODS] as const
 
 const PUBLIC = ['/api/auth', '/api/auth/a', '/api/auth/a/b', '/api/health/more']
 const STRICT = ['/api/audit', '/api/audit/unknown', '/api/audit/export/a/b']
@@ -90,17 +90,17 @@ t.test('api auth in production', async (t) => {
 
   for (const path of OTHER) {
     for (const method of METHODS) {
-      const checked = MUTATIONS.some((mutation) => mutation === method)
+      const checked = WRITE_METHODS.some((each) => each === method)
       t.test(`${method} ${path} without a token is ${checked ? 'rejected' : 'forwarded'}`, async (t) => {
         t.match(await request(method, path, null), checked ? unauthenticated : passed)
       })
     }
-    t.test(`a mutation of ${path} with a valid token is forwarded`, async (t) => {
-      for (const method of MUTATIONS) t.match(await request(method, path, tokenOf('operator')), passed)
+    t.test(`a write request of ${path} with a valid token is forwarded`, async (t) => {
+      for (const method of WRITE_METHODS) t.match(await request(method, path, tokenOf('operator')), passed)
     })
   }
 
-  for (const method of MUTATIONS) {
+  for (const method of WRITE_METHODS) {
     t.test(`an Authorization header does not replace the cookie for ${method}`, async (t) => {
       backend.requests.length = 0
       const headers = { ...pair(null), authorization: `Bearer ${tokenOf('admin')}` }
@@ -266,7 +266,7 @@ t.test('rejected tokens', async (t) => {
 })
 
 t.test('the audit log', async (t) => {
-  t.test('the audit record of a denial has the user of a verified token', async (t) => {
+  t.test('the audit record of a rejection has the user of a verified token', async (t) => {
     const { send, auditRecords } = await startGateway(t)
     const response = await send('/api/admin/users?secret=1', {
       method: 'DELETE',
@@ -311,7 +311,7 @@ t.test('the audit log', async (t) => {
     ])
   })
 
-  t.test('the audit record of a denial is one line with any headers', async (t) => {
+  t.test('the audit record of a rejection is one line with any headers', async (t) => {
     const { send, auditRecords } = await startGateway(t)
     const hostile = ['\u2028{"event":"x"}', '\u0085', 'a\tb', '"},{"', '\\n\\r', 'x'.repeat(5_000)]
     for (const agent of hostile) {

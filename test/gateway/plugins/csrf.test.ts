@@ -2,7 +2,7 @@ import t from 'tap'
 import { CsrfTokens } from '../../../src/gateway/session/csrf-tokens.js'
 import { API_SECRET, borrowGateway, browserHeaders, startGateway, tokenOf } from '../../helper/gateway.js'
 
-const MUTATIONS = ['POST', 'PUT', 'PATCH', 'DELETE']
+const WRITE_METHODS = ['POST', 'PUT', 'PATCH', 'DELETE']
 const READS = ['GET', 'HEAD', 'OPTIONS']
 const PATH = '/api/things/7'
 
@@ -13,7 +13,7 @@ const withPair = (cookie: string | null, header: string | string[] | null) => ({
 })
 
 t.test('csrf', async (t) => {
-  for (const method of MUTATIONS) {
+  for (const method of WRITE_METHODS) {
     t.test(`a ${method} whose header equals the cookie is accepted`, async (t) => {
       const { send, backend } = await borrowGateway(t)
       const response = await send(PATH, { method, headers: withPair('abc', 'abc') })
@@ -86,7 +86,7 @@ t.test('csrf', async (t) => {
   }
 
   t.test(
-    'the CSRF check runs before authentication: a mutation without any token is 403 and not audited',
+    'the CSRF check runs before authentication: a write request without any token is 403 and not audited',
     async (t) => {
       const { send, auditRecords } = await borrowGateway(t)
       t.equal((await send(PATH, { method: 'POST' })).code, 'CSRF_MISMATCH')
@@ -109,7 +109,7 @@ t.test('csrf', async (t) => {
   })
 })
 
-t.test('a cross-site mutation', async (t) => {
+t.test('a cross-site write request', async (t) => {
   const env = { PUBLIC_URL: 'https://app.example.com/base', ALLOWED_ORIGINS: 'https://partner.example.org' }
 
   const rejected: readonly (readonly [string, Record<string, string>])[] = [
@@ -131,7 +131,7 @@ t.test('a cross-site mutation', async (t) => {
     ['Origin is garbage', { origin: 'app.example.com' }]
   ]
   for (const [title, headers] of rejected) {
-    t.test(`a mutation with valid tokens is rejected where ${title}`, async (t) => {
+    t.test(`a write request with valid tokens is rejected where ${title}`, async (t) => {
       const { send, backend } = await startGateway(t, { env })
       for (const path of [PATH, '/api/auth/login', '/api/auth/backend-login']) {
         const response = await send(path, { method: 'POST', headers: { ...browserHeaders(), ...headers } })
@@ -155,7 +155,7 @@ t.test('a cross-site mutation', async (t) => {
     ['Sec-Fetch-Site is none', { 'sec-fetch-site': 'none' }]
   ]
   for (const [title, headers] of passed) {
-    t.test(`a mutation is not cross-site where ${title}`, async (t) => {
+    t.test(`a write request is not cross-site where ${title}`, async (t) => {
       const { send } = await borrowGateway(t, env)
       t.equal((await send(PATH, { method: 'POST', headers: { ...browserHeaders(), ...headers } })).status, 200)
     })

@@ -410,7 +410,7 @@ t.test('the line of a request', async (t) => {
       t.equal(lines.length, 1)
       t.match(lines, [{ level: INFO, ...line, ip: '127.0.0.1', ms: Number, requestId: headers['x-request-id'] }])
       const { code, ...fields } = lines[0] ?? {}
-      t.equal(code, headers['x-gateway-error'], 'the error code of a refusal')
+      t.equal(code, headers['x-gateway-error'], 'the error code of a rejection')
       t.same(Object.keys(fields).sort(), LINE_FIELDS, 'the line has no other fields')
     })
   }

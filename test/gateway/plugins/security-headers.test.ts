@@ -79,7 +79,7 @@ const KINDS: readonly ResponseKind[] = [
   { title: 'a proxied HEAD', status: 200, request: ({ send }) => send('/api/zones', { method: 'HEAD' }) },
   { title: 'a proxied OPTIONS', status: 200, request: ({ send }) => send('/api/zones', { method: 'OPTIONS' }) },
   {
-    title: 'a proxied mutation',
+    title: 'a proxied write request',
     status: 200,
     request: ({ send }) => send('/api/unknown', { method: 'POST', headers: browserHeaders(), body: '{}' })
   },
@@ -172,9 +172,9 @@ const KINDS: readonly ResponseKind[] = [
 ]
 
 const PRODUCTION_ONLY: readonly ResponseKind[] = [
-  { title: 'a CSRF refusal', status: 403, request: ({ send }) => send('/api/zones', { method: 'POST' }) },
+  { title: 'a CSRF rejection', status: 403, request: ({ send }) => send('/api/zones', { method: 'POST' }) },
   {
-    title: 'a mutation from a foreign page',
+    title: 'a write request from a foreign page',
     status: 403,
     request: ({ send }) => send('/api/zones', { method: 'POST', headers: { origin: 'https://evil.example' } })
   },

@@ -63,7 +63,7 @@ t.test('the session exchange', async (t) => {
     )
   })
 
-  t.test('the exchange runs after authentication: a mutation without an app token is rejected', async (t) => {
+  t.test('the exchange runs after authentication: a write request without an app token is rejected', async (t) => {
     const exchange = exchangeOf('new.app.token')
     const { send, backend } = await startGateway(t, { exchange })
     const response = await send('/api/things', { method: 'POST', headers: browserHeaders(null) })

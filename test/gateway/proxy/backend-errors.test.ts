@@ -110,13 +110,13 @@ const BROKEN: readonly (readonly [title: string, behaviour: Behaviour])[] = [
   ['goes on with garbage', sends(`${chunks}5\r\nhello\r\nzz\r\n`)]
 ]
 
-const message = { read: {}, mutation: { method: 'PUT', headers: jsonHeaders(), body: ZONE } }
+const message = { read: {}, write: { method: 'PUT', headers: jsonHeaders(), body: ZONE } }
 
 forBothRouteKinds(t, 'a backend that misbehaves', async (t, routeKind) => {
   const backend = await startRawBackend(t, sends(OK))
   const { url, send, logs } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
 
-  for (const kind of ['read', 'mutation'] as const) {
+  for (const kind of ['read', 'write'] as const) {
     for (const [title, behaviour] of UNUSABLE) {
       t.test(`a ${kind} gets 502 if the backend ${title}`, async (t) => {
         backend.respond = behaviour
@@ -187,7 +187,7 @@ forBothRouteKinds(t, 'a backend that cannot be reached', async (t, routeKind) =>
     const { send } = await startGateway(t, { env: { BACKEND_URL: 'http://127.0.0.1:1' } })
 
     t.equal((await send(routeKind.path)).code, 'BACKEND_UNREACHABLE')
-    t.equal((await send(routeKind.path, message.mutation)).code, 'BACKEND_UNREACHABLE')
+    t.equal((await send(routeKind.path, message.write)).code, 'BACKEND_UNREACHABLE')
   })
 })
 
@@ -216,7 +216,7 @@ forBothRouteKinds(t, 'a backend that is slow', async (t, routeKind) => {
     ['stops between the headers and the body', 'HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n']
   ]
   for (const [title, bytes] of SILENT) {
-    for (const kind of ['read', 'mutation'] as const) {
+    for (const kind of ['read', 'write'] as const) {
       t.test(
         `a ${kind} gets 504 if the backend ${title}, and the backend connection is closed`,
         { buffered: true },

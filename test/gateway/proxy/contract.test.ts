@@ -17,7 +17,7 @@ forBothRouteKinds(t, 'forwarded responses', async (t, routeKind) => {
   const backend = await startBackend(t)
   const { url, logs } = await startGateway(t, { env: { BACKEND_URL: backend.url } })
 
-  /** The response to a read or a mutation if the backend responds with this. */
+  /** The response to a read or a write request if the backend responds with this. */
   const responseTo = (bytes: string | Buffer, method: 'GET' | 'PUT' = 'GET') => {
     backend.respond = ({ socket }) => socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes)
     return sendExact(url, routeKind.path, { method, ...(method === 'PUT' && { headers: jsonHeaders(), body: ZONE }) })
@@ -159,8 +159,8 @@ forBothRouteKinds(t, 'forwarded responses', async (t, routeKind) => {
     ['a 204 of length 0', 'PUT', 'HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n'],
     ['a 205', 'GET', 'HTTP/1.1 205 Reset Content\r\nContent-Length: 0\r\n'],
     ['a 205 in no chunks', 'PUT', 'HTTP/1.1 205 Reset Content\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n'],
-    ['a 200 of length 0 to a mutation', 'PUT', 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n'],
-    ['a 200 in no chunks to a mutation', 'PUT', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n']
+    ['a 200 of length 0 to a write request', 'PUT', 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n'],
+    ['a 200 in no chunks to a write request', 'PUT', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n']
   ]
   for (const [title, method, bytes] of NO_CONTENT) {
     t.test(`the browser gets 204 without a body if the backend has no content: ${title}, of a ${method}`, async (t) => {

@@ -59,7 +59,7 @@ const setUp = async (t: Test, env: Readonly<Record<string, string>> = {}): Promi
 forBothRouteKinds(t, 'a browser that disconnects', async (t, routeKind) => {
   for (const [title, message, body] of [
     ['a read', {}, undefined],
-    ['a mutation', { method: 'PUT', headers: jsonHeaders() }, ZONE]
+    ['a write request', { method: 'PUT', headers: jsonHeaders() }, ZONE]
   ] as const) {
     t.test(
       `the backend request is cancelled without a warning if the browser disconnects before the response to ${title}`,

@@ -54,12 +54,12 @@ const runGateway = async (t: Test, backend: TlsBackend, env: Readonly<Record<str
   return url
 }
 
-/** The codes of a read, a mutation and an upload; '' for each that was served. */
+/** The codes of a read, a write request and an upload; '' for each that was served. */
 const codesOf = async (url: string, routeKind: RouteKind): Promise<string[]> => {
   const read = await send(url, routeKind.path)
-  const mutation = await send(url, routeKind.path, { method: 'PUT', headers: jsonHeaders(), body: ZONE })
+  const write = await send(url, routeKind.path, { method: 'PUT', headers: jsonHeaders(), body: ZONE })
   const upload = await send(url, routeKind.upload, { method: 'POST', headers: formHeaders(), body: 'form' })
-  return [read, mutation, upload].map(({ status, code }) => (status === 200 ? '' : code))
+  return [read, write, upload].map(({ status, code }) => (status === 200 ? '' : code))
 }
 
 const REJECTED = ['BACKEND_UNREACHABLE', 'BACKEND_UNREACHABLE', 'BACKEND_UNREACHABLE']

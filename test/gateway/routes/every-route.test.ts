@@ -12,7 +12,7 @@ import { propertiesOf, requiredOf, typesOf } from '../../helper/schema.js'
 // Tests every declared route through one listening gateway. The expectations come from the route tables, so that new
 // routes are tested automatically.
 
-const MUTATING_METHODS = ['POST', 'PUT', 'PATCH', 'DELETE']
+const WRITE_METHODS = ['POST', 'PUT', 'PATCH', 'DELETE']
 
 // A browser calls these before it can hold a CSRF token.
 const WITHOUT_CSRF = ['/api/auth/login', '/api/auth/backend-login']
@@ -24,11 +24,11 @@ const rows = routeTables.flatMap((table) => table.rows)
 const paths = [...new Set(rows.map(({ path }) => path))]
 const reads = rows.filter(({ method }) => method === 'GET')
 const forwardedReads = reads.filter(({ kind }) => kind !== 'local')
-const mutations = rows.filter(({ method }) => method !== 'GET')
-const uploads = mutations.filter(({ kind }) => kind === 'upload')
+const writes = rows.filter(({ method }) => method !== 'GET')
+const uploads = writes.filter(({ kind }) => kind === 'upload')
 
 /** Rows that take JSON, each with its schema. */
-const jsonMutations = mutations.flatMap((row) => (row.body === null ? [] : [{ row, schema: row.body }]))
+const jsonWrites = writes.flatMap((row) => (row.body === null ? [] : [{ row, schema: row.body }]))
 
 const isPublic = ({ path }: RouteDeclaration): boolean => path.startsWith('/api/auth/')
 const isStrict = ({ path }: RouteDeclaration): boolean => path.startsWith('/api/audit/')
@@ -143,11 +143,11 @@ t.test('every read', async (t) => {
   })
 })
 
-t.test('every mutation without the CSRF pair', async (t) => {
-  for (const row of mutations) {
+t.test('every write request without the CSRF pair', async (t) => {
+  for (const row of writes) {
     const exempt = WITHOUT_CSRF.includes(row.path)
     t.test(
-      `a mutation without a CSRF token is ${exempt ? 'forwarded if it is exempt' : 'rejected'}: ${nameOf(row)}`,
+      `a write request without a CSRF token is ${exempt ? 'forwarded if it is exempt' : 'rejected'}: ${nameOf(row)}`,
       async (t) => {
         const exchange = await request(pathOf(row.path), withHeaders(goodMessage(row), withoutPair))
 
@@ -157,12 +157,12 @@ t.test('every mutation without the CSRF pair', async (t) => {
   }
 })
 
-t.test('every mutation without a token', async (t) => {
-  const denied = mutations.filter((row) => !isPublic(row))
+t.test('every write request without a token', async (t) => {
+  const denied = writes.filter((row) => !isPublic(row))
 
-  for (const row of mutations) {
+  for (const row of writes) {
     t.test(
-      `a mutation without a token is ${isPublic(row) ? 'forwarded under /api/auth' : 'rejected'}: ${nameOf(row)}`,
+      `a write request without a token is ${isPublic(row) ? 'forwarded under /api/auth' : 'rejected'}: ${nameOf(row)}`,
       async (t) => {
         const headers = { ...browserHeaders(null), authorization: `Bearer ${token}` }
 
@@ -173,7 +173,7 @@ t.test('every mutation without a token', async (t) => {
     )
   }
 
-  t.test('a rejected mutation is in the audit log', async (t) => {
+  t.test('a rejected write request is in the audit log', async (t) => {
     const records = await gateway.auditRecords()
 
     t.same(
@@ -277,8 +277,8 @@ const NEVER_JSON_PER_CODE = NEVER_JSON.filter(
   ({ code }, index) => NEVER_JSON.findIndex((other) => other.code === code) === index
 )
 
-t.test('every mutation with an invalid body', async (t) => {
-  for (const [index, { row, schema }] of jsonMutations.entries()) {
+t.test('every write request with an invalid body', async (t) => {
+  for (const [index, { row, schema }] of jsonWrites.entries()) {
     t.test(`an invalid body is rejected: ${nameOf(row)}`, async (t) => {
       const neverJson = index === 0 ? NEVER_JSON : NEVER_JSON_PER_CODE
       const cases = [...neverJson, ...(row.bodyOptional ? [] : NO_BODY), ...wrongFor(schema)]
@@ -299,13 +299,13 @@ t.test('every mutation with an invalid body', async (t) => {
   }
 
   t.test('the invalid bodies cover every field of every schema', async (t) => {
-    for (const { schema } of jsonMutations)
+    for (const { schema } of jsonWrites)
       for (const [name, part] of propertiesOf(schema)) t.not(foreignTo(part), undefined, `${schema.$id} ${name}`)
   })
 })
 
-t.test('every mutation with a valid body', async (t) => {
-  for (const { row, schema } of jsonMutations) {
+t.test('every write request with a valid body', async (t) => {
+  for (const { row, schema } of jsonWrites) {
     t.test(`a valid request is forwarded with the token of the cookie: ${nameOf(row)}`, async (t) => {
       const path = `${pathOf(row.path)}${QUERY}`
       const extra =
@@ -329,8 +329,8 @@ t.test('every mutation with a valid body', async (t) => {
     })
   }
 
-  for (const { row } of jsonMutations.filter(({ row: { bodyOptional } }) => bodyOptional)) {
-    t.test(`a mutation with an optional body is forwarded without one: ${nameOf(row)}`, async (t) => {
+  for (const { row } of jsonWrites.filter(({ row: { bodyOptional } }) => bodyOptional)) {
+    t.test(`a write request with an optional body is forwarded without one: ${nameOf(row)}`, async (t) => {
       for (const headers of [signedIn, { ...signedIn, ...json }]) {
         const { response, reached } = await request(pathOf(row.path), { method: row.method, headers })
 
@@ -415,13 +415,13 @@ t.test('every path', async (t) => {
   for (const path of paths) {
     const own: string[] = rows.filter((row) => row.path === path).map(({ method }) => method)
     const isLocalRead = reads.some((row) => row.path === path && row.kind === 'local')
-    const missing = MUTATING_METHODS.filter((method) => !own.includes(method))
+    const missing = WRITE_METHODS.filter((method) => !own.includes(method))
     const allow = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT'].filter(
       (method) => !missing.includes(method)
     )
 
     if (missing.length > 0)
-      t.test(`undeclared mutations are rejected: ${path}`, async (t) => {
+      t.test(`undeclared write requests are rejected: ${path}`, async (t) => {
         for (const method of missing) {
           const exchange = await request(pathOf(path), { method, headers: { ...signedIn, ...json }, body: '{}' })
 

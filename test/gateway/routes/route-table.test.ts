@@ -19,7 +19,7 @@ const EXTRA: readonly (readonly [reason: string, domain: string, routes: readonl
 ]
 
 const rows: readonly RouteDeclaration[] = routeTables.flatMap((table) => table.rows)
-const mutations = rows.filter(({ method }) => method !== 'GET')
+const writes = rows.filter(({ method }) => method !== 'GET')
 
 /** In the notation of the specification. */
 const nameOf = ({ method, path }: RouteDeclaration): string => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`
@@ -91,14 +91,14 @@ t.test('the route tables', async (t) => {
     t.same(uploads.toSorted(), [...specifiedUploads, 'POST /api/personnel/import'].toSorted())
   })
 
-  t.test('every mutation except uploads has a named schema', async (t) => {
-    const nameless = mutations.filter(({ kind, body }) => kind !== 'upload' && !body?.$id).map(nameOf)
+  t.test('every write request except uploads has a named schema', async (t) => {
+    const nameless = writes.filter(({ kind, body }) => kind !== 'upload' && !body?.$id).map(nameOf)
     t.same(nameless, [])
   })
 
   t.test('schema names are unique', async (t) => {
-    for (const { body } of mutations) {
-      const namesakes = mutations.filter((other) => other.body?.$id === body?.$id).map((other) => other.body)
+    for (const { body } of writes) {
+      const namesakes = writes.filter((other) => other.body?.$id === body?.$id).map((other) => other.body)
       t.equal(new Set(namesakes).size, 1, body?.$id ?? 'upload')
     }
   })
@@ -110,7 +110,7 @@ t.test('the route tables', async (t) => {
 
   t.test('deletions and actions have an optional body', async (t) => {
     t.same(
-      mutations
+      writes
         .filter(({ method, bodyOptional }) => method !== 'DELETE' && bodyOptional)
         .map(nameOf)
         .toSorted(),
@@ -122,7 +122,7 @@ t.test('the route tables', async (t) => {
         'POST /api/weather/refresh'
       ]
     )
-    t.same(mutations.filter(({ method, bodyOptional }) => method === 'DELETE' && !bodyOptional).map(nameOf), [])
+    t.same(writes.filter(({ method, bodyOptional }) => method === 'DELETE' && !bodyOptional).map(nameOf), [])
   })
 
   t.test('only session and health routes have local handlers', async (t) => {
@@ -145,10 +145,10 @@ t.test('the route tables', async (t) => {
   })
 })
 
-t.test('a mutation without a schema does not compile', async (t) => {
+t.test('a write request without a schema does not compile', async (t) => {
   const base = { path: '/api/zones', summary: 'Create a zone', bodyOptional: false } as const
   const byHand: readonly RouteDeclaration[] = [
-    // @ts-expect-error: a mutation needs a body schema
+    // @ts-expect-error: a write request needs a body schema
     { ...base, method: 'POST', kind: 'json', body: null },
     // @ts-expect-error: an upload needs a form schema
     { ...base, method: 'POST', kind: 'upload', body: null }

@@ -23,16 +23,16 @@ export type UploadTo = <Result = unknown>(id: Id, content: Blob | FormData, opti
 /** Resolves to the file of the response. */
 export type Download = (options?: CallOptions) => Promise<File>
 
-export type Mutation = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+export type WriteMethod = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** Creates calls from route declarations. */
 export interface Calls {
   read(path: string): Read
   readOne(path: string): ReadOne
-  send<Schema extends TSchema>(method: Mutation, path: string, schema: Schema): Send<Static<Schema>>
-  sendTo<Schema extends TSchema>(method: Mutation, path: string, schema: Schema): SendTo<Static<Schema>>
-  sendMaybe<Schema extends TSchema>(method: Mutation, path: string, schema: Schema): SendMaybe<Static<Schema>>
-  sendToMaybe<Schema extends TSchema>(method: Mutation, path: string, schema: Schema): SendToMaybe<Static<Schema>>
+  send<Schema extends TSchema>(method: WriteMethod, path: string, schema: Schema): Send<Static<Schema>>
+  sendTo<Schema extends TSchema>(method: WriteMethod, path: string, schema: Schema): SendTo<Static<Schema>>
+  sendMaybe<Schema extends TSchema>(method: WriteMethod, path: string, schema: Schema): SendMaybe<Static<Schema>>
+  sendToMaybe<Schema extends TSchema>(method: WriteMethod, path: string, schema: Schema): SendToMaybe<Static<Schema>>
   upload(path: string): Upload
   uploadTo(path: string): UploadTo
   download(path: string): Download
@@ -40,12 +40,12 @@ export interface Calls {
 
 export const buildCalls = (call: ApiCaller): Calls => {
   const send = async <Result>(
-    { method, path, schema }: { readonly method: Mutation; readonly path: string; readonly schema: TSchema },
+    { method, path, schema }: { readonly method: WriteMethod; readonly path: string; readonly schema: TSchema },
     body: unknown,
     options?: CallOptions
   ): Promise<Result> => call(method, path, { ...options, body: checkBody(schema, body) })
   const sendMaybe = async <Result>(
-    method: Mutation,
+    method: WriteMethod,
     path: string,
     schema: TSchema,
     body: unknown,

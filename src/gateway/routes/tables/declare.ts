@@ -24,7 +24,7 @@ interface RouteBase {
   readonly secretPath?: boolean
 }
 
-type MutatingMethod = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+type WriteMethod = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** Has no body. */
 export interface ReadRoute extends RouteBase {
@@ -36,8 +36,8 @@ export interface ReadRoute extends RouteBase {
 }
 
 /** Has a JSON body with a schema. A write request without one does not compile. */
-export interface MutationRoute extends RouteBase {
-  readonly method: MutatingMethod
+export interface WriteRoute extends RouteBase {
+  readonly method: WriteMethod
   readonly kind: 'json'
   readonly body: TSchema
   /** Whether the body may be omitted. */
@@ -46,7 +46,7 @@ export interface MutationRoute extends RouteBase {
 
 /** Has a multipart form that is streamed to the backend. */
 export interface UploadRoute extends RouteBase {
-  readonly method: MutatingMethod
+  readonly method: WriteMethod
   readonly kind: 'upload'
   readonly body: null
   readonly bodyOptional: false
@@ -72,9 +72,9 @@ export interface LocalDocumentation {
 type Local<Route> = Omit<Route, 'kind'> & { readonly kind: 'local'; readonly documentation: LocalDocumentation }
 
 /** Has a handler of the gateway. The other kinds are forwarded. */
-export type LocalRoute = Local<ReadRoute> | Local<MutationRoute>
+export type LocalRoute = Local<ReadRoute> | Local<WriteRoute>
 
-export type RouteDeclaration = ReadRoute | MutationRoute | UploadRoute | LocalRoute
+export type RouteDeclaration = ReadRoute | WriteRoute | UploadRoute | LocalRoute
 
 export interface RouteTable {
   readonly domain: string
@@ -90,9 +90,9 @@ type Path = RouteBase['path']
 /** The path in the syntax of OpenAPI: `/api/zones/{id}`. */
 export const pathTemplate = (path: string): string => path.replace(/:(\w+)/g, '{$1}')
 
-const mutation =
-  (method: MutatingMethod, bodyOptional: boolean) =>
-  (path: Path, summary: string, body: TSchema): MutationRoute => ({
+const writeRoute =
+  (method: WriteMethod, bodyOptional: boolean) =>
+  (path: Path, summary: string, body: TSchema): WriteRoute => ({
     method,
     path,
     summary,
@@ -110,15 +110,15 @@ export const get = (path: Path, summary: string): ReadRoute => ({
   bodyOptional: false
 })
 
-export const post = mutation('POST', false)
-export const put = mutation('PUT', false)
-export const patch = mutation('PATCH', false)
-export const del = mutation('DELETE', true)
+export const post = writeRoute('POST', false)
+export const put = writeRoute('PUT', false)
+export const patch = writeRoute('PATCH', false)
+export const del = writeRoute('DELETE', true)
 
 /** An action that needs no body, such as `POST /api/users/:id/unlock`. A body is validated if there is one. */
-export const action = mutation('POST', true)
+export const action = writeRoute('POST', true)
 
-export const withOptionalBody = (route: MutationRoute): MutationRoute => ({ ...route, bodyOptional: true })
+export const withOptionalBody = (route: WriteRoute): WriteRoute => ({ ...route, bodyOptional: true })
 
 /** The route with an access level of its own. */
 export const withAccess = <Route extends RouteDeclaration>(access: AccessLevel, route: Route): Route => ({
@@ -143,7 +143,7 @@ export const upload = (path: Path, summary: string, form: TSchema): UploadRoute 
 })
 
 /** A handler of the gateway responds. */
-export const local = <Route extends ReadRoute | MutationRoute>(
+export const local = <Route extends ReadRoute | WriteRoute>(
   route: Route,
   documentation: LocalDocumentation
 ): Local<Route> => ({ ...route, kind: 'local', documentation })
