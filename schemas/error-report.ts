@@ -11,16 +11,16 @@ export const ErrorReportSchema = Type.Object(
     line: maybe(integer(0, Number.MAX_SAFE_INTEGER, 'The line in the script.')),
     column: maybe(integer(0, Number.MAX_SAFE_INTEGER, 'The column in the script.')),
     userAgent: maybe(text('The browser.', 1000)),
-    component: maybe(text('The component of the page.')),
+    component: maybe(text('The component of the web application.')),
     level: maybe(text('The severity.', 32)),
     timestamp: maybe(moment('The time of the error.')),
     requestId: maybe(id('The id of the failed request.')),
-    context: maybe(anything('Additional context of the page.'))
+    context: maybe(anything('Additional context.'))
   },
   {
     $id: 'ErrorReport',
     title: 'Error report',
-    description: 'An error reported by a page.',
+    description: 'An error reported by a web application.',
     examples: [
       {
         message: 'Cannot read properties of undefined',

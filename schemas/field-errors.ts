@@ -9,7 +9,7 @@ export interface FieldError {
   readonly message: string
 }
 
-/** Validation messages by field, for people. They never contain the value. Gateway and pages share them. */
+/** Validation messages by field, for people. They never contain the value. Gateway and web applications share them. */
 export const fieldErrors = (errors: Iterable<ValueError>): FieldError[] => {
   const byPath = new Map<string, FieldError>()
   for (const outer of errors) {

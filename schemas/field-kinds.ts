@@ -48,6 +48,6 @@ export const point = (description: string) =>
     { additionalProperties: true, maxProperties: MAX_PROPERTIES, description }
   )
 
-/** An optional field that may be null: pages that send back what they have read send null for empty fields. */
+/** An optional field that may be null: web applications that send back what they have read send null for empty fields. */
 export const maybe = <T extends TSchema>(schema: T): TOptional<TUnion<[T, ReturnType<typeof Type.Null>]>> =>
   Type.Optional(Type.Union([schema, Type.Null()], { description: schema.description ?? '' }))

@@ -186,11 +186,11 @@ export type AlertSettings = Static<typeof AlertSettingsSchema>
 export const GeneralSettingsSchema = Type.Object(
   {
     organizationName: maybe(text('The name of the organisation.')),
-    language: maybe(text('The language of the pages, such as de or en-GB.', 35)),
+    language: maybe(text('The language of the web application, such as de or en-GB.', 35)),
     timezone: maybe(text('The time zone, such as Europe/Berlin.', 64)),
     dateFormat: maybe(text('The date format.', 64)),
     units: maybe(text('The unit of length.', 32)),
-    theme: maybe(text('The theme of the pages.', 32)),
+    theme: maybe(text('The theme of the web application.', 32)),
     logoUrl: maybe(text('The URL of the logo.', 2048)),
     defaultBuildingId: maybe(id('The building that is shown first.')),
     sessionTimeoutMinutes: maybe(integer(5, 43_200, 'The session lifetime after sign-in, in minutes.')),

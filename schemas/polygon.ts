@@ -1,4 +1,4 @@
-// Rules for the area of a zone that a schema cannot express. Pages and backends share them.
+// Rules for the area of a zone that a schema cannot express. Web applications and backends share them.
 
 export interface Corner {
   readonly x: number

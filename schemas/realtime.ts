@@ -8,8 +8,8 @@ export const NegotiateRequestSchema = Type.Object(
       Type.Array(Type.String({ maxLength: 255 }), { maxItems: 1000, description: 'The channels to subscribe to.' })
     ),
     floorId: maybe(id('The floor to show.')),
-    clientId: maybe(id('The name of the page.')),
-    info: maybe(anything('Additional information about the page.'))
+    clientId: maybe(id('The name of the client.')),
+    info: maybe(anything('Additional information about the client.'))
   },
   {
     $id: 'NegotiateRequest',
@@ -111,7 +111,7 @@ export const AmbientBatchSchema = Type.Object(
   {
     $id: 'AmbientBatch',
     title: 'Ambient devices',
-    description: 'A publication to all pages with newly classified ambient devices.',
+    description: 'A publication to all clients with newly classified ambient devices.',
     examples: [{ type: 'ambient-batch', data: [aDevice, { ...aDevice, manufacturer: null }] }],
     additionalProperties: false
   }

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { id } from './ids.js'
 
-// The content of the cookies that pages can read. Details that an account does not have are null.
+// The content of the cookies that scripts can read. Details that an account does not have are null.
 
 const permission = () =>
   Type.String({

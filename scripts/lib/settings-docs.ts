@@ -38,7 +38,7 @@ const GATEWAY_TOPICS: Topics = {
   'Identity provider': ['OIDC_*', 'SESSION_SECRET', 'EXCHANGE_*'],
   'Content-Security-Policy': ['CSP_*'],
   'Sizes and slow clients': ['BODY_LIMIT', 'UPLOAD_LIMIT', 'RESPONSE_BUFFER', 'CLIENT_*'],
-  'Web page, logs and probes': [
+  'Web application, logs and probes': [
     'WEB_ROOT',
     'API_DOCS',
     'LOG_LEVEL',

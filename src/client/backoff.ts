@@ -9,7 +9,7 @@ const MAX_MS = 20_000
 
 /**
  * The delay before the next attempt after this number of consecutive failures, at least one. It doubles with every failure
- * and has jitter, so that pages do not all retry at once after an outage.
+ * and has jitter, so that clients do not all retry at once after an outage.
  */
 export const backoffMs = (
   failures: number,

@@ -50,7 +50,7 @@ export const createAppToken = (
   { format, ...options }: AppTokenOptions
 ): string => (format === 'jwt' ? signJwt(claims, key, options) : createLegacyToken(claims, key, options))
 
-/** Verifies tokens of both formats and caches valid ones: a page sends the same token with every request. */
+/** Verifies tokens of both formats and caches valid ones: a browser sends the same token with every request. */
 export class AppTokenVerifier {
   readonly #keys: readonly KeyObject[]
   readonly #cacheSize: number

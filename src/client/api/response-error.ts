@@ -13,7 +13,7 @@ const GENERAL_MESSAGE = 'The service did not accept this.'
 
 /**
  * Converts an error response to an ApiError. The gateway's errors have a schema, a backend's may have any format; known
- * fields are used. Not checked with TypeBox, because every page would have to load it.
+ * fields are used. Not checked with TypeBox, because every web application would have to load it.
  */
 export const responseError = ({ status, text, header }: ErrorResponse): ApiError => {
   const body = jsonOf(text)

@@ -16,6 +16,6 @@ export interface PositionEvents {
   freshness: FreshnessChange
   /** A transmitter had no update for `maxAgeMs`, or has left the view of its floor; with its last position. */
   removed: LivePosition
-  /** Publications of this channel are lost: the page should load its data again. */
+  /** Publications of this channel are lost: the web application should load its data again. */
   gap: { readonly channel: string }
 }

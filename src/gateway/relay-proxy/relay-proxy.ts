@@ -33,7 +33,7 @@ const CONNECT_TIMEOUT_MS = 5_000
 const HEADERS_TIMEOUT_MS = 10_000
 
 /**
- * Serves the client endpoints of the relay, so that pages and their realtime connections have one origin: WebSocket,
+ * Serves the client endpoints of the relay, so that web applications and their realtime connections have one origin: WebSocket,
  * HTTP streaming, server-sent events and emulation. The relay checks origin and token; in production the gateway also rejects
  * WebSockets of foreign pages.
  */

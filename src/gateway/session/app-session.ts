@@ -116,7 +116,7 @@ export class AppSessionCookies {
     return cookieBytes('auth_token', token) <= MAX_COOKIE_BYTES
   }
 
-  /** Sets all cookies, without details that do not fit. The page has to request omitted permissions. */
+  /** Sets all cookies, without details that do not fit. The web application has to request omitted permissions. */
   set(reply: FastifyReply, session: AppSession, { viaProvider = false } = {}): OmittedDetails {
     const { token, user, permissions, expiresAtMs, lifetimeSeconds } = session
     const readable = { ...this.#options, maxAge: lifetimeSeconds }

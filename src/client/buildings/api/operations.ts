@@ -451,7 +451,7 @@ export const operations = (calls: Calls) => ({
     read: calls.read('/api/activity')
   },
   proxy: {
-    /** Report an error of the page: `POST /api/proxy/error-log`. */
+    /** Report an error of the web application: `POST /api/proxy/error-log`. */
     errorLog: calls.send('POST', '/api/proxy/error-log', ErrorReportSchema)
   }
 })

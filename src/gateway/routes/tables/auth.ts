@@ -34,7 +34,7 @@ const SESSION_COOKIES = [...LOGIN_COOKIES, 'csrf_token']
 const logout: LocalDocumentation = {
   description:
     'Clears the cookies, even if the backend fails. A session of an identity provider ends too; the header ' +
-    '`X-Logout-At` then contains the URL that the page must open to sign out at the provider.',
+    '`X-Logout-At` then contains the URL that the web application must open to sign out at the provider.',
   responses: {
     '2XX': {
       description: 'The response of the backend, or `success` alone if there was none.',

@@ -3,6 +3,6 @@ import { defineRoutes, post } from './declare.js'
 
 export const errorLog = defineRoutes({
   domain: 'proxy',
-  about: 'Error reports of pages',
-  rows: [post('/api/proxy/error-log', 'Report an error of the page', ErrorReportSchema)]
+  about: 'Error reports of web applications',
+  rows: [post('/api/proxy/error-log', 'Report an error of the web application', ErrorReportSchema)]
 })
