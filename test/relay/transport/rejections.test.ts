@@ -143,3 +143,14 @@ t.test('the number of suppressed lines is logged when a period ends, without ano
   await eventually(() => lines.length === 3)
   t.same(lines[2], { count: 5, suppressed: 3, message: 'rejected' })
 })
+
+t.test('a client that connects, subscribes and leaves causes no log line at the default level', async (t) => {
+  const { lines, log } = recordedLog()
+  const edge = await startRelay(t, undefined, {}, { log })
+  const client = await connectedClient(t, edge.url)
+  t.match(await client.request({ id: 2, subscribe: { channel: 'floor:1' } }), { subscribe: {} })
+  client.ws.close()
+  await eventually(() => edge.relay.clients.length === 0)
+
+  t.same(lines, [])
+})
