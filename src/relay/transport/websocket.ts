@@ -215,10 +215,8 @@ const upgradeWith = (admission: ClientAdmission, options: () => MessageOptions, 
   }
 
   return (request, socket, head) => {
-    const admitting = admission.admit(request)
-    // Node.js has removed its own listener, and `ws` adds one when it handles the handshake.
-    if (admitting instanceof Promise) socket.on('error', ignore)
-    return after(admitting, (admitted) => {
+    socket.on('error', ignore)
+    return after(admission.admit(request), (admitted) => {
       if (typeof admitted === 'number') return rejectUpgrade(socket, admitted)
       if (!socket.destroyed) return accept(request, socket, head, admitted)
       // The client disconnected meanwhile.
