@@ -1,12 +1,12 @@
 import type { KeyObject } from 'node:crypto'
 import { compactVerify } from 'jose'
 import {
-  checkSignature,
   checkTimes,
   type DecodedJwt,
   decodeJwt,
   type HmacAlgorithm,
   secretKey,
+  signedClaims,
   verifyWithAnyKey
 } from '../shared/jwt.js'
 import { ExpiredToken, InvalidToken } from '../shared/token-errors.js'
@@ -42,9 +42,8 @@ export class TokenChecks {
       try {
         const decoded = decodeJwt(token)
         if (hasPublicKeys && !HMAC_ALGORITHMS.some((each) => each === decoded.header.alg))
-          return checkWithPublicKeys(token, decoded, { publicKeys, keySet }, nowMs, rejected)
-        checkHmac(token, decoded, hmacKeys(nowMs))
-        return withinTimes(decoded.claims, nowMs)
+          return checkWithPublicKeys(decoded, { publicKeys, keySet }, nowMs, rejected)
+        return withinTimes(hmacClaims(decoded, hmacKeys(nowMs)), nowMs)
       } catch (error) {
         return failure(error, rejected)
       }
@@ -71,9 +70,9 @@ const hmacKeysOf = ({ hmacSecret, previousHmacSecret, previousValidUntilMs }: To
 }
 
 /** Without a secret every token is invalid. */
-const checkHmac = (token: string, decoded: DecodedJwt, keys: readonly KeyObject[]): void => {
+const hmacClaims = (decoded: DecodedJwt, keys: readonly KeyObject[]): Claims => {
   if (keys.length === 0) throw new InvalidToken('bad-algorithm')
-  verifyWithAnyKey(keys, (key) => checkSignature(token, decoded, key, HMAC_ALGORITHMS))
+  return verifyWithAnyKey(keys, (key) => signedClaims(decoded, key, HMAC_ALGORITHMS))
 }
 
 interface PublicKey {
@@ -96,8 +95,7 @@ const staticKeys = ({ rsaPublicKey, ecdsaPublicKey, eddsaPublicKey }: TokenKeys)
 }
 
 const checkWithPublicKeys = async (
-  token: string,
-  { header, claims }: DecodedJwt,
+  { token, header, claims }: DecodedJwt,
   keys: PublicKeys,
   nowMs: number,
   rejected: TokenRejected

@@ -52,29 +52,22 @@ export const signJwt = (claims: Readonly<Record<string, unknown>>, key: KeyObjec
 
 /** The claims of a valid token. Throws `InvalidToken`, or `ExpiredToken` if only the expiry is wrong. */
 export const verifyJwt = (token: string, key: KeyObject, nowMs = Date.now()): TokenClaims =>
-  checkTimes(signedClaims(token, key), 'seconds', nowMs)
+  checkTimes(signedClaims(decodeJwt(token), key), 'seconds', nowMs)
 
 export type HmacAlgorithm = 'HS256' | 'HS384' | 'HS512'
 
 const HS256_ONLY: readonly HmacAlgorithm[] = ['HS256']
 
-/** The claims of a token with a valid signature, regardless of its times. Throws `InvalidToken`. */
-export const signedClaims = (token: string, key: KeyObject, algorithms = HS256_ONLY): Record<string, unknown> => {
-  const decoded = decodeJwt(token)
-  checkSignature(token, decoded, key, algorithms)
-  return decoded.claims
-}
-
-/** Throws `InvalidToken` unless the decoded token is signed with the key by one of the algorithms. */
-export const checkSignature = (
-  token: string,
-  { header }: DecodedJwt,
+/** The claims of a decoded token with a valid signature, regardless of its times. Throws `InvalidToken`. */
+export const signedClaims = (
+  { token, header, claims }: DecodedJwt,
   key: KeyObject,
-  algorithms: readonly HmacAlgorithm[]
-): void => {
+  algorithms = HS256_ONLY
+): Record<string, unknown> => {
   const algorithm = algorithms.find((each) => each === header.alg)
   if (algorithm === undefined) throw new InvalidToken('bad-algorithm')
   verifySignature(token, key, algorithm)
+  return claims
 }
 
 /** Verifies with one key after another until the signature matches. Throws the error of the last one if none matches. */
@@ -95,6 +88,7 @@ export const verifyWithAnyKey = <Result>(keys: readonly KeyObject[], verify: (ke
 
 /** A decoded token whose signature has not been verified. */
 export interface DecodedJwt {
+  readonly token: string
   readonly header: Readonly<Record<string, unknown>>
   readonly claims: Record<string, unknown>
 }
@@ -106,7 +100,7 @@ export const decodeJwt = (token: string): DecodedJwt => {
 
   const [headerText = '', payload = ''] = token.split('.')
   const header = headerText === COMMON_HEADER ? HS256_HEADER : checkHeader(decodeObject(headerText, 'base64url'))
-  return { header, claims: decodeObject(payload, 'base64url') }
+  return { token, header, claims: decodeObject(payload, 'base64url') }
 }
 
 /** Decodes a JSON object from one part of a token, which must have its canonical spelling. */

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { eventually } from '../helper/eventually.js'
+import { send } from '../helper/http.js'
 import { newSigningKey, pemOf, publicJwk, type SigningKey, signToken, startJwksServer } from '../helper/jwks-server.js'
 import { connectedClient, openClient } from '../helper/raw-client.js'
 import { startRelay } from '../helper/relay.js'
@@ -220,6 +221,12 @@ t.test('separate subscription tokens inherit nothing from connection tokens', as
   t.match(await subscribe(3, await signToken(RSA, claims(3))), { error: { code: 103 } }, 'key of connection tokens')
   t.match(await subscribe(4, relayToken(claims(4))), { error: { code: 103 } }, 'secret of connection tokens')
   t.match(await subscribe(5, await signToken(EC, { ...claims(5), iss: 'other' })), { error: { code: 103 } }, 'issuer')
+
+  t.match(await subscribe(6, 'nonsense'), { error: { code: 103 } }, 'no token')
+  const { body: metrics } = await send(url, '/metrics')
+  // Those of other algorithms are one with RSA and one with HMAC, for which there is no secret.
+  t.match(metrics, 'relay_rejections_total{kind="token",reason="bad-algorithm"} 2')
+  t.match(metrics, 'relay_rejections_total{kind="token",reason="malformed"} 1')
 })
 
 t.test('a JSON Web Key Set', async (t) => {
