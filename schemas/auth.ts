@@ -48,8 +48,7 @@ export const SessionExchangeSchema = Type.Object(
     additionalProperties: false
   }
 )
-/** The schema keeps its older name, which the relay's config file accepts as a schema of publications. */
-export type AccountLoginBody = Static<typeof SessionExchangeSchema>
+export type SessionExchange = Static<typeof SessionExchangeSchema>
 
 export const SessionResponseSchema = Type.Object(
   {

@@ -25,7 +25,7 @@ import { MemoryLoginCounter } from './login-limit/login-counter.js'
 import { GatewayMetrics } from './metrics.js'
 import { oidcPaths } from './oidc/config.js'
 import type { Oidc } from './oidc/oidc.js'
-import type { SessionExchange } from './oidc/session-exchange.js'
+import type { SessionExchanger } from './oidc/session-exchange.js'
 import { recordRequests } from './plugins/request-log.js'
 import { securityHeaderTable } from './plugins/security-headers.js'
 import { type CallBackend, createBackendCall } from './proxy/backend-call.js'
@@ -84,7 +84,7 @@ export interface GatewayServices {
   readonly developmentKey: KeyObject | null
   /** Null if no identity provider is configured. */
   readonly oidc: Oidc | null
-  readonly exchange: Pick<SessionExchange, 'exchange'> | null
+  readonly exchange: Pick<SessionExchanger, 'exchange'> | null
 }
 
 export interface ServiceOptions {
@@ -92,7 +92,7 @@ export interface ServiceOptions {
   /** Replaces the configured routes. */
   readonly routes?: readonly RouteTable[]
   /** Replaces the exchange with the configured identity provider. */
-  readonly exchange?: Pick<SessionExchange, 'exchange'>
+  readonly exchange?: Pick<SessionExchanger, 'exchange'>
   /** The clock of provider sessions, in milliseconds since 1970. */
   readonly now?: () => number
   readonly monotonicMs?: () => number

@@ -19,7 +19,7 @@ import { discoverProvider, ProviderDiscovery } from './provider-client.js'
 import { isFromProvider, type ProviderSession, ProviderSessionCookie } from './provider-session-cookie.js'
 import { MemoryProviderSessionStore, type ProviderSessionStore } from './provider-session-store.js'
 import { Sealer } from './sealer.js'
-import { SessionExchange } from './session-exchange.js'
+import { SessionExchanger } from './session-exchange.js'
 import { callbackHandler, LoginTransactions, loginHandler, providerLoginHandler } from './sign-in.js'
 import { logoutHandler, MAX_TICKET_CHARACTERS, pageLogout, providerSessionReplaced } from './sign-out.js'
 
@@ -47,7 +47,7 @@ export interface OidcOptions {
 export interface Oidc {
   /** For login pages. */
   readonly choices: readonly SignInChoice[]
-  readonly exchange: SessionExchange
+  readonly exchange: SessionExchanger
   readonly accessToken: AccessTokenOf
   /** The provider session that the request's app session came from; null if there is none. */
   providerSession(request: FastifyRequest): Promise<{ isRevoked(): boolean } | null>
@@ -95,7 +95,7 @@ export const openOidc = async (options: OidcOptions): Promise<Oidc> => {
     now
   })
   const transactions = new LoginTransactions({ sealer: newSealer('oidc login'), cookies: cookieConfig, now })
-  const exchange = new SessionExchange({
+  const exchange = new SessionExchanger({
     ...options,
     accountLogin: accountLogin({ ...options, ...config }),
     providerCookie,

@@ -33,7 +33,7 @@ export interface ExchangeOptions {
 const SIGN_IN_OR_OUT_PATHS = /^\/(?:auth\/oidc\/|api\/auth\/(?:login|backend-login|logout)$)/
 
 /** Exchanges provider sessions for app sessions, after refreshing the provider's tokens where they have expired. */
-export class SessionExchange {
+export class SessionExchanger {
   readonly #options: ExchangeOptions
   readonly #markerKey: Uint8Array
 

@@ -20,13 +20,13 @@ import type { ProviderSessionCookie } from './provider-session-cookie.js'
 import { DEFAULT_PROVIDER } from './providers-file.js'
 import { addressWithReturn, returnPath } from './return-path.js'
 import type { Sealer } from './sealer.js'
-import type { SessionExchange } from './session-exchange.js'
+import type { SessionExchanger } from './session-exchange.js'
 
 export interface SignInOptions {
   readonly providers: IdentityProviders
   readonly transactions: LoginTransactions
   readonly providerCookie: ProviderSessionCookie
-  readonly exchange: SessionExchange
+  readonly exchange: SessionExchanger
 }
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>

@@ -1,13 +1,13 @@
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { removeConditions } from '../http/caching.js'
-import type { SessionExchange } from '../oidc/session-exchange.js'
+import type { SessionExchanger } from '../oidc/session-exchange.js'
 import { appTokenCookie, usesSession } from '../session/credentials.js'
 import { isWebSocketRequest } from '../upstreams/upstream.js'
 
 export interface SessionExchangeOptions {
   /** Null if no identity provider is configured. */
-  readonly exchange: Pick<SessionExchange, 'exchange'> | null
+  readonly exchange: Pick<SessionExchanger, 'exchange'> | null
   readonly oidc: { addRenewalHook(app: FastifyInstance): void } | null
 }
 
