@@ -34,7 +34,7 @@ const GATEWAY: Program = {
   healthPath: '/api/health',
   env: { NODE_ENV: 'production', BACKEND_URL: 'http://127.0.0.1:1', API_SECRET, AUDIT_LOG_FILE: '/dev/full' }
 }
-/** The log lines of the workers are written by the primary. */
+/** In one case only, because the primary writes the lines of its workers like those of a relay without workers. */
 const RELAY_WITH_WORKERS: Program = { ...RELAY, env: { ...RELAY.env, RELAY_WORKERS: '2' } }
 
 interface Running {
@@ -113,7 +113,7 @@ const requests = async (url: string, count: number): Promise<void> => {
     rest = (parts.at(-1) ?? '').slice(1 - STATUS_LINE.length)
     if (responses >= count) socket.end()
   })
-  // Both as long as a log line permits.
+  // A log line has at most so much of both.
   const path = `/${'x'.repeat(255)}`
   const id = 'i'.repeat(64)
   for (let sent = 0; sent < count; sent += 50) {
@@ -162,17 +162,22 @@ for (const [name, program] of Object.entries({ relay: RELAY, gateway: GATEWAY })
   })
 }
 
-t.test('a gateway whose log, audit file and error output are full serves and stops', async (t) => {
-  const running = await run(t, GATEWAY, '> /dev/full 2> /dev/full')
-  t.equal((await send(running.url, '/api/audit/logs')).status, 401)
-  t.equal((await send(running.url, '/api/health')).status, 200)
-  await stops(t, running)
-})
+for (const [full, redirect] of [
+  ['log and audit file', '> /dev/full'],
+  ['log, audit file and error output', '> /dev/full 2> /dev/full']
+] as const) {
+  t.test(`a gateway whose ${full} are full serves and stops`, async (t) => {
+    const running = await run(t, GATEWAY, redirect)
+    t.equal((await send(running.url, '/api/audit/logs')).status, 401)
+    t.equal((await send(running.url, '/api/health')).status, 200)
+    await stops(t, running)
+  })
+}
 
 t.test(
   'a gateway counts the log lines dropped for a stopped reader and reports them when it reads again',
   async (t) => {
-    // Their lines have more than the size of the buffer, which is a megabyte.
+    // Their lines are larger than the buffer, which has a megabyte.
     const REQUESTS = 3000
     const { path, read } = await fullPipe(t)
     const { program, url } = await run(t, GATEWAY, `> ${path}`)

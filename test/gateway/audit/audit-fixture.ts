@@ -21,7 +21,7 @@ export const rejection = (changes: Partial<AuditedRejection> = {}): AuditedRejec
   ...changes
 })
 
-/** AuditedRejections with different request ids. */
+/** Records with different request ids. */
 export const numbered = (id: number): AuditedRejection => rejection({ requestId: String(id) })
 
 /** The request ids of JSON lines, in order. Throws for a line that is not JSON. */

@@ -59,4 +59,10 @@ t.test('MemoryProviderSessionStore', async (t) => {
     store.revocations.add({ key, at: START_MS - 2_000 })
     t.equal(store.isRevoked(sessionAt(START_MS - 1_000)), true)
   })
+
+  t.test('the keys of revocations are those of earlier versions, which share them through Redis', async (t) => {
+    t.match(selectorKey({ kind: 'sid', value: 'p1' }), /^providerSession:/)
+    for (const kind of ['id', 'subject', 'unnamedOfSubject', 'message'] as const)
+      t.match(selectorKey({ kind, value: 'p1' }), new RegExp(`^${kind}:`))
+  })
 })

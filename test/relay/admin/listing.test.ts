@@ -277,7 +277,7 @@ t.test('test publications', async (t) => {
     const accepted = await one.post('publish', { channel: 'floor:1', data: BATCH })
     t.match({ status: accepted.status, body: JSON.parse(accepted.body) }, { status: 200, body: { offset: 1 } })
     const rejected = await one.post('publish', { channel: 'floor:1', data: { type: 'position-batch' } })
-    t.match(rejected, { status: 400, body: /PositionBatch/ })
+    t.match(rejected, { status: 400, body: /PUBLISH_REJECTED.*PositionBatch/ })
   })
 
   const REJECTED: readonly (readonly [string, string, number])[] = [
