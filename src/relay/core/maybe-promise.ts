@@ -1,7 +1,8 @@
 /**
  * A value, or a promise of it. The memory engine has its results at once, and a promise costs more than most of them. Therefore a
- * publication reaches the sockets without one, and so do the replies to a connect with an HMAC token and without server-side
- * channels, and to a subscribe to a stream (decision 18). Such a function may also throw at once: code that starts several of them has to handle both kinds of failure.
+ * publication reaches the sockets without one, and so do the replies to a connect without server-side channels and to a
+ * subscribe to a stream, unless a backend is asked or a token has another signature than HMAC (decision 18). Such a function
+ * may also throw at once: code that starts several of them has to handle both kinds of failure.
  */
 export type MaybePromise<T> = T | Promise<T>
 

@@ -60,7 +60,7 @@ const askBackend = async (
   return isPast(outcome.expiresAt, context) ? ERROR_EXPIRED : outcome
 }
 
-/** A valid token grants the subscription regardless of the namespace's permissions. Without a promise if it can be checked at once. */
+/** A valid token grants the subscription regardless of the namespace's permissions. */
 export const checkSubscriptionToken = (
   client: Client,
   channel: string,
