@@ -8,8 +8,8 @@ export interface ReadBatch<Batch> {
 }
 
 /**
- * Parses a publication. Batches arrive several times a second with hundreds of entries, so only the fields that web applications need
- * are checked. Malformed entries are dropped individually.
+ * Parses a publication. Batches arrive several times a second with hundreds of entries, so only the fields that web
+ * applications need are checked. Malformed entries are dropped individually.
  */
 export const readBatch = (payload: unknown): ReadBatch<PositionBatch | AmbientBatch> | null => {
   const { type, data } = fieldsOf(payload)

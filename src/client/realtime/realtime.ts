@@ -109,7 +109,7 @@ export class Realtime<Schemas extends ChannelSchemas = NoChannels> {
     this.#events.reset.emit(undefined)
   }
 
-  /** Disconnects and ends all subscriptions, for a web application that closes. */
+  /** Disconnects and ends all subscriptions, when the client is no longer used. */
   close(): void {
     this.#stopFollowing()
     this.stop()

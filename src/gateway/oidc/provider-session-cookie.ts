@@ -25,7 +25,7 @@ export const MAX_SESSION_SECONDS = 24 * 60 * 60
 /** The cookie's age at which it is renewed. Renewing on every request would encrypt a new cookie each time. */
 const RENEW_AFTER_SECONDS = 5 * 60
 
-/** The newest cookies are cached: at least so many, and less than twice as many. */
+/** Between 1,000 and 1,999 of the newest cookies are cached. */
 const MIN_CACHED_COOKIES = 1_000
 
 export interface ProviderSessionCookieOptions {
@@ -53,7 +53,7 @@ export class ProviderSessionCookie {
   readonly #sealer: Sealer
   readonly #providers: ReadonlySet<string>
   readonly #now: () => number
-  // A page sends many requests with the same cookie.
+  // A browser sends the same cookie with every request.
   readonly #cache = new BoundedMap<string, CookieContent>(MIN_CACHED_COOKIES)
 
   constructor({ sealer, cookies, providers, now }: ProviderSessionCookieOptions) {

@@ -15,7 +15,10 @@ export interface SignOutOptions {
   readonly cookies: AppSessionCookies
   readonly providerCookie: ProviderSessionCookie
   readonly providers: IdentityProviders
-  /** Encrypts the provider and the ID token that the web application carries from `/api/auth/logout` to `/auth/oidc/logout`. */
+  /**
+   * Encrypts the provider and the ID token that the web application carries from `/api/auth/logout` to
+   * `/auth/oidc/logout`.
+   */
   readonly tickets: Sealer
 }
 

@@ -100,7 +100,7 @@ export const pageOf = <Row>(
 
 /** A list is shared by all requests within this time. */
 const FRESH_MS = 1000
-/** The newest lists are cached: at least so many, and less than twice as many. */
+/** Between 4 and 7 of the newest lists are cached. */
 const MIN_LISTS = 4
 
 /** The lists of this node. Each is made at most once per second, however many operators request it. */

@@ -269,8 +269,8 @@ export interface UserRates {
 export const ENGINE_SWEEP_MS = 10_000
 
 /**
- * Stores publications and presence, and connects a relay with the other nodes of its cluster. `Cluster` and `ChannelStates`
- * have files of their own, because one file for all interfaces would exceed 350 lines.
+ * Stores publications and presence, and connects a relay with the other nodes of its cluster. Two of its concepts
+ * have files of their own: `Cluster`, what other nodes do, and `ChannelStates`, the events of channels.
  */
 export interface Engine {
   readonly broker: Broker
