@@ -3,11 +3,7 @@ import { createApp } from 'vue'
 import App from './App.vue'
 import { router } from './router.js'
 import { client } from './services.js'
-import '../../src/ui/tokens.css'
-import '../../src/ui/base.css'
-import '../../src/ui/boxes.css'
-import '../../src/ui/modifiers.css'
-import '../../src/ui/frame.css'
+import '../../src/ui/styles.css'
 import './page.css'
 
 const app = createApp(App).use(router)

@@ -1,10 +1,6 @@
 import { createApp } from 'vue'
 import App from './App.vue'
-import '../ui/tokens.css'
-import '../ui/base.css'
-import '../ui/boxes.css'
-import '../ui/modifiers.css'
-import '../ui/frame.css'
+import '../ui/styles.css'
 import './admin.css'
 import 'uplot/dist/uPlot.min.css'
 
