@@ -22,8 +22,11 @@ export type EngineConfig<Kind extends EngineKind = EngineKind> = {
 }[Kind]
 
 interface EngineProperties<Kind extends EngineKind> {
-  /** With workers, the engine runs in the primary process and the workers use it. Otherwise each worker opens its own. */
-  readonly runsInPrimary: boolean
+  /**
+   * With workers, the engine runs in the primary process and the workers use it; `PrimaryEngine` can do that for the memory
+   * engine only. Otherwise each worker opens its own.
+   */
+  readonly runsInPrimary: Kind extends 'memory' ? boolean : false
   /** The address of the engine if a file selects it without one; undefined if it has no address. */
   readonly defaultAddress: string | undefined
   /** The options that need a restart, by their name in the file. */

@@ -80,7 +80,7 @@ export const NO_REPLY = 0
 export type Write = (out: FrameWriter) => void
 export type MessageHandler = (fields: FrameReader) => void
 /**
- * Reads the fields synchronously; the reply may come later. An error that is thrown at once closes the channel, so only fields
+ * Reads the fields synchronously; the reply may come later. An error that is thrown at once closes the IPC connection, so only fields
  * that cannot be read may throw.
  */
 export type RequestHandler = (fields: FrameReader) => MaybePromise<Write>
