@@ -67,7 +67,8 @@ export const startPostgres = async (
 
   let paused: readonly number[] = []
   const resume = (): void => {
-    for (const pid of paused) process.kill(pid, 'SIGCONT')
+    // The process that accepts connections last: it would remove those that have ended, which cannot be signalled then.
+    for (const pid of paused.toReversed()) process.kill(pid, 'SIGCONT')
     paused = []
   }
 
