@@ -1,5 +1,6 @@
 import { readUpTo } from '../shared/bounded-body.js'
 import { isObject } from '../shared/is-object.js'
+import { jsonOrUndefined } from '../shared/json-or-undefined.js'
 import type { EventName, Events } from './event-types.js'
 import { verifyWebhook } from './verify-webhook.js'
 
@@ -90,14 +91,10 @@ const problem = (status: number, message: string): Response => json({ message },
 const json = (value: object, status = 200): Response => Response.json(value, { status })
 
 const parseEvent = <Name extends EventName>(name: Name, body: Buffer): Events[Name]['event'] | null => {
-  try {
-    const fields: unknown = JSON.parse(body.toString())
-    // The relay leaves out an empty method.
-    const event = name === 'rpc' && isObject(fields) ? { method: '', ...fields } : fields
-    return isEvent(name, event) ? event : null
-  } catch {
-    return null
-  }
+  const fields = jsonOrUndefined(body.toString())
+  // The relay leaves out an empty method.
+  const event = name === 'rpc' && isObject(fields) ? { method: '', ...fields } : fields
+  return isEvent(name, event) ? event : null
 }
 
 const isEvent = <Name extends EventName>(name: Name, event: unknown): event is Events[Name]['event'] =>

@@ -2,8 +2,8 @@ import { isObject } from '../shared/is-object.js'
 import { jsonFromBytes, MAX_CONTAINERS, onOneLine } from './core/codec/json.js'
 import { type LazyJsonObject, TooManyContainers } from './core/codec/json-members.js'
 import { ERROR_BAD_REQUEST, type ReplyError } from './core/codes.js'
-import type { Payload } from './core/engine.js'
 import type { Override } from './core/options.js'
+import type { Payload } from './core/publication.js'
 import { readOverride } from './core/session/tokens.js'
 
 /**

@@ -1,8 +1,9 @@
 import type { Dispatcher, Pool } from 'undici'
 import { errorCode } from './error-code.js'
+import { jsonOrUndefined } from './json-or-undefined.js'
 
 /** The outcome of one request. Null: the relay has accepted everything. */
-export type RequestFailure = {
+export type PublishFailure = {
   /** A short constant or code for logs. */
   readonly reason: string
   /** Whether the same request may succeed later. It may have been executed. */
@@ -16,7 +17,7 @@ export const sendRequest = async (
   pool: Pool,
   request: Pick<Dispatcher.RequestOptions, 'path' | 'headers' | 'body'>,
   timeoutMs: number
-): Promise<RequestFailure> => {
+): Promise<PublishFailure> => {
   try {
     const signal = AbortSignal.timeout(Math.ceil(timeoutMs))
     const { statusCode, body } = await pool.request({ ...request, method: 'POST', signal })
@@ -47,10 +48,10 @@ const TEMPORARY_ERRORS: ReadonlySet<string> = new Set([
   'ENETUNREACH'
 ])
 
-const permanent = (reason: string): RequestFailure => ({ reason, isTemporary: false, rejected: null })
+const permanent = (reason: string): PublishFailure => ({ reason, isTemporary: false, rejected: null })
 
 /** A rejected publication has an error status, and the code in its body. */
-const errorIn = (text: string, statusCode: number): RequestFailure => {
+const errorIn = (text: string, statusCode: number): PublishFailure => {
   const reason = relayCode(text)
   return {
     reason: reason === null ? `status ${statusCode}` : `relay error ${reason}`,
@@ -60,16 +61,12 @@ const errorIn = (text: string, statusCode: number): RequestFailure => {
 }
 
 const relayCode = (text: string): number | null => {
-  try {
-    const { code } = JSON.parse(text)
-    return typeof code === 'number' ? code : null
-  } catch {
-    return null
-  }
+  const { code } = Object(jsonOrUndefined(text))
+  return typeof code === 'number' ? code : null
 }
 
 /** A broadcast has the status 200 also if some channels were rejected. */
-const rejectionIn = (text: string): RequestFailure => {
+const rejectionIn = (text: string): PublishFailure => {
   try {
     const { error, result } = JSON.parse(text)
     if (error) return { ...rejection([error.code]), rejected: null }
@@ -90,7 +87,7 @@ const rejection = (codes: readonly unknown[]): { reason: string; isTemporary: bo
   isTemporary: codes.includes(INTERNAL_ERROR)
 })
 
-const failureOf = (error: unknown): RequestFailure => {
+const failureOf = (error: unknown): PublishFailure => {
   const isTimeout = error instanceof Error && error.name === 'TimeoutError'
   const reason = isTimeout ? 'timeout' : errorCode(error) || 'unknown'
   return { reason, isTemporary: TEMPORARY_ERRORS.has(reason), rejected: null }

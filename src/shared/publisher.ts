@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Pool } from 'undici'
 import { type Environment, readSettings, SettingsError } from './env.js'
-import { type RequestFailure, sendRequest } from './publish-request.js'
+import { type PublishFailure, sendRequest } from './publish-request.js'
 import { secret, text } from './setting-kinds.js'
 
 /**
@@ -218,7 +218,7 @@ class HttpPublisher implements Publisher {
   /** Never rejects. */
   async #post(publication: Publication): Promise<PublishOutcome> {
     const { path, channels, body, isRetried, deadline } = publication
-    let failure: RequestFailure = { reason: 'timeout', isTemporary: true, rejected: null }
+    let failure: PublishFailure = { reason: 'timeout', isTemporary: true, rejected: null }
     for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(2 * retryMs, MAX_RETRY_MS)) {
       const leftMs = deadline - performance.now()
       if (leftMs <= 0) break

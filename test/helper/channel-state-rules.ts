@@ -1,4 +1,4 @@
-import type { ChannelStateRules } from '../../src/relay/core/channel-states.js'
+import type { ChannelStateRules } from '../../src/relay/core/engine.js'
 
 /** Channels that begin with `room:` have events of the proxy `default`. */
 export const STATE_RULES: ChannelStateRules = {

@@ -20,7 +20,7 @@ export interface DeclaredRoutes {
   readonly warnings: readonly RouteWarning[]
 }
 
-export const BUILT_IN_ROUTES: DeclaredRoutes = { isBuiltIn: true, tables: routeTables, description: null, warnings: [] }
+const BUILT_IN_ROUTES: DeclaredRoutes = { isBuiltIn: true, tables: routeTables, description: null, warnings: [] }
 
 const DOCUMENT_ENDINGS: readonly string[] = ['.json', '.yaml', '.yml']
 const MODULE_ENDINGS: readonly string[] = ['.js', '.mjs', '.cjs', '.ts', '.mts']

@@ -4,9 +4,9 @@ import { DEFAULT_PROVIDER, type ProviderEntry, readProvidersFile } from './provi
 
 /** Starts a sign-in at the only provider, or lists the providers. */
 export const LOGIN_PATH = '/auth/oidc/login'
-export const CALLBACK_PATH = '/auth/oidc/callback'
+const CALLBACK_PATH = '/auth/oidc/callback'
 export const LOGOUT_PATH = '/auth/oidc/logout'
-export const BACK_CHANNEL_PATH = '/auth/oidc/backchannel-logout'
+const BACK_CHANNEL_PATH = '/auth/oidc/backchannel-logout'
 
 /** Where a sign-in without `returnTo` ends. */
 export const HOME_PATH = '/'

@@ -58,7 +58,10 @@ export class Revocations {
     for (const [key, at] of this.#times) if (at < time) this.#times.delete(key)
   }
 
-  /** Some at once: a Map is slow to iterate from a start at which entries were deleted. */
+  /**
+   * Some at once: a Map is slow to iterate from a start at which entries were deleted. Not half of them, as a `BoundedMap` would:
+   * what is removed is no longer revoked.
+   */
   #removeOldest(): void {
     for (const key of [...this.#times.keys()].slice(0, Math.ceil(this.#maxEntries / 100))) this.#times.delete(key)
   }

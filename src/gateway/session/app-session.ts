@@ -58,7 +58,7 @@ export const startAppSession = async (
 }
 
 /** All cookies of an app session, and the marker that suppresses the exchange. */
-export const APP_SESSION_COOKIES: readonly string[] = [
+const APP_SESSION_COOKIES: readonly string[] = [
   'auth_token',
   'auth_user',
   'auth_permissions',

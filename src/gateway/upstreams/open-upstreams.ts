@@ -66,7 +66,7 @@ const forwardedUser = (
 })
 
 /** Every path at which another rule begins: other spellings of it are rejected in all rows. */
-export const ruledPrefixes = (rows: readonly UpstreamRow[], { strict, admin }: AccessPaths): string[] => [
+const ruledPrefixes = (rows: readonly UpstreamRow[], { strict, admin }: AccessPaths): string[] => [
   ...GATEWAY_PREFIXES,
   ...strict,
   ...admin,

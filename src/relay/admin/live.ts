@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { Publication } from '../core/engine.js'
+import type { Publication } from '../core/publication.js'
 import type { Relay } from '../core/relay.js'
 import { type Headers, STREAM_HEADERS } from '../transport/respond.js'
 import { type LiveEvents, type LivePublication, MAX_PUBLICATIONS_PER_SECOND } from './contract.js'

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { ReplyError } from '../core/codes.js'
-import type { Publication } from '../core/engine.js'
 import type { MapOptions } from '../core/options.js'
+import type { Publication } from '../core/publication.js'
 import type { MapPage, MapRow } from './contract.js'
 import type { AdminCall } from './guard.js'
 import { livePublication } from './live.js'

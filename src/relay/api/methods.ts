@@ -17,10 +17,11 @@ import {
   MAX_REASON_BYTES,
   ReplyError
 } from '../core/codes.js'
-import { EngineError, type NewPublication, type Position } from '../core/engine.js'
+import { EngineError } from '../core/engine.js'
 import { after, type MaybePromise } from '../core/maybe-promise.js'
 import type { UserSelector } from '../core/node-requests.js'
 import { globTest } from '../core/nodes/glob.js'
+import type { NewPublication, Position } from '../core/publication.js'
 import type { Relay } from '../core/relay.js'
 import { joinInSlices } from '../core/time-slice.js'
 import { InvalidField } from '../json-fields.js'

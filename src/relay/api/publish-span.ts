@@ -1,8 +1,8 @@
 import type { Span, Tracer } from '../../shared/tracing.js'
 import { ReplyError } from '../core/codes.js'
-import type { NewPublication } from '../core/engine.js'
 import type { TracedDelivery } from '../core/fan-out/hub.js'
 import type { MaybePromise } from '../core/maybe-promise.js'
+import type { NewPublication } from '../core/publication.js'
 import type { ApiResult } from './reply.js'
 
 // The spans of a publication: the call of the engine, and the fan-out at every process with subscribers.

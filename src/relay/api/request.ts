@@ -3,7 +3,7 @@ import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import { schemas } from '../../../schemas/registry.js'
 import { isObject } from '../../shared/is-object.js'
 import type { LazyJsonObject } from '../core/codec/json-members.js'
-import { NO_POSITION, type Payload, type Position } from '../core/engine.js'
+import { NO_POSITION, type Payload, type Position } from '../core/publication.js'
 import { InvalidField, isSafeInteger, JsonFields } from '../json-fields.js'
 
 /** The fields of one request. */

@@ -16,7 +16,7 @@ import { relaySettings } from './settings.js'
 import { hasPublicKey, type TokenKeys, tokenKeys } from './token-options.js'
 import type { FileSubscriptionToken } from './token-schema.js'
 import {
-  type EndpointOptions,
+  type EnabledEndpoints,
   enabledEndpoints,
   type UnidirectionalOptions,
   unidirectionalOptions
@@ -53,7 +53,7 @@ export interface RelayConfig {
   }
   /** Transports of clients that only receive. */
   readonly unidirectional: UnidirectionalOptions
-  readonly endpoints: EndpointOptions
+  readonly endpoints: EnabledEndpoints
   readonly trustedProxies: readonly string[]
   readonly metricsAllow: readonly string[]
   /** Metrics that are exported only if they are enabled. */

@@ -5,10 +5,10 @@ export type EngineKind = (typeof ENGINE_KINDS)[number]
 
 interface OptionsByKind {
   readonly memory: object
-  readonly redis: RedisOptions
+  readonly redis: RedisKindOptions
 }
 
-interface RedisOptions {
+interface RedisKindOptions {
   readonly url: string
   /** Prefix of all keys and topics. */
   readonly prefix: string

@@ -18,7 +18,7 @@ export interface UnidirectionalOptions {
 }
 
 /** Routes that can be switched off. */
-export interface EndpointOptions {
+export interface EnabledEndpoints {
   readonly sse: boolean
   readonly httpStream: boolean
   readonly metrics: boolean
@@ -55,7 +55,7 @@ export const enabledEndpoints = ({
   http_stream: httpStream = {},
   prometheus = {},
   health = {}
-}: RelayConfigFile): EndpointOptions =>
+}: RelayConfigFile): EnabledEndpoints =>
   Object.freeze({
     sse: sse.enabled ?? true,
     httpStream: httpStream.enabled ?? true,

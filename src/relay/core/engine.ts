@@ -1,74 +1,7 @@
 import type { Log } from '../../shared/log.js'
-import type { ChannelStates } from './channel-states.js'
-import type { Cluster } from './cluster.js'
 import type { MaybePromise } from './maybe-promise.js'
-import type { HistoryOptions, MapStorageOptions } from './options.js'
-
-/** The data of a publication: JSON text on one line, exactly as the publisher sent it, or bytes, which only protobuf clients receive. */
-export type Payload = string | Buffer
-
-/** A message on a channel. */
-export interface Publication {
-  readonly data: Payload
-  /** Offset in the channel's stream, from 1; 0 without history. */
-  readonly offset: number
-  /** Client info of the publisher as JSON text; null for the API. */
-  readonly info: string | null
-  /** Tags as JSON text. */
-  readonly tags: string | null
-  /** Milliseconds since 1970. */
-  readonly time: number
-  /** Whether it may be sent as a delta to the previous publication. */
-  readonly delta: boolean
-  /** Version number of the publisher; 0 for none. */
-  readonly version: number
-  /** `traceparent` of the publisher's span. Absent if the publication is not traced. */
-  readonly trace?: string
-  /** Key of an entry of a map. Absent on a stream. */
-  readonly key?: string
-  /** The entry was removed. `data` is then `null`, and `tags` are those of the entry. Absent if it was written. */
-  readonly removed?: true
-  /** The entry that this change has replaced or removed. Only in deliveries of maps with `deliversPrevious`. */
-  readonly previous?: PreviousEntry
-}
-
-/** The data of a removal. */
-export const REMOVED_DATA = 'null'
-
-/** The entry that a key of a map had before a change: the base of a delta. Filters and views may have matched it. */
-export interface PreviousEntry {
-  readonly data: Payload
-  readonly tags: string | null
-}
-
-/** A position in a channel's stream. Offsets restart with each epoch. */
-export interface Position {
-  readonly epoch: string
-  readonly offset: number
-}
-
-/** Position of a publication. */
-export interface Published extends Position {
-  /** Why it was not published: the idempotency key was used before, or the version is not newer. */
-  readonly suppressedBy: 'idempotency' | 'version' | null
-}
-
-export const NO_POSITION: Position = { epoch: '', offset: 0 }
-
-export interface NewPublication {
-  readonly data: Payload
-  readonly info: string | null
-  readonly tags: string | null
-  readonly delta: boolean
-  readonly skipHistory: boolean
-  /** A repeated key within five minutes is suppressed; '' for none. */
-  readonly idempotencyKey: string
-  /** Suppressed unless it is higher than the last one; 0 for none. */
-  readonly version: number
-  readonly versionEpoch: string
-  /** `traceparent` of the publisher's span. Absent if the publication is not traced. */
-  readonly trace?: string
-}
+import type { ChannelState, HistoryOptions, MapStorageOptions } from './options.js'
+import type { NewPublication, Payload, Position, Publication, Published } from './publication.js'
 
 /** A channel of `publishToMany`. */
 export interface PublishTarget {
@@ -94,6 +27,7 @@ export interface Broker {
   start(delivery: Delivery): Promise<void>
   /** Returns, or resolves, when deliveries are active; clients receive their subscribe reply only after that. */
   subscribe(channel: string): MaybePromise<void>
+  /** Some deliveries may still follow; the core ignores those of channels without subscribers. */
   unsubscribe(channel: string): Promise<void>
   /** Whether deliveries of a subscribed channel are active; false while the connection that carries them is down. */
   isDelivering(channel: string): boolean
@@ -111,6 +45,7 @@ export interface Broker {
     targets: readonly PublishTarget[],
     publication: NewPublication
   ): Promise<readonly (Published | EngineError)[]>
+  /** Delivered to the subscribed nodes, and not stored. */
   joinOrLeave(channel: string, kind: JoinOrLeave, info: string): Promise<void>
   close(): Promise<void>
 }
@@ -266,12 +201,96 @@ export interface UserRates {
   take(user: string, buckets: readonly Bucket[]): MaybePromise<boolean>
 }
 
-export const ENGINE_SWEEP_MS = 10_000
+/** Runs the surveys and commands of other nodes at this node. Rejects a name that this version does not have. */
+export interface SurveyHandler {
+  handle(survey: string, params: unknown): Promise<unknown>
+}
+
+export interface NodeResult<Result = unknown> {
+  readonly node: string
+  readonly result: Result
+}
+
+export interface CommandResult<Result = unknown> {
+  /** Results of the nodes that have applied the command. */
+  readonly results: readonly Result[]
+  /** Whether every live node has applied it. If not, the cluster retries until each node has applied it or has left. */
+  readonly isConfirmed: boolean
+}
 
 /**
- * Stores publications and presence, and connects a relay with the other nodes of its cluster. Two of its concepts
- * have files of their own: `Cluster`, what other nodes do, and `ChannelStates`, the events of channels.
+ * The nodes that share the engine. It carries surveys and commands between them: a name, parameters and a result, both JSON.
+ * The core gives them types (`surveys.ts`).
  */
+export interface Cluster {
+  /** Number of nodes, including this one. */
+  readonly size: number
+  /**
+   * Called once, before any survey. From then on other nodes can survey this one. `missedCommands` is called if this node
+   * was disconnected for so long that it has missed commands.
+   */
+  start(node: string, handler: SurveyHandler, missedCommands: () => void): Promise<void>
+  /** Surveys every node, including this one. Nodes that fail or time out are omitted from the result. */
+  survey(survey: string, params: unknown): Promise<readonly NodeResult[]>
+  /** Applies a command exactly once at every node, including this one. Fails if it cannot be applied anywhere. */
+  apply(command: string, params: unknown): Promise<CommandResult>
+  /** Surveys one node; null if there is no such node or it does not respond. */
+  surveyNode(node: string, survey: string, params: unknown): Promise<unknown>
+  /** Whether the node has joined and not left. Such a node may still be too busy to respond to a survey. */
+  hasNode(node: string): Promise<boolean>
+  close(): Promise<void>
+}
+
+/** A channel received its first subscriber, or has been without subscribers for some time. */
+export interface ChannelStateEvent {
+  /** The same each time the event is taken. */
+  readonly id: string
+  readonly channel: string
+  readonly type: ChannelState
+  /** Wall-clock time. */
+  readonly timeMs: number
+}
+
+export interface ChannelStateRules {
+  /** The names of all proxies that receive events. */
+  readonly proxies: ReadonlySet<string>
+  /** The proxy that receives the events of a channel; null if the channel has none. */
+  proxyOf(channel: string): string | null
+  /** How long a channel must be without subscribers before it counts as vacated. */
+  readonly vacatedDelayMs: number
+}
+
+export interface TakenStateEvents {
+  readonly events: readonly ChannelStateEvent[]
+  /** Time until the next event may be due; infinite if none is known. */
+  readonly nextMs: number
+}
+
+/**
+ * Events about channels that become occupied or vacated, according to the presence of all nodes together.
+ *
+ * - The types of the events of a channel alternate. The next event exists once the last one has been confirmed.
+ * - An event is taken by one caller. It is due again, with the same id, after it was released or its lease has ended.
+ * - A change that is undone before its event was first taken leaves no event, so there is at most one event per channel.
+ */
+export interface ChannelStates {
+  /** Null if no channel has events. Applies to existing subscriptions too. */
+  configure(rules: ChannelStateRules | null): void
+  /** Takes up to `limit` events of the proxy that are due. */
+  take(proxy: string, limit: number, leaseMs: number): Promise<TakenStateEvents>
+  /** The backend has received the events. */
+  confirm(proxy: string, events: readonly ChannelStateEvent[]): Promise<void>
+  /** The backend has not accepted the events; they are due again. */
+  release(proxy: string, events: readonly ChannelStateEvent[]): Promise<void>
+  /** Number of events of the proxy that are due and not taken. With Redis also channels that are due to be checked again. */
+  countDue(proxy: string): Promise<number>
+  /** `listener` is called if an event of the proxy may be due before the `nextMs` that `take` returned. */
+  onDue(listener: (proxy: string) => void): void
+}
+
+export const ENGINE_SWEEP_MS = 10_000
+
+/** Stores publications and presence, and connects a relay with the other nodes of its cluster. */
 export interface Engine {
   readonly broker: Broker
   readonly history: History

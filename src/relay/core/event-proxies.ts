@@ -1,6 +1,6 @@
 import type { Disconnect, ReplyError } from './codes.js'
-import type { NewPublication, Payload } from './engine.js'
 import type { ServerSubscription } from './options.js'
+import type { NewPublication, Payload } from './publication.js'
 
 // Events that the core asks a backend about. The folder `proxies/` sends them over HTTP; the core has no part in that.
 

@@ -1,5 +1,5 @@
-import type { Position } from './engine.js'
 import type { ServerSubscription } from './options.js'
+import type { Position } from './publication.js'
 
 /** Parameters and result of each survey of the core, by name. Both are JSON, because they are sent between processes. */
 export interface CoreSurveys {

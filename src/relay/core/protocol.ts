@@ -1,5 +1,5 @@
 import { isObject } from '../../shared/is-object.js'
-import { NO_POSITION, type Position } from './engine.js'
+import { NO_POSITION, type Position } from './publication.js'
 
 /** Command names. If a command object contains several, the first one in this order counts. */
 export const METHODS = [

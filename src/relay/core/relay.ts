@@ -1,11 +1,10 @@
 import { type ResolvedChannel, resolveChannel } from './channel-names.js'
 import { type Clocks, readClocks } from './clocks.js'
-import type { Cluster } from './cluster.js'
 import type { ClientTransport } from './codec/transport.js'
 import { DISCONNECT_INSUFFICIENT_STATE, type Disconnect, ReplyError } from './codes.js'
 import { CommandQueue } from './commands/command-queue.js'
 import { UnidirectionalConnect } from './commands/unidirectional-connect.js'
-import { EngineError, type HistoryPage, type NewPublication, type Publication, type Published } from './engine.js'
+import { type Cluster, EngineError, type HistoryPage } from './engine.js'
 import type { ChannelObserver } from './fan-out/channel.js'
 import { DeltaPatches } from './fan-out/delta.js'
 import { Hub, type OpenChannel } from './fan-out/hub.js'
@@ -28,7 +27,8 @@ import { countSubscribers } from './nodes/subscriber-counts.js'
 import { handleCoreSurveys } from './nodes/survey-handlers.js'
 import type { ChannelRules, ClientOptions, RpcRules } from './options.js'
 import type { HistoryCommand } from './protocol.js'
-import { broadcast, type PublishOutcome } from './publish/broadcast.js'
+import type { NewPublication, Publication, Published } from './publication.js'
+import { type BroadcastOutcome, broadcast } from './publish/broadcast.js'
 import { cachedSchemaCheck, publishToChannel, type SchemaCheck } from './publish/publish.js'
 import { PublishActivity } from './publish/publish-activity.js'
 import { Client } from './session/client.js'
@@ -199,7 +199,7 @@ export class Relay {
     channels: readonly string[],
     publication: NewPublication,
     slice: TimeSlice
-  ): Promise<readonly PublishOutcome[]> {
+  ): Promise<readonly BroadcastOutcome[]> {
     return broadcast(this.#context, channels, publication, slice)
   }
 

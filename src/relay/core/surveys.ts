@@ -1,4 +1,4 @@
-import type { Cluster, CommandResult, NodeResult, SurveyHandler } from './cluster.js'
+import type { Cluster, CommandResult, NodeResult, SurveyHandler } from './engine.js'
 import type { MaybePromise } from './maybe-promise.js'
 
 // A cluster is a set of relay nodes that share an engine. A node knows only its own connections, so operations on

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { ChannelStateEvent, ChannelStateRules, ChannelStates, TakenStateEvents } from '../core/channel-states.js'
 import { type Clocks, wallTimeOf } from '../core/clocks.js'
+import type { ChannelStateEvent, ChannelStateRules, ChannelStates, TakenStateEvents } from '../core/engine.js'
 import type { ChannelState } from '../core/options.js'
 
 /** A channel that has subscribers, or an event that was not confirmed. Times are on the monotonic clock. */

@@ -1,5 +1,6 @@
-import type { MapWrite, Payload, Publication } from '../core/engine.js'
+import type { MapWrite } from '../core/engine.js'
 import type { HistoryOptions, MapStorageOptions } from '../core/options.js'
+import type { Payload, Publication } from '../core/publication.js'
 import { ChannelStream } from './memory-stream.js'
 import { SortedKeys } from './sorted-keys.js'
 

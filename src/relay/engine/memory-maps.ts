@@ -1,20 +1,18 @@
 import type { Clocks } from '../core/clocks.js'
-import {
-  type ExpiredKeys,
-  type HistoryRange,
-  type MapChanged,
-  type MapRemoval,
-  type MapSuppression,
-  type Maps,
-  type MapWrite,
-  NO_POSITION,
-  type Position,
-  type Publication,
-  type RetainedPage,
-  type StatePage,
-  type StateRange
+import type {
+  ExpiredKeys,
+  HistoryRange,
+  MapChanged,
+  MapRemoval,
+  MapSuppression,
+  Maps,
+  MapWrite,
+  RetainedPage,
+  StatePage,
+  StateRange
 } from '../core/engine.js'
 import type { MapStorageOptions } from '../core/options.js'
+import { NO_POSITION, type Position, type Publication } from '../core/publication.js'
 import { TimeSlice } from '../core/time-slice.js'
 import { hasStream, MapEntry, MemoryMap } from './memory-map.js'
 import { IdempotencyCache } from './memory-stream.js'

@@ -1,6 +1,7 @@
 import { BoundedMap } from '../../shared/bounded-map.js'
-import { type HistoryRange, type Position, type Publication, UNUSED_POSITION_TTL_MS } from '../core/engine.js'
+import { type HistoryRange, UNUSED_POSITION_TTL_MS } from '../core/engine.js'
 import type { HistoryOptions } from '../core/options.js'
+import type { Position, Publication } from '../core/publication.js'
 
 /** Removed publications are cut off when they are more than one of this many. */
 const CUT_SHARE = 8

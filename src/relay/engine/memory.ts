@@ -1,23 +1,23 @@
 import { hasHistory } from '../core/channel-names.js'
 import type { Clocks } from '../core/clocks.js'
-import type { Cluster, CommandResult, NodeResult, SurveyHandler } from '../core/cluster.js'
-import {
-  type Broker,
-  type Delivery,
-  type Engine,
-  type History,
-  type HistoryRange,
-  type JoinOrLeave,
-  type NewPublication,
-  NO_POSITION,
-  type Publication,
-  type Published,
-  type RetainedPage,
-  type UserConnection,
-  type UserConnections
+import type {
+  Broker,
+  Cluster,
+  CommandResult,
+  Delivery,
+  Engine,
+  History,
+  HistoryRange,
+  JoinOrLeave,
+  NodeResult,
+  RetainedPage,
+  SurveyHandler,
+  UserConnection,
+  UserConnections
 } from '../core/engine.js'
 import { MultiMap } from '../core/multi-map.js'
 import type { HistoryOptions } from '../core/options.js'
+import { type NewPublication, NO_POSITION, type Publication, type Published } from '../core/publication.js'
 import { MemoryMaps } from './memory-maps.js'
 import { MemoryPresence } from './memory-presence.js'
 import { ChannelStream, IdempotencyCache } from './memory-stream.js'

@@ -1,4 +1,4 @@
-import type { Cluster } from '../core/cluster.js'
+import type { Cluster } from '../core/engine.js'
 
 /** Measures how long surveys and commands take that are sent to all nodes. */
 export const measuredCluster = (

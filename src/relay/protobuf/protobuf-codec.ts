@@ -15,7 +15,7 @@ import {
 } from '../core/codec/codec.js'
 import { LazyJsonObject } from '../core/codec/json-members.js'
 import { encodedOnce, hasSharedList, isSharedList, partsOf, toBuffer } from '../core/codec/message-parts.js'
-import type { Payload, Publication } from '../core/engine.js'
+import type { Payload, Publication } from '../core/publication.js'
 import { descriptor } from './descriptor.js'
 
 // The messages are described in protocol.proto. protobufjs compiles an encoder and a decoder for each of them; a field with

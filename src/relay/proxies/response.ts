@@ -2,7 +2,6 @@ import { isUtf8 } from 'node:buffer'
 import { jsonFromBytes, skipWhitespace } from '../core/codec/json.js'
 import { LazyJsonObject } from '../core/codec/json-members.js'
 import { type Disconnect, disconnectOfBackend, ERROR_INTERNAL, ReplyError } from '../core/codes.js'
-import type { Payload } from '../core/engine.js'
 import type {
   ConnectResult,
   PublishEventResult,
@@ -11,6 +10,7 @@ import type {
   SubscribeEventResult
 } from '../core/event-proxies.js'
 import { NO_OVERRIDE, type ServerSubscription } from '../core/options.js'
+import type { Payload } from '../core/publication.js'
 import { InvalidField, JsonFields } from '../json-fields.js'
 
 /** The decision of a backend: an error or disconnect for the client, or a result; null if the response has none of them. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isObject } from '../../shared/is-object.js'
+import { jsonOrUndefined } from '../../shared/json-or-undefined.js'
 import type { ByteStream, ClientTransport, Framing, TransportName } from '../core/codec/transport.js'
 import type { Disconnect } from '../core/codes.js'
 import { parseConnectRequest } from '../core/commands/unidirectional-connect.js'
@@ -329,13 +330,9 @@ interface JsonEmulation {
 }
 
 const parseEmulation = (text: string): JsonEmulation | null => {
-  try {
-    const value: unknown = JSON.parse(text)
-    if (!isObject(value)) return null
-    const { session, node, data } = value
-    if (typeof session !== 'string' || typeof node !== 'string' || typeof data !== 'string') return null
-    return { session, node, data }
-  } catch {
-    return null
-  }
+  const value = jsonOrUndefined(text)
+  if (!isObject(value)) return null
+  const { session, node, data } = value
+  if (typeof session !== 'string' || typeof node !== 'string' || typeof data !== 'string') return null
+  return { session, node, data }
 }

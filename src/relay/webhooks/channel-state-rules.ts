@@ -1,6 +1,6 @@
 import { resolveChannel } from '../core/channel-names.js'
-import type { ChannelStateRules } from '../core/channel-states.js'
 import { ReplyError } from '../core/codes.js'
+import type { ChannelStateRules } from '../core/engine.js'
 import type { ChannelOptions, ChannelRules } from '../core/options.js'
 
 /** The part of the configuration that channel states depend on. */

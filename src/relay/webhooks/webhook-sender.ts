@@ -1,6 +1,5 @@
 import type { Log } from '../../shared/log.js'
-import type { ChannelStateEvent, ChannelStates } from '../core/channel-states.js'
-import { EngineError } from '../core/engine.js'
+import { type ChannelStateEvent, type ChannelStates, EngineError } from '../core/engine.js'
 
 /** The first wait after a failed request. It doubles with each further one. */
 const FIRST_RETRY_MS = 100

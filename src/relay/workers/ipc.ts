@@ -93,7 +93,7 @@ interface PendingRequest {
   readonly reject: (error: Error) => void
 }
 
-/** The channel is closed if the other process is this far behind: it has stopped reading. */
+/** The connection is closed if the other process is this far behind: it has stopped reading. */
 const MAX_UNSENT_BYTES = 512 * 1024 * 1024
 
 /** `drained` waits while more than this is unsent. */
@@ -108,7 +108,7 @@ export class IpcClosed extends Error {
  * messages of an event loop turn leave in one write.
  */
 export class IpcConnection {
-  /** Resolves when the channel is closed. */
+  /** Resolves when the connection is closed. */
   readonly closed: Promise<void>
   readonly #stream: Duplex
   readonly #out = new FrameWriter()
@@ -123,7 +123,7 @@ export class IpcConnection {
     if (this.#stream.writableLength > MAX_UNSENT_BYTES) this.#stream.destroy()
   }
 
-  /** `malformedFrame` is called before the channel is closed because of a frame that cannot be read. */
+  /** `malformedFrame` is called before the connection is closed because of a frame that cannot be read. */
   constructor(stream: Duplex, malformedFrame: (error: unknown) => void) {
     this.#stream = stream
     const frames = new FrameSplitter((frame) => this.#receive(frame))
@@ -159,7 +159,7 @@ export class IpcConnection {
     this.#write(kind, NO_REPLY, write)
   }
 
-  /** Sends a complete frame, which may be shared with other channels. */
+  /** Sends a complete frame, which may be shared with other connections. */
   sendFrame(frame: Buffer): void {
     if (this.#isClosed) return
     this.#schedule()
@@ -183,7 +183,7 @@ export class IpcConnection {
     await Promise.race([drained, this.closed])
   }
 
-  /** Closes the channel after all earlier messages. */
+  /** Closes the connection after all earlier messages. */
   end(): void {
     this.#flush()
     this.#stream.end()
@@ -208,7 +208,7 @@ export class IpcConnection {
       const request = this.#pending.get(id)
       if (kind === 'reply') request?.resolve(frame)
       else request?.reject(new Error(frame.text()))
-      // Last: a request whose reply cannot be read stays pending and is rejected when the channel closes.
+      // Last: a request whose reply cannot be read stays pending and is rejected when the connection closes.
       this.#pending.delete(id)
       return
     }

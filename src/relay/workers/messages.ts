@@ -1,14 +1,6 @@
-import type {
-  HistoryRange,
-  JoinOrLeave,
-  NewPublication,
-  Position,
-  Publication,
-  Published,
-  PublishTarget,
-  RetainedPage
-} from '../core/engine.js'
+import type { HistoryRange, JoinOrLeave, PublishTarget, RetainedPage } from '../core/engine.js'
 import type { HistoryOptions } from '../core/options.js'
+import type { NewPublication, Position, Publication, Published } from '../core/publication.js'
 import type { FrameReader, FrameWriter } from './frames.js'
 
 // Encoding and decoding of the core's types in IPC frames.

@@ -1,6 +1,6 @@
 import { monotonicMs } from '../../shared/monotonic.js'
-import type { ChannelStates } from '../core/channel-states.js'
-import type { Delivery, JoinOrLeave, NewPublication, Publication, Published, PublishTarget } from '../core/engine.js'
+import type { ChannelStates, Delivery, JoinOrLeave, PublishTarget } from '../core/engine.js'
+import type { NewPublication, Publication, Published } from '../core/publication.js'
 import { TimeSlice } from '../core/time-slice.js'
 import { MemoryEngine, type MemoryEngineDependencies } from '../engine/memory.js'
 import { MemoryPresence } from '../engine/memory-presence.js'

@@ -1,4 +1,4 @@
-import type { ChannelStateEvent, ChannelStates, TakenStateEvents } from '../core/channel-states.js'
+import type { ChannelStateEvent, ChannelStates, TakenStateEvents } from '../core/engine.js'
 import type { FrameReader, FrameWriter } from './frames.js'
 import type { IpcConnection } from './ipc.js'
 import { readList, writeList } from './messages.js'

@@ -1,5 +1,5 @@
 import { withTimeout } from '../../shared/with-timeout.js'
-import type { Cluster, CommandResult, NodeResult, SurveyHandler } from '../core/cluster.js'
+import type { Cluster, CommandResult, NodeResult, SurveyHandler } from '../core/engine.js'
 import type { FrameWriter } from './frames.js'
 import { IpcClosed, type IpcConnection, NO_FIELDS } from './ipc.js'
 import { readList, writeList } from './messages.js'

@@ -4,13 +4,12 @@ import type {
   History,
   HistoryRange,
   JoinOrLeave,
-  NewPublication,
   Presence,
-  Published,
   PublishTarget,
   RetainedPage
 } from '../core/engine.js'
 import type { HistoryOptions } from '../core/options.js'
+import type { NewPublication, Published } from '../core/publication.js'
 import type { IpcConnection } from './ipc.js'
 import {
   readHistoryPage,

@@ -7,12 +7,12 @@ import {
   type MapSuppression,
   type Maps,
   type MapWrite,
-  type Publication,
   type RetainedPage,
   type StatePage,
   type StateRange
 } from '../core/engine.js'
 import type { MapMode, MapStorageOptions } from '../core/options.js'
+import type { Publication } from '../core/publication.js'
 import type { MemoryMaps } from '../engine/memory-maps.js'
 import { readInSteps } from '../engine/whole-state.js'
 import type { FrameReader, FrameWriter } from './frames.js'

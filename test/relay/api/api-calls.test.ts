@@ -1,7 +1,6 @@
 import t from 'tap'
 import { ApiDispatcher } from '../../../src/relay/api/dispatcher.js'
-import type { CommandResult } from '../../../src/relay/core/cluster.js'
-import { EngineError } from '../../../src/relay/core/engine.js'
+import { type CommandResult, EngineError } from '../../../src/relay/core/engine.js'
 import { TimeSlice } from '../../../src/relay/core/time-slice.js'
 import { SingleNodeCluster } from '../../../src/relay/engine/memory.js'
 import { coreRelay } from '../../helper/relay-core.js'

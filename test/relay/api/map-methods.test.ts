@@ -2,7 +2,7 @@ import t from 'tap'
 import { ApiDispatcher } from '../../../src/relay/api/dispatcher.js'
 import { schemaError } from '../../../src/relay/api/request.js'
 import { ReplyError } from '../../../src/relay/core/codes.js'
-import type { Publication } from '../../../src/relay/core/engine.js'
+import type { Publication } from '../../../src/relay/core/publication.js'
 import { NO_METRICS } from '../../helper/no-metrics.js'
 import { coreRelay } from '../../helper/relay-core.js'
 

@@ -1,6 +1,5 @@
 import t, { type Test } from 'tap'
-import type { ChannelStateEvent, ChannelStates } from '../../../src/relay/core/channel-states.js'
-import type { Broker, Presence } from '../../../src/relay/core/engine.js'
+import type { Broker, ChannelStateEvent, ChannelStates, Presence } from '../../../src/relay/core/engine.js'
 import { STATE_RULES } from '../../helper/channel-state-rules.js'
 import { eventually } from '../../helper/eventually.js'
 import { Delivered } from './contract.js'

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import t, { type Test } from 'tap'
-import type { ChannelStateEvent } from '../../../src/relay/core/channel-states.js'
+import type { ChannelStateEvent } from '../../../src/relay/core/engine.js'
 import { STATE_RULES } from '../../helper/channel-state-rules.js'
 import { eventually } from '../../helper/eventually.js'
 import { checkProperty } from '../../helper/property.js'

@@ -6,16 +6,13 @@ import type {
   History,
   HistoryRange,
   JoinOrLeave,
-  NewPublication,
-  Payload,
-  Position,
   Presence,
-  Publication,
   UserConnection,
   UserConnections,
   UserRates
 } from '../../../src/relay/core/engine.js'
 import type { ChannelOptions } from '../../../src/relay/core/options.js'
+import type { NewPublication, Payload, Position, Publication } from '../../../src/relay/core/publication.js'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish/publish.js'
 import { configOf } from '../../helper/relay-rules.js'
 import { required } from '../../helper/required.js'

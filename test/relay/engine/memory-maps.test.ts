@@ -1,5 +1,6 @@
 import t from 'tap'
-import type { MapWrite, Publication } from '../../../src/relay/core/engine.js'
+import type { MapWrite } from '../../../src/relay/core/engine.js'
+import type { Publication } from '../../../src/relay/core/publication.js'
 import { MemoryMaps } from '../../../src/relay/engine/memory-maps.js'
 import { SortedKeys } from '../../../src/relay/engine/sorted-keys.js'
 import { ALL } from './contract.js'

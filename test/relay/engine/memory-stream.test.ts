@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Publication } from '../../../src/relay/core/engine.js'
+import type { Publication } from '../../../src/relay/core/publication.js'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish/publish.js'
 import { ChannelStream, IdempotencyCache } from '../../../src/relay/engine/memory-stream.js'
 

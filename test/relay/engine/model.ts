@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import t, { type Test } from 'tap'
-import type { HistoryRange, NewPublication, Payload, Position, Publication } from '../../../src/relay/core/engine.js'
+import type { HistoryRange } from '../../../src/relay/core/engine.js'
+import type { NewPublication, Payload, Position, Publication } from '../../../src/relay/core/publication.js'
 import { PLAIN_PUBLICATION } from '../../../src/relay/core/publish/publish.js'
 import { recoverFromStream } from '../../../src/relay/core/subscribe/recovery.js'
 import { checkProperty } from '../../helper/property.js'

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
-import type { ChannelStateRules } from '../../../src/relay/core/channel-states.js'
+import type { ChannelStateRules } from '../../../src/relay/core/engine.js'
 import { STATE_RULES } from '../../helper/channel-state-rules.js'
 import { eventually } from '../../helper/eventually.js'
 import { startRedis } from '../../helper/redis.js'

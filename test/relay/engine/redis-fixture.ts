@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
-import type { ChannelStates } from '../../../src/relay/core/channel-states.js'
-import type { Engine, EngineMetrics, Maps } from '../../../src/relay/core/engine.js'
+import type { ChannelStates, Engine, EngineMetrics, Maps } from '../../../src/relay/core/engine.js'
 import { buildRedisEngine } from '../../../src/relay/engine/redis/build.js'
 import { CONTROL, KEY_SUFFIX } from '../../../src/relay/engine/redis/keys.js'
 import { NODE_TIMINGS, type NodeTimings } from '../../../src/relay/engine/redis/nodes.js'

@@ -1,7 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import type { ChannelStates } from '../../../src/relay/core/channel-states.js'
-import { EngineError } from '../../../src/relay/core/engine.js'
+import { type ChannelStates, EngineError } from '../../../src/relay/core/engine.js'
 import { MemoryPresence } from '../../../src/relay/engine/memory-presence.js'
 import { WebhookSender } from '../../../src/relay/webhooks/webhook-sender.js'
 import { STATE_RULES } from '../../helper/channel-state-rules.js'

@@ -1,6 +1,7 @@
 import type { Disconnect, ReplyError, Unsubscribe } from '../codes.js'
-import type { JoinOrLeave, Payload, Position, Publication } from '../engine.js'
+import type { JoinOrLeave } from '../engine.js'
 import type { MapPhase, Method } from '../protocol.js'
+import type { Payload, Position, Publication } from '../publication.js'
 
 /** A command of a client before the values of its fields are validated. */
 export type RawCommand = Readonly<Record<string, unknown>>

@@ -1,6 +1,7 @@
 import { isObject } from '../../../shared/is-object.js'
+import { jsonOrUndefined } from '../../../shared/json-or-undefined.js'
 import type { ReplyError } from '../codes.js'
-import { type Payload, type Position, type Publication, REMOVED_DATA } from '../engine.js'
+import { type Payload, type Position, type Publication, REMOVED_DATA } from '../publication.js'
 import {
   type Codec,
   type ConnectReply,
@@ -233,13 +234,9 @@ const pushText = (push: Push): string => {
 }
 
 const parse = (line: string): RawCommand | null => {
-  try {
-    const command: unknown = JSON.parse(line)
-    if (!isObject(command)) return null
-    return Object.keys(command).length === 0 ? PONG : command
-  } catch {
-    return null
-  }
+  const command = jsonOrUndefined(line)
+  if (!isObject(command)) return null
+  return Object.keys(command).length === 0 ? PONG : command
 }
 
 const publicationEncoder =

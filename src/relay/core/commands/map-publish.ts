@@ -1,9 +1,10 @@
 import { mayRemove, mayWrite, type ResolvedChannel } from '../channel-names.js'
 import { ERROR_BAD_REQUEST, ERROR_PERMISSION_DENIED, ReplyError } from '../codes.js'
-import type { MapChanged, Payload } from '../engine.js'
+import type { MapChanged } from '../engine.js'
 import { asMap, PLAIN_WRITE, removeFromMap, writeToMap } from '../maps/write-map.js'
 import type { MaybePromise } from '../maybe-promise.js'
 import type { PublishCommand } from '../protocol.js'
+import type { Payload } from '../publication.js'
 import type { Client } from '../session/client.js'
 import { callerOn } from './command-channel.js'
 

@@ -1,4 +1,5 @@
 import { isObject } from '../../../shared/is-object.js'
+import { jsonOrUndefined } from '../../../shared/json-or-undefined.js'
 import {
   DISCONNECT_CONNECTION_EXPIRED,
   DISCONNECT_INAPPROPRIATE_PROTOCOL,
@@ -22,12 +23,8 @@ import { connect } from './connect.js'
 /** A connect request as JSON text; null if it is malformed. Empty text is a request without parameters. */
 export const parseConnectRequest = (text: string): Readonly<Record<string, unknown>> | null => {
   if (text.trim() === '') return {}
-  try {
-    const request: unknown = JSON.parse(text)
-    return isObject(request) && parseConnect(request) !== null ? request : null
-  } catch {
-    return null
-  }
+  const request = jsonOrUndefined(text)
+  return isObject(request) && parseConnect(request) !== null ? request : null
 }
 
 /** Connects a client that only receives with its first frame. Errors close the client, because it has no replies. */

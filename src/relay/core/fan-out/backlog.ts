@@ -1,6 +1,6 @@
-import type { Publication } from '../engine.js'
 import { Conflation } from '../merging/conflation.js'
 import { type Conflator, copying } from '../merging/keyed-list.js'
+import type { Publication } from '../publication.js'
 import type { Subscription } from './subscription.js'
 
 /** Merged publications, or a single one that does not have the shape to be merged. */

@@ -1,7 +1,7 @@
 import type { Framing } from '../codec/transport.js'
 import type { CoreMetrics } from '../core-metrics.js'
-import type { Publication } from '../engine.js'
 import type { Conflator } from '../merging/keyed-list.js'
+import type { Publication } from '../publication.js'
 import { GroupBacklogs } from './backlog.js'
 import { DeltaChain, type DeltaPatches } from './delta.js'
 import { Group } from './group.js'

@@ -1,6 +1,6 @@
-import type { Publication } from '../engine.js'
 import type { Conflator } from '../merging/keyed-list.js'
 import type { ChannelOptions } from '../options.js'
+import type { Publication } from '../publication.js'
 import { EntryPlaces } from './entry-places.js'
 import { MapPlaces } from './map-places.js'
 import { EVERYTHING, type PlacedPublication, type View } from './view.js'

@@ -1,4 +1,4 @@
-import type { Payload, Publication } from '../engine.js'
+import type { Payload, Publication } from '../publication.js'
 import { createDelta } from './fossil.js'
 
 /** Deltas between consecutive publications of a channel, or between the values of a key of a map, shared by all its subscribers. */

@@ -1,7 +1,7 @@
-import type { Publication } from '../engine.js'
 import { listText, replaces } from '../merging/conflation.js'
 import { type Conflator, copyText, type Entry, type KeyedList } from '../merging/keyed-list.js'
 import type { Place } from '../merging/place.js'
+import type { Publication } from '../publication.js'
 import { EVERYWHERE, type Placed, type PlacedPublication, type View, withoutPosition } from './view.js'
 
 /** The newest entry of a key. */

@@ -1,4 +1,4 @@
-import type { Position } from '../engine.js'
+import type { Position } from '../publication.js'
 
 /** State at the start of a position check, taken before the stream is read. */
 export interface PositionCheck {

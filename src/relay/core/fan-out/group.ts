@@ -1,7 +1,7 @@
 import type { PublicationEncoder } from '../codec/codec.js'
 import type { Framing } from '../codec/transport.js'
 import type { Traffic } from '../core-metrics.js'
-import type { Payload, Publication } from '../engine.js'
+import type { Payload, Publication } from '../publication.js'
 import type { GroupBacklogs } from './backlog.js'
 import type { DeltaChain } from './delta.js'
 import type { Outbox } from './outbox.js'

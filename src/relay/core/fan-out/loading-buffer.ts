@@ -1,5 +1,5 @@
 import { maxPublicationBytes } from '../codec/codec.js'
-import type { Publication } from '../engine.js'
+import type { Publication } from '../publication.js'
 
 /**
  * Changes of a map that arrive while a client without a position loads it: the newest of each key, because the client applies

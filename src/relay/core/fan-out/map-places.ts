@@ -1,6 +1,6 @@
-import type { Payload, Publication } from '../engine.js'
 import { PlaceReader } from '../merging/place.js'
 import type { ViewOptions } from '../options.js'
+import type { Payload, Publication } from '../publication.js'
 import { removalBy } from './tag-filter.js'
 import { type Placed, type PlacedPublication, type View, withoutPosition } from './view.js'
 

@@ -1,5 +1,5 @@
-import type { Publication } from '../engine.js'
 import type { Conflator } from '../merging/keyed-list.js'
+import type { Publication } from '../publication.js'
 import { Backlog } from './backlog.js'
 import type { Group } from './group.js'
 import type { Subscription } from './subscription.js'

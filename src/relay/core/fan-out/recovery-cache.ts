@@ -1,6 +1,6 @@
 import { type Codec, maxPublicationBytes, type SentPublication } from '../codec/codec.js'
 import { isSharedList } from '../codec/message-parts.js'
-import type { Publication } from '../engine.js'
+import type { Publication } from '../publication.js'
 import type { DeltaPatches } from './delta.js'
 
 export interface RecoveredList {

@@ -1,5 +1,5 @@
 import { type Codec, maxPublicationBytes, type SentPublication } from '../codec/codec.js'
-import type { Payload, Publication } from '../engine.js'
+import type { Payload, Publication } from '../publication.js'
 import { type RecoveredList, SharedLists, type SizedPublications } from './recovery-cache.js'
 
 /** As many publications as fit into a page, all in full. At least one, so that a client is never stuck at a large one. */

@@ -1,5 +1,5 @@
 import { isObject } from '../../../shared/is-object.js'
-import { type PreviousEntry, type Publication, REMOVED_DATA } from '../engine.js'
+import { type PreviousEntry, type Publication, REMOVED_DATA } from '../publication.js'
 
 /** Tags of a publication by name. */
 export type Tags = Readonly<Record<string, unknown>>

@@ -1,6 +1,6 @@
 import type { Framing } from '../codec/transport.js'
-import type { Publication } from '../engine.js'
 import type { Conflator } from '../merging/keyed-list.js'
+import type { Publication } from '../publication.js'
 import type { Group } from './group.js'
 import type { Rate, RateClass } from './rate-class.js'
 import type { Subscription } from './subscription.js'

@@ -1,9 +1,9 @@
 import { isObject } from '../../../shared/is-object.js'
-import type { Publication } from '../engine.js'
 import type { ViewOptions } from '../options.js'
+import type { Publication } from '../publication.js'
 
 /** Per side. The subscriber of a larger view receives everything. */
-export const MAX_VIEW_CELLS = 64
+const MAX_VIEW_CELLS = 64
 
 /** Coordinate of an entry that belongs to every view. Coordinates of entries are finite. */
 export const EVERYWHERE = Number.POSITIVE_INFINITY

@@ -1,5 +1,6 @@
 import { ERROR_BAD_REQUEST, ERROR_UNRECOVERABLE_POSITION, type ReplyError } from '../codes.js'
-import type { HistoryPage, Maps, Position, Publication, RetainedPage } from '../engine.js'
+import type { HistoryPage, Maps, RetainedPage } from '../engine.js'
+import type { Position, Publication } from '../publication.js'
 import { TimeSlice } from '../time-slice.js'
 import type { MapContext, ResolvedMap } from './write-map.js'
 

@@ -17,7 +17,7 @@ export interface ResolvedMap extends ResolvedChannel {
   readonly map: MapOptions
 }
 
-export const ERROR_NOT_A_MAP = ERROR_BAD_REQUEST.with('the channel is not a map')
+const ERROR_NOT_A_MAP = ERROR_BAD_REQUEST.with('the channel is not a map')
 
 export const asMap = (resolved: ResolvedChannel): ResolvedMap | ReplyError => {
   const { map } = resolved.options

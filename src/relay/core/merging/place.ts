@@ -1,7 +1,7 @@
 import { skipValue, skipWhitespace, sliceText } from '../codec/json.js'
 import { findPath, MemberSearch, NOT_FOUND, searchEach } from '../codec/json-members.js'
-import type { Payload } from '../engine.js'
 import type { ViewOptions } from '../options.js'
+import type { Payload } from '../publication.js'
 
 /** Where an entry is. Both numbers are finite. */
 export interface Place {

@@ -1,7 +1,8 @@
 import { type ResolvedChannel, resolveChannel } from '../channel-names.js'
 import { ERROR_EMPTY_CHANNEL, ERROR_INTERNAL, ERROR_IS_MAP, ReplyError } from '../codes.js'
-import { EngineError, type NewPublication, type Published } from '../engine.js'
+import { EngineError } from '../engine.js'
 import type { ChannelOptions } from '../options.js'
+import type { NewPublication, Published } from '../publication.js'
 import type { TimeSlice } from '../time-slice.js'
 import {
   cachedSchemaCheck,
@@ -12,7 +13,7 @@ import {
   publishToChannel
 } from './publish.js'
 
-export type PublishOutcome = Published | ReplyError
+export type BroadcastOutcome = Published | ReplyError
 
 /** A channel that passed all checks. */
 interface CheckedChannel {
@@ -34,10 +35,10 @@ export const broadcast = async (
   channels: readonly string[],
   publication: NewPublication,
   slice: TimeSlice
-): Promise<readonly PublishOutcome[]> => {
+): Promise<readonly BroadcastOutcome[]> => {
   const check = cachedSchemaCheck(context, publication)
   const formats = new Map<ChannelOptions['publicationDataFormat'], NewPublication | ReplyError>()
-  const outcomes: PublishOutcome[] = []
+  const outcomes: BroadcastOutcome[] = []
   const targets: CheckedChannel[] = []
   for (const [index, channel] of channels.entries()) {
     if (slice.isOverAfterStep) await slice.next()
@@ -67,14 +68,14 @@ export const broadcast = async (
 const publishEach = async (
   context: PublishContext,
   targets: readonly CheckedChannel[],
-  outcomes: PublishOutcome[],
+  outcomes: BroadcastOutcome[],
   slice: TimeSlice
 ): Promise<void> => {
   const pending: Promise<unknown>[] = []
   for (const { channel, resolved, publication, index } of targets) {
     if (slice.isOverAfterStep) await slice.next()
     const outcome = publishToChannel(context, resolved, channel, publication, () => null)
-    const store = (result: PublishOutcome): void => {
+    const store = (result: BroadcastOutcome): void => {
       outcomes[index] = result
     }
     if (outcome instanceof Promise) pending.push(storeLater(outcome, store))
@@ -86,8 +87,8 @@ const publishEach = async (
 
 /** Resolves with an unexpected error instead of rejecting, because it is awaited only after all slices. */
 const storeLater = async (
-  outcome: Promise<PublishOutcome>,
-  store: (outcome: PublishOutcome) => void
+  outcome: Promise<BroadcastOutcome>,
+  store: (outcome: BroadcastOutcome) => void
 ): Promise<unknown> => {
   try {
     store(await outcome)
@@ -101,7 +102,7 @@ const storeLater = async (
 const publishTogether = async (
   context: PublishContext,
   targets: readonly CheckedChannel[],
-  outcomes: PublishOutcome[],
+  outcomes: BroadcastOutcome[],
   slice: TimeSlice
 ): Promise<void> => {
   for (const publication of new Set(targets.map((target) => target.publication))) {

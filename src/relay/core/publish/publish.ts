@@ -2,9 +2,10 @@ import type { ResolvedChannel } from '../channel-names.js'
 import { hasTooManyContainers, jsonFromBytes, MAX_CONTAINERS } from '../codec/json.js'
 import { ERROR_BAD_REQUEST, ERROR_IS_MAP, ReplyError } from '../codes.js'
 import type { CoreMetrics } from '../core-metrics.js'
-import type { Broker, NewPublication, Payload, Published } from '../engine.js'
+import type { Broker } from '../engine.js'
 import { after, type MaybePromise } from '../maybe-promise.js'
 import type { ChannelOptions, ChannelRules } from '../options.js'
+import type { NewPublication, Payload, Published } from '../publication.js'
 import type { PublishActivity } from './publish-activity.js'
 
 /** The parts of the core that publishing needs. */

@@ -8,7 +8,7 @@ import {
 } from '../codes.js'
 import { count } from '../core-metrics.js'
 import type { Client } from './client.js'
-import { refreshConnection, refreshSubscription } from './proxy-refresh.js'
+import { refreshConnectionByProxy, refreshSubscriptionByProxy } from './proxy-refresh.js'
 
 const NOT_SCHEDULED = Number.POSITIVE_INFINITY
 
@@ -97,7 +97,7 @@ export class ClientDeadlines {
     }
     const { expiry, context } = client
     if (hasExpired(expiry, graceOf(expiry, context.clientOptions.expiredCloseDelayMs), now)) {
-      if (expiry.isRefreshedByBackend) refreshConnection(client)
+      if (expiry.isRefreshedByBackend) refreshConnectionByProxy(client)
       else client.close(DISCONNECT_CONNECTION_EXPIRED)
     }
     this.#checkSubscriptions(now)
@@ -137,7 +137,7 @@ export class ClientDeadlines {
     for (const subscription of [...client.subscriptions.values()]) {
       const { expiry } = subscription
       if (!hasExpired(expiry, graceOf(expiry, expiredSubCloseDelayMs), now)) continue
-      if (expiry.isRefreshedByBackend) refreshSubscription(client, subscription)
+      if (expiry.isRefreshedByBackend) refreshSubscriptionByProxy(client, subscription)
       else client.endSubscription(subscription, UNSUBSCRIBE_EXPIRED)
       if (client.isClosed) return
     }

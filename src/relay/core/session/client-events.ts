@@ -1,8 +1,8 @@
 import { isObject } from '../../../shared/is-object.js'
 import { canCarry, type DataMethod, type Encoded, payloadBytes } from '../codec/codec.js'
 import { ERROR_BAD_REQUEST, ERROR_INTERNAL, ERROR_LIMIT_EXCEEDED, type ReplyError } from '../codes.js'
-import type { Payload } from '../engine.js'
 import type { ClientHeaders, EventData, EventSource, PendingCall } from '../event-proxies.js'
+import type { Payload } from '../publication.js'
 import type { Client } from './client.js'
 
 /** The facts about a client in requests to a backend, and its calls under way. Only clients that need it have one. */

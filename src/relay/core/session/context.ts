@@ -1,6 +1,6 @@
-import type { Cluster } from '../cluster.js'
 import {
   type Broker,
+  type Cluster,
   EngineError,
   type History,
   type Maps,

@@ -1,10 +1,10 @@
 import type { ResolvedChannel } from '../channel-names.js'
-import type { Position } from '../engine.js'
 import type { SubscribeEventResult } from '../event-proxies.js'
 import type { Subscription } from '../fan-out/subscription.js'
 import type { TagFilter } from '../fan-out/tag-filter.js'
 import type { View } from '../fan-out/view.js'
 import type { MapOptions } from '../options.js'
+import type { Position } from '../publication.js'
 import type { Client } from './client.js'
 import { removeSubscription } from './remove-subscription.js'
 

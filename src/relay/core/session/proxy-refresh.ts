@@ -13,7 +13,7 @@ const RETRY_MS = 60_000
 const BEING_REFRESHED: Expiry = { ...NEVER, isRefreshedByBackend: true }
 
 /** Called when the connection has expired. */
-export const refreshConnection = (client: Client): void => {
+export const refreshConnectionByProxy = (client: Client): void => {
   const { context, events } = client
   // A client that was not told its expiry cannot refresh the connection itself after a reload.
   if (!context.clientOptions.refreshProxy) {
@@ -41,7 +41,7 @@ export const refreshConnection = (client: Client): void => {
 }
 
 /** Called when the subscription has expired. */
-export const refreshSubscription = (client: Client, subscription: Subscription): void => {
+export const refreshSubscriptionByProxy = (client: Client, subscription: Subscription): void => {
   const { context, events } = client
   const { name: channel, options } = subscription.channel
   const { subRefreshProxy: proxy } = options

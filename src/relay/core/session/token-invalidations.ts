@@ -1,10 +1,11 @@
 import { isObject } from '../../../shared/is-object.js'
 import { jsonOrUndefined } from '../../../shared/json-or-undefined.js'
 import { ERROR_LIMIT_EXCEEDED, ERROR_NOT_AVAILABLE, type ReplyError } from '../codes.js'
-import { type Broker, EngineError, type History, NO_POSITION, type Position } from '../engine.js'
+import { type Broker, EngineError, type History } from '../engine.js'
 import { after } from '../maybe-promise.js'
 import type { TokenInvalidation } from '../node-requests.js'
 import type { ClaimRules, ClientOptions, HistoryOptions, TokenInvalidationOptions } from '../options.js'
+import { NO_POSITION, type Position } from '../publication.js'
 import { PLAIN_PUBLICATION } from '../publish/publish.js'
 import { type CheckedToken, type Claims, type TokenCheck, userOf } from './tokens.js'
 

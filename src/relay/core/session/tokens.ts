@@ -168,7 +168,7 @@ const jsonClaim = (claims: Claims, name: 'info' | 'data'): string | null | undef
   return value === undefined || value === null ? null : JSON.stringify(value)
 }
 
-export const jsonFromBase64 = (encoded: string): string | undefined =>
+const jsonFromBase64 = (encoded: string): string | undefined =>
   jsonFromBytes(Buffer.from(encoded, 'base64')) ?? undefined
 
 /** Reports the rejected tokens of a client. */

@@ -9,11 +9,12 @@ import {
   ERROR_UNRECOVERABLE_POSITION,
   type ReplyError
 } from '../codes.js'
-import { EngineError, NO_POSITION } from '../engine.js'
+import { EngineError } from '../engine.js'
 import type { Channel } from '../fan-out/channel.js'
 import { Subscription } from '../fan-out/subscription.js'
 import { EVERYTHING, type View } from '../fan-out/view.js'
 import { after, type MaybePromise, orElse } from '../maybe-promise.js'
+import { NO_POSITION } from '../publication.js'
 import type { Client } from '../session/client.js'
 import type { RelayContext } from '../session/context.js'
 import { activate } from './live-delivery.js'

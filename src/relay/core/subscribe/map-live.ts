@@ -5,12 +5,13 @@ import {
   DISCONNECT_INSUFFICIENT_STATE,
   ERROR_UNRECOVERABLE_POSITION
 } from '../codes.js'
-import { type HistoryPage, NO_POSITION, type Position, type Publication } from '../engine.js'
+import type { HistoryPage } from '../engine.js'
 import { LoadingBuffer } from '../fan-out/loading-buffer.js'
 import { type SizedPublications, sizedPublications } from '../fan-out/recovery-cache.js'
 import { receivedBy, type Subscription } from '../fan-out/subscription.js'
 import { selectedChanges } from '../fan-out/tag-filter.js'
 import { PHASE_LIVE } from '../protocol.js'
+import { NO_POSITION, type Position, type Publication } from '../publication.js'
 import type { Client, CommandOutcome, RunningCommand } from '../session/client.js'
 import type { MapLoading } from '../session/map-loading.js'
 import { openSubscription, readWhileDelivering, subscriberOf } from './add-subscription.js'

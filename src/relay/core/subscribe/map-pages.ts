@@ -5,14 +5,7 @@ import {
   ERROR_UNRECOVERABLE_POSITION,
   type ReplyError
 } from '../codes.js'
-import {
-  type HistoryPage,
-  NO_POSITION,
-  type Position,
-  type Publication,
-  type StatePage,
-  type StateRange
-} from '../engine.js'
+import type { HistoryPage, StatePage, StateRange } from '../engine.js'
 import type { SizedPublications } from '../fan-out/recovery-cache.js'
 import { fittingPage } from '../fan-out/state-pages.js'
 import type { Subscription } from '../fan-out/subscription.js'
@@ -20,6 +13,7 @@ import { passes, selectedChanges } from '../fan-out/tag-filter.js'
 import { type View, withoutPosition } from '../fan-out/view.js'
 import type { MapOptions } from '../options.js'
 import { type MapPhase, PHASE_STATE, PHASE_STREAM, type SubscribeCommand } from '../protocol.js'
+import { NO_POSITION, type Position, type Publication } from '../publication.js'
 import type { Client } from '../session/client.js'
 import type { MapLoading } from '../session/map-loading.js'
 import { readWhileDelivering } from './add-subscription.js'

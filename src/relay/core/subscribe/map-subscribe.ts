@@ -9,12 +9,12 @@ import {
   ERROR_UNRECOVERABLE_POSITION,
   ReplyError
 } from '../codes.js'
-import type { Position } from '../engine.js'
 import type { SubscribeEventResult } from '../event-proxies.js'
 import type { TagFilter } from '../fan-out/tag-filter.js'
 import type { View } from '../fan-out/view.js'
 import type { MapOptions, SubscriptionType } from '../options.js'
 import { PHASE_LIVE, PHASE_STATE, PHASE_STREAM, type SubscribeCommand } from '../protocol.js'
+import type { Position } from '../publication.js'
 import type { Client, CommandOutcome, RunningCommand } from '../session/client.js'
 import type { MapLoading } from '../session/map-loading.js'
 import { goLiveBuffered, goLiveFrom, NO_ENTRIES, startBuffering } from './map-live.js'

@@ -1,7 +1,8 @@
 import { hasHistory } from '../channel-names.js'
-import type { HistoryRange, Position } from '../engine.js'
+import type { HistoryRange } from '../engine.js'
 import type { Channel } from '../fan-out/channel.js'
 import type { MaybePromise } from '../maybe-promise.js'
+import type { Position } from '../publication.js'
 import { type RelayContext, runInBackground } from '../session/context.js'
 import { hasPositions } from './subscribe-request.js'
 
@@ -19,9 +20,9 @@ export const checkPositions = (context: RelayContext, nowMs: number): void => {
     if (channel.isCheckingPosition) continue
     channel.checkedAt = nowMs
     if (channel.mayHaveGap) channel.clearIrrelevantGaps()
-    if (channel.mayHaveGap && channel.options.map !== null && !hasStream(channel)) channel.endAfterGap()
+    if (channel.mayHaveGap && channel.options.map !== null && !hasCheckedPosition(channel)) channel.endAfterGap()
     // A reload may have removed the history; publications have no offsets then.
-    if (!channel.needsPositionCheck || !hasStream(channel)) continue
+    if (!channel.needsPositionCheck || !hasCheckedPosition(channel)) continue
     const check = channel.startPositionCheck()
     runInBackground(context, async () => {
       try {
@@ -33,7 +34,7 @@ export const checkPositions = (context: RelayContext, nowMs: number): void => {
   }
 }
 
-const hasStream = ({ options }: Channel): boolean =>
+const hasCheckedPosition = ({ options }: Channel): boolean =>
   options.map === null ? hasHistory(options) : hasPositions(options.map)
 
 const readEnd = ({ history, maps }: RelayContext, { name, options }: Channel): MaybePromise<Position> =>

@@ -1,8 +1,9 @@
 import { maxPublicationBytes } from '../codec/codec.js'
 import { ERROR_BAD_REQUEST, ERROR_UNRECOVERABLE_POSITION, type ReplyError } from '../codes.js'
-import type { History, HistoryPage, Position, Publication } from '../engine.js'
+import type { History, HistoryPage } from '../engine.js'
 import type { ChannelOptions } from '../options.js'
 import type { HistoryCommand } from '../protocol.js'
+import type { Position, Publication } from '../publication.js'
 
 /** The publications for a recovering client, and the offset that it starts from. */
 export interface Recovery {

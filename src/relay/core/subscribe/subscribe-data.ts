@@ -2,10 +2,10 @@ import { isObject } from '../../../shared/is-object.js'
 import { jsonOrUndefined } from '../../../shared/json-or-undefined.js'
 import type { ResolvedChannel } from '../channel-names.js'
 import { ERROR_BAD_REQUEST, type ReplyError } from '../codes.js'
-import type { Payload } from '../engine.js'
 import { type Rate, rateFor } from '../fan-out/rate-class.js'
 import { parseView, type View } from '../fan-out/view.js'
 import type { SubscribeCommand } from '../protocol.js'
+import type { Payload } from '../publication.js'
 
 // The options of a client in the field `data` of its subscribe command, and the same field of the reply.
 

@@ -1,9 +1,9 @@
 import { type Caller, hasHistory, maySeeHistory, maySeePresence, type ResolvedChannel } from '../channel-names.js'
-import { NO_POSITION, type Position } from '../engine.js'
 import type { Rate } from '../fan-out/rate-class.js'
 import type { TagFilter } from '../fan-out/tag-filter.js'
 import type { View } from '../fan-out/view.js'
 import { type ChannelOptions, type MapOptions, NO_OVERRIDE, type ServerSubscription } from '../options.js'
+import { NO_POSITION, type Position } from '../publication.js'
 import type { Client } from '../session/client.js'
 
 /** A subscription that passed all permission checks. */

@@ -1,4 +1,5 @@
-import type { JoinOrLeave, NewPublication, Publication, Published } from '../../core/engine.js'
+import type { JoinOrLeave } from '../../core/engine.js'
+import type { NewPublication, Publication, Published } from '../../core/publication.js'
 import { type Decoded, type DeliveredPublication, decodeMapChangeAt } from './map-messages.js'
 
 // Publications are stored and sent as a line of numbers, followed by the JSON texts unchanged. Nothing is escaped, and only the

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import type {
-  ChannelStateEvent,
-  ChannelStateRules,
-  ChannelStates,
-  TakenStateEvents
-} from '../../core/channel-states.js'
-import { EngineError } from '../../core/engine.js'
+import {
+  type ChannelStateEvent,
+  type ChannelStateRules,
+  type ChannelStates,
+  EngineError,
+  type TakenStateEvents
+} from '../../core/engine.js'
 import { chunks } from './batching.js'
 import { listReply, stringListReply } from './connection.js'
 import { CONTROL, presenceKeys } from './keys.js'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
-import type { Position } from '../../core/engine.js'
+import type { Position } from '../../core/publication.js'
 import { chunks } from './batching.js'
 import type { Script } from './lua-script.js'
 import { CONFIRM_RUN, FIND_ROLLBACK, HEARTBEAT } from './node-scripts.js'

@@ -1,4 +1,5 @@
-import type { MapChanged, MapSuppression, MapWrite, Publication } from '../../core/engine.js'
+import type { MapChanged, MapSuppression, MapWrite } from '../../core/engine.js'
+import type { Publication } from '../../core/publication.js'
 
 // Entries of maps are stored and sent as a line of numbers, the tags on a line of their own, and the other texts unchanged. The
 // scripts read the tags, because the removal of an entry carries them. A removal is marked by an r at the end of the first line,

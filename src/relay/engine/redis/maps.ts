@@ -6,13 +6,12 @@ import {
   type MapRemoval,
   type Maps,
   type MapWrite,
-  NO_POSITION,
-  type Publication,
   type RetainedPage,
   type StatePage,
   type StateRange
 } from '../../core/engine.js'
 import type { MapStorageOptions } from '../../core/options.js'
+import { NO_POSITION, type Publication } from '../../core/publication.js'
 import { MAX_ENTRIES_PER_READ, readInSteps } from '../whole-state.js'
 import { type BatchedCall, chunks, SharedReads } from './batching.js'
 import { listReply, SlotError } from './connection.js'

@@ -1,5 +1,5 @@
 import type { Log } from '../../../shared/log.js'
-import type { CommandResult } from '../../core/cluster.js'
+import type { CommandResult } from '../../core/engine.js'
 import type { ClusterCommand } from '../../core/node-requests.js'
 import { AppliedCommands, CommandLog } from './command-log.js'
 import { CONTROL } from './keys.js'

@@ -1,5 +1,5 @@
 import type { Log } from '../../../shared/log.js'
-import type { Cluster, CommandResult, NodeResult, SurveyHandler } from '../../core/cluster.js'
+import type { Cluster, CommandResult, NodeResult, SurveyHandler } from '../../core/engine.js'
 import { CONTROL } from './keys.js'
 import { isCommand, NodeCommands, type NodeOutcome } from './node-commands.js'
 import {

@@ -7,14 +7,12 @@ import {
   type History,
   type HistoryRange,
   type JoinOrLeave,
-  type NewPublication,
-  NO_POSITION,
-  type Published,
   type PublishTarget,
   type RetainedPage,
   UNUSED_POSITION_TTL_MS
 } from '../../core/engine.js'
 import type { HistoryOptions } from '../../core/options.js'
+import { type NewPublication, NO_POSITION, type Published } from '../../core/publication.js'
 import { TimeSlice } from '../../core/time-slice.js'
 import { SharedReads } from './batching.js'
 import {

@@ -1,4 +1,5 @@
-import type { HistoryRange, Publication } from '../../core/engine.js'
+import type { HistoryRange } from '../../core/engine.js'
+import type { Publication } from '../../core/publication.js'
 import { listReply } from './connection.js'
 
 /** Range command, from, to, count. An id without a sequence number matches the one entry with that offset. */

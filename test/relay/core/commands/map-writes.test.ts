@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Publication } from '../../../../src/relay/core/engine.js'
+import type { Publication } from '../../../../src/relay/core/publication.js'
 import { coreRelay, type FakeClient, type Message } from '../../../helper/relay-core.js'
 
 const setUp = async (

@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { Payload, Publication } from '../../../../src/relay/core/engine.js'
 import { DeltaPatches } from '../../../../src/relay/core/fan-out/delta.js'
+import type { Payload, Publication } from '../../../../src/relay/core/publication.js'
 import { coreRelay, withNamespace } from '../../../helper/relay-core.js'
 
 /** A publication that counts reads of its data. Creating a patch reads it once. */

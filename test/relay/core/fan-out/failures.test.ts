@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import type { Disconnect } from '../../../../src/relay/core/codes.js'
-import type { Publication, RetainedPage } from '../../../../src/relay/core/engine.js'
-import { EngineError } from '../../../../src/relay/core/engine.js'
+import { EngineError, type RetainedPage } from '../../../../src/relay/core/engine.js'
+import type { Publication } from '../../../../src/relay/core/publication.js'
 import { NO_METRICS } from '../../../helper/no-metrics.js'
 import { coreRelay, FakeSink, type Message } from '../../../helper/relay-core.js'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { SurveyHandler } from '../../../../src/relay/core/cluster.js'
+import type { SurveyHandler } from '../../../../src/relay/core/engine.js'
 import { SingleNodeCluster } from '../../../../src/relay/engine/memory.js'
 import { coreRelay } from '../../../helper/relay-core.js'
 

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { EngineError, type Publication } from '../../../../src/relay/core/engine.js'
+import { EngineError } from '../../../../src/relay/core/engine.js'
+import type { Publication } from '../../../../src/relay/core/publication.js'
 import { coreRelay } from '../../../helper/relay-core.js'
 import { configOf } from '../../../helper/relay-rules.js'
 
