@@ -264,7 +264,7 @@ export const gatewaySettings = {
     about: 'how long a client may be slower than CLIENT_MIN_RATE before it is disconnected',
     fallback: 30_000
   }),
-  WEB_ROOT: text('web-folder', { about: 'folder of a built single-page app that is served under /', fallback: null }),
+  WEB_ROOT: text('web-folder', { about: 'folder of a built web application that is served under /', fallback: null }),
   LOGIN_BODY_TOKEN: oneOf(['keep', 'omit'], {
     about: 'omit: remove the token (LOGIN_TOKEN_FIELD) from login responses, for web applications that do not need it',
     fallback: 'keep'

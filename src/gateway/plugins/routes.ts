@@ -39,7 +39,7 @@ export interface RoutesOptions {
   readonly forwardAuth: ForwardAuthOptions | null
   /** Null if no identity provider is configured. */
   readonly oidc: Pick<Oidc, 'addRoutes'> | null
-  /** The folder of a single-page app; null if there is none. */
+  /** The folder of a web application; null if there is none. */
   readonly webRoot: string | null
 }
 

@@ -9,7 +9,7 @@ import { VERIFY_PATH } from './forward-auth.js'
 const INDEX = 'index.html'
 
 /**
- * Serves a built single-page app: its files, and its index for every other path that could be one of its pages. Files are
+ * Serves a built web application (SPA): its files, and its index for every other path that could be one of its pages. Files are
  * looked up for each request, so a deployment may replace them, or the folder itself if it is a symbolic link. Symbolic
  * links are followed: write access to the folder is permission to publish.
  */
