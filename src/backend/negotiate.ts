@@ -9,7 +9,7 @@ export interface NegotiateOptions {
   readonly secret: string
   /** Lifetime of the token in seconds. */
   readonly expiresIn?: number
-  /** Channels to subscribe to without a request of the page. */
+  /** Channels to subscribe to without a request of the web application. */
   readonly channels?: readonly string[]
   /** JSON that other clients see in presence. */
   readonly info?: unknown
