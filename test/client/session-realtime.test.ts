@@ -22,7 +22,7 @@ const OPEN = {
 const setUp = async (t: Test, options: ClientOptions['realtime'] = {}) => {
   const relay = await startRelay(t, { channel: { namespaces: [{ name: 'orders', ...OPEN }] } })
   const gateway = await startGateway(t, { hasAllRoutes: true })
-  let denies = false
+  let rejects = false
   let acceptsVisitors = false
   let held: ((release: () => void) => void) | null = null
   gateway.backend.respond = ({ url, body, headers }, response) => {
@@ -33,7 +33,7 @@ const setUp = async (t: Test, options: ClientOptions['realtime'] = {}) => {
       const token = createAppToken({ userId, role: 'user' }, apiKey, { format: 'jwt', lifetimeSeconds: 3600 })
       reply({ token, user: { userId, email: `${userId}@example.com`, permissions: [] }, expiresIn: 3600 })
     } else if (url !== '/api/negotiate') reply({})
-    else if (denies) response.writeHead(403).end('{"error":{"code":"LOCKED","message":"Locked"}}')
+    else if (rejects) response.writeHead(403).end('{"error":{"code":"LOCKED","message":"Locked"}}')
     else if (headers.authorization === undefined && !acceptsVisitors)
       response.writeHead(401).end('{"error":{"code":"UNAUTHENTICATED","message":"Sign in"}}')
     else {
@@ -76,8 +76,8 @@ const setUp = async (t: Test, options: ClientOptions['realtime'] = {}) => {
       new Promise<() => void>((resolve) => {
         held = resolve
       }),
-    deny: (isDenied: boolean) => {
-      denies = isDenied
+    reject: (isRejected: boolean) => {
+      rejects = isRejected
     },
     acceptVisitors: () => {
       acceptsVisitors = true
@@ -212,15 +212,15 @@ t.test('realtime and the session', async (t) => {
   })
 
   t.test('a client that the service rejects waits until it is started', async (t) => {
-    const { realtime, signIn, deny, negotiations } = await setUp(t)
+    const { realtime, signIn, reject, negotiations } = await setUp(t)
     await signIn('ada')
-    deny(true)
+    reject(true)
     const refused = nextEvent(realtime, 'refused')
     const orders = realtime.subscribe('orders:42')
     t.match(await refused, { channel: null, code: 'LOCKED', retryable: false })
     realtime.subscribe('orders:43')
     t.equal(negotiations(), 1)
-    deny(false)
+    reject(false)
     realtime.start()
     await subscribed(orders)
   })

@@ -52,7 +52,7 @@ export const CHANGE_PASSWORD = 'password.change'
 /** Access to a route: public, any signed-in user, or a permission such as `zones.read`. */
 export type May = 'public' | 'authenticated' | `${string}.${string}`
 
-/** Checks access before the body is read. Throws if it is denied. */
+/** Checks access before the body is read. Throws if it is rejected. */
 export type Check = (caller: Caller | null) => void
 
 const passwordChangeRequired = (): HttpError =>

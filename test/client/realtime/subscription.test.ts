@@ -307,7 +307,7 @@ t.test('a subscription token is requested, and again before it expires', async (
   t.equal(handle.state, 'subscribed')
 })
 
-t.test('a token that has expired is replaced, and one that the service denies ends the subscription', async (t) => {
+t.test('a token that has expired is replaced, and one that the service rejects ends the subscription', async (t) => {
   const realtime = openRealtime(t, relay)
   const channel = newChannel('private')
   const past = { nowMs: Date.now() - 60_000, lifetimeSeconds: 1 }
@@ -324,13 +324,13 @@ t.test('a token that has expired is replaced, and one that the service denies en
   t.match(await nextOf(renewed, 'error'), { code: 109, temporary: true })
   await subscribed(renewed)
 
-  const denied = realtime.subscribe(newChannel('private'), {
+  const rejected = realtime.subscribe(newChannel('private'), {
     token: async () => {
       throw new ApiError({ code: 'FORBIDDEN', message: 'Not yours.', status: 403 })
     }
   })
-  t.match(await nextOf(denied, 'error'), { code: 1, temporary: false })
-  t.equal(denied.state, 'unsubscribed')
+  t.match(await nextOf(rejected, 'error'), { code: 1, temporary: false })
+  t.equal(rejected.state, 'unsubscribed')
 })
 
 t.test('an iterator delivers publications until the handle is released', async (t) => {
