@@ -42,7 +42,7 @@ export const identityOf = (claims: Claims, groupsClaim: string): IdentityResult 
   const email = textOf(claims.email)?.trim()
   if (email === undefined || !isEmail(email)) return failed('no-email')
   // A user who can enter any address at the provider could take over the account of its owner.
-  if (isDenied(claims.email_verified)) return failed('unconfirmed-email')
+  if (isUnconfirmed(claims.email_verified)) return failed('unconfirmed-email')
 
   const all = groupsAt(claims, groupsClaim)
   const person = {
@@ -86,7 +86,7 @@ export const mergedClaims = (idToken: Claims, userInfo: Claims): Claims => {
 const addressOf = ({ email }: Claims): string | undefined => textOf(email)?.trim().toLowerCase()
 
 /** Some providers omit `email_verified`, and some send it as text. */
-const isDenied = (confirmed: unknown): boolean => confirmed != null && String(confirmed).toLowerCase() !== 'true'
+const isUnconfirmed = (confirmed: unknown): boolean => confirmed != null && String(confirmed).toLowerCase() !== 'true'
 
 const nameOf = (claims: Claims): string | undefined => {
   const name =

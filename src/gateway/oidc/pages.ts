@@ -26,7 +26,7 @@ export const chooseProviderPage = (choices: readonly ProviderChoice[]): HtmlPage
 })
 
 const PROVIDER_ERROR_PAGES: Readonly<Record<ProviderErrorKind, Omit<HtmlPage, 'links'>>> = {
-  denied: {
+  declined: {
     status: 403,
     title: 'You were not signed in',
     text: ['Access was not granted: either you declined, or your identity provider did not allow it.']

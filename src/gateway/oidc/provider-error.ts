@@ -3,7 +3,7 @@ import { AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallenge
 /** Categories of provider errors. Each has its own page for the user. */
 export type ProviderErrorKind =
   /** The user or the provider declined the sign-in. */
-  | 'denied'
+  | 'declined'
   /** The code or refresh token has expired, was revoked or was redeemed before. */
   | 'invalid-grant'
   /** The provider does not respond, or reports a temporary failure. */
@@ -13,7 +13,7 @@ export type ProviderErrorKind =
   /** The response failed verification. */
   | 'unverified'
 
-const DENIED: ReadonlySet<string> = new Set([
+const DECLINED: ReadonlySet<string> = new Set([
   'access_denied',
   'consent_required',
   'interaction_required',
@@ -31,7 +31,7 @@ const NO_RESPONSE: ReadonlySet<string> = new Set([
 
 export const providerErrorKind = (error: unknown): ProviderErrorKind => {
   if (error instanceof AuthorizationResponseError) {
-    if (DENIED.has(error.error)) return 'denied'
+    if (DECLINED.has(error.error)) return 'declined'
     return UNAVAILABLE.has(error.error) ? 'unavailable' : 'rejected'
   }
   if (error instanceof ResponseBodyError) {

@@ -269,16 +269,17 @@ t.test('rejected provider response', async (t) => {
 t.test('provider error', async (t) => {
   const provider = await startScriptedProvider(t)
   const gateway = await startOidcGateway(t, { issuer: provider.url })
-  const ERRORS: readonly (readonly [error: string, status: number, text: RegExp])[] = [
-    ['access_denied', 403, /not granted/],
-    ['login_required', 403, /not granted/],
-    ['server_error', 503, /cannot be reached/],
-    ['temporarily_unavailable', 503, /cannot be reached/],
-    ['invalid_scope', 502, /configuration error/],
-    ['<script>alert(1)</script>', 502, /configuration error/]
+  const ERRORS: readonly (readonly [error: string, kind: string, status: number, text: RegExp])[] = [
+    ['access_denied', 'declined', 403, /not granted/],
+    ['login_required', 'declined', 403, /not granted/],
+    ['server_error', 'unavailable', 503, /cannot be reached/],
+    ['temporarily_unavailable', 'unavailable', 503, /cannot be reached/],
+    ['invalid_scope', 'rejected', 502, /configuration error/],
+    ['<script>alert(1)</script>', 'rejected', 502, /configuration error/]
   ]
-  for (const [error, status, text] of ERRORS) {
-    t.test(`the provider error ${error} is shown on a page`, async (t) => {
+  for (const [error, kind, status, text] of ERRORS) {
+    t.test(`the provider error ${error} is shown on a page and logged as ${kind}`, async (t) => {
+      gateway.logs.length = 0
       provider.callback = (query) => {
         query.delete('code')
         query.set('error', error)
@@ -289,6 +290,10 @@ t.test('provider error', async (t) => {
       rejectedOn(t, browser, page, status)
       t.match(page.body, text)
       t.notMatch(page.body, /nonsense|alert/)
+      t.match(
+        gateway.logs.find(({ msg }) => msg === 'sign-in failed'),
+        { level: 40, kind }
+      )
     })
   }
 
