@@ -2,7 +2,7 @@ import t from 'tap'
 import { type ResolvedChannel, resolveChannel } from '../../../../src/relay/core/channel-names.js'
 import { ERROR_EMPTY_CHANNEL, ERROR_INTERNAL, ReplyError } from '../../../../src/relay/core/codes.js'
 import { type Broker, EngineError } from '../../../../src/relay/core/engine.js'
-import type { Published } from '../../../../src/relay/core/publication.js'
+import type { NewPublication, Published } from '../../../../src/relay/core/publication.js'
 import { PLAIN_PUBLICATION } from '../../../../src/relay/core/publish/publish.js'
 import { PublishActivity } from '../../../../src/relay/core/publish/publish-activity.js'
 import { TimeSlice } from '../../../../src/relay/core/time-slice.js'
@@ -51,6 +51,14 @@ t.test('a JSON object may have white space before it', async (t) => {
   for (const data of ['{}', ' {}', Buffer.from('\t{}')])
     t.notMatch(relay.publish('chat:1', { ...PLAIN_PUBLICATION, data }), ReplyError)
   t.match(relay.publish('chat:1', { ...PLAIN_PUBLICATION, data: ' []' }), { code: 107 })
+})
+
+t.test('bytes that are not UTF-8 are not JSON, also inside a text', async (t) => {
+  const { relay } = coreRelay(withNamespace({ publication_data_format: 'json' }))
+  const publish = (data: Buffer) => relay.publish('chat:1', { ...PLAIN_PUBLICATION, data })
+
+  t.notMatch(publish(Buffer.from('"é"')), ReplyError)
+  t.match(publish(Buffer.from('"é"', 'latin1')), { code: 107 })
 })
 
 const TEN: readonly number[] = Array(10).fill(0)
@@ -120,4 +128,55 @@ t.test('a broadcast publishes to the other channels if the engine fails for one'
   )
 
   t.match(outcomes, [ERROR_INTERNAL, published])
+})
+
+t.test('an engine that publishes to many channels receives each form of the data of a broadcast once', async (t) => {
+  const { engine } = coreRelay()
+  const calls: [channels: readonly string[], data: NewPublication['data'], delta: boolean][] = []
+  const broker = Object.assign(Object.create(engine), {
+    start: async () => undefined,
+    publishToMany: async (targets: readonly { readonly channel: string }[], { data, delta }: NewPublication) => {
+      calls.push([targets.map(({ channel }) => channel), data, delta])
+      return targets.map(({ channel }, index) =>
+        channel === 'plain:2' ? new EngineError('down') : { epoch: 'e', offset: index + 1, suppressedBy: null }
+      )
+    }
+  })
+  const namespaces = [
+    { name: 'plain' },
+    { name: 'deltas', delta_publish: true },
+    { name: 'bytes', publication_data_format: 'binary' }
+  ]
+  const { relay } = coreRelay({ channel: { namespaces } }, { broker })
+  const broadcast = (delta: boolean) =>
+    relay.broadcast(
+      ['plain:1', 'bytes:1', 'unknown:1', 'deltas:1', 'plain:2', 'plain:3', 'bytes:2'],
+      { ...PLAIN_PUBLICATION, data: '{}', delta },
+      new TimeSlice(relay.clocks.monotonicMs)
+    )
+
+  t.match(await broadcast(false), [
+    { offset: 1 },
+    { offset: 1 },
+    { code: 102 },
+    { offset: 1 },
+    ERROR_INTERNAL,
+    { offset: 3 },
+    { offset: 2 }
+  ])
+  t.same(calls.splice(0), [
+    [['plain:1', 'plain:2', 'plain:3'], '{}', false],
+    [['deltas:1'], '{}', true],
+    [['bytes:1', 'bytes:2'], Buffer.from('{}'), false]
+  ])
+  t.same([...relay.activity.channels.keys()].sort(), ['bytes:1', 'bytes:2', 'deltas:1', 'plain:1', 'plain:3'])
+  await broadcast(true)
+  t.same(
+    calls.map(([channels, , delta]) => [channels, delta]),
+    [
+      [['plain:1', 'deltas:1', 'plain:2', 'plain:3'], true],
+      [['bytes:1', 'bytes:2'], true]
+    ],
+    'a broadcast with deltas'
+  )
 })
