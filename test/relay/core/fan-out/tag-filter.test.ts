@@ -124,6 +124,16 @@ for (const [title, filter] of [
   })
 }
 
+for (const [title, filter] of [
+  ['100 nodes', { op: 'or', nodes: Array(99).fill(leaf) }],
+  ['100 levels', nested(99)],
+  ['1000 values', { key: 'a', cmp: 'in', vals: Array(1000).fill('x') }]
+] as const) {
+  t.test(`a tag filter with ${title} is valid`, async (t) => {
+    t.type(parseTagFilter(filter)?.text, 'string')
+  })
+}
+
 t.test('equal tag filters have equal texts, however they are spelt', async (t) => {
   const text = parseTagFilter({ key: 'a', cmp: 'eq', val: '1' })?.text
   t.equal(parseTagFilter({ val: '1', nodes: [], cmp: 'eq', key: 'a' })?.text, text)
