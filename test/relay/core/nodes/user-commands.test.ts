@@ -1,6 +1,6 @@
 import t from 'tap'
 import { EngineError } from '../../../../src/relay/core/engine.js'
-import { coreRelay, type Message, publicationAt, withNamespace } from '../../../helper/relay-core.js'
+import { coreRelay, type Message, publicationAt, settled, withNamespace } from '../../../helper/relay-core.js'
 
 const target = { user: '42', client: '', session: '' }
 const subscription = { channel: 'chat:1', expiresAt: 0, info: null, data: null, override: {}, recover: null }
@@ -88,4 +88,43 @@ t.test('a subscription through the API that fails for one connection leaves no o
   t.equal(setup.relay.stats().subscriptions, 0)
   t.equal(await setup.subscribe(), null)
   t.equal(setup.relay.stats().subscriptions, 3)
+})
+
+t.test('a refresh through the API can end a connection earlier, whenever its next ping is', async (t) => {
+  const options = { ping_interval: '10000000s', expired_close_delay: '5s' }
+  const { relay, clock, connected, advance } = coreRelay(withNamespace({}, options))
+  const client = await connected('42')
+  await advance(1000)
+  const refresh = { isExpired: false, expiresAt: clock.nowMs / 1000 + 10, info: null }
+  await relay.surveyHandlers.handle('refresh', { target, refresh })
+
+  t.match(client.received(), [{ push: { refresh: { expires: true, ttl: 10 } } }])
+  await advance(14_999)
+  t.equal(client.closed, null)
+  await advance(1)
+  t.equal(client.closed, '3005 connection expired')
+})
+
+t.test('the API does not subscribe a connection whose connect command is still running', async (t) => {
+  let release = (): void => undefined
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const read = async () => {
+    await released
+    return { epoch: 'e', offset: 0, publications: [], oldest: 1 }
+  }
+  const file = withNamespace(WITH_HISTORY)
+  const { relay, client, token } = coreRelay(file, { history: { read, remove: async () => undefined } })
+  const connecting = client()
+  await connecting.send({ id: 1, connect: { token: token({ sub: '42', channels: ['chat:own'] }) } })
+  const applied = relay.surveyHandlers.handle('subscribe', { target, subscription })
+  release()
+
+  t.equal(await applied, null)
+  await settled()
+  const received = connecting.received()
+  t.match(received, [{ id: 1, connect: { subs: { 'chat:own': {} } } }])
+  t.equal(received.length, 1)
+  t.equal(relay.stats().subscriptions, 1)
 })
