@@ -64,6 +64,14 @@ t.test('command_limits of all channels count one connection', async (t) => {
   t.equal(await run(await connected('ada'), 'subscribe', { channel: 'chat:a' }), 0, 'another connection')
 })
 
+t.test('command_limits of a connection count its connect command once', async (t) => {
+  const limits = [{ commands: ['connect', 'publish'], by: 'client', rate: 2, interval: '1h' }]
+  const { connected } = coreRelay({ ...NAMESPACES, client: { command_limits: limits } })
+  const one = await connected('ada')
+
+  t.same([await publish(one, 'open:a'), await publish(one, 'open:a')], [0, TOO_MANY])
+})
+
 t.test('command_limits count the connects of a user, and an anonymous client by its connection', async (t) => {
   const limits = [{ commands: ['connect', 'publish'], by: 'user', rate: 2, interval: '1h' }]
   const file = { ...NAMESPACES, client: { command_limits: limits, disallow_anonymous_connection_tokens: false } }

@@ -170,6 +170,41 @@ t.test('a client that stops reading a large reply is closed, even while the rela
   t.equal(client.closed, '3012 no pong')
 })
 
+/** Accepts what was written when the test says so, and becomes full again with the next write. */
+class SlowSink extends FakeSink {
+  #accepted = (): void => undefined
+
+  override onceDrained(then: () => void): void {
+    this.#accepted = then
+  }
+
+  accept(): void {
+    this.writableLength = 0
+    this.#accepted()
+  }
+}
+
+t.test('a client that the relay does not read from gets time for its pong as long as it receives data', async (t) => {
+  const relay = relayWith(8, 1500)
+  const sink = new SlowSink()
+  const client = relay.client(sink)
+  await client.send({ id: 1, connect: { token: relay.token({ sub: '42' }) } })
+  sink.isStuck = true
+  await client.send(recover(2), unsubscribe(3), recover(4), unsubscribe(5), recover(6))
+  for (let id = 7; id < 400; id++) client.client.handleFrame(JSON.stringify(unsubscribe(id)))
+  await relay.advance(18_750)
+  sink.accept()
+  await settled()
+  t.equal(sink.isPaused, true)
+  await relay.advance(8000)
+  t.equal(client.closed, null)
+  await relay.advance(7999)
+  t.equal(client.closed, null)
+  await relay.advance(1)
+
+  t.equal(client.closed, '3012 no pong')
+})
+
 t.test('a client that is behind can still unsubscribe', async (t) => {
   const relay = relayWith(1, 10)
   const client = await relay.connected('42')

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { DISCONNECT_SHUTDOWN } from '../../../../src/relay/core/codes.js'
 import type { SurveyHandler } from '../../../../src/relay/core/engine.js'
 import { SingleNodeCluster } from '../../../../src/relay/engine/memory.js'
 import { coreRelay } from '../../../helper/relay-core.js'
@@ -20,6 +21,8 @@ t.test('after missed commands, the clients of that time are closed at 500 per se
   t.equal(relay.stats().clients, 600, 'none is closed at once')
   await advance(500)
   t.equal(relay.stats().clients, 350)
+  await advance(200)
+  t.equal(relay.stats().clients, 250)
   const later = await connected('later')
   cluster.missedCommands()
   const afterSecondGap = await connected('after the second gap')
@@ -53,4 +56,13 @@ t.test('clients that disconnect themselves do not slow down the closing of the o
   await advance(200)
 
   t.equal(relay.stats().clients, 0)
+})
+
+t.test('a relay that ends closes no more connections at a time than it was told to', async (t) => {
+  const { connected, relay } = coreRelay()
+  await Promise.all(Array.from({ length: 5 }, (_, index) => connected(String(index))))
+
+  t.equal(relay.closeClients(2, DISCONNECT_SHUTDOWN), 3)
+  t.equal(relay.stats().clients, 3)
+  t.equal(relay.closeClients(4, DISCONNECT_SHUTDOWN), 0)
 })
