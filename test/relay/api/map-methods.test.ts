@@ -272,10 +272,12 @@ t.test('map_read_stream returns the changes after a position, and error 112 if s
   t.match(await read({ since_offset: 2 }), { entries: { length: 5 } })
   t.match(await read({ since_offset: 7 }), { entries: undefined })
   t.match(await read({ limit: 2, reverse: true }), { entries: [{ offset: 7 }, { offset: 6 }] })
+  t.match(await read({ limit: 2, reverse: true, since_offset: 8 }), { entries: [{ offset: 7 }, { offset: 6 }] })
 
   t.equal(await read({ since_offset: 1 }), 112, 'no longer stored')
   t.equal(await read({ since_epoch: 'epoch1' }), 112, 'after offset 0')
   t.equal(await read({ since_offset: 8 }), 112, 'beyond the end')
+  t.equal(await read({ reverse: true, since_offset: 9 }), 112, 'no change before the position')
   t.equal(await read({ since_offset: 6, since_epoch: 'other' }), 112)
 })
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readMapState } from '../../../../src/relay/core/maps/read-map.js'
+import { entryLength, readMapState } from '../../../../src/relay/core/maps/read-map.js'
 import { CHANNEL, mapRelay } from '../../../helper/map-relay.js'
 
 t.test('a read of many entries gives way to other work, however many of them are left out', async (t) => {
@@ -19,4 +19,19 @@ t.test('a read of many entries gives way to other work, however many of them are
   const state = await readMapState(context, { map: options }, query, 1_000_000)
   t.match(state, { entries: [{ key: 'k0' }], cursor: '' })
   t.ok(turns >= 4, `${turns} turns for five steps`)
+})
+
+t.test('a read has entries up to its maximum length, and none beyond it', async (t) => {
+  const { engine, options, write } = mapRelay()
+  for (let index = 0; index < 3; index++) write(`k${index}`, index)
+  const context = { maps: engine.maps, monotonicMs: () => 0 }
+  const query = { channel: CHANNEL, cursor: '', limit: -1, key: '', revision: null }
+  const read = (maxLength: number) => readMapState(context, { map: options }, query, maxLength)
+  const all = await read(1000)
+  const entries = all !== null && 'entries' in all ? all.entries : []
+  const length = entries.reduce((sum, entry) => sum + entryLength(entry), 0)
+
+  t.equal(entries.length, 3)
+  t.same(await read(length), all)
+  t.equal(await read(length - 1), null)
 })

@@ -41,6 +41,17 @@ t.test('a live push is a delta to the previous value of its key, from the first 
   ])
 })
 
+t.test('a client does not receive the versions of entries, which only order their writes', async (t) => {
+  const relay = mapRelay()
+  relay.write('a', 1, { version: 7 })
+  const client = await relay.connected('42')
+  const { state } = await subscribeMap(client, { phase: 2 })
+  relay.write('a', 2, { version: 8 })
+
+  t.same(state, [{ key: 'a', data: 1, offset: 1, epoch: 'epoch1' }])
+  t.same(publications(client), [{ key: 'a', data: 2, offset: 2 }])
+})
+
 t.test('a client without deltas receives whole values beside one with deltas', async (t) => {
   const relay = mapRelay(RECOVERABLE, DELTA)
   relay.write('a', `${LONG}1`)

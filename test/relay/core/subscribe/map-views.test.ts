@@ -95,6 +95,15 @@ t.test('an entry without coordinates is in every view, until it gets some elsewh
   ])
 })
 
+t.test('a removal without the entry that it removes goes to every view', async (t) => {
+  const relay = viewRelay()
+  const client = await relay.connected('42')
+  await loadMap(client, new MapModel(), undefined, { data: VIEW })
+  relay.delivery.publication(CHANNEL, { ...publicationAt(1), key: 'a', removed: true }, 'epoch1')
+
+  t.match(publications(client), [{ key: 'a', removed: true }])
+})
+
 t.test('changes between the pages of a view are in the last reply', async (t) => {
   const relay = viewRelay()
   for (const key of ['a', 'b', 'c', 'd']) relay.write(key, at(5))
