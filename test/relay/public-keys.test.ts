@@ -192,6 +192,8 @@ t.test('audience, issuer and user id claim', async (t) => {
     t.match(await accepts(rule, { sub: 'ignored', user_id: 'u7' }), CONNECTED)
     t.match(await accepts(rule, { user_id: 7 }), CONNECTED)
     t.equal(await accepts(rule, { sub: '42', user_id: { id: 7 } }), INVALID)
+    t.match(await accepts(rule, { user_id: Number.MAX_SAFE_INTEGER }), CONNECTED)
+    t.equal(await accepts(rule, { user_id: Number.MAX_SAFE_INTEGER + 1 }), INVALID, 'the number of several ids')
     t.equal(await accepts(rule, { sub: '42' }), '3507 permission denied')
   })
 
