@@ -48,6 +48,7 @@ for (const [kind, connect] of Object.entries(UNIDIRECTIONAL_KINDS)) {
       const receiver = await connect(t, relay.url, { token: withChannels('floor:1', 'plain:a') })
 
       const connected = await connectResult(receiver)
+      t.same(Object.keys(await firstMessage(receiver)), ['connect'], 'a push, which has no id')
       t.match(connected, { client: String, version: 'test', ping: 25, session: String, subs: { 'floor:1': {} } })
       t.notOk('node' in connected)
       t.notOk('pong' in connected)

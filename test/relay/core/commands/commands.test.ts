@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { EngineError } from '../../../../src/relay/core/engine.js'
-import { coreRelay, FakeSink, type Message, withNamespace } from '../../../helper/relay-core.js'
+import { coreRelay, FakeSink, type Message, publicationAt, withNamespace } from '../../../helper/relay-core.js'
 import { HMAC_SECRET } from '../../../helper/relay-rules.js'
 
 /** A token without an expiry, which the project's own signer does not create. */
@@ -151,6 +151,32 @@ t.test('connect', async (t) => {
   })
 })
 
+t.test('of several server-side subscriptions that fail, the first one decides', async (t) => {
+  const history = {
+    read: async () => ({
+      epoch: 'e',
+      offset: 1,
+      publications: [{ ...publicationAt(1), data: Buffer.from([0xff]) }],
+      oldest: 1
+    }),
+    remove: async () => undefined
+  }
+  const namespaces = [
+    { name: 'chat', history_size: 10, history_ttl: '60s', force_recovery: true },
+    { name: 'bytes', publication_data_format: 'binary' }
+  ]
+  const { client, token } = coreRelay({ channel: { namespaces } }, { history })
+  const connect = async (...channels: readonly string[]) => {
+    const connecting = client()
+    const subs = { 'chat:1': { recover: true, epoch: 'e', offset: 0 } }
+    const [reply] = await connecting.send({ id: 1, connect: { token: token({ sub: '42', channels }), subs } })
+    return connecting.closed ?? reply?.error?.code
+  }
+
+  t.equal(await connect('bytes:1', 'chat:1'), 108)
+  t.equal(await connect('chat:1', 'bytes:1'), '3506 inappropriate protocol')
+})
+
 t.test('claims of a connection', async (t) => {
   t.test('user and expiry claims are optional if configured, and anonymous users are still rejected', async (t) => {
     const lax = { client: { token: { expiry_required: false } } }
@@ -165,6 +191,10 @@ t.test('claims of a connection', async (t) => {
     })
 
     t.match(reply, { connect: { client: /./, expires: undefined } })
+    const strict = coreRelay().client()
+    await strict.send({ id: 1, connect: { token: endlessToken({ sub: '42' }) } })
+
+    t.equal(strict.closed, '3500 invalid token')
     t.equal(nameless.closed, '3507 permission denied')
     t.match(early, [{ error: { code: 109 } }])
   })
@@ -229,9 +259,6 @@ t.test('commands', async (t) => {
     ['connect without an id', { connect: {} }],
     ['connect that is a text', { id: 1, connect: 'x' }],
     ['connect with a token that is a number', { id: 1, connect: { token: 1 } }],
-    ['an id that is a text', { id: '1', connect: {} }],
-    ['an id below zero', { id: -1, connect: {} }],
-    ['an id above 32 bits', { id: 4294967296, connect: {} }],
     ['an unknown command', { id: 1, dance: {} }]
   ]
   for (const [name, message] of misuses) {
@@ -248,6 +275,11 @@ t.test('commands', async (t) => {
     ['a second connect', { id: 2, connect: {} }, '3501 bad request'],
     ['an unsolicited pong', '{}', '3501 bad request'],
     ['a command without an id', { subscribe: { channel: 'floor:7' } }, '3501 bad request'],
+    ...(['3', -1, 1.5, 4294967296] as const).map((id): [string, Message, string] => [
+      `a command with the id ${JSON.stringify(id)}`,
+      { id, subscribe: { channel: 'floor:7' } },
+      '3501 bad request'
+    ]),
     ['a ping of its own', { id: 2, ping: {} }, '3501 bad request'],
     ['subscribe without a channel', { id: 2, subscribe: {} }, '3501 bad request'],
     ['subscribe with an unknown delta', { id: 2, subscribe: { channel: 'floor:7', delta: 'xor' } }, '3501 bad request'],

@@ -487,3 +487,19 @@ t.test('subscribers that merge a long history at the same time merge each public
   ])
   t.equal(counts.texts, 3)
 })
+
+t.test('a small snapshot is sent after the replies to earlier commands, in one message with them', async (t) => {
+  const relay = relayWith()
+  relay.publish('chat:1', batch(1, 1))
+  // The history is merged for the first subscriber.
+  await subscribed(relay)
+  const client = await relay.connected('42')
+  const before = client.sink.writes.length
+  const replies = await client.send({ id: 2, unsubscribe: { channel: 'chat:2' } }, { ...subscribe(), id: 3 })
+
+  t.same(
+    replies.map(({ id }) => id),
+    [2, 3]
+  )
+  t.equal(client.sink.writes.length, before + 1)
+})

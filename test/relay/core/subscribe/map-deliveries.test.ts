@@ -41,6 +41,27 @@ t.test('a live push is a delta to the previous value of its key, from the first 
   ])
 })
 
+const LONG_LIST = 'x'.repeat(5000)
+for (const [title, entry, change] of [
+  ['long entries and short changes', LONG_LIST, 'short'],
+  ['short entries and long changes', 'short', LONG_LIST]
+] as const) {
+  t.test(`a reply with ${title} has all of them`, async (t) => {
+    const relay = mapRelay()
+    for (const key of ['a', 'b']) relay.write(key, 0)
+    relay.write('c', entry)
+    const client = await relay.connected('42')
+    const { cursor, offset, epoch } = await subscribeMap(client, { phase: 2 })
+    relay.write('a', change)
+
+    t.match(await subscribeMap(client, { phase: 2, cursor, offset, epoch }), {
+      phase: undefined,
+      state: [{ key: 'c', data: entry }],
+      publications: [{ key: 'a', data: change }]
+    })
+  })
+}
+
 t.test('a client does not receive the versions of entries, which only order their writes', async (t) => {
   const relay = mapRelay()
   relay.write('a', 1, { version: 7 })
