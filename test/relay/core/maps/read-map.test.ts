@@ -1,6 +1,7 @@
 import t from 'tap'
 import { entryLength, readMapState } from '../../../../src/relay/core/maps/read-map.js'
 import { CHANNEL, mapRelay } from '../../../helper/map-relay.js'
+import { required } from '../../../helper/required.js'
 
 t.test('a read of many entries gives way to other work, however many of them are left out', async (t) => {
   const { engine, options, write } = mapRelay()
@@ -34,4 +35,18 @@ t.test('a read has entries up to its maximum length, and none beyond it', async 
   t.equal(entries.length, 3)
   t.same(await read(length), all)
   t.equal(await read(length - 1), null)
+})
+
+t.test('a read of more entries than one step has returns as many as were asked for', async (t) => {
+  const { engine, options, write } = mapRelay()
+  for (let index = 0; index < 3000; index++) write(`k${index}`, index)
+  const context = { maps: engine.maps, monotonicMs: () => 0 }
+  const query = { channel: CHANNEL, cursor: '', limit: 2500, key: '', revision: null }
+  const state = await readMapState(context, { map: options }, query, 1_000_000)
+  const { entries, cursor } = required(state !== null && 'entries' in state ? state : null)
+
+  t.equal(entries.length, 2500)
+  t.equal(cursor, entries.at(-1)?.key)
+  const rest = await readMapState(context, { map: options }, { ...query, cursor }, 1_000_000)
+  t.match(rest, { entries: { length: 500 }, cursor: '' })
 })

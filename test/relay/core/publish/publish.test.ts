@@ -1,6 +1,6 @@
 import t from 'tap'
 import { type ResolvedChannel, resolveChannel } from '../../../../src/relay/core/channel-names.js'
-import { ERROR_EMPTY_CHANNEL, ERROR_INTERNAL, ReplyError } from '../../../../src/relay/core/codes.js'
+import { ERROR_EMPTY_CHANNEL, ERROR_INTERNAL, ERROR_IS_MAP, ReplyError } from '../../../../src/relay/core/codes.js'
 import { type Broker, EngineError } from '../../../../src/relay/core/engine.js'
 import type { NewPublication, Published } from '../../../../src/relay/core/publication.js'
 import { PLAIN_PUBLICATION } from '../../../../src/relay/core/publish/publish.js'
@@ -43,6 +43,16 @@ t.test('publications with skip_history are not in the history', async (t) => {
   publish('chat:1', 1, { skipHistory: true })
 
   t.equal(relay.activity.channels.get('chat:1')?.stored(relay.clocks.monotonicMs()), 0)
+})
+
+t.test('a channel whose history was removed has nothing in it', async (t) => {
+  const { relay, publish } = coreRelay(withNamespace({ history_size: 2, history_ttl: '10s' }))
+  publish('chat:1', 1)
+  const stored = () => relay.activity.channels.get('chat:1')?.stored(relay.clocks.monotonicMs())
+  t.equal(stored(), 1)
+  t.equal(await relay.removeHistory('chat:1'), null)
+
+  t.equal(stored(), 0)
 })
 
 t.test('a JSON object may have white space before it', async (t) => {
@@ -145,12 +155,13 @@ t.test('an engine that publishes to many channels receives each form of the data
   const namespaces = [
     { name: 'plain' },
     { name: 'deltas', delta_publish: true },
-    { name: 'bytes', publication_data_format: 'binary' }
+    { name: 'bytes', publication_data_format: 'binary' },
+    { name: 'map', subscription_type: 'map', map: { mode: 'ephemeral', key_ttl: '60s' } }
   ]
   const { relay } = coreRelay({ channel: { namespaces } }, { broker })
   const broadcast = (delta: boolean) =>
     relay.broadcast(
-      ['plain:1', 'bytes:1', 'unknown:1', 'deltas:1', 'plain:2', 'plain:3', 'bytes:2'],
+      ['plain:1', 'bytes:1', 'unknown:1', 'deltas:1', 'plain:2', 'plain:3', 'bytes:2', 'map:1'],
       { ...PLAIN_PUBLICATION, data: '{}', delta },
       new TimeSlice(relay.clocks.monotonicMs)
     )
@@ -162,7 +173,8 @@ t.test('an engine that publishes to many channels receives each form of the data
     { offset: 1 },
     ERROR_INTERNAL,
     { offset: 3 },
-    { offset: 2 }
+    { offset: 2 },
+    ERROR_IS_MAP
   ])
   t.same(calls.splice(0), [
     [['plain:1', 'plain:2', 'plain:3'], '{}', false],
