@@ -1,6 +1,6 @@
 import t from 'tap'
 import { EngineError } from '../../../../src/relay/core/engine.js'
-import { coreRelay, type Message, publicationAt, settled, withNamespace } from '../../../helper/relay-core.js'
+import { coreRelay, FakeSink, type Message, publicationAt, settled, withNamespace } from '../../../helper/relay-core.js'
 
 const target = { user: '42', client: '', session: '' }
 const subscription = { channel: 'chat:1', expiresAt: 0, info: null, data: null, override: {}, recover: null }
@@ -127,4 +127,24 @@ t.test('the API does not subscribe a connection whose connect command is still r
   t.match(received, [{ id: 1, connect: { subs: { 'chat:own': {} } } }])
   t.equal(received.length, 1)
   t.equal(relay.stats().subscriptions, 1)
+})
+
+t.test('the API closes only the connection whose session it names', async (t) => {
+  const { relay, client, token } = coreRelay()
+  const clients = [client(new FakeSink(true)), client(new FakeSink(true))]
+  const sessions: string[] = []
+  for (const each of clients) {
+    const [reply] = await each.send({ id: 1, connect: { token: token({ sub: '42' }) } })
+    sessions.push(String(reply?.connect?.session))
+  }
+  const disconnect = (session = '') =>
+    relay.disconnectUser({ target: { ...target, session }, whitelist: [], code: 4000, reason: 'gone' })
+  const closed = () => clients.map((each) => each.closed)
+
+  await disconnect('another session')
+  t.same(closed(), [null, null])
+  await disconnect(sessions[1])
+  t.same(closed(), [null, '4000 gone'])
+  await disconnect()
+  t.same(closed(), ['4000 gone', '4000 gone'])
 })

@@ -1,17 +1,7 @@
 import t from 'tap'
 import { DISCONNECT_SHUTDOWN } from '../../../../src/relay/core/codes.js'
-import type { SurveyHandler } from '../../../../src/relay/core/engine.js'
-import { SingleNodeCluster } from '../../../../src/relay/engine/memory.js'
+import { ClusterWithGaps } from '../../../helper/cluster-with-gaps.js'
 import { coreRelay } from '../../../helper/relay-core.js'
-
-class ClusterWithGaps extends SingleNodeCluster {
-  missedCommands = (): void => undefined
-
-  override async start(node: string, handler: SurveyHandler, missedCommands?: () => void): Promise<void> {
-    await super.start(node, handler)
-    if (missedCommands !== undefined) this.missedCommands = missedCommands
-  }
-}
 
 t.test('after missed commands, the clients of that time are closed at 500 per second', async (t) => {
   const cluster = new ClusterWithGaps()

@@ -84,3 +84,22 @@ t.test('the time of a removed connection has no effect', async (t) => {
 
   t.same(dueAt(registry, 0), [])
 })
+
+t.test('a user is counted as long as one of its connections is open', async (t) => {
+  const registry = new ConnectionRegistry<Connection>()
+  const connections = ['ada', 'ada', 'bob'].map((user) => ({ user, registryIndex: -1 }))
+  for (const connection of connections) {
+    registry.add(connection)
+    registry.setUser(connection)
+  }
+  const users = connections.map((connection) => {
+    registry.remove(connection)
+    return [registry.users, registry.countOfUser('ada'), registry.ofUser('ada').length]
+  })
+
+  t.same(users, [
+    [2, 1, 1],
+    [1, 0, 0],
+    [0, 0, 0]
+  ])
+})

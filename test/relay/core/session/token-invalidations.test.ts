@@ -1,5 +1,6 @@
 import t from 'tap'
 import { PAGE_SIZE } from '../../../../src/relay/core/session/token-invalidations.js'
+import { ClusterWithGaps } from '../../../helper/cluster-with-gaps.js'
 import { coreRelay, settled } from '../../../helper/relay-core.js'
 
 t.test('a relay that starts reads more than one page of invalidated tokens', async (t) => {
@@ -23,4 +24,24 @@ t.test('a relay that starts reads more than one page of invalidated tokens', asy
   }
   t.equal(await outcome('ada'), 109)
   t.equal(await outcome('bob'), 'connected')
+})
+
+t.test('a relay that has missed commands reads the tokens that were invalidated meanwhile', async (t) => {
+  const file = { client: { user_tokens_invalidate: { enabled: true } } }
+  const other = coreRelay(file)
+  const cluster = new ClusterWithGaps()
+  const { engine } = other
+  const history = {
+    read: (...args: Parameters<typeof engine.read>) => engine.read(...args),
+    remove: (channel: string) => engine.remove(channel)
+  }
+  const { connected } = coreRelay(file, { history, cluster })
+  await settled()
+  await other.relay.invalidateTokens('ada', '', other.clock.nowMs / 1000)
+  t.equal((await connected('ada')).client.state, 'live')
+  cluster.missedCommands()
+  await settled()
+
+  t.equal((await connected('ada')).client.state, 'rejected')
+  t.equal((await connected('bob')).client.state, 'live')
 })
