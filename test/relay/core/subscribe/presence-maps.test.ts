@@ -3,6 +3,7 @@ import { EngineError } from '../../../../src/relay/core/engine.js'
 import type { Publication } from '../../../../src/relay/core/publication.js'
 import { coreRelay } from '../../../helper/relay-core.js'
 import { configOf } from '../../../helper/relay-rules.js'
+import { required } from '../../../helper/required.js'
 
 const FILE = {
   client: { allow_anonymous_connect_without_token: true },
@@ -151,4 +152,17 @@ t.test('a reload that removes the map of clients ends its renewal and keeps the 
   t.equal(client.closed, null)
 
   t.equal(changes.length, 2)
+})
+
+t.test('a reload that gives the map of clients another type leaves its entries to their new writers', async (t) => {
+  const { connected, relay, keys } = setUp()
+  const client = await connected('42')
+  await client.send(SUBSCRIBE)
+  const { channels, ...rest } = configOf(FILE)
+  const namespaces = new Map(channels.namespaces)
+  namespaces.set('clients', { ...required(namespaces.get('clients')), subscriptionType: 'map' })
+  relay.configure({ ...rest, channels: { ...channels, namespaces } })
+  await client.send(UNSUBSCRIBE)
+
+  t.same(await keys('clients:chat:1'), [client.client.id])
 })
