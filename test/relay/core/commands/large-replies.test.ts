@@ -170,6 +170,39 @@ t.test('a client that stops reading a large reply is closed, even while the rela
   t.equal(client.closed, '3012 no pong')
 })
 
+t.test('replies that are sent together stay within queue_max_size', async (t) => {
+  const relay = relayWith(0, 0)
+  const client = await relay.connected('42')
+  client.sink.isStuck = true
+  const subscribe = (id: number): Message => {
+    const channel = `chat:${id}`
+    return { id, subscribe: { channel, token: relay.token({ sub: '42', channel, data: 'x'.repeat(5000) }) } }
+  }
+  const replies = await client.send(...[2, 3, 4, 5].map(subscribe))
+
+  t.equal(client.closed, null)
+  t.match(replies, [{ subscribe: {} }, { subscribe: {} }, { subscribe: {} }, { id: 5, error: { code: 106 } }])
+})
+
+t.test('commands that were run do not count for the limit of those that wait', async (t) => {
+  const relay = relayWith(1, 10)
+  const client = relay.client(new FakeSink(true))
+  await client.send({ id: 1, connect: { token: relay.token({ sub: '42' }) } })
+  const history = { id: 2, history: { channel: 'chat:1', limit: 1 } }
+  const long = { id: 3, unsubscribe: { channel: 'x'.repeat(60_000) } }
+  for (let round = 0; round < 5; round++) {
+    client.sink.isStuck = true
+    await client.send(history, history)
+    for (let count = 0; count < 5; count++) await client.send(long)
+    client.sink.drain()
+    await settled()
+  }
+
+  t.equal(client.closed, null, 'after more than one MiB of commands')
+  const replies = await client.send({ ...history, id: 4 })
+  t.match(replies.at(-1), { id: 4, history: { offset: 1 } })
+})
+
 /** Accepts what was written when the test says so, and becomes full again with the next write. */
 class SlowSink extends FakeSink {
   #accepted = (): void => undefined

@@ -100,6 +100,14 @@ t.test('a connection', async (t) => {
     t.equal(client.closed, '3010 insufficient state')
   })
 
+  t.test('the seconds until an expiry are rounded up, and those between pings are at least one', async (t) => {
+    const { client, token, clock } = coreRelay({ client: { ping_interval: '200ms', pong_timeout: '100ms' } })
+    const connect = { token: token({ sub: '42' }, 100) }
+    clock.nowMs += 500
+
+    t.match(await client().send({ id: 1, connect }), [{ connect: { ttl: 100, ping: 1 } }])
+  })
+
   t.test('a connection whose token does not expire stays open', async (t) => {
     const { client, token, advance } = coreRelay({ client: { ping_interval: '10000000s' } })
     const living = client()
