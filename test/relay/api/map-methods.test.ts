@@ -216,6 +216,7 @@ t.test('a page of an earlier revision omits later entries, and another epoch is 
   )
 
   t.equal(await read({ revision_offset: 3, revision_epoch: 'other' }), 112)
+  t.same(await read({ revision_epoch: 'epoch1' }), await read({}), 'without an offset nothing is later')
 })
 
 t.test('map_read_state reads many keys in several steps', async (t) => {

@@ -392,10 +392,12 @@ for (const map of [RECOVERABLE, EPHEMERAL]) {
   t.test(`the API unsubscribes a client that loads a map with the mode ${map.mode}`, async (t) => {
     const relay = relayWith(FIVE, map)
     const client = await relay.connected('42')
-    const { cursor, epoch, offset } = await subscribeMap(client, { phase: 2 })
-    await relay.relay.unsubscribeUser({ target: { user: '42', client: '', session: '' }, channel: CHANNEL })
-    t.equal(await rejectedMap(client, { phase: 2, cursor, epoch, offset }), 103)
-    t.equal(relay.relay.openChannels.size, 0)
+    for (const channel of [CHANNEL, '']) {
+      const { cursor, epoch, offset } = await subscribeMap(client, { phase: 2 })
+      await relay.relay.unsubscribeUser({ target: { user: '42', client: '', session: '' }, channel })
+      t.equal(await rejectedMap(client, { phase: 2, cursor, epoch, offset }), 103, `of ${channel || 'all channels'}`)
+      t.equal(relay.relay.openChannels.size, 0)
+    }
   })
 }
 
@@ -513,4 +515,17 @@ t.test('a client that is closed while the engine reads leaves nothing behind', a
     t.equal(relay.relay.openChannels.size, 0)
     t.same(client.received(), [])
   }
+})
+
+t.test('changes that do not fit into the reply beside the last entries follow in the next one', async (t) => {
+  const relay = mapRelay(RECOVERABLE, {}, { queue_max_size: 20_000 })
+  for (const key of ['a', 'b']) relay.write(key, 0)
+  relay.write('c', 'x'.repeat(12_000))
+  const client = await relay.connected('42')
+  const { cursor, offset, epoch } = await subscribeMap(client, { phase: 2 })
+  relay.write('a', 'y'.repeat(9000))
+  const last = await subscribeMap(client, { phase: 2, cursor, offset, epoch })
+
+  t.match(last, { phase: 2, cursor: undefined, state: [{ key: 'c' }], publications: undefined })
+  t.match(await subscribeMap(client, { phase: 1, offset, epoch }), { phase: undefined, publications: [{ key: 'a' }] })
 })

@@ -104,6 +104,27 @@ t.test('a removal without the entry that it removes goes to every view', async (
   t.match(publications(client), [{ key: 'a', removed: true }])
 })
 
+t.test('a change between the reads for one page of a view is pushed when it is delivered later', async (t) => {
+  const relay = viewRelay()
+  relay.write('a', at(5))
+  for (let index = 0; index < 8; index++) relay.write(`k${index}`, at(99))
+  const { maps } = relay.engine
+  const readState = maps.readState.bind(maps)
+  let reads = 0
+  maps.readState = async (...args) => {
+    const page = await readState(...args)
+    reads += 1
+    return reads === 1 ? page : { ...page, offset: page.offset + 1 }
+  }
+  const client = await relay.connected('42')
+  t.match(await subscribeMap(client, { phase: 2, data: VIEW }), { phase: undefined, state: [{ key: 'a' }] })
+  t.ok(reads > 1, `${reads} reads`)
+  const change = { ...publicationAt(10), key: 'a', data: JSON.stringify(at(6)) }
+  relay.delivery.publication(CHANNEL, change, 'epoch1')
+
+  t.same(publications(client), [{ key: 'a', data: at(6) }])
+})
+
 t.test('changes between the pages of a view are in the last reply', async (t) => {
   const relay = viewRelay()
   for (const key of ['a', 'b', 'c', 'd']) relay.write(key, at(5))

@@ -92,6 +92,22 @@ t.test('entries stay as long as the subscription, without further changes', asyn
   t.equal(client.closed, null)
 })
 
+t.test('entries are renewed several times within their lifetime', async (t) => {
+  const { connected, engine, advance } = setUp()
+  const written: string[] = []
+  const write = engine.maps.write.bind(engine.maps)
+  engine.maps.write = (channel, ...more) => {
+    written.push(channel)
+    return write(channel, ...more)
+  }
+  const client = await connected('42')
+  await client.send(SUBSCRIBE)
+  t.same(written.splice(0), ['clients:chat:1', 'users:chat:1'])
+  await advance(9_000)
+
+  t.same(written, Array(3).fill('users:chat:1'))
+})
+
 t.test('an anonymous client is in the map of clients only', async (t) => {
   const { client, changes } = setUp()
   const anonymous = client()
