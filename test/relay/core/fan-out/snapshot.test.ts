@@ -454,6 +454,30 @@ t.test('a snapshot can be read after the engine has failed at once', async (t) =
   t.match(await snapshot.read(empty, () => null, null), { position: { epoch: 'e', offset: 0 } })
 })
 
+t.test('a snapshot is of the new stream if one begins while the history is read', async (t) => {
+  const snapshot = new ChannelSnapshot(conflator('data[].id'), () => 0)
+  const page = (epoch: string, ...publications: readonly Publication[]) => ({
+    epoch,
+    offset: 1,
+    oldest: 1,
+    publications
+  })
+  const [first, other] = [publicationOf(batch(1, 1), 1), publicationOf(batch(2, 2), 1)]
+  await snapshot.read(
+    () => page('e1', first),
+    () => null,
+    null
+  )
+  const reading = snapshot.read(
+    async (since) => (since === null ? page('e2', other) : page('e1')),
+    () => null,
+    null
+  )
+  snapshot.deliver(other, 'e2', OPTIONS.history_size)
+
+  t.match(await reading, { position: { epoch: 'e2', offset: 1 } })
+})
+
 t.test('a delivery is merged only when somebody subscribes', async (t) => {
   const { counts, publish, keys } = countedSnapshot()
   publish(1)

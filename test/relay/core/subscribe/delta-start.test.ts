@@ -98,3 +98,18 @@ t.test('a client that has received nothing gets its first publication in full', 
   t.same(received(first).deltas, [false, true, true])
   t.same(received(second), { deltas: [false, true], last: JSON.stringify(text(3)) })
 })
+
+t.test('deltas start at the recovered publication also after a time without subscribers to deltas', async (t) => {
+  const { publish, goLive, subscribed } = heldRelay()
+  await subscribed('1', { delta: '' })
+  const earlier = await subscribed('2')
+  goLive()
+  publish(1, 2)
+  await earlier.send({ id: 3, unsubscribe: { channel: 'chat:1' } })
+  publish(3)
+  const client = await subscribed('3', { recover: true, epoch: 'epoch1', offset: 2 })
+  goLive()
+  publish(4)
+
+  t.same(received(client, JSON.stringify(text(3))), { deltas: [true], last: JSON.stringify(text(4)) })
+})

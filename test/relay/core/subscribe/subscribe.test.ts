@@ -856,3 +856,37 @@ t.test('unsubscribe', async (t) => {
     t.equal(relay.stats().subscriptions, 0)
   })
 })
+
+t.test('subscribing fails if the engine stops delivering while the history is read', async (t) => {
+  const options = { allow_subscribe_for_client: true, history_size: 5, history_ttl: '60s', force_positioning: true }
+  const { connected, engine, relay } = coreRelay(withNamespace(options))
+  const read = engine.read.bind(engine)
+  engine.read = (...args) => {
+    engine.isDelivering = () => false
+    return read(...args)
+  }
+  const client = await connected('42')
+
+  t.match(await client.send({ id: 2, subscribe: { channel: 'chat:1' } }), [{ id: 2, error: { code: 100 } }])
+  t.equal(relay.stats().subscriptions, 0)
+})
+
+t.test('a client with a tag filter recovers to the end of the stream, whatever it receives of it', async (t) => {
+  const options = {
+    allow_subscribe_for_client: true,
+    allow_tags_filter: true,
+    history_size: 5,
+    history_ttl: '60s',
+    force_recovery: true
+  }
+  const { connected, publish } = coreRelay(withNamespace(options))
+  for (const [index, kind] of ['a', 'b', 'b'].entries()) publish('chat:1', index, { tags: JSON.stringify({ kind }) })
+  const recover = { channel: 'chat:1', recover: true, epoch: 'epoch1', offset: 0 }
+  const recovered = async (val: string) => {
+    const client = await connected('42')
+    return await client.send({ id: 2, subscribe: { ...recover, tf: { key: 'kind', cmp: 'eq', val } } })
+  }
+
+  t.match(await recovered('a'), [{ subscribe: { recovered: true, offset: 3, publications: [{ offset: 1 }] } }])
+  t.match(await recovered('c'), [{ subscribe: { recovered: true, offset: 3, publications: undefined } }])
+})
