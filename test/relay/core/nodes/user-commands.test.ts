@@ -67,6 +67,8 @@ t.test('later subscriptions have the info of a refresh through the API', async (
   })
   const refresh = { isExpired: false, expiresAt: 0, info: '{"name":"new"}' }
   await relay.surveyHandlers.handle('refresh', { target, refresh })
+  // A refresh without an info keeps it.
+  await relay.surveyHandlers.handle('refresh', { target, refresh: { ...refresh, info: null } })
   await client.send({ id: 2, subscribe: { channel: 'chat:1' } })
 
   t.match(await client.send({ id: 3, presence: { channel: 'chat:1' } }), [
