@@ -185,3 +185,14 @@ t.test('history', async (t) => {
     })
   })
 })
+
+t.test('published data has no carriage return, which ends a line of server-sent events', async (t) => {
+  const allowed = { allow_subscribe_for_client: true, allow_publish_for_client: true }
+  const { connected } = coreRelay(withNamespace(allowed))
+  const [publisher, subscriber] = [await connected('1'), await connected('2')]
+  await subscriber.send({ id: 2, subscribe: { channel: 'chat:1' } })
+  t.match(await publisher.send('{"id":2,"publish":{"channel":"chat:1","data":{"a":\r1.50}}}'), [{ id: 2, publish: {} }])
+  subscriber.received()
+
+  t.match(subscriber.sink.writes.at(-1), '"data":{"a": 1.50}')
+})

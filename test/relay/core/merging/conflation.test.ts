@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Conflation } from '../../../../src/relay/core/merging/conflation.js'
 import { timeOf } from '../../../../src/relay/core/merging/entry-time.js'
-import { conflator } from '../../../../src/relay/core/merging/keyed-list.js'
+import { conflator, newestTime } from '../../../../src/relay/core/merging/keyed-list.js'
 import { checkProperty } from '../../../helper/property.js'
 import { required } from '../../../helper/required.js'
 
@@ -334,8 +334,19 @@ t.test('a publication that repeats an object on the path to its list is not merg
   t.equal(read('{"a":{"data":[{"id":1}]},"a":{}}'), null)
 })
 
+t.test('with entry_time a time may contain escaped characters', async (t) => {
+  t.equal(winner(entryAt('2026-11-16T08:00:00Z', 1), '{"data":[{"id":1,"at":"2026-11-16T07:00:00\\u005a","n":2}]}'), 1)
+})
+
 t.test('with entry_time a repeated member is no time', async (t) => {
   t.equal(winner(entryAt(5, 1), '{"data":[{"id":1,"at":1,"at":1,"n":2}]}'), 2)
+})
+
+t.test('the newest time of a publication may be before 1970', async (t) => {
+  const newest = (text: string) => newestTime(conflator('[].id', 'at').read(text))
+
+  t.equal(newest('[{"id":1,"at":-7},{"id":2,"at":-5},{"id":3},{"id":4,"at":-6}]'), -5)
+  t.equal(newest('[{"id":1}]'), null)
 })
 
 t.test('entry_time can be a path, also through the object of the key', async (t) => {
