@@ -199,6 +199,22 @@ t.test('claims of a connection', async (t) => {
     t.match(early, [{ error: { code: 109 } }])
   })
 
+  t.test('a token of the second of its invalidation is rejected, also with a time in fractions', async (t) => {
+    const { client, clock, relay } = coreRelay({
+      client: { token: { expiry_required: false }, user_tokens_invalidate: { enabled: true } }
+    })
+    await setImmediate()
+    const issuedBefore = Math.floor(clock.nowMs / 1000) - 10
+    await relay.invalidateTokens('42', '', issuedBefore)
+    const connect = async (iat: number) => {
+      const [reply] = await client().send({ id: 1, connect: { token: endlessToken({ sub: '42', iat }) } })
+      return reply?.error?.code ?? 'connected'
+    }
+
+    t.equal(await connect(issuedBefore + 0.9), 109)
+    t.equal(await connect(issuedBefore + 1), 'connected')
+  })
+
   t.test('audience and issuer must match if configured', async (t) => {
     const { client, token } = coreRelay({ client: { token: { audience: 'relay', issuer: 'backend' } } })
     const tried = async (claims: Record<string, unknown>) => {

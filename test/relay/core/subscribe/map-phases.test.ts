@@ -529,3 +529,13 @@ t.test('changes that do not fit into the reply beside the last entries follow in
   t.match(last, { phase: 2, cursor: undefined, state: [{ key: 'c' }], publications: undefined })
   t.match(await subscribeMap(client, { phase: 1, offset, epoch }), { phase: undefined, publications: [{ key: 'a' }] })
 })
+
+t.test('changes of a map that began again are not pages of the earlier one', async (t) => {
+  const relay = relayWith(FIVE)
+  const client = await relay.connected('42')
+  const { epoch } = await subscribeMap(client, { phase: 2 })
+  await relay.clear()
+  for (const key of FIVE) relay.write(key, 'new')
+
+  t.equal(await rejectedMap(client, { phase: 1, epoch, offset: 0, limit: 1 }), 112)
+})
