@@ -351,3 +351,16 @@ t.test('the timers of a channel end with its last limited subscriber', async (t)
 t.test('rateFor rounds down to a class', async (t) => {
   for (const [maxRate, granted] of REQUESTS) t.equal(rateFor(Number(maxRate)), granted)
 })
+
+t.test('the rate is added to the data of a token that begins with white space', async (t) => {
+  const { connected, token } = coreRelay(withNamespace({ conflate: 'data[].id', allow_max_rate: true }))
+  const client = await connected('42')
+  const b64data = Buffer.from(' {"a":1.50} ').toString('base64')
+  const subscribe = {
+    channel: 'chat:1',
+    token: token({ sub: '42', channel: 'chat:1', b64data }),
+    data: { max_rate: 1 }
+  }
+
+  t.match(await client.send({ id: 2, subscribe }), [{ subscribe: { data: { a: 1.5, max_rate: 1 } } }])
+})
