@@ -56,7 +56,7 @@ export const forEachInSlices = async <Entry>(
 /** Parts are joined at this size: V8 flattens a long concatenated string in one blocking step. */
 const ENTRIES_PER_PART = 1000
 
-/** The comma-separated texts of all entries; null if they are longer than `maxLength`. */
+/** The comma-separated texts of all entries; null if they are longer than `maxLength`, with a comma for each. */
 export const joinInSlices = async <Entry>(
   entries: Iterable<Entry>,
   text: (entry: Entry) => string,
