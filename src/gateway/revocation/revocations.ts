@@ -59,8 +59,8 @@ export class Revocations {
   }
 
   /**
-   * Some at once: a Map is slow to iterate from a start at which entries were deleted. Not half of them, as a `BoundedMap` would:
-   * what is removed is no longer revoked.
+   * Removes a hundredth at once: a Map is slow to iterate from a start at which entries were deleted. A `BoundedMap` would remove
+   * half of the revocations, and a removed revocation no longer applies.
    */
   #removeOldest(): void {
     for (const key of [...this.#times.keys()].slice(0, Math.ceil(this.#maxEntries / 100))) this.#times.delete(key)
