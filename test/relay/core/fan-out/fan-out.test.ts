@@ -328,6 +328,30 @@ t.test('a client that is behind', async (t) => {
     }
   })
 
+  t.test('four backlogs are merged separately, and a client that falls behind later shares the newest', async (t) => {
+    const { subscribed, publish, endTurn } = setUp(MERGED)
+    const clients = await Promise.all(Array.from({ length: 5 }, async () => subscribed()))
+    for (let n = 1; n <= 6; n++) {
+      const stuck = clients[n - 1]
+      if (stuck !== undefined) stuck.sink.isStuck = true
+      publish('chat:1', batch([`k${n}`, n]))
+      endTurn()
+    }
+    for (const { sink } of clients) sink.drain()
+
+    t.same(
+      clients.map((client) => pubs(client.received()).at(-1)?.data),
+      [
+        batch(['k2', 2], ['k3', 3], ['k4', 4], ['k5', 5], ['k6', 6]),
+        batch(['k3', 3], ['k4', 4], ['k5', 5], ['k6', 6]),
+        batch(['k4', 4], ['k5', 5], ['k6', 6]),
+        batch(['k5', 5], ['k6', 6]),
+        // It has received the entry k5 before.
+        batch(['k5', 5], ['k6', 6])
+      ]
+    )
+  })
+
   t.test('a client with deltas receives the publication after a backlog in full', async (t) => {
     const { subscribed, publish, endTurn } = setUp({ ...DELTA, conflate: 'data[].id' })
     const client = await subscribed(['chat:1'], { delta: 'fossil' })

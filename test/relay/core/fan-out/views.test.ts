@@ -1,5 +1,8 @@
 import t from 'tap'
 import { MAX_VIEWS } from '../../../../src/relay/core/fan-out/channel-views.js'
+import { EntryPlaces } from '../../../../src/relay/core/fan-out/entry-places.js'
+import { parseView } from '../../../../src/relay/core/fan-out/view.js'
+import { conflator } from '../../../../src/relay/core/merging/keyed-list.js'
 import { webSocketBinaryFraming } from '../../../../src/relay/transport/framing.js'
 import { frameOf } from '../../../helper/protobuf.js'
 import {
@@ -13,6 +16,7 @@ import {
   withNamespace
 } from '../../../helper/relay-core.js'
 import { configOf } from '../../../helper/relay-rules.js'
+import { required } from '../../../helper/required.js'
 import type { SubscribeResult } from '../../../helper/server-message.js'
 
 const OPTIONS = {
@@ -529,4 +533,20 @@ t.test('a channel with more keys than places sends forgotten keys to every view'
   publish(relay, at(1, 25))
 
   t.same(lists(client), [[at(1, 25)]])
+})
+
+t.test('a snapshot changes the last place of an entry only if the entry was delivered', async (t) => {
+  const rules = conflator('data[].id', 'at', { x: ['x'], y: ['y'] })
+  const textOf = (entry: Entry): string => JSON.stringify({ data: [entry] })
+  const places = new EntryPlaces(rules)
+  places.recordSnapshot([], 0, 0)
+  places.place({ ...publicationAt(1), data: textOf(at(1, 5, { at: 1 })) })
+
+  const [entry] = required(rules.read(textOf({ id: 1, at: 2 }))).entries
+  const newer = { ...required(entry), offset: 2 }
+  const elsewhere = required(parseView({ x: 100, y: 100, w: 10, h: 10 }, 10))
+  places.recordSnapshot([newer], 2, 1)
+  t.notOk(places.isInside(newer, elsewhere, 1), 'the place without the newer entry')
+  places.recordSnapshot([newer], 2, 2)
+  t.ok(places.isInside(newer, elsewhere, 2), 'any view may have the older entry')
 })

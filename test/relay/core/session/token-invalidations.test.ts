@@ -1,5 +1,6 @@
 import t from 'tap'
-import { PAGE_SIZE } from '../../../../src/relay/core/session/token-invalidations.js'
+import { ERROR_LIMIT_EXCEEDED } from '../../../../src/relay/core/codes.js'
+import { PAGE_SIZE, TokenInvalidations } from '../../../../src/relay/core/session/token-invalidations.js'
 import { ClusterWithGaps } from '../../../helper/cluster-with-gaps.js'
 import { coreRelay, settled } from '../../../helper/relay-core.js'
 
@@ -44,4 +45,25 @@ t.test('a relay that has missed commands reads the tokens that were invalidated 
 
   t.equal((await connected('ada')).client.state, 'rejected')
   t.equal((await connected('bob')).client.state, 'live')
+})
+
+t.test('100,000 invalidations are stored at once, and another one is rejected until one has expired', async (t) => {
+  const { engine, clock } = coreRelay()
+  const invalidations = new TokenInvalidations({
+    broker: engine,
+    history: engine,
+    nowMs: () => clock.nowMs,
+    setTimer: () => () => undefined,
+    options: () => ({ ttlMs: 60_000 })
+  })
+  const add = (user: string, expiresAt: number): void =>
+    invalidations.add({ user, channel: '', issuedBefore: 1, expiresAt })
+  add('short', clock.nowMs)
+  for (let n = 2; n < 100_000; n++) add(`user-${n}`, clock.nowMs + 60_000)
+
+  t.match(await invalidations.store('ada', '', 1), { user: 'ada' })
+  add('ada', clock.nowMs + 60_000)
+  t.equal(await invalidations.store('bob', '', 1), ERROR_LIMIT_EXCEEDED)
+  clock.nowMs += 1
+  t.match(await invalidations.store('bob', '', 1), { user: 'bob' })
 })
