@@ -6,6 +6,7 @@ import { type CpuCosts, type RelayLoad, relayCores } from '../../scripts/lib/cap
 import { type MemoryCosts, type RelayContent, relayMebibytes } from '../../scripts/lib/capacity/relay-memory.js'
 import { cpuMicroseconds, residentMebibytes } from '../harness/cpu.js'
 import { connectionsAllowed } from '../harness/open-files.js'
+import { SERVER_CORE } from '../harness/process.js'
 import { median } from '../harness/statistics.js'
 import type { Block, Suite, SuiteOptions, SuiteResult } from '../harness/suite.js'
 import { table } from '../harness/table.js'
@@ -74,14 +75,16 @@ const readCpu = async (
 ): Promise<CpuReading> => {
   const { clients, channels, perSecond, batches } = wanted
   await generator.run(openOrder(server, clients, channels))
-  const reading = perSecond === 0 ? await readIdle(server, seconds) : await readBusy(generator, server, wanted, seconds)
+  const reading = perSecond === 0 ? await readIdle(server) : await readBusy(generator, server, wanted, seconds)
   await closeAll(generator)
   return {
     load: {
-      connections: clients,
+      // A busy reading ends before the first ping.
+      connections: perSecond === 0 ? clients : 0,
       publishesPerSecond: reading.perSecond,
       receivedPerSecond: 0,
       deliveriesPerSecond: (reading.perSecond * clients) / channels,
+      deliveryPauseMs: (1000 * channels) / reading.perSecond,
       payloadBytes: dataOf(batches).length
     },
     cores: reading.cores
@@ -93,12 +96,12 @@ interface Utilisation {
   readonly cores: number
 }
 
-/** Pings are sent every 25 s, at a time that differs between connections. */
-const IDLE_SECONDS = 10
+/** Each connection is pinged once in this time, 12.5 to 25 s after it was opened. */
+const IDLE_MS = 25_000
 
-const readIdle = async ({ pids: [pid = 0] }: RunningServer, seconds: number): Promise<Utilisation> => {
+const readIdle = async ({ pids: [pid = 0] }: RunningServer): Promise<Utilisation> => {
   const [cpuBefore, startedAt] = [cpuMicroseconds(pid), performance.now()]
-  await setTimeout(Math.max(IDLE_SECONDS, seconds) * 1000)
+  await setTimeout(IDLE_MS)
   return { perSecond: 0, cores: (cpuMicroseconds(pid) - cpuBefore) / 1000 / (performance.now() - startedAt) }
 }
 
@@ -128,21 +131,18 @@ const readBusy = async (
 interface MemoryReading {
   readonly content: RelayContent
   readonly mebibytes: number
-  /** CPU time of a connect with token and subscription; 0 without clients. */
-  readonly connectMicros: number
 }
 
 const MEMORY_SECONDS = 15
 const SETTLE_MS = 3000
 const NO_LOAD = load('no connections', 0, 1, 0)
 
-/** Memory and connects of a new process with this load. */
+/** Memory of a new process with this load. */
 const readMemory = async (generator: Load, wanted: CapacityLoad): Promise<MemoryReading> => {
   const { clients, channels, perSecond, batches } = wanted
   const server = await startServer(RELAY)
   try {
-    const connectMicros =
-      clients === 0 ? 0 : (await measure(generator, server, openOrder(server, clients, channels), 'count')).value
+    if (clients > 0) await generator.run(openOrder(server, clients, channels))
     const published =
       perSecond === 0 ? 0 : (await readBusy(generator, server, wanted, MEMORY_SECONDS)).perSecond * MEMORY_SECONDS
     if (perSecond === 0) await setTimeout(SETTLE_MS)
@@ -150,7 +150,17 @@ const readMemory = async (generator: Load, wanted: CapacityLoad): Promise<Memory
     const mebibytes = residentMebibytes(server.pids[0] ?? 0)
     await closeAll(generator)
     const content = { connections: clients, historyBytes: stored * dataOf(batches).length }
-    return { content, mebibytes, connectMicros }
+    return { content, mebibytes }
+  } finally {
+    await server.stop()
+  }
+}
+
+/** CPU time of a connect with token and subscription. Large installations have workers or Redis, where it costs more. */
+const readConnect = async (generator: Load): Promise<number> => {
+  const server = await startServer(RELAY, SERVER_CORE, { RELAY_WORKERS: '2' })
+  try {
+    return (await measure(generator, server, openOrder(server, IDLE.clients, IDLE.channels), 'count')).value
   } finally {
     await server.stop()
   }
@@ -175,6 +185,7 @@ const medianReading = (readings: readonly CpuReading[]): CpuReading => {
       publishesPerSecond: of((reading) => reading.load.publishesPerSecond),
       receivedPerSecond: 0,
       deliveriesPerSecond: of((reading) => reading.load.deliveriesPerSecond),
+      deliveryPauseMs: of((reading) => reading.load.deliveryPauseMs),
       payloadBytes: of((reading) => reading.load.payloadBytes)
     },
     cores: of(({ cores }) => cores)
@@ -187,6 +198,7 @@ const run = async ({ rounds = 3, seconds = 3, machineFile }: SuiteOptions): Prom
   const [predicted, calibration] = [PREDICTED.filter(isPossible), CALIBRATION.filter(isPossible)]
   const readings = new Map<CapacityLoad, CpuReading[]>()
   const memory = new Map<CapacityLoad, MemoryReading>()
+  let connectMicros: number
   const generator = new Load()
   try {
     const server = await startServer(RELAY)
@@ -194,6 +206,7 @@ const run = async ({ rounds = 3, seconds = 3, machineFile }: SuiteOptions): Prom
       // The loads take turns, so that other programs disturb them equally. The first round only warms up.
       for (let round = -1; round < rounds; round++) {
         for (const each of [...calibration, ...predicted]) {
+          if (round < 0 && each === IDLE) continue
           const reading = await readCpu(generator, server, each, round < 0 ? WARM_UP_SECONDS : seconds)
           if (round >= 0) readings.set(each, [...(readings.get(each) ?? []), reading])
         }
@@ -202,6 +215,7 @@ const run = async ({ rounds = 3, seconds = 3, machineFile }: SuiteOptions): Prom
       await server.stop()
     }
     for (const each of [NO_LOAD, IDLE, MANY_FLOORS, ...predicted]) memory.set(each, await readMemory(generator, each))
+    connectMicros = await readConnect(generator)
   } finally {
     await generator.stop()
   }
@@ -209,13 +223,12 @@ const run = async ({ rounds = 3, seconds = 3, machineFile }: SuiteOptions): Prom
   const memoryOf = (each: CapacityLoad): MemoryReading =>
     memory.get(each) ?? {
       content: { connections: 0, historyBytes: 0 },
-      mebibytes: Number.NaN,
-      connectMicros: Number.NaN
+      mebibytes: Number.NaN
     }
   const costs = {
     ...fitCpuCosts(calibration.map(cpuOf)),
     ...memoryCosts(memoryOf(NO_LOAD), memoryOf(IDLE), memoryOf(MANY_FLOORS)),
-    connectMicros: memoryOf(IDLE).connectMicros
+    connectMicros
   }
   if (machineFile !== undefined) writeMachineFile(machineFile, costs)
   return { blocks: [capacityBlock({ rounds, seconds, predicted, calibration, cpuOf, memoryOf, costs })] }

@@ -223,13 +223,19 @@ class ScaleRun {
   /** Busy cores of the relay by the capacity model. A publication passes through the primary to every worker. */
   #modelCores(publishesPerSecond: number): number {
     const deliveriesPerSecond = (publishesPerSecond * this.#extent.connections) / CHANNELS
-    const load = { connections: this.#extent.connections, deliveriesPerSecond, payloadBytes: dataNow(epochMs()).length }
+    const load = {
+      connections: this.#extent.connections,
+      deliveriesPerSecond,
+      deliveryPauseMs: (1000 * CHANNELS) / publishesPerSecond,
+      payloadBytes: dataNow(epochMs()).length
+    }
     if (this.#workers === 1) return relayCores({ ...load, publishesPerSecond, receivedPerSecond: 0 }, this.#costs)
     const none = {
       connections: 0,
       publishesPerSecond: 0,
       receivedPerSecond: 0,
       deliveriesPerSecond: 0,
+      deliveryPauseMs: 0,
       payloadBytes: 0
     }
     const primary = relayCores({ ...none, publishesPerSecond }, this.#costs)

@@ -15,6 +15,7 @@ const COSTS: Costs = {
   wakeMicros: 200,
   pauseMs: 2,
   deliveryMicros: 10,
+  coldMicros: 7,
   byteNanos: 1,
   connectionMicros: 1,
   receiveMicros: 50,
@@ -110,18 +111,21 @@ const LOAD: RelayLoad = {
   publishesPerSecond: 20,
   receivedPerSecond: 0,
   deliveriesPerSecond: 20_000,
+  deliveryPauseMs: 50,
   payloadBytes: 2500
 }
 
 t.test('relayCores', async (t) => {
-  t.test('relayCores adds publish calls, wake-ups, writes, bytes and pings', async (t) => {
+  t.test('relayCores adds publish calls, wake-ups, writes, cold connections, bytes and pings', async (t) => {
     const wakes = (20 * 50) / (50 + COSTS.pauseMs)
-    const micros = 20 * 100 + wakes * 200 + 20_000 * (10 + 2.5) + 1000
+    const cold = (7 * 50) / (50 + 300)
+    const micros = 20 * 100 + wakes * 200 + 20_000 * (10 + cold + 2.5) + 1000
     t.ok(Math.abs(relayCores(LOAD, COSTS) - micros / 1e6) < 1e-9)
   })
 
   t.test('relayCores has no wake-ups without publications', async (t) => {
-    t.equal(relayCores({ ...LOAD, publishesPerSecond: 0, deliveriesPerSecond: 0 }, COSTS), 0.001)
+    const idle = { ...LOAD, publishesPerSecond: 0, deliveriesPerSecond: 0, deliveryPauseMs: Number.POSITIVE_INFINITY }
+    t.equal(relayCores(idle, COSTS), 0.001)
   })
 
   t.test('relayCores adds wake-ups, but no publish calls, for received publications', async (t) => {
@@ -134,6 +138,12 @@ t.test('relayCores', async (t) => {
       relayCores({ ...LOAD, connections: 0, publishesPerSecond, deliveriesPerSecond: 0 }, COSTS) / publishesPerSecond
     t.ok(perCall(10) > perCall(100) && perCall(100) > perCall(1000))
   })
+
+  t.test('a delivery costs more after a long pause of its connection', async (t) => {
+    const cores = (deliveryPauseMs: number): number => relayCores({ ...LOAD, deliveryPauseMs }, COSTS)
+    t.ok(Math.abs(cores(1e9) - cores(1e-6) - (20_000 * COSTS.coldMicros) / 1e6) < 1e-6)
+    t.ok(cores(1000) > cores(50))
+  })
 })
 
 t.test('relayMebibytes adds the process, its connections and its history', async (t) => {
@@ -145,6 +155,7 @@ const loadOf = (connections: number, rate: number, payloadBytes = 2500): RelayLo
   connections,
   publishesPerSecond: rate,
   deliveriesPerSecond: connections * rate,
+  deliveryPauseMs: 1000 / rate,
   payloadBytes
 })
 
@@ -152,6 +163,7 @@ const CALIBRATION = [
   ...[20, 100, 300, 1000].map((rate) => loadOf(1, rate)),
   loadOf(5000, 0),
   loadOf(300, 20),
+  loadOf(2000, 1),
   loadOf(300, 20, 20_000)
 ]
 
@@ -161,6 +173,7 @@ t.test('fitCpuCosts', async (t) => {
     wakeMicros: 300,
     pauseMs: 0.1 * 1.33 ** 10,
     deliveryMicros: 8,
+    coldMicros: 6,
     byteNanos: 0.4,
     connectionMicros: 1.5
   }

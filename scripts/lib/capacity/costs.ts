@@ -25,6 +25,7 @@ export const MEASURED: Costs = {
   wakeMicros: 740,
   pauseMs: 3,
   deliveryMicros: 10,
+  coldMicros: 13,
   byteNanos: 0.1,
   connectionMicros: 1.9,
   receiveMicros: 55,

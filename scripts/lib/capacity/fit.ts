@@ -6,7 +6,7 @@ export interface CpuReading {
 }
 
 /** The lengths of a pause that are tried. */
-const PAUSES_MS = Array.from({ length: 25 }, (_, index) => 0.1 * 1.33 ** index)
+const PAUSES_MS = Array.from({ length: 30 }, (_, index) => 0.1 * 1.33 ** index)
 
 /** The costs that reproduce the readings with the smallest squares of relative errors. */
 export const fitCpuCosts = (readings: readonly CpuReading[]): CpuCosts => {

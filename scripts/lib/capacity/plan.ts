@@ -149,6 +149,7 @@ const steadyCores = (demand: Demand, costs: Costs, processes: number): number =>
     publishesPerSecond: publishes / processes,
     receivedPerSecond: received / processes,
     deliveriesPerSecond: (connections * rate) / processes,
+    deliveryPauseMs: 1000 / rate,
     payloadBytes
   }
   return processes * relayCores(perProcess, costs) + (received * costs.receiveMicros) / 1e6
