@@ -9,12 +9,17 @@ import { planFor } from './lib/capacity/plan.js'
 import { planRows } from './lib/capacity/plan-rows.js'
 import { print, runCommand } from './lib/command.js'
 
+const FAST_MACHINE = `
+These are the costs of a fast machine; others need up to five times as many cores. Measure yours:
+npm run bench -- capacity --machine machine.json`
+
 const main = (args: readonly string[]): number => {
   const { demand, machineFile } = parseCapacityArguments(args)
   const costs = machineFile === null ? MEASURED : readMachineFile(machineFile)
   const rows = planRows(demand, planFor(demand, costs)).map(([name, value]) => [name.replaceAll('*', ''), value])
   const width = Math.max(...rows.map(([name = '']) => name.length))
   for (const [name = '', value] of rows) print(`${name.padEnd(width)}  ${value}`)
+  if (machineFile === null) print(FAST_MACHINE)
   return 0
 }
 

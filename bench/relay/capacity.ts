@@ -193,7 +193,7 @@ const medianReading = (readings: readonly CpuReading[]): CpuReading => {
 }
 
 /** Calculates the costs of this machine from some loads, predicts three others with them, and compares. */
-const run = async ({ rounds = 3, seconds = 3, machineFile }: SuiteOptions): Promise<SuiteResult> => {
+const run = async ({ rounds = 5, seconds = 3, machineFile }: SuiteOptions): Promise<SuiteResult> => {
   const isPossible = ({ clients }: CapacityLoad): boolean => clients <= connectionsAllowed()
   const [predicted, calibration] = [PREDICTED.filter(isPossible), CALIBRATION.filter(isPossible)]
   const readings = new Map<CapacityLoad, CpuReading[]>()

@@ -15,25 +15,25 @@ export interface Costs extends CpuCosts, MemoryCosts {
 }
 
 /**
- * CPU time and memory of the relay: `npm run bench -- capacity` on one core of a shared x86-64 machine with Node.js 24, all
- * features on, rounded. `publishMicros` is higher than the fit, for rates above those of the calibration. `connectionMicros` and
- * `connectionKib` are of 100,000 connections (`npm run bench -- scale`), the costs of Redis of `npm run bench -- relay`. `kernelKib`
- * is a reserve. `npm run capacity -- --machine <file>` uses measurements of another machine.
+ * CPU time and memory of the relay on one core of an AMD EPYC with Node.js 24, all features on, rounded: fitted to two runs each
+ * of `npm run bench -- capacity` and, with 100,000 connections, `npm run bench -- scale`. `receiveMicros` is of
+ * `npm run bench -- relay`, the costs of Redis are of `npm run bench -- redis-scale`. `kernelKib` is a reserve.
+ * `npm run capacity -- --machine <file>` uses measurements of another machine.
  */
 export const MEASURED: Costs = {
-  publishMicros: 30,
-  wakeMicros: 740,
-  pauseMs: 3,
-  deliveryMicros: 10,
-  coldMicros: 13,
-  byteNanos: 0.1,
-  connectionMicros: 1.9,
-  receiveMicros: 55,
-  redisPublishMicros: 34,
-  redisPushMicros: 5,
-  connectMicros: 460,
-  idleMib: 118,
-  workMib: 13,
+  publishMicros: 85,
+  wakeMicros: 500,
+  pauseMs: 17,
+  deliveryMicros: 5,
+  coldMicros: 12,
+  byteNanos: 0.05,
+  connectionMicros: 1.3,
+  receiveMicros: 15,
+  redisPublishMicros: 40,
+  redisPushMicros: 7,
+  connectMicros: 240,
+  idleMib: 120,
+  workMib: 16,
   connectionKib: 9,
   kernelKib: 8
 }
