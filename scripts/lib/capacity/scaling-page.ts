@@ -34,7 +34,7 @@ const COST_TEXTS: Readonly<Record<keyof Costs, string>> = {
   receiveMicros: '`r`: a publication from Redis, per relay process that has subscribers | µs of a relay core',
   redisPublishMicros: '`s`: the script call of a publish | µs of a Redis core',
   redisPushMicros: '`t`: a publication from Redis to one relay process | µs of a Redis core',
-  connectMicros: '`c`: connect, token, subscribe, in one of two workers | µs of a relay core',
+  connectMicros: '`c`: connect, token, subscribe, in a relay with workers | µs of a relay core',
   idleMib: '`i`: a relay process without clients | MiB',
   workMib: '`g`: the same while it publishes, in addition | MiB',
   connectionKib: '`m`: a subscribed connection | KiB of the process',
