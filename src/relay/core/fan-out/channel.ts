@@ -256,6 +256,11 @@ export class Channel {
     else for (const subscription of this.#ahead) pushOutsideStream(subscription, placed, this.#epoch)
   }
 
+  /** A subscription outside the groups did not receive a publication because of its tag filter. */
+  countFilteredOut(): void {
+    this.#metrics.filteredOut(this.namespace, 1)
+  }
+
   pushJoinOrLeave(kind: JoinOrLeave, info: string): void {
     const receivers = this.subscriptions().filter(({ wantsJoinLeave, isConfirmed }) => wantsJoinLeave && isConfirmed)
     pushToAll(receivers, { kind, channel: this.name, info }, this.#metrics, this.namespace)

@@ -89,9 +89,16 @@ export class Subscription {
   }
 }
 
-/** The part of a publication that a subscriber receives; null if it receives nothing. */
-export const receivedBy = ({ filter, view }: Subscription, publication: PlacedPublication): Publication | null =>
-  view === null ? selected(filter, publication) : partFor(view, publication)
+/** The part of a publication that a subscriber outside a group receives; null if it receives nothing. */
+export const receivedBy = (
+  { channel, filter, view }: Subscription,
+  publication: PlacedPublication
+): Publication | null => {
+  if (view !== null) return partFor(view, publication)
+  const received = selected(filter, publication)
+  if (received === null) channel.countFilteredOut()
+  return received
+}
 
 /** Sends one publication to one subscriber, outside its group. Without a patch it is sent in full. */
 export const pushPublication = (

@@ -469,6 +469,24 @@ t.test('a subscriber that has left is not counted for its tag filter', async (t)
   t.same(filteredOut, [1])
 })
 
+t.test('publications that a tag filter rejects right after the subscribe reply are counted', async (t) => {
+  const filteredOut: number[] = []
+  const metrics = { ...NO_METRICS, filteredOut: (_namespace: string, count: number) => void filteredOut.push(count) }
+  const held: (() => void)[] = []
+  const relay = coreRelay(withNamespace({ ...OPEN, allow_tags_filter: true }), {
+    metrics,
+    delayPushAfterReply: (task) => void held.push(task)
+  })
+  const { send } = await relay.connected('1')
+  await send({ id: 2, subscribe: { channel: 'chat:1', tf: { key: 'side', cmp: 'eq', val: 'left' } } })
+  relay.publish('chat:1', 1, { tags: '{"side":"left"}' })
+  relay.publish('chat:1', 2, { tags: '{"side":"right"}' })
+  relay.publish('chat:1', 3)
+  for (const task of held) task()
+
+  t.same(filteredOut, [1, 1])
+})
+
 t.test('the lag of a publication from a node whose clock is ahead is 0', async (t) => {
   const lags: (number | null)[] = []
   const metrics = {
