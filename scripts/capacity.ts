@@ -10,7 +10,7 @@ import { planRows } from './lib/capacity/plan-rows.js'
 import { print, runCommand } from './lib/command.js'
 
 const FAST_MACHINE = `
-These are the costs of a fast machine; others need up to five times as many cores. Measure yours:
+These are the costs of a fast machine; others need up to three times as many cores. Measure yours:
 npm run bench -- capacity --machine machine.json`
 
 const main = (args: readonly string[]): number => {

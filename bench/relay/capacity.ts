@@ -4,6 +4,7 @@ import { fitCpuCosts } from '../../scripts/lib/capacity/fit.js'
 import { writeMachineFile } from '../../scripts/lib/capacity/machine-file.js'
 import { type CpuCosts, type RelayLoad, relayCores } from '../../scripts/lib/capacity/relay-cpu.js'
 import { type MemoryCosts, type RelayContent, relayMebibytes } from '../../scripts/lib/capacity/relay-memory.js'
+import { UserError } from '../../scripts/lib/command.js'
 import { cpuMicroseconds, residentMebibytes } from '../harness/cpu.js'
 import { connectionsAllowed } from '../harness/open-files.js'
 import { SERVER_CORE } from '../harness/process.js'
@@ -40,7 +41,7 @@ const PREDICTED: readonly CapacityLoad[] = [
   load('10,000 connections, 500 channels with 1 publication/s each', 10_000, 500, 500)
 ]
 
-const IDLE = load('5,000 idle connections', 5000, 100, 0)
+const IDLE = load('5,000 idle connections, compared with none', 5000, 100, 0)
 const MANY_FLOORS = load('2,000 connections, 50 channels with 4 publications/s each', 2000, 50, 200)
 
 /** Other loads, from which the costs of this machine are calculated. */
@@ -74,8 +75,12 @@ const readCpu = async (
   seconds: number
 ): Promise<CpuReading> => {
   const { clients, channels, perSecond, batches } = wanted
+  const coresWithoutClients = perSecond === 0 ? await idleCores(server) : 0
   await generator.run(openOrder(server, clients, channels))
-  const reading = perSecond === 0 ? await readIdle(server) : await readBusy(generator, server, wanted, seconds)
+  const reading =
+    perSecond === 0
+      ? { perSecond, cores: (await settledIdleCores(server)) - coresWithoutClients }
+      : await readBusy(generator, server, wanted, seconds)
   await closeAll(generator)
   return {
     load: {
@@ -96,16 +101,23 @@ interface Utilisation {
   readonly cores: number
 }
 
-/** Each connection is pinged once in this time, 12.5 to 25 s after it was opened. */
-const IDLE_MS = 25_000
+const IDLE_SECONDS = 25
 
-const readIdle = async ({ pids: [pid = 0] }: RunningServer): Promise<Utilisation> => {
+const idleCores = async ({ pids: [pid = 0] }: RunningServer): Promise<number> => {
   const [cpuBefore, startedAt] = [cpuMicroseconds(pid), performance.now()]
-  await setTimeout(IDLE_MS)
-  return { perSecond: 0, cores: (cpuMicroseconds(pid) - cpuBefore) / 1000 / (performance.now() - startedAt) }
+  await setTimeout(1000 * IDLE_SECONDS)
+  return (cpuMicroseconds(pid) - cpuBefore) / 1000 / (performance.now() - startedAt)
+}
+
+/** After the garbage of the connects. Each connection is pinged once in the reading, 12.5 to 25 s after it was opened. */
+const settledIdleCores = async (server: RunningServer): Promise<number> => {
+  await setTimeout(SETTLE_MS)
+  return await idleCores(server)
 }
 
 const WARM_UP_SECONDS = 1
+/** Opening the clients takes up to 5 s, and the first ping is due 12.5 s after a connect. */
+const MAX_SECONDS = 5
 
 const readBusy = async (
   generator: Load,
@@ -193,9 +205,17 @@ const medianReading = (readings: readonly CpuReading[]): CpuReading => {
 }
 
 /** Calculates the costs of this machine from some loads, predicts three others with them, and compares. */
-const run = async ({ rounds = 5, seconds = 3, machineFile }: SuiteOptions): Promise<SuiteResult> => {
-  const isPossible = ({ clients }: CapacityLoad): boolean => clients <= connectionsAllowed()
-  const [predicted, calibration] = [PREDICTED.filter(isPossible), CALIBRATION.filter(isPossible)]
+const run = async ({ isQuick, machineFile, ...options }: SuiteOptions): Promise<SuiteResult> => {
+  const { rounds = isQuick ? 1 : 5, seconds = isQuick ? 1 : 3 } = options
+  if (seconds > MAX_SECONDS)
+    throw new UserError(
+      `capacity: --seconds may be at most ${MAX_SECONDS}, so that a reading ends before the first ping`
+    )
+  if (connectionsAllowed() < IDLE.clients)
+    throw new UserError(
+      `capacity opens ${IDLE.clients} connections; a process may open ${connectionsAllowed()} here (ulimit -Hn)`
+    )
+  const predicted = PREDICTED.filter(({ clients }) => clients <= connectionsAllowed())
   const readings = new Map<CapacityLoad, CpuReading[]>()
   const memory = new Map<CapacityLoad, MemoryReading>()
   let connectMicros: number
@@ -205,7 +225,7 @@ const run = async ({ rounds = 5, seconds = 3, machineFile }: SuiteOptions): Prom
     try {
       // The loads take turns, so that other programs disturb them equally. The first round only warms up.
       for (let round = -1; round < rounds; round++) {
-        for (const each of [...calibration, ...predicted]) {
+        for (const each of [...CALIBRATION, ...predicted]) {
           if (round < 0 && each === IDLE) continue
           const reading = await readCpu(generator, server, each, round < 0 ? WARM_UP_SECONDS : seconds)
           if (round >= 0) readings.set(each, [...(readings.get(each) ?? []), reading])
@@ -226,12 +246,12 @@ const run = async ({ rounds = 5, seconds = 3, machineFile }: SuiteOptions): Prom
       mebibytes: Number.NaN
     }
   const costs = {
-    ...fitCpuCosts(calibration.map(cpuOf)),
+    ...fitCpuCosts(CALIBRATION.map(cpuOf)),
     ...memoryCosts(memoryOf(NO_LOAD), memoryOf(IDLE), memoryOf(MANY_FLOORS)),
     connectMicros
   }
   if (machineFile !== undefined) writeMachineFile(machineFile, costs)
-  return { blocks: [capacityBlock({ rounds, seconds, predicted, calibration, cpuOf, memoryOf, costs })] }
+  return { blocks: [capacityBlock({ rounds, seconds, predicted, cpuOf, memoryOf, costs })] }
 }
 
 export const capacitySuite: Suite = { blocks: ['capacity'], run, isOnRequest: true }
@@ -240,7 +260,6 @@ interface CapacityResult {
   readonly rounds: number
   readonly seconds: number
   readonly predicted: readonly CapacityLoad[]
-  readonly calibration: readonly CapacityLoad[]
   readonly cpuOf: (load: CapacityLoad) => CpuReading
   readonly memoryOf: (load: CapacityLoad) => MemoryReading
   readonly costs: CpuCosts & MemoryCosts & Pick<Costs, 'connectMicros'>
@@ -254,7 +273,7 @@ const differenceText = (predicted: number, measured: number): string => {
   return Math.abs(difference) > MAX_DIFFERENCE ? `**${text}**` : text
 }
 
-const capacityBlock = ({ rounds, seconds, predicted, calibration, cpuOf, memoryOf, costs }: CapacityResult): Block => {
+const capacityBlock = ({ rounds, seconds, predicted, cpuOf, memoryOf, costs }: CapacityResult): Block => {
   const cpuCells = (each: CapacityLoad): string[] => {
     const { load: achieved, cores } = cpuOf(each)
     const model = relayCores(achieved, costs)
@@ -274,14 +293,14 @@ const capacityBlock = ({ rounds, seconds, predicted, calibration, cpuOf, memoryO
   return {
     name: 'capacity',
     markdown: [
-      `Medians of ${rounds} rounds of ${seconds} s. The costs are fitted to the loads of the second table; differences above 20 % are bold.`,
+      `Medians of ${rounds} rounds of ${seconds} s, without publications of ${IDLE_SECONDS} s. The costs are fitted to the loads of the second table; differences above 20 % are bold.`,
       table(
         ['load', 'cores: model', 'measured', 'difference', 'MiB: model', 'measured', 'difference'],
         predicted.map((each) => [each.name, ...cpuCells(each), ...memoryCells(each)])
       ),
       table(
         ['load of the calibration', 'cores: model', 'measured', 'difference'],
-        calibration.map((each) => [each.name, ...cpuCells(each)])
+        CALIBRATION.map((each) => [each.name, ...cpuCells(each)])
       ),
       table(['cost', 'this machine', 'documentation'], costRows)
     ].join('\n\n')

@@ -168,7 +168,9 @@ class ScaleRun {
     const seconds = (performance.now() - startedAt) / 1000
     this.#add(step, 's until the last is subscribed', seconds.toFixed(1))
     const cpu = (server.cpu() - cpuBefore) / this.#extent.connections
-    this.#addWithModel(step, 'CPU µs per client', cpu.toFixed(0), this.#costs.connectMicros.toFixed(0))
+    // The model's connect is that of a relay with workers.
+    const byModel = this.#workers === 1 ? '–' : this.#costs.connectMicros.toFixed(0)
+    this.#addWithModel(step, 'CPU µs per client', cpu.toFixed(0), byModel)
   }
 
   async #settled(server: ScaleServer, before: number): Promise<void> {

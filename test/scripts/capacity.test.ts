@@ -159,12 +159,15 @@ const loadOf = (connections: number, rate: number, payloadBytes = 2500): RelayLo
   payloadBytes
 })
 
+/** Short, without pings. */
+const busy = (...load: Parameters<typeof loadOf>): RelayLoad => ({ ...loadOf(...load), connections: 0 })
+
 const CALIBRATION = [
-  ...[20, 100, 300, 1000].map((rate) => loadOf(1, rate)),
+  ...[20, 100, 300, 1000].map((rate) => busy(1, rate)),
   loadOf(5000, 0),
-  loadOf(300, 20),
-  loadOf(2000, 1),
-  loadOf(300, 20, 20_000)
+  busy(300, 20),
+  busy(2000, 1),
+  busy(300, 20, 20_000)
 ]
 
 t.test('fitCpuCosts', async (t) => {
@@ -198,7 +201,9 @@ t.test('fitCpuCosts', async (t) => {
       load,
       cores: relayCores(load, costs) / (load.payloadBytes > 2500 ? 4 : 1)
     }))
-    for (const cost of Object.values(fitCpuCosts(cheaper))) t.ok(cost >= 0)
+    const fitted = fitCpuCosts(cheaper)
+    for (const cost of Object.values(fitted)) t.ok(cost >= 0)
+    t.ok(fitted.publishMicros + fitted.wakeMicros > 0)
   })
 })
 
@@ -209,13 +214,36 @@ t.test('readMachineFile', async (t) => {
     return file
   }
 
-  t.test('readMachineFile reads the costs of writeMachineFile and uses defaults for the others', async (t) => {
-    const file = join(t.testdir(), 'machine.json')
-    writeMachineFile(file, { deliveryMicros: 12.3456, wakeMicros: 100 })
-    t.same(readMachineFile(file), { ...MEASURED, deliveryMicros: 12.3, wakeMicros: 100 })
+  const { receiveMicros, redisPublishMicros, redisPushMicros, kernelKib, ...measured } = MEASURED
+
+  t.test(
+    'readMachineFile reads the costs of writeMachineFile and estimates the others by the time of a connect',
+    async (t) => {
+      const file = join(t.testdir(), 'machine.json')
+      writeMachineFile(file, { ...measured, deliveryMicros: 12.3456, connectMicros: 3 * measured.connectMicros })
+      t.same(readMachineFile(file), {
+        ...measured,
+        deliveryMicros: 12.3,
+        connectMicros: 3 * measured.connectMicros,
+        receiveMicros: 3 * receiveMicros,
+        redisPublishMicros: 3 * redisPublishMicros,
+        redisPushMicros: 3 * redisPushMicros,
+        kernelKib
+      })
+    }
+  )
+
+  t.test('readMachineFile prefers costs of the file to estimates', async (t) => {
+    const costs = { ...measured, connectMicros: 1000, redisPushMicros: 9 }
+    t.equal(readMachineFile(fileWith(JSON.stringify(costs))).redisPushMicros, 9)
   })
 
-  for (const text of ['', '[]', 'null', '{"deliveryMicros":"9"}', '{"deliveryMicros":-1}', '{"toString":1}']) {
+  t.test('readMachineFile rejects a file of an older version', async (t) => {
+    const { coldMicros, ...older } = measured
+    t.throws(() => readMachineFile(fileWith(JSON.stringify(older))), { message: /machine\.json has no coldMicros\./ })
+  })
+
+  for (const text of ['', '[]', 'null', '{"deliveryMicros":"9"}', '{"deliveryMicros":-1}', '{"toString":1}', '{}']) {
     t.test(`readMachineFile rejects ${text === '' ? 'an empty file' : text}`, async (t) => {
       t.throws(() => readMachineFile(fileWith(text)), { message: /machine\.json/ })
     })
@@ -244,6 +272,7 @@ t.test('parseCapacityArguments', async (t) => {
     ['--connections='],
     ['--rate', 'Infinity'],
     ['--rate', 'NaN'],
+    ['--return', '0.5'],
     ['--cores', '1e9'],
     ['--history', '-1'],
     ['--machine'],

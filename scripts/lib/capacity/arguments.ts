@@ -7,6 +7,8 @@ type NumberName = { [Name in keyof Demand]: Demand[Name] extends number ? Name :
 interface Option {
   readonly name: NumberName
   readonly description: string
+  /** Excluded if it is 0, the default. */
+  readonly min?: number
   readonly max: number
 }
 
@@ -22,6 +24,7 @@ const OPTIONS: Readonly<Record<string, Option>> = {
   return: {
     name: 'returnSeconds',
     description: 'seconds until all clients of a failed machine are connected again',
+    min: 1,
     max: 86_400
   }
 }
@@ -51,17 +54,17 @@ export const parseCapacityArguments = (args: readonly string[]): CapacityArgumen
       machine: { type: 'string' }
     }
   })
-  const numbers = Object.entries(OPTIONS).flatMap(([flag, { name, max }]) => {
+  const numbers = Object.entries(OPTIONS).flatMap(([flag, { name, min = 0, max }]) => {
     const text = new Map<string, unknown>(Object.entries(values)).get(flag)
-    return typeof text === 'string' ? [[name, numberOf(flag, text, max)]] : []
+    return typeof text === 'string' ? [[name, numberOf(flag, text, min, max)]] : []
   })
   const demand = { ...DEFAULT_DEMAND, ...Object.fromEntries(numbers), isSorted: values.sorted }
   return { demand, machineFile: values.machine ?? null }
 }
 
-const numberOf = (flag: string, text: string, max: number): number => {
+const numberOf = (flag: string, text: string, min: number, max: number): number => {
   const value = Number(text)
-  if (text.trim() === '' || !(value > 0 && value <= max))
-    throw new UsageError(`--${flag} must be a number above 0 and at most ${max}`)
+  if (text.trim() === '' || !(value > 0 && value >= min && value <= max))
+    throw new UsageError(`--${flag} must be a number ${min === 0 ? 'above 0' : `from ${min}`} and at most ${max}`)
   return value
 }

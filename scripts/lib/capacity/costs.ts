@@ -8,7 +8,7 @@ export interface Costs extends CpuCosts, MemoryCosts {
   readonly redisPublishMicros: number
   /** At Redis: the publication to one relay. */
   readonly redisPushMicros: number
-  /** Connect, token and subscription of one client. */
+  /** Connect, token and subscription of one client, in a relay with workers. In one process it is less. */
   readonly connectMicros: number
   /** Buffers of the kernel for one idle TCP connection. */
   readonly kernelKib: number

@@ -27,7 +27,8 @@ const fitLinear = (readings: readonly CpuReading[], pauseMs: number): LinearFit 
     const terms = cpuTerms(load, pauseMs)
     return COST_NAMES.map((name) => terms[name] / cores)
   })
-  let used = COST_NAMES.map((_, index) => index)
+  const isInLoads = (index: number): boolean => rows.some((row) => row[index] !== 0)
+  let used = COST_NAMES.map((_, index) => index).filter(isInLoads)
   for (;;) {
     const solution = leastSquares(rows.map((row) => used.map((index) => row[index] ?? 0)))
     const positive = used.filter((_, at) => (solution[at] ?? 0) > 0)

@@ -3,8 +3,15 @@ import { messageOf } from '../../../src/shared/error-message.js'
 import { isObject } from '../../../src/shared/is-object.js'
 import { UserError } from '../command.js'
 import { type Costs, MEASURED } from './costs.js'
+import { COST_NAMES } from './relay-cpu.js'
 
-/** Reads the costs of a machine. Costs that the file does not have are those of the documentation. */
+/** `npm run bench -- capacity` measures them together, so they cannot be mixed with those of another machine or version. */
+const REQUIRED = [...COST_NAMES, 'pauseMs', 'connectMicros', 'idleMib', 'workMib', 'connectionKib'] as const
+
+/** Other CPU costs: without a measurement they grow as the time of a connect does. */
+const ESTIMATED = ['receiveMicros', 'redisPublishMicros', 'redisPushMicros'] as const
+
+/** Reads the costs of a machine. */
 export const readMachineFile = (file: string): Costs => {
   let costs: unknown
   try {
@@ -18,7 +25,18 @@ export const readMachineFile = (file: string): Costs => {
     if (typeof value !== 'number' || !Number.isFinite(value) || value < 0)
       throw new UserError(`${file}: ${name} must be a number from 0 up`)
   }
-  return { ...MEASURED, ...costs }
+  const missing = REQUIRED.filter((name) => !Object.hasOwn(costs, name))
+  if (missing.length > 0)
+    throw new UserError(
+      `${file} has no ${missing.join(', ')}. Write it again: npm run bench -- capacity --machine ${file}`
+    )
+  const merged: Costs = { ...MEASURED, ...costs }
+  const slowness = merged.connectMicros / MEASURED.connectMicros
+  const estimates = ESTIMATED.filter((name) => !Object.hasOwn(costs, name)).map((name) => [
+    name,
+    MEASURED[name] * slowness
+  ])
+  return { ...merged, ...Object.fromEntries(estimates) }
 }
 
 export const writeMachineFile = (file: string, costs: Partial<Costs>): void => {

@@ -89,14 +89,14 @@ export class Subscription {
   }
 }
 
-/** The part of a publication that a subscriber outside a group receives; null if it receives nothing. */
-export const receivedBy = (
-  { channel, filter, view }: Subscription,
-  publication: PlacedPublication
-): Publication | null => {
-  if (view !== null) return partFor(view, publication)
-  const received = selected(filter, publication)
-  if (received === null) channel.countFilteredOut()
+/** The part of a publication that a subscriber receives; null if it receives nothing. */
+export const receivedBy = ({ filter, view }: Subscription, publication: PlacedPublication): Publication | null =>
+  view === null ? selected(filter, publication) : partFor(view, publication)
+
+/** What a live subscriber outside a group receives. As in the groups, publications that its filter rejects are counted. */
+export const deliveredTo = (subscription: Subscription, publication: PlacedPublication): Publication | null => {
+  const received = receivedBy(subscription, publication)
+  if (received === null && subscription.view === null) subscription.channel.countFilteredOut()
   return received
 }
 
@@ -115,7 +115,7 @@ export const pushPublication = (
 
 /** A publication without an offset is not part of the stream, so a subscription that is ahead of it receives it too. */
 export const pushOutsideStream = (subscription: Subscription, publication: PlacedPublication, epoch: string): void => {
-  const received = receivedBy(subscription, publication)
+  const received = deliveredTo(subscription, publication)
   if (received === null) return
   pushPublication(subscription, received, epoch)
   // The client would apply the next delta to this publication, which is not its base.

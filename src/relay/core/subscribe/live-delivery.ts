@@ -1,7 +1,7 @@
 import { NEVER } from '../clocks.js'
 import { UNSUBSCRIBE_INSUFFICIENT_STATE } from '../codes.js'
 import type { HistoryPage } from '../engine.js'
-import { pushPublication, receivedBy, type Subscription } from '../fan-out/subscription.js'
+import { deliveredTo, pushPublication, type Subscription } from '../fan-out/subscription.js'
 import { hasPresenceMaps } from '../maps/presence-maps.js'
 import type { Position, Publication } from '../publication.js'
 import type { Client } from '../session/client.js'
@@ -52,7 +52,7 @@ const goLive = (client: Client, subscription: Subscription, page: HistoryPage, r
     client.endSubscription(subscription, UNSUBSCRIBE_INSUFFICIENT_STATE)
     return
   }
-  const passing = missed.flatMap((publication) => receivedBy(subscription, publication) ?? [])
+  const passing = missed.flatMap((publication) => deliveredTo(subscription, publication) ?? [])
   const isLimited = subscription.rate !== null
   // A client that missed nothing may not have the last publication: it may have reconnected before it received any.
   const last = receivedLast ? (page.publications.at(-1) ?? null) : null
