@@ -75,17 +75,17 @@ const readCpu = async (
   seconds: number
 ): Promise<CpuReading> => {
   const { clients, channels, perSecond, batches } = wanted
-  const coresWithoutClients = perSecond === 0 ? await idleCores(server) : 0
+  const isIdle = perSecond === 0
+  const coresWithoutClients = isIdle ? await idleCores(server) : 0
   await generator.run(openOrder(server, clients, channels))
-  const reading =
-    perSecond === 0
-      ? { perSecond, cores: (await settledIdleCores(server)) - coresWithoutClients }
-      : await readBusy(generator, server, wanted, seconds)
+  const reading = isIdle
+    ? { perSecond, cores: (await settledIdleCores(server)) - coresWithoutClients }
+    : await readBusy(generator, server, wanted, seconds)
   await closeAll(generator)
   return {
     load: {
       // A busy reading ends before the first ping.
-      connections: perSecond === 0 ? clients : 0,
+      connections: isIdle ? clients : 0,
       publishesPerSecond: reading.perSecond,
       receivedPerSecond: 0,
       deliveriesPerSecond: (reading.perSecond * clients) / channels,

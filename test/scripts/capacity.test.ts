@@ -196,6 +196,13 @@ t.test('fitCpuCosts', async (t) => {
     t.ok(Math.abs(relayCores(LOAD, fitted) / relayCores(LOAD, costs) - 1) < 0.1)
   })
 
+  t.test('fitCpuCosts leaves out a cost that no load has', async (t) => {
+    const loads = CALIBRATION.filter(({ connections }) => connections === 0)
+    const fitted = fitCpuCosts(loads.map((load) => ({ load, cores: relayCores(load, costs) })))
+    t.equal(fitted.connectionMicros, 0)
+    t.ok(Math.abs(fitted.deliveryMicros / costs.deliveryMicros - 1) < 0.001)
+  })
+
   t.test('fitCpuCosts returns no negative costs', async (t) => {
     const cheaper = CALIBRATION.map((load) => ({
       load,

@@ -65,6 +65,6 @@ export const parseCapacityArguments = (args: readonly string[]): CapacityArgumen
 const numberOf = (flag: string, text: string, min: number, max: number): number => {
   const value = Number(text)
   if (text.trim() === '' || !(value > 0 && value >= min && value <= max))
-    throw new UsageError(`--${flag} must be a number ${min === 0 ? 'above 0' : `from ${min}`} and at most ${max}`)
+    throw new UsageError(`--${flag} must be a number ${min === 0 ? 'above 0 and at most' : `from ${min} to`} ${max}`)
   return value
 }

@@ -93,7 +93,7 @@ export class Subscription {
 export const receivedBy = ({ filter, view }: Subscription, publication: PlacedPublication): Publication | null =>
   view === null ? selected(filter, publication) : partFor(view, publication)
 
-/** What a live subscriber outside a group receives. As in the groups, publications that its filter rejects are counted. */
+/** The same for a live subscriber outside a group. Publications that its tag filter rejects are counted, as in a group. */
 export const deliveredTo = (subscription: Subscription, publication: PlacedPublication): Publication | null => {
   const received = receivedBy(subscription, publication)
   if (received === null && subscription.view === null) subscription.channel.countFilteredOut()

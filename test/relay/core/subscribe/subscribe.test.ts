@@ -4,6 +4,7 @@ import { EngineError, type RetainedPage } from '../../../../src/relay/core/engin
 import type { Publication } from '../../../../src/relay/core/publication.js'
 import { MemoryPresence } from '../../../../src/relay/engine/memory-presence.js'
 import { monotonicMs } from '../../../../src/shared/monotonic.js'
+import { NO_METRICS } from '../../../helper/no-metrics.js'
 import { coreRelay, FakeSink, type Message, publicationAt, settled, withNamespace } from '../../../helper/relay-core.js'
 import { configOf } from '../../../helper/relay-rules.js'
 import type { ServerMessage } from '../../../helper/server-message.js'
@@ -532,12 +533,13 @@ t.test('a slow history', async (t) => {
   })
 
   /** The first client is at the offset 4 of `chat:1`. The next ones read the offset 5, which this node has not delivered yet. */
-  const aheadRelay = async (options: Message) => {
+  const aheadRelay = async (options: Message, metrics = NO_METRICS) => {
     const position = { offset: 4 }
     const later: (() => void)[] = []
     const relay = coreRelay(withNamespace({ ...WITH_HISTORY, ...options }), {
       history: { read: async () => page(position.offset), remove: async () => undefined },
-      delayPushAfterReply: (task) => void later.push(task)
+      delayPushAfterReply: (task) => void later.push(task),
+      metrics
     })
     const goLive = (): void => {
       for (const task of later.splice(0)) task()
@@ -564,6 +566,26 @@ t.test('a slow history', async (t) => {
       ['buffered', 'live']
     )
   })
+
+  t.test(
+    'publications that the tag filter of a subscription ahead of this node rejects are counted once',
+    async (t) => {
+      const filteredOut: number[] = []
+      const { connected, deliver, goLive } = await aheadRelay(
+        { conflate: 'data[].id', allow_max_rate: true, allow_tags_filter: true },
+        { ...NO_METRICS, filteredOut: (_namespace: string, count: number) => void filteredOut.push(count) }
+      )
+      const limited = await connected('2')
+      const tf = { key: 'kind', cmp: 'eq', val: 'car' }
+      await limited.send({ id: 2, subscribe: { channel: 'chat:1', data: { max_rate: 1 }, tf } })
+      deliver({ data: '"rejected"' })
+      deliver({ data: '"buffered"', tags: '{"kind":"car"}' })
+      goLive()
+      deliver({ data: '"rejected too"' })
+
+      t.same(filteredOut, [1, 1])
+    }
+  )
 
   t.test('nothing is encoded for a filtered subscription that ended while it was ahead of this node', async (t) => {
     const { client, token, first, deliver, goLive } = await aheadRelay({ allow_tags_filter: true })
