@@ -52,33 +52,33 @@ const GROUP_SIZE = 12
  * because the others wait for processes and sockets most of their time.
  */
 const LONGEST = [
-  'e2e/page.test.ts',
-  'docs/redis-high-availability.test.ts',
-  'docs/page-commands.test.ts',
-  'e2e/plans.test.ts',
-  'e2e/alarm.test.ts',
-  'e2e/office.test.ts',
-  'tracing.test.ts',
-  'e2e/admin.test.ts',
-  'deploy/release.test.ts',
-  'deploy/rolling-restart.test.ts',
-  'scripts/start.test.ts',
-  'relay/engine/redis-sentinel.test.ts',
-  'soak/soak.test.ts',
-  'e2e/monitoring.test.ts',
-  'gateway/main.test.ts',
-  'relay/redis-outages.test.ts',
-  'relay/live-state-model.test.ts',
-  'e2e/identity-provider.test.ts',
-  'examples/examples.test.ts',
-  'examples/frameworks.test.ts',
-  'demo/databases.test.ts',
-  'docs/demo-tutorial.test.ts',
-  'cli/client-api.test.ts'
+  'demo/test/e2e/page.test.ts',
+  'test/docs/redis-high-availability.test.ts',
+  'test/docs/page-commands.test.ts',
+  'demo/test/e2e/plans.test.ts',
+  'demo/test/e2e/alarm.test.ts',
+  'demo/test/e2e/office.test.ts',
+  'test/tracing.test.ts',
+  'test/e2e/admin.test.ts',
+  'test/deploy/release.test.ts',
+  'test/deploy/rolling-restart.test.ts',
+  'test/scripts/start.test.ts',
+  'test/relay/engine/redis-sentinel.test.ts',
+  'test/soak/soak.test.ts',
+  'demo/test/e2e/monitoring.test.ts',
+  'test/gateway/main.test.ts',
+  'test/relay/redis-outages.test.ts',
+  'test/relay/live-state-model.test.ts',
+  'demo/test/e2e/identity-provider.test.ts',
+  'test/examples/examples.test.ts',
+  'test/examples/frameworks.test.ts',
+  'demo/test/databases.test.ts',
+  'test/docs/demo-tutorial.test.ts',
+  'test/cli/client-api.test.ts'
 ]
 
 /** Files that count the objects of their process. */
-const ALONE = ['relay/warm-up.test.ts']
+const ALONE = ['test/relay/warm-up.test.ts']
 
 // tsx prints a module on one line, where a line that ran in part counts as covered. ts-node keeps the lines: it is active
 // when its switch is off and the argument of tsx is replaced.
@@ -166,10 +166,12 @@ const machineCpuSeconds = (): number =>
 
 /** Compiled test files find this package in place of tap, see `file-test.ts`. */
 const replaceTap = (): void => {
-  const folder = join(COMPILED, 'test/node_modules/tap')
-  mkdirSync(folder, { recursive: true })
-  writeFileSync(join(folder, 'package.json'), '{ "type": "module", "exports": "./index.js" }\n')
-  writeFileSync(join(folder, 'index.js'), "export { t, t as default } from '../../../scripts/lib/file-test.js'\n")
+  for (const part of ['test', 'demo']) {
+    const folder = join(COMPILED, part, 'node_modules/tap')
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, 'package.json'), '{ "type": "module", "exports": "./index.js" }\n')
+    writeFileSync(join(folder, 'index.js'), "export { t, t as default } from '../../../scripts/lib/file-test.js'\n")
+  }
 }
 
 const testFiles = (path: string): string[] => {
@@ -184,7 +186,9 @@ const testFilesIn = (folder: string): string[] =>
 
 /** Groups of compiled test files in the order in which they start. */
 const compiledTests = (): string[][] => {
-  const all = testFilesIn(join(ROOT, 'test'))
+  const all = ['test', 'demo/test'].flatMap((folder) =>
+    testFilesIn(join(ROOT, folder)).map((file) => join(folder, file))
+  )
   const longest = LONGEST.filter((file) => all.includes(file))
   const grouped = all.filter((file) => !longest.includes(file) && !ALONE.includes(file))
   // The files of the client take least time. At the end of the run they keep all cores busy.
@@ -195,7 +199,7 @@ const compiledTests = (): string[][] => {
     ...others.slice(othersBefore(index), othersBefore(index + 1))
   ])
   const groups = [...between, ...others.slice(othersBefore(longest.length))]
-  return groups.map((group) => group.map((file) => join(COMPILED, 'test', file.replace(/\.ts$/, '.js'))))
+  return groups.map((group) => group.map((file) => join(COMPILED, file.replace(/\.ts$/, '.js'))))
 }
 
 const groupsOf = (files: readonly string[]): string[][] => {
@@ -208,7 +212,7 @@ const groupsOf = (files: readonly string[]): string[][] => {
   return groups
 }
 
-const partOf = (file: string): string | undefined => file.split(sep)[0]
+const partOf = (file: string): string => file.split(sep, 2).join(sep)
 
 /** The source file of a compiled test. */
 const sourceName = (file: string): string => file.replace(/^\.test-build\/(.*)\.js$/, '$1.ts')

@@ -20,7 +20,7 @@ t.test('the commands of the demo tutorial work', async (t) => {
     GATEWAY_PORT: `${gatewayPort}`,
     RELAY_PORT: `${relayPort}`,
     DEMO_BACKEND_PORT: `${await freePort()}`,
-    // test/demo/databases.test.ts uses the embedded database, which takes ten CPU seconds to start.
+    // demo/test/databases.test.ts uses the embedded database, which takes ten CPU seconds to start.
     DATABASE_URL: await newDatabase(),
     // No command needs positions.
     DEMO_SIMULATOR: 'off'

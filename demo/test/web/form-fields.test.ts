@@ -1,0 +1,128 @@
+import { Type } from '@sinclair/typebox'
+import t from 'tap'
+import { flag, integer, label, maybe, text, texts } from '../../../schemas/field-kinds.js'
+import { id } from '../../../schemas/ids.js'
+import { bodyOf, changesIn, conflictsOf, enteredAtFirst, fieldsOf, labelOf } from '../../web/form-fields.js'
+
+const schema = Type.Object(
+  {
+    name: label('What to call it.'),
+    notes: maybe(text('Anything.', 2000)),
+    email: maybe(text('An address.')),
+    capacity: maybe(integer(0, 10, 'How many.')),
+    isExit: maybe(flag('Whether one can leave there.')),
+    tags: maybe(texts('Words.')),
+    floorId: maybe(id('Which floor.')),
+    password: Type.Optional(label('A password.', 1024))
+  },
+  { title: 'Zone' }
+)
+const specs = [
+  ...['name', 'notes', 'email', 'capacity', 'isExit', 'tags'],
+  { name: 'floorId', options: [{ id: 'f-1', name: 'Ground' }] },
+  'password'
+]
+const fields = fieldsOf(schema, specs)
+
+t.test('the fields of a form', async (t) => {
+  t.test('fields have the input type of their schema', async (t) => {
+    t.same(
+      fields.map(({ kind }) => kind),
+      // A password input regardless of the maximum length.
+      ['text', 'long', 'email', 'number', 'flag', 'list', 'choice', 'password']
+    )
+  })
+
+  t.test('fields have hints if requested', async (t) => {
+    t.equal(fields[0]?.hint, undefined)
+    t.equal(fieldsOf(schema, ['capacity'], true)[0]?.hint, 'How many.')
+    t.equal(fieldsOf(schema, [{ name: 'capacity', hint: 'Own.' }], true)[0]?.hint, 'Own.')
+  })
+
+  t.test('unknown field names are rejected', async (t) => {
+    t.throws(() => fieldsOf(schema, ['colour']), { message: 'the schema Zone has no field colour' })
+  })
+
+  const LABELS: readonly (readonly [string, string])[] = [
+    ['firstName', 'First name'],
+    ['departmentId', 'Department'],
+    ['isFirstAider', 'First aider'],
+    ['email', 'E-mail address'],
+    ['notifyBySms', 'Notify by SMS'],
+    ['scanIntervalMs', 'Scan interval (ms)'],
+    ['rssiThreshold', 'RSSI threshold']
+  ]
+  for (const [name, expected] of LABELS) {
+    t.test(`the label of ${name} is ${expected}`, async (t) => t.equal(labelOf(name), expected))
+  }
+})
+
+t.test('the values of a form', async (t) => {
+  t.test('initial values are the stored ones or the defaults', async (t) => {
+    const entered = enteredAtFirst(fieldsOf(schema, ['name', 'tags', { name: 'isExit', initial: true }]), {
+      name: 'Lobby',
+      tags: ['a', 'b'],
+      isExit: false
+    })
+    t.same(entered, { name: 'Lobby', tags: 'a, b', isExit: false })
+    t.same(enteredAtFirst(fieldsOf(schema, ['name', { name: 'isExit', initial: true }])), { name: '', isExit: true })
+  })
+
+  t.test('the body has null for empty optional fields, and trimmed text except passwords', async (t) => {
+    const entered = {
+      ...enteredAtFirst(fields),
+      name: ' Lobby ',
+      capacity: 5,
+      tags: ' a , ,b',
+      isExit: true,
+      password: ' x'
+    }
+    t.same(bodyOf(schema, fields, entered), {
+      name: 'Lobby',
+      notes: null,
+      email: null,
+      capacity: 5,
+      isExit: true,
+      tags: ['a', 'b'],
+      floorId: null,
+      password: ' x'
+    })
+  })
+
+  t.test('the changes of a body are the fields with other values, also lists and emptied ones', async (t) => {
+    const before = { name: 'Lobby', tags: ['a'], capacity: 5, notes: null }
+    t.same(changesIn({ ...before, tags: ['a', 'b'], capacity: null }, before), { tags: ['a', 'b'], capacity: null })
+    t.same(changesIn({ ...before, tags: ['a'] }, before), {})
+  })
+})
+
+t.test('the conflicts of a form are the fields that another user has changed, with both values', async (t) => {
+  const stored = { name: 'Lab', notes: 'old', capacity: 3, isExit: false, floorId: null, tags: ['a'] }
+  const based = bodyOf(schema, fields, enteredAtFirst(fields, stored))
+  const current = { ...stored, notes: 'theirs', capacity: null, isExit: true, floorId: 'f-1', version: 2 }
+  const entered = { ...enteredAtFirst(fields, stored), name: 'Mine', notes: 'mine' }
+  t.same(
+    conflictsOf(schema, fields, { based, entered, current }).map(({ name, theirText, ownText, isOwnChange }) => {
+      return [name, theirText, ownText, isOwnChange]
+    }),
+    [
+      ['notes', 'theirs', 'mine', true],
+      ['capacity', 'empty', '3', false],
+      ['isExit', 'yes', 'no', false],
+      ['floorId', 'Ground', 'empty', false]
+    ]
+  )
+  t.same(conflictsOf(schema, fields, { based, entered, current: { ...stored, color: 'red' } }), [], 'other fields')
+})
+
+t.test('a point in time is entered as local time, and sent as ISO 8601', async (t) => {
+  const times = Type.Object({ at: label('When.') })
+  const [field] = fieldsOf(times, [{ name: 'at', isTime: true }])
+  const all = field ? [field] : []
+  t.equal(field?.kind, 'datetime-local')
+  const entered = enteredAtFirst(all, { at: '2026-03-01T09:30:45.000Z' })
+  t.match(entered, { at: /^2026-0[23]-\d\dT\d\d:\d\d$/ })
+  t.same(bodyOf(times, all, entered), { at: '2026-03-01T09:30:00.000Z' })
+  t.same(bodyOf(times, all, { at: 'soon' }), { at: 'soon' }, 'the schema rejects what is not a time')
+  t.same(enteredAtFirst(all, { at: null }), { at: '' })
+})
