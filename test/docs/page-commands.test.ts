@@ -107,10 +107,10 @@ const PAGES: Readonly<Record<string, (t: Test) => Promise<Execution>>> = {
     }),
     variables: { RELAY_PORT: '0', REDIS_URL: (await startRedis(t)).url }
   }),
-  'docs/how-to/mobile-sdks.md': async (t) => {
+  'docs/how-to/sdks.md': async (t) => {
     const port = String(await freePort())
     return {
-      folder: t.testdir({ 'relay.json': blockWith('docs/how-to/mobile-sdks.md', 'json', 'telemetry') }),
+      folder: t.testdir({ 'relay.json': blockWith('docs/how-to/sdks.md', 'json', 'telemetry') }),
       variables: { RELAY_PORT: port, RELAY_CONFIG: 'relay.json', ...SECRETS },
       replacements: [['8100', port]],
       before: (shell) => shell.start('gatehouse relay')
