@@ -116,7 +116,6 @@ const PAGES: Readonly<Record<string, (t: Test) => Promise<Execution>>> = {
       before: (shell) => shell.start('gatehouse relay')
     }
   },
-  'docs/how-to/plan-capacity.md': async () => ({}),
   'docs/how-to/rotate-secrets.md': async (t) => {
     const { variables, replacements } = machine(t)
     const root = t.testdirName
