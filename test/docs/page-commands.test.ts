@@ -75,7 +75,7 @@ const PAGES: Readonly<Record<string, (t: Test) => Promise<Execution>>> = {
     variables: { GATEWAY_PORT: '0', BACKEND_URL: 'http://127.0.0.1:1', AUDIT_LOG_FILE: 'audit.jsonl' }
   }),
   'docs/how-to/deploy.md': async (t) => ({ ...machine(t), isRepeated: true }),
-  'docs/how-to/incidents.md': async (t) => {
+  'docs/how-to/troubleshoot.md': async (t) => {
     const [gatewayPort, relayPort] = [String(await freePort()), String(await freePort())]
     const redis = await startRedis(t)
     return {
