@@ -61,7 +61,6 @@ const SECRETS = { REALTIME_HMAC_SECRET: '0123456789abcdef'.repeat(4), REALTIME_A
 
 /** How the blocks of each other page are executed. */
 const PAGES: Readonly<Record<string, (t: Test) => Promise<Execution>>> = {
-  'docs/how-to/adapt-the-helm-chart.md': (t) => renderedChart(t),
   'docs/how-to/backup-and-restore.md': async (t) => ({
     replacements: [
       ['/var/backups/', `${t.testdir({ etc: { gatehouse: { 'relay.env': 'A=1' } } })}/var/backups/`],
@@ -200,10 +199,8 @@ const shellFor = (t: Test, { folder = ROOT, variables = {} }: Execution): Docume
 
 const isExecuted = ({ skipped }: CommandBlock): boolean => skipped === undefined
 
-const HELM_PAGES = ['docs/how-to/adapt-the-helm-chart.md', 'docs/how-to/kubernetes.md']
-
 const skipOf = (page: string): string | false =>
-  HELM_PAGES.includes(page) && !hasHelm(thisMachine(environment.all)) ? 'Helm is not installed' : false
+  page === 'docs/how-to/kubernetes.md' && !hasHelm(thisMachine(environment.all)) ? 'Helm is not installed' : false
 
 for (const [page, prepare] of Object.entries(PAGES)) {
   const skip = skipOf(page)
