@@ -25,7 +25,10 @@ const dependenciesOf = (folder: string, { dependencies, optionalDependencies }: 
   const unknown = [...packages].filter(
     (name) => !(name in dependencies || name in optionalDependencies || name in peers)
   )
-  const problems = [...missing, ...unknown.map((name) => `${folder} imports ${name}, which is not a dependency`)]
+  const problems = [
+    ...[...missing].map((file) => `a file of ${folder} imports ${file}, which is missing`),
+    ...unknown.map((name) => `${folder} imports ${name}, which is not a dependency`)
+  ]
   if (problems.length > 0) throw new Error(problems.join('\n'))
   return Object.fromEntries(
     Object.entries(dependencies)

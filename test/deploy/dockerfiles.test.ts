@@ -1,7 +1,9 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
+import { copyBuild, PROGRAMS } from '../../scripts/image/assemble.js'
 import { importsOf, packageFolders } from '../../scripts/image/packages.js'
+import { ROOT } from '../../scripts/lib/root.js'
 import { environmentOf, instructionsOf, lastStage, textsOf } from './dockerfile.js'
 import { shipped } from './shipped.js'
 
@@ -92,13 +94,41 @@ t.test('packages of an image', async (t) => {
     const { packages, missing } = importsOf(join(root, 'dist'))
 
     t.same([...packages].toSorted(), ['@scope/four', '@scope/two', 'one', 'three'])
-    t.same(missing, [])
+    t.same([...missing], [])
   })
 
   t.test('importsOf reports relative imports of missing files', async (t) => {
     const root = tree({ 'dist/a.js': "import '../elsewhere/b.js'" })
-    t.match(importsOf(join(root, 'dist')).missing, [/a\.js imports \.\.\/elsewhere\/b\.js$/])
+    t.same([...importsOf(join(root, 'dist')).missing], [join(root, 'elsewhere/b.js')])
   })
+
+  t.test('copyBuild adds the files that the parts import, and only these', async (t) => {
+    const root = tree({
+      'dist/program/main.js': "import '../kinds.js'\nimport 'one'",
+      'dist/program/main.d.ts': '',
+      'dist/kinds.js': "import './deep/texts.js'",
+      'dist/deep/texts.js': "import 'two'",
+      'dist/deep/others.js': "import 'three'"
+    })
+    const packages = copyBuild(join(root, 'dist'), ['program'], join(root, 'image'))
+    t.same([...packages].toSorted(), ['one', 'two'])
+    t.same(readdirSync(join(root, 'image'), { recursive: true }).toSorted(), [
+      'deep',
+      'deep/texts.js',
+      'kinds.js',
+      'program',
+      'program/main.js'
+    ])
+  })
+
+  for (const program of ['gateway', 'relay', 'demo'] as const) {
+    t.test(`the image of the ${program} has all files that its program imports`, async (t) => {
+      const folder = t.testdir()
+      t.ok(copyBuild(join(ROOT, 'dist'), PROGRAMS[program], folder).size > 0)
+      t.ok(existsSync(join(folder, 'src/shared/health-check.js')))
+      t.equal(existsSync(join(folder, 'demo')), program === 'demo')
+    })
+  }
 
   t.test('packageFolders includes all dependencies in the folders where Node.js resolves them', async (t) => {
     const root = tree({
