@@ -46,7 +46,7 @@ const assemble = async (
   outputFolder: string,
   repository: string | undefined
 ): Promise<void> => {
-  const { name, description, keywords, pinned, nested = {}, examples = {}, bundled } = each
+  const { name, description, keywords, readme, pinned, nested = {}, examples = {}, bundled } = each
   const folder = join(outputFolder, name)
   for (const [from, to] of Object.entries(each.content(project))) {
     const source = join(ROOT, 'dist', from)
@@ -56,7 +56,7 @@ const assemble = async (
   }
   for (const [file, fields] of Object.entries(nested))
     writeJson(join(folder, file), Object.fromEntries(fields.map((field) => [field, project[field]])))
-  cpSync(join(ROOT, 'packages', name), folder, { recursive: true })
+  cpSync(join(ROOT, readme), join(folder, 'README.md'))
   cpSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'))
   const { version, license, type } = project
   const manifest = each.manifest(project)
