@@ -32,7 +32,7 @@ t.test('the benchmark pages have the tables of the suites that always run', asyn
 t.test('the machine report names the version of Node.js and the missing peers', async (t) => {
   const report = machineReport()
   t.match(report, process.version)
-  t.match(report, /socket\.io \d/)
+  t.match(report, /\bws \d/)
   t.match(report, /^- not installed: .*Centrifugo \(CENTRIFUGO_BIN\)$/m)
 })
 
