@@ -72,6 +72,7 @@ const interpolated = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, interpolated(inner)]))
 }
 
+// Its parts are the strings and lists that tests read; a wrong one fails them.
 export const shippedCompose = (): ComposeFile =>
   interpolated(parse(shipped('docker-compose.yml'), { merge: true })) as ComposeFile
 
