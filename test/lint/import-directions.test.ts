@@ -123,7 +123,7 @@ const RULES: readonly Rule[] = [
     ),
   {
     files: 'src/shared/**',
-    allowed: ['src/shared/**', 'schemas/**', MANIFEST, ...PACKAGES],
+    allowed: ['src/shared/**', MANIFEST, ...PACKAGES],
     forbidden: [...FASTIFY, 'npm:ws'],
     message: 'src/shared must not import from the programs'
   },
