@@ -6,7 +6,10 @@ import { pace } from '../../bench/harness/pace.js'
 import { latencyPercentiles } from '../../bench/harness/statistics.js'
 import { goalTable } from '../../bench/harness/table.js'
 import { BENCHMARK_PAGES, capacityTable, hasBlock, withBlocks } from '../../bench/page.js'
+import { centrifugoConfig } from '../../bench/relay/centrifugo.js'
 import { SUITES } from '../../bench/suites.js'
+import DEFAULT_CONFIG from '../relay/centrifugo-defaultconfig.json' with { type: 'json' }
+import { configWith } from '../relay/config-fixture.js'
 
 delete process.env.CENTRIFUGO_BIN
 
@@ -91,4 +94,20 @@ t.test('the chart has a dot for each percentile of each server and both colour s
   t.match(svg, '>2.0 / 150 / 3000</text>')
   t.match(svg, 'A &amp; B')
   t.match(svg, '@media (prefers-color-scheme: dark)')
+})
+
+t.test('the configuration for Centrifugo has only options of Centrifugo', async (t) => {
+  const isKnown = (value: object, known: object, path: string): void => {
+    for (const [name, option] of Object.entries(value)) {
+      t.hasOwnProp(known, name, `${path}${name}`)
+      if (typeof option === 'object' && !Array.isArray(option)) {
+        isKnown(option, Object(known)[name], `${path}${name}.`)
+      }
+    }
+  }
+  isKnown(centrifugoConfig(8000), DEFAULT_CONFIG, '')
+})
+
+t.test('the relay accepts the configuration for Centrifugo', async (t) => {
+  t.doesNotThrow(() => configWith(centrifugoConfig(8000)))
 })
