@@ -29,6 +29,9 @@ export const openPostgres = (url: string): Database => {
         client.release()
       }
     },
+    script: async (sql) => {
+      await pool.query(sql)
+    },
     close: () => pool.end()
   }
 }
@@ -51,6 +54,9 @@ export const openEmbedded = async (cacheFile: string | null): Promise<Database> 
   return {
     ...statementsOn(database),
     transaction: (work) => database.transaction((transaction) => work(statementsOn(transaction))),
+    script: async (sql) => {
+      await database.exec(sql)
+    },
     close: () => {
       clearInterval(tidying)
       return database.close()
