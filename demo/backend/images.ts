@@ -20,7 +20,7 @@ export const imageIn = (bytes: Buffer): Image | null => {
 }
 
 const sizeOfOther = (bytes: Buffer): [string, Size | null] =>
-  bytes.readUInt16BE(0) === 0xffd8 ? ['image/jpeg', jpegSize(bytes)] : [SVG, svgSize(bytes)]
+  bytes.toString('hex', 0, 2) === 'ffd8' ? ['image/jpeg', jpegSize(bytes)] : [SVG, svgSize(bytes)]
 
 const pngSize = (bytes: Buffer): Size | null => {
   if (bytes.length < 24 || bytes.toString('hex', 0, 8) !== '89504e470d0a1a0a') return null

@@ -1,4 +1,6 @@
-import { TypeCompiler } from '@sinclair/typebox/compiler'
+import type { TSchema } from '@sinclair/typebox'
+import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
+import { Check } from '@sinclair/typebox/value'
 import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
 import { SessionExchangeSchema } from '../../schemas/auth.js'
 import { fieldErrors } from '../../schemas/field-errors.js'
@@ -126,12 +128,14 @@ const isDeeper = (value: unknown, levels: number): boolean =>
 const bodyCheck = (declaration: RouteDeclaration | undefined): ((body: unknown) => void) => {
   if (!declaration?.body) return () => undefined
   const { path, body: schema, bodyOptional } = declaration
-  const compiled = TypeCompiler.Compile(schema)
+  // Compiled at the first request, because all of them together delay the start.
+  let compiled: TypeCheck<TSchema> | null = null
   // The gateway also sends a session exchange here, for users authenticated by the identity provider.
-  const exchange = path === '/api/auth/login' ? TypeCompiler.Compile(SessionExchangeSchema) : null
+  const isExchange = (body: unknown): boolean => path === '/api/auth/login' && Check(SessionExchangeSchema, body)
   return (body) => {
     if (isDeeper(body, MAX_DEPTH)) throw invalid([{ path: '', message: `has more than ${MAX_DEPTH} levels` }])
-    if ((body === undefined && bodyOptional) || compiled.Check(body) || exchange?.Check(body)) return
+    compiled ??= TypeCompiler.Compile<TSchema>(schema)
+    if ((body === undefined && bodyOptional) || compiled.Check(body) || isExchange(body)) return
     throw invalid(fieldErrors(compiled.Errors(body)))
   }
 }

@@ -6,7 +6,7 @@ import { ensureDemoAccounts } from './auth/accounts.js'
 import { createTokens } from './auth/tokens.js'
 import type { DemoConfig } from './config.js'
 import { openEmbedded, openPostgres } from './database/open.js'
-import { createTables } from './database/schema.js'
+import { tablesSql } from './database/schema.js'
 import { RollCallMonitor } from './emergencies/roll-call.js'
 import { PositionHistory } from './positions/history.js'
 import { Watchers } from './relay/watchers.js'
@@ -29,9 +29,11 @@ export type DemoBackend = Awaited<ReturnType<typeof startDemoBackend>>
 export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => {
   const { log, publisher, now, newId, emptyDatabaseFile } = parts
   const { databaseUrl, tokenSecret, relay, bcryptRounds } = config
-  const database = databaseUrl === null ? await openEmbedded(emptyDatabaseFile) : openPostgres(databaseUrl)
+  const tables = tablesSql()
+  const database = await (databaseUrl === null
+    ? openEmbedded(emptyDatabaseFile, tables)
+    : openPostgres(databaseUrl, tables))
   const world = { database, now, newId, bcryptRounds }
-  await createTables(database)
   await database.transaction(async (statements) => {
     const inTransaction = { ...world, database: statements }
     await seedSite(inTransaction, SEED)

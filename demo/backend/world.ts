@@ -18,8 +18,6 @@ export interface Statements {
 export interface Database extends Statements {
   /** Runs in a transaction. */
   transaction<T>(work: (statements: Statements) => Promise<T>): Promise<T>
-  /** Runs several statements without parameters. */
-  script(sql: string): Promise<void>
   close(): Promise<void>
 }
 

@@ -1,5 +1,4 @@
 import { type Resource, resources } from '../resources.js'
-import type { Database } from '../world.js'
 import { sqlName } from './columns.js'
 
 const ROLES = 'id text PRIMARY KEY, name text, description text, permissions jsonb NOT NULL'
@@ -15,8 +14,7 @@ const OTHER_TABLES: Readonly<Record<string, string>> = {
     user_email text, ip text, method text, path text, details jsonb`,
   positions: `transmitter_id text PRIMARY KEY REFERENCES transmitters ON DELETE CASCADE, floor_id text, zone_id text,
     x double precision, y double precision, accuracy double precision, at timestamptz NOT NULL`,
-  battery_readings: `device_id text NOT NULL REFERENCES transmitters ON DELETE CASCADE, level double precision,
-    at timestamptz NOT NULL`,
+  battery_readings: 'device_id text NOT NULL, level double precision, at timestamptz NOT NULL',
   settings: `name text PRIMARY KEY, value jsonb NOT NULL, updated_at timestamptz NOT NULL, ${VERSION}`,
   // A file without bytes is the drawn portrait of a person.
   files: `owner text PRIMARY KEY, media_type text NOT NULL, name text, bytes bytea NOT NULL,
@@ -64,21 +62,20 @@ const INDEXES = [
   'INDEX IF NOT EXISTS battery_readings_of ON battery_readings (device_id, at)'
 ]
 
-/** One script, because every statement of the embedded database costs a millisecond. */
-export const createTables = async (database: Pick<Database, 'script'>): Promise<void> => {
+/** The script that creates the tables and views that do not exist yet. */
+export const tablesSql = (): string => {
   const ofResources = Object.fromEntries(resources.map((resource) => [resource.table, columnsSql(resource)]))
   const tables = Object.entries({ roles: ROLES, ...ofResources, ...OTHER_TABLES })
   const views = Object.entries({
     carriers: CARRIERS,
     ...Object.fromEntries(resources.map((resource) => [resource.from, shownSql(resource)]))
   })
-  const statements = [
+  return [
     ...tables.map(([table, columns]) => `CREATE TABLE IF NOT EXISTS ${table} (${columns})`),
     ...INDEXES.map((index) => `CREATE ${index}`),
     // Views hold no data, so they are recreated to match the program.
     ...views.flatMap(([view, query]) => [`DROP VIEW IF EXISTS ${view} CASCADE`, `CREATE VIEW ${view} AS ${query}`])
-  ]
-  await database.script(statements.join(';\n'))
+  ].join(';\n')
 }
 
 /** `extra` stores the fields of open bodies that have no column. */

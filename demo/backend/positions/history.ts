@@ -25,6 +25,8 @@ interface Path {
   /** The movement since the last of them in metres per millisecond; null until a second position is known. */
   velocity: { readonly x: number; readonly y: number } | null
   newest: PathPoint
+  /** The time until which it is at the newest point. */
+  untilMs: number
 }
 
 /** Milliseconds after the start of the range, x, y, and the zone. */
@@ -45,35 +47,42 @@ export class PositionHistory {
 
   /** Adds the positions of all present transmitters. */
   add(positions: readonly PositionEntry[], atMs: number): void {
-    const present = new Set<string>()
-    for (const { transmitterId, floorId, zoneId, position } of positions) {
-      const id = String(transmitterId)
-      present.add(id)
-      const place = { floorId: String(floorId), zoneId: zoneId == null ? null : String(zoneId) }
-      this.#extend(id, { atMs, ...place, x: position.x, y: position.y })
-    }
+    for (const { transmitterId, floorId, zoneId, position } of positions)
+      this.#extend(String(transmitterId), position, String(floorId), zoneId == null ? null : String(zoneId), atMs)
     for (const [id, path] of this.#paths) {
-      if (!present.has(id) && path.newest.floorId !== null) {
-        keep(path, path.newest)
+      // Not heard at this time.
+      if (path.untilMs !== atMs && path.newest.floorId !== null) {
+        keep(path, atEnd(path))
         keep(path, { ...path.newest, floorId: null, zoneId: null, atMs })
       }
       this.#prune(id, path, atMs - HISTORY_MS)
     }
   }
 
-  #extend(id: string, point: PathPoint): void {
+  #extend(id: string, { x, y }: PositionEntry['position'], floorId: string, zoneId: string | null, atMs: number): void {
     const path = this.#paths.get(id)
-    if (path === undefined) {
-      this.#paths.set(id, { points: [point], velocity: null, newest: point })
+    const last = path?.newest
+    const start = path?.points.at(-1)
+    if (path === undefined || last === undefined || start === undefined) {
+      const first = { atMs, floorId, zoneId, x, y }
+      this.#paths.set(id, { points: [first], velocity: null, newest: first, untilMs: atMs })
       return
     }
-    const { newest } = path
-    const changesFloor = point.floorId !== newest.floorId
-    if (changesFloor || !isPredicted(path, point)) keep(path, newest)
-    const start = path.points.at(-1) ?? point
-    if (changesFloor || point.zoneId !== newest.zoneId || point.atMs - start.atMs >= MAX_INTERVAL_MS) keep(path, point)
-    else path.velocity ??= velocityBetween(start, point)
+    const isResting = last.x === x && last.y === y && last.zoneId === zoneId && last.floorId === floorId
+    // Most of them rest most of the time.
+    if (isResting && isStill(path) && atMs - start.atMs < MAX_INTERVAL_MS) {
+      path.untilMs = atMs
+      return
+    }
+    const point = { atMs, floorId, zoneId, x, y }
+    const changesFloor = floorId !== last.floorId
+    const hasRested = path.untilMs > last.atMs
+    if (changesFloor || hasRested || !isPredicted(path, point)) keep(path, atEnd(path))
+    const from = path.points.at(-1) ?? point
+    if (changesFloor || zoneId !== last.zoneId || atMs - from.atMs >= MAX_INTERVAL_MS) keep(path, point)
+    else path.velocity ??= velocityBetween(from, point)
     path.newest = point
+    path.untilMs = atMs
   }
 
   /** One position before the time stays, because it holds at that time. */
@@ -87,7 +96,8 @@ export class PositionHistory {
   pathOf(transmitterId: string): readonly PathPoint[] {
     const path = this.#paths.get(transmitterId)
     if (path === undefined) return []
-    return path.points.at(-1) === path.newest ? path.points : [...path.points, path.newest]
+    const newest = atEnd(path)
+    return path.points.at(-1) === newest ? path.points : [...path.points, newest]
   }
 
   transmitterIds(): readonly string[] {
@@ -138,11 +148,17 @@ const tracksOf = (path: readonly PathPoint[], floorId: string, fromMs: number, t
   return tracks
 }
 
+const atEnd = ({ newest, untilMs }: Path): PathPoint =>
+  newest.atMs === untilMs ? newest : { ...newest, atMs: untilMs }
+
+const isStill = ({ velocity }: Path): boolean => velocity === null || (velocity.x === 0 && velocity.y === 0)
+
 /** The movement begins anew at this point. */
 const keep = (path: Path, point: PathPoint): void => {
   if (path.points.at(-1) !== point) path.points.push(point)
   path.velocity = null
   path.newest = point
+  path.untilMs = point.atMs
 }
 
 const velocityBetween = (start: PathPoint, end: PathPoint): Path['velocity'] => {
