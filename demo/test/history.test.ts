@@ -5,6 +5,15 @@ import { type Carrier, Simulation } from '../backend/simulator/simulation.js'
 import { FLOORS } from '../backend/site/layout.js'
 import { form, PNG, startTestBackend } from './demo-backend.js'
 
+const backend = await startTestBackend(t)
+const { simulator, alerts } = backend.backend
+// As at the start of the demo.
+await simulator.backfill()
+await simulator.tick()
+const viewer = await backend.signIn('viewer')
+const read = async (path: string, token: string | null = viewer) => backend.request('GET', path, token)
+const dataOf = async (path: string) => (await read(path)).json().data
+
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 
@@ -140,15 +149,6 @@ t.test('the position history', async (t) => {
     ])
   })
 })
-
-const backend = await startTestBackend(t)
-const { simulator, alerts } = backend.backend
-// As at the start of the demo.
-await simulator.backfill()
-await simulator.tick()
-const viewer = await backend.signIn('viewer')
-const read = async (path: string, token: string | null = viewer) => backend.request('GET', path, token)
-const dataOf = async (path: string) => (await read(path)).json().data
 
 interface Track {
   readonly transmitterId: string
