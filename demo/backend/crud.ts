@@ -1,6 +1,5 @@
 import type { May } from './auth/permissions.js'
 import { declared } from './declared.js'
-import { deletionOf } from './deletion.js'
 import { HttpError, invalid, notFound } from './errors.js'
 import { list } from './queries.js'
 import { checkVersion } from './record-version.js'
@@ -59,9 +58,6 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
     [`PATCH ${onePath}`]: handler(may('update'), change({})),
     [`DELETE ${onePath}`]: handler(may('delete'), remove)
   }
-  // Also read by forms before a deletion.
-  if (declared.has(`DELETE ${onePath}`))
-    all[`GET ${onePath}/deletion`] = handler(may('delete'), (call) => deletionOf(call, resource, idOf(call)))
   return Object.fromEntries(Object.entries(all).filter(([key]) => key.startsWith('GET ') || declared.has(key)))
 }
 

@@ -216,31 +216,6 @@ t.test('of two simultaneous changes with one version, one is rejected', async (t
   t.same(statuses.toSorted(), [200, 409, 409])
 })
 
-t.test('a deletion is described with the building and what goes with it', async (t) => {
-  const token = await backend.signIn('admin')
-  const create = async (path: string, body: object) => (await backend.request('POST', path, token, body)).json().data
-  const building = await create('/api/buildings', { name: 'Annexe' })
-  const floor = await create('/api/floors', { name: 'Attic', buildingId: building.id })
-  for (const name of ['One', 'Two']) await create('/api/zones', { name, floorId: floor.id })
-  await create('/api/receivers', { name: 'R', floorId: floor.id })
-  const person = await create('/api/personnel', { name: 'Attic Person', floorId: floor.id })
-  await create('/api/transmitters', { name: 'Badge', entity_type: 'employee', entityId: person.id })
-  const deletion = (path: string, as = token) => backend.request('GET', `${path}/deletion`, as)
-  t.same((await deletion(`/api/floors/${floor.id}`)).json().data, {
-    building: 'Annexe',
-    consequences: ['2 zones and 1 receiver will be deleted too.', '1 person will no longer be linked to it.']
-  })
-  t.same((await deletion(`/api/personnel/${person.id}`)).json().data, {
-    building: 'Annexe',
-    consequences: ['1 transmitter will become available.']
-  })
-  t.match((await deletion(`/api/buildings/${building.id}`)).json().data.consequences, [
-    /^1 floor will be deleted too\.$/
-  ])
-  t.equal((await deletion('/api/floors/none')).status, 404)
-  t.equal((await deletion(`/api/floors/${floor.id}`, await backend.signIn('operator'))).status, 403)
-})
-
 t.test('a transmitter that somebody else carries is not taken away by a form', async (t) => {
   const token = await backend.signIn('operator')
   const { data } = (await backend.request('GET', '/api/transmitters/unassigned?limit=1', token)).json()

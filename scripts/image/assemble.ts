@@ -11,7 +11,7 @@ import { importsOf, packageFolders } from './packages.js'
 const SHARED = ['package.json', 'schemas', 'src/shared']
 
 // For the web application and the backend of the demo.
-const DEMO_SHARED = ['demo/emergency-types.js', 'demo/privacy-settings.js', 'demo/visit-schema.js']
+const DEMO_SHARED = ['demo/alert-kinds.js', 'demo/emergency-types.js']
 
 /** The parts of `dist` in each image. */
 const PROGRAMS = {
