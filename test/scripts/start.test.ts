@@ -43,8 +43,8 @@ const rejectsConnections = async (port: string): Promise<boolean> =>
 
 t.test('npm start -- --oidc', { timeout: 3 * PATIENCE_MS }, async (t) => {
   const ports = { ...(await threePorts()), DEMO_OIDC_PORT: String(await freePort()) }
-  // With the option that adds a program; the next test starts the others without it. No test needs past positions.
-  const program = await start(t, { ...ports, DEMO_HISTORY: 'off' }, '--oidc', '--verbose')
+  // With the option that adds a program; the next test starts the others without it.
+  const program = await start(t, ports, '--oidc', '--verbose')
   await program.waitForLine('says so until every part answers', PATIENCE_MS)
   const page = `http://${LOOPBACK}:${ports.GATEWAY_PORT}`
   const early = await send(page, '/live')
