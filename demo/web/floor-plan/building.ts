@@ -59,7 +59,8 @@ const treadsOf = ({ x, y, width, height }: Rect): FloorContext['walls'] =>
 const swingOf = ({ x, y, width, way, between }: Plan['doors'][number], corridors: ReadonlySet<string>) => {
   const isBack = !corridors.has(between[0])
   const half = width / 2
-  if (way === 'y') return { x: x - half, y, width, open: ((isBack ? -1 : 1) * Math.PI) / 2, closed: 0, isClockwise: isBack }
+  if (way === 'y')
+    return { x: x - half, y, width, open: ((isBack ? -1 : 1) * Math.PI) / 2, closed: 0, isClockwise: isBack }
   return { x, y: y - half, width, open: isBack ? Math.PI : 0, closed: Math.PI / 2, isClockwise: !isBack }
 }
 
