@@ -1,7 +1,7 @@
 import t from 'tap'
 import { polygonError } from '../../../schemas/polygon.js'
 import { onFloor, withCorner, withInserted } from '../../web/floor-editor/area.js'
-import { frameOf, referencePoints, scaleOf, toImage } from '../../web/floor-editor/calibration.js'
+import { referencePoints, scaleOf, toImage } from '../../web/floor-editor/calibration.js'
 
 const FLOOR = { width: 20, height: 10 }
 const SQUARE = [
@@ -38,24 +38,6 @@ t.test('the corners of a zone', async (t) => {
 
 t.test('a calibration', async (t) => {
   const marks = { first: { x: 100, y: 50 }, second: { x: 400, y: 450 }, origin: { x: 20, y: 10 } }
-
-  t.test('the drawing shows the image and the whole floor', async (t) => {
-    const image = { width: 100, height: 80 }
-    t.same(frameOf(image, FLOOR, { pixelsPerMetre: 5 }), { x: 0, y: 0, width: 100, height: 80 })
-    t.same(frameOf(image, FLOOR, { pixelsPerMetre: 10, origin: { x: -20, y: 10 } }), {
-      x: -20,
-      y: 0,
-      width: 200,
-      height: 110
-    })
-    const turned = frameOf(image, FLOOR, { pixelsPerMetre: 5, rotation: 90, origin: { x: 50, y: 0 } })
-    t.same(turned, { x: 0, y: 0, width: 100, height: 100 })
-    t.same(
-      frameOf(image, FLOOR, { pixelsPerMetre: 1000 }),
-      { x: 0, y: 0, width: 300, height: 280 },
-      'the image stays visible'
-    )
-  })
 
   t.test('the scale of a plan follows from two points and their distance', async (t) => {
     t.equal(scaleOf(marks, 25), 20)

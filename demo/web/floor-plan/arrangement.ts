@@ -48,23 +48,12 @@ export const arrange = (markers: readonly Marker[], options: Options): Arrangeme
 
 /** Groups items around the first one of each group. `reach` is in metres. */
 export const clustersOf = <Item extends Placed>(items: readonly Item[], reach: number) => {
-  const cells = new Map<string, Item[]>()
-  const keyOf = ({ x, y }: Point, right = 0, down = 0): string =>
-    `${Math.floor(x / reach) + right}:${Math.floor(y / reach) + down}`
-  for (const item of items) {
-    const key = keyOf(item.position)
-    const cell = cells.get(key)
-    if (cell) cell.push(item)
-    else cells.set(key, [item])
-  }
   const taken = new Set<Item>()
   const clusters: Cluster<Item>[] = []
   const singles: Item[] = []
   for (const item of items) {
     if (taken.has(item)) continue
-    const near = NEIGHBOURS.flatMap(([right, down]) => cells.get(keyOf(item.position, right, down)) ?? []).filter(
-      (other) => !taken.has(other) && distance(item.position, other.position) <= reach
-    )
+    const near = items.filter((other) => !taken.has(other) && distance(item.position, other.position) <= reach)
     const isCluster = near.length >= MIN_CLUSTER
     for (const other of isCluster ? near : [item]) taken.add(other)
     if (isCluster) clusters.push({ items: near })
@@ -72,8 +61,6 @@ export const clustersOf = <Item extends Placed>(items: readonly Item[], reach: n
   }
   return { singles, clusters }
 }
-
-const NEIGHBOURS = [-1, 0, 1].flatMap((right) => [-1, 0, 1].map((down) => [right, down] as const))
 
 /** The centre of a cluster at the current positions of its markers. */
 export const centreOfCluster = ({ items }: Cluster<Placed>): Point => {

@@ -68,7 +68,7 @@ export const livePlan = async (t: Test, { open }: PageTests): Promise<void> => {
       const search = page.getByLabel('Search people and assets')
       await search.fill('a')
       await search.fill('an')
-      await list.getByText('On other floors').waitFor()
+      await list.getByText('Elsewhere').waitFor()
       await search.fill('trolley')
       // An asset, because a person may change floors meanwhile. The results of the search follow after those of this floor.
       const found = entries.filter({ hasText: /trolley.*\n?.+ – /i }).last()
