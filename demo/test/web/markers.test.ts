@@ -1,6 +1,6 @@
 import t from 'tap'
 import { arrange, CLUSTERS_BELOW, centreOfCluster, clustersOf } from '../../web/floor-plan/arrangement.js'
-import { drawAccuracy, drawMarkers, type Sprites } from '../../web/floor-plan/draw-markers.js'
+import { drawMarkers, type Sprites } from '../../web/floor-plan/draw-markers.js'
 import { APPEARANCES, kindOf, MARKER_KINDS, type Marker, markerLabel } from '../../web/floor-plan/marker.js'
 import { nearest, overlaps, type Rect } from '../../web/floor-plan/plan.js'
 import { PastFloor, trailOf } from '../../web/floor-plan/tracks.js'
@@ -14,7 +14,6 @@ const marker = (id: string, x: number, y = 5, more: Partial<Marker> = {}): Marke
   zoneId: null,
   ageMs: 0,
   isStale: false,
-  accuracy: null,
   position: { x, y },
   ...more
 })
@@ -159,16 +158,6 @@ t.test('the drawing of markers', async (t) => {
     drawMarkers(pen, { singles: many, clusters: [], names }, sprites, view, panel)
     t.equal(calls('drawImage').length, 560)
     for (const call of ['beginPath', 'arc', 'stroke', 'fill', 'fillText']) t.equal(calls(call).length, 0, call)
-  })
-
-  t.test('the selected marker has a circle of its accuracy, unless it is not known', async (t) => {
-    const circles = (accuracy: number | null) => {
-      const { pen, calls } = recordingPen()
-      drawAccuracy(pen, marker('a', 1, 5, { accuracy }), view, (token) => token)
-      return calls('arc').map(({ args }) => args.slice(0, 3))
-    }
-    t.same(circles(1.5), [[15, 55, 15]])
-    t.same(circles(null), [])
   })
 
   t.test('every kind has its own shape and colour, and long names are shortened', async (t) => {

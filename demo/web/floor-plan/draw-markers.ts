@@ -2,7 +2,7 @@ import { type Arrangement, centreOfCluster, NAME_HEIGHT, nameLeft } from './arra
 import type { Marker, MarkerKind, MusterStatus } from './marker.js'
 import type { Pen } from './pen.js'
 import type { Point, Size } from './plan.js'
-import { toPanel, type View } from './viewport.js'
+import type { View } from './viewport.js'
 
 /** A pre-rendered picture: copying it costs a third of drawing the marker. */
 export interface Sprite extends Size {
@@ -46,26 +46,6 @@ export const drawMarkers = (
     const top = Math.round(marker.position.y * view.scale + view.y - NAME_HEIGHT / 2)
     pen.drawImage(picture, left, top, width, height)
   }
-}
-
-/** The circle in which the selected marker is: positions are measured. */
-export const drawAccuracy = (
-  pen: Pen,
-  { position, accuracy }: Marker,
-  view: View,
-  colour: (token: `--${string}`) => string
-): void => {
-  if (accuracy === null) return
-  const { x, y } = toPanel(view, position)
-  pen.beginPath()
-  pen.arc(x, y, accuracy * view.scale, 0, 2 * Math.PI)
-  pen.fillStyle = colour('--accent')
-  pen.globalAlpha = 0.18
-  pen.fill()
-  pen.globalAlpha = 1
-  pen.strokeStyle = colour('--accent')
-  pen.lineWidth = 1.5
-  pen.stroke()
 }
 
 /** One missing person makes the cluster missing. */

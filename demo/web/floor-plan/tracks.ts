@@ -58,7 +58,7 @@ export class PastFloor {
 
   #add(track: Track): MovingMarker {
     const { transmitterId: id } = track
-    const base = { ageMs: 0, isStale: false, accuracy: null, zoneId: null }
+    const base = { ageMs: 0, isStale: false, zoneId: null }
     const marker: MovingMarker = { id, ...this.#describe(id), ...base, position: { x: 0, y: 0 } }
     this.#markers.set(track, marker)
     return marker

@@ -4,7 +4,7 @@ import { eventually } from '../../../../test/helper/eventually.js'
 import { CLOSE_UP } from '../../../web/floor-plan/arrangement.js'
 import { type Bounds, centreOn, toFloor, toPanel, type View, zoomLimits } from '../../../web/floor-plan/viewport.js'
 import { PLAN } from '../page/page-tests.js'
-import { listOf, opacityAt, openPlan, panelOf, publish, viewOf } from './stack.js'
+import { listOf, openPlan, panelOf, publish, viewOf } from './stack.js'
 
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 }
 
@@ -112,9 +112,6 @@ t.test('markers', async (t) => {
     await panelOf(page).getByText('A', { exact: true }).waitFor()
     await page.waitForURL(/selected=A/)
     t.equal(await isFollowed(page), 'true')
-    await eventually(async () => (await opacityAt(page, 'f-2', 10, 7.4)) > 20, { label: 'the circle of its accuracy' })
-    t.equal(await opacityAt(page, 'f-2', 10, 8.6), 0)
-
     for (let press = 0; press < 3; press += 1) await page.getByRole('button', { name: 'Zoom in' }).click()
     const { scale } = await viewBecomes(page, bounds, { scale: whole.scale * 1.5 ** 3 })
     await publish('f-2', { A: [45, 18] })
