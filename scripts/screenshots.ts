@@ -51,19 +51,10 @@ const personZoomed = async (page: Page): Promise<void> => {
 }
 
 const PLAYED_MS = 4000
-const heatMapPlayed = async (page: Page): Promise<void> => {
+const played = async (page: Page): Promise<void> => {
   await updated(page)
-  const heat = page.waitForResponse('**/api/positions/heat/**')
-  await page.getByRole('checkbox', { name: 'Heat map' }).check()
-  await heat
   await page.getByRole('button', { name: 'Play back' }).click()
-  await page.getByLabel('Speed').selectOption('60')
   await page.waitForTimeout(PLAYED_MS)
-}
-
-const peopleCounted = async (page: Page): Promise<void> => {
-  await page.getByText(/^[1-9]\d* people on 3 floors$/).waitFor()
-  await page.getByRole('main').locator('svg text').first().waitFor()
 }
 
 const drillStarted = async (page: Page): Promise<void> => {
@@ -79,8 +70,7 @@ const drillStarted = async (page: Page): Promise<void> => {
 const SCREENSHOTS: readonly Screenshot[] = [
   { name: 'live-plan', path: '/live/f-4', prepare: personSelected },
   { name: 'live-plan-dark', path: '/live/f-7', options: DARK, prepare: personZoomed },
-  { name: 'building', path: '/live/building/2', prepare: peopleCounted },
-  { name: 'playback', path: '/live/f-2', prepare: heatMapPlayed },
+  { name: 'playback', path: '/live/f-2', prepare: played },
   { name: 'dashboard', path: '/dashboard' },
   { name: 'alerts', path: '/alerts' },
   { name: 'personnel', path: '/personnel', options: DARK },
@@ -108,8 +98,6 @@ const take = async (browser: Browser, url: string, session: Session, screenshot:
   const { name, path, options, prepare } = screenshot
   const context = await browser.newContext({ baseURL: url, ...DESKTOP, ...options })
   await context.addCookies(session)
-  // Without the guidance for the first visit.
-  await context.addInitScript("localStorage.setItem('gatehouse-first-steps', 'dismissed')")
   const page = await context.newPage()
   await page.goto(path)
   await page.getByRole('heading', { level: 1 }).waitFor()

@@ -97,12 +97,6 @@ const routes: RouteRecordRaw[] = [
     meta: { auth: true }
   },
   ...menu,
-  {
-    path: '/live/building/:buildingId',
-    name: 'Building',
-    component: () => import('./pages/BuildingPage.vue'),
-    meta: { ...may('floors.read') }
-  },
   ...detailPages,
   { path: '/help/:topic?', name: 'Help', component: () => import('./pages/HelpPage.vue'), meta: { auth: true } },
   { path: '/forbidden', name: 'No permission', component: ErrorPage, props: NO_PERMISSION, meta: { auth: true } },

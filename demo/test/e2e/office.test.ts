@@ -3,7 +3,6 @@ import { startBrowser } from '../../../test/helper/browser.js'
 import { openDemoPage } from '../helper/demo-page.js'
 import { startDemoStack } from '../helper/demo-stack.js'
 import { alerts } from './office/alerts.js'
-import { areas } from './office/areas.js'
 import { buildings } from './office/buildings.js'
 import { guidance } from './office/guidance.js'
 import { imports } from './office/imports.js'
@@ -16,4 +15,4 @@ const tests: PageTests = { stack, open: (t, options) => openDemoPage(t, browser,
 
 // Groups of tests run beside each other, because each waits for the browser most of its time.
 t.jobs = 3
-await Promise.all([visits, alerts, buildings, guidance, imports, areas].map((suite) => suite(t, tests)))
+await Promise.all([visits, alerts, buildings, guidance, imports].map((suite) => suite(t, tests)))

@@ -14,7 +14,6 @@ import { usePositions } from './usePositions.js'
 /** A transmitter reports at least once a minute. One that is silent for longer is dimmed although its floor is live. */
 const SILENT_AFTER_MS = 90_000
 const AMBIENT_AGE_MS = 60_000
-const NAMES_EVERY_MS = 60_000
 /** All pages receive a change at the same time; their requests are spread over this time. */
 const SPREAD_MS = 1000
 const stillness = matchMedia('(prefers-reduced-motion: reduce)')
@@ -49,14 +48,6 @@ export const useFloor = (floorId: Ref<string | null>, selected: Ref<string | nul
     const carrier = carriers.value.get(id)
     return carrier ? searchText(carrier) : null
   }
-  let namesAtMs = Date.now()
-  /** A transmitter without a name may have been assigned since the plan was loaded. */
-  const loadNames = (): void => {
-    if (Date.now() - namesAtMs < NAMES_EVERY_MS || context.isLoading.value) return
-    namesAtMs = Date.now()
-    void context.load()
-  }
-
   let changeTimer: ReturnType<typeof setTimeout> | undefined
   /** After a change of names, zones, receivers or the floor by any user. Changes in quick succession cause one request. */
   const loadChanges = (): void => {
@@ -75,7 +66,6 @@ export const useFloor = (floorId: Ref<string | null>, selected: Ref<string | nul
       else movement.remove(id)
     }
     batches.value += 1
-    if (entries.some(({ transmitterId }) => !carriers.value.has(String(transmitterId)))) loadNames()
   }
 
   /** The positions at load time; batches then update them. */
@@ -101,8 +91,7 @@ export const useFloor = (floorId: Ref<string | null>, selected: Ref<string | nul
       const name = carrier?.name ?? id
       const zoneId = entry.zoneId == null ? null : String(entry.zoneId)
       const isStale = freshness.value === 'stale' || ageMs > SILENT_AFTER_MS
-      const accuracy = entry.accuracy ?? null
-      return [{ id, name, kind: kindOfCarrier(id), position, zoneId, ageMs, isStale, accuracy }]
+      return [{ id, name, kind: kindOfCarrier(id), position, zoneId, ageMs, isStale }]
     })
     return list.sort((one, other) => Number(isPerson(one.kind)) - Number(isPerson(other.kind)))
   })

@@ -26,10 +26,8 @@ export const spritesOf = (colour: Colour, ratio: number): Sprites => {
   const clusters = new Map<string, Sprite>()
   const names = new Map<string, Sprite>()
   const widths = measure()
-  const kinds = MARKER_KINDS.map((kind): [MarkerKind, Sprite] => {
-    const size = { width: MARKER_SIZE, height: MARKER_SIZE }
-    return [kind, render(size, ratio, (pen) => drawSymbol(pen, kind, colour))]
-  })
+  const size = { width: MARKER_SIZE, height: MARKER_SIZE }
+  const kinds = MARKER_KINDS.map((kind) => [kind, render(size, ratio, (pen) => drawSymbol(pen, kind, colour))] as const)
   const renderName = (text: string): Sprite =>
     render({ width: widths(text) + 6, height: 16 }, ratio, (pen) => {
       pen.font = NAME_FONT

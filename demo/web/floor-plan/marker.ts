@@ -7,8 +7,6 @@ export interface Marker extends Placed {
   readonly kind: MarkerKind
   readonly zoneId: string | null
   readonly ageMs: number
-  /** The radius around the position in metres, in which the transmitter is; null if it is not known. */
-  readonly accuracy: number | null
   /** The position is out of date; the marker is dimmed. */
   readonly isStale: boolean
   /** During an emergency; null for those who are not concerned. */
