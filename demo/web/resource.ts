@@ -2,6 +2,7 @@ import type { TObject } from '@sinclair/typebox'
 import type { CallOptions } from 'gatehouse-client'
 import type { Download } from 'gatehouse-client/buildings'
 import type { RouteLocationRaw } from 'vue-router'
+import { capitalized } from '../../src/ui/format.js'
 import type { IconName } from '../../src/ui/icons.js'
 import type { LookupName } from './composables/useLookups.js'
 import type { FieldSpec, Task, Values } from './form-fields.js'
@@ -86,3 +87,30 @@ export interface Resource<Row extends { readonly id: string }> {
   /** The list is loaded again when this changes. */
   updates?(): unknown
 }
+
+export const define = <Row extends { readonly id: string }>(resource: Resource<Row>): Resource<Row> => resource
+
+type Text<Row> = Column<Row>['text']
+export const shown = <Row>(title: string, text: Text<Row>, sort?: string): Column<Row> => ({
+  title,
+  text,
+  ...(sort && { sort })
+})
+/** Hidden on phones. */
+export const wide = <Row>(title: string, text: Text<Row>, sort?: string): Column<Row> => ({
+  ...shown(title, text, sort),
+  isWideOnly: true
+})
+export const figure = <Row>(title: string, text: Text<Row>, sort: string): Column<Row> => ({
+  ...shown(title, text, sort),
+  isNumber: true
+})
+export const wideFigure = <Row>(title: string, text: Text<Row>, sort: string): Column<Row> => ({
+  ...figure(title, text, sort),
+  isWideOnly: true
+})
+
+export const titled = (titles: Readonly<Record<string, string>>): readonly Named[] =>
+  Object.entries(titles).map(([id, name]) => ({ id, name }))
+export const words = (...values: readonly string[]): readonly Named[] =>
+  values.map((value) => ({ id: value, name: capitalized(value) }))

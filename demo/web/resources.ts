@@ -2,7 +2,6 @@ import { Type } from '@sinclair/typebox'
 import type { CallOptions } from 'gatehouse-client'
 import { AssetCreateSchema } from '../../schemas/assets.js'
 import { BuildingCreateSchema } from '../../schemas/buildings.js'
-import { EmergencyContactCreateSchema } from '../../schemas/emergency.js'
 import { FloorCreateSchema } from '../../schemas/floors.js'
 import { DepartmentCreateSchema } from '../../schemas/management.js'
 import { PersonnelCreateSchema } from '../../schemas/personnel.js'
@@ -10,54 +9,25 @@ import { ReceiverUpdateSchema } from '../../schemas/receivers.js'
 import { TransmitterPatchSchema } from '../../schemas/transmitters.js'
 import { PasswordResetSchema, UserCreateSchema } from '../../schemas/users.js'
 import { ZoneCreateSchema } from '../../schemas/zones.js'
-import { capitalized, counted, dateTimeText, lastingText } from '../../src/ui/format.js'
-import { ALERT_TITLES, SEVERITY_TITLES } from '../alert-kinds.js'
-import { alertCounts } from './composables/useAlertCounts.js'
-import { activeEmergencyIds } from './composables/useSiteStatus.js'
-import { kindOf, outcomeOf, titleOf } from './emergency-title.js'
+import { capitalized, counted, dateTimeText } from '../../src/ui/format.js'
+import { eventResources } from './event-resources.js'
 import { liveLink } from './live-link.js'
-import type { Resource, RowTask } from './resource.js'
-import { acknowledgeAlerts, api, call, session } from './services.js'
-import type {
-  Alert,
-  Asset,
-  AuditRow,
-  Building,
-  Contact,
-  Department,
-  Emergency,
-  FloorRecord,
-  ListResponse,
-  Named,
-  Person,
-  Receiver,
-  Transmitter,
-  User,
-  Zone
-} from './types.js'
+import { define, figure, type RowTask, shown, titled, wide, wideFigure, words } from './resource.js'
+import { api, call, session } from './services.js'
+import type { Asset, Building, Department, FloorRecord, Person, Receiver, Transmitter, User, Zone } from './types.js'
 
 // Every resource that the page lists and edits: one entry each, shown by one list and one form.
-
-const define = <Row extends { readonly id: string }>(resource: Resource<Row>): Resource<Row> => resource
-
-const titled = (titles: Readonly<Record<string, string>>): readonly Named[] =>
-  Object.entries(titles).map(([id, name]) => ({ id, name }))
-const words = (...values: readonly string[]): readonly Named[] =>
-  values.map((value) => ({ id: value, name: capitalized(value) }))
 
 const PRESENCE = titled({ true: 'On site', false: 'Off site' })
 const ASSET_STATUSES = words('in use', 'in repair', 'in storage')
 const BATTERY_TONES = { critical: 'danger', low: 'danger', warning: 'warning', good: 'good' } as const
-const SEVERITY_TONES = { critical: 'danger', warning: 'warning', info: '' } as const
-const RESULT_TONES = { done: 'good', failed: 'warning', denied: 'danger' } as const
 const USER_TONES = { Locked: 'danger', Inactive: '', Active: 'good' } as const
 
-interface Carried {
-  readonly currentFloorId: string | null
-  readonly transmitterId: string | null
-}
+const ON_FLOOR = { name: 'currentFloorId', label: 'Floor', options: 'floors' } as const
+const OF_FLOOR = { name: 'floorId', options: 'floors' } as const
+
 /** The place of a carrier on the live plan. */
-const planOf = ({ currentFloorId: floorId, transmitterId }: Carried) =>
+const planOf = ({ currentFloorId: floorId, transmitterId }: Pick<Asset, 'currentFloorId' | 'transmitterId'>) =>
   floorId !== null && transmitterId !== null ? liveLink({ floorId, transmitterId }) : null
 const personName = ({ firstName, lastName, name }: Pick<Person, 'firstName' | 'lastName' | 'name'>): string =>
   [firstName, lastName].filter(Boolean).join(' ') || (name ?? '')
@@ -87,24 +57,6 @@ const resetting = ({ id, email }: User): RowTask => ({
   done: () => `The password of ${email} was reset`
 })
 
-const acknowledging = ({ id, kind, name }: Alert): RowTask => ({
-  icon: 'good',
-  title: `Acknowledge ${ALERT_TITLES[kind].toLowerCase()}: ${name}`,
-  isImmediate: true,
-  save: () => acknowledgeAlerts([id]),
-  action: 'Acknowledge',
-  done: (_body, result) =>
-    (result as { readonly affected: number }).affected === 0
-      ? `${name} has already ended or been acknowledged`
-      : `${name} was acknowledged`
-})
-const alertPlace = ({ kind, floorId, transmitterId, receiverId, zoneId }: Alert) => {
-  if (floorId === null) return null
-  return liveLink(kind === 'over-capacity' ? { floorId, zoneId } : { floorId, transmitterId, receiverId })
-}
-const alertState = ({ acknowledgedBy, acknowledgedAt }: Alert): string =>
-  acknowledgedBy === null ? 'Open' : `Acknowledged by ${acknowledgedBy}, ${dateTimeText(acknowledgedAt)}`
-
 /** Visitors and contractors are transmitters that are handed out, so they begin and end with one. */
 const GuestSchema = Type.Object(
   {
@@ -131,15 +83,11 @@ const guests = (kind: 'visitor' | 'contractor') =>
     detail: ({ company }) => company,
     to: ({ currentFloorId, id }) => planOf({ currentFloorId, transmitterId: id }),
     columns: [
-      { title: 'Transmitter', text: ({ name, id }) => name ?? id, sort: 'name' },
-      {
-        title: 'Status',
-        text: ({ currentFloorId }) => (currentFloorId === null ? 'Off site' : 'On site'),
-        isWideOnly: true
-      }
+      shown('Transmitter', ({ name, id }) => name ?? id, 'name'),
+      wide('Status', ({ currentFloorId }) => (currentFloorId === null ? 'Off site' : 'On site'))
     ],
     search: 'Search by name or company',
-    filters: [{ name: 'currentFloorId', label: 'Floor', options: 'floors' }],
+    filters: [ON_FLOOR],
     schema: GuestSchema,
     fields: [
       { name: 'transmitterId', options: 'transmitters', isNewOnly: true },
@@ -150,6 +98,7 @@ const guests = (kind: 'visitor' | 'contractor') =>
   })
 
 export const resources = {
+  ...eventResources,
   people: define<Person>({
     title: 'Employees',
     nouns: ['person', 'people'],
@@ -164,8 +113,8 @@ export const resources = {
     detail: ({ email }) => email,
     to: planOf,
     columns: [
-      { title: 'Job title', text: ({ jobTitle }) => jobTitle, sort: 'jobTitle', isWideOnly: true },
-      { title: 'Department', text: ({ department }) => department, sort: 'department', isWideOnly: true },
+      wide('Job title', ({ jobTitle }) => jobTitle, 'jobTitle'),
+      wide('Department', ({ department }) => department, 'department'),
       {
         title: 'Status',
         text: personState,
@@ -178,7 +127,7 @@ export const resources = {
       { name: 'departmentId', label: 'Department', options: 'departments' },
       { name: 'isActive', label: 'Status', options: titled({ true: 'Active', false: 'Inactive' }) },
       { name: 'isOnSite', label: 'Presence', options: PRESENCE },
-      { name: 'currentFloorId', label: 'Floor', options: 'floors' }
+      ON_FLOOR
     ],
     exports: { CSV: api.personnel.export.csv, PDF: api.personnel.export.pdf },
     schema: PersonnelCreateSchema,
@@ -202,7 +151,7 @@ export const resources = {
     detail: ({ assetTag }) => assetTag,
     to: planOf,
     columns: [
-      { title: 'Category', text: ({ category }) => capitalized(category), sort: 'category', isWideOnly: true },
+      wide('Category', ({ category }) => capitalized(category), 'category'),
       {
         title: 'Status',
         text: ({ status }) => capitalized(status),
@@ -210,12 +159,12 @@ export const resources = {
         sort: 'status'
       },
       { title: 'Floor', text: ({ currentFloorId }) => currentFloorId, lookup: 'floors', isWideOnly: true },
-      { title: 'Transmitter', text: ({ transmitterId }) => transmitterId, sort: 'transmitterId', isWideOnly: true }
+      wide('Transmitter', ({ transmitterId }) => transmitterId, 'transmitterId')
     ],
     search: 'Search by name, tag, type or category',
     filters: [
       { name: 'status', label: 'Status', options: ASSET_STATUSES },
-      { name: 'currentFloorId', label: 'Floor', options: 'floors' },
+      ON_FLOOR,
       { name: 'isOnSite', label: 'Presence', options: PRESENCE }
     ],
     exports: { CSV: (options) => call('GET', '/api/assets/export/csv', { ...options, as: 'file' }) },
@@ -228,37 +177,6 @@ export const resources = {
       'description'
     ]
   }),
-  alerts: define<Alert>({
-    title: 'Alerts',
-    nouns: ['alert', 'alerts'],
-    calls: { list: (options) => call('GET', '/api/alerts', options) },
-    permission: 'alerts',
-    name: ({ name }) => name,
-    nameTitle: 'Name',
-    nameSort: 'name',
-    detail: ({ zoneName, floorName, buildingName }) =>
-      [zoneName, floorName, buildingName].filter(Boolean).join(', ') || 'No position',
-    to: alertPlace,
-    columns: [
-      {
-        title: 'Severity',
-        text: ({ severity }) => SEVERITY_TITLES[severity],
-        tone: ({ severity }) => SEVERITY_TONES[severity]
-      },
-      { title: 'Kind', text: ({ kind }) => ALERT_TITLES[kind], sort: 'kind' },
-      { title: 'Since', text: ({ since }) => dateTimeText(since), sort: 'since', isNumber: true },
-      { title: 'State', text: alertState, sort: 'acknowledgedAt', isNumber: true }
-    ],
-    search: 'Search by name or place',
-    filters: [
-      { name: 'severity', label: 'Severity', options: titled(SEVERITY_TITLES) },
-      { name: 'kind', label: 'Kind', options: titled(ALERT_TITLES) },
-      { name: 'state', label: 'State', options: words('open', 'acknowledged') },
-      { name: 'floorId', label: 'Floor', options: 'floors' }
-    ],
-    tasks: (alert, may) => (alert.state === 'open' && may('alerts.update') ? [acknowledging(alert)] : []),
-    updates: () => alertCounts.value
-  }),
   buildings: define<Building>({
     title: 'Buildings',
     nouns: ['building', 'buildings'],
@@ -269,9 +187,9 @@ export const resources = {
     detail: ({ address, postalCode, city, country }) =>
       [address, [postalCode, city].filter(Boolean).join(' '), country].filter(Boolean).join(', '),
     columns: [
-      { title: 'Short name', text: ({ code }) => code, sort: 'code', isWideOnly: true },
-      { title: 'Floors', text: ({ floorCount }) => counted(floorCount, 'floor'), sort: 'floorCount', isNumber: true },
-      { title: 'Description', text: ({ description }) => description, isWideOnly: true }
+      wide('Short name', ({ code }) => code, 'code'),
+      figure('Floors', ({ floorCount }) => counted(floorCount, 'floor'), 'floorCount'),
+      wide('Description', ({ description }) => description)
     ],
     search: 'Search by name, short name or city',
     schema: BuildingCreateSchema,
@@ -293,12 +211,8 @@ export const resources = {
     to: ({ id }) => `/floors/${id}`,
     columns: [
       { title: 'Building', text: ({ buildingId }) => String(buildingId), lookup: 'buildings' },
-      { title: 'Level', text: ({ level }) => level, sort: 'level', isWideOnly: true },
-      {
-        title: 'Size',
-        text: ({ width, height }) => (width && height ? `${width} × ${height} m` : 'Not set'),
-        isWideOnly: true
-      },
+      wide('Level', ({ level }) => level, 'level'),
+      wide('Size', ({ width, height }) => (width && height ? `${width} × ${height} m` : 'Not set')),
       {
         title: 'Plan image',
         text: ({ planImage, calibratedAt }) =>
@@ -334,15 +248,12 @@ export const resources = {
         sort: 'occupancy',
         isNumber: true
       },
-      {
-        title: 'Properties',
-        text: ({ isRestricted, isMusterPoint, isExit }) =>
-          [isRestricted && 'Restricted', isMusterPoint && 'Muster point', isExit && 'Exit'].filter(Boolean).join(', '),
-        isWideOnly: true
-      }
+      wide('Properties', ({ isRestricted, isMusterPoint, isExit }) =>
+        [isRestricted && 'Restricted', isMusterPoint && 'Muster point', isExit && 'Exit'].filter(Boolean).join(', ')
+      )
     ],
     search: 'Search by name or type',
-    filters: [{ name: 'floorId', label: 'Floor', options: 'floors' }],
+    filters: [{ ...OF_FLOOR, label: 'Floor' }],
     link: ({ id, name }) => ({
       icon: 'area',
       title: `Area of ${name}`,
@@ -351,7 +262,7 @@ export const resources = {
     }),
     schema: ZoneCreateSchema,
     fields: [
-      ...['name', 'type', { name: 'floorId', options: 'floors' } as const],
+      ...['name', 'type', OF_FLOOR],
       { name: 'capacity', hint: 'More people than this are an alert.' },
       'description',
       { name: 'isMusterPoint', label: 'Muster point' },
@@ -376,25 +287,16 @@ export const resources = {
         sort: 'status'
       },
       { title: 'Floor', text: ({ floorId }) => String(floorId), lookup: 'floors', sort: 'floorId' },
-      {
-        title: 'Last report',
-        text: ({ lastSeenAt }) => dateTimeText(lastSeenAt),
-        sort: 'lastSeenAt',
-        isNumber: true,
-        isWideOnly: true
-      },
-      { title: 'Model', text: ({ model }) => model, sort: 'model', isWideOnly: true }
+      wideFigure('Last report', ({ lastSeenAt }) => dateTimeText(lastSeenAt), 'lastSeenAt'),
+      wide('Model', ({ model }) => model, 'model')
     ],
     search: 'Search by name or hardware address',
     filters: [
-      { name: 'floorId', label: 'Floor', options: 'floors' },
+      { ...OF_FLOOR, label: 'Floor' },
       { name: 'status', label: 'Status', options: words('online', 'offline') }
     ],
     schema: ReceiverUpdateSchema,
-    fields: [
-      ...['name', 'macAddress', 'model', 'firmwareVersion', { name: 'floorId', options: 'floors' } as const],
-      ...['txPower', 'pathLossExponent']
-    ]
+    fields: [...['name', 'macAddress', 'model', 'firmwareVersion', OF_FLOOR], ...['txPower', 'pathLossExponent']]
   }),
   transmitters: define<Transmitter>({
     title: 'Transmitters',
@@ -407,8 +309,8 @@ export const resources = {
     detail: ({ id }) => id,
     to: ({ currentFloorId, id }) => planOf({ currentFloorId, transmitterId: id }),
     columns: [
-      { title: 'Carried by', text: ({ carriedBy }) => carriedBy, sort: 'carriedBy' },
-      { title: 'Kind', text: ({ entity_type }) => capitalized(entity_type), sort: 'entity_type', isWideOnly: true },
+      shown('Carried by', ({ carriedBy }) => carriedBy, 'carriedBy'),
+      wide('Kind', ({ entity_type }) => capitalized(entity_type), 'entity_type'),
       {
         title: 'Battery',
         text: ({ batteryLevel }) => (typeof batteryLevel === 'number' ? `${Math.round(batteryLevel)} %` : '–'),
@@ -416,13 +318,13 @@ export const resources = {
         sort: 'batteryLevel',
         isNumber: true
       },
-      { title: 'Address', text: ({ macAddress }) => macAddress, sort: 'macAddress', isWideOnly: true }
+      wide('Address', ({ macAddress }) => macAddress, 'macAddress')
     ],
     search: 'Search by name or hardware address',
     filters: [
       { name: 'entity_type', label: 'Kind', options: words('employee', 'visitor', 'contractor', 'asset') },
       { name: 'batteryState', label: 'Battery', options: words(...Object.keys(BATTERY_TONES)) },
-      { name: 'currentFloorId', label: 'Floor', options: 'floors' }
+      ON_FLOOR
     ],
     schema: TransmitterPatchSchema,
     fields: ['name', 'macAddress', 'model', 'serialNumber', { name: 'isActive', label: 'In use', initial: true }]
@@ -436,9 +338,9 @@ export const resources = {
     nameSort: 'name',
     detail: ({ description }) => description,
     columns: [
-      { title: 'Short name', text: ({ code }) => code, sort: 'code' },
-      { title: 'E-mail address', text: ({ email }) => email, isWideOnly: true },
-      { title: 'Phone', text: ({ phone }) => phone, isWideOnly: true }
+      shown('Short name', ({ code }) => code, 'code'),
+      wide('E-mail address', ({ email }) => email),
+      wide('Phone', ({ phone }) => phone)
     ],
     search: 'Search by name or short name',
     schema: DepartmentCreateSchema,
@@ -454,15 +356,9 @@ export const resources = {
     nameSort: 'email',
     detail: ({ displayName }) => displayName,
     columns: [
-      { title: 'Role', text: ({ role }) => capitalized(role), sort: 'role', isWideOnly: true },
+      wide('Role', ({ role }) => capitalized(role), 'role'),
       { title: 'Status', text: userState, tone: (user) => USER_TONES[userState(user)], isWideOnly: true },
-      {
-        title: 'Last sign-in',
-        text: ({ lastLoginAt }) => dateTimeText(lastLoginAt),
-        sort: 'lastLoginAt',
-        isNumber: true,
-        isWideOnly: true
-      }
+      wideFigure('Last sign-in', ({ lastLoginAt }) => dateTimeText(lastLoginAt), 'lastLoginAt')
     ],
     search: 'Search by name or e-mail address',
     filters: [{ name: 'role', label: 'Role', options: 'roles' }],
@@ -481,81 +377,6 @@ export const resources = {
       // Resetting the own password would end the session.
       ...(user.email === session.state.user?.email ? [] : [resetting(user)])
     ]
-  }),
-  contacts: define<Contact>({
-    title: 'Emergency contacts',
-    nouns: ['contact', 'contacts'],
-    calls: api.emergency.contacts,
-    permission: 'emergency',
-    name: ({ name }) => name,
-    nameSort: 'name',
-    detail: ({ role, organization }) => [role, organization].filter(Boolean).join(', '),
-    columns: [
-      { title: 'Phone', text: ({ phone, mobile }) => phone ?? mobile },
-      { title: 'E-mail address', text: ({ email }) => email, isWideOnly: true },
-      { title: 'Priority', text: ({ priority }) => priority, sort: 'priority', isNumber: true, isWideOnly: true }
-    ],
-    search: 'Search by name or role',
-    schema: EmergencyContactCreateSchema,
-    fields: ['name', 'role', 'organization', 'phone', 'mobile', 'email', 'priority', 'notes']
-  }),
-  past: define<Emergency>({
-    title: 'Past emergencies',
-    nouns: ['emergency or drill', 'emergencies and drills'],
-    calls: {
-      list: ({ query, ...options }) =>
-        api.emergency.list<ListResponse<Emergency>>({
-          ...options,
-          query: { sort: 'startedAt', order: 'desc', ...query, status: 'resolved' }
-        })
-    },
-    permission: 'emergency',
-    name: titleOf,
-    nameTitle: 'Event',
-    to: ({ id }) => `/emergency/${id}`,
-    columns: [
-      { title: 'Kind', text: kindOf, tone: ({ isDrill }) => (isDrill ? 'warning' : 'danger') },
-      { title: 'Building', text: ({ buildingName }) => buildingName ?? 'Entire site' },
-      { title: 'Started', text: ({ startedAt }) => dateTimeText(startedAt), sort: 'startedAt', isNumber: true },
-      {
-        title: 'Duration',
-        text: ({ startedAt, resolvedAt }) =>
-          startedAt && resolvedAt ? lastingText(Date.parse(String(resolvedAt)) - Date.parse(startedAt)) : null,
-        isWideOnly: true
-      },
-      { title: 'Muster', text: ({ muster }) => muster && `${muster.safe} of ${muster.total} safe` },
-      { title: 'Outcome', text: outcomeOf }
-    ],
-    updates: () => activeEmergencyIds.value
-  }),
-  audit: define<AuditRow>({
-    title: 'Audit log',
-    nouns: ['entry', 'entries'],
-    calls: { list: api.audit.logs },
-    permission: 'audit',
-    nameTitle: 'Action',
-    name: ({ action }) => action,
-    nameSort: 'action',
-    detail: ({ subject }) => subject,
-    columns: [
-      { title: 'Time', text: ({ at }) => dateTimeText(at), sort: 'at', isNumber: true },
-      { title: 'User', text: ({ userName, account }) => userName ?? account, sort: 'account' },
-      { title: 'Address', text: ({ ip }) => ip, sort: 'ip', isWideOnly: true },
-      { title: 'Path', text: ({ method, path }) => [method, path].filter(Boolean).join(' '), isWideOnly: true },
-      {
-        title: 'Result',
-        text: ({ result }) => capitalized(result),
-        tone: ({ result }) => RESULT_TONES[result],
-        sort: 'result'
-      }
-    ],
-    search: 'Search the log',
-    filters: [
-      { name: 'result', label: 'Result', options: words(...Object.keys(RESULT_TONES)) },
-      { name: 'from', label: 'From', options: 'time' },
-      { name: 'to', label: 'To', options: 'time' }
-    ],
-    exports: { CSV: api.audit.export }
   })
 }
 export type ResourceName = keyof typeof resources
