@@ -58,12 +58,9 @@ const resetting = ({ id, email }: User): RowTask => ({
 })
 
 /** Visitors and contractors are transmitters that are handed out, so they begin and end with one. */
+const { firstName, lastName, company } = TransmitterPatchSchema.properties
 const GuestSchema = Type.Object(
-  {
-    transmitterId: Type.String({ minLength: 1 }),
-    carrierName: Type.String({ minLength: 1, maxLength: 200 }),
-    company: Type.Union([Type.String({ maxLength: 200 }), Type.Null()])
-  },
+  { transmitterId: Type.String({ minLength: 1 }), firstName, lastName, company },
   { title: 'Guest' }
 )
 const patchGuest = (id: unknown, body: object) => api.transmitters.patch(String(id), body)
@@ -76,11 +73,13 @@ const guests = (kind: 'visitor' | 'contractor') =>
         api.transmitters.list({ ...options, query: { ...query, entity_type: kind } }),
       create: ({ transmitterId, ...body }) => patchGuest(transmitterId, { ...body, entity_type: kind }),
       update: (id, body, options) => call('PATCH', `/api/transmitters/${id}`, { body, ...options }),
-      delete: (id) => patchGuest(id, { entity_type: null, entityId: null, carrierName: null, company: null })
+      delete: (id) => patchGuest(id, { entity_type: null, entityId: null })
     },
     permission: 'transmitters.update',
-    name: ({ carrierName, carriedBy, name, id }) => carrierName ?? carriedBy ?? name ?? id,
-    detail: ({ company }) => company,
+    name: ({ firstName: first, lastName: last, carriedBy, id }) =>
+      [first, last].filter(Boolean).join(' ') || (carriedBy ?? id),
+    nameSort: 'carriedBy',
+    detail: ({ company: from }) => from,
     to: ({ currentFloorId, id }) => planOf({ currentFloorId, transmitterId: id }),
     columns: [
       shown('Transmitter', ({ name, id }) => name ?? id, 'name'),
@@ -91,8 +90,7 @@ const guests = (kind: 'visitor' | 'contractor') =>
     schema: GuestSchema,
     fields: [
       { name: 'transmitterId', options: 'transmitters', isNewOnly: true },
-      { name: 'carrierName', label: 'Name' },
-      'company'
+      ...['firstName', 'lastName', 'company']
     ],
     removal: 'The transmitter is taken back and can be handed out again.'
   })

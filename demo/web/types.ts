@@ -10,6 +10,7 @@ import type { TransmitterUpdate } from '../../schemas/transmitters.js'
 import type { UserCreate } from '../../schemas/users.js'
 import type { ZoneCreate } from '../../schemas/zones.js'
 import type { AlertKind, Severity } from '../alert-kinds.js'
+import type { Instructions } from '../emergency-types.js'
 import type { Point, Size } from './floor-plan/plan.js'
 
 // The responses of the demo backend, as far as the page uses them. Stored records have the fields of the schemas.
@@ -45,8 +46,6 @@ export type BatteryState = 'critical' | 'low' | 'warning' | 'good'
 export type Transmitter = Stored<TransmitterUpdate> &
   Texts<'carriedBy' | 'currentFloorId'> & {
     readonly batteryState: BatteryState | null
-    /** The name of a visitor or contractor. */
-    readonly carrierName?: string | null
   }
 export type Emergency = Stored<EmergencyUpdate> &
   Texts<'startedAt' | 'buildingName'> & {
@@ -119,6 +118,11 @@ export interface SiteStatus {
   readonly lastPositionAt: string | null
   /** The most dangerous first. */
   readonly emergencies: readonly Emergency[]
+}
+
+/** The instructions of a building for each type of alarm. */
+export interface BuildingInstructions extends Named {
+  readonly instructions: Instructions
 }
 
 export interface MusterPerson
