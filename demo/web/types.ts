@@ -83,6 +83,14 @@ export interface SiteContext {
   readonly buildings: readonly (Named & { readonly floors: readonly SiteFloor[] })[]
 }
 
+/** A door in a wall. */
+export interface Door extends Point, Pick<Size, 'width'> {
+  /** The axis along which people pass it. */
+  readonly way: 'x' | 'y'
+  /** The ids of the zones on its two sides, the one with the smaller coordinate first. */
+  readonly between: readonly [string, string]
+}
+
 /** A building with the number of people on each floor; null while it is not known. */
 export interface CountedBuilding extends Named {
   readonly floors: readonly (Named & { readonly people: number | null })[]
@@ -93,6 +101,7 @@ export interface FloorContext {
   readonly floor: FloorRecord & Size & Texts<'imageUrl' | 'imageAt'>
   /** Each as x1, y1, x2, y2. */
   readonly walls: readonly (readonly [number, number, number, number])[]
+  readonly doors: readonly Door[]
   readonly zones: readonly Stored<ZoneCreate>[]
   readonly receivers: readonly Stored<ReceiverUpdate>[]
   readonly positions: readonly Omit<PositionEntry, 'positionMethod'>[]
@@ -232,27 +241,6 @@ export interface FloorTracks {
   readonly tracks: readonly Track[]
 }
 
-export interface HeatMap extends Counts<'cell' | 'columns' | 'rows'> {
-  /** Person-seconds per cell, row by row. */
-  readonly seconds: readonly number[]
-}
-
-/** A person who is or was in a zone during a range of time. */
-export interface ZonePerson extends Texts<'firstAt' | 'lastAt'>, Counts<'seconds'> {
-  readonly transmitterId: string
-  readonly name: string
-  readonly entityType: string
-  readonly isFirstAider: boolean
-  readonly isHere: boolean
-}
-
-export interface ZonePeople extends Named {
-  readonly people: readonly ZonePerson[]
-}
-
-/** A stay in a zone, or on a floor outside of all zones. */
-export interface Stay extends Texts<'floorId' | 'floorName' | 'zoneId' | 'zoneName'>, Counts<'fromMs' | 'toMs'> {}
-
 export interface CarrierDetails
   extends Texts<
     | 'badge'
@@ -275,10 +263,6 @@ export interface CarrierDetails
   readonly isFirstAider: boolean | null
   readonly isFireWarden: boolean | null
   readonly batteryLevel: number | null
-  /** In metres; null at a past time. */
+  /** In metres. */
   readonly accuracy: number | null
-  /** The start of the stay in the zone, in milliseconds; null if it is more than an hour ago. */
-  readonly since: number | null
-  /** The stays of the hour before, newest first. */
-  readonly stays: readonly Stay[]
 }

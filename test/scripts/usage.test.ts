@@ -19,7 +19,6 @@ const WRONG: readonly (readonly [script: string, ...args: string[]])[] = [
   ['scripts/release.ts', 'x'],
   ['scripts/client-api.ts', 'x'],
   ['scripts/protocol.ts', 'x'],
-  ['scripts/draw-cost.ts', 'x'],
   ['scripts/screenshots.ts', 'x'],
   ['test/containers/main.ts', 'gatway'],
   ['test/soak/main.ts', '--seed', 'x'],

@@ -7,16 +7,18 @@ const textOf = (query: LocationQuery, name: string): string | null => {
 }
 
 /**
- * The selected transmitter, the zone and the visible part of the floor. They are in the URL, so that a reload or a shared link
- * shows the same. Other parameters of the URL stay.
+ * The selected transmitter, the visible part of the floor, and the zone or receiver of a link. They are in the URL, so that a
+ * reload or a shared link shows the same.
  */
 export const usePlanQuery = () => {
   const route = useRoute()
   const router = useRouter()
-  const selected = ref<string | null>(null)
-  const view = ref<string | null>(null)
-  const zone = ref<string | null>(null)
-  const own = { selected, view, zone }
+  const own = {
+    selected: ref<string | null>(null),
+    view: ref<string | null>(null),
+    zone: ref<string | null>(null),
+    receiver: ref<string | null>(null)
+  }
   watch(
     () => route.query,
     (query) => {
@@ -24,11 +26,10 @@ export const usePlanQuery = () => {
     },
     { immediate: true }
   )
-  watch([selected, view, zone], () => {
+  watch(Object.values(own), () => {
     const values = Object.entries(own).map(([name, { value }]) => [name, value] as const)
     if (values.every(([name, value]) => value === textOf(route.query, name))) return
-    const others = Object.entries(route.query).filter(([name]) => !Object.hasOwn(own, name))
-    const query = Object.fromEntries([...others, ...values.filter(([, value]) => value !== null)])
+    const query = Object.fromEntries(values.filter(([, value]) => value !== null))
     void router.replace({ query, hash: route.hash })
   })
   return own

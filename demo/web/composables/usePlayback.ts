@@ -1,123 +1,114 @@
-import { computed, onScopeDispose, type Ref, ref, shallowRef, watch } from 'vue'
+import { computed, type Ref, ref, shallowRef, watch } from 'vue'
 import type { Marker } from '../floor-plan/marker.js'
-import { Playback } from '../history/playback.js'
-import { clamp, dayAround, onDate, partAt, type StoredTime } from '../history/playback-time.js'
-import { trailOf } from '../history/trail.js'
-import type { FloorContext } from '../types.js'
-import { usePlaybackTime } from './usePlaybackTime.js'
-import { usePlaybackTracks } from './usePlaybackTracks.js'
-import { useStoredFrom } from './useRetention.js'
+import { PastFloor, trailOf } from '../floor-plan/tracks.js'
+import { call } from '../services.js'
+import type { DataResponse, FloorTracks } from '../types.js'
+import { useLoadWhile } from './useLoadWhile.js'
 
-export const SPEEDS = [1, 10, 60, 300] as const
+/** The backend keeps the positions of this time. */
+export const KEPT_MS = 15 * 60_000
+export const SPEEDS = [1, 10, 60] as const
+const TRAIL_EVERY_MS = 5000
 /** After a pause of the browser, for example in a hidden tab, playback continues where it was. */
 const MAX_FRAME_MS = 1000
 /** The list and the time on the page change this often; the markers move in every frame. */
 const SHOWN_EVERY_MS = 250
-/** A time that is chosen with the slider is written to the URL when it has not changed for so long. */
-const SETTLED_MS = 300
 
-interface PlaybackOptions {
+interface Options {
   readonly floorId: Ref<string | null>
-  /** Null until it has loaded. */
-  readonly plan: Ref<Pick<FloorContext, 'walls'> | null>
+  readonly selected: Ref<string | null>
   readonly describe: (id: string) => Pick<Marker, 'name' | 'kind'>
 }
 
-/** Plays the stored days of a floor. */
-export const usePlayback = ({ floorId, plan, describe }: PlaybackOptions) => {
-  const { isOn, firstMs, open, close, write } = usePlaybackTime((ms) => {
-    endMs.value = Date.now()
-    seek(ms)
+const tracksOf = (floorId: string, query: object, signal: AbortSignal) =>
+  call<DataResponse<FloorTracks>>('GET', `/api/positions/tracks/${encodeURIComponent(floorId)}`, {
+    query: { ...query },
+    signal
   })
+
+/** Plays the last 15 minutes of a floor, and shows the trail of the selected marker. */
+export const usePlayback = ({ floorId, selected, describe }: Options) => {
+  const isOn = ref(false)
   const isPlaying = ref(false)
-  const speed = ref<number>(60)
-  /** The time as shown, in milliseconds. */
-  const atMs = ref(firstMs ?? Date.now())
-  const markers = shallowRef<readonly Marker[]>([])
+  const speed = ref<number>(10)
   /** The playback ends at the time at which it was opened. */
-  const endMs = ref(Date.now())
-  const storedFrom = useStoredFrom(isOn)
-  const stored = computed((): StoredTime => ({ fromMs: storedFrom.value, toMs: endMs.value }))
-  const playedFloor = computed(() => (isOn.value ? floorId.value : null))
-  const { current, loads } = usePlaybackTracks({ floorId: playedFloor, atMs, endMs })
-  const walls = computed(() => plan.value?.walls ?? [])
-  const player = computed(
-    () => current.value && { ...current.value, playback: new Playback(current.value.tracks, walls.value, describe) }
+  const endMs = ref(0)
+  const atMs = ref(0)
+  const markers = shallowRef<readonly Marker[]>([])
+  const stored = useLoadWhile(
+    () => (isOn.value && floorId.value !== null ? `${endMs.value} ${floorId.value}` : null),
+    (key, { signal }) => tracksOf(key.split(' ')[1] ?? '', { from: endMs.value - KEPT_MS, to: endMs.value }, signal)
+  )
+  const past = computed(() => stored.data.value && new PastFloor(stored.data.value, describe))
+  const recent = useLoadWhile(
+    () => (!isOn.value && floorId.value && selected.value ? `${floorId.value} ${selected.value}` : null),
+    (key, { signal }) => {
+      const [id = '', transmitterId] = key.split(' ')
+      return tracksOf(id, { from: Date.now() - KEPT_MS, to: Date.now(), transmitterId }, signal)
+    },
+    TRAIL_EVERY_MS
   )
 
-  let currentMs = atMs.value
+  let currentMs = 0
   let frameMs: number | null = null
-  let timer: ReturnType<typeof setTimeout> | undefined
-  onScopeDispose(() => clearTimeout(timer))
-
   /** Moves the markers; with `isShown`, the list and the time on the page too. */
   const move = (isShown: boolean): void => {
-    if (isShown) atMs.value = currentMs
-    player.value?.playback.seek(currentMs - player.value.fromMs)
-    if (isShown && player.value) markers.value = player.value.playback.markers
+    past.value?.seek(currentMs)
+    if (!isShown) return
+    atMs.value = currentMs
+    markers.value = past.value?.markers ?? []
   }
   const seek = (ms: number): void => {
-    currentMs = clamp(ms, stored.value)
+    currentMs = Math.min(Math.max(ms, endMs.value - KEPT_MS), endMs.value)
     move(true)
-    clearTimeout(timer)
-    timer = setTimeout(() => write(currentMs, true), SETTLED_MS)
   }
-  watch(player, () => move(true))
-  watch(playedFloor, () => {
-    markers.value = []
-  })
-  watch(isOn, (isNowOn) => {
-    frameMs = null
-    isPlaying.value = isNowOn
-  })
-  // A link may lead to a time that is not stored any more.
-  watch(stored, () => isOn.value && seek(currentMs))
-
-  /** As for `FloorPlan`: moves the markers, and returns whether one has moved. */
-  const advance = (nowMs: number): boolean => {
-    const elapsedMs = Math.min(nowMs - (frameMs ?? nowMs), MAX_FRAME_MS)
-    frameMs = nowMs
-    if (!isPlaying.value || player.value === null) return false
-    currentMs = Math.min(currentMs + elapsedMs * speed.value, endMs.value)
-    if (currentMs === endMs.value) isPlaying.value = false
-    const isDue = currentMs - atMs.value >= SHOWN_EVERY_MS * speed.value || partAt(currentMs) !== partAt(atMs.value)
-    move(!isPlaying.value || isDue)
-    if (isDue || !isPlaying.value) write(currentMs, !isPlaying.value)
-    return true
-  }
+  watch(past, () => move(true))
 
   return {
     isOn,
     isPlaying,
     speed,
+    endMs,
     atMs,
     markers,
-    loads,
-    stored,
-    /** The part of the shown day that can be played. */
-    day: computed(() => dayAround(atMs.value, stored.value)),
-    /** Whether the positions of the shown time have loaded. */
-    isReady: computed(() => player.value !== null),
-    advance,
-    seek,
-    /** The same time on another day. */
-    showDate: (text: string): void => seek(onDate(currentMs, text) ?? currentMs),
-    trail: (id: string, durationMs: number) => {
-      const tracks = (current.value?.tracks ?? []).filter(({ transmitterId }) => transmitterId === id)
-      const toMs = atMs.value - (current.value?.fromMs ?? 0)
-      return trailOf(tracks, toMs - durationMs, toMs, walls.value)
+    loads: computed(() => [...stored.loads.value, ...recent.loads.value]),
+    isReady: computed(() => past.value !== null),
+    /** Of the selected marker, up to the shown time. */
+    trail: computed(() => {
+      const loaded = isOn.value ? stored.data.value : recent.data.value
+      if (!loaded || selected.value === null) return []
+      return trailOf(loaded, selected.value, isOn.value ? atMs.value : Date.parse(loaded.to), KEPT_MS)
+    }),
+    /** As for `FloorPlan`: moves the markers, and returns whether one has moved. */
+    advance: (nowMs: number): boolean => {
+      const elapsedMs = Math.min(nowMs - (frameMs ?? nowMs), MAX_FRAME_MS)
+      frameMs = nowMs
+      if (!isPlaying.value || past.value === null) return false
+      currentMs = Math.min(currentMs + elapsedMs * speed.value, endMs.value)
+      isPlaying.value = currentMs < endMs.value
+      move(!isPlaying.value || currentMs - atMs.value >= SHOWN_EVERY_MS * speed.value)
+      return true
     },
-    /** Begins an hour before the end if the end is reached. */
+    seek,
+    /** Begins again if the end is reached. */
     play: (): void => {
-      if (currentMs >= endMs.value) seek(endMs.value - 60 * 60_000)
+      if (currentMs >= endMs.value) seek(endMs.value - KEPT_MS)
       isPlaying.value = true
     },
     pause: (): void => {
       isPlaying.value = false
       move(true)
-      write(currentMs, true)
     },
-    open,
-    close
+    open: (): void => {
+      endMs.value = Date.now()
+      isOn.value = true
+      isPlaying.value = true
+      seek(endMs.value - KEPT_MS)
+    },
+    close: (): void => {
+      isOn.value = false
+      isPlaying.value = false
+      markers.value = []
+    }
   }
 }

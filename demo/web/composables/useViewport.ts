@@ -16,7 +16,6 @@ import {
 } from '../floor-plan/viewport.js'
 
 export const ZOOM_STEP = 1.5
-const DOUBLE_CLICK_STEP = 2
 /** The URL is updated when the view has not changed for so long. */
 const SETTLED_MS = 300
 
@@ -25,22 +24,18 @@ interface Options {
   readonly panel: Ref<Size>
   /** The view of the URL; null while the whole floor is shown. */
   readonly text: Ref<string | null>
-  /** The pixel that keeps its place when the user zooms; null for the pointer or the centre of the panel. */
-  readonly anchor: (view: View) => Point | null
   /** Called when the user pans. */
   readonly onPan: () => void
   readonly onFollow: () => void
 }
 
 /** The visible part of the floor, and the input that changes it. */
-export const useViewport = ({ floor, panel, text, anchor, onPan, onFollow }: Options) => {
+export const useViewport = ({ floor, panel, text, onPan, onFollow }: Options) => {
   const bounds = computed((): Bounds => ({ floor: floor(), panel: panel.value }))
   /** Null while the whole floor is shown, also after the panel has been resized. */
   const chosen = shallowRef<View | null>(null)
   const view = computed((): View => chosen.value ?? fit(bounds.value))
   const limits = computed(() => zoomLimits(bounds.value))
-  const canZoomIn = computed(() => view.value.scale < limits.value.max)
-  const isFitted = computed(() => view.value.scale <= limits.value.min)
 
   /** An equal view is not a change: a marker that is followed to the edge of the floor would cause one in each frame. */
   const show = (next: View): void => {
@@ -56,25 +51,23 @@ export const useViewport = ({ floor, panel, text, anchor, onPan, onFollow }: Opt
     // The place at the centre of the panel stays there.
     else if (chosen.value) show(centreOn(chosen.value.scale, toFloor(chosen.value, centreOf(before)), bounds.value))
   })
-  const currentText = computed(() => (chosen.value === null ? null : textOfView(chosen.value, panel.value)))
   let writtenText = text.value
   let timer: ReturnType<typeof setTimeout> | undefined
-  watch(currentText, () => {
+  watch(chosen, (shown) => {
     clearTimeout(timer)
     timer = setTimeout(() => {
-      writtenText = currentText.value
+      writtenText = shown && textOfView(shown, panel.value)
       text.value = writtenText
     }, SETTLED_MS)
   })
   onScopeDispose(() => clearTimeout(timer))
   watch(text, (given) => {
-    if (given === writtenText) return
+    if (given !== writtenText) readText()
     writtenText = given
-    readText()
   })
 
   const zoomBy = (factor: number, at: Point = centreOf(panel.value)): void =>
-    show(zoomAbout(view.value, anchor(view.value) ?? at, factor, bounds.value))
+    show(zoomAbout(view.value, at, factor, bounds.value))
   const fitFloor = (): void => {
     chosen.value = null
   }
@@ -93,19 +86,21 @@ export const useViewport = ({ floor, panel, text, anchor, onPan, onFollow }: Opt
     }
     return true
   }
+  const release = ({ pointerId }: PointerEvent): void => {
+    pointers.up(pointerId)
+    isDragging.value = false
+  }
 
   return {
     view,
-    canZoomIn,
-    isFitted,
+    canZoomIn: computed(() => view.value.scale < limits.value.max),
+    isFitted: computed(() => view.value.scale <= limits.value.min),
     isDragging,
     zoomBy,
     fitFloor,
     centreOn: (place: Point, scale = view.value.scale): void => show(centreOn(scale, place, bounds.value)),
     /** Whether the pointer that is being released has moved the plan. */
     hasDragged: (): boolean => pointers.isGesture,
-    doubleClick: (event: MouseEvent): void =>
-      zoomBy(event.shiftKey ? 1 / DOUBLE_CLICK_STEP : DOUBLE_CLICK_STEP, pixelOf(event)),
     listeners: {
       pointerdown: (event: PointerEvent): void => {
         if (event.button === 0) pointers.down(event.pointerId, pixelOf(event))
@@ -119,14 +114,8 @@ export const useViewport = ({ floor, panel, text, anchor, onPan, onFollow }: Opt
         onPan()
         show(next)
       },
-      pointerup: (event: PointerEvent): void => {
-        pointers.up(event.pointerId)
-        isDragging.value = false
-      },
-      pointercancel: (event: PointerEvent): void => {
-        pointers.up(event.pointerId)
-        isDragging.value = false
-      },
+      pointerup: release,
+      pointercancel: release,
       wheel: (event: WheelEvent): void => {
         event.preventDefault()
         zoomBy(wheelFactor(event), pixelOf(event))

@@ -1,13 +1,20 @@
-import type { Marker } from './marker.js'
-import { type Name, type NameOptions, placeNames } from './name-places.js'
-import { distance, type Placed, type Point } from './plan.js'
+import { isPerson, type Marker } from './marker.js'
+import { distance, overlaps, type Placed, type Point, type Rect, type Size } from './plan.js'
+import { toPanel, type View } from './viewport.js'
 
 /** Markers that overlap are drawn as one symbol with their number. */
 export interface Cluster<Item extends Placed = Marker> {
   readonly items: readonly Item[]
 }
 
-export interface Arrangement extends Grouping {
+export interface Name {
+  readonly marker: Marker
+  readonly isLeft: boolean
+}
+
+export interface Arrangement {
+  readonly singles: readonly Marker[]
+  readonly clusters: readonly Cluster[]
   readonly names: readonly Name[]
 }
 
@@ -18,31 +25,25 @@ export const CLOSE_UP = 26
 const CLUSTER_REACH = 15
 const MIN_CLUSTER = 3
 
-export interface Grouping {
-  readonly singles: readonly Marker[]
-  readonly clusters: readonly Cluster[]
+interface Options {
+  readonly view: View
+  readonly panel: Size
+  /** The selected marker is never part of a cluster, is drawn above the others, and has a tag instead of a name. */
+  readonly selected: string | null
+  /** Labels of rooms in pixels, which names must not cover. */
+  readonly covered: readonly Rect[]
+  /** The width of a name in pixels; null if names are switched off. */
+  readonly widthOf: ((name: string) => number) | null
 }
 
-/**
- * Decides which markers are drawn as clusters. The result is used for all frames until the next batch or zoom, so that symbols
- * do not flicker while markers move. The selected marker is never part of a cluster, and is drawn above the others.
- */
-export const group = (markers: readonly Marker[], scale: number, selected: string | null): Grouping => {
+/** Decides what is drawn as a cluster and which names have room. It is used for all frames until the next batch or zoom. */
+export const arrange = (markers: readonly Marker[], options: Options): Arrangement => {
+  const { view, selected, widthOf } = options
   const others = markers.filter(({ id }) => id !== selected)
   const { singles, clusters } =
-    scale < CLUSTERS_BELOW ? clustersOf(others, CLUSTER_REACH / scale) : { singles: others, clusters: [] }
-  return { singles: [...singles, ...markers.filter(({ id }) => id === selected)], clusters }
-}
-
-/** Adds names where there is room, except for the selected marker, which has a tag of its own. */
-export const withNames = (
-  { singles, clusters }: Grouping,
-  selected: string | null,
-  options: Omit<NameOptions, 'clusters'>
-): Arrangement => {
-  const named = singles.filter(({ id }) => id !== selected)
-  const own = singles.filter(({ id }) => id === selected)
-  return { singles, clusters, names: placeNames(named, { ...options, clusters: clusters.map(centreOfCluster) }, own) }
+    view.scale < CLUSTERS_BELOW ? clustersOf(others, CLUSTER_REACH / view.scale) : { singles: others, clusters: [] }
+  const all = [...singles, ...markers.filter(({ id }) => id === selected)]
+  return { singles: all, clusters, names: widthOf ? namesOf(all, clusters, { ...options, widthOf }) : [] }
 }
 
 /** Groups items around the first one of each group. `reach` is in metres. */
@@ -64,13 +65,10 @@ export const clustersOf = <Item extends Placed>(items: readonly Item[], reach: n
     const near = NEIGHBOURS.flatMap(([right, down]) => cells.get(keyOf(item.position, right, down)) ?? []).filter(
       (other) => !taken.has(other) && distance(item.position, other.position) <= reach
     )
-    if (near.length < MIN_CLUSTER) {
-      singles.push(item)
-      taken.add(item)
-      continue
-    }
-    for (const other of near) taken.add(other)
-    clusters.push({ items: near })
+    const isCluster = near.length >= MIN_CLUSTER
+    for (const other of isCluster ? near : [item]) taken.add(other)
+    if (isCluster) clusters.push({ items: near })
+    else singles.push(item)
   }
   return { singles, clusters }
 }
@@ -85,4 +83,43 @@ export const centreOfCluster = ({ items }: Cluster<Placed>): Point => {
     y += position.y
   }
   return { x: x / items.length, y: y / items.length }
+}
+
+export const NAME_HEIGHT = 16
+/** Pixels from the centre of a marker to its name. */
+const GAP = 9
+const SYMBOL = 16
+const CLUSTER_SYMBOL = 28
+
+/** The left edge of a name of this width beside a marker at this pixel. */
+export const nameLeft = (isLeft: boolean, x: number, width: number): number => (isLeft ? x - GAP - width : x + GAP)
+
+/** The names that cover no marker, no other name and no label, and are completely in the panel. People come first. */
+const namesOf = (
+  singles: readonly Marker[],
+  clusters: readonly Cluster[],
+  { view, panel, selected, covered, widthOf }: Options & { readonly widthOf: (name: string) => number }
+): readonly Name[] => {
+  const taken = [...covered]
+  const take = (place: Point, size: number): void => {
+    const { x, y } = toPanel(view, place)
+    taken.push({ x: x - size / 2, y: y - size / 2, width: size, height: size })
+  }
+  for (const { position } of singles) take(position, SYMBOL)
+  for (const cluster of clusters) take(centreOfCluster(cluster), CLUSTER_SYMBOL)
+  const named = singles.filter(({ id }) => id !== selected)
+  return [...named.filter(({ kind }) => isPerson(kind)), ...named.filter(({ kind }) => !isPerson(kind))].flatMap(
+    (marker) => {
+      const { x, y } = toPanel(view, marker.position)
+      if (x < 0 || y < NAME_HEIGHT / 2 || x > panel.width || y > panel.height - NAME_HEIGHT / 2) return []
+      const width = widthOf(marker.name)
+      for (const isLeft of [false, true]) {
+        const rect = { x: nameLeft(isLeft, x, width), y: y - NAME_HEIGHT / 2, width, height: NAME_HEIGHT }
+        if (rect.x < 0 || rect.x + width > panel.width || taken.some((other) => overlaps(rect, other))) continue
+        taken.push(rect)
+        return [{ marker, isLeft }]
+      }
+      return []
+    }
+  )
 }

@@ -1,30 +1,26 @@
+import { cornersOf } from '../../../schemas/polygon.js'
 import type { FloorContext } from '../types.js'
 import type { Layer } from './layer.js'
-import { cornersOf, type Point } from './plan.js'
+import type { Point } from './plan.js'
 import { toPanel } from './viewport.js'
 
-/** The zone or receiver that a link names: an area with corners, or one point. */
+/** The zone or receiver that a link names, such as that of an alert: an area with corners, or one point. */
 export interface LinkedPlace {
   readonly title: string
-  readonly isZone: boolean
   readonly corners: readonly Point[]
 }
 
-/** The place on this floor that the parameters `zone` and `receiver` of the URL name; null if there is none. */
+/** The place on this floor with one of these ids; null if there is none. */
 export const linkedPlaceIn = (
   { zones, receivers }: Pick<FloorContext, 'zones' | 'receivers'>,
-  query: { readonly zone?: unknown; readonly receiver?: unknown }
+  { zone: zoneId, receiver: receiverId }: { readonly zone: string | null; readonly receiver: string | null }
 ): LinkedPlace | null => {
-  const zone = zones.find(({ id }) => id === query.zone)
-  if (zone) return { title: `Zone ${zone.name}`, isZone: true, corners: cornersOf(zone.polygon) }
-  const receiver = receivers.find(({ id }) => id === query.receiver)
+  const zone = zones.find(({ id }) => id === zoneId)
+  if (zone) return { title: `Zone ${zone.name}`, corners: cornersOf(zone.polygon ?? []) }
+  const receiver = receivers.find(({ id }) => id === receiverId)
   if (!receiver) return null
   const { name, id, status, position } = receiver
-  return {
-    title: `Receiver ${name ?? id} (${status ?? 'unknown'})`,
-    isZone: false,
-    corners: position ? [position] : []
-  }
+  return { title: `Receiver ${name ?? id} (${status ?? 'unknown'})`, corners: position ? [position] : [] }
 }
 
 const CIRCLE_RADIUS = 13

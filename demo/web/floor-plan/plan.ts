@@ -1,5 +1,3 @@
-import { areaOf, isInside } from '../../../schemas/polygon.js'
-
 // Geometry of a floor, in metres. This folder does not use browser APIs.
 
 export interface Point {
@@ -32,29 +30,11 @@ export const boxAround = (points: readonly Point[]): Rect => {
   return { x, y, width: Math.max(...xs) - x, height: Math.max(...ys) - y }
 }
 
-export const centreOfBox = ({ x, y, width, height }: Rect): Point => ({ x: x + width / 2, y: y + height / 2 })
-
-/** A corner of a zone is stored as {x, y} or as [x, y]. */
-type Corner = Point | readonly number[]
-
-/** The corners of a zone; empty for a zone without an area. */
-export const cornersOf = (polygon: readonly Corner[] | null | undefined): readonly Point[] =>
-  (polygon ?? []).map((corner) => (isPoint(corner) ? corner : { x: corner[0] ?? 0, y: corner[1] ?? 0 }))
-
-const isPoint = (corner: Corner): corner is Point => 'x' in corner
-
-interface Zone {
-  readonly id: string
-  readonly polygon?: readonly Corner[] | null | undefined
-}
-
-/** The zone at a point: where zones overlap, the smallest one. */
-export const zoneAt = <Found extends Zone>(zones: readonly Found[], point: Point): Found | undefined => {
-  const found = zones
-    .map((zone) => ({ zone, corners: cornersOf(zone.polygon) }))
-    .filter(({ corners }) => isInside(corners, point))
-  return found.toSorted((one, other) => areaOf(one.corners) - areaOf(other.corners))[0]?.zone
-}
+export const overlaps = (one: Rect, other: Rect): boolean =>
+  one.x < other.x + other.width &&
+  other.x < one.x + one.width &&
+  one.y < other.y + other.height &&
+  other.y < one.y + one.height
 
 /** The nearest item within `reach`; undefined if there is none. */
 export const nearest = <Item extends Placed>(items: readonly Item[], point: Point, reach: number): Item | undefined => {

@@ -1,46 +1,31 @@
-import type { FloorContext } from '../types.js'
-import { colourScale, TRAIL_TOKENS } from './colour-scale.js'
 import type { Layer } from './layer.js'
 import type { Point } from './plan.js'
-import { crossesWall } from './walls.js'
+import { toPanel } from './viewport.js'
 
-/** A straight part of a trail. */
+/** A straight part of the recent way of a transmitter. `age` is from 0 now to 1 at the start of the trail. */
 export interface TrailLine {
   readonly from: Point
   readonly to: Point
-  /** From 0 at the start of the trail to 1 now. */
-  readonly part: number
-  /** Whether the way was recorded. Otherwise only its ends are known. */
-  readonly isKnown: boolean
+  readonly age: number
 }
 
-/** The recent path of one transmitter. Lines that do not touch are separated by another floor or by silence. */
-export interface Trail {
-  readonly lines: readonly TrailLine[]
-  /** The last position, if the transmitter is still there: the trail continues to its marker. */
-  readonly last: Point | null
-}
+const OLDEST_ALPHA = 0.15
 
-const WIDTH = 3
-const UNKNOWN_WIDTH = 2
-const DOTS = [1, 6]
-
-/** The trail of the selected marker in the colours of its time, up to the current position of the marker. */
-export const trailLayer = ({ lines, last }: Trail, marker: Point | null, walls: FloorContext['walls']): Layer => ({
+/** The way of the selected marker, which fades towards its start. */
+export const trailLayer = (lines: readonly TrailLine[]): Layer => ({
   surface: 'markers',
   draw: ({ pen, view, colour }) => {
-    const colourAt = colourScale(TRAIL_TOKENS.map(colour))
-    const end = marker && last ? [{ from: last, to: marker, part: 1, isKnown: !crossesWall(last, marker, walls) }] : []
+    pen.strokeStyle = colour('--accent')
+    pen.lineWidth = 3
     pen.lineCap = 'round'
-    for (const { from, to, part, isKnown } of [...lines, ...end]) {
-      pen.strokeStyle = colourAt(part)
-      pen.lineWidth = isKnown ? WIDTH : UNKNOWN_WIDTH
-      pen.setLineDash(isKnown ? [] : DOTS)
+    for (const { from, to, age } of lines) {
+      const [start, end] = [toPanel(view, from), toPanel(view, to)]
+      pen.globalAlpha = 1 - (1 - OLDEST_ALPHA) * age
       pen.beginPath()
-      pen.moveTo(from.x * view.scale + view.x, from.y * view.scale + view.y)
-      pen.lineTo(to.x * view.scale + view.x, to.y * view.scale + view.y)
+      pen.moveTo(start.x, start.y)
+      pen.lineTo(end.x, end.y)
       pen.stroke()
     }
-    pen.setLineDash([])
+    pen.globalAlpha = 1
   }
 })
