@@ -8,4 +8,3 @@ for (const file of files) {
   process.send?.({ file })
   await runTestFile(file)
 }
-

@@ -3,7 +3,7 @@
  * at a time. They get none of the module loaders that the command `tap` adds, which double the CPU time of most files and
  * also slow down the programs that the tests start.
  */
-import type { ChildProcess } from 'node:child_process'
+import { ChildProcess } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -61,15 +61,17 @@ const groups = parts.flatMap((part) =>
 
 t.setTimeout(0)
 t.jobs = JOBS
-// The longest ones first, so that the last ones end at about the same time.
-for (const { name, files } of groups.toSorted((a, b) => b.size - a.size)) {
-  const { subtest } = t.spawn(process.execPath, [...NODE_OPTIONS, RUN_FILES, ...files], { buffered: true, name })
-  subtest?.on('process', (child: ChildProcess) => {
-    let file = name
+t.on('subtestAdd', (group) => {
+  // Reports the file of a process that cannot report it itself.
+  group.on('process', (child) => {
+    if (!(child instanceof ChildProcess)) return
+    let file = group.name
     child.on('message', (message) => {
       if (typeof message === 'object' && 'file' in message) file = String(message.file)
     })
-    // Such a process cannot report the file itself.
     child.on('exit', (_, signal) => signal !== null && process.stderr.write(`\nFAILED ${file}: killed by ${signal}\n`))
   })
-}
+})
+// The longest ones first, so that the last ones end at about the same time.
+for (const { name, files } of groups.toSorted((a, b) => b.size - a.size))
+  t.spawn(process.execPath, [...NODE_OPTIONS, RUN_FILES, ...files], { buffered: true, name })
