@@ -28,11 +28,14 @@ const YOUNG_GENERATION = ['--min-semi-space-size=32', '--max-semi-space-size=64'
 
 const NODE_OPTIONS = ['--enable-source-maps', LATE_OPTIMIZATION, ...YOUNG_GENERATION]
 
-/** `test/relay` of `.test-build/test/relay/core/hub.test.js`, `test/all/sdk` and `demo/test`. */
+/** `test/relay` of `.test-build/test/relay/core/hub.test.js`, `test/all/sdk` and `demo/test/e2e`. */
 const partOf = (file: string): string => {
   const [, ...folders] = dirname(file).split('/')
-  return folders.slice(0, folders[1] === 'all' ? 3 : 2).join('/')
+  return folders.slice(0, folders[0] === 'demo' || folders[1] === 'all' ? 3 : 2).join('/')
 }
+
+/** Tests that start programs and wait for them or for a browser have a process each: they load little themselves. */
+const HAS_PROCESS_PER_FILE = /^test\/all\/|\/e2e$/
 
 interface Group {
   readonly name: string
@@ -42,8 +45,7 @@ interface Group {
 
 /** Groups of equal size, each with files from all over the part. */
 const groupsOf = (part: string, files: readonly string[]): Group[] => {
-  // A browser test takes a minute, most of which it waits.
-  const count = part.endsWith('e2e') ? files.length : Math.ceil(files.length / GROUP_SIZE)
+  const count = Math.ceil(files.length / (HAS_PROCESS_PER_FILE.test(part) ? 1 : GROUP_SIZE))
   return Array.from({ length: count }, (_, index) => {
     const own = files.filter((_, position) => position % count === index)
     return { name: `${part} ${index + 1}`, files: own, size: own.reduce((sum, file) => sum + statSync(file).size, 0) }
