@@ -1,26 +1,25 @@
-/** `npm test`: compiles, builds and prepares services, then runs the tests with lint beside them. */
-import { spawn } from 'node:child_process'
+/** `npm test` and `npm run test:all`: compile, build, install services, then run the tests with lint beside them. */
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { cpus } from 'node:os'
-import { delimiter, join, sep } from 'node:path'
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { delimiter, join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { print, runCommand, UsageError, UserError } from './lib/command.js'
-import { prepareJavaSdk } from './lib/java-sdk.js'
-import { hasHelm, prepareCrds, prepareHelm, prepareKubernetesSchemas } from './lib/kubernetes-tools.js'
+import { prepareHelm } from './lib/kubernetes-tools.js'
 import { installNode } from './lib/node-version.js'
-import { PYTHON_SDK_VERSIONS, preparePythonSdk } from './lib/python-sdk.js'
 import { ROOT } from './lib/root.js'
-import { runTests } from './lib/run-tests.js'
-import { java, maven, missingServices, prepareServices, redis, services, thisMachine, valkey } from './lib/services.js'
-import type { TestTotals } from './lib/tap-results.js'
-import { costReport, minutes, savedCosts, TEST_RESULTS } from './lib/test-cost.js'
-import { testReport } from './lib/test-report.js'
+import { prepareServices, servicesFor, thisMachine } from './lib/services.js'
 
-const USAGE = `Usage: npm test [-- [--node <version>] [--valkey] [--kubernetes] [<test file or folder> ...]]
+/** Tests that `npm test` omits: each folder is a part of `npm run test:all`, and so are the tests of the demo. */
+const OUTER = 'test/all'
+const DEMO = 'demo/test'
+
+const USAGE = `Usage: npm test [-- [--node <version>] [--valkey] [<test file or folder> ...]]
+       npm run test:all [-- [--node <version>] [--kubernetes] [<part> ...]]
        npm run coverage [-- [<test file or folder> ...]]
 
-Without files: build, services, all tests, type check and lint. With files: build, services, these tests.
+\`npm test\` checks the product: all tests in test/ except those in ${OUTER}, with type check and lint. With files, only these.
+\`npm run test:all\` also runs the tests in ${OUTER} and ${DEMO}; with parts, only these: a folder of ${OUTER}, or demo.
 
   --node <version>  run on Node.js 20, 22, 24 or 26, installed from the npm package "node" into node_modules/.cache
   --valkey          use Valkey in place of Redis
@@ -29,70 +28,15 @@ Without files: build, services, all tests, type check and lint. With files: buil
 
 const TAP = join(ROOT, 'node_modules/.bin/tap')
 
-// The type check emits JavaScript. The complete suite runs that, in half the time that tap and tsx would take, which are for
-// single files.
+/** The type check emits JavaScript, which runs in half the CPU time of tap with tsx. */
 const COMPILED = '.test-build'
-const RUN_FILES = join(COMPILED, 'scripts/lib/run-files.js')
-
-/**
- * V8 optimizes functions thirty times later than by default. Few functions of a test run long enough to make up for the
- * CPU time of optimizing them; this saves a fifth of it. Tests pass the option on to the programs that they start.
- */
-const LATE_OPTIMIZATION = '--interrupt-budget=4000000'
-
-/** Each test leaves a server's worth of garbage: a larger young generation saves a tenth of the CPU time. */
-const YOUNG_GENERATION = ['--min-semi-space-size=32', '--max-semi-space-size=64']
-const NODE_OPTIONS = ['--enable-source-maps', LATE_OPTIMIZATION, ...YOUNG_GENERATION]
-
-/** Test files of one part, such as the relay, that run in one process: loading the part costs more than most files. */
-const GROUP_SIZE = 12
-
-/**
- * The files that take longest, longest first. Each has a process of its own. They are spread over the first half of the run,
- * because the others wait for processes and sockets most of their time.
- */
-const LONGEST = [
-  'demo/test/e2e/page.test.ts',
-  'test/docs/redis-high-availability.test.ts',
-  'test/docs/page-commands.test.ts',
-  'demo/test/e2e/plans.test.ts',
-  'demo/test/e2e/alarm.test.ts',
-  'demo/test/e2e/office.test.ts',
-  'test/tracing.test.ts',
-  'test/e2e/admin.test.ts',
-  'test/deploy/release.test.ts',
-  'test/deploy/rolling-restart.test.ts',
-  'test/scripts/start.test.ts',
-  'test/relay/engine/redis-sentinel.test.ts',
-  'test/soak/soak.test.ts',
-  'demo/test/e2e/monitoring.test.ts',
-  'test/gateway/main.test.ts',
-  'test/relay/redis-outages.test.ts',
-  'test/relay/live-state-model.test.ts',
-  'demo/test/e2e/identity-provider.test.ts',
-  'test/examples/examples.test.ts',
-  'test/examples/frameworks.test.ts',
-  'demo/test/databases.test.ts',
-  'test/docs/demo-tutorial.test.ts',
-  'test/cli/client-api.test.ts'
-]
-
-/** Files that count the objects of their process. */
-const ALONE = ['test/relay/warm-up.test.ts']
-
-// tsx prints a module on one line, where a line that ran in part counts as covered. ts-node keeps the lines: it is active
-// when its switch is off and the argument of tsx is replaced.
-const COVERAGE_ARGUMENTS = [
-  '--no-disable-coverage',
-  '--allow-incomplete-coverage',
-  '--test-env=TAP_TYPE_STRIP_ONLY=0',
-  '--node-arg=--enable-source-maps'
-]
+const RUN_GROUPS = join(COMPILED, 'scripts/lib/run-groups.js')
 
 const main = async (args: readonly string[], processEnv: NodeJS.ProcessEnv): Promise<number> => {
   const { values, positionals } = parseArgs({
     args: [...args],
     options: {
+      all: { type: 'boolean', default: false },
       node: { type: 'string' },
       coverage: { type: 'boolean', default: false },
       valkey: { type: 'boolean', default: false },
@@ -100,69 +44,64 @@ const main = async (args: readonly string[], processEnv: NodeJS.ProcessEnv): Pro
     },
     allowPositionals: true
   })
-  const files = positionals.flatMap(testFiles)
+  const files = selectFiles(values.all, positionals)
   const env = {
     ...(values.node === undefined ? processEnv : withPath(installNode(values.node, processEnv, print), processEnv)),
     ...(values.valkey && { REDIS_URL: '', REDIS_PROGRAM: 'valkey-server' })
   }
 
-  const isPartial = files.length > 0 || values.coverage
-  const scripts = isPartial ? ['build'] : ['compile:tests', 'build']
-  // The services wait for downloads while the compilers use the cores.
-  await Promise.all([runScripts(scripts, env), prepare(values, env)])
+  await prepare(files, values, env)
+  print('== build')
+  await runScripts(['compile:tests', 'build'], env)
+  replaceTap()
 
   print('== tests')
-  if (!isPartial) return runSuite(env)
-  const coverage = values.coverage ? COVERAGE_ARGUMENTS : []
-  const command = [TAP, ...coverage, ...files, '--reporter=tap']
-  return report(await runTests([command], { env, listener: testReport(print), print }))
+  // Neither makes anything that the tests need.
+  const checks = positionals.length > 0 || values.coverage ? [] : ['lint', 'typecheck:pages']
+  const [code, failed] = await Promise.all([
+    values.coverage ? runCoverage(files, env) : runTests(files, env),
+    failingScripts(checks, env)
+  ])
+  for (const script of failed) print(`npm run ${script} failed.`)
+  return failed.length > 0 ? 1 : code
+}
+
+/** The test files of a command, as paths in the project. */
+const selectFiles = (isAll: boolean, names: readonly string[]): string[] => {
+  if (isAll) return (names.length > 0 ? names.map(folderOfPart) : ['test', DEMO]).flatMap(testFiles)
+  if (names.length > 0) return names.flatMap(testFiles)
+  return testFiles('test').filter((file) => !file.startsWith(`${OUTER}/`))
+}
+
+const folderOfPart = (part: string): string => {
+  if (part === 'demo') return DEMO
+  const parts = readdirSync(join(ROOT, OUTER))
+  if (!parts.includes(part)) throw new UsageError(`${part} is not a part: ${[...parts, 'demo'].join(', ')}`)
+  return `${OUTER}/${part}`
+}
+
+const testFiles = (name: string): string[] => {
+  const path = relative(ROOT, join(ROOT, name))
+  if (!existsSync(join(ROOT, path))) throw new UsageError(`${name} does not exist`)
+  if (!statSync(join(ROOT, path)).isDirectory()) return [path]
+  const files = readdirSync(join(ROOT, path), { recursive: true, encoding: 'utf8' })
+  return files
+    .filter((file) => file.endsWith('.test.ts'))
+    .toSorted()
+    .map((file) => join(path, file))
 }
 
 /** Installs what the tests need. */
 const prepare = async (
-  { valkey: isValkey, kubernetes }: { readonly valkey: boolean; readonly kubernetes: boolean },
+  files: readonly string[],
+  { valkey, kubernetes }: { readonly valkey: boolean; readonly kubernetes: boolean },
   env: NodeJS.ProcessEnv
 ): Promise<void> => {
   print('== services')
   const machine = thisMachine(env)
-  const required = isValkey ? services.map((service) => (service === redis ? valkey : service)) : services
-  await prepareServices(required, machine, print)
-  for (const version of PYTHON_SDK_VERSIONS)
-    print(`Python SDK ${version}: ${await preparePythonSdk(version, machine, print)}`)
-  if (kubernetes || hasHelm(machine)) {
-    print(`Helm: ${await prepareHelm(machine, print)}`)
-    print(`Kubernetes schemas: ${await prepareKubernetesSchemas(machine, print)}`)
-    print(`CRDs: ${(await prepareCrds(machine, print)).join(', ')}`)
-    // Building Helm takes minutes and a Go module proxy.
-  } else print('Helm: not installed. Its tests are skipped; `npm test -- --kubernetes` builds it.')
-  if (missingServices([java, maven], machine).length === 0) print(`Java SDK: ${prepareJavaSdk(machine)}`)
+  await prepareServices(servicesFor(files, valkey), machine, print)
+  if (kubernetes) print(`Helm: ${await prepareHelm(machine, print)}`)
 }
-
-/** Runs all compiled test files and reports their cost, with lint beside them. Resolves with the exit code. */
-const runSuite = async (env: NodeJS.ProcessEnv): Promise<number> => {
-  const groups = compiledTests()
-  replaceTap()
-  rmSync(TEST_RESULTS, { recursive: true, force: true })
-  const startedAt = performance.now()
-  const machineBefore = machineCpuSeconds()
-  // The summary of each process is omitted.
-  const listener = { ...testReport(print, sourceName), runner() {} }
-  const commands = groups.map((files) => ['node', ...NODE_OPTIONS, RUN_FILES, ...files])
-  const [totals, failedScripts] = await Promise.all([
-    runTests(commands, { env, listener, print }),
-    // Neither makes anything that the tests need.
-    failingScripts(['lint', 'typecheck:pages'], env)
-  ])
-  print(`The tests took ${minutes((performance.now() - startedAt) / 1000)}.`)
-  // Browsers have processes whose CPU time is not in that of the test files.
-  print(`CPU time of the machine: ${minutes(machineCpuSeconds() - machineBefore)}, lint and other programs included.`)
-  for (const line of costReport(savedCosts(groups.flat()), sourceName)) print(line)
-  for (const script of failedScripts) print(`npm run ${script} failed.`)
-  return failedScripts.length > 0 ? Math.max(report(totals), 1) : report(totals)
-}
-
-const machineCpuSeconds = (): number =>
-  cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0) / 1000
 
 /** Compiled test files find this package in place of tap, see `file-test.ts`. */
 const replaceTap = (): void => {
@@ -174,48 +113,44 @@ const replaceTap = (): void => {
   }
 }
 
-const testFiles = (path: string): string[] => {
-  if (!existsSync(path)) throw new UsageError(`${path} does not exist`)
-  return statSync(path).isDirectory() ? testFilesIn(path).map((file) => join(path, file)) : [path]
-}
+const compiled = (file: string): string => join(COMPILED, file.replace(/\.ts$/, '.js'))
 
-const testFilesIn = (folder: string): string[] =>
-  readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.test.ts'))
-    .toSorted()
-
-/** Groups of compiled test files in the order in which they start. */
-const compiledTests = (): string[][] => {
-  const all = ['test', 'demo/test'].flatMap((folder) =>
-    testFilesIn(join(ROOT, folder)).map((file) => join(folder, file))
-  )
-  const longest = LONGEST.filter((file) => all.includes(file))
-  const grouped = all.filter((file) => !longest.includes(file) && !ALONE.includes(file))
-  // The files of the client take least time. At the end of the run they keep all cores busy.
-  const others = [...ALONE.map((file) => [file]), ...groupsOf(grouped).toReversed()]
-  const othersBefore = (index: number): number => Math.floor((index / longest.length) * (others.length / 2))
-  const between = longest.flatMap((file, index) => [
-    [file],
-    ...others.slice(othersBefore(index), othersBefore(index + 1))
-  ])
-  const groups = [...between, ...others.slice(othersBefore(longest.length))]
-  return groups.map((group) => group.map((file) => join(COMPILED, file.replace(/\.ts$/, '.js'))))
-}
-
-const groupsOf = (files: readonly string[]): string[][] => {
-  const groups: string[][] = []
-  for (const file of files) {
-    const last = groups.at(-1)
-    if (last === undefined || last.length === GROUP_SIZE || partOf(last[0] ?? '') !== partOf(file)) groups.push([file])
-    else last.push(file)
+/** Runs the files with tap's reporter. Resolves with the exit code. */
+const runTests = async (files: readonly string[], env: NodeJS.ProcessEnv): Promise<number> => {
+  const tests = spawn('node', [RUN_GROUPS, ...files.map(compiled)], {
+    cwd: ROOT,
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    // In a process group of its own: on a signal the whole group is killed, with the programs that the tests started.
+    detached: true
+  })
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => tests.pid !== undefined && process.kill(-tests.pid, 'SIGKILL'))
   }
-  return groups
+  const reporter = spawn(TAP, ['--reporter=terse', '-'], {
+    cwd: ROOT,
+    // tap redraws its lines also where there is no terminal, except with this.
+    env: process.stdout.isTTY ? env : { ...env, CI: 'true' },
+    stdio: ['pipe', 'inherit', 'inherit']
+  })
+  tests.stdout.pipe(reporter.stdin)
+  const codes = await Promise.all([tests, reporter].map(exitCode))
+  return Math.max(...codes)
 }
 
-const partOf = (file: string): string => file.split(sep, 2).join(sep)
+/** tap measures the coverage of the processes that it starts, with its module loaders in them. */
+const runCoverage = async (files: readonly string[], env: NodeJS.ProcessEnv): Promise<number> => {
+  const options = ['--no-disable-coverage', '--allow-incomplete-coverage', '--timeout=7200', '--reporter=terse']
+  const excluded = ['test', 'demo/test', 'scripts'].map((folder) => `--coverage-exclude=${COMPILED}/${folder}/**`)
+  const testArgs = files.map((file) => `--test-arg=${compiled(file)}`)
+  const args = [...options, ...excluded, ...testArgs, RUN_GROUPS]
+  return exitCode(spawn(TAP, args, { cwd: ROOT, env, stdio: 'inherit' }))
+}
 
-/** The source file of a compiled test. */
-const sourceName = (file: string): string => file.replace(/^\.test-build\/(.*)\.js$/, '$1.ts')
+const exitCode = async (child: ChildProcess): Promise<number> => {
+  const [code] = await once(child, 'close')
+  return code ?? 1
+}
 
 const withPath = (folder: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv => ({
   ...env,
@@ -224,7 +159,6 @@ const withPath = (folder: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv => 
 
 /** Runs scripts of package.json at the same time, because each of them uses one core. */
 const runScripts = async (scripts: readonly string[], env: NodeJS.ProcessEnv): Promise<void> => {
-  print(`== ${scripts.join(', ')}`)
   const failed = await failingScripts(scripts, env)
   if (failed.length > 0) throw new UserError(`\n${failed.join(', ')} failed, so the tests did not run.`)
 }
@@ -238,29 +172,15 @@ const failingScripts = async (scripts: readonly string[], env: NodeJS.ProcessEnv
 /** Prints the output when the script has ended, so that outputs do not mix. Resolves with its success. */
 const npmRun = async (script: string, env: NodeJS.ProcessEnv): Promise<boolean> => {
   const child = spawn('npm', ['run', '--silent', script], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] })
-  const closed = once(child, 'close')
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
       output += text
     })
   }
-  const [code] = await closed
+  const code = await exitCode(child)
   if (output.trim() !== '') print(output.trimEnd())
   return code === 0
 }
-
-/** Prints the totals. Returns the exit code. */
-const report = (totals: TestTotals): number => {
-  print(summary(totals))
-  return totals.failed > 0 ? 1 : 0
-}
-
-const summary = ({ passed, failed, skipped, todo }: TestTotals): string =>
-  [
-    `${passed + failed} tests: ${passed} passed, ${failed} failed`,
-    ...(skipped > 0 ? [`${skipped} skipped`] : []),
-    ...(todo > 0 ? [`${todo} to do`] : [])
-  ].join(', ')
 
 await runCommand(USAGE, (args) => main(args, process.env))

@@ -6,7 +6,7 @@ import { ROOT } from './root.js'
 import { type Machine, ServicesMissing } from './services.js'
 
 /** Names the version of the SDK. */
-const POM = join(ROOT, 'test/relay/java/pom.xml')
+const POM = join(ROOT, 'test/all/sdk/java/pom.xml')
 /** Pinned, because the default depends on the version of Maven. */
 const COPY_DEPENDENCIES = 'org.apache.maven.plugins:maven-dependency-plugin:2.8:copy-dependencies'
 

@@ -8,7 +8,7 @@ import type { Machine } from './services.js'
 export const PYTHON_SDK_VERSIONS = ['0.7.0', '0.6.0'] as const
 
 /** Pinned versions of the SDK's dependencies. */
-const REQUIREMENTS = join(ROOT, 'test/relay/python/requirements.txt')
+const REQUIREMENTS = join(ROOT, 'test/all/sdk/python/requirements.txt')
 
 /** Resolves with a Python interpreter that has this version of the official Python SDK. */
 export const preparePythonSdk = async (

@@ -15,6 +15,8 @@ export interface Service {
   /** Debian's folder for programs outside of the PATH: it contains one folder per version, each with a `bin`. */
   readonly versionsIn?: string
   readonly aptPackage: string
+  /** Folders of tests that need it; without them, all tests do. */
+  readonly neededIn?: readonly string[]
   /** Its tests are skipped where it cannot be installed, except in continuous integration (`CI=true`). */
   readonly isOptional?: boolean
 }
@@ -37,17 +39,6 @@ export const chromium: Service = {
   aptPackage: 'chromium-headless-shell'
 }
 
-export const firefox: Service = {
-  name: 'Firefox',
-  variable: 'FIREFOX_PATH',
-  programs: ['firefox-esr', 'firefox'],
-  aptPackage: 'firefox-esr'
-}
-
-/** `java` alone is in the packages without a compiler too, which the test of the Java SDK needs. */
-export const java: Service = { name: 'Java', programs: ['javac'], aptPackage: 'default-jdk-headless', isOptional: true }
-export const maven: Service = { name: 'Maven', programs: ['mvn'], aptPackage: 'maven', isOptional: true }
-
 export const redis: Service = {
   name: 'Redis',
   variable: 'REDIS_URL',
@@ -58,23 +49,51 @@ export const redis: Service = {
 /** In place of Redis with `npm test -- --valkey`. In Debian since 13, and in the backports of 12. */
 export const valkey: Service = { name: 'Valkey', programs: ['valkey-server'], aptPackage: 'valkey-server' }
 
+export const firefox: Service = {
+  name: 'Firefox',
+  variable: 'FIREFOX_PATH',
+  programs: ['firefox-esr', 'firefox'],
+  aptPackage: 'firefox-esr',
+  neededIn: ['demo/test']
+}
+
+/** `java` alone is in the packages without a compiler too, which the test of the Java SDK needs. */
+export const java: Service = {
+  name: 'Java',
+  programs: ['javac'],
+  aptPackage: 'default-jdk-headless',
+  neededIn: ['test/all/sdk'],
+  isOptional: true
+}
+export const maven: Service = { ...java, name: 'Maven', programs: ['mvn'], aptPackage: 'maven' }
+
+const DEPLOY = ['test/all/deploy', 'test/all/docs']
+
 export const services: readonly Service[] = [
   redis,
   postgresql,
   chromium,
   firefox,
-  { name: 'Poppler', programs: ['pdftotext'], aptPackage: 'poppler-utils' },
-  { name: 'Python', programs: ['python3'], aptPackage: 'python3-venv' },
+  { name: 'Poppler', programs: ['pdftotext'], aptPackage: 'poppler-utils', neededIn: ['demo/test'] },
+  { name: 'Python', programs: ['python3'], aptPackage: 'python3-venv', neededIn: ['test/all'] },
   java,
   maven,
-  // The following check the files in deploy/.
-  { name: 'nginx', programs: ['nginx'], aptPackage: 'nginx' },
-  { name: 'Caddy', programs: ['caddy'], aptPackage: 'caddy' },
-  { name: 'promtool', programs: ['promtool'], aptPackage: 'prometheus' },
-  { name: 'logrotate', programs: ['logrotate'], aptPackage: 'logrotate' },
-  { name: 'systemd-analyze', programs: ['systemd-analyze'], aptPackage: 'systemd' },
-  { name: 'OpenSSL', programs: ['openssl'], aptPackage: 'openssl' }
+  { name: 'nginx', programs: ['nginx'], aptPackage: 'nginx', neededIn: DEPLOY },
+  { name: 'Caddy', programs: ['caddy'], aptPackage: 'caddy', neededIn: DEPLOY },
+  { name: 'promtool', programs: ['promtool'], aptPackage: 'prometheus', neededIn: DEPLOY },
+  { name: 'logrotate', programs: ['logrotate'], aptPackage: 'logrotate', neededIn: DEPLOY },
+  { name: 'systemd-analyze', programs: ['systemd-analyze'], aptPackage: 'systemd', neededIn: DEPLOY },
+  { name: 'OpenSSL', programs: ['openssl'], aptPackage: 'openssl', neededIn: DEPLOY }
 ]
+
+/** The services that these test files need, with Valkey in place of Redis if wanted. */
+export const servicesFor = (files: readonly string[], isValkey: boolean): Service[] =>
+  services
+    .filter(
+      ({ neededIn }) =>
+        neededIn === undefined || files.some((file) => neededIn.some((folder) => file.startsWith(`${folder}/`)))
+    )
+    .map((service) => (service === redis && isValkey ? valkey : service))
 
 /** Debian's folder for servers such as nginx, which is on the PATH of root only. */
 const SYSTEM_PROGRAMS = '/usr/sbin'

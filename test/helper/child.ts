@@ -30,7 +30,7 @@ export type Teardown = Pick<Test, 'teardown'>
 const LINE_WITHIN_MS = 300_000
 
 /**
- * `npm test` optimizes late and has a large young generation, see `scripts/test.ts`. Not its maximum, which is an option of
+ * `npm test` optimizes late and has a large young generation, see `scripts/lib/run-groups.ts`. Not its maximum, which is an option of
  * the relay.
  */
 export const V8_OPTIONS = process.execArgv.filter((argument) =>

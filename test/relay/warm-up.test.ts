@@ -7,8 +7,9 @@ import { monotonicMs } from '../../src/shared/monotonic.js'
 import { eventually } from '../helper/eventually.js'
 
 t.test('the relay of the warm-up does not stay in memory', async () => {
+  // Counts the instances that are left after a garbage collection, also those of other files in this process.
+  const before = queryObjects(Relay)
   await warmUp(createLogger({ name: 'test', level: 'silent' }), monotonicMs)
 
-  // Counts the instances that are left after a garbage collection.
-  await eventually(() => queryObjects(Relay) === 0)
+  await eventually(() => queryObjects(Relay) <= before)
 })

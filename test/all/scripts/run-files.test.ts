@@ -1,5 +1,4 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { ROOT } from '../../../scripts/lib/root.js'
@@ -56,12 +55,5 @@ t.test('run-files', async (t) => {
     for (const message of ['thrown later', 'rejected later'])
       t.match(stdout, new RegExp(`^ {4}not ok \\d - ${message}$`, 'm'))
     t.match(stdout, /^not ok \d - d\.test\.mjs/m)
-  })
-
-  t.test('run-files stores the cost of each file', async (t) => {
-    for (const file of files) {
-      const cost = JSON.parse(readFileSync(join(folder, `.tap/test-results/${file}.json`), 'utf8'))
-      t.match(cost, { seconds: Number, cpuSeconds: Number })
-    }
   })
 })

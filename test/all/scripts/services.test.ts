@@ -9,7 +9,9 @@ import {
   type Service,
   ServicesMissing,
   services,
-  thisMachine
+  servicesFor,
+  thisMachine,
+  valkey
 } from '../../../scripts/lib/services.js'
 
 /** A machine with these programs and nothing else. */
@@ -182,4 +184,11 @@ t.test('thisMachine', async (t) => {
     t.equal(thisMachine({ PATH: '' }).find('postgres', join(t.testdir(), 'versions')), undefined)
     t.equal(thisMachine({}).find('postgres'), undefined)
   })
+})
+
+t.test('the tests of the product need Redis, PostgreSQL and Chromium only', async (t) => {
+  const names = (files: readonly string[], isValkey = false) => servicesFor(files, isValkey).map(({ name }) => name)
+  t.same(names(['test/relay/config.test.ts']), ['Redis', 'PostgreSQL', 'Chromium'])
+  t.same(names(['test/relay/config.test.ts'], true), [valkey.name, 'PostgreSQL', 'Chromium'])
+  t.ok(names(['test/all/deploy/nginx.test.ts']).includes('nginx'))
 })

@@ -20,8 +20,8 @@ const WRONG: readonly (readonly [script: string, ...args: string[]])[] = [
   ['scripts/client-api.ts', 'x'],
   ['scripts/protocol.ts', 'x'],
   ['scripts/screenshots.ts', 'x'],
-  ['test/containers/main.ts', 'gatway'],
-  ['test/soak/main.ts', '--seed', 'x'],
+  ['test/all/containers/main.ts', 'gatway'],
+  ['test/all/soak/main.ts', '--seed', 'x'],
   ['bench/main.ts', 'gatway'],
   ['bench/main.ts', '--rounds', 'x'],
   ['bench/main.ts', 'gateway', '--seconds', '0'],
@@ -32,7 +32,7 @@ const WRONG: readonly (readonly [script: string, ...args: string[]])[] = [
 /** In one process, because loading what the scripts share takes longer than running them. */
 const run = async (commands: typeof WRONG): Promise<readonly Outcome[]> => {
   const paths = commands.map(([script, ...args]) => [required(scriptArguments(script).at(-1)), ...args])
-  const command = [...scriptArguments('test/scripts/run-scripts.ts'), JSON.stringify(paths)]
+  const command = [...scriptArguments('test/all/scripts/run-scripts.ts'), JSON.stringify(paths)]
   const { stdout } = await promisify(execFile)(process.execPath, command, { cwd: ROOT })
   return JSON.parse(stdout)
 }

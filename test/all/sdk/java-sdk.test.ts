@@ -8,7 +8,7 @@ import { checkSdk } from './sdk-scenario.js'
 
 const machine = thisMachine(environment.all)
 const missing = missingServices([java, maven], machine).map(({ name }) => name)
-// Under CI the test fails instead: `npm test` has installed them.
+// Under CI the test fails instead: `npm run test:all` has installed them.
 const skip = missing.length > 0 && environment.all.CI !== 'true' ? `missing: ${missing.join(', ')}` : false
 
 t.test(
@@ -16,6 +16,6 @@ t.test(
   { skip },
   async (t) => {
     const jars = join(prepareJavaSdk(machine), '*')
-    await checkSdk(t, machine.find('java') ?? 'java', ['-cp', jars, join(ROOT, 'test/relay/java/SdkClient.java')])
+    await checkSdk(t, machine.find('java') ?? 'java', ['-cp', jars, join(ROOT, 'test/all/sdk/java/SdkClient.java')])
   }
 )

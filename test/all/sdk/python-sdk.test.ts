@@ -12,7 +12,7 @@ for (const version of PYTHON_SDK_VERSIONS) {
       `the official Python SDK ${version} with ${codec} connects, refreshes, subscribes, publishes, reads and recovers`,
       async (t) => {
         const python = await preparePythonSdk(version, thisMachine(environment.all), () => undefined)
-        await checkSdk(t, python, [join(ROOT, 'test/relay/python/client.py'), codec])
+        await checkSdk(t, python, [join(ROOT, 'test/all/sdk/python/client.py'), codec])
       }
     )
   }

@@ -92,7 +92,7 @@ t.test('the Python program of the docs receives publications, also after a lost 
 })
 
 const missing = missingServices([java, maven], machine).map(({ name }) => name)
-// Under CI the test fails instead: `npm test` has installed them.
+// Under CI the test fails instead: `npm run test:all` has installed them.
 const skip = missing.length > 0 && environment.all.CI !== 'true' ? `missing: ${missing.join(', ')}` : false
 
 t.test('the Java program of the docs receives publications, also after a lost connection', { skip }, async (t) => {
