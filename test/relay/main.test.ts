@@ -173,6 +173,22 @@ for (const workers of ['1', '2']) {
       t.match(await publish(url, 'old:1'), { error: { code: 102 } })
     })
 
+    t.test('a reload logs the options that need a restart or reconnect, and changes the log level', async (t) => {
+      write({ ...NEW, node: { name: 'another' }, client: { ping_interval: '60s' }, log: { level: 'error' } })
+      t.match(JSON.parse(await reload('config reloaded')), {
+        needsRestart: ['node.name'],
+        needsReconnect: ['client.ping_interval']
+      })
+      // Each request causes a warning, which the log level hides. With several workers, each gets some of the connections.
+      const before = program.stdout.length
+      for (let count = 0; count < 4 * Number(workers); count++) await sendPublication(url, 'new:1', 'no key')
+      write(NEW)
+      await reload('config reloaded')
+      t.notMatch(program.stdout.slice(before), /"level":40/)
+      await sendPublication(url, 'new:1', 'no key')
+      t.ok(await eventually(() => /"level":40/.test(program.stdout.slice(before))))
+    })
+
     t.test('on SIGHUP the relay reads the files of its secrets again', async (t) => {
       t.equal((await sendPublication(url, 'new:1')).status, 200)
       const newKey = 'c0ffee00'.repeat(8)
