@@ -336,13 +336,13 @@ const worldOf = (edges: readonly EdgeRelay[]): World => {
 }
 
 t.test('random interleavings at a relay in one process agree with the model', async (t) => {
-  await runAll(t, worldOf([await startRelay(t, NAMESPACES, {}, FAST_TIMERS)]), 120)
+  await runAll(t, worldOf([await startRelay(t, NAMESPACES, {}, FAST_TIMERS)]), 60)
 })
 
 t.test('random interleavings at two relays on one Redis agree with the model', async (t) => {
   const { url } = await startRedis(t)
   const start = () => startRelay(t, NAMESPACES, { RELAY_ENGINE: 'redis', REDIS_URL: url }, FAST_TIMERS)
-  await runAll(t, worldOf([await start(), await start()]), 60)
+  await runAll(t, worldOf([await start(), await start()]), 30)
 })
 
 t.test('random interleavings at two workers agree with the model', async (t) => {
@@ -353,5 +353,5 @@ t.test('random interleavings at two workers agree with the model', async (t) => 
     publish: async (channel, data) => (await workers.publish(channel, data)).offset,
     removeHistory: (channel) => workers.api('history_remove', { channel })
   }
-  await runAll(t, world, 60)
+  await runAll(t, world, 30)
 })
