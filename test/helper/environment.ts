@@ -12,7 +12,6 @@ export const environment = {
   redisUrl: process.env.REDIS_URL || undefined,
   /** `npm test -- --valkey` sets it. */
   redisProgram: process.env.REDIS_PROGRAM || undefined,
-  databaseUrl: process.env.DATABASE_URL || undefined,
   /** How long instances are restarted in turn; `npm run test:restarts` sets it. Otherwise each one is restarted once. */
   restartSeconds: Number(process.env.RESTART_SECONDS ?? 0),
   /** The share of the stated inputs that a property is checked with. The inputs differ from run to run. */
