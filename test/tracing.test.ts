@@ -8,7 +8,7 @@ import { traceIdOf } from '../src/shared/tracing.js'
 import { PUBLISH_KEY, type Running, relayTokenOf, runGateway, runRelay } from './all/deploy/programs.js'
 import { urlOf } from './helper/address.js'
 import { eventually } from './helper/eventually.js'
-import { browserHeaders } from './helper/gateway.js'
+import { browserHeaders, startGateway } from './helper/gateway.js'
 import { send } from './helper/http.js'
 import { type CollectedSpan, type OtlpCollector, startCollector } from './helper/otlp-collector.js'
 import { startProgram } from './helper/program.js'
@@ -242,42 +242,43 @@ t.test('tracing is off without an endpoint', async (t) => {
 })
 
 t.test('the request log has the trace id of the client if tracing is off', async (t) => {
-  const backend = await startBackend(t)
-  const gateway = await runGateway(t, backend.url)
-  await send(gateway.url, '/api/zones', { headers: { ...browserHeaders(), traceparent: TRACEPARENT } })
-  await eventually(() => lines(gateway).find(({ msg, traceId }) => msg === 'request' && traceId === TRACE_ID))
+  const { send, logs, backend } = await startGateway(t)
+  await send('/api/zones', { headers: { ...browserHeaders(), traceparent: TRACEPARENT } })
+  await eventually(() => logs.find(({ msg, traceId }) => msg === 'request' && traceId === TRACE_ID))
   t.equal(backend.requests[0]?.headers.traceparent, TRACEPARENT)
 })
 
-t.test('invalid settings stop the start with one line', async (t) => {
-  const REQUIRED = {
-    RELAY_PORT: '0',
-    REALTIME_HMAC_SECRET: 'a'.repeat(64),
-    REALTIME_API_KEY: 'b'.repeat(64)
-  }
+for (const [env, line] of [
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318' }, 'OTEL_EXPORTER_OTLP_ENDPOINT must be an http or https URL'],
+  [
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4317', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
+    'OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf'
+  ]
+] as const) {
+  t.test(`a setting of tracing is invalid: ${line}`, async (t) => {
+    const log = createLogger({ name: 'test', level: 'silent' })
+    await t.rejects(openTracer(env, { serviceName: 'test', version: '1', log }), { errors: [line] })
+  })
+}
+
+t.test('a relay without the OpenTelemetry packages stops with one line', async (t) => {
   const HIDE_PACKAGES = `export const resolve = (name, context, next) => {
     if (name.startsWith('@opentelemetry/')) throw Object.assign(new Error('not found'), { code: 'ERR_MODULE_NOT_FOUND' })
     return next(name, context)
   }`
   const hide = `import { register } from 'node:module'; register(${JSON.stringify(dataUrl(HIDE_PACKAGES))})`
-  const CASES: readonly (readonly [env: Readonly<Record<string, string>>, line: string])[] = [
-    [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318' }, 'OTEL_EXPORTER_OTLP_ENDPOINT must be an http or https URL'],
-    [
-      { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4317', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
-      'OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf'
-    ],
-    [
-      { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318', NODE_OPTIONS: `--import=${dataUrl(hide)}` },
-      `OTEL_EXPORTER_OTLP_ENDPOINT needs the OpenTelemetry packages: ${INSTALL_OPEN_TELEMETRY}`
-    ]
-  ]
-  for (const [env, line] of CASES) {
-    t.test(`the relay does not start: ${line}`, async (t) => {
-      const program = await startProgram(t, 'dist/src/relay/main.js', { ...REQUIRED, ...env })
-      t.same(await program.exited, { code: 1, signal: null })
-      t.equal(program.stderr, `relay: ${line}\n`)
-    })
-  }
+  const program = await startProgram(t, 'dist/src/relay/main.js', {
+    RELAY_PORT: '0',
+    REALTIME_HMAC_SECRET: 'a'.repeat(64),
+    REALTIME_API_KEY: 'b'.repeat(64),
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
+    NODE_OPTIONS: `--import=${dataUrl(hide)}`
+  })
+  t.same(await program.exited, { code: 1, signal: null })
+  t.equal(
+    program.stderr,
+    `relay: OTEL_EXPORTER_OTLP_ENDPOINT needs the OpenTelemetry packages: ${INSTALL_OPEN_TELEMETRY}\n`
+  )
 })
 
 t.test('the printed command installs exact versions of all packages', async (t) => {

@@ -3,13 +3,25 @@ import { join } from 'node:path'
 import t from 'tap'
 import packageFile from '../../package.json' with { type: 'json' }
 import { ROOT } from '../../scripts/lib/root.js'
+import { runCli } from '../../src/cli/cli.js'
 import { startChild } from '../helper/child.js'
 import { environment } from '../helper/environment.js'
 import { freePort } from '../helper/free-port.js'
 
 const MAIN = join(ROOT, 'dist/src/cli/main.js')
 
-/** Input and output are not a terminal. */
+/** In this process. */
+const inProcess = async (args: readonly string[], env: Readonly<Record<string, string>> = {}) => {
+  const [stdout, stderr]: [string[], string[]] = [[], []]
+  const code = await runCli(args, {
+    env: { ...env },
+    print: (text) => stdout.push(`${text}\n`),
+    printErrors: (lines) => stderr.push(...lines.map((line) => `${line}\n`))
+  })
+  return { code, stdout: stdout.join(''), stderr: stderr.join('') }
+}
+
+/** In a process whose input and output are not a terminal. */
 const gatehouse = async (t: Parameters<typeof startChild>[0], args: readonly string[], env = {}) => {
   const child = await startChild(t, process.execPath, [MAIN, ...args], { PATH: environment.path, ...env })
   const { code } = await child.exited
@@ -23,7 +35,7 @@ const filesIn = (folder: string): string[] =>
 
 t.test('gatehouse init writes a project with secrets of its own, and never replaces a file', async (t) => {
   const folder = join(t.testdir(), 'My Orders')
-  const { code, stdout } = await gatehouse(t, ['init', folder, '--yes'])
+  const { code, stdout } = await inProcess(['init', folder, '--yes'])
 
   t.equal(code, 0)
   t.same(filesIn(folder).toSorted(), [
@@ -50,7 +62,7 @@ t.test('gatehouse init writes a project with secrets of its own, and never repla
     dependencies: { 'gatehouse-server': `^${packageFile.version}` }
   })
 
-  const again = await gatehouse(t, ['init', folder, '--python', '--yes'])
+  const again = await inProcess(['init', folder, '--python', '--yes'])
   t.equal(again.code, 1)
   t.match(again.stderr, `${join(folder, '.env')} exists already\n`)
   t.match(again.stderr, /Nothing was written\.\n$/)
@@ -60,7 +72,7 @@ t.test('gatehouse init writes a project with secrets of its own, and never repla
 
 t.test('gatehouse init --python writes a backend in Python, which needs no package for backends', async (t) => {
   const folder = join(t.testdir(), 'orders')
-  t.equal((await gatehouse(t, ['init', folder, '--python', '--yes'])).code, 0)
+  t.equal((await inProcess(['init', folder, '--python', '--yes'])).code, 0)
 
   t.ok(filesIn(folder).includes('backend.py'))
   const { scripts, dependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
@@ -115,9 +127,9 @@ t.test('gatehouse dev runs all three programs, and stops when one of them ends',
 
 t.test('gatehouse dev explains why it cannot start', async (t) => {
   const settings = await devSettings(t.testdir())
-  const busy = await gatehouse(t, ['dev'], { ...settings, RELAY_PORT: settings.GATEWAY_PORT })
+  const busy = await inProcess(['dev'], { ...settings, RELAY_PORT: settings.GATEWAY_PORT })
   t.match(busy, { code: 1, stderr: 'GATEWAY_PORT and RELAY_PORT must differ' })
-  const wrong = await gatehouse(t, ['dev', 'node'], settings)
+  const wrong = await inProcess(['dev', 'node'], settings)
   t.match(wrong, { code: 2, stderr: 'gatehouse dev: unexpected argument: node\n' })
   const missing = await gatehouse(t, ['dev', '--', '/none/backend'], settings)
   t.match(missing, { code: 1, stderr: /The backend cannot be started \(spawn \/none\/backend ENOENT\)/ })

@@ -131,31 +131,30 @@ t.test("the operators' page", async (t) => {
     t.same(pageErrors, [])
   })
 
-  t.test('the channel list finds one of 50,000 channels', async (t) => {
-    const names = Array.from({ length: 50_000 }, (_, index) => `floor:room-${index}`)
-    for (let from = 0; from < names.length; from += 5000) {
-      await relay.api('broadcast', { channels: names.slice(from, from + 5000), data: {} })
-    }
+  t.test('the channel list finds one of 6,000 channels', async (t) => {
+    const names = Array.from({ length: 6000 }, (_, index) => `floor:room-${index}`)
+    for (const part of [names.slice(0, 3000), names.slice(3000)])
+      await relay.api('broadcast', { channels: part, data: {} })
     const { page, pageErrors } = await openAdminPage(t, browser, relay)
     await page.goto('/admin#/channels')
-    await page.getByText(/^50,\d\d\d in total; the list shows the first 5,000$/).waitFor()
+    await page.getByText(/^6,\d\d\d in total; the list shows the first 5,000$/).waitFor()
     const rows = page.getByRole('region', { name: 'Channels' }).locator('tbody tr')
     t.equal(await rows.count(), 50, 'the browser receives one page')
     await page.getByRole('button', { name: 'Next' }).click()
     await page.getByText('51–100 of 5000').waitFor()
 
-    await page.getByRole('searchbox').fill('ROOM-4999')
+    await page.getByRole('searchbox').fill('ROOM-499')
     await page.getByText('11 found').waitFor()
     await page.getByRole('button', { name: 'Channel', exact: true }).click()
     await page
       .getByRole('columnheader', { name: 'Channel', exact: true })
       .and(page.locator('[aria-sort=ascending]'))
       .waitFor()
-    await rows.first().getByText('floor:room-4999', { exact: true }).waitFor()
+    await rows.first().getByText('floor:room-499', { exact: true }).waitFor()
     await page.reload()
     await page.getByText('11 found').waitFor()
-    await page.getByRole('link', { name: 'floor:room-49995' }).click()
-    await page.getByRole('heading', { name: 'floor:room-49995' }).waitFor()
+    await page.getByRole('link', { name: 'floor:room-4995' }).click()
+    await page.getByRole('heading', { name: 'floor:room-4995' }).waitFor()
     t.same(pageErrors, [])
   })
 
@@ -281,8 +280,8 @@ t.test("the operators' page", async (t) => {
     t.same(pageErrors, [])
   })
 
-  t.test('the channel page shows complete JSON of a megabyte and finds a value in it', async (t) => {
-    const rows = Array.from({ length: 16_000 }, (_, id) => ({ id, name: `row ${id}`, tags: ['a', { b: null }] }))
+  t.test('the channel page shows complete JSON of a quarter of a megabyte and finds a value in it', async (t) => {
+    const rows = Array.from({ length: 4000 }, (_, id) => ({ id, name: `row ${id}`, tags: ['a', { b: null }] }))
     await relay.publish('floor:json', { big: 0, rows })
     await relay.publish('loose:json', {})
     const { page, pageErrors, findings } = await openAdminPage(t, browser, relay)
@@ -294,16 +293,16 @@ t.test("the operators' page", async (t) => {
     t.equal(await lines.getByRole('listitem').count(), 200, 'one page of lines is rendered')
     await rowsLine.focus()
     await page.keyboard.press('Enter')
-    await lines.getByText('"rows": [ … ] · 16000').waitFor()
+    await lines.getByText('"rows": [ … ] · 4000').waitFor()
     t.equal(await lines.getByRole('listitem').count(), 4)
 
-    await page.getByRole('searchbox', { name: 'Search in Data of the publication' }).fill('ROW 15999')
+    await page.getByRole('searchbox', { name: 'Search in Data of the publication' }).fill('ROW 3999')
     await page.getByText('1 of 1', { exact: true }).waitFor()
     const match = lines.locator('[aria-current]')
-    t.equal(await match.innerText(), '"name": "row 15999",')
-    await page.getByText(/^\d+–\d+ of 16\d\d\d$/).waitFor()
+    t.equal(await match.innerText(), '"name": "row 3999",')
+    await page.getByText(/^\d+–\d+ of 4\d\d\d$/).waitFor()
     await page.getByRole('button', { name: 'Collapse all' }).click()
-    await lines.getByText('"rows": [ … ] · 16000').waitFor()
+    await lines.getByText('"rows": [ … ] · 4000').waitFor()
     await page.getByRole('button', { name: 'Next match' }).click()
     await match.waitFor()
     t.equal(await page.evaluate(IS_MATCH_IN_VIEW), true)
@@ -322,7 +321,7 @@ t.test("the operators' page", async (t) => {
       .and(page.locator(':focus'))
       .press('Enter')
     await page.getByRole('button', { name: 'Raw text' }).click()
-    t.ok((await page.locator('pre').innerText()).endsWith('"row 15999","tags":["a",{"b":null}]}]}'))
+    t.ok((await page.locator('pre').innerText()).endsWith('"row 3999","tags":["a",{"b":null}]}]}'))
     t.same(pageErrors, [])
   })
 

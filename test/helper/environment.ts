@@ -12,13 +12,12 @@ export const environment = {
   redisUrl: process.env.REDIS_URL || undefined,
   /** `npm test -- --valkey` sets it. */
   redisProgram: process.env.REDIS_PROGRAM || undefined,
-  databaseUrl: process.env.DATABASE_URL || undefined,
   /** How long instances are restarted in turn; `npm run test:restarts` sets it. Otherwise each one is restarted once. */
   restartSeconds: Number(process.env.RESTART_SECONDS ?? 0),
   /** The share of the stated inputs that a property is checked with. The inputs differ from run to run. */
-  propertyShare: Number(process.env.PROPERTY_SHARE || 0.2),
+  propertyShare: Number(process.env.PROPERTY_SHARE || 0.1),
   /** Runs of the model test of maps at each engine. */
-  mapModelRuns: Number(process.env.MAP_MODEL_RUNS || 20),
+  mapModelRuns: Number(process.env.MAP_MODEL_RUNS || 12),
   /** Multiplies the interleavings of model tests. */
   modelFactor: Number(process.env.MODEL_FACTOR || 1),
   /** Repeats the runs of a model test that has failed. */

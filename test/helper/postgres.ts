@@ -111,10 +111,6 @@ export const startPostgres = async (
   }
 }
 
-/** A PostgreSQL for tests that only connect to it and do not depend on its contents. */
-export const databaseUrl = async (t: Teardown): Promise<string> =>
-  environment.databaseUrl ?? (await startPostgres(t)).url
-
 let shared: Promise<TestPostgres> | undefined
 let databases = 0
 

@@ -7,6 +7,7 @@ import { eventually } from '../helper/eventually.js'
 import { startRedis } from '../helper/redis.js'
 import { type EdgeRelay, officialClient, officialProtobufClient, startRelay } from '../helper/relay.js'
 import { startWorkers } from '../helper/relay-workers.js'
+import { FAST_TIMERS, runModel } from './model-runs.js'
 
 // Random interleavings of publish, subscribe, disconnect, recover and rate classes with the official client. After each, every
 // client has the state that a model computes from the publications and the position in the client's subscribe reply.
@@ -293,33 +294,12 @@ const run = async (t: Test, world: World, { namespace, rates, steps }: Interleav
   return differences.find((each) => each !== null) ?? null
 }
 
-const PARALLEL = 20
-
-const runAll = async (t: Test, world: World, runs: number): Promise<void> => {
-  const count = runs * environment.modelFactor
-  const seed = environment.modelSeed ?? Math.floor(Math.random() * 2 ** 31)
-  const waiting = fc.sample(interleavings(world.rates), { numRuns: count, seed })
-  const failures: string[] = []
-  const worker = async (): Promise<void> => {
-    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-      const difference = await run(t, world, next)
-      if (difference !== null) failures.push(`${difference} after ${JSON.stringify(next)}`)
-    }
-  }
-  await Promise.all(Array.from({ length: PARALLEL }, worker))
-
-  t.same(failures.slice(0, 3), [], `${count} interleavings agree with the model, MODEL_SEED=${seed}`)
-}
+const runAll = (t: Test, world: World, runs: number): Promise<void> =>
+  runModel(t, interleavings(world.rates), { runs: runs * environment.modelFactor, parallel: 20 }, (each) =>
+    run(t, world, each)
+  )
 
 const ALL_RATES = [null, null, 10, 5, 2, 1, 0.5, 0.2]
-
-/** Rate timers run a hundred times as fast. */
-const FAST_TIMERS = {
-  setTimer: (task: () => void, ms: number): (() => void) => {
-    const timer = setTimeout(task, ms / 100)
-    return () => clearTimeout(timer)
-  }
-}
 
 const worldOf = (edges: readonly EdgeRelay[]): World => {
   let calls = 0
@@ -336,13 +316,13 @@ const worldOf = (edges: readonly EdgeRelay[]): World => {
 }
 
 t.test('random interleavings at a relay in one process agree with the model', async (t) => {
-  await runAll(t, worldOf([await startRelay(t, NAMESPACES, {}, FAST_TIMERS)]), 120)
+  await runAll(t, worldOf([await startRelay(t, NAMESPACES, {}, FAST_TIMERS)]), 60)
 })
 
 t.test('random interleavings at two relays on one Redis agree with the model', async (t) => {
   const { url } = await startRedis(t)
   const start = () => startRelay(t, NAMESPACES, { RELAY_ENGINE: 'redis', REDIS_URL: url }, FAST_TIMERS)
-  await runAll(t, worldOf([await start(), await start()]), 60)
+  await runAll(t, worldOf([await start(), await start()]), 30)
 })
 
 t.test('random interleavings at two workers agree with the model', async (t) => {
@@ -353,5 +333,5 @@ t.test('random interleavings at two workers agree with the model', async (t) => 
     publish: async (channel, data) => (await workers.publish(channel, data)).offset,
     removeHistory: (channel) => workers.api('history_remove', { channel })
   }
-  await runAll(t, world, 60)
+  await runAll(t, world, 30)
 })

@@ -7,6 +7,7 @@ import { eventually } from '../helper/eventually.js'
 import { startRedis } from '../helper/redis.js'
 import { type EdgeRelay, officialClient, officialProtobufClient, startRelay } from '../helper/relay.js'
 import { startWorkers } from '../helper/relay-workers.js'
+import { FAST_TIMERS, runModel } from './model-runs.js'
 
 // Views with the official client: random moves of entries and views. Afterwards every client that drops what is outside its view
 // has the entries that a model has there.
@@ -275,31 +276,10 @@ const run = async (t: Test, world: World, { isTimed, clients, steps }: Interleav
   return differences[0] ?? null
 }
 
-const PARALLEL = 10
-
-const runAll = async (t: Test, world: World, runs: number): Promise<void> => {
-  const count = runs * environment.modelFactor
-  const seed = environment.modelSeed ?? Math.floor(Math.random() * 2 ** 31)
-  const waiting = fc.sample(interleavings(world.rates), { numRuns: count, seed })
-  const failures: string[] = []
-  const worker = async (): Promise<void> => {
-    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-      const difference = await run(t, world, next)
-      if (difference !== null) failures.push(`${difference} after ${JSON.stringify(next)}`)
-    }
-  }
-  await Promise.all(Array.from({ length: PARALLEL }, worker))
-
-  t.same(failures.slice(0, 3), [], `${count} interleavings agree with the model, MODEL_SEED=${seed}`)
-}
-
-/** Rate timers run a hundred times as fast. */
-const FAST_TIMERS = {
-  setTimer: (task: () => void, ms: number): (() => void) => {
-    const timer = setTimeout(task, ms / 100)
-    return () => clearTimeout(timer)
-  }
-}
+const runAll = (t: Test, world: World, runs: number): Promise<void> =>
+  runModel(t, interleavings(world.rates), { runs: runs * environment.modelFactor, parallel: 10 }, (each) =>
+    run(t, world, each)
+  )
 
 const worldOf = (edges: readonly EdgeRelay[]): World => {
   let calls = 0
@@ -313,13 +293,13 @@ const worldOf = (edges: readonly EdgeRelay[]): World => {
 }
 
 t.test('random interleavings with views at a relay in one process agree with the model', async (t) => {
-  await runAll(t, worldOf([await startRelay(t, NAMESPACES, {}, FAST_TIMERS)]), 50)
+  await runAll(t, worldOf([await startRelay(t, NAMESPACES, {}, FAST_TIMERS)]), 30)
 })
 
 t.test('random interleavings with views at two relays on one Redis agree with the model', async (t) => {
   const { url } = await startRedis(t)
   const start = () => startRelay(t, NAMESPACES, { RELAY_ENGINE: 'redis', REDIS_URL: url }, FAST_TIMERS)
-  await runAll(t, worldOf([await start(), await start()]), 25)
+  await runAll(t, worldOf([await start(), await start()]), 15)
 })
 
 t.test('random interleavings with views at two workers agree with the model', async (t) => {
@@ -329,7 +309,7 @@ t.test('random interleavings with views at two workers agree with the model', as
     rates: [null, null, 10],
     publish: (channel, data) => workers.publish(channel, data)
   }
-  await runAll(t, world, 20)
+  await runAll(t, world, 12)
 })
 
 t.test('the official client moves its view on the same connection', async (t) => {

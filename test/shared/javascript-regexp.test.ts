@@ -1,10 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import fc from 'fast-check'
-import { load } from 'js-yaml'
 import t from 'tap'
-import { ROOT } from '../../scripts/lib/root.js'
-import { isObject } from '../../src/shared/is-object.js'
 import { linearRegExpOfJavaScript } from '../../src/shared/linear-regexp.js'
 import { checkProperty } from '../helper/property.js'
 
@@ -147,26 +142,32 @@ for (const [source, message] of [
     t.throws(() => linearRegExpOfJavaScript(source), { name: 'SyntaxError', message })
   })
 
-const patternsIn = (value: unknown, found: Set<string>): Set<string> => {
-  if (Array.isArray(value)) for (const each of value) patternsIn(each, found)
-  if (isObject(value)) {
-    if (typeof value.pattern === 'string') found.add(value.pattern)
-    for (const each of Object.values(value)) patternsIn(each, found)
-  }
-  return found
-}
+/** Of published OpenAPI descriptions. */
+const PUBLISHED = [
+  '^(?:{[0-9a-fA-F]{4}(?:-?[0-9a-fA-F]{4}){7}}|[0-9a-fA-F]{4}(?:-?[0-9a-fA-F]{4}){7})$',
+  '(me|[a-zA-Z0-9]+(-[a-zA-Z0-9]+)*)',
+  'rdme_\\w+',
+  '[a-f\\d]{24}',
+  '(v{0,1})(stable|([0-9]+)(?:\\.([0-9]+))?(?:\\.([0-9]+))?(-.*)?)(_(.*))?',
+  '\\/(versions|branches)\\/((v{0,1})(stable|([0-9]+)(?:\\.([0-9]+))?(?:\\.([0-9]+))?(-.*)?)(_(.*))?)\\/apis\\/((([a-z0-9-_ ]|[^\\\\x00-\\\\x7F])+.(json|yaml|yml)))',
+  '([a-z0-9-_ ]|[^\\\\x00-\\\\x7F])+',
+  '^(?:#[0-9a-fA-F]{3}|#[0-9a-fA-F]{4}|#[0-9a-fA-F]{6}|#[0-9a-fA-F]{8})$',
+  '^[a-zA-Z0-9-_.]+$',
+  '^[a-z0-9][a-z0-9-]{1,30}[a-z0-9]$',
+  '^[-a-z0-9.+_]+$',
+  '^integration:[^:]+:[^:]+$',
+  '\\S.*\\S',
+  '^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?[.]){2,}[a-z0-9][a-z0-9-]{0,61}[a-z0-9]$',
+  '^([\\w-]+\\.)*[\\w-]+\\.[a-zA-Z]{2,}(\\/[\\w-]+)+$',
+  '^[^\\n\\r]*$',
+  '^refs/heads/.+$',
+  '^#(?:[0-9a-fA-F]{3}){1,2}$',
+  '^\\/(?!\\*)(?!.*\\*.+)(?:[A-Za-z0-9\\-._~+]|%[0-9A-Fa-f]{2})+(?:\\/(?:[A-Za-z0-9\\-._~+]|%[0-9A-Fa-f]{2})+)*(?:\\/\\*|\\*)?$',
+  '^@[A-Za-z0-9._-]{3,100}$',
+  '^[a-zA-Z0-9_\\*-]+$'
+]
 
 t.test('the patterns of published OpenAPI documents match the same texts as in V8', async (t) => {
-  const found = new Set<string>()
-  for (const folder of ['@readme/oas-examples', '@figma/rest-api-spec/openapi', '@gitbook/api/spec']) {
-    const files = readdirSync(join(ROOT, 'node_modules', folder), { recursive: true, encoding: 'utf8' })
-    const documents = files.filter((name) => name.endsWith('.json') && !name.includes('node_modules'))
-    for (const file of documents.length > 0 ? documents : files.filter((name) => name.endsWith('.yaml'))) {
-      const text = readFileSync(join(ROOT, 'node_modules', folder, file), 'utf8')
-      patternsIn(file.endsWith('.json') ? JSON.parse(text) : load(text), found)
-    }
-  }
-  t.ok(found.size >= 45, `${found.size} patterns`)
   const WORDS = [
     '',
     'abc',
@@ -182,7 +183,7 @@ t.test('the patterns of published OpenAPI documents match the same texts as in V
   const TEXT_OF_WORDS = fc
     .array(fc.constantFrom(...WORDS, ...'aZ09-_.:/*%#@ {}', '\n', '0123456789abcdef', 'connection:'), { maxLength: 8 })
     .map((parts) => parts.join('').slice(0, 20))
-  for (const source of found) {
+  for (const source of PUBLISHED) {
     const [pattern, expected] = [linearRegExpOfJavaScript(source), new RegExp(source)]
     await checkProperty(
       t,

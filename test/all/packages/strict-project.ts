@@ -1,14 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import ts from 'typescript'
-<<<<<<<< HEAD:test/all/packages/strict-project.ts
 import { ROOT } from '../../../scripts/lib/root.js'
 import { installedPackages, packedPackages } from './tarballs.js'
-========
-import { PACKAGES } from '../../../scripts/lib/package-contents.js'
-import { ROOT } from '../../../scripts/lib/root.js'
-import { installedPackages, packedPackages, run } from './tarballs.js'
->>>>>>>> tests1:test/all/packages/types.test.ts
 
 /** The packages that a consumer installs beside ours, with their types. */
 const PEERS = packedPackages()

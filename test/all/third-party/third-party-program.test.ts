@@ -1,65 +1,52 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
-import { preparePythonEnvironment } from '../../../scripts/lib/python-environment.js'
-import { thisMachine } from '../../../scripts/lib/services.js'
-import { startOidcGateway, startProvider } from '../../gateway/oidc/fixture.js'
+import { WebSocketServer } from 'ws'
+import { startOidcGateway, startProvider } from '../gateway/oidc/fixture.js'
+import { portOf } from '../../helper/address.js'
 import { PATIENCE_MS, startBrowser } from '../../helper/browser.js'
-import { startChild } from '../../helper/child.js'
-import { environment } from '../../helper/environment.js'
-import { eventually } from '../../helper/eventually.js'
 import { freePort } from '../../helper/free-port.js'
 
-const PROGRAM = `
-import sys
-import tornado.ioloop
-import tornado.web
-from pywebio import STATIC_PATH
-from pywebio.input import actions
-from pywebio.output import put_text
-from pywebio.platform.tornado import webio_handler
-from pywebio.session import info
+const PAGE = `<!doctype html><title>Tool</title><p id="user"></p><p id="count"></p><button>Count</button>
+<script type="module" src="page.js"></script>`
+const SCRIPT = `
+const socket = new WebSocket(new URL('socket', location.href.replace('http', 'ws')))
+socket.onmessage = ({ data }) => {
+  const { user, count } = JSON.parse(data)
+  document.querySelector('#user').textContent = 'Signed in as ' + user
+  document.querySelector('#count').textContent = 'Counted to ' + count
+}
+document.querySelector('button').onclick = () => socket.send('count')`
 
-def page():
-    put_text("Signed in as " + info.request.headers.get("X-Auth-User", "nobody"))
-    for count in range(10):
-        put_text(f"Counted to {count}")
-        actions(buttons=["Count"])
-
-tornado.web.Application([
-    ("/tool/", webio_handler(page, cdn=False)),
-    ("/tool/(.*)", tornado.web.StaticFileHandler, {"path": STATIC_PATH}),
-]).listen(int(sys.argv[1]), "127.0.0.1")
-tornado.ioloop.IOLoop.current().start()
-`
-
-const folder = mkdtempSync(join(tmpdir(), 'gatehouse-program-'))
-t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-const file = (name: string, text: string): string => {
-  writeFileSync(join(folder, name), text)
-  return join(folder, name)
+/** Pages over HTTP, and everything that they show and send over a WebSocket. It knows nothing of the gateway. */
+const startTool = async (): Promise<string> => {
+  const server = createServer(({ url }, response) => {
+    const isScript = url === '/tool/page.js'
+    response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html').end(isScript ? SCRIPT : PAGE)
+  })
+  const sockets = new WebSocketServer({ server, path: '/tool/socket' })
+  sockets.on('connection', (socket, { headers }) => {
+    let count = 0
+    const show = (): void => socket.send(JSON.stringify({ user: headers['x-auth-user'] ?? 'nobody', count }))
+    show()
+    socket.on('message', () => {
+      count += 1
+      show()
+    })
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => {
+    for (const socket of sockets.clients) socket.terminate()
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${portOf(server)}`
 }
 
-/** PyWebIO: pages over HTTP, and everything that they show and send over a WebSocket. */
-const startProgram = async (): Promise<string> => {
-  const machine = thisMachine(environment.all)
-  const requirements = ['pywebio==1.8.4', 'tornado==6.6.1', 'user-agents==2.2.0']
-  const bin = await preparePythonEnvironment('pywebio', requirements, machine, t.comment)
-  const port = await freePort()
-  await startChild(t, join(bin, 'python'), [file('program.py', PROGRAM), String(port)], { PATH: environment.path })
-  const url = `http://127.0.0.1:${port}`
-  await eventually(() =>
-    fetch(`${url}/tool/`).then(
-      ({ ok }) => ok,
-      () => false
-    )
-  )
-  return url
-}
-
-t.test('a program from a registry runs behind the gateway with single sign-on, its WebSocket included', async (t) => {
-  const program = await startProgram()
+t.test('a program of another team runs behind the gateway with single sign-on, its WebSocket included', async (t) => {
+  const program = await startTool()
   const port = await freePort()
   const address = `http://localhost:${port}`
   const provider = await startProvider(t, { client: { redirect_uris: [`${address}/auth/oidc/callback`] } })
@@ -74,11 +61,9 @@ t.test('a program from a registry runs behind the gateway with single sign-on, i
       identity_headers: { user: 'X-Auth-User' }
     }
   ]
-  const env = {
-    PUBLIC_URL: address,
-    GATEWAY_PORT: String(port),
-    GATEWAY_UPSTREAMS: file('rows.json', JSON.stringify(rows))
-  }
+  const file = join(t.testdir(), 'rows.json')
+  writeFileSync(file, JSON.stringify(rows))
+  const env = { PUBLIC_URL: address, GATEWAY_PORT: String(port), GATEWAY_UPSTREAMS: file }
   const gateway = await startOidcGateway(t, { issuer: provider.url, env })
   t.equal((await gateway.send('/tool/')).status, 401)
 

@@ -77,12 +77,12 @@ t.test('/api/docs describes the operations of the document with the access of th
   t.match(await new Validator().validate(document), { valid: true })
 })
 
-for (const name of ['@readme/oas-examples/3.0/json/star-trek.json', '@figma/rest-api-spec/openapi/openapi.yaml']) {
+for (const name of ['test/openapi/fixtures/shop.yaml', 'test/openapi/fixtures/trains.yaml']) {
   t.test(`every reference in the description made from ${name} has a target`, async (t) => {
-    const document = await documentFor(t, join(ROOT, 'node_modules', name))
+    const document = await documentFor(t, join(ROOT, name))
     const references = new Set(referencesIn(document.paths).concat(referencesIn(document.components)))
 
-    t.ok(references.size > 20)
+    t.ok(references.size > 5)
     t.same(
       [...references].filter((reference) => targetOf(document, reference) === undefined),
       []

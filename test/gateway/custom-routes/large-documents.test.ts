@@ -8,25 +8,13 @@ import { generatedDocument } from './generated-document.js'
 
 const MB = 1_000_000
 
-/** Published descriptions, and a path of each with the method GET. */
-const PUBLISHED: readonly (readonly [string, string])[] = [
-  ['@figma/rest-api-spec/openapi/openapi.yaml', '/api/v1/me'],
-  ['@readme/oas-examples/3.0/json/star-trek.json', '/api/v1/rest/animal/search'],
-  ['@readme/oas-examples/3.1/yaml/readme.yaml', '/api/v2/changelogs'],
-  ['@gitbook/api/spec/openapi.json', '/api/v1/user']
-]
+t.test('a gateway serves the routes of a published description', async (t) => {
+  const file = join(ROOT, 'node_modules/@figma/rest-api-spec/openapi/openapi.yaml')
+  const { send } = await startGateway(t, { env: { GATEWAY_ROUTES: file, GATEWAY_UNKNOWN_PATHS: 'refuse' } })
 
-for (const [name, path] of PUBLISHED) {
-  t.test(`a gateway serves the routes of ${name}`, async (t) => {
-    const file = join(ROOT, 'node_modules', name)
-    const env = { GATEWAY_ROUTES: file, GATEWAY_UNKNOWN_PATHS: 'refuse' }
-    const { send } = await startGateway(t, { env })
-
-    t.ok(statSync(file).size > 100_000)
-    t.not((await send(path)).status, 404)
-    t.equal((await send('/api/not/in/the/document')).status, 404)
-  })
-}
+  t.not((await send('/api/v1/me')).status, 404)
+  t.equal((await send('/api/not/in/the/document')).status, 404)
+})
 
 const GENERATED = [
   { name: 'generated.json', resources: 640, version: '3.0.3', size: [2.5 * MB, 3.5 * MB] },

@@ -1,30 +1,18 @@
-import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { environment } from '../../helper/environment.js'
 import { startRedis } from '../../helper/redis.js'
 import { startRedisCluster } from '../../helper/redis-cluster.js'
 import { type EdgeRelay, startRelay } from '../../helper/relay.js'
 import { startWorkers } from '../../helper/relay-workers.js'
+import { runModel } from '../model-runs.js'
 import { interleavings, MAP_NAMESPACES, runInterleaving, type World } from './map-model.js'
 
-const PARALLEL = 20
-const RUNS = environment.mapModelRuns
 const LENGTH = { min: 6, max: 30 }
 
-const runAll = async (t: Test, world: World): Promise<void> => {
-  const seed = environment.modelSeed ?? Math.floor(Math.random() * 2 ** 31)
-  const waiting = fc.sample(interleavings(LENGTH), { numRuns: RUNS, seed })
-  const failures: string[] = []
-  const worker = async (): Promise<void> => {
-    for (let next = waiting.pop(); next !== undefined && failures.length === 0; next = waiting.pop()) {
-      const difference = await runInterleaving(t, world, next)
-      if (difference !== null) failures.push(`${difference} after ${JSON.stringify(next)}`)
-    }
-  }
-  await Promise.all(Array.from({ length: PARALLEL }, worker))
-
-  t.same(failures.slice(0, 3), [], `${RUNS} interleavings agree with the model, MODEL_SEED=${seed}`)
-}
+const runAll = (t: Test, world: World): Promise<void> =>
+  runModel(t, interleavings(LENGTH), { runs: environment.mapModelRuns, parallel: 20 }, (each) =>
+    runInterleaving(t, world, each)
+  )
 
 /** Calls go to the relays in turn. */
 const worldOf = (edges: readonly EdgeRelay[]): World => {

@@ -1,14 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import type { Server } from 'node:http'
-import express, { type Request } from 'express'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
-import { urlOf } from '../../helper/address.js'
-import { LOOPBACK } from '../../helper/free-port.js'
+import { isObject } from '../../../src/shared/is-object.js'
+import { type EventBackend, type EventRequest, startEventBackend } from '../../helper/event-backend.js'
 import { collect, connectClient, event, officialClient, startRelay, subscribeTo } from '../../helper/relay.js'
 
-// A chat of an Express application, in the form in which Centrifugo's pages for Node.js teach its proxies: the session cookie
+// A chat of an application with sessions, in the form in which Centrifugo's pages for Node.js teach its proxies: the session cookie
 // identifies the user, and the application decides about rooms and messages. The official client is unchanged.
 
 interface Session {
@@ -24,20 +21,19 @@ const signIn = (user: string, ...rooms: string[]): string => {
   return `connect.sid=${id}`
 }
 
-const sessionOf = (request: Request): Session | undefined =>
-  sessions.get(/connect\.sid=([^;]+)/.exec(request.headers.cookie ?? '')?.[1] ?? '')
+const sessionOf = ({ headers }: EventRequest): Session | undefined =>
+  sessions.get(/connect\.sid=([^;]+)/.exec(headers.cookie ?? '')?.[1] ?? '')
 
 const LIFETIME_SECONDS = 60
 const expiry = (): number => Math.floor(Date.now() / 1000) + LIFETIME_SECONDS
 
-const startApplication = async (t: Test): Promise<string> => {
-  const app = express()
-  app.use(express.json())
+const startApplication = async (t: Test): Promise<EventBackend> => {
+  const app = await startEventBackend(t)
 
-  app.post('/centrifugo/connect', (request, response) => {
+  app.on('connect', (request) => {
     const session = sessionOf(request)
-    if (session === undefined) return response.json({ disconnect: { code: 4501, reason: 'unauthorized' } })
-    return response.json({
+    if (session === undefined) return { disconnect: { code: 4501, reason: 'unauthorized' } }
+    return {
       result: {
         user: session.user,
         expire_at: expiry(),
@@ -45,39 +41,30 @@ const startApplication = async (t: Test): Promise<string> => {
         data: { welcome: session.user },
         channels: [`news:${session.user}`]
       }
-    })
+    }
   })
 
-  app.post('/centrifugo/refresh', (request, response) =>
-    response.json({ result: sessionOf(request) === undefined ? { expired: true } : { expire_at: expiry() } })
+  app.on('refresh', (request) => ({
+    result: sessionOf(request) === undefined ? { expired: true } : { expire_at: expiry() }
+  }))
+
+  app.on('subscribe', (request) => {
+    const isMember = sessionOf(request)?.rooms.includes(String(request.body.channel)) ?? false
+    return isMember ? { result: {} } : { error: { code: 1403, message: 'not a member of this room' } }
+  })
+
+  app.on('publish', ({ body: { user, data } }) => {
+    const text = isObject(data) && typeof data.text === 'string' ? data.text.trim() : ''
+    if (text === '') return { error: { code: 1400, message: 'empty message' } }
+    return { result: { data: { text, author: user } } }
+  })
+
+  app.on('rpc', ({ body: { method } }) =>
+    method === 'getCurrentYear'
+      ? { result: { data: { year: new Date().getFullYear() } } }
+      : { error: { code: 1404, message: 'unknown method' } }
   )
-
-  app.post('/centrifugo/subscribe', (request, response) => {
-    const { channel } = request.body
-    const isMember = sessionOf(request)?.rooms.includes(channel) ?? false
-    return response.json(isMember ? { result: {} } : { error: { code: 1403, message: 'not a member of this room' } })
-  })
-
-  app.post('/centrifugo/publish', (request, response) => {
-    const { user, data } = request.body
-    if (typeof data?.text !== 'string' || data.text.trim() === '')
-      return response.json({ error: { code: 1400, message: 'empty message' } })
-    return response.json({ result: { data: { text: data.text.trim(), author: user } } })
-  })
-
-  app.post('/centrifugo/rpc', (request, response) => {
-    const { method } = request.body
-    if (method !== 'getCurrentYear') return response.json({ error: { code: 1404, message: 'unknown method' } })
-    return response.json({ result: { data: { year: new Date().getFullYear() } } })
-  })
-
-  const server: Server = app.listen(0, LOOPBACK)
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return urlOf(server)
+  return app
 }
 
 /** A browser would send the cookie itself. */
@@ -88,10 +75,10 @@ const withCookie = (cookie: string) =>
     }
   }
 
-t.test('the chat of an Express application works with the proxies of its backend', async (t) => {
-  const url = await startApplication(t)
+t.test('the chat of an application with sessions works with the proxies of its backend', async (t) => {
+  const app = await startApplication(t)
   const proxy = (event: string) => ({
-    endpoint: `${url}/centrifugo/${event}`,
+    endpoint: app.endpoint(event),
     timeout: '30s',
     http_headers: ['Cookie']
   })

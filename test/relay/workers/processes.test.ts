@@ -1,11 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { eventually } from '../../helper/eventually.js'
 import { send } from '../../helper/http.js'
-import { startProgram } from '../../helper/program.js'
 import { connectedClient, RawClient } from '../../helper/raw-client.js'
 import { collect, event, officialClient } from '../../helper/relay.js'
-import { API_KEY, HMAC_SECRET } from '../../helper/relay-rules.js'
 import { atEachWorker, type RelayOfWorkers, startWorkers } from '../../helper/relay-workers.js'
 import { firstTwo, required } from '../../helper/required.js'
 
@@ -196,18 +194,6 @@ t.test('a config reload of a relay with workers', async (t) => {
       LIMIT - left,
       'connections of a killed worker do not count'
     )
-  })
-
-  t.test('a relay whose port is in use exits with 1 and the reason', async (t: Test) => {
-    const program = await startProgram(t, 'dist/src/relay/main.js', {
-      RELAY_PORT: String(relay.port),
-      RELAY_WORKERS: '2',
-      REALTIME_HMAC_SECRET: HMAC_SECRET,
-      REALTIME_API_KEY: API_KEY
-    })
-    t.same(await program.exited, { code: 1, signal: null })
-    t.match(program.stderr, /^relay: RELAY_PORT must be free .*EADDRINUSE.*\n$/)
-    t.equal(program.stdout, '')
   })
 })
 
