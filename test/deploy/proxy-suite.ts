@@ -89,7 +89,11 @@ export const proxySuite = async (
         ['https://evil.example.net', 403]
       ] as const) {
         const headers = { ...browserHeaders(), origin, 'content-type': 'application/json' }
-        const response = await external.send(APP, '/api/emergency/trigger', { method: 'POST', headers, body: '{"type":"fire"}' })
+        const response = await external.send(APP, '/api/emergency/trigger', {
+          method: 'POST',
+          headers,
+          body: '{"type":"fire"}'
+        })
         t.equal(response.status, status, origin)
       }
     }
