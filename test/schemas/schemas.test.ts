@@ -31,6 +31,8 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   BuildingCreate: ['name'],
   DepartmentCreate: ['name'],
   EmergencyContactCreate: ['name'],
+  EmergencyCreate: ['type'],
+  EmergencyTrigger: ['type'],
   ErrorBody: ['success', 'error', 'requestId'],
   ErrorReport: ['message'],
   FloorCreate: ['name'],
@@ -342,8 +344,11 @@ t.test('a permission is two or more words with dots', async (t) => {
 })
 
 t.test('an alarm', async (t) => {
-  t.test('an alarm may be empty', async (t) => {
-    t.ok(check(schemas.EmergencyTrigger, {}))
+  t.test('an alarm needs a type and nothing else', async (t) => {
+    for (const schema of [schemas.EmergencyTrigger, schemas.EmergencyCreate]) {
+      t.ok(check(schema, { type: 'fire' }))
+      for (const body of [{}, { type: '' }, { type: null }, { type: 1 }]) t.notOk(check(schema, body))
+    }
   })
 })
 

@@ -4,7 +4,7 @@ import type { Publisher } from '../../../src/shared/publisher.js'
 import { HISTORY_MS, type PositionHistory } from '../positions/history.js'
 import { seededRandom } from '../random.js'
 import type { Statements, World } from '../world.js'
-import { ambientDevices, ReceiverReports } from './receivers.js'
+import { ambientDevices } from './ambient.js'
 import { type Carrier, Simulation } from './simulation.js'
 import { type StoredZone, zoneAreas } from './zone-areas.js'
 
@@ -24,7 +24,6 @@ export class Simulator {
   readonly #parts: SimulatorParts
   readonly #simulation: Simulation
   readonly #heardBy: ReturnType<typeof ambientDevices>
-  readonly #receiverReports: ReceiverReports
   /** The floor of every transmitter in the previous step. */
   readonly #floorOf = new Map<string, string>()
   /** The stored floors. On a deleted one there are no receivers, so nobody is located there. */
@@ -37,7 +36,6 @@ export class Simulator {
     this.#parts = parts
     this.#simulation = new Simulation(parts.seed)
     this.#heardBy = ambientDevices(seededRandom(parts.seed))
-    this.#receiverReports = new ReceiverReports(seededRandom(parts.seed))
   }
 
   start(): void {
@@ -75,7 +73,7 @@ export class Simulator {
     }
     for (const [floorId, data] of floors) void publisher.publish(`floor:${floorId}`, { type: 'position-batch', data })
     await storePositions(database, [...positions, ...this.#located(this.#simulation.silent())])
-    if (this.#ticks % REPORT_EVERY_TICKS === 0) await this.#receiverReports.store(database, at)
+    if (this.#ticks % REPORT_EVERY_TICKS === 0) await database.rows(REPORT, [at])
     this.#ticks += 1
   }
 
@@ -123,6 +121,10 @@ const CARRIERS = `SELECT c.transmitter_id, c.entity_type <> 'asset' AS is_person
 
 const ZONES = `SELECT id, floor_id, polygon FROM zones
   WHERE floor_id IS NOT NULL AND jsonb_typeof(polygon) = 'array' AND is_active IS NOT FALSE ORDER BY id`
+
+/** Receivers that are offline have failed, and report no longer. */
+const REPORT =
+  "UPDATE receivers SET last_seen_at = $1 WHERE is_active IS NOT FALSE AND status IS DISTINCT FROM 'offline'"
 
 /** The buildings that people leave. An emergency without a building applies to the whole site. */
 const ALARMED_BUILDINGS = `SELECT DISTINCT b.id FROM buildings b JOIN emergencies e
