@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util'
 import { print, runCommand, UsageError } from '../scripts/lib/command.js'
 import { installNode } from '../scripts/lib/node-version.js'
 import { gatehouseVersion, machineReport } from './harness/machine.js'
+import { installPeerPackages } from './harness/peer-packages.js'
 import type { Block, Suite, SuiteResult } from './harness/suite.js'
 import { capacityTable, writePages } from './page.js'
 import { SUITES } from './suites.js'
@@ -20,7 +21,6 @@ Suites: ${Object.keys(SUITES).join(', ')}; all but ${ON_REQUEST.join(', ')} by d
   --seconds <n>      duration of a reading
   --requests <n>     requests of a reading of the gateway
   --connections <n>  connections of the reading of memory
-  --minutes <n>      duration of soak, and of each row of steady-latency
   --machine <file>   capacity writes the costs of this machine into the file; scale compares with them
   --node <version>   run on Node.js 20, 22, 24 or 26, installed from the npm package "node" into node_modules/.cache
   --docs             write the tables and charts into docs/reference/benchmarks.md, benchmark-methods.md and docs/images`
@@ -31,7 +31,6 @@ const OPTIONS = {
   seconds: { type: 'string' },
   requests: { type: 'string' },
   connections: { type: 'string' },
-  minutes: { type: 'string' },
   machine: { type: 'string' },
   node: { type: 'string' },
   docs: { type: 'boolean', default: false }
@@ -41,7 +40,7 @@ const main = async (args: readonly string[]): Promise<number> => {
   const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true })
   const suites =
     positionals.length === 0 ? Object.values(SUITES).filter((each) => !each.isOnRequest) : positionals.map(suiteOf)
-  const numberOf = (name: 'rounds' | 'seconds' | 'requests' | 'connections' | 'minutes'): number | undefined => {
+  const numberOf = (name: 'rounds' | 'seconds' | 'requests' | 'connections'): number | undefined => {
     const text = values[name]
     if (text === undefined) return undefined
     if (!(Number(text) > 0)) throw new UsageError(`--${name} must be a number above 0, not ${text}`)
@@ -52,12 +51,12 @@ const main = async (args: readonly string[]): Promise<number> => {
     seconds: numberOf('seconds'),
     requests: numberOf('requests'),
     connections: numberOf('connections'),
-    minutes: numberOf('minutes'),
     machineFile: values.machine,
     isQuick: values.quick
   }
   if (values.node !== undefined) return runOn(values.node, args)
 
+  installPeerPackages()
   const results: SuiteResult[] = []
   const version = gatehouseVersion()
   const machine = { name: 'machine', markdown: machineReport() }

@@ -2,12 +2,8 @@ import { gatewaySuite } from './gateway/suite.js'
 import type { Suite } from './harness/suite.js'
 import { latencySuite } from './latency.js'
 import { capacitySuite } from './relay/capacity.js'
-import { liveStateSuite } from './relay/live-state.js'
-import { proxiesSuite } from './relay/proxies.js'
 import { redisScaleSuite } from './relay/redis-scale.js'
 import { scaleSuite } from './relay/scale.js'
-import { soakSuite } from './relay/soak.js'
-import { steadyLatencySuite } from './relay/steady-latency.js'
 import { stormSuite } from './relay/storm.js'
 import { relaySuite } from './relay/suite.js'
 
@@ -17,11 +13,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   relay: relaySuite,
   latency: latencySuite,
   storm: stormSuite,
-  'live-state': liveStateSuite,
-  proxies: proxiesSuite,
   capacity: capacitySuite,
   scale: scaleSuite,
-  'redis-scale': redisScaleSuite,
-  'steady-latency': steadyLatencySuite,
-  soak: soakSuite
+  'redis-scale': redisScaleSuite
 }

@@ -2,8 +2,10 @@ import { type Static, Type } from '@sinclair/typebox'
 import { anything, email, flag, integer, label, MAX_PROPERTIES, maybe, moment, text } from './field-kinds.js'
 import { id, ids } from './ids.js'
 
+// An alarm of no type, or of an empty one, would show the wrong instructions.
+const type = label('The type of emergency, such as fire or medical. The backend defines the types.', 64)
+
 const details = {
-  type: maybe(text('The type of emergency, such as fire, medical or evacuation.', 64)),
   severity: maybe(id('The severity, as a word or a number.')),
   title: maybe(text('The display name.')),
   message: maybe(text('The message to people on site.', 2000)),
@@ -34,18 +36,22 @@ const examples = [
   }
 ]
 
-export const EmergencyCreateSchema = Type.Object(details, {
-  $id: 'EmergencyCreate',
-  title: 'New emergency',
-  description: 'An emergency to record.',
-  examples,
-  additionalProperties: true,
-  maxProperties: MAX_PROPERTIES
-})
+export const EmergencyCreateSchema = Type.Object(
+  { type, ...details },
+  {
+    $id: 'EmergencyCreate',
+    title: 'New emergency',
+    description: 'An emergency to record.',
+    examples,
+    additionalProperties: true,
+    maxProperties: MAX_PROPERTIES
+  }
+)
 export type EmergencyCreate = Static<typeof EmergencyCreateSchema>
 
 export const EmergencyUpdateSchema = Type.Object(
   {
+    type: Type.Optional(type),
     ...details,
     status: maybe(text('The status.', 64)),
     resolution: maybe(text('The resolution.', 5000)),
@@ -73,15 +79,17 @@ export const EmergencyUpdateSchema = Type.Object(
 )
 export type EmergencyUpdate = Static<typeof EmergencyUpdateSchema>
 
-// No field is required: an alarm must not fail because of an empty form.
-export const EmergencyTriggerSchema = Type.Object(details, {
-  $id: 'EmergencyTrigger',
-  title: 'Alarm',
-  description: 'An alarm to raise immediately.',
-  examples: [...examples, {}],
-  additionalProperties: true,
-  maxProperties: MAX_PROPERTIES
-})
+export const EmergencyTriggerSchema = Type.Object(
+  { type, ...details },
+  {
+    $id: 'EmergencyTrigger',
+    title: 'Alarm',
+    description: 'An alarm to raise immediately.',
+    examples: [...examples, { type: 'medical' }],
+    additionalProperties: true,
+    maxProperties: MAX_PROPERTIES
+  }
+)
 export type EmergencyTrigger = Static<typeof EmergencyTriggerSchema>
 
 const name = label('The name of the contact.')

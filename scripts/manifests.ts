@@ -1,20 +1,21 @@
-/**
- * `npm run manifests`: copies alerts and dashboards into the Helm chart and renders it into `deploy/kubernetes`. Tests check
- * that the files are current.
- */
-import { copyFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+/** `npm run manifests`: renders the Helm chart into plain manifests in dist/kubernetes. A release contains them. */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { print, runCommand } from './lib/command.js'
 import { prepareHelm } from './lib/kubernetes-tools.js'
-import { CHART, CHART_COPIES, MANIFESTS, manifests } from './lib/manifests.js'
+import { manifests } from './lib/manifests.js'
 import { ROOT } from './lib/root.js'
 import { thisMachine } from './lib/services.js'
 
+const OUTPUT = join(ROOT, 'dist/kubernetes')
+
 await runCommand('Usage: npm run manifests', async (args) => {
   parseArgs({ args: [...args], options: {} })
-  for (const [copy, source] of Object.entries(CHART_COPIES)) copyFileSync(join(ROOT, source), join(CHART, copy))
-  const helm = await prepareHelm(thisMachine(process.env), print)
-  for (const [name, text] of manifests(helm)) writeFileSync(join(MANIFESTS, name), text)
+  const files = manifests(await prepareHelm(thisMachine(process.env), print))
+  rmSync(OUTPUT, { recursive: true, force: true })
+  mkdirSync(OUTPUT, { recursive: true })
+  for (const [name, text] of files) writeFileSync(join(OUTPUT, name), text)
+  print(relative(process.cwd(), OUTPUT))
   return 0
 })

@@ -25,7 +25,10 @@ const dependenciesOf = (folder: string, { dependencies, optionalDependencies }: 
   const unknown = [...packages].filter(
     (name) => !(name in dependencies || name in optionalDependencies || name in peers)
   )
-  const problems = [...missing, ...unknown.map((name) => `${folder} imports ${name}, which is not a dependency`)]
+  const problems = [
+    ...[...missing].map((file) => `a file of ${folder} imports ${file}, which is missing`),
+    ...unknown.map((name) => `${folder} imports ${name}, which is not a dependency`)
+  ]
   if (problems.length > 0) throw new Error(problems.join('\n'))
   return Object.fromEntries(
     Object.entries(dependencies)
@@ -43,7 +46,7 @@ const assemble = async (
   outputFolder: string,
   repository: string | undefined
 ): Promise<void> => {
-  const { name, description, keywords, pinned, nested = {}, examples = {}, bundled } = each
+  const { name, description, keywords, readme, pinned, nested = {}, examples = {}, bundled } = each
   const folder = join(outputFolder, name)
   for (const [from, to] of Object.entries(each.content(project))) {
     const source = join(ROOT, 'dist', from)
@@ -53,7 +56,7 @@ const assemble = async (
   }
   for (const [file, fields] of Object.entries(nested))
     writeJson(join(folder, file), Object.fromEntries(fields.map((field) => [field, project[field]])))
-  cpSync(join(ROOT, 'packages', name), folder, { recursive: true })
+  cpSync(join(ROOT, readme), join(folder, 'README.md'))
   cpSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'))
   const { version, license, type } = project
   const manifest = each.manifest(project)

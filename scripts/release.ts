@@ -17,8 +17,8 @@ const USAGE = `Usage: npm run release [-- --out <folder>]
 
 const DEFAULT_OUTPUT = join(ROOT, 'dist/release')
 
-/** Parts of `dist`; the other folders are results of other scripts. */
-const PROGRAMS = ['package.json', 'schemas', 'src', 'demo', 'web', 'relay-admin']
+/** Parts of `dist`; the demo and results of other scripts are not among them. */
+const PROGRAMS = ['package.json', 'schemas', 'src', 'relay-admin']
 const FILES = [
   'deploy',
   'docs',

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ZoneCreateSchema } from '../../schemas/zones.js'
 import { createAppToken } from '../../src/shared/app-token.js'
+import { packageVersion } from '../harness/peer-packages.js'
 import { type BenchProcess, flagsOf, LOAD_CORE, SERVER_CORE, startProcess } from '../harness/process.js'
-import { packageVersion } from '../harness/programs.js'
 
 const API_SECRET = 'a-secret-for-benchmarks-0123456789abcdef'
 

@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { cpus, release, totalmem, type } from 'node:os'
 import packageFile from '../../package.json' with { type: 'json' }
-import { centrifugoProgram, centrifugoVersion, findProgram, packageVersion, programVersion } from './programs.js'
+import { packageVersion } from './peer-packages.js'
+import { centrifugoProgram, centrifugoVersion, findProgram, programVersion } from './programs.js'
 
 /** The npm packages that the gateway and the relay are compared with. */
 const PEER_PACKAGES = ['ws', 'socket.io', '@fastify/http-proxy', 'undici', 'express', 'http-proxy-middleware'] as const

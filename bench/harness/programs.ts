@@ -1,8 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { UserError } from '../../scripts/lib/command.js'
-import { ROOT } from '../../scripts/lib/root.js'
 import { thisMachine } from '../../scripts/lib/services.js'
 
 export const findProgram = (name: string): string | undefined => thisMachine(process.env).find(name)
@@ -27,10 +24,4 @@ export const programVersion = (
   if (file === undefined) return undefined
   const { status, stdout, stderr } = spawnSync(file, args, { encoding: 'utf8' })
   return status === 0 ? version.exec(`${stdout}${stderr}`)?.[1] : undefined
-}
-
-/** The version of an installed npm package. */
-export const packageVersion = (name: string): string | undefined => {
-  const file = join(ROOT, 'node_modules', name, 'package.json')
-  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).version : undefined
 }

@@ -4,7 +4,6 @@ export interface SuiteOptions {
   readonly requests?: number | undefined
   readonly seconds?: number | undefined
   readonly connections?: number | undefined
-  readonly minutes?: number | undefined
   /** The suite capacity writes the costs of this machine into this file, and scale reads them. */
   readonly machineFile?: string | undefined
   /** Fewer and shorter readings, to see that everything runs. */

@@ -13,15 +13,11 @@ import { contextRoutes } from './routes/context.js'
 import { dashboardRoutes } from './routes/dashboard.js'
 import { emergencyRoutes } from './routes/emergency.js'
 import { floorRoutes } from './routes/floors.js'
-import { historyRoutes } from './routes/history.js'
-import { importRoutes } from './routes/imports.js'
 import { journalRoutes } from './routes/journal.js'
 import { managementRoutes } from './routes/management.js'
-import { notificationRoutes } from './routes/notifications.js'
-import { personnelFileRoutes } from './routes/personnel-files.js'
 import { phoneBeaconRoutes } from './routes/phone-beacon.js'
+import { positionRoutes } from './routes/positions.js'
 import { siteRoutes } from './routes/site.js'
-import { visitRoutes } from './routes/visits.js'
 import { weatherRoutes } from './routes/weather.js'
 import { acceptForms } from './uploads.js'
 
@@ -32,18 +28,14 @@ const routes = {
   ...siteRoutes,
   ...floorRoutes,
   ...carrierRoutes,
-  ...visitRoutes,
-  ...personnelFileRoutes,
-  ...importRoutes,
   ...emergencyRoutes,
   ...dashboardRoutes,
   ...alertRoutes,
-  ...notificationRoutes,
   ...batteryRoutes,
   ...weatherRoutes,
   ...phoneBeaconRoutes,
   ...journalRoutes,
-  ...historyRoutes,
+  ...positionRoutes,
   ...managementRoutes,
   ...contextRoutes
 }
@@ -57,9 +49,9 @@ export const buildDemoBackend = async (
   const sendError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const known = httpErrorOf(error)
     if (known === null) log.error({ err: error, requestId: request.id }, 'request failed')
-    const { status, code, message, details, more } =
+    const { status, code, message, details } =
       known ?? new HttpError(500, 'INTERNAL', 'An internal error occurred. Try again.')
-    return reply.code(status).send({ success: false, error: { code, message, ...(details && { details }), ...more } })
+    return reply.code(status).send({ success: false, error: { code, message, ...(details && { details }) } })
   }
   const app = fastify({
     // Malformed URLs.

@@ -1,6 +1,6 @@
 import { HttpError, unknownReference } from './errors.js'
 import { changeRecords, freeTransmitters, getRecords } from './records.js'
-import { assets, personnel, type Resource, transmitters, visits } from './resources.js'
+import { assets, personnel, type Resource, transmitters } from './resources.js'
 import type { World } from './world.js'
 
 /**
@@ -13,17 +13,16 @@ export const assignTransmitter = async (
   entityType: string | null,
   entityId: string | null
 ): Promise<void> => {
-  const kind = [personnel, assets, visits].find(({ entityTypes }) => entityType && entityTypes.includes(entityType))
+  const kind = [personnel, assets].find(({ entityTypes }) => entityType && entityTypes.includes(entityType))
   if (kind !== undefined) {
     const [carrier] = await getRecords(world, kind, [entityId ?? ''])
-    // A badge of a visitor without a record gets one afterwards, see `recordGuests`.
-    if (carrier === undefined && kind !== visits) throw unknownReference()
-    if (kind === visits && carrier?.isOnSite === false)
-      throw new HttpError(409, 'VISIT_NOT_CHECKED_IN', 'The visitor is not on site. Check the visitor in first.')
+    if (carrier === undefined) throw unknownReference()
     await freeTransmitters(world, kind, [entityId ?? ''])
   }
   const isFree = entityType === null
-  const state = { status: isFree ? 'available' : 'assigned', assignedAt: isFree ? null : world.now().toISOString() }
+  const state = isFree
+    ? { status: 'available', assignedAt: null, expiresAt: null, firstName: null, lastName: null, company: null }
+    : { status: 'assigned', assignedAt: world.now().toISOString() }
   const [given] = await changeRecords(world, transmitters, [id], { entity_type: entityType, entityId, ...state })
   if (given === undefined) throw unknownReference()
 }

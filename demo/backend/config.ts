@@ -15,10 +15,6 @@ export const demoSettings = {
     about: 'proxies whose X-Forwarded-For header is trusted, in addition to loopback'
   }),
   DEMO_SIMULATOR: oneOf(['on', 'off'], { about: 'off: people do not move', fallback: 'on' }),
-  DEMO_HISTORY: oneOf(['on', 'off'], {
-    about: 'off: the simulator stores no positions of the time before its start, which is faster',
-    fallback: 'on'
-  }),
   DEMO_BCRYPT_ROUNDS: integer(4, 15, {
     about: 'cost of new password hashes, each step doubles it; set it before the first start',
     fallback: 10
@@ -79,7 +75,6 @@ export const demoConfig = (environment: Environment) => {
     listen: { host: values.DEMO_BACKEND_HOST, port: values.DEMO_BACKEND_PORT },
     trustedProxies: values.TRUST_PROXY,
     simulator: values.DEMO_SIMULATOR === 'on',
-    hasHistory: values.DEMO_HISTORY === 'on',
     bcryptRounds: values.DEMO_BCRYPT_ROUNDS,
     demoPassword: values.DEMO_PASSWORD ?? '',
     tokenSecret: values.TOKEN_SECRET ?? '',

@@ -1,7 +1,5 @@
-import { concernedBy, fieldChanges, noteChanges } from './audit/changes.js'
 import type { May } from './auth/permissions.js'
 import { declared } from './declared.js'
-import { deletionOf } from './deletion.js'
 import { HttpError, invalid, notFound } from './errors.js'
 import { list } from './queries.js'
 import { checkVersion } from './record-version.js'
@@ -13,8 +11,8 @@ import type { Fields } from './world.js'
 export interface CrudOptions {
   /** Converts a body to the stored row. */
   readonly prepare?: (call: Call) => Fields | Promise<Fields>
-  /** Runs after a row was created or changed with the sent fields. `before` is the row before a change of one row. */
-  readonly stored?: (call: Call, id: string, sent: Fields, before?: Fields) => Promise<void>
+  /** Runs after a row was created or changed with the sent fields. */
+  readonly stored?: (call: Call, id: string, sent: Fields) => Promise<void>
   /** Runs after rows were deleted. */
   readonly removed?: (call: Call, ids: readonly string[]) => Promise<void>
   /** A PUT clears the fields that it does not contain. */
@@ -38,17 +36,13 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
   const change =
     (replaced: Fields): Run =>
     async (call) => {
-      await checkVersion(call, resource)
-      const before = await getRecord(call, resource, idOf(call))
+      await checkVersion(call, { table: resource.table, what: `the ${resource.noun}` })
       await updateRecord(call, resource, idOf(call), { ...replaced, ...(await prepare(call)) })
-      await stored?.(call, idOf(call), call.body, before)
-      const after = await readChanged(call, idOf(call))
-      await noteChanges(call, resource, before, after)
-      return after
+      await stored?.(call, idOf(call), call.body)
+      return readChanged(call, idOf(call))
     }
   const remove: Run = async (call) => {
-    const rows = await getRecords(call, resource, [idOf(call)])
-    noteRows(call, resource, rows)
+    noteRows(call, resource, await getRecords(call, resource, [idOf(call)]))
     const gone = await removeRecords(call, resource, [idOf(call)])
     if (gone.length === 0) throw notFound(resource.noun)
     await removed?.(call, gone)
@@ -64,9 +58,6 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
     [`PATCH ${onePath}`]: handler(may('update'), change({})),
     [`DELETE ${onePath}`]: handler(may('delete'), remove)
   }
-  // Also read by forms before a deletion.
-  if (declared.has(`DELETE ${onePath}`))
-    all[`GET ${onePath}/deletion`] = handler(may('delete'), (call) => deletionOf(call, resource, idOf(call)))
   return Object.fromEntries(Object.entries(all).filter(([key]) => key.startsWith('GET ') || declared.has(key)))
 }
 
@@ -77,10 +68,9 @@ export const changedRecord = async (call: Call, resource: Resource, id: string):
   return row
 }
 
-/** Names the rows, and the people whom they are about, in the audit log. */
-export const noteRows = ({ subjects, people }: Call, resource: Resource, rows: readonly Fields[]): void => {
+/** Names the rows in the audit log. */
+const noteRows = ({ subjects }: Call, resource: Resource, rows: readonly Fields[]): void => {
   subjects.push(...rows.map((row) => labelOf(resource, row)))
-  people.push(...rows.flatMap((row) => concernedBy(resource, row) ?? []))
 }
 
 /** A drill is stored as an emergency, but must not be called one. */
@@ -108,12 +98,7 @@ const changeAll = async (
   stored: CrudOptions['stored']
 ) => {
   const ids = idsIn(call.body)
-  const rows = await getRecords(call, resource, ids)
-  noteRows(call, resource, rows)
-  // The values before are named if they are the same in all rows.
-  const [first = {}] = rows
-  const same = Object.keys(changes).filter((field) => rows.every((row) => row[field] === first[field]))
-  call.changes.push(...fieldChanges(same, first, { ...first, ...changes }))
+  noteRows(call, resource, await getRecords(call, resource, ids))
   const done =
     action === 'delete'
       ? await removeRecords(call, resource, ids)

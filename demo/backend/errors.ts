@@ -1,5 +1,4 @@
 import type { FieldError } from '../../schemas/field-errors.js'
-import type { Fields } from './world.js'
 
 /** An error response to the client; the message is shown to users. */
 export class HttpError extends Error {
@@ -7,15 +6,12 @@ export class HttpError extends Error {
   readonly status: number
   readonly code: string
   readonly details: readonly FieldError[] | undefined
-  /** Further fields of the error in the response. */
-  readonly more: Fields
 
-  constructor(status: number, code: string, message: string, details?: readonly FieldError[], more: Fields = {}) {
+  constructor(status: number, code: string, message: string, details?: readonly FieldError[]) {
     super(message)
     this.status = status
     this.code = code
     this.details = details
-    this.more = more
   }
 }
 

@@ -9,7 +9,7 @@ import { closeOnSignal } from '../../src/shared/shutdown.js'
 import { type DemoConfig, demoConfig } from './config.js'
 import { startDemoBackend } from './start.js'
 
-/** Longer than the default: at start the embedded database stores the last hour, which blocks the event loop for seconds. */
+/** Longer than the default: a statement of the embedded database blocks the event loop, on a busy machine for seconds. */
 const PUBLISH_TIMEOUT_MS = 10_000
 
 // In node_modules next to PGlite, so that a new installation discards it.

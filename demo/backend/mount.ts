@@ -1,10 +1,11 @@
-import { TypeCompiler } from '@sinclair/typebox/compiler'
+import type { TSchema } from '@sinclair/typebox'
+import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
+import { Check } from '@sinclair/typebox/value'
 import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
 import { SessionExchangeSchema } from '../../schemas/auth.js'
 import { fieldErrors } from '../../schemas/field-errors.js'
 import type { RouteDeclaration } from '../../src/gateway/routes/tables/declare.js'
-import { entryDetails } from './audit/changes.js'
-import { audit } from './audit.js'
+import { audit, entryDetails } from './audit.js'
 import { callerBy } from './auth/accounts.js'
 import { checkFor } from './auth/permissions.js'
 import { declared } from './declared.js'
@@ -14,9 +15,11 @@ import type { Fields } from './world.js'
 
 // Routes that the gateway handles itself.
 const GATEWAYS_OWN = /^GET \/api\/(auth\/(csrf-token|providers)|health(\/ready|\/database)?)$/
+// A route of the gateway that the demo does not need.
+const NOT_SUPPORTED = 'POST /api/personnel/import'
 
 /** Permissions to change what live plans show: names, zones, receivers and floors. */
-const SHOWN_ON_PLANS = /^(assets|buildings|departments|floors|personnel|receivers|transmitters|visits|zones)\./
+const SHOWN_ON_PLANS = /^(assets|buildings|departments|floors|personnel|receivers|transmitters|zones)\./
 
 /**
  * Registers the handlers. Throws for a gateway declaration without a handler, and for a write request that is not declared and
@@ -24,13 +27,18 @@ const SHOWN_ON_PLANS = /^(assets|buildings|departments|floors|personnel|receiver
  */
 export const mount = (app: FastifyInstance, handlers: Handlers, backend: Backend): void => {
   for (const key of declared.keys())
-    if (!GATEWAYS_OWN.test(key) && !Object.hasOwn(handlers, key)) throw new Error(`no handler for ${key}`)
+    if (!GATEWAYS_OWN.test(key) && key !== NOT_SUPPORTED && !Object.hasOwn(handlers, key))
+      throw new Error(`no handler for ${key}`)
   for (const [key, handler] of Object.entries(handlers)) {
     const [method = '', url = ''] = key.split(' ')
     const declaration = declared.get(key)
     if (declaration === undefined && method !== 'GET') throw new Error(`no declaration of ${key}`)
-    const changes = method !== 'GET' && !handler.changesNothing
-    app.route({ method, url, ...handler.options, handler: routeHandler(handler, declaration, changes, backend) })
+    app.route({
+      method,
+      url,
+      ...handler.options,
+      handler: routeHandler(handler, declaration, method !== 'GET', backend)
+    })
   }
 }
 
@@ -69,7 +77,7 @@ export const changeOf = (key: RouteKey, handlers: Handlers, backend: Backend): O
 
 /** Checks access and body, and runs the handler; a change and its audit record are one transaction. */
 const operationOf = (
-  { may, run, readBody, orChangingPassword = false, orOwnAccount = false }: Handler,
+  { may, run, orChangingPassword = false, orOwnAccount = false }: Handler,
   declaration: RouteDeclaration | undefined,
   changes: boolean,
   backend: Backend
@@ -85,7 +93,7 @@ const operationOf = (
   return async ({ caller, params, query, body, request }) => {
     // Bodies are JSON objects by schema, which is checked below.
     const sent = { params, query, body: (body ?? {}) as Fields, caller, request }
-    const call: Call = { ...backend, ...sent, subjects: [], changes: [], people: [], audited: [] }
+    const call: Call = { ...backend, ...sent, subjects: [], audited: [] }
     try {
       if (!(orOwnAccount && caller !== null && caller.userId === params.id)) checkCaller(caller)
     } catch (error) {
@@ -94,11 +102,10 @@ const operationOf = (
       throw error
     }
     checkBody(body)
-    const ready = readBody ? { ...call, body: { ...(await readBody(call)) } } : call
     // Public routes run without a transaction: a rejected login must still count the failure.
     const result = await (changes && may !== 'public'
-      ? backend.database.transaction((database) => change({ ...ready, database }))
-      : run(ready))
+      ? backend.database.transaction((database) => change({ ...call, database }))
+      : run(call))
     // Without details, because every signed-in user receives this channel; pages load what they may read.
     const type = SHOWN_ON_PLANS.test(may) ? 'site-changed' : may.startsWith('emergency.') ? 'emergency-changed' : null
     if (changes && type !== null) void backend.publisher.publish('global:all', { type })
@@ -121,12 +128,14 @@ const isDeeper = (value: unknown, levels: number): boolean =>
 const bodyCheck = (declaration: RouteDeclaration | undefined): ((body: unknown) => void) => {
   if (!declaration?.body) return () => undefined
   const { path, body: schema, bodyOptional } = declaration
-  const compiled = TypeCompiler.Compile(schema)
+  // Compiled at the first request, because all of them together delay the start.
+  let compiled: TypeCheck<TSchema> | null = null
   // The gateway also sends a session exchange here, for users authenticated by the identity provider.
-  const exchange = path === '/api/auth/login' ? TypeCompiler.Compile(SessionExchangeSchema) : null
+  const isExchange = (body: unknown): boolean => path === '/api/auth/login' && Check(SessionExchangeSchema, body)
   return (body) => {
     if (isDeeper(body, MAX_DEPTH)) throw invalid([{ path: '', message: `has more than ${MAX_DEPTH} levels` }])
-    if ((body === undefined && bodyOptional) || compiled.Check(body) || exchange?.Check(body)) return
+    compiled ??= TypeCompiler.Compile<TSchema>(schema)
+    if ((body === undefined && bodyOptional) || compiled.Check(body) || isExchange(body)) return
     throw invalid(fieldErrors(compiled.Errors(body)))
   }
 }

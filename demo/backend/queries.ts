@@ -67,27 +67,14 @@ const minutesOf = (query: Fields, longestMs: number): number => {
 }
 
 /** The fields that must have a value. Unknown query parameters are ignored. */
-const fieldFilters = (query: Fields, { fields }: Listed): (readonly [string, string])[] =>
+const fieldFilters = (query: Fields, { fields }: Pick<Listed, 'fields'>): (readonly [string, string])[] =>
   Object.entries(query).flatMap(([field, text]) =>
     fields.includes(field) && typeof text === 'string' ? [[field, text] as const] : []
   )
 
-/** The filters and the search of a list, to describe them. */
-export const appliedFilters = (query: Fields, listed: Listed): (readonly [string, string])[] => {
-  const sought = textOf(query, 'search')
-  return [...fieldFilters(query, listed), ...(sought === null ? [] : [['search', sought] as const])]
-}
-
-/** A list whose rows are completed after they were read, or that can be filtered by the people whom a row is about. */
-export interface ComputedList extends Listed {
-  readonly complete?: (row: Fields) => Fields
-  /** In SQL: a JSON list of people, which `?personId=` filters by. */
-  readonly people?: string
-}
-
 /** Rows filtered, searched, paged and sorted by the path and query parameters. */
-const listRows = async ({ database, params, query }: Call, listed: ComputedList, all?: { readonly limit: number }) => {
-  const { from, fields, search = [], order, people, complete = (row) => row } = listed
+const listRows = async ({ database, params, query }: Call, listed: Listed, all?: { readonly limit: number }) => {
+  const { from, fields, search = [], order } = listed
   const { sort, direction, ...page } = pageOf(query)
   const values: Value[] = []
   const placeholder = (value: Value): string => `$${values.push(value)}`
@@ -97,9 +84,6 @@ const listRows = async ({ database, params, query }: Call, listed: ComputedList,
   const [since, until] = fields.includes('at') ? [momentOf(query, 'from'), momentOf(query, 'to')] : []
   if (since) conditions.push(`at >= ${placeholder(since)}`)
   if (until) conditions.push(`at <= ${placeholder(until)}`)
-  const personId = textOf(query, 'personId')
-  if (people !== undefined && personId !== null)
-    conditions.push(`${people} @> jsonb_build_array(jsonb_build_object('id', ${placeholder(personId)}::text))`)
   const sought = textOf(query, 'search')
   if (sought !== null && search.length > 0) {
     const pattern = placeholder(`%${sought.replace(/[\\%_]/g, '\\$&')}%`)
@@ -115,18 +99,26 @@ const listRows = async ({ database, params, query }: Call, listed: ComputedList,
     `SELECT * ${matching} ORDER BY ${by} LIMIT ${placeholder(limit)} OFFSET ${placeholder(offset)}`,
     values
   )
-  return { rows: rows.map(flattened).map(complete), total: counted?.total ?? 0, limit, offset }
+  return { rows: rows.map(flattened), total: counted?.total ?? 0, limit, offset }
 }
 
-/** Returns a page and the total number of rows. `found` gets the rows before they are sent. */
+/** A page of a list and the total number of rows. */
+const pageReply = ({ rows: data, ...meta }: Fields): CustomReply => {
+  return () => ({ success: true, data, meta })
+}
+
 export const list =
-  (listed: ComputedList, found?: (call: Call, rows: readonly Fields[]) => Promise<void>): Run =>
-  async (call) => {
-    const { rows: data, ...meta } = await listRows(call, listed)
-    await found?.(call, data)
-    const reply: CustomReply = () => ({ success: true, data, meta })
-    return reply
-  }
+  (listed: Listed): Run =>
+  async (call) =>
+    pageReply(await listRows(call, listed))
+
+/** Lists rows that are not in the database, in the order in which they are given. */
+export const listOf = ({ query }: Call, fields: readonly string[], all: readonly Fields[]): CustomReply => {
+  const { limit, offset } = pageOf(query)
+  const filters = fieldFilters(query, { fields })
+  const found = all.filter((row) => filters.every(([field, text]) => String(row[field] ?? '') === text))
+  return pageReply({ rows: found.slice(offset, offset + limit), total: found.length, limit, offset })
+}
 
 /** Writes the rows of an export. */
 export type Write = (rows: readonly Fields[], call: Call) => string | Buffer | Promise<Buffer>
@@ -136,7 +128,7 @@ export const BYTE_ORDER_MARK = '\uFEFF'
 
 /** All matching rows as a file download: text is a CSV file, bytes are a PDF document. */
 export const exported =
-  (listed: ComputedList, fileName: string, write: Write): Run =>
+  (listed: Listed, fileName: string, write: Write): Run =>
   async (call) => {
     const { rows } = await listRows(call, listed, { limit: MAX_EXPORTED })
     const content = await write(rows, call)

@@ -1,9 +1,6 @@
-import { VISIT_KINDS } from '../visit-schema.js'
-import { ZoneAccessSchema } from '../zone-access.js'
 import { type Columns, columnsOf, sqlName } from './database/columns.js'
 import { declared } from './declared.js'
 import { numberSetting } from './settings.js'
-import { ALLOWED_NAMES } from './zone-access.js'
 
 /** The source of a list: a table, a view, or a query in brackets. */
 export interface Listed {
@@ -66,7 +63,6 @@ const TARGETS: Readonly<Record<string, string>> = {
   parentId: 'departments',
   ownerId: 'personnel',
   personnelId: 'personnel',
-  hostId: 'personnel',
   // No foreign keys: an alarm must not fail because of an unknown sender.
   'emergencies.personnelId': '',
   'emergencies.transmitterId': '',
@@ -136,9 +132,10 @@ export const peopleWhere = (condition: string): string =>
     WHERE t.entity_type <> 'asset' AND ${condition})`
 
 export const zones = resource('/api/zones', 'zone', {
-  more: columnsOf(ZoneAccessSchema),
+  // The departments whose people may be in a restricted zone.
+  more: { allowedDepartmentIds: 'jsonb' },
   partOf: ['buildingId', 'floorId'],
-  computed: { occupancy: peopleWhere('p.zone_id = zones.id'), mayEnter: ALLOWED_NAMES }
+  computed: { occupancy: peopleWhere('p.zone_id = zones.id') }
 })
 
 export const gateways = resource('/api/gateways', 'gateway', {
@@ -156,10 +153,9 @@ export const receivers = resource('/api/receivers', 'receiver', {
 
 export const departments = resource('/api/mgmt/departments', 'department')
 
-/** SQL: a column of the `carriers` row of a person, an asset or a visit. */
-const ofCarried = (column: string, table: string, ...entityTypes: readonly string[]): string =>
-  `(SELECT c.${column} FROM carriers c WHERE c.entity_type IN (${entityTypes.map((type) => `'${type}'`).join(', ')})
-    AND c.entity_id = ${table}.id ORDER BY c.transmitter_id LIMIT 1)`
+/** SQL: a column of the `carriers` row of a person or an asset. */
+const ofCarried = (column: string, table: string, entityType: string): string =>
+  `(SELECT c.${column} FROM carriers c WHERE c.entity_type = '${entityType}' AND c.entity_id = ${table}.id ORDER BY c.transmitter_id LIMIT 1)`
 
 export const personnel = resource('/api/personnel', 'person', {
   entityTypes: ['employee'],
@@ -183,41 +179,9 @@ export const assets = resource('/api/assets', 'asset', {
   }
 })
 
-/** SQL: whether the person is on site. */
-const IS_CHECKED_IN = 'checked_in_at IS NOT NULL AND checked_out_at IS NULL'
-
-export const visits = resource('/api/visits', 'visit', {
-  bodyOf: 'PATCH /api/visits/:id',
-  entityTypes: VISIT_KINDS,
-  more: {
-    kind: 'text',
-    expectedFrom: 'timestamptz',
-    expectedTo: 'timestamptz',
-    checkedInAt: 'timestamptz',
-    checkedOutAt: 'timestamptz'
-  },
-  computed: {
-    host: '(SELECT p.name FROM personnel p WHERE p.id = visits.host_id)',
-    transmitterId: ofCarried('transmitter_id', 'visits', ...VISIT_KINDS),
-    transmitterName: ofCarried('badge', 'visits', ...VISIT_KINDS),
-    currentFloorId: ofCarried('floor_id', 'visits', ...VISIT_KINDS),
-    isOnSite: `(${IS_CHECKED_IN})`,
-    status: `CASE WHEN checked_out_at IS NOT NULL THEN 'left'
-      WHEN ${IS_CHECKED_IN} THEN CASE WHEN expected_to < now() THEN 'overdue' ELSE 'on-site' END
-      WHEN expected_to < now() THEN 'missed' ELSE 'expected' END`
-  },
-  search: ['name', 'company', 'host', 'email'],
-  // First those who need attention: who must leave, who comes next, who leaves next.
-  order: `array_position(ARRAY['overdue', 'expected', 'on-site', 'missed', 'left'], status), checked_out_at DESC,
-    CASE status WHEN 'on-site' THEN expected_to ELSE expected_from END, id`
-})
-
 export const transmitters = resource('/api/transmitters', 'transmitter', {
   computed: {
     carriedBy: '(SELECT c.name FROM carriers c WHERE c.transmitter_id = transmitters.id)',
-    /** The category and the company of a visitor or contractor, to search by. */
-    guest: `(SELECT concat_ws(' ', v.kind, v.company) FROM visits v
-      WHERE v.kind = transmitters.entity_type AND v.id = transmitters.entity_id)`,
     currentFloorId: '(SELECT p.floor_id FROM positions p WHERE p.transmitter_id = transmitters.id)',
     isOnSite: 'EXISTS (SELECT 1 FROM positions p WHERE p.transmitter_id = transmitters.id)',
     /** Null for a transmitter whose level is unknown. */
@@ -226,14 +190,16 @@ export const transmitters = resource('/api/transmitters', 'transmitter', {
       WHEN battery_level <= ${numberSetting('battery', 'warning')} THEN 'warning'
       WHEN battery_level IS NOT NULL THEN 'good' END`
   },
-  // People, visitors and assets are found by their names, visitors also by category and company.
-  search: ['carriedBy', 'guest', 'name', 'macAddress']
+  // Carriers are found by name and kind, visitors and contractors also by company.
+  search: ['carriedBy', 'entity_type', 'company', 'name', 'macAddress']
 })
 
 export const beacons = resource('/api/mgmt/beacons', 'beacon')
 
 export const emergencies = resource('/api/emergency', 'emergency', {
   table: 'emergencies',
+  // How it ended: `ended`, or `mistake` for one that was raised by mistake.
+  more: { outcome: 'text' },
   computed: { buildingName: '(SELECT b.name FROM buildings b WHERE b.id = emergencies.building_id)' }
 })
 
@@ -252,16 +218,5 @@ export const users = resource('/api/users', 'user', {
   computed: {
     lockedUntil: '(SELECT c.locked_until FROM credentials c WHERE c.user_id = users.id)',
     failedLogins: '(SELECT c.failures FROM credentials c WHERE c.user_id = users.id)'
-  }
-})
-
-/** Secrets are in a separate table, so that no list can expose them. */
-export const notificationChannels = resource('/api/notifications/channels', 'notification channel', {
-  table: 'notification_channels',
-  permission: 'settings.update',
-  without: ['secret'],
-  computed: {
-    hasSecret: 'EXISTS (SELECT 1 FROM channel_secrets s WHERE s.channel_id = notification_channels.id)',
-    waiting: `(SELECT count(*)::int FROM deliveries d WHERE d.channel_id = notification_channels.id AND d.status = 'waiting')`
   }
 })

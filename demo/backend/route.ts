@@ -1,11 +1,9 @@
 import type { FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify'
 import type { HttpMethod } from '../../src/gateway/routes/tables/declare.js'
 import type { Publisher } from '../../src/shared/publisher.js'
-import type { Concerned, FieldChange } from './audit/entry.js'
-import type { RecentLookups } from './audit/recent-lookups.js'
 import type { Caller, May } from './auth/permissions.js'
 import type { Tokens } from './auth/tokens.js'
-import type { NotificationSender } from './notifications/sender.js'
+import type { PositionHistory } from './positions/history.js'
 import type { Watchers } from './relay/watchers.js'
 import type { Database, Fields, World } from './world.js'
 
@@ -17,10 +15,7 @@ export interface Backend extends World {
   readonly relayUrl: string
   /** The secret that the gateway sends with the exchange; null if none is configured. */
   readonly exchangeSecret: string | null
-  readonly notifications: Pick<NotificationSender, 'sendTest'>
-  /** How long the embedded database keeps positions at most; null for PostgreSQL. */
-  readonly maxPositionHours: number | null
-  readonly lookups: RecentLookups
+  readonly history: PositionHistory
   /** The users who watch each floor. */
   readonly watchers: Watchers
   /** The secret of the relay's events; null if the relay sends none. */
@@ -35,12 +30,8 @@ export interface Call extends Omit<Backend, 'database'>, World {
   /** Present unless the route is public. */
   readonly caller: Caller | null
   readonly request: FastifyRequest
-  /** For the audit log, handlers add the rows that the request created, changed or deleted, … */
+  /** For the audit log, handlers add the rows that the request created, changed or deleted. */
   readonly subjects: string[]
-  /** … the changed fields, … */
-  readonly changes: FieldChange[]
-  /** … and the people concerned. */
-  readonly people: Concerned[]
   /** The actions of the audit entries that the request has written. */
   readonly audited: string[]
 }
@@ -49,7 +40,7 @@ export interface Call extends Omit<Backend, 'database'>, World {
 export type CustomReply = (reply: FastifyReply) => unknown
 
 /**
- * The result is sent as `{ success: true, data }`, unless it is an `CustomReply`. Routes for signed-in users run in a
+ * The result is sent as `{ success: true, data }`, unless it is a `CustomReply`. Routes for signed-in users run in a
  * transaction.
  */
 export type Run = (call: Call) => unknown
@@ -61,12 +52,8 @@ export interface Handler {
   readonly orChangingPassword?: boolean
   /** Whether users may call it with their own id, without the permission. */
   readonly orOwnAccount?: boolean
-  /** Whether a write request changes nothing, such as a preview, so that it is not audited. */
-  readonly changesNothing?: boolean
   /** The status of a success; 200 by default. */
   readonly status?: number
-  /** Slow work before the transaction of a write request, such as reading a file. The result becomes the body. */
-  readonly readBody?: (call: Call) => Promise<object>
   /** Further options of the Fastify route. */
   readonly options?: Pick<RouteShorthandOptions, 'bodyLimit' | 'config'>
 }

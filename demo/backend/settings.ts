@@ -1,6 +1,3 @@
-import { DEFAULT_SEVERITIES } from '../alert-kinds.js'
-import { DEFAULT_MAIL_SERVER } from '../notification-channels.js'
-import { DEFAULT_PRIVACY, type PrivacySettings } from '../privacy-settings.js'
 import type { Fields, World } from './world.js'
 
 /** The actions for each weather severity. */
@@ -11,22 +8,17 @@ const DEFAULTS: Readonly<Record<string, Fields>> = {
   ble: { scanIntervalMs: 1000, rssiThreshold: -90, txPower: -59, pathLossExponent: 2.4, minReceivers: 3 },
   alerts: {
     enabled: true,
-    emailEnabled: true,
     batteryLow: true,
     zoneBreach: true,
     zoneOverCapacity: true,
     receiverOffline: true,
     transmitterSilent: true,
-    visitOverdue: true,
     offlineAfterMinutes: 10,
     silentAfterMinutes: 2,
     cooldownMinutes: 5
   },
   general: { organizationName: 'Northgate Campus', language: 'en-GB', timezone: 'Europe/Berlin', units: 'metric' },
   battery: { warning: 40, low: 20, critical: 10, staleAfterHours: 48, notify: true },
-  severities: DEFAULT_SEVERITIES,
-  mailServer: DEFAULT_MAIL_SERVER,
-  privacy: DEFAULT_PRIVACY,
   minor: { ...WEATHER, severity: 'minor' },
   moderate: { ...WEATHER, severity: 'moderate' },
   severe: { ...WEATHER, severity: 'severe', notifyByEmail: true },
@@ -47,20 +39,13 @@ export const readVersionedSetting = async ({ database }: Pick<World, 'database'>
   return { ...row?.value, version: row?.version ?? 0 }
 }
 
-/** How long personal data is stored. */
-export const readPrivacy = async (world: Pick<World, 'database'>): Promise<PrivacySettings> => ({
-  ...DEFAULT_PRIVACY,
-  ...(await readSetting(world, 'privacy'))
-})
-
 /** Stores the defaults. Stored values win, also if they are null. */
 export const storeDefaultSettings = async ({ database, now }: World): Promise<void> => {
-  for (const [name, value] of Object.entries(DEFAULTS))
-    await database.rows(
-      `INSERT INTO settings (name, value, updated_at) VALUES ($1, $2::jsonb, $3)
-       ON CONFLICT (name) DO UPDATE SET value = excluded.value || settings.value`,
-      [name, JSON.stringify(value), now()]
-    )
+  await database.rows(
+    `INSERT INTO settings (name, value, updated_at) SELECT key, value, $2 FROM jsonb_each($1::jsonb)
+     ON CONFLICT (name) DO UPDATE SET value = excluded.value || settings.value`,
+    [JSON.stringify(DEFAULTS), now()]
+  )
 }
 
 /** SQL: a number of the settings; null if it is not set, which matches no comparison. */

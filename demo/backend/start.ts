@@ -2,19 +2,16 @@ import type { Logger } from 'pino'
 import type { Publisher } from '../../src/shared/publisher.js'
 import { AlertMonitor } from './alerts/monitor.js'
 import { buildDemoBackend } from './app.js'
-import { RecentLookups } from './audit/recent-lookups.js'
 import { ensureDemoAccounts } from './auth/accounts.js'
 import { createTokens } from './auth/tokens.js'
 import type { DemoConfig } from './config.js'
 import { openEmbedded, openPostgres } from './database/open.js'
-import { createTables } from './database/schema.js'
-import { RollCallMonitor } from './emergencies/roll-call-monitor.js'
-import { EMBEDDED_POSITION_HOURS, RetentionMonitor } from './history/retention.js'
-import { NotificationSender } from './notifications/sender.js'
+import { tablesSql } from './database/schema.js'
+import { RollCallMonitor } from './emergencies/roll-call.js'
+import { PositionHistory } from './positions/history.js'
 import { Watchers } from './relay/watchers.js'
 import { Simulator } from './simulator/simulator.js'
 import { seedSite } from './site/seed.js'
-import { recordGuests } from './visits/guests.js'
 import type { World } from './world.js'
 
 const SEED = 2024
@@ -32,47 +29,43 @@ export type DemoBackend = Awaited<ReturnType<typeof startDemoBackend>>
 export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => {
   const { log, publisher, now, newId, emptyDatabaseFile } = parts
   const { databaseUrl, tokenSecret, relay, bcryptRounds } = config
-  const database = databaseUrl === null ? await openEmbedded(emptyDatabaseFile) : openPostgres(databaseUrl)
+  const tables = tablesSql()
+  const database = await (databaseUrl === null
+    ? openEmbedded(emptyDatabaseFile, tables)
+    : openPostgres(databaseUrl, tables))
   const world = { database, now, newId, bcryptRounds }
-  const maxPositionHours = databaseUrl === null ? EMBEDDED_POSITION_HOURS : null
-  await createTables(database)
   await database.transaction(async (statements) => {
-    await seedSite({ ...world, database: statements }, SEED)
-    await recordGuests({ ...world, database: statements })
+    const inTransaction = { ...world, database: statements }
+    await seedSite(inTransaction, SEED)
+    await ensureDemoAccounts(inTransaction, config.demoPassword)
   })
-  await ensureDemoAccounts(world, config.demoPassword)
 
-  const simulator = new Simulator({ seed: SEED, database, publisher, now, log })
-  const past = config.simulator && config.hasHistory ? await simulator.backfill() : null
-  const storing = past?.stored.then(
-    () => log.info('past positions stored'),
-    (error: unknown) => log.error({ err: error }, 'storing past positions failed')
-  )
-  // Positions exist before the first request.
-  if (config.simulator) await simulator.tick()
-  const alerts = new AlertMonitor({ database, publisher, now, newId, log })
+  const history = new PositionHistory()
+  const simulator = new Simulator({ seed: SEED, database, publisher, history, now, log })
+  if (config.simulator) {
+    await simulator.backfill()
+    // Positions exist before the first request.
+    await simulator.tick()
+  }
+  const alerts = new AlertMonitor({ database, publisher, now, log })
   await alerts.check()
   const rollCall = new RollCallMonitor(world, log)
-  const retention = new RetentionMonitor(world, maxPositionHours, log)
-  const notifications = new NotificationSender(world, log)
-  await notifications.failInterruptedTests()
-  const monitors = [alerts, rollCall, retention, notifications]
+  const monitors = [alerts, rollCall]
 
   const tokens = createTokens(tokenSecret, relay.secret, now)
   const { exchangeSecret, eventsSecret, publish } = config
   const watchers = new Watchers(publish)
-  const services = { tokens, publisher, watchers, notifications, lookups: new RecentLookups() }
+  const services = { tokens, publisher, watchers, history }
   const secrets = { exchangeSecret, eventsSecret }
-  const backend = { ...world, ...services, ...secrets, relayUrl: relay.clientUrl, maxPositionHours }
+  const backend = { ...world, ...services, ...secrets, relayUrl: relay.clientUrl }
   const app = await buildDemoBackend(backend, log, config.trustedProxies)
   app.addHook('onClose', async () => {
     for (const monitor of monitors) await monitor.stop()
     await simulator.stop()
-    await storing
     await database.close()
   })
   const url = await app.listen(config.listen)
   if (config.simulator) simulator.start()
   for (const monitor of monitors) monitor.start()
-  return { url, app, simulator, alerts, rollCall, retention, notifications, close: () => app.close() }
+  return { url, app, simulator, alerts, rollCall, close: () => app.close() }
 }

@@ -19,11 +19,17 @@ import {
 } from './stack.js'
 import { StartingPage } from './starting-page.js'
 
-export interface DemoOptions extends Omit<StackOptions, 'folder'> {
+/** Promises of the parts of the build that the programs need. */
+interface Build {
+  readonly programs: Promise<unknown>
+  readonly pages: Promise<unknown>
+}
+
+export interface DemoOptions extends Omit<StackOptions, 'folder' | 'buildsPage'> {
   readonly env: NodeJS.ProcessEnv
   readonly print: (line: string) => void
   /** Called when the ports are known to be free, and before the programs start. The signal aborts it. */
-  readonly build?: (progress: Progress, signal: AbortSignal) => Promise<void>
+  readonly build?: (progress: Progress, signal: AbortSignal) => Build
 }
 
 /**
@@ -51,7 +57,7 @@ class Demo {
 
   constructor(folder: string, options: DemoOptions) {
     this.#options = options
-    this.#stackOptions = { ...options, folder }
+    this.#stackOptions = { ...options, folder, buildsPage: options.build !== undefined }
     this.#progress = new Progress(options.print)
     this.#startingPage = new StartingPage(() => this.#progress.lines())
   }
@@ -59,20 +65,18 @@ class Demo {
   async run(): Promise<void> {
     const { env, print, build } = this.#options
     const stopped = stopSignal()
-    const before = stackOf(env, this.#stackOptions)
-    const unavailable = await unavailablePorts(before.programs)
+    const stack = stackOf(env, this.#stackOptions)
+    const unavailable = await unavailablePorts(stack.programs)
     if (unavailable.length > 0) throw new CommandError(unavailable)
-    const gateway = before.programs.find(({ name }) => name === 'gateway')
+    const gateway = stack.programs.find(({ name }) => name === 'gateway')
     const aborted = new AbortController()
     try {
       await this.#startingPage.listen(gateway?.port ?? 0)
-      print(`Starting. ${before.pageUrl} says so until every part answers.`)
+      print(`Starting. ${stack.pageUrl} says so until every part answers.`)
       const built = build?.(this.#progress, aborted.signal)
-      if (built !== undefined && (await Promise.race([built, stopped])) === 'stopped') return
-      // After the build, because the stack depends on whether the page exists.
-      const stack = stackOf(env, this.#stackOptions)
       await writeRelayConfig(stack)
-      const ended = this.#start(stack)
+      if ((await Promise.race([built?.programs, stopped])) === 'stopped') return
+      const ended = this.#start(stack, built?.pages)
       // Also if one of them ends while another one still starts.
       const first = await Promise.race([ended.ready.then(() => 'ready'), stopped, ended.first])
       if (first === 'ready') print(block(stack))
@@ -87,8 +91,8 @@ class Demo {
     }
   }
 
-  /** Starts all programs; the gateway is the last one, when the others answer. */
-  #start({ programs, pageUrl }: Stack) {
+  /** Starts all programs; the gateway is the last one, when the others answer and the page is built. */
+  #start({ programs, pageUrl }: Stack, pages: Promise<unknown> | undefined) {
     const urls = [...programs.map(healthUrl), `${pageUrl}/api/health/ready`]
     const first = new Promise<string>((resolve) => {
       this.#onEnd = resolve
@@ -100,7 +104,7 @@ class Demo {
     }
     const behind = programs.filter(({ name }) => name !== 'gateway')
     const start = async (): Promise<void> => {
-      await Promise.all(behind.map(launch))
+      await Promise.all([pages, ...behind.map(launch)])
       if (this.#isStopping) return
       await this.#startingPage.close()
       for (const program of programs.filter(({ name }) => name === 'gateway')) await launch(program)

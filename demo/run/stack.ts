@@ -52,10 +52,15 @@ export interface StackOptions {
   readonly folder: string
   /** Adds an identity provider on this machine. */
   readonly oidc?: boolean
+  /** Logs each request. */
+  readonly verbose?: boolean
+  /** Whether the page is being built. */
+  readonly buildsPage?: boolean
 }
 
 /** The programs of the demo with their environment. Secrets that are not set are generated for each start. */
-export const stackOf = (env: Env, { root, folder, oidc = false }: StackOptions): Stack => {
+export const stackOf = (env: Env, options: StackOptions): Stack => {
+  const { root, folder, oidc = false, verbose = false, buildsPage = false } = options
   const port = (name: string, fallback: number): number => Number(env[name] || fallback)
   const [gatewayPort, relayPort, backendPort] = [
     port('GATEWAY_PORT', 3000),
@@ -63,6 +68,8 @@ export const stackOf = (env: Env, { root, folder, oidc = false }: StackOptions):
     port('DEMO_BACKEND_PORT', 4000)
   ]
   const tokenSecret = env.TOKEN_SECRET || env.API_SECRET || newSecret()
+  // Requests are logged at the level info; they would scroll the accounts off the screen.
+  const common = { LOG_LEVEL: env.LOG_LEVEL || (verbose ? 'info' : 'warn') }
   const realtime = {
     REALTIME_HMAC_SECRET: env.REALTIME_HMAC_SECRET || newSecret(),
     REALTIME_API_KEY: env.REALTIME_API_KEY || newSecret(),
@@ -74,7 +81,7 @@ export const stackOf = (env: Env, { root, folder, oidc = false }: StackOptions):
   // The gateway passes the realtime connections on to the relay, so the page needs one origin.
   const realtimeUrl = `ws://localhost:${gatewayPort}`
   const webRoot = env.WEB_ROOT || join(root, 'dist/web')
-  const hasPage = existsSync(join(webRoot, 'index.html'))
+  const hasPage = buildsPage || existsSync(join(webRoot, 'index.html'))
   const exchangeSecret = env.EXCHANGE_SECRET || newSecret()
   const backendUrl = `http://127.0.0.1:${backendPort}`
   const relayConfig = env.RELAY_CONFIG ? null : { file: join(folder, 'relay.json'), content: relayConfigOf(backendUrl) }
@@ -98,6 +105,7 @@ export const stackOf = (env: Env, { root, folder, oidc = false }: StackOptions):
         portVariable: 'RELAY_PORT',
         healthPath: '/health',
         env: {
+          ...common,
           NODE_ENV: 'production',
           RELAY_PORT: String(relayPort),
           // Delays the start by a second, for hundreds of clients that return at once.
@@ -119,6 +127,7 @@ export const stackOf = (env: Env, { root, folder, oidc = false }: StackOptions):
         portVariable: 'DEMO_BACKEND_PORT',
         healthPath: '/api/health',
         env: {
+          ...common,
           DEMO_BACKEND_PORT: String(backendPort),
           DEMO_PASSWORD: demoPassword,
           TOKEN_SECRET: tokenSecret,
@@ -136,6 +145,7 @@ export const stackOf = (env: Env, { root, folder, oidc = false }: StackOptions):
         portVariable: 'GATEWAY_PORT',
         healthPath: '/api/health',
         env: {
+          ...common,
           NODE_ENV: 'production',
           GATEWAY_PORT: String(gatewayPort),
           BACKEND_URL: backendUrl,

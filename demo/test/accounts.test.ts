@@ -377,7 +377,7 @@ t.test('roles', async (t) => {
     ['POST /api/zones', 201, 201, 403, 401],
     ['POST /api/personnel', 201, 201, 403, 401],
     ['GET /api/personnel/export/csv', 200, 200, 403, 401],
-    ['POST /api/emergency/trigger', 201, 201, 403, 401],
+    ['POST /api/emergency/trigger', 201, 200, 403, 401],
     ['POST /api/buildings', 201, 403, 403, 401],
     ['POST /api/receivers', 201, 403, 403, 401],
     ['PUT /api/battery/thresholds', 200, 403, 403, 401],
@@ -391,7 +391,8 @@ t.test('roles', async (t) => {
   for (const [route, ...expected] of TABLE) {
     t.test(`the role decides who may call ${route}`, async (t) => {
       const [method = '', path = ''] = route.split(' ')
-      const body = method === 'GET' ? undefined : path.endsWith('thresholds') ? { low: 25 } : { name: 'Test' }
+      const body =
+        method === 'GET' ? undefined : path.endsWith('thresholds') ? { low: 25 } : { name: 'Test', type: 'fire' }
       const statuses: number[] = []
       for (const token of Object.values(tokens))
         statuses.push((await backend.request(method, path, token, body)).status)
@@ -407,17 +408,24 @@ t.test('roles', async (t) => {
     t.ok((await logs('action=auth.login&result=failed')).meta.total > 0)
   })
 
-  t.test('the audit log names the deleted record and the account of a failed sign-in', async (t) => {
+  t.test('the audit log names the records, the changed fields and the account of a failed sign-in', async (t) => {
     const { id } = (await backend.request('POST', '/api/personnel', admin, { name: 'Ada Example' })).json().data
+    await backend.request('PUT', `/api/personnel/${id}`, admin, { jobTitle: 'a-secret-word' })
     await backend.request('DELETE', `/api/personnel/${id}`, admin)
     await backend.request('POST', '/api/auth/login', null, { email: 'unknown@example.com', password: 'wrong' })
     const first = async (query: string) =>
       (await backend.request('GET', `/api/audit/logs?${query}`, admin)).json().data[0]
 
     t.match(await first('action=personnel.delete'), { subject: 'person Ada Example', account: 'admin@example.com' })
+    const changed = await first('action=personnel.update')
+    t.same(changed.details, { subject: 'person Ada Example', fields: ['jobTitle'] }, 'without values')
     t.match(await first('search=unknown'), { action: 'auth.login', result: 'failed', account: 'unknown@example.com' })
     const { data } = (await backend.request('GET', '/api/audit/summary', admin)).json()
     t.ok(data.byAccount.some(({ account }: { account: string }) => account === 'unknown@example.com'))
+    const { body } = await backend.request('GET', '/api/audit/export', admin)
+    t.match(body, /^.?at,action,subject,.*\r\n.*,audit\.read|^.?at,action,subject,/)
+    t.match(body, 'personnel.delete,person Ada Example,done')
+    t.notMatch(body, 'a-secret-word')
   })
 
   t.test('a phone enrolls with a single-use token, which is audited', async (t) => {

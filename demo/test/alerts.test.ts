@@ -264,7 +264,7 @@ t.test('the list of alerts', async (t) => {
     const summary: { kind: string; open: number; acknowledged: number }[] = await get('/api/alerts/summary')
     t.same(
       summary.map(({ kind }) => kind),
-      ['receiver-offline', 'battery-low', 'restricted-zone', 'over-capacity', 'tag-silent', 'visit-overdue']
+      ['receiver-offline', 'battery-low', 'restricted-zone', 'over-capacity', 'tag-silent']
     )
     for (const { kind, open, acknowledged } of summary) {
       t.equal((await get(`/api/alerts?kind=${kind}&state=open&limit=1000`)).length, open)

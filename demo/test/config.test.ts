@@ -30,7 +30,6 @@ t.test("the settings of the demo's backend", async (t) => {
     databaseUrl: null
   })
   t.equal(demoConfig({ ...GOOD, DEMO_SIMULATOR: 'off' }).simulator, false)
-  t.equal(demoConfig({ ...GOOD, DEMO_HISTORY: 'off' }).hasHistory, false)
   t.equal(demoConfig({ ...GOOD, DEMO_BCRYPT_ROUNDS: '12' }).bcryptRounds, 12)
 
   t.test('the secrets and addresses are required', async (t) => {

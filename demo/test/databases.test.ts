@@ -8,12 +8,11 @@ import { form, PNG, startTestBackend, type TestBackend } from './demo-backend.js
 const NOON = Date.UTC(2025, 10, 14, 12)
 
 /** Routes that the gateway does not declare. */
-const HISTORY = ['tracks/f-1', 'heat/f-1', 'carrier/AC233F000040', 'occupancy'].map((path) => `/api/positions/${path}`)
+const HISTORY = ['tracks/f-1', 'carrier/AC233F000040', 'occupancy'].map((path) => `/api/positions/${path}`)
 
-/** Without the PDF file: it has the rows of the CSV file, and drawing it takes longer than all other requests. */
 const READS = routeTables
   .flatMap(({ rows }) => rows)
-  .filter(({ method, path }) => method === 'GET' && !/:token|health$|health\/|csrf|negotiate|pdf/.test(path))
+  .filter(({ method, path }) => method === 'GET' && !/:token|health$|health\/|csrf|negotiate/.test(path))
   .map(({ path }) =>
     path
       .replace(':floorId', 'f-1')
@@ -52,7 +51,7 @@ const WRITES: readonly (readonly [string, string, unknown])[] = [
   ['PUT', '/api/transmitters/AC233F000050', { name: 'Only a name' }],
   ['POST', '/api/receivers/bulk', { receivers: [{ id: 4, name: 'Renamed' }, { name: 'New' }] }],
   ['POST', '/api/gateways/sync-status', { gatewayIds: ['gw-1', 'gw-2'], status: 'synced', configVersion: 18 }],
-  ['POST', '/api/emergency/trigger', {}],
+  ['POST', '/api/emergency/trigger', { type: 'fire', buildingId: 2 }],
   ['PUT', '/api/mgmt/settings/ble', { rssiThreshold: -80 }],
   ['DELETE', '/api/mgmt/departments/8', undefined],
   ['DELETE', '/api/floors/f-9', undefined]
@@ -61,7 +60,7 @@ const WRITES: readonly (readonly [string, string, unknown])[] = [
 /** All responses, in order. */
 const conversation = async (backend: TestBackend): Promise<Map<string, unknown>> => {
   const token = await backend.signIn('admin')
-  await (await backend.backend.simulator.backfill(5 * 60_000)).stored
+  await backend.backend.simulator.backfill(60_000)
   for (let second = 0; second < 3; second += 1) {
     await backend.backend.simulator.tick()
     backend.advance(1000)

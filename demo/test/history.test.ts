@@ -1,9 +1,18 @@
 import t from 'tap'
 import type { PositionEntry } from '../../schemas/realtime.js'
-import { PathRecorder } from '../backend/history/path-recorder.js'
-import { type Sighting, staysOf } from '../backend/history/stays.js'
-import { heatMapOf, type StoredPoint, type TrackPoint, tracksOf } from '../backend/history/tracks.js'
+import { HISTORY_MS, PositionHistory } from '../backend/positions/history.js'
 import { type Carrier, Simulation } from '../backend/simulator/simulation.js'
+import { FLOORS } from '../backend/site/layout.js'
+import { form, PNG, startTestBackend } from './demo-backend.js'
+
+const backend = await startTestBackend(t)
+const { simulator, alerts } = backend.backend
+// As at the start of the demo.
+await simulator.backfill()
+await simulator.tick()
+const viewer = await backend.signIn('viewer')
+const read = async (path: string, token: string | null = viewer) => backend.request('GET', path, token)
+const dataOf = async (path: string) => (await read(path)).json().data
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND
@@ -17,54 +26,70 @@ const entry = (x: number, y: number, more: Partial<PositionEntry> = {}): Positio
   ...more
 })
 
-/** Records one position per second. Returns the stored points as `second x y`. */
-const record = (recorder: PathRecorder, entries: readonly PositionEntry[]): string[] =>
-  entries
-    .flatMap((position, second) => recorder.add([position], second * SECOND))
-    .map(({ atMs, x, y }) => `${atMs / SECOND} ${x} ${y}`)
+/** Adds one position per second; null for a second in which the transmitter is not heard. */
+const historyOf = (entries: readonly (PositionEntry | null)[]): PositionHistory => {
+  const history = new PositionHistory()
+  for (const [second, position] of entries.entries()) history.add(position === null ? [] : [position], second * SECOND)
+  return history
+}
 
-t.test('the path recorder', async (t) => {
-  t.test('the path recorder stores the ends of straight lines and of pauses', async (t) => {
-    const east = Array.from({ length: 10 }, (_, second) => entry(second, 5))
-    const pause = Array.from({ length: 20 }, () => entry(9, 5))
-    const south = Array.from({ length: 10 }, (_, second) => entry(9, 6 + second))
-    t.same(record(new PathRecorder(), [...east, ...pause, ...south]), ['0 0 5', '9 9 5', '29 9 5'])
+const repeated = (count: number, of: (index: number) => PositionEntry | null) =>
+  Array.from({ length: count }, (_, index) => of(index))
+
+t.test('the position history', async (t) => {
+  const walk = (zone: (second: number) => Partial<PositionEntry> = () => ({})) =>
+    repeated(10, (second) => entry(second, 5, zone(second)))
+  const east = walk()
+  const cases: readonly (readonly [string, readonly (PositionEntry | null)[], readonly string[]])[] = [
+    [
+      'the ends of straight lines and of pauses',
+      [...east, ...repeated(20, () => entry(9, 5)), ...repeated(10, (second) => entry(9, 6 + second))],
+      ['0 0 5', '9 9 5', '29 9 5', '39 9 15']
+    ],
+    [
+      'the first position in a zone',
+      walk((second) => ({ zoneId: second < 4 ? '1' : '2' })),
+      ['0 0 5', '4 4 5', '9 9 5']
+    ],
+    [
+      'the last position on a floor and the first on the next',
+      walk((second) => ({ floorId: second < 4 ? 'f-1' : 'f-2' })),
+      ['0 0 5', '3 3 5', '4 4 5', '9 9 5']
+    ],
+    [
+      'the last position of a transmitter that disappears, and when it disappeared',
+      [entry(1, 1), entry(2, 1), entry(3, 1), null, null],
+      ['0 1 1', '2 3 1', '3 3 1 gone']
+    ]
+  ]
+  for (const [title, entries, kept] of cases) {
+    t.test(`the position history keeps ${title}`, async (t) => {
+      const path = historyOf(entries).pathOf('A')
+      t.same(
+        path.map(({ atMs, x, y, floorId }) => `${atMs / SECOND} ${x} ${y}${floorId === null ? ' gone' : ''}`),
+        kept
+      )
+    })
+  }
+
+  t.test('the position history keeps a position per minute of a transmitter that rests', async (t) => {
+    const times = historyOf(repeated(150, () => entry(1, 1)))
+      .pathOf('A')
+      .map(({ atMs }) => atMs)
+    t.ok(times.length >= 3 && times.length < 8, times.join())
+    t.ok(times.every((ms, index) => ms - (times[index - 1] ?? 0) <= MINUTE))
   })
 
-  t.test('the path recorder stores the first position in a zone', async (t) => {
-    const walk = Array.from({ length: 10 }, (_, second) => entry(second, 5, { zoneId: second < 4 ? '1' : '2' }))
-    t.same(record(new PathRecorder(), walk), ['0 0 5', '4 4 5'])
+  t.test('the position history ends after 15 minutes', async (t) => {
+    const history = historyOf([...repeated(20 * 60, (second) => entry(second % 7, 5)), ...repeated(60, () => null)])
+    const [first, second] = history.pathOf('A')
+    const endMs = (21 * 60 - 1) * SECOND
+    t.ok(first && second && first.atMs <= endMs - HISTORY_MS && second.atMs > endMs - HISTORY_MS)
+    history.add([], endMs + HISTORY_MS + 2 * MINUTE)
+    t.same(history.transmitterIds(), [], 'also for a transmitter that is not heard any more')
   })
 
-  t.test('the path recorder stores the last position on a floor and the first on the next', async (t) => {
-    const walk = Array.from({ length: 10 }, (_, second) => entry(second, 5, { floorId: second < 4 ? 'f-1' : 'f-2' }))
-    t.same(record(new PathRecorder(), walk), ['0 0 5', '3 3 5', '4 4 5'])
-  })
-
-  t.test('the path recorder stores a position per minute of a transmitter that rests', async (t) => {
-    t.same(
-      record(
-        new PathRecorder(),
-        Array.from({ length: 150 }, () => entry(1, 1))
-      ),
-      ['0 1 1', '60 1 1', '120 1 1']
-    )
-  })
-
-  t.test(
-    'the path recorder stores the last position of a transmitter that disappears, and when it disappeared',
-    async (t) => {
-      const recorder = new PathRecorder()
-      record(recorder, [entry(1, 1), entry(2, 1), entry(3, 1)])
-      t.match(recorder.add([], 3 * SECOND), [
-        { transmitterId: 'A', floorId: 'f-1', x: 3, atMs: 2 * SECOND },
-        { transmitterId: 'A', floorId: null, zoneId: null, atMs: 3 * SECOND }
-      ])
-      t.same(recorder.add([], 4 * SECOND), [])
-    }
-  )
-
-  t.test('all positions of walking people are within the tolerance of the stored paths', async (t) => {
+  t.test('all positions of walking people are within the tolerance of the kept paths', async (t) => {
     const carriers: readonly Carrier[] = Array.from({ length: 20 }, (_, index) => ({
       transmitterId: `t-${index}`,
       isPerson: true,
@@ -73,132 +98,210 @@ t.test('the path recorder', async (t) => {
     }))
     const simulation = new Simulation(11)
     simulation.populate(carriers)
-    const recorder = new PathRecorder()
+    const history = new PositionHistory()
     const seen = Array.from({ length: 600 }, (_, second) => {
       simulation.advance(SECOND)
-      return simulation.positions(second * SECOND)
+      const positions = simulation.positions(second * SECOND)
+      history.add(positions, second * SECOND)
+      return positions
     })
-    const stored = [
-      ...seen.flatMap((positions, second) => recorder.add(positions, second * SECOND)),
-      ...recorder.add([], 0)
-    ]
-
+    const kept = new Map(carriers.map(({ transmitterId }) => [transmitterId, history.pathOf(transmitterId)]))
     const deviations = seen.flatMap((positions, second) =>
       positions.map(({ transmitterId, position, floorId }) => {
-        const path = stored.filter((point) => point.transmitterId === transmitterId)
+        const path = kept.get(String(transmitterId)) ?? []
         const after = path.findIndex(({ atMs }) => atMs >= second * SECOND)
         const [end, start] = [path[after], path[Math.max(after - 1, 0)]]
         if (!start || !end || end.floorId !== floorId) return Number.POSITIVE_INFINITY
         const part = end === start ? 0 : (second * SECOND - start.atMs) / (end.atMs - start.atMs)
-        const [x, y] = [start.x + (end.x - start.x) * part, start.y + (end.y - start.y) * part]
-        return Math.hypot(x - position.x, y - position.y)
+        return Math.hypot(
+          start.x + (end.x - start.x) * part - position.x,
+          start.y + (end.y - start.y) * part - position.y
+        )
       })
     )
     t.ok(Math.max(...deviations) <= 0.301, String(Math.max(...deviations)))
-    t.ok(stored.length < seen.flat().length / 6, `${stored.length} of ${seen.flat().length} positions are stored`)
+    const count = [...kept.values()].reduce((sum, path) => sum + path.length, 0)
+    t.ok(count < seen.flat().length / 5, `${count} of ${seen.flat().length} positions are kept`)
+  })
+
+  t.test('a transmitter that was on another floor or silent has two tracks', async (t) => {
+    const elsewhere = repeated(10, (second) =>
+      entry(second, 5, { floorId: second === 4 || second === 5 ? 'f-2' : 'f-1' })
+    )
+    for (const entries of [elsewhere, elsewhere.map((one) => (one?.floorId === 'f-2' ? null : one))]) {
+      const tracks = historyOf(entries).tracks('f-1', 0, 20 * SECOND)
+      t.same(
+        tracks.map(({ points }) => [points[0]?.[0], points.at(-1)?.[0]]),
+        [
+          [0, 4000],
+          [6000, 20_000]
+        ]
+      )
+    }
+    t.same(historyOf(elsewhere).tracks('f-3', 0, 20 * SECOND), [])
+    t.match(historyOf(elsewhere).tracks('f-1', 7000, 8000), [
+      {
+        points: [
+          [-1000, 6, 5, '1'],
+          [1000, 6, 5, '1']
+        ]
+      }
+    ])
   })
 })
 
-t.test('a transmitter that was on another floor or silent has two tracks', async (t) => {
-  const at = (second: number, isHere = true): StoredPoint => [second * SECOND, 1, 1, null, isHere]
-  const secondsOf = (...points: StoredPoint[]) =>
-    tracksOf('A', points, 400 * SECOND).map((track) => track.points.map(([ms]) => ms / SECOND))
-  t.same(
-    secondsOf(at(0), at(60), at(61, false), at(70), at(370)),
-    [
-      [0, 60, 61],
-      [70, 370, 400]
-    ],
-    'also for a few seconds'
-  )
-  t.same(secondsOf(at(0), at(400)), [[0, 400]], 'the last position holds, and the end is not added twice')
-  t.same(secondsOf(at(0, false)), [])
-  t.same(tracksOf('A', [], 0), [])
+interface Track {
+  readonly transmitterId: string
+  readonly points: readonly (readonly [number, number, number, string | null])[]
+}
+
+t.test('the positions of the last minutes', async (t) => {
+  t.test('a fresh start has the positions of the last 15 minutes', async (t) => {
+    const { from, to, tracks } = await dataOf('/api/positions/tracks/f-1')
+    t.equal(Date.parse(to) - Date.parse(from), HISTORY_MS)
+    for (let minute = 0; minute < 15; minute += 1) {
+      const ms = (minute + 0.5) * MINUTE
+      const present = tracks.filter(
+        ({ points }: Track) => Number(points[0]?.[0]) <= ms && Number(points.at(-1)?.[0]) >= ms
+      )
+      t.ok(present.length > 10, `${present.length} carriers in minute ${minute}`)
+    }
+  })
+
+  t.test('the simulated site has alerts of most kinds at the start', async (t) => {
+    await alerts.check()
+    const kinds: { kind: string; open: number }[] = await dataOf('/api/alerts/summary')
+    t.ok(kinds.filter(({ open }) => open > 0).length >= 3, JSON.stringify(kinds))
+    t.ok(kinds.every(({ open }) => open < 30))
+  })
+
+  t.test('the tracks of a floor end at the current positions and do not leave it', async (t) => {
+    const { tracks } = await dataOf('/api/positions/tracks/f-2')
+    const ends = new Map(tracks.map(({ transmitterId, points }: Track) => [transmitterId, points.at(-1)?.slice(1, 3)]))
+    const { positions } = await dataOf('/api/context/floor/f-2')
+    t.ok(positions.length > 10)
+    for (const { transmitterId, position } of positions)
+      t.same(ends.get(transmitterId), [position.x, position.y], transmitterId)
+    const floor = FLOORS.find(({ floorId }) => floorId === 'f-2')
+    const points: Track['points'] = tracks.flatMap((track: Track) => track.points)
+    t.ok(points.every(([, x, y]) => x <= Number(floor?.width) && y <= Number(floor?.height)))
+  })
+
+  t.test('tracks are limited to the requested range and transmitter', async (t) => {
+    const to = Date.now() - 5 * MINUTE
+    const { tracks } = await dataOf(`/api/positions/tracks/f-1?from=${to - 5 * MINUTE}&to=${to}`)
+    const times: number[] = tracks.flatMap(({ points }: Track) => points.map(([ms]) => ms))
+    // One point before the start, to interpolate from.
+    t.ok(times.length > 50 && Math.min(...times) >= -75_000 && Math.max(...times) <= 5 * MINUTE)
+    const [{ transmitterId }] = tracks
+    const own: Track[] = (await dataOf(`/api/positions/tracks/f-1?minutes=10&transmitterId=${transmitterId}`)).tracks
+    t.ok(own.length > 0 && own.every((track) => track.transmitterId === transmitterId))
+  })
+
+  t.test('the list of positions is filtered and paged, the newest first', async (t) => {
+    const { data, meta } = (await read('/api/positions/history?floorId=f-3&limit=20')).json()
+    t.same([data.length, meta.limit, meta.offset], [20, 20, 0])
+    t.ok(meta.total > 100 && data.every(({ floorId }: { floorId: string }) => floorId === 'f-3'))
+    const times = data.map(({ at }: { at: string }) => at)
+    t.same(times, times.toSorted().toReversed())
+    const { transmitterId } = data[0]
+    const own = (
+      await read(`/api/positions/history?transmitterId=${transmitterId}&to=${Date.now() - 5 * MINUTE}`)
+    ).json()
+    t.ok(
+      own.data.every(
+        (row: Track & { at: string }) =>
+          row.transmitterId === transmitterId && Date.parse(row.at) < Date.now() - 4 * MINUTE
+      )
+    )
+  })
+
+  t.test('an asset has its positions with the names of zones', async (t) => {
+    const data = await dataOf('/api/assets/7/history')
+    t.ok(data.length > 5 && data.every(({ zoneName, at }: Record<string, string>) => zoneName && at))
+    t.equal((await read('/api/assets/none/history')).status, 404)
+  })
+
+  t.test('the occupancy has the people on every floor', async (t) => {
+    const { at, floors } = await dataOf('/api/positions/occupancy')
+    t.ok(at.length >= 29 && at.length <= 31, `${at.length} counts`)
+    t.same(
+      floors.map(({ floorId }: { floorId: string }) => floorId),
+      FLOORS.map(({ floorId }) => floorId)
+    )
+    const totals = at.map((_: number, index: number) =>
+      floors.reduce((sum: number, { people }: { people: number[] }) => sum + Number(people[index]), 0)
+    )
+    t.equal(totals.at(-1), 210)
+  })
+
+  const now = Date.now()
+  const rejected = {
+    'from=yesterday': '/from',
+    'to=never': '/to',
+    [`from=${now}&to=${now - 1}`]: '/from',
+    [`from=${now - HISTORY_MS - 1}&to=${now}`]: '/from',
+    'minutes=0': '/minutes',
+    'minutes=16': '/minutes',
+    'minutes=1.5': '/minutes'
+  }
+  for (const [query, path] of Object.entries(rejected)) {
+    t.test(`a range is rejected: ${query.replaceAll(/\d{10,}/g, 'time')} (${path})`, async (t) => {
+      for (const route of ['tracks/f-1', 'occupancy'])
+        t.match((await read(`/api/positions/${route}?${query}`)).json(), {
+          error: { code: 'VALIDATION_FAILED', details: [{ path }] }
+        })
+    })
+  }
+
+  t.test('unknown floors and transmitters are not found, and nothing is shown without signing in', async (t) => {
+    for (const path of ['tracks/f-99', 'carrier/none'])
+      t.equal((await read(`/api/positions/${path}`)).status, 404, path)
+    for (const path of ['history', 'tracks/f-1', 'carrier/AC233F000040', 'occupancy'])
+      t.equal((await read(`/api/positions/${path}`, null)).status, 401, path)
+  })
 })
 
-t.test('a heat map', async (t) => {
-  const size = { width: 10, height: 4 }
-  const heatOf = (lengthMs: number, ...points: TrackPoint[]) =>
-    heatMapOf([{ transmitterId: 'A', points }], size, lengthMs)
-
-  t.test('a heat map counts the seconds in each cell', async (t) => {
-    const { columns, rows, seconds } = heatOf(MINUTE, [0, 2.5, 1.5, null], [30 * SECOND, 2.5, 1.5, null])
-    t.same([columns, rows, seconds.length], [10, 4, 40])
-    t.equal(seconds[12], 30)
-    t.equal(
-      seconds.reduce((sum, one) => sum + one),
-      30
-    )
+t.test('the details of a carrier', async (t) => {
+  t.test('the details have the current place, now and some minutes ago', async (t) => {
+    const { data } = (await read('/api/personnel/10')).json()
+    const path = `/api/positions/carrier/${data.transmitterId}`
+    const { photoUrl, ...carrier } = await dataOf(path)
+    t.match(carrier, {
+      ...{ entityType: 'employee', entityId: '10', name: data.name, role: data.jobTitle, department: data.department },
+      ...{ floorId: data.currentFloorId, zoneId: data.currentZoneId, batteryLevel: Number },
+      ...{ floorName: String, buildingName: String, zoneName: String }
+    })
+    t.equal(photoUrl, null)
+    const at = Date.now() - 10 * MINUTE
+    const before = await dataOf(`${path}?at=${at}`)
+    t.match(before, { name: data.name, floorName: String, accuracy: null })
+    t.ok(Date.parse(before.at) <= at)
+    t.match(await dataOf(`${path}?at=0`), { floorId: null, floorName: null, at: null })
   })
 
-  t.test('a heat map distributes the time of a walk over its cells', async (t) => {
-    const { seconds } = heatOf(2 * MINUTE, [0, 0, 0.5, null], [50 * SECOND, 10, 0.5, null])
-    t.same(
-      seconds.slice(0, 10),
-      Array.from({ length: 10 }, () => 5)
-    )
+  t.test('a person who has moved has the time since when, an asset that never moved has none', async (t) => {
+    const { positions } = await dataOf('/api/context/floor/f-1')
+    const sinceOf = async (kind: string): Promise<unknown[]> => {
+      const found = positions.filter(({ entityType }: { entityType: string }) => entityType === kind).slice(0, 8)
+      return Promise.all(
+        found.map(async (one: Track) => (await dataOf(`/api/positions/carrier/${one.transmitterId}`)).since)
+      )
+    }
+    t.ok((await sinceOf('employee')).some((since) => Number(since) > Date.now() - HISTORY_MS))
+    t.ok((await sinceOf('asset')).every((since) => since === null || typeof since === 'number'))
   })
 
-  t.test('a heat map counts an unknown route as a stay at the last known position', async (t) => {
-    const { seconds } = heatOf(4 * MINUTE, [-MINUTE, 0.5, 0.5, null], [3 * MINUTE, 9.5, 0.5, null])
-    t.equal(seconds[0], 180)
-    t.equal(
-      seconds.reduce((sum, one) => sum + one),
-      180
-    )
-  })
-
-  t.test('a heat map ignores positions outside of its range and of the plan', async (t) => {
-    const { seconds } = heatOf(10 * SECOND, [-20 * SECOND, 1, 1, null], [0, 1, 1, null], [20 * SECOND, 1, 1, null])
-    t.equal(seconds[11], 10)
-    t.equal(
-      heatOf(MINUTE, [0, -3, 99, null], [MINUTE, -3, 99, null]).seconds.every((one) => one === 0),
-      true
-    )
-  })
-})
-
-t.test('stays', async (t) => {
-  const at = (second: number, zoneId: string | null, floorId: string | null = 'f-1'): Sighting => ({
-    floorId,
-    floorName: floorId,
-    buildingName: null,
-    zoneId,
-    zoneName: zoneId,
-    atMs: second * SECOND
-  })
-
-  t.test('stays are the stays in zones, newest first', async (t) => {
-    const stays = staysOf([at(0, '1'), at(60, '1'), at(90, '2'), at(120, '2'), at(130, null)])
-    t.same(
-      stays.map(({ zoneId, fromMs, toMs }) => [zoneId, fromMs / SECOND, toMs / SECOND]),
-      [
-        [null, 130, 130],
-        ['2', 90, 130],
-        ['1', 0, 90]
-      ]
-    )
-  })
-
-  t.test('stays do not contain passages, except the current zone', async (t) => {
-    const zones = staysOf([at(0, '1'), at(60, '2'), at(65, '3'), at(100, '4')]).map(({ zoneId }) => zoneId)
-    t.same(zones, ['4', '3', '1'])
-  })
-
-  t.test('stays distinguish floors outside of zones', async (t) => {
-    t.equal(staysOf([at(0, null), at(60, null, 'f-2'), at(90, null, 'f-2')]).length, 2)
-    t.same(staysOf([]), [])
-  })
-
-  t.test('stays end when the transmitter is not heard, and the last one lasts until now', async (t) => {
-    const away = staysOf([at(0, '1'), at(60, null, null), at(200, '1')], 260 * SECOND)
-    t.same(
-      away.map(({ fromMs, toMs }) => [fromMs / SECOND, toMs / SECOND]),
-      [
-        [200, 260],
-        [0, 60]
-      ]
-    )
-    t.same(staysOf([at(0, '1'), at(60, null, null)], 100 * SECOND).length, 1)
+  t.test('the address of the photo changes with the photo', async (t) => {
+    const { headers, body = '' } = form(PNG)
+    const authorization = `Bearer ${await backend.signIn('admin')}`
+    const upload = await backend.send('/api/personnel/11/photo', {
+      method: 'POST',
+      headers: { ...headers, authorization },
+      body
+    })
+    const { photoUrl } = await dataOf(`/api/positions/carrier/${upload.json().data.transmitterId}`)
+    t.match(photoUrl, /^\/api\/personnel\/11\/photo\?v=\d+$/)
+    t.equal((await read(photoUrl)).status, 200)
   })
 })

@@ -183,7 +183,7 @@ t.test('a change of what plans show is published to all pages without details', 
   t.same(await changes('PUT', '/api/zones/1', { capacity: 'many' }), [400, []], 'not after a rejected change')
   t.same(await changes('PATCH', '/api/mgmt/settings/general', { organizationName: 'X' }), [200, []])
   t.same(await changes('GET', '/api/personnel/3'), [200, []])
-  t.same(await changes('POST', '/api/emergency/trigger', { isDrill: true }), [
+  t.same(await changes('POST', '/api/emergency/trigger', { type: 'fire', isDrill: true }), [
     201,
     [['global:all', { type: 'emergency-changed' }]]
   ])

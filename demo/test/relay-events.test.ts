@@ -43,8 +43,8 @@ t.test('an account that is inactive may not watch a floor', async (t) => {
   t.same(await subscribe('demo-viewer', 'floor:f-1'), ALLOWED)
 })
 
-t.test('floors that an account may not watch have no plan, tracks, heat map and watchers for it', async (t) => {
-  const paths = ['context/floor/f-9', 'positions/tracks/f-9', 'positions/heat/f-9', 'floors/f-9/watchers']
+t.test('floors that an account may not watch have no plan, tracks and watchers for it', async (t) => {
+  const paths = ['context/floor/f-9', 'positions/tracks/f-9', 'floors/f-9/watchers']
   const [viewer, operator] = [await backend.signIn('viewer'), await backend.signIn('operator')]
   for (const path of paths) {
     t.match((await backend.request('GET', `/api/${path}`, viewer)).status, 403, path)

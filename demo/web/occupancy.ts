@@ -1,26 +1,19 @@
-import type { Line } from './time-chart.js'
-import type { Named, Occupancy } from './types.js'
+import type { Occupancy } from './types.js'
 
-/** The buildings of the floors, in their order. */
-export const buildingsIn = ({ floors }: Occupancy): readonly Named[] => {
-  const names = new Map(floors.map(({ buildingId, buildingName }) => [buildingId, buildingName]))
-  return [...names].map(([id, name]) => ({ id, name }))
+/** A line of a chart, with a value for each time; null where there is none. */
+export interface Line {
+  readonly label: string
+  readonly values: readonly (number | null)[]
 }
 
-/** One line per building, or per floor of one building. */
-export const occupancyLines = (occupancy: Occupancy, buildingId: string): readonly Line[] => {
-  const { at, floors } = occupancy
-  const floorsIn = (id: string) => floors.filter((floor) => floor.buildingId === id)
-  if (buildingId !== '')
-    return floorsIn(buildingId).map(({ floorName, people }) => ({ label: floorName, values: people }))
-  return buildingsIn(occupancy).map(({ id, name }) => ({
-    label: name,
-    values: at.map((_, index) => sum(floorsIn(id).map(({ people }) => people[index] ?? null)))
+/** One line per building: the sum of its floors, or null if nothing was counted. */
+export const occupancyLines = ({ at, floors }: Occupancy): readonly Line[] =>
+  [...new Set(floors.map(({ buildingName }) => buildingName))].map((label) => ({
+    label,
+    values: at.map((_, index) => {
+      const counts = floors
+        .filter(({ buildingName }) => buildingName === label)
+        .flatMap(({ people }) => people[index] ?? [])
+      return counts.length === 0 ? null : counts.reduce((total, count) => total + count, 0)
+    })
   }))
-}
-
-/** Null if nothing was counted. */
-const sum = (values: readonly (number | null)[]): number | null => {
-  const counted = values.filter((value) => value !== null)
-  return counted.length === 0 ? null : counted.reduce((total, value) => total + value, 0)
-}

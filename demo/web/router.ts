@@ -1,89 +1,141 @@
-import { type AuthUser, backoffMs, DEFAULT_GUARD_OPTIONS, type Layout, type PageMeta } from 'gatehouse-client'
+import { backoffMs, DEFAULT_GUARD_OPTIONS, type Layout, type PageMeta } from 'gatehouse-client'
 import { installGuards } from 'gatehouse-client/vue-router'
 import { nextTick, shallowRef } from 'vue'
 import { createRouter, createWebHistory, type RouteComponent, type RouteRecordRaw } from 'vue-router'
 import type { IconName } from '../../src/ui/icons.js'
 import { useToasts } from '../../src/ui/useToasts.js'
-import { discardUnsavedChanges, hasUnsavedChanges, mayLosePage } from './composables/useUnsavedChanges.js'
+import { discardUnsavedChanges, mayLosePage } from './composables/useUnsavedChanges.js'
 import ErrorPage from './pages/ErrorPage.vue'
+import type { ResourceName } from './resources.js'
 import { session, sessionEnd } from './services.js'
 
-const page = (path: string, name: string, icon: IconName, meta: PageMeta, component: RouteComponent) => ({
+interface Page {
+  readonly path: string
+  readonly name: string
+  /** The title among the tabs of its page; by default the name. */
+  readonly tab?: string
+  readonly meta: PageMeta
+  readonly component: RouteComponent
+  readonly props?: { readonly resource: ResourceName; readonly tabs?: readonly string[] }
+}
+
+const may = (...permissions: string[]): PageMeta => ({ permissions })
+const records = (path: string, name: string, resource: ResourceName, permission: string): Page => ({
   path,
   name,
-  icon,
-  meta: { ...meta },
-  component
+  meta: may(permission),
+  component: () => import('./pages/RecordPage.vue'),
+  props: { resource }
 })
-const may = (...permissions: string[]): PageMeta => ({ permissions })
-const EMERGENCY: PageMeta = { permissionsAny: ['emergency.read', 'emergency.trigger'] }
+/** Pages with links to each other. */
+const tabbed = (pages: readonly Page[]): readonly Page[] => {
+  const tabs = pages.map(({ path }) => path)
+  return pages.map((page) => ({ ...page, ...(page.props && { props: { ...page.props, tabs } }) }))
+}
 
 export const LIVE_PLAN = 'Live plan'
+const EMERGENCY: PageMeta = { permissionsAny: ['emergency.read', 'emergency.trigger'] }
 
-/** The pages in menu order, with the permissions they require. */
-export const menu = [
-  page('/live/:floorId?', LIVE_PLAN, 'plan', may('floors.read'), () => import('./pages/LivePage.vue')),
-  page('/dashboard', 'Dashboard', 'dashboard', may('dashboard.read'), () => import('./pages/DashboardPage.vue')),
-  page('/alerts', 'Alerts', 'alert', may('alerts.read'), () => import('./pages/AlertsPage.vue')),
-  page('/personnel', 'Personnel', 'people', may('personnel.read'), () => import('./pages/PersonnelPage.vue')),
-  page('/visits', 'Visitors', 'visit', may('visits.read'), () => import('./pages/VisitsPage.vue')),
+const PEOPLE = tabbed([
+  records('/people', 'People', 'people', 'personnel.read'),
+  records('/people/visitors', 'Visitors', 'visitors', 'transmitters.read'),
+  records('/people/contractors', 'Contractors', 'contractors', 'transmitters.read')
+])
+const SITE = tabbed([
+  records('/site/zones', 'Zones', 'zones', 'zones.read'),
+  records('/site/receivers', 'Receivers', 'receivers', 'receivers.read'),
+  records('/site/transmitters', 'Transmitters', 'transmitters', 'transmitters.read'),
+  records('/site/buildings', 'Buildings', 'buildings', 'buildings.update'),
+  records('/site/departments', 'Departments', 'departments', 'departments.update'),
+  records('/site/users', 'Users', 'users', 'admin.users')
+])
+const EMERGENCIES = tabbed([
+  { path: '/emergency', name: 'Emergency', meta: EMERGENCY, component: () => import('./pages/EmergencyPage.vue') },
+  records('/emergency/past', 'Past emergencies', 'past', 'emergency.read'),
+  records('/emergency/contacts', 'Emergency contacts', 'contacts', 'emergency.read')
+])
+export const EMERGENCY_TABS = EMERGENCIES.map(({ path }) => path)
+
+const pages: readonly Page[] = [
+  {
+    path: '/live/:floorId?',
+    name: LIVE_PLAN,
+    meta: may('floors.read'),
+    component: () => import('./pages/LivePage.vue')
+  },
+  {
+    path: '/dashboard',
+    name: 'Dashboard',
+    meta: may('dashboard.read'),
+    component: () => import('./pages/DashboardPage.vue')
+  },
+  records('/alerts', 'Alerts', 'alerts', 'alerts.read'),
+  ...PEOPLE,
   // Not /assets, which holds the files of the build.
-  page('/inventory', 'Assets', 'asset', may('assets.read'), () => import('./pages/AssetsPage.vue')),
-  page('/emergency', 'Emergency', 'emergency', EMERGENCY, () => import('./pages/EmergencyPage.vue')),
-  page('/buildings', 'Buildings', 'building', may('buildings.update'), () => import('./pages/BuildingsPage.vue')),
-  page('/floors', 'Floor plans', 'floors', may('floors.update'), () => import('./pages/FloorsPage.vue')),
-  page('/zones', 'Zones', 'zone', may('zones.read'), () => import('./pages/ZonesPage.vue')),
-  page('/receivers', 'Receivers', 'channels', may('receivers.read'), () => import('./pages/ReceiversPage.vue')),
-  page('/transmitters', 'Transmitters', 'tag', may('transmitters.read'), () => import('./pages/TransmittersPage.vue')),
-  page('/users', 'Users', 'users', may('admin.users'), () => import('./pages/UsersPage.vue')),
-  page('/audit', 'Audit log', 'audit', may('audit.read'), () => import('./pages/AuditPage.vue')),
-  page('/settings', 'Settings', 'settings', { auth: true }, () => import('./pages/SettingsPage.vue'))
-]
-
-/** Pages about one record or a part of the settings, which other pages link to. */
-const detailPages = [
-  {
-    path: '/floors/:floorId',
-    name: 'Floor plan',
-    component: () => import('./pages/FloorPage.vue'),
-    meta: { ...may('floors.update') }
-  },
-  {
-    path: '/zones/:zoneId/area',
-    name: 'Area of a zone',
-    component: () => import('./pages/ZoneAreaPage.vue'),
-    meta: { ...may('zones.update', 'floors.read') }
-  },
-  {
-    path: '/settings/channels',
-    name: 'Notification channels',
-    component: () => import('./pages/ChannelsPage.vue'),
-    meta: { ...may('settings.update') }
-  },
-  {
-    path: '/settings/deliveries',
-    name: 'Deliveries',
-    component: () => import('./pages/DeliveriesPage.vue'),
-    meta: { ...may('settings.update') }
-  },
-  {
-    path: '/audit/:entryId',
-    name: 'Audit entry',
-    component: () => import('./pages/AuditEntryPage.vue'),
-    meta: { ...may('audit.read') }
-  },
+  records('/inventory', 'Assets', 'assets', 'assets.read'),
+  ...EMERGENCIES,
   {
     path: '/emergency/:emergencyId',
     name: 'Emergency report',
-    component: () => import('./pages/EmergencyReportPage.vue'),
-    meta: { ...may('emergency.read') }
-  }
+    meta: may('emergency.read'),
+    component: () => import('./pages/EmergencyReportPage.vue')
+  },
+  records('/floors', 'Floor plans', 'floors', 'floors.update'),
+  {
+    path: '/floors/:floorId',
+    name: 'Floor plan',
+    meta: may('floors.update'),
+    component: () => import('./pages/FloorPage.vue')
+  },
+  ...SITE,
+  {
+    path: '/zones/:zoneId/area',
+    name: 'Area of a zone',
+    meta: may('zones.update', 'floors.read'),
+    component: () => import('./pages/ZoneAreaPage.vue')
+  },
+  records('/audit', 'Audit log', 'audit', 'audit.read'),
+  { path: '/settings', name: 'Settings', meta: { auth: true }, component: () => import('./pages/SettingsPage.vue') }
 ]
+
+const siteAccess: PageMeta = { permissionsAny: SITE.flatMap(({ meta }) => meta.permissions ?? []) }
+
+interface MenuEntry {
+  readonly name: string
+  readonly icon: IconName
+  readonly path: string
+  readonly meta: PageMeta
+}
+const ICONS: readonly (readonly [name: string, icon: IconName])[] = [
+  [LIVE_PLAN, 'plan'],
+  ['Dashboard', 'dashboard'],
+  ['Alerts', 'alert'],
+  ['People', 'people'],
+  ['Assets', 'asset'],
+  ['Emergency', 'emergency'],
+  ['Floor plans', 'floors'],
+  ['Site', 'building'],
+  ['Audit log', 'audit'],
+  ['Settings', 'settings']
+]
+/** The pages of the menu, with the permissions they require. */
+export const menu = ICONS.map(([name, icon]): MenuEntry => {
+  const { path = '/site', meta = siteAccess } = pages.find((page) => page.name === name) ?? {}
+  return { name, icon, path: path.replace('/:floorId?', ''), meta }
+})
 
 const LOGIN_PAGE = '/login'
 const NEW_PASSWORD_PAGE = '/new-password'
 /** Pages without a menu. */
 export const BARE_PAGES = [LOGIN_PAGE, NEW_PASSWORD_PAGE]
+
+const permissionsNow = (): readonly string[] => session.refresh().permissions ?? []
+/** The first of the tabs that the user may see. */
+const firstSitePage = (): string => {
+  const granted = new Set(permissionsNow())
+  const first = SITE.find(({ meta }) => meta.permissions?.every((permission) => granted.has(permission)))
+  return first?.path ?? '/forbidden'
+}
 
 const NO_PERMISSION = { title: 'No permission', note: 'Your account does not have permission to view this page.' }
 const NO_PAGE = { title: 'Page not found', note: 'The address may be outdated or mistyped.' }
@@ -96,9 +148,8 @@ const routes: RouteRecordRaw[] = [
     component: () => import('./pages/NewPasswordPage.vue'),
     meta: { auth: true }
   },
-  ...menu,
-  ...detailPages,
-  { path: '/help/:topic?', name: 'Help', component: () => import('./pages/HelpPage.vue'), meta: { auth: true } },
+  ...pages.map(({ meta, ...page }) => ({ ...page, meta: { ...meta } })),
+  { path: '/site', redirect: firstSitePage },
   { path: '/forbidden', name: 'No permission', component: ErrorPage, props: NO_PERMISSION, meta: { auth: true } },
   { path: '/:rest(.*)*', name: 'Page not found', component: ErrorPage, props: NO_PAGE }
 ]
@@ -114,7 +165,7 @@ router.beforeEach((to, from) => to.path === from.path || mayLosePage())
 
 // Before the other guards: a user who must change the password has no other permission.
 router.beforeEach(({ path, fullPath }) => {
-  const mustChoose = session.refresh().permissions?.includes('password.change') === true
+  const mustChoose = permissionsNow().includes('password.change')
   if (mustChoose && path !== NEW_PASSWORD_PAGE) return { path: NEW_PASSWORD_PAGE, query: { returnTo: fullPath } }
   return mustChoose || path !== NEW_PASSWORD_PAGE ? true : '/'
 })
@@ -146,33 +197,13 @@ router.onError((_error, to) => {
   setTimeout(() => void router.replace(to.fullPath).catch(() => undefined), backoffMs(failures))
 })
 
-const openLoginPage = (): unknown =>
-  router.push({ path: LOGIN_PAGE, query: { returnTo: router.currentRoute.value.fullPath } })
-
-/** The user whose session has ended while a form has unsaved input. The page stays, and asks for the password in a dialog. */
-export const waitingUser = shallowRef<AuthUser | null>(null)
-export const discardInput = (): void => {
-  discardUnsavedChanges()
-  waitingUser.value = null
-  openLoginPage()
-}
-
-let lastUser = session.state.user
-session.onChange(({ isSignedIn, user }) => {
-  if (isSignedIn) {
-    const isOther = waitingUser.value !== null && waitingUser.value.userId !== user?.userId
-    lastUser = user
-    waitingUser.value = null
-    if (!isOther) return
-    // The input belongs to somebody else.
-    discardUnsavedChanges()
-    location.reload()
-    return
-  }
+session.onChange(({ isSignedIn }) => {
+  if (isSignedIn) return
   // The session has expired, or another tab has signed out.
-  if (sessionEnd.value === 'left' || router.currentRoute.value.path === LOGIN_PAGE) return
+  const { path, fullPath } = router.currentRoute.value
+  if (sessionEnd.value === 'left' || path === LOGIN_PAGE) return
   // Also after a rejected request; the sign-in page says so.
   sessionEnd.value = 'over'
-  if (hasUnsavedChanges() && lastUser?.email) waitingUser.value = lastUser
-  else openLoginPage()
+  discardUnsavedChanges()
+  void router.push({ path: LOGIN_PAGE, query: { returnTo: fullPath } })
 })

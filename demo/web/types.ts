@@ -1,7 +1,8 @@
 import type { AssetCreate } from '../../schemas/assets.js'
 import type { BuildingCreate } from '../../schemas/buildings.js'
-import type { EmergencyUpdate } from '../../schemas/emergency.js'
+import type { EmergencyContactCreate, EmergencyUpdate } from '../../schemas/emergency.js'
 import type { FloorCreate } from '../../schemas/floors.js'
+import type { DepartmentCreate } from '../../schemas/management.js'
 import type { PersonnelUpdate } from '../../schemas/personnel.js'
 import type { PositionEntry } from '../../schemas/realtime.js'
 import type { ReceiverUpdate } from '../../schemas/receivers.js'
@@ -9,10 +10,7 @@ import type { TransmitterUpdate } from '../../schemas/transmitters.js'
 import type { UserCreate } from '../../schemas/users.js'
 import type { ZoneCreate } from '../../schemas/zones.js'
 import type { AlertKind, Severity } from '../alert-kinds.js'
-import type { DescribedAlert } from '../alert-text.js'
 import type { Instructions } from '../emergency-types.js'
-import type { CHANNEL_EVENTS, CHANNEL_TYPES } from '../notification-channels.js'
-import type { VisitUpdate } from '../visit-schema.js'
 import type { Point, Size } from './floor-plan/plan.js'
 
 // The responses of the demo backend, as far as the page uses them. Stored records have the fields of the schemas.
@@ -35,51 +33,30 @@ export interface Named {
   readonly name: string
 }
 
-export type ImportCounts = Counts<'new' | 'changed' | 'unchanged' | 'duplicate' | 'faulty'>
-
-/** A row of a file, and what its import does. */
-export interface ImportedRow {
-  readonly group: 'new' | 'changed' | 'duplicate' | 'faulty'
-  readonly line: number
-  readonly name: string
-  readonly changes: readonly { readonly column: string; readonly before: string; readonly after: string }[]
-  readonly reasons: readonly { readonly column: string; readonly message: string }[]
-}
-
-export interface ImportPreview {
-  /** Confirms exactly this preview. */
-  readonly fingerprint: string
-  readonly counts: ImportCounts
-  /** All rows but those that stay as they are. */
-  readonly rows: readonly ImportedRow[]
-}
-
 export type Person = Stored<PersonnelUpdate> & Texts<'photoUrl' | 'transmitterId' | 'currentFloorId'>
 export type User = Stored<UserCreate> & Texts<'lastLoginAt' | 'lockedUntil'>
 export type Floor = Named & Counts<'personnel' | 'visitors' | 'contractors' | 'assets'> & Texts<'buildingName'>
 export type Asset = Stored<AssetCreate> & Texts<'transmitterId' | 'currentFloorId'>
-export type VisitStatus = 'expected' | 'on-site' | 'overdue' | 'left' | 'missed'
-/** A visit of a visitor or a contractor. A visit without an end began with a transmitter, before it was recorded. */
-export type Visit = Stored<Omit<Required<VisitUpdate>, 'expectedTo'>> &
-  Texts<
-    'expectedTo' | 'host' | 'transmitterId' | 'transmitterName' | 'currentFloorId' | 'checkedInAt' | 'checkedOutAt'
-  > & {
-    readonly status: VisitStatus
-    readonly isOnSite: boolean
-  }
 export type Receiver = Stored<ReceiverUpdate> & Texts<'lastSeenAt'>
-/** `mayEnter` has the names of those who may enter a restricted zone. */
-export type Zone = Stored<ZoneCreate> & Counts<'occupancy'> & { readonly mayEnter: readonly string[] | null }
+export type Zone = Stored<ZoneCreate> & Counts<'occupancy'>
+export type Department = Stored<DepartmentCreate>
+export type Contact = Stored<EmergencyContactCreate>
 export type Building = Stored<BuildingCreate> & Counts<'floorCount'>
 export type BatteryState = 'critical' | 'low' | 'warning' | 'good'
 export type Transmitter = Stored<TransmitterUpdate> &
-  Texts<'carriedBy' | 'currentFloorId'> & { readonly batteryState: BatteryState | null }
+  Texts<'carriedBy' | 'currentFloorId'> & {
+    readonly batteryState: BatteryState | null
+  }
 export type Emergency = Stored<EmergencyUpdate> &
   Texts<'startedAt' | 'buildingName'> & {
     /** Whether people go to the assembly area, so that a person elsewhere is missing. */
     readonly gathers?: boolean
     /** The counts at the end of the emergency. */
     readonly muster?: MusterCounts
+    /** How it ended, such as `mistake`. */
+    readonly outcome?: string | null
+    /** In the response to an alarm: an identical one was active already. */
+    readonly joined?: boolean
   }
 
 export type SiteFloor = Named & Size & Counts<'people'>
@@ -148,19 +125,17 @@ export interface SiteStatus {
   /** By the clock of the backend. */
   readonly now: string
   readonly lastPositionAt: string | null
-  /** Emergencies first, then drills; the newest first. */
+  /** The most dangerous first. */
   readonly emergencies: readonly Emergency[]
 }
 
+/** The instructions of a building for each type of alarm. */
 export interface BuildingInstructions extends Named {
   readonly instructions: Instructions
-  readonly version: number
 }
 
 export interface MusterPerson
-  extends Texts<
-    'floorId' | 'floorName' | 'buildingName' | 'zoneName' | 'department' | 'company' | 'host' | 'wardenFloorId'
-  > {
+  extends Texts<'floorId' | 'floorName' | 'buildingName' | 'zoneName' | 'department' | 'company'> {
   readonly transmitterId: string
   readonly name: string
   readonly kind: string
@@ -171,14 +146,6 @@ export interface MusterPerson
   /** The user who marked the person safe, and when; null if the position shows it. */
   readonly markedBy: string | null
   readonly markedAt: string | null
-}
-
-/** The wardens of a floor. */
-export interface FloorWardens {
-  readonly floorId: string
-  readonly floorName: string
-  readonly buildingName: string
-  readonly wardens: readonly string[]
 }
 
 /** The report of an emergency or a drill. */
@@ -192,7 +159,7 @@ export interface EmergencyReport {
 }
 
 export interface ReportedPerson
-  extends Texts<'company' | 'host' | 'department' | 'place' | 'lastSeenAt' | 'markedBy' | 'safeAt'>,
+  extends Texts<'company' | 'department' | 'place' | 'lastSeenAt' | 'markedBy'>,
     Pick<MusterPerson, 'transmitterId' | 'name' | 'kind' | 'status'> {
   readonly secondsToSafe: number | null
 }
@@ -201,7 +168,6 @@ export interface Muster {
   readonly emergency: Emergency | null
   /** The time by the clock of the backend. */
   readonly at: string
-  readonly wardens: readonly FloorWardens[]
   /** Absent if the emergency concerns the entire site. */
   readonly building?: Pick<Named, 'name'>
   readonly summary: MusterCounts
@@ -237,52 +203,27 @@ export interface AlertCount extends Counts<'open' | 'acknowledged'> {
 
 /** An item that needs attention. */
 export interface Alert
-  extends DescribedAlert,
-    Texts<'acknowledgedBy' | 'acknowledgedAt' | 'escalatedAt' | 'assignedTo' | 'assignedName'>,
+  extends Texts<'acknowledgedBy' | 'acknowledgedAt' | 'zoneName' | 'floorName' | 'buildingName'>,
     Texts<'transmitterId' | 'receiverId' | 'zoneId' | 'floorId'> {
   readonly id: string
+  readonly kind: AlertKind
   readonly severity: Severity
   readonly state: 'open' | 'acknowledged'
   readonly since: string
   readonly name: string
 }
 
-/** A webhook or a list of recipients that is notified about alerts. */
-export interface NotificationChannel extends Named, Texts<'url'> {
-  readonly type: keyof typeof CHANNEL_TYPES
-  readonly events: keyof typeof CHANNEL_EVENTS
-  readonly minSeverity: Severity
-  readonly recipients: readonly string[] | null
-  readonly isActive: boolean | null
-  readonly hasSecret: boolean
-  /** The number of notifications that are not delivered yet. */
-  readonly waiting: number
-}
-
-export interface Delivery extends Texts<'channelId' | 'message' | 'nextAttemptAt' | 'finishedAt'> {
-  readonly id: string
-  readonly channelName: string
-  readonly subject: string
+/** In degrees Celsius and metres per second. */
+export interface Weather extends Counts<'temperature' | 'humidity' | 'windSpeed'> {
   readonly at: string
-  readonly status: 'sent' | 'waiting' | 'sending' | 'failed'
-  readonly attempts: number
+  readonly condition: string
 }
 
-export interface AuditSummary {
-  readonly byAction: readonly { readonly action: string }[]
-  readonly byAccount: readonly Texts<'account' | 'name'>[]
-  readonly byPerson: readonly Named[]
-}
-
-export interface AuditRow extends Texts<'userName' | 'account' | 'ip' | 'method' | 'path'> {
+export interface AuditRow extends Texts<'subject' | 'userName' | 'account' | 'ip' | 'method' | 'path'> {
   readonly id: string
   readonly at: string
   readonly action: string
   readonly result: 'done' | 'failed' | 'denied'
-  readonly sentence: string
-  readonly details: {
-    readonly changes?: readonly { readonly field: string; readonly before?: unknown; readonly after?: unknown }[]
-  } | null
 }
 
 /** Milliseconds after the start of the range, x, y, and the zone. */

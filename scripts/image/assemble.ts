@@ -7,17 +7,14 @@ import { basename, join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { importsOf, packageFolders } from './packages.js'
 
-// package.json declares the files as ES modules.
-const SHARED = ['package.json', 'schemas', 'src/shared']
+/** Declares the files as ES modules. `src/shared` has the health check and threads, which no file imports. */
+const SHARED = ['package.json', 'src/shared']
 
-// For the web application and the backend of the demo.
-const DEMO_SHARED = ['demo/emergency-types.js', 'demo/privacy-settings.js', 'demo/visit-schema.js']
-
-/** The parts of `dist` in each image. */
-const PROGRAMS = {
-  gateway: [...SHARED, 'src/openapi', 'src/gateway'],
+/** The parts of `dist` that each program starts or serves. Files that these import are added. */
+export const PROGRAMS = {
+  gateway: [...SHARED, 'src/gateway'],
   relay: [...SHARED, 'src/relay', 'relay-admin'],
-  demo: [...SHARED, 'src/openapi', 'src/gateway', 'src/backend', 'demo/backend', ...DEMO_SHARED, 'web']
+  demo: [...SHARED, 'demo/backend', 'web']
 } as const satisfies Readonly<Record<string, readonly string[]>>
 
 type Program = keyof typeof PROGRAMS
@@ -26,10 +23,18 @@ const isProgram = (name: string): name is Program => Object.hasOwn(PROGRAMS, nam
 
 export const assemble = (root: string, program: Program, into: string): void => {
   rmSync(into, { recursive: true, force: true })
-  for (const part of PROGRAMS[program]) copyProgram(join(root, 'dist', part), join(into, 'dist', part))
-  const { packages, missing } = importsOf(join(into, 'dist'))
-  if (missing.length > 0) throw new Error(missing.join('\n'))
+  const packages = copyBuild(join(root, 'dist'), PROGRAMS[program], join(into, 'dist'))
   for (const folder of packageFolders(root, packages)) copyPackage(join(root, folder), join(into, folder))
+}
+
+/** Copies parts of a build and all files that they import. Returns the packages that the copied files import. */
+export const copyBuild = (dist: string, parts: readonly string[], into: string): ReadonlySet<string> => {
+  for (const part of parts) copyProgram(join(dist, part), join(into, part))
+  for (;;) {
+    const { packages, missing } = importsOf(into)
+    if (missing.size === 0) return packages
+    for (const file of missing) copyProgram(join(dist, relative(into, file)), file)
+  }
 }
 
 /** Copies compiled files without types and source maps. */

@@ -10,10 +10,10 @@ const packageName = (specifier: string): string => specifier.split('/', specifie
 /** Files of packages that are read instead of imported, such as fonts. */
 const RESOLVED = /\bimport\.meta\.resolve\('([^'.][^']*)'\)/g
 
-/** The packages that the JavaScript files below a folder import or read, and relative imports whose file is missing. */
-export const importsOf = (folder: string): { readonly packages: Set<string>; readonly missing: string[] } => {
+/** The packages that the JavaScript files below a folder import or read, and the files that they import but that are missing. */
+export const importsOf = (folder: string): { readonly packages: Set<string>; readonly missing: Set<string> } => {
   const packages = new Set<string>()
-  const missing: string[] = []
+  const missing = new Set<string>()
   for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
     if (!name.endsWith('.js')) continue
     const file = join(folder, name)
@@ -22,7 +22,7 @@ export const importsOf = (folder: string): { readonly packages: Set<string>; rea
     for (const { fileName: specifier } of ts.preProcessFile(source).importedFiles) {
       if (!isRelative(specifier)) {
         if (!isBuiltin(specifier)) packages.add(packageName(specifier))
-      } else if (!existsSync(join(dirname(file), specifier))) missing.push(`${file} imports ${specifier}`)
+      } else if (!existsSync(join(dirname(file), specifier))) missing.add(join(dirname(file), specifier))
     }
   }
   return { packages, missing }

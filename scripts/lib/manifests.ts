@@ -5,19 +5,16 @@ import { ROOT } from './root.js'
 
 export const CHART = join(ROOT, 'deploy/helm')
 
-/** Files of the chart that are copies, because Helm reads only files of the chart. */
-export const CHART_COPIES: Readonly<Record<string, string>> = {
-  'files/gatehouse-alerts.yml': 'deploy/prometheus/gatehouse-alerts.yml',
-  'files/gateway.json': 'deploy/grafana/gateway.json',
-  'files/relay.json': 'deploy/grafana/relay.json'
-}
+/** The values of the plain manifests. `kubectl rollout restart` takes the place of a checksum of the settings. */
+const VALUES = [
+  'restartOnChange=false',
+  'gateway.settings.BACKEND_URL=http://backend:4000',
+  'gatewayApi.enabled=true',
+  'gatewayApi.className=example',
+  'monitoring.enabled=true'
+].join()
 
-export const MANIFESTS = join(ROOT, 'deploy/kubernetes')
-
-/** The values with which `deploy/kubernetes` is rendered. */
-const VALUES = join(MANIFESTS, 'values.yaml')
-
-const HEADER = '# Rendered from deploy/helm with values.yaml of this folder by `npm run manifests`.'
+const HEADER = '# Rendered from deploy/helm by `npm run manifests`.'
 
 /** The oldest supported version; without a cluster Helm assumes one that depends on how it was built. */
 const KUBERNETES = '1.25'
@@ -38,6 +35,6 @@ export const renderChart = (helm: string, args: readonly string[] = []): Map<str
   return files
 }
 
-/** The files of `deploy/kubernetes`. */
+/** The plain manifests, by file name. */
 export const manifests = (helm: string): Map<string, string> =>
-  new Map([...renderChart(helm, ['--values', VALUES])].map(([name, text]) => [name, `${HEADER}\n${text}`]))
+  new Map([...renderChart(helm, ['--set', VALUES])].map(([name, text]) => [name, `${HEADER}\n${text}`]))

@@ -21,6 +21,7 @@ export interface Package {
   readonly name: string
   readonly description: string
   readonly keywords: readonly string[]
+  readonly readme: string
   /** Files and folders of `dist`, with their places in the package. */
   readonly content: (project: Project) => Readonly<Record<string, string>>
   /** Folders of the project that are not a part of its code, with their places in the package. */
@@ -77,6 +78,7 @@ const optionalPeers = (ranges: Readonly<Record<string, string>>) => ({
 
 const SERVER: Package = {
   name: 'gatehouse-server',
+  readme: 'src/cli/README.md',
   description: 'A backend-for-frontend gateway and a realtime relay that is compatible with Centrifugo, as one command',
   keywords: ['backend-for-frontend', 'bff', 'gateway', 'csrf', 'session', 'openid-connect', 'websocket', 'pubsub'],
   content: ({ exports }) => ({
@@ -108,6 +110,7 @@ const SERVER: Package = {
 
 const CLIENT: Package = {
   name: 'gatehouse-client',
+  readme: 'src/client/README.md',
   description: 'Browser library of Gatehouse: typed API calls, session, route guards and realtime subscriptions',
   keywords: ['api-client', 'session', 'csrf', 'realtime', 'websocket', 'centrifugo', 'browser'],
   content: () => ({ 'src/client': 'src/client', schemas: 'schemas' }),
@@ -134,6 +137,7 @@ const CLIENT: Package = {
 
 const BACKEND: Package = {
   name: 'gatehouse-backend',
+  readme: 'src/backend/README.md',
   description: 'For Node.js backends behind Gatehouse: publish to the relay, negotiate connections, answer its events',
   keywords: ['realtime', 'publisher', 'websocket', 'centrifugo', 'webhook'],
   content: () => filesFrom('src/backend/index'),

@@ -189,7 +189,7 @@ export const gatewaySettings = {
   LOGIN_EXPIRES_IN_FIELD: loginField('expiresIn', 'the lifetime in seconds, if the token has no expiry'),
   REDIS_URL: redisUrl({
     about:
-      'shares login counts, revocations and the state of identity-provider sessions between gateways; one server, servers of a Redis Cluster, or Redis Sentinel; only the first of several independent servers is used',
+      'shares login counts, revocations and identity-provider sessions between gateways; one server, a Redis Cluster or Redis Sentinel; only the first of several independent servers is used',
     fallback: null
   }),
   DATABASE_URL: text('postgres-url', { about: 'PostgreSQL, for /api/health/database only', fallback: null }),

@@ -6,7 +6,10 @@ import { pace } from '../../bench/harness/pace.js'
 import { latencyPercentiles } from '../../bench/harness/statistics.js'
 import { goalTable } from '../../bench/harness/table.js'
 import { BENCHMARK_PAGES, capacityTable, hasBlock, withBlocks } from '../../bench/page.js'
+import { centrifugoConfig } from '../../bench/relay/centrifugo.js'
 import { SUITES } from '../../bench/suites.js'
+import DEFAULT_CONFIG from '../relay/centrifugo-defaultconfig.json' with { type: 'json' }
+import { configWith } from '../relay/config-fixture.js'
 
 delete process.env.CENTRIFUGO_BIN
 
@@ -32,7 +35,7 @@ t.test('the benchmark pages have the tables of the suites that always run', asyn
 t.test('the machine report names the version of Node.js and the missing peers', async (t) => {
   const report = machineReport()
   t.match(report, process.version)
-  t.match(report, /socket\.io \d/)
+  t.match(report, /\bws \d/)
   t.match(report, /^- not installed: .*Centrifugo \(CENTRIFUGO_BIN\)$/m)
 })
 
@@ -91,4 +94,20 @@ t.test('the chart has a dot for each percentile of each server and both colour s
   t.match(svg, '>2.0 / 150 / 3000</text>')
   t.match(svg, 'A &amp; B')
   t.match(svg, '@media (prefers-color-scheme: dark)')
+})
+
+t.test('the configuration for Centrifugo has only options of Centrifugo', async (t) => {
+  const isKnown = (value: object, known: object, path: string): void => {
+    for (const [name, option] of Object.entries(value)) {
+      t.hasOwnProp(known, name, `${path}${name}`)
+      if (typeof option === 'object' && !Array.isArray(option)) {
+        isKnown(option, Object(known)[name], `${path}${name}.`)
+      }
+    }
+  }
+  isKnown(centrifugoConfig(8000), DEFAULT_CONFIG, '')
+})
+
+t.test('the relay accepts the configuration for Centrifugo', async (t) => {
+  t.doesNotThrow(() => configWith(centrifugoConfig(8000)))
 })

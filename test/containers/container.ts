@@ -19,7 +19,8 @@ mount -o remount,bind,ro "$root"
 exec chroot "$root" setpriv --reuid "$user" --regid "$group" --clear-groups --inh-caps=-all --bounding-set=-all \\
   --no-new-privs -- "$@"`
 
-const START_DEADLINE_MS = 60_000
+/** Far longer than a start takes on a busy machine. */
+const START_DEADLINE_MS = 180_000
 const POLL_MS = 50
 
 /** Runs an image's program as a container engine would: as its user, without capabilities, on a read-only root. */

@@ -1,30 +1,19 @@
 import { spawnSync } from 'node:child_process'
-import { readdirSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
 import packageFile from '../../package.json' with { type: 'json' }
-import { hasHelm, prepareCrds, prepareHelm, prepareKubernetesSchemas } from '../../scripts/lib/kubernetes-tools.js'
-import { CHART, CHART_COPIES, MANIFESTS, manifests, renderChart } from '../../scripts/lib/manifests.js'
-import { thisMachine } from '../../scripts/lib/services.js'
+import { prepareCrds, prepareKubernetesSchemas } from '../../scripts/lib/kubernetes-tools.js'
+import { CHART, manifests, renderChart } from '../../scripts/lib/manifests.js'
 import { checkFiles } from '../../src/gateway/check-files.js'
 import { gatewayConfig } from '../../src/gateway/config.js'
 import { readRoutesFile } from '../../src/gateway/custom-routes/custom-routes.js'
-import { environment } from '../helper/environment.js'
 import { required } from '../helper/required.js'
-import {
-  crdValidator,
-  labelsOf,
-  type Manifest,
-  manifestOf,
-  manifestsOf,
-  shippedManifests
-} from './kubernetes-manifests.js'
+import { helmProgram, machine, NEEDS_HELM, plainManifests, silent } from './helm-chart.js'
+import { crdValidator, labelsOf, type Manifest, manifestOf, manifestsOf } from './kubernetes-manifests.js'
 import { PROGRAMS } from './program-settings.js'
 import { shipped } from './shipped.js'
-
-const machine = thisMachine(environment.all)
-const silent = (): void => undefined
 
 const FILES = [
   'gateway-api.yaml',
@@ -59,8 +48,8 @@ const WITH_FILES = {
   internalApi: { enabled: true, informRelay: true }
 }
 
-t.test('Helm', { skip: hasHelm(machine) ? false : 'Helm is not installed' }, async (t) => {
-  const helm = await prepareHelm(machine, silent)
+t.test('Helm', NEEDS_HELM, async (t) => {
+  const helm = await helmProgram()
   const REQUIRED = ['--set', 'gateway.settings.BACKEND_URL=http://backend:4000']
   const render = (...args: readonly string[]): Manifest[] =>
     [...renderChart(helm, [...REQUIRED, ...args]).values()].flatMap(manifestsOf)
@@ -73,11 +62,8 @@ t.test('Helm', { skip: hasHelm(machine) ? false : 'Helm is not installed' }, asy
     t.notMatch(stdout, /\[(?:WARNING|ERROR)\]/)
   })
 
-  t.test('deploy/kubernetes has the rendered files of the chart', async (t) => {
-    const rendered = manifests(helm)
-    t.same([...rendered.keys()].toSorted(), FILES)
-    t.same(readdirSync(MANIFESTS).toSorted(), [...rendered.keys(), 'values.yaml'].toSorted())
-    for (const [name, text] of rendered) t.equal(shipped(`deploy/kubernetes/${name}`), text, 'run `npm run manifests`')
+  t.test('the plain manifests are one file of each template', async (t) => {
+    t.same([...manifests(helm).keys()].toSorted(), FILES)
   })
 
   t.test('the chart has the version of the project', async (t) => {
@@ -301,9 +287,13 @@ t.test('Helm', { skip: hasHelm(machine) ? false : 'Helm is not installed' }, asy
     t.equal(checksum('relay'), checksum('relay', '--set', 'gateway.settings.LOG_LEVEL=warn'))
   })
 
-  t.test('the chart contains the alerts and the dashboards of deploy/', async (t) => {
-    for (const [copy, source] of Object.entries(CHART_COPIES))
-      t.equal(shipped(`deploy/helm/${copy}`), shipped(source), 'run `npm run manifests`')
+  t.test('the packaged chart contains the alerts and the dashboards of deploy/', async (t) => {
+    const folder = t.testdir()
+    spawnSync(helm, ['package', CHART, '--destination', folder])
+    const packaged = join(folder, `gatehouse-${packageFile.version}.tgz`)
+    const files = spawnSync('tar', ['--list', '--gzip', '--file', packaged], { encoding: 'utf8' }).stdout
+    for (const file of ['gatehouse-alerts.yml', 'grafana/gateway.json', 'grafana/relay.json'])
+      t.match(files, `gatehouse/files/${file}\n`)
     const all = render('--set', 'monitoring.enabled=true,monitoring.dashboards=true')
     t.same(manifestOf(all, 'PrometheusRule').spec, parse(shipped('deploy/prometheus/gatehouse-alerts.yml')))
     const data = manifestOf(all, 'ConfigMap', 'gatehouse-dashboards').data ?? {}
@@ -339,10 +329,11 @@ t.test('Helm', { skip: hasHelm(machine) ? false : 'Helm is not installed' }, asy
   })
 
   t.test('the schemas find misspelled fields', async (t) => {
-    const route = required(shippedManifests('gateway-api').find(({ kind }) => kind === 'HTTPRoute'))
+    const plain = await plainManifests()
+    const route = required(plain('gateway-api').find(({ kind }) => kind === 'HTTPRoute'))
     const validateCrd = crdValidator(await prepareCrds(machine, silent))
     t.match(validateCrd({ ...route, spec: { ...route.spec, hostname: ['a'] } }), [/hostname/])
-    const service = manifestOf(shippedManifests('gateway'), 'Service')
+    const service = manifestOf(plain('gateway'), 'Service')
     const wrong = { ...service, spec: { ...service.spec, selectors: {} } }
     t.match(await kubernetesErrors(t, [wrong]), [/1\.25.*selectors/, /1\.37.*selectors/])
   })

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { Ajv, type ValidateFunction } from 'ajv'
 import { parseAllDocuments } from 'yaml'
 import { isObject } from '../../src/shared/is-object.js'
-import { shipped } from './shipped.js'
 
 export interface Manifest {
   readonly apiVersion: string
@@ -23,10 +22,7 @@ export const manifestsOf = (text: string): Manifest[] =>
     return manifest === null ? [] : [manifest]
   })
 
-/** The documents of a file in deploy/kubernetes. */
-export const shippedManifests = (name: string): Manifest[] => manifestsOf(shipped(`deploy/kubernetes/${name}.yaml`))
-
-/** The labels of the pods of a program in deploy/kubernetes. */
+/** The labels of the pods of a program of a release with the name `gatehouse`. */
 export const labelsOf = (program: string) => ({
   'app.kubernetes.io/name': 'gatehouse',
   'app.kubernetes.io/instance': 'gatehouse',

@@ -6,7 +6,8 @@ import { eventually } from '../helper/eventually.js'
 import { freePort } from '../helper/free-port.js'
 import { send } from '../helper/http.js'
 import { startBackend } from '../helper/recording-backend.js'
-import { manifestOf, manifestsOf } from './kubernetes-manifests.js'
+import { NEEDS_HELM, plainManifests } from './helm-chart.js'
+import { type Manifest, manifestOf } from './kubernetes-manifests.js'
 import { PROGRAMS } from './program-settings.js'
 import { runGateway, runRelay } from './programs.js'
 import { changed, shipped } from './shipped.js'
@@ -32,8 +33,7 @@ const scrapeConfig = (program: string, address: string, relabel_configs: Relabel
 })
 
 /** The relabelling of the PodMonitor of a program, in the notation of Prometheus. */
-const podMonitorRelabelling = (program: string): RelabelConfigs => {
-  const all = manifestsOf(shipped('deploy/kubernetes/monitoring.yaml'))
+const podMonitorRelabelling = (all: readonly Manifest[], program: string): RelabelConfigs => {
   const [{ relabelings }] = manifestOf(all, 'PodMonitor', `gatehouse-${program}`).spec.podMetricsEndpoints
   return relabelings.map((one: Readonly<Record<string, unknown>>) =>
     Object.fromEntries(
@@ -115,8 +115,10 @@ const jobsOf = (series: readonly Series[]) =>
     .map(({ metric: { job, instance } }) => ({ job, instance }))
     .toSorted((one, other) => one.job.localeCompare(other.job))
 
-t.test('PodMonitors give pods the job names that alerts and dashboards select', async (t) => {
-  t.same(jobsOf(await scrapedSeries(t, discoveredPods(podMonitorRelabelling))), EXPECTED)
+t.test('PodMonitors give pods the job names that alerts and dashboards select', NEEDS_HELM, async (t) => {
+  const all = (await plainManifests())('monitoring')
+  const pods = discoveredPods((program) => podMonitorRelabelling(all, program))
+  t.same(jobsOf(await scrapedSeries(t, pods)), EXPECTED)
 })
 
 t.test('deploy/prometheus/kubernetes.yml gives pods the job names that alerts and dashboards select', async (t) => {

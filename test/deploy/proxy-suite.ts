@@ -7,11 +7,11 @@ import { freePort } from '../helper/free-port.js'
 import { browserHeaders } from '../helper/gateway.js'
 import { send } from '../helper/http.js'
 import { type RecordedRequest, startBackend } from '../helper/recording-backend.js'
-import { applicationHostTests, startScriptedGateway } from './application-host.js'
 import { APP, REALTIME } from './certificate.js'
 import { ExternalClient, PAGE } from './external-client.js'
 import { PUBLISH_KEY, runGateway, runRelay } from './programs.js'
 import type { StartProxy } from './proxies.js'
+import { startScriptedGateway } from './scripted-gateway.js'
 import { idleClient, subscribe } from './subscribers.js'
 
 const PING_S = 3
@@ -55,22 +55,38 @@ export const proxySuite = async (
   // Stays idle during the other tests, for the test of the idle timeout.
   const idle = await idleClient(t, external)
 
-  t.test('the official client connects through the proxy over TLS and receives publications', async (t) => {
-    const { received } = await subscribe(t, external, 'websocket', 'floor:7')
+  // The gateway of the application host passes realtime connections on to the relay.
+  for (const name of [REALTIME, APP]) {
+    for (const transport of ['websocket', 'http_stream'] as const) {
+      t.test(`a client uses ${transport} at ${name} over TLS, and the proxy buffers nothing`, async (t) => {
+        const channel = `floor:${name}-${transport}`
+        const { received } = await subscribe(t, external, transport, channel, { name })
 
-    t.equal((await external.publish('floor:7', { type: 'position-batch' })).status, 200)
-    await received.until((publications) => publications.length === 1)
-    t.same(received.data, [{ type: 'position-batch' }])
-  })
-
-  t.test('the proxy does not buffer HTTP streams', async (t) => {
-    const { received } = await subscribe(t, external, 'http_stream', 'floor:8')
-
-    for (const number of [1, 2]) {
-      await external.publish('floor:8', number)
-      await received.until((publications) => publications.length === number)
+        for (const number of [1, 2]) {
+          await external.publish(channel, number)
+          await received.until((publications) => publications.length === number)
+        }
+        t.same(received.data, [1, 2])
+      })
     }
-    t.same(received.data, [1, 2])
+  }
+
+  t.test('the proxy delivers an event of the backend before the response ends', async (t) => {
+    const { respond } = backend
+    const responding = new Promise<ServerResponse>((resolve) => {
+      backend.respond = (_request, response) => resolve(response)
+    })
+    const beginning = external.begin(APP, '/api/floors/events')
+    const response = await responding
+    backend.respond = respond
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write('data: 1\n\n')
+    const stream = await beginning
+    const [first] = await once(stream, 'data')
+    t.equal(String(first), 'data: 1\n\n')
+    response.end('data: 2\n\n')
+    const [second] = await once(stream, 'data')
+    t.equal(String(second), 'data: 2\n\n')
   })
 
   t.test('the relay rejects a WebSocket from a foreign origin behind the proxy', async (t) => {
@@ -89,7 +105,7 @@ export const proxySuite = async (
         ['https://evil.example.net', 403]
       ] as const) {
         const headers = { ...browserHeaders(), origin, 'content-type': 'application/json' }
-        const response = await external.send(APP, '/api/emergency/trigger', { method: 'POST', headers, body: '{}' })
+        const response = await external.send(APP, '/api/emergency/trigger', { method: 'POST', headers, body: '{"type":"fire"}' })
         t.equal(response.status, status, origin)
       }
     }
@@ -170,8 +186,6 @@ export const proxySuite = async (
   t.test('the proxy forwards no other path of the realtime host', async (t) => {
     for (const path of OTHER_PATHS) t.equal((await external.send(REALTIME, path)).status, 404, path)
   })
-
-  applicationHostTests(t, { external, backend })
 
   t.test('the proxy redirects HTTP to HTTPS', async (t) => {
     const headers = { host: APP }

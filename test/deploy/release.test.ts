@@ -149,13 +149,13 @@ t.test('another archive of an installed version is rejected', async (t) => {
   t.match(release(root, 'install', smallArchive(version, 'another program')), { status: 1, output: 'another archive' })
 })
 
-t.test('the release archive contains no sources, secrets, tests or development packages', async (t) => {
+t.test('the release archive contains no sources, secrets, tests, development packages or demo', async (t) => {
   const files = execFileSync('tar', ['--list', '--gzip', '--file', archive], { encoding: 'utf8', maxBuffer: 2 ** 26 })
     .trim()
     .split('\n')
     .map((file) => file.slice(`gatehouse-${version}/`.length))
   t.same(
-    files.filter((file) => /(?<!\.d)\.ts$|\.map$|\.vue$|^test\/|compose\/secrets/.test(file)),
+    files.filter((file) => /(?<!\.d)\.ts$|\.map$|\.vue$|^test\/|compose\/secrets|^dist\/(?:demo|web)\//.test(file)),
     []
   )
   t.notOk(files.some((file) => file.startsWith('node_modules/typescript/')))

@@ -44,7 +44,7 @@ const instance = async (t: Test, program: string, startOn: (port: string) => Pro
 const browsing = (external: ExternalClient): Load =>
   new Load(3, async (count) => {
     const headers = { ...browserHeaders(), 'content-type': 'application/json' }
-    const message = count % 2 === 0 ? { headers } : { method: 'POST', headers, body: '{}' }
+    const message = count % 2 === 0 ? { headers } : { method: 'POST', headers, body: '{"type":"fire"}' }
     const { status } = await external.send(APP, '/api/emergency/trigger', message)
     return status === 200 ? undefined : `${status}`
   })

@@ -70,69 +70,6 @@ t.test('a missing file in backticks is found', async (t) => {
   ])
 })
 
-/** Paths of the folder trees in code blocks: the first line is the root, indentation is two spaces per level. */
-const treePaths = (text: string): string[] =>
-  [...text.matchAll(/^```\n(src\/\S+\/)\n([^`]*)^```$/gm)].flatMap(([, root = '', lines = '']) => {
-    const folders = [root]
-    return lines
-      .split('\n')
-      .filter((line) => line !== '')
-      .map((line) => {
-        const [, indent = '', name = ''] = /^( +)(\S+)/.exec(line) ?? []
-        const depth = indent.length / 2
-        const path = `${folders.slice(0, depth).join('')}${name}`
-        folders[depth] = name
-        return path
-      })
-  })
-
-/** Roots whose every file the page lists. */
-const LISTED_ROOTS = ['backend', 'cli', 'gateway', 'openapi', 'relay', 'shared']
-
-/** One file per domain; the page says that it does not list them. */
-const isTableOfDomain = (path: string): boolean =>
-  path.startsWith('src/gateway/routes/tables/') && !/\/(?:declare|upload-form)\.ts$/.test(path)
-
-/** Files and folders below a folder, relative to `root`. Folders end with a slash. */
-const entriesBelow = (root: string, folder: string): string[] =>
-  readdirSync(join(root, folder), { recursive: true, withFileTypes: true }).map(
-    (entry) => relative(root, join(entry.parentPath, entry.name)) + (entry.isDirectory() ? '/' : '')
-  )
-
-const unlisted = (page: string, entries: readonly string[]): string[] => {
-  const paths = new Set(treePaths(page))
-  return entries.filter((entry) => !paths.has(entry))
-}
-
-t.test('the page of source files lists every file and folder, and no other', async (t) => {
-  const page = readFileSync(join(ROOT, 'docs/reference/source-files.md'), 'utf8')
-  const paths = treePaths(page)
-  t.same(
-    paths.filter((path) => !existsSync(join(ROOT, path))),
-    []
-  )
-  t.same(
-    paths.filter((path, index) => paths.indexOf(path) !== index),
-    [],
-    'no file is listed twice'
-  )
-  const entries = LISTED_ROOTS.flatMap((root) => entriesBelow(ROOT, `src/${root}`))
-  t.ok(entries.length > 300)
-  t.same(
-    unlisted(
-      page,
-      entries.filter((path) => !isTableOfDomain(path))
-    ),
-    []
-  )
-})
-
-t.test('a file that the page of source files does not list is found', async (t) => {
-  const root = t.testdir({ src: { relay: { 'main.ts': '', core: { 'new.ts': '', 'old.ts': '' } } } })
-  const page = '```\nsrc/relay/\n  main.ts    entry point\n  core/      the core\n    old.ts   an old file\n```\n'
-  t.same(unlisted(page, entriesBelow(root, 'src/relay')), ['src/relay/core/new.ts'])
-})
-
 t.test('the guide to a new engine names every interface of an engine', async (t) => {
   const source = readFileSync(join(ROOT, 'src/relay/core/engine.ts'), 'utf8')
   const [, body = ''] = /^export interface Engine \{\n(.*?)^\}/ms.exec(source) ?? []

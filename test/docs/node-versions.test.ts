@@ -26,9 +26,9 @@ t.test('the engines of package.json are lines of Node.js, oldest first', async (
 })
 
 t.test('the pages that say which Node.js is needed name the engines of package.json', async (t) => {
-  for (const page of ['README.md', 'packages/gatehouse-server/README.md', 'docs/reference/packages.md'])
+  for (const page of ['README.md', 'src/cli/README.md', 'docs/reference/packages.md'])
     t.match(read(page), `Node.js ${text}`, page)
-  t.match(read('docs/reference/supported-versions.md'), `\n| Node.js | ${text},`)
+  t.match(read('docs/reference/stability.md'), `\n| Node.js | ${text},`)
 })
 
 t.test('no page requires another Node.js than package.json', async (t) => {

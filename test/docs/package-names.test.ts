@@ -20,12 +20,13 @@ const COMMANDS = ['tsc', 'biome']
 
 const OUR_NAMES = PACKAGES.map(({ name }) => name)
 
-const FOLDERS = ['docs', 'examples', 'packages']
+const FOLDERS = ['docs', 'examples']
 const FILE = /\.(?:md|js|mjs|jsx|ts|tsx|vue|html)$|(?:^|\/)package\.json$/
 
 const files = [
   'README.md',
   'CONTRIBUTING.md',
+  ...PACKAGES.map(({ readme }) => readme),
   ...FOLDERS.flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
       .filter((name) => FILE.test(name) && !/node_modules|\bdist\b/.test(name))

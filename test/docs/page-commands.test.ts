@@ -61,7 +61,6 @@ const SECRETS = { REALTIME_HMAC_SECRET: '0123456789abcdef'.repeat(4), REALTIME_A
 
 /** How the blocks of each other page are executed. */
 const PAGES: Readonly<Record<string, (t: Test) => Promise<Execution>>> = {
-  'docs/how-to/adapt-the-helm-chart.md': (t) => renderedChart(t),
   'docs/how-to/backup-and-restore.md': async (t) => ({
     replacements: [
       ['/var/backups/', `${t.testdir({ etc: { gatehouse: { 'relay.env': 'A=1' } } })}/var/backups/`],
@@ -75,7 +74,7 @@ const PAGES: Readonly<Record<string, (t: Test) => Promise<Execution>>> = {
     variables: { GATEWAY_PORT: '0', BACKEND_URL: 'http://127.0.0.1:1', AUDIT_LOG_FILE: 'audit.jsonl' }
   }),
   'docs/how-to/deploy.md': async (t) => ({ ...machine(t), isRepeated: true }),
-  'docs/how-to/incidents.md': async (t) => {
+  'docs/how-to/troubleshoot.md': async (t) => {
     const [gatewayPort, relayPort] = [String(await freePort()), String(await freePort())]
     const redis = await startRedis(t)
     return {
@@ -107,16 +106,15 @@ const PAGES: Readonly<Record<string, (t: Test) => Promise<Execution>>> = {
     }),
     variables: { RELAY_PORT: '0', REDIS_URL: (await startRedis(t)).url }
   }),
-  'docs/how-to/mobile-sdks.md': async (t) => {
+  'docs/how-to/sdks.md': async (t) => {
     const port = String(await freePort())
     return {
-      folder: t.testdir({ 'relay.json': blockWith('docs/how-to/mobile-sdks.md', 'json', 'telemetry') }),
+      folder: t.testdir({ 'relay.json': blockWith('docs/how-to/sdks.md', 'json', 'telemetry') }),
       variables: { RELAY_PORT: port, RELAY_CONFIG: 'relay.json', ...SECRETS },
       replacements: [['8100', port]],
       before: (shell) => shell.start('gatehouse relay')
     }
   },
-  'docs/how-to/plan-capacity.md': async () => ({}),
   'docs/how-to/rotate-secrets.md': async (t) => {
     const { variables, replacements } = machine(t)
     const root = t.testdirName
@@ -201,10 +199,8 @@ const shellFor = (t: Test, { folder = ROOT, variables = {} }: Execution): Docume
 
 const isExecuted = ({ skipped }: CommandBlock): boolean => skipped === undefined
 
-const HELM_PAGES = ['docs/how-to/adapt-the-helm-chart.md', 'docs/how-to/kubernetes.md']
-
 const skipOf = (page: string): string | false =>
-  HELM_PAGES.includes(page) && !hasHelm(thisMachine(environment.all)) ? 'Helm is not installed' : false
+  page === 'docs/how-to/kubernetes.md' && !hasHelm(thisMachine(environment.all)) ? 'Helm is not installed' : false
 
 for (const [page, prepare] of Object.entries(PAGES)) {
   const skip = skipOf(page)

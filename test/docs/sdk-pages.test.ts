@@ -16,7 +16,7 @@ import { startRelay } from '../helper/relay.js'
 import { HMAC_SECRET } from '../helper/relay-rules.js'
 import { startTcpProxy } from '../helper/tcp-proxy.js'
 
-// The programs of the pages in docs/how-to/sdk run against a relay whose connection is lost once.
+// The programs of docs/how-to/sdks.md run against a relay whose connection is lost once.
 
 const NAMESPACE = {
   name: 'chat',
@@ -30,11 +30,12 @@ const APP_TOKEN = 'token-of-the-app'
 /** Starting an interpreter may take long on a busy machine. */
 const WITHIN_MS = 100_000
 
+const PAGE = readFileSync(join(ROOT, 'docs/how-to/sdks.md'), 'utf8')
+
 /** The first block of code in this language. */
-const programOf = (page: string, language: string): string => {
-  const text = readFileSync(join(ROOT, 'docs/how-to/sdk', page), 'utf8')
-  const [, program] = new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'm').exec(text) ?? []
-  if (program === undefined) throw new Error(`no ${language} in ${page}`)
+const programOf = (language: string): string => {
+  const [, program] = new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'm').exec(PAGE) ?? []
+  if (program === undefined) throw new Error(`no ${language} in the page of SDKs`)
   return program
 }
 
@@ -79,7 +80,7 @@ t.test('the JavaScript program of the docs receives publications, also after a l
   // Inside the project, so that its imports are found.
   const folder = t.testdir()
   const file = join(folder, 'receive.mjs')
-  writeFileSync(file, programOf('javascript.md', 'js'))
+  writeFileSync(file, programOf('js'))
   await runProgram(t, process.execPath, [file])
 })
 
@@ -87,7 +88,7 @@ const machine = thisMachine(environment.all)
 
 t.test('the Python program of the docs receives publications, also after a lost connection', async (t) => {
   const python = await preparePythonSdk('0.7.0', machine, () => undefined)
-  await runProgram(t, python, ['-c', programOf('python.md', 'python')])
+  await runProgram(t, python, ['-c', programOf('python')])
 })
 
 const missing = missingServices([java, maven], machine).map(({ name }) => name)
@@ -96,6 +97,6 @@ const skip = missing.length > 0 && environment.all.CI !== 'true' ? `missing: ${m
 
 t.test('the Java program of the docs receives publications, also after a lost connection', { skip }, async (t) => {
   const file = join(t.testdir(), 'Receive.java')
-  writeFileSync(file, programOf('java.md', 'java'))
+  writeFileSync(file, programOf('java'))
   await runProgram(t, machine.find('java') ?? 'java', ['-cp', join(prepareJavaSdk(machine), '*'), file])
 })

@@ -12,7 +12,7 @@ const filesIn = (folder: string): string[] =>
     .map((name) => join(folder, name))
 
 const FILES = ['README.md', 'CONTRIBUTING.md', 'docker-compose.yml', 'Dockerfile.gateway', 'Dockerfile.relay']
-const FOLDERS = ['docs', 'deploy', 'examples', 'packages']
+const FOLDERS = ['docs', 'deploy', 'examples']
 
 /** Versions behind the name of a package, an image or a program, and the default version of an image. */
 const VERSION = /gatehouse-(?:server|client|backend|gateway|relay|demo)[ :-](\d+\.\d+\.\d+)|ARG VERSION=(\S+)/g

@@ -27,8 +27,8 @@ const installPackages = async (folder: string): Promise<void> => {
 t.test('the test of the page about Vitest passes', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-vitest-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))
-  const page = readFileSync(join(ROOT, 'docs/how-to/test-with-vitest.md'), 'utf8')
-  const [, code = ''] = /^```js\n(.*?)^```$/ms.exec(page) ?? []
+  const page = readFileSync(join(ROOT, 'docs/how-to/test-and-embed.md'), 'utf8')
+  const [, code = ''] = /^`orders\.test\.js`:\n\n```js\n(.*?)^```$/ms.exec(page) ?? []
   await installPackages(folder)
   writeFileSync(join(folder, 'orders.test.js'), code)
   const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs')

@@ -1,12 +1,14 @@
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { build } from 'vite'
+import { build, createServer } from 'vite'
 import { ROOT } from '../../scripts/lib/root.js'
 import { startBrowser } from '../helper/browser.js'
 import { eventually } from '../helper/eventually.js'
+import { freePort } from '../helper/free-port.js'
 import { openWindow } from '../helper/window.js'
 import { withReact18 } from './react-18.js'
 import { PASSWORD, startExample } from './stack.js'
@@ -40,7 +42,7 @@ for (const { folder, path, aliases } of EXAMPLES) {
   })
 }
 await writeFile(join(webRoot, 'index.html'), '<!doctype html>')
-const { url } = await startExample(t, 'orders', { webRoot })
+const { url, backendUrl } = await startExample(t, webRoot)
 const browser = await startBrowser(t)
 
 const signIn = async (page: Page, email: string, password: string): Promise<void> => {
@@ -83,3 +85,36 @@ for (const [index, { name, path }] of EXAMPLES.entries()) {
     t.same([...pageErrors, ...other.pageErrors], [])
   })
 }
+
+t.test('the example for Vue works on the development server of Vite under production rules', async (t) => {
+  const root = join(ROOT, 'examples/vue')
+  const port = await freePort()
+  process.env.GATEWAY_URL = url
+  const server = await createServer({
+    root,
+    configFile: join(root, 'vite.config.ts'),
+    logLevel: 'warn',
+    resolve: { alias: INSTALLED },
+    server: { port, strictPort: true, host: 'localhost' }
+  })
+  t.teardown(() => server.close())
+  await server.listen()
+  const { page, pageErrors } = await openWindow(t, browser, `http://localhost:${port}`, { expected: /401/ })
+  await page.goto('/')
+  await signIn(page, 'ada@example.com', PASSWORD)
+  await eventually(async () => (await packed(page)) > 0)
+  t.same(pageErrors, [])
+})
+
+t.test('the backend of the examples rejects reads without a token, and malformed bodies', async (t) => {
+  t.equal((await fetch(`${url}/api/orders`, { headers: { authorization: 'Bearer a.b.c' } })).status, 401)
+  const post = (path: string, body: string) => fetch(`${backendUrl}${path}`, { method: 'POST', body })
+  t.equal((await post('/api/orders', '{}')).status, 401)
+  for (const body of ['{', '[]', 'null', '7', '{"email":"ada@example.com"}'])
+    t.ok([400, 401].includes((await post('/api/auth/login', body)).status), body)
+})
+
+t.test('the examples of the quickstart are short', async (t) => {
+  for (const file of ['backend.js', 'public/page.js'])
+    t.ok(readFileSync(join(ROOT, 'examples/quickstart', file), 'utf8').split('\n').length <= 40, file)
+})

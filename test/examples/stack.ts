@@ -8,30 +8,10 @@ import { startChild, type Teardown } from '../helper/child.js'
 import { environment } from '../helper/environment.js'
 import { freePort } from '../helper/free-port.js'
 import { startProgram } from '../helper/program.js'
-import { pythonProgram } from '../helper/python.js'
+
+const FOLDER = join(ROOT, 'examples/orders')
 
 export const PASSWORD = 'a password for tests'
-
-/** The commands of the example backends. */
-export const BACKENDS = {
-  node: () => [process.execPath, ...WITH_BUILT_PACKAGES, join(ROOT, 'examples/backend-node/backend.js')],
-  python: () => [pythonProgram(), join(ROOT, 'examples/backend-python/backend.py')],
-  orders: () => [process.execPath, ...WITH_BUILT_PACKAGES, join(ROOT, 'examples/orders/backend.js')]
-} as const satisfies Record<string, () => readonly string[]>
-
-type Settings = Readonly<Record<string, string>>
-
-const CART_ROUTES: Settings = {
-  GATEWAY_ROUTES: join(ROOT, 'examples/openapi.yaml'),
-  GATEWAY_UNKNOWN_PATHS: 'refuse'
-}
-
-/** The settings that depend on the backend. */
-const SETTINGS: Readonly<Record<keyof typeof BACKENDS, { readonly relay: Settings; readonly gateway: Settings }>> = {
-  node: { relay: {}, gateway: CART_ROUTES },
-  python: { relay: {}, gateway: CART_ROUTES },
-  orders: { relay: { RELAY_CONFIG: join(ROOT, 'examples/orders/relay.yaml') }, gateway: { LOGIN_LIMIT_MAX: '100' } }
-}
 
 export interface ExampleStack {
   /** The address of the gateway for browsers. */
@@ -40,12 +20,8 @@ export interface ExampleStack {
   readonly backendUrl: string
 }
 
-/** Example backend, gateway and relay with production rules, behind one address. */
-export const startExample = async (
-  t: Teardown,
-  backend: keyof typeof BACKENDS,
-  { webRoot }: { readonly webRoot?: string } = {}
-): Promise<ExampleStack> => {
+/** The backend of the examples, gateway and relay with production rules, behind one address. */
+export const startExample = async (t: Teardown, webRoot: string): Promise<ExampleStack> => {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-example-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))
   const [gatewayPort, relayPort, backendPort] = [await freePort(), await freePort(), await freePort()]
@@ -58,11 +34,10 @@ export const startExample = async (
     NODE_ENV: 'production',
     RELAY_PORT: `${relayPort}`,
     RELAY_WARM_UP: 'false',
-    ...SETTINGS[backend].relay,
+    RELAY_CONFIG: join(FOLDER, 'relay.yaml'),
     ...shared
   })
-  const [command = '', ...args] = BACKENDS[backend]()
-  const program = await startChild(t, command, args, {
+  const program = await startChild(t, process.execPath, [...WITH_BUILT_PACKAGES, join(FOLDER, 'backend.js')], {
     PATH: environment.path,
     PORT: `${backendPort}`,
     TOKEN_SECRET: tokenSecret,
@@ -78,9 +53,9 @@ export const startExample = async (
     COOKIE_SECURE: 'false',
     RELAY_UPSTREAM: `http://127.0.0.1:${relayPort}`,
     CSP_INLINE: 'refuse',
-    ...SETTINGS[backend].gateway,
+    LOGIN_LIMIT_MAX: '100',
     AUDIT_LOG_FILE: join(folder, 'audit.jsonl'),
-    ...(webRoot !== undefined && { WEB_ROOT: webRoot })
+    WEB_ROOT: webRoot
   })
   await Promise.all([relay, program, gateway].map((child) => child.waitForLine('listening')))
   return { url, backendUrl }

@@ -1,12 +1,5 @@
 import { type Browser, chromium } from 'playwright-core'
-import { launch, type Page } from 'puppeteer-core'
-import {
-  chromium as chromiumService,
-  firefox as firefoxService,
-  programOf,
-  type Service,
-  thisMachine
-} from '../../scripts/lib/services.js'
+import { chromium as chromiumService, programOf, type Service, thisMachine } from '../../scripts/lib/services.js'
 import type { Teardown } from './child.js'
 import { environment } from './environment.js'
 
@@ -28,17 +21,4 @@ export const startBrowser = async (t: Teardown): Promise<Browser> => {
   const browser = await chromium.launch({ executablePath, args, timeout: PATIENCE_MS })
   t.teardown(() => browser.close())
   return browser
-}
-
-/**
- * Opens a page in a Firefox for one test. Puppeteer drives it by WebDriver BiDi, because Playwright needs a Firefox of its own.
- */
-export const openFirefox = async (t: Teardown): Promise<Page> => {
-  const executablePath = environment.firefoxPath ?? installed(firefoxService)
-  const defaultViewport = { width: 1280, height: 760 }
-  const browser = await launch({ browser: 'firefox', executablePath, defaultViewport, timeout: PATIENCE_MS })
-  t.teardown(() => browser.close())
-  const page = await browser.newPage()
-  page.setDefaultTimeout(PATIENCE_MS)
-  return page
 }

@@ -1,130 +1,220 @@
-import { dirname } from 'node:path'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
-import { rejectedFiles } from './biome.js'
+import { ROOT } from '../../scripts/lib/root.js'
+import { importsOf, importTarget } from './import-graph.js'
 
-// [file, imported module, whether that is allowed]
-const IMPORTS: readonly (readonly [string, string, boolean])[] = [
-  ['src/gateway/a.ts', '../relay/core/relay.js', false],
-  ['src/gateway/plugins/b.ts', '../../relay/config.js', false],
-  ['src/gateway/c.ts', '../client/api.js', false],
-  ['src/gateway/d.ts', '../../demo/backend/main.js', false],
-  ['src/gateway/f.ts', '../shared/env.js', true],
-  ['src/gateway/g.ts', '../../schemas/zones.js', true],
-  ['src/gateway/h.ts', 'fastify', true],
-  ['src/gateway/i.ts', '../openapi/description.js', true],
-  ['src/openapi/a.ts', '../gateway/access.js', false],
-  ['src/openapi/b.ts', '../relay/config.js', false],
-  ['src/openapi/c.ts', 'fastify', false],
-  ['src/openapi/d.ts', '../../schemas/zones.js', false],
-  ['src/openapi/e.ts', '../shared/env.js', true],
-  ['src/openapi/f.ts', './documents.js', true],
-  ['src/openapi/g.ts', 'ajv', true],
-  ['src/relay/transport/a.ts', '../../gateway/errors.js', false],
-  ['src/relay/b.ts', 'fastify', false],
-  ['src/relay/c.ts', '@fastify/cookie', false],
-  ['src/relay/transport/d.ts', 'ws', true],
-  ['src/relay/transport/e.ts', '../core/relay.js', true],
-  ['src/relay/core/f.ts', '../transport/server.js', false],
-  ['src/relay/core/g.ts', '../../shared/jwt.js', false],
-  ['src/relay/core/log.ts', '../../shared/log.js', true],
-  ['src/relay/core/is-object.ts', '../../shared/is-object.js', true],
-  ['src/relay/core/json.ts', '../../shared/json-or-undefined.js', true],
-  ['src/relay/core/pattern.ts', '../../shared/linear-regexp.js', true],
-  ['src/relay/core/token-errors.ts', '../../shared/token-errors.js', true],
-  ['src/relay/core/h.ts', 'node:fs', false],
-  ['src/relay/core/i.ts', 'ws', false],
-  ['src/relay/core/relay.ts', './nodes/survey-handlers.js', true],
-  ['src/relay/core/j.ts', './codec/json.js', false],
-  ['src/relay/core/codec/a.ts', '../merging/keyed-list.js', false],
-  ['src/relay/core/codec/b.ts', '../relay.js', false],
-  ['src/relay/core/codec/c.ts', '../codes.js', true],
-  ['src/relay/core/merging/a.ts', '../fan-out/hub.js', false],
-  ['src/relay/core/merging/b.ts', '../codec/json.js', true],
-  ['src/relay/core/merging/c.ts', '../../../../schemas/iso-time.js', true],
-  ['src/relay/core/fan-out/c.ts', '../../../../schemas/iso-time.js', false],
-  ['src/relay/core/fan-out/a.ts', '../session/client.js', false],
-  ['src/relay/core/fan-out/b.ts', '../publish/publish.js', false],
-  ['src/relay/core/publish/a.ts', '../fan-out/hub.js', false],
-  ['src/relay/core/publish/b.ts', '../codec/json.js', true],
-  ['src/relay/core/session/a.ts', '../subscribe/subscribe.js', false],
-  ['src/relay/core/session/b.ts', '../commands/connect.js', false],
-  ['src/relay/core/subscribe/a.ts', '../commands/connect.js', false],
-  ['src/relay/core/subscribe/b.ts', '../session/client.js', true],
-  ['src/relay/core/commands/a.ts', '../nodes/glob.js', false],
-  ['src/relay/core/commands/b.ts', '../subscribe/subscribe.js', true],
-  ['src/relay/core/nodes/a.ts', '../relay.js', false],
-  ['src/relay/core/nodes/b.ts', '../commands/connect.js', true],
-  ['src/relay/core/session/k.ts', '../../transport/server.js', false],
-  ['src/relay/core/session/l.ts', '../../../shared/log.js', true],
-  ['src/relay/core/session/m.ts', '../fan-out/hub.js', true],
-  ['src/relay/engine/k.ts', '../transport/server.js', false],
-  ['src/relay/engine/l.ts', '../core/engine.js', true],
-  ['src/shared/a.ts', '../gateway/errors.js', false],
-  ['src/shared/b.ts', '../relay/config.js', false],
-  ['src/shared/c.ts', 'fastify', false],
-  ['src/shared/d.ts', 'pino', true],
-  ['src/client/a.ts', '../gateway/routes/tables/zones.js', false],
-  ['src/client/api/b.ts', '../../gateway/errors.js', false],
-  ['src/client/realtime/c.ts', '../../relay/core/protocol.js', false],
-  ['src/client/d.ts', '../shared/jwt.js', false],
-  ['src/client/e.ts', 'node:fs', false],
-  ['src/client/f.ts', 'fastify', false],
-  ['src/client/g.ts', 'ws', false],
-  ['src/client/h.ts', '@sinclair/typebox/compiler', false],
-  ['src/client/i.ts', 'vue', false],
-  ['src/client/api/j.ts', '../../demo/web/main.js', false],
-  ['src/client/api/k.ts', '../../../schemas/zones.js', true],
-  ['src/client/api/l.ts', '../listeners.js', true],
-  ['src/client/api/m.ts', './address.js', true],
-  ['src/client/n.ts', '@sinclair/typebox', true],
-  ['src/client/o.ts', '@sinclair/typebox/value', true],
-  ['src/client/realtime/p.ts', 'centrifuge', true],
-  ['demo/web/a.ts', '../../src/gateway/errors.js', false],
-  ['demo/web/pages/b.ts', '../../../src/relay/core/protocol.js', false],
-  ['demo/web/c.ts', '../../src/shared/jwt.js', false],
-  ['demo/web/d.ts', '../backend/route.js', false],
-  ['demo/web/e.ts', 'node:fs', false],
-  ['demo/web/f.ts', '../../src/client/api/api.js', false],
-  ['demo/web/j.ts', 'gatehouse-client', true],
-  ['demo/web/g.ts', '../../schemas/zones.js', true],
-  ['demo/web/h.ts', 'vue', true],
-  ['demo/web/i.ts', '../../src/ui/format.js', true],
-  ['src/ui/a.ts', '../client/api/api.js', false],
-  ['src/ui/b.ts', '../../demo/web/router.js', false],
-  ['src/ui/c.ts', 'node:fs', false],
-  ['src/ui/d.ts', './format.js', true],
-  ['src/ui/e.ts', 'vue', true],
-  ['src/relay-admin/a.ts', '../relay/admin/sessions.js', false],
-  ['src/relay-admin/b.ts', '../relay/core/relay.js', false],
-  ['src/relay-admin/c.ts', 'node:fs', false],
-  ['src/relay-admin/d.ts', '../relay/admin/contract.js', true],
-  ['src/relay-admin/e.ts', '../ui/format.js', true],
-  ['src/relay-admin/f.ts', 'uplot', true],
-  ['src/relay-admin/pages/g.ts', '../../relay/admin/sessions.js', false],
-  ['src/relay-admin/pages/h.ts', '../../relay/core/relay.js', false],
-  ['src/relay-admin/pages/i.ts', '../../client/api/api.js', false],
-  ['src/relay-admin/pages/j.ts', '../../relay/admin/contract.js', true],
-  ['src/relay-admin/pages/k.ts', '../api.js', true],
-  ['src/relay-admin/pages/l.ts', '../components/chart.js', true],
-  ['src/relay-admin/pages/m.ts', '../../ui/format.js', true],
-  ['schemas/a.ts', 'node:fs', false],
-  ['schemas/b.ts', 'fastify', false],
-  ['schemas/c.ts', '../src/shared/env.js', false],
-  ['schemas/d.ts', './ids.js', true],
-  ['schemas/e.ts', '@sinclair/typebox', true]
+/** Files and imports are paths such as `src/ui/*`, where `/*` is one folder and `/**` all below it, or `node:fs`, `npm:ws`. */
+interface Rule {
+  readonly files: string
+  readonly allowed: readonly string[]
+  /** Of the allowed ones. */
+  readonly forbidden?: readonly string[]
+  readonly message: string
+}
+
+const PACKAGES = ['npm:**', 'node:**']
+const FASTIFY = ['npm:fastify', 'npm:fastify-plugin', 'npm:@fastify/**']
+const TYPEBOX = ['npm:@sinclair/typebox', 'npm:@sinclair/typebox/**']
+const MANIFEST = 'package.json'
+
+const CORE = 'src/relay/core'
+/** What every file of the core may import: clock, token check and logger are passed in. */
+const FOR_CORE = ['log', 'bounded-map', 'is-object', 'json-or-undefined', 'linear-regexp', 'token-errors'].map(
+  (name) => `src/shared/${name}.ts`
+)
+
+/** A folder of the core imports itself, the files of core/ except relay.ts, and the named folders. */
+const coreFolder = (name: string, folders: readonly string[], others: readonly string[] = []): Rule => ({
+  files: `${CORE}/${name}/*`,
+  allowed: [`${CORE}/*`, ...[name, ...folders].map((folder) => `${CORE}/${folder}/*`), ...FOR_CORE, ...others],
+  forbidden: [`${CORE}/relay.ts`],
+  message: `${name} imports of the core's folders only: ${folders.join(', ') || 'none'}`
+})
+
+const CLIENT_PACKAGES = [
+  '@sinclair/typebox',
+  '@sinclair/typebox/errors',
+  '@sinclair/typebox/value',
+  'centrifuge',
+  'vue-router'
+].map((name) => `npm:${name}`)
+const CLIENT_MESSAGE = 'the client runs in a browser whose policy forbids code made from text: schemas and few packages'
+const FOR_ADMIN = ['src/relay/admin/contract.ts', 'src/ui/*', 'npm:vue', 'npm:uplot', 'npm:uplot/**']
+const ADMIN_MESSAGE = 'the page runs in a browser: the types of the contract, the shared components, Vue and uPlot'
+
+/** The first rule whose `files` match applies. */
+const RULES: readonly Rule[] = [
+  {
+    files: 'src/gateway/**',
+    allowed: ['src/gateway/**', 'src/openapi/**', 'src/shared/**', 'schemas/**', MANIFEST, ...PACKAGES],
+    message: 'the gateway knows neither relay, client and demo nor tests'
+  },
+  {
+    files: 'src/openapi/**',
+    allowed: ['src/openapi/**', 'src/shared/**', ...PACKAGES],
+    forbidden: FASTIFY,
+    message: 'src/openapi imports from src/shared only'
+  },
+  {
+    files: `${CORE}/relay.ts`,
+    allowed: [`${CORE}/**`, ...FOR_CORE],
+    message: 'the core imports only itself and a few helpers'
+  },
+  {
+    files: `${CORE}/*`,
+    allowed: [`${CORE}/*`, ...FOR_CORE],
+    message: 'the files of core/ import only each other and a few helpers'
+  },
+  coreFolder('codec', []),
+  coreFolder('merging', ['codec'], ['schemas/iso-time.ts']),
+  coreFolder('fan-out', ['codec', 'merging']),
+  coreFolder('publish', ['codec']),
+  coreFolder('maps', ['codec', 'publish']),
+  coreFolder('session', ['codec', 'maps', 'fan-out', 'publish']),
+  coreFolder('subscribe', ['codec', 'maps', 'fan-out', 'session']),
+  coreFolder('commands', ['codec', 'maps', 'publish', 'session', 'subscribe', 'fan-out']),
+  coreFolder('nodes', ['session', 'subscribe', 'commands', 'fan-out']),
+  {
+    files: 'src/relay/engine/**',
+    allowed: ['src/relay/**', 'src/shared/**', 'schemas/**', MANIFEST, ...PACKAGES],
+    forbidden: [
+      ...['transport', 'api', 'admin', 'workers'].map((folder) => `src/relay/${folder}/**`),
+      ...['npm:ws', ...FASTIFY]
+    ],
+    message: "an engine imports the core's interfaces; no transports, API or HTTP libraries"
+  },
+  {
+    files: 'src/relay/**',
+    allowed: ['src/relay/**', 'src/shared/**', 'schemas/**', MANIFEST, ...PACKAGES],
+    forbidden: FASTIFY,
+    message: 'the relay knows neither gateway, client and demo nor tests, and Fastify belongs to the gateway'
+  },
+  {
+    files: 'src/client/react/**',
+    allowed: ['src/client/**', 'schemas/**', 'npm:react'],
+    message: 'the bindings for React import the client and React only'
+  },
+  {
+    files: 'src/client/vue/**',
+    allowed: ['src/client/**', 'schemas/**', 'npm:vue'],
+    message: 'the bindings for Vue import the client and Vue only'
+  },
+  {
+    files: 'src/client/**',
+    allowed: ['src/client/**', 'schemas/**', ...CLIENT_PACKAGES],
+    message: CLIENT_MESSAGE
+  },
+  { files: 'src/ui/**', allowed: ['src/ui/*', 'npm:vue'], message: 'src/ui must not import from either page' },
+  {
+    files: 'src/relay-admin/vite.config.ts',
+    allowed: PACKAGES,
+    message: 'a build configuration imports packages only'
+  },
+  { files: 'src/relay-admin/*', allowed: ['src/relay-admin/**', ...FOR_ADMIN], message: ADMIN_MESSAGE },
+  ...readdirSync(join(ROOT, 'src/relay-admin'), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(
+      ({ name }): Rule => ({
+        files: `src/relay-admin/${name}/**`,
+        allowed: ['src/relay-admin/*', 'src/relay-admin/components/*', `src/relay-admin/${name}/*`, ...FOR_ADMIN],
+        message: `${ADMIN_MESSAGE}; of the other folders only components`
+      })
+    ),
+  {
+    files: 'src/shared/**',
+    allowed: ['src/shared/**', MANIFEST, ...PACKAGES],
+    forbidden: [...FASTIFY, 'npm:ws'],
+    message: 'src/shared must not import from the programs'
+  },
+  {
+    files: 'src/**',
+    allowed: ['src/**', 'schemas/**', MANIFEST, ...PACKAGES],
+    message: 'the product imports neither demo nor tests'
+  },
+  {
+    files: 'schemas/**',
+    allowed: ['schemas/*', ...TYPEBOX],
+    message: 'schemas import the schema library only, so that a browser can use them too'
+  },
+  {
+    files: 'demo/web/vite.config.ts',
+    allowed: ['demo/*', ...PACKAGES],
+    message: 'a build configuration imports packages and plugins of the demo'
+  },
+  {
+    files: 'demo/web/**',
+    allowed: ['demo/web/**', 'demo/*', 'schemas/**', 'src/ui/*', 'npm:**'],
+    message: 'the page runs in a browser: gatehouse-client by its name, schemas, src/ui and packages'
+  }
 ]
 
-t.test('import directions', async (t) => {
-  const rejected = rejectedFiles(
-    Object.fromEntries(
-      IMPORTS.map(([file, source]) => [file, `import { a } from '${source}'\n\nexport const b = a\n`])
-    ),
-    'lint/style/noRestrictedImports'
-  )
+const matches = (pattern: string, name: string): boolean => {
+  if (pattern.endsWith('**')) return name.startsWith(pattern.slice(0, -2))
+  if (!pattern.endsWith('/*')) return name === pattern
+  return name.startsWith(pattern.slice(0, -1)) && !name.slice(pattern.length - 1).includes('/')
+}
 
-  for (const [file, source, allowed] of IMPORTS) {
-    t.test(`lint ${allowed ? 'allows' : 'forbids'} ${dirname(file)} to import ${source}`, async (t) => {
-      t.equal(rejected.has(file), !allowed)
-    })
-  }
+const ruleOf = (file: string): Rule | undefined => RULES.find(({ files }) => matches(files, file))
+
+/** Why a file must not import something; undefined if it may. */
+const violation = (file: string, imported: string): string | undefined => {
+  const rule = ruleOf(file)
+  const hasMatch = (patterns: readonly string[] = []): boolean => patterns.some((pattern) => matches(pattern, imported))
+  if (rule === undefined || (hasMatch(rule.allowed) && !hasMatch(rule.forbidden))) return undefined
+  return `${file} imports ${imported}: ${rule.message}`
+}
+
+const FILES = ['src', 'schemas', 'demo/web'].flatMap((folder) =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((file) => /\.(?:ts|vue)$/.test(file))
+    .map((file) => `${folder}/${file}`)
+)
+
+t.test('source files import in the permitted directions only', async (t) => {
+  t.same(FILES.flatMap((file) => importsOf(file).map((imported) => violation(file, imported) ?? [])).flat(), [])
 })
+
+t.test('each rule has files, and each file has a rule', async (t) => {
+  t.same(
+    RULES.map(({ files }) => files).filter((files) => !FILES.some((file) => ruleOf(file)?.files === files)),
+    []
+  )
+  t.same(
+    FILES.filter((file) => ruleOf(file) === undefined),
+    []
+  )
+})
+
+const EXAMPLES: readonly (readonly [file: string, specifier: string, isAllowed: boolean])[] = [
+  ['src/gateway/a.ts', '../relay/core/relay.js', false],
+  ['src/gateway/a.ts', '../../demo/backend/main.js', false],
+  ['src/gateway/plugins/a.ts', 'fastify', true],
+  ['src/openapi/a.ts', '@fastify/cookie', false],
+  ['src/relay/core/codes.ts', './codec/json.js', false],
+  ['src/relay/core/codes.ts', 'fs', false],
+  ['src/relay/core/relay.ts', './nodes/survey-handlers.js', true],
+  ['src/relay/core/codec/a.ts', '../relay.js', false],
+  ['src/relay/core/codec/a.ts', '../codes.js', true],
+  ['src/relay/core/merging/a.ts', '../../../../schemas/iso-time.js', true],
+  ['src/relay/core/fan-out/a.ts', '../../../../schemas/iso-time.js', false],
+  ['src/relay/core/session/a.ts', '../subscribe/subscribe.js', false],
+  ['src/relay/engine/a.ts', '../core/engine.js', true],
+  ['src/relay/engine/redis/a.ts', 'ws', false],
+  ['src/client/a.ts', '@sinclair/typebox/compiler', false],
+  ['src/client/a.ts', 'vue', false],
+  ['src/client/vue/a.ts', 'vue', true],
+  ['src/relay-admin/pages/a.ts', '../../relay/core/relay.js', false],
+  ['src/cli/a.ts', '../../demo/backend/main.js', false],
+  ['schemas/a.ts', '../src/shared/env.js', false],
+  ['demo/web/a.ts', '../../src/client/index.js', false],
+  ['demo/web/a.ts', '../backend/route.js', false],
+  ['demo/web/pages/A.vue', 'node:fs', false],
+  ['demo/web/pages/A.vue', 'gatehouse-client/buildings', true]
+]
+
+for (const [file, specifier, isAllowed] of EXAMPLES) {
+  t.test(`the rules ${isAllowed ? 'allow' : 'forbid'} ${file} to import ${specifier}`, async (t) => {
+    t.equal(violation(file, importTarget(file, specifier)) === undefined, isAllowed)
+  })
+}

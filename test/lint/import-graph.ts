@@ -1,19 +1,38 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, relative, resolve } from 'node:path'
+import { isBuiltin } from 'node:module'
+import { dirname, join, relative } from 'node:path'
 import ts from 'typescript'
 import { ROOT } from '../../scripts/lib/root.js'
 
-/** The imports of every TypeScript file below a folder, types included; all paths are relative to that folder. */
+/** The scripts of a TypeScript or Vue file. */
+export const scriptOf = (file: string): string => {
+  const text = readFileSync(join(ROOT, file), 'utf8')
+  if (!file.endsWith('.vue')) return text
+  return [...text.matchAll(/<script[^>]*>(.*?)<\/script>/gs)].map(([, script = '']) => script).join('\n')
+}
+
+/** What a file imports, types included: paths from the root of the project, `node:fs`, `npm:ws`. Texts (`?raw`) are left out. */
+export const importsOf = (file: string): string[] =>
+  ts
+    .preProcessFile(scriptOf(file))
+    .importedFiles.filter(({ fileName }) => !fileName.includes('?'))
+    .map(({ fileName }) => importTarget(file, fileName))
+
+export const importTarget = (file: string, specifier: string): string => {
+  if (specifier.startsWith('.')) return join(dirname(file), specifier).replace(/\.js$/, '.ts')
+  return isBuiltin(specifier) ? `node:${specifier.replace(/^node:/, '')}` : `npm:${specifier}`
+}
+
+/** The imports of every TypeScript file below a folder; all paths are relative to that folder. */
 export const importGraph = (folder: string): ReadonlyMap<string, readonly string[]> => {
-  const root = join(ROOT, folder)
-  const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
+  const files = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.ts')
+  )
+  const known = new Set(files)
   return new Map(
     files.map((file) => {
-      const { importedFiles } = ts.preProcessFile(readFileSync(join(root, file), 'utf8'))
-      const imports = importedFiles
-        .filter(({ fileName }) => fileName.startsWith('.'))
-        .map(({ fileName }) => relative(root, resolve(root, dirname(file), fileName)).replace(/\.js$/, '.ts'))
-      return [file, imports.filter((imported) => files.includes(imported))]
+      const imports = importsOf(join(folder, file)).map((imported) => relative(folder, imported))
+      return [file, imports.filter((imported) => known.has(imported))]
     })
   )
 }

@@ -1,9 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import t from 'tap'
 import ts from 'typescript'
 import { ROOT } from '../../scripts/lib/root.js'
 import { rejectedFiles } from './biome.js'
+import { scriptOf } from './import-graph.js'
 
 const FOLDERS = ['src', 'schemas', 'demo', 'scripts', 'bench', 'examples', 'test']
 
@@ -35,19 +36,13 @@ const isPrivateUse = (node: ts.Node): boolean => {
 const isPrivateText = (node: ts.Node | undefined): boolean =>
   node !== undefined && ts.isStringLiteralLike(node) && PRIVATE_NAME.test(node.text)
 
-const scriptsOf = (file: string): string => {
-  const text = readFileSync(join(ROOT, file), 'utf8')
-  if (!file.endsWith('.vue')) return text
-  return [...text.matchAll(/<script[^>]*>(.*?)<\/script>/gs)].map(([, script = '']) => script).join('\n')
-}
-
 t.test('no file uses a private API of Node.js or a library', async (t) => {
   const files = FOLDERS.flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file))
   ).filter((file) => /\.(?:ts|vue)$/.test(file) && !file.includes(`node_modules${sep}`))
   t.ok(files.length > 1_000)
   t.same(
-    files.filter((file) => !EXCEPTIONS.has(file) && usesPrivateApi(scriptsOf(file))),
+    files.filter((file) => !EXCEPTIONS.has(file) && usesPrivateApi(scriptOf(file))),
     []
   )
 })

@@ -1,5 +1,7 @@
 import { once } from 'node:events'
+import { rmSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { join } from 'node:path'
 import { Centrifuge } from 'centrifuge'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
@@ -41,8 +43,8 @@ const rejectsConnections = async (port: string): Promise<boolean> =>
 
 t.test('npm start -- --oidc', { timeout: 3 * PATIENCE_MS }, async (t) => {
   const ports = { ...(await threePorts()), DEMO_OIDC_PORT: String(await freePort()) }
-  // With the option that adds a program; the next test starts the others without it. No test needs past positions.
-  const program = await start(t, { ...ports, DEMO_HISTORY: 'off' }, '--oidc')
+  // With the option that adds a program; the next test starts the others without it.
+  const program = await start(t, ports, '--oidc', '--verbose')
   await program.waitForLine('says so until every part answers', PATIENCE_MS)
   const page = `http://${LOOPBACK}:${ports.GATEWAY_PORT}`
   const early = await send(page, '/live')
@@ -80,7 +82,7 @@ t.test('npm start -- --oidc', { timeout: 3 * PATIENCE_MS }, async (t) => {
     await live.next('checks', (checks) => checks.some(({ id, state }) => id === 'floors' && state === 'green'))
   })
 
-  t.test('npm start prints the logs of all three programs in readable form', async (t) => {
+  t.test('npm start -- --verbose prints the logs of all three programs in readable form', async (t) => {
     for (const name of ['gateway', 'relay', 'backend']) {
       t.match(program.stdout, new RegExp(`^${name} *│ \\d\\d:\\d\\d:\\d\\d info  listening at http://`, 'm'))
     }
@@ -163,6 +165,7 @@ t.test('npm start stops all programs when one of them ends', { timeout: 2 * PATI
 t.test('npm start does not say that it runs if the relay ends meanwhile', { timeout: 2 * PATIENCE_MS }, async (t) => {
   const program = await start(t, { ...(await threePorts()), DEMO_SIMULATOR: 'off' })
   await program.waitForLine('relay starts: done', PATIENCE_MS)
+  t.notMatch(program.stdout, '│', 'logs below the level warn need --verbose')
   const [, pid = ''] = /relay starts … process (\d+)/.exec(program.stdout) ?? []
   process.kill(Number(pid), 'SIGKILL')
 
@@ -171,14 +174,28 @@ t.test('npm start does not say that it runs if the relay ends meanwhile', { time
   t.notMatch(program.stdout, 'Gatehouse is running')
 })
 
+t.test('npm run build keeps what is built while the sources are unchanged', { timeout: PATIENCE_MS }, async (t) => {
+  const build = async (): Promise<string> => {
+    const program = await startChild(t, process.execPath, scriptArguments('scripts/build.ts'), {
+      PATH: environment.path
+    })
+    t.same(await program.exited, { code: 0, signal: null })
+    return program.stdout
+  }
+  await build()
+  t.equal(await build(), '', 'no step ran')
+})
+
 t.test('npm start stops its build on a signal', { timeout: 2 * PATIENCE_MS }, async (t) => {
+  // Otherwise the build would be kept.
+  rmSync(join(ROOT, 'dist/.build/programs'), { force: true })
   const program = await startScript(t, await threePorts())
   await program.waitForLine('compile the programs …', PATIENCE_MS)
   program.signal('SIGTERM')
 
   // The compiler has the same output, which ends with the last process.
   t.same(await program.exited, { code: 0, signal: null })
-  t.notMatch(program.stdout, 'build the page')
+  t.notMatch(program.stdout, 'relay starts')
   t.equal(program.stderr, '')
 })
 

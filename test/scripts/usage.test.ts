@@ -24,7 +24,7 @@ const WRONG: readonly (readonly [script: string, ...args: string[]])[] = [
   ['test/soak/main.ts', '--seed', 'x'],
   ['bench/main.ts', 'gatway'],
   ['bench/main.ts', '--rounds', 'x'],
-  ['bench/main.ts', 'soak', '--minutes', '0'],
+  ['bench/main.ts', 'gateway', '--seconds', '0'],
   ['bench/main.ts', '--quik'],
   ['bench/main.ts', '--quick', '--node', '18']
 ]

@@ -4,7 +4,6 @@ import { setTimeout } from 'node:timers/promises'
 import { eventually } from '../helper/eventually.js'
 import { required } from '../helper/required.js'
 import { channelsOf, relayFile } from './channels.js'
-import { ATTACKS } from './hostile-input.js'
 import type { Random } from './random.js'
 import { DEADLINE_MS } from './relay-process.js'
 import type { Report, Subscriber } from './subscriber.js'
@@ -296,7 +295,7 @@ const BURST = { publications: 200, concurrency: 8 }
 const LARGE_BURST = { publications: 250, concurrency: 8 }
 const STORM_CLIENTS = 40
 
-/** Faults of clients, publishers and strangers. */
+/** Faults of clients and publishers. */
 export const clientFaults = (topologies: readonly Topology[], report: Report): readonly Fault[] => {
   const steady = ({ subscribers }: Topology): readonly Subscriber[] =>
     subscribers.filter(({ journals }) => journals.every(({ isTemporary }) => !isTemporary))
@@ -356,14 +355,6 @@ export const clientFaults = (topologies: readonly Topology[], report: Report): r
         const expire_at = Math.floor(Date.now() / 1000) + random.whole(600, 3_600)
         await Promise.all(chosen.map(({ user }) => topology.api.call('refresh', { user, expire_at })))
         return `${chosen.length} clients of ${topology.name} refreshed by the API`
-      }
-    },
-    {
-      kind: 'hostile-input',
-      run: async (random) => {
-        const topology = random.pick(topologies)
-        await Promise.all(random.shuffled(ATTACKS).map((attack) => attack(random.pick(topology.urls))))
-        return `${ATTACKS.length} hostile inputs to ${topology.name}`
       }
     },
     {

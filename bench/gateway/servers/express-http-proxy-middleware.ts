@@ -1,7 +1,18 @@
-import { Agent } from 'node:http'
+import { Agent, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import express from 'express'
-import { createProxyMiddleware } from 'http-proxy-middleware'
+import { peerPackage } from '../../harness/peer-packages.js'
+
+/** The parts of the packages that are used here. */
+type Express = () => {
+  use(middleware: object): void
+  listen(port: number, host: string, listening: () => void): Server
+}
+interface HttpProxyMiddleware {
+  createProxyMiddleware(options: object): object
+}
+
+const express = peerPackage('express') as Express
+const { createProxyMiddleware } = peerPackage('http-proxy-middleware') as HttpProxyMiddleware
 
 const app = express()
 app.use(

@@ -1,6 +1,5 @@
 import type { AlertKind } from '../../alert-kinds.js'
 import { isSettingOn, numberSetting } from '../settings.js'
-import { MAY_ENTER } from '../zone-access.js'
 
 /** A kind of alert and the condition that raises it. */
 interface Condition {
@@ -38,7 +37,7 @@ const CONDITIONS: readonly Condition[] = [
       JOIN zones z ON z.id = p.zone_id AND z.is_restricted AND z.is_active IS NOT FALSE
       LEFT JOIN personnel e ON t.entity_type = 'employee' AND e.id = t.entity_id
       WHERE ${IS_CARRIED} AND t.entity_type <> 'asset'
-        AND NOT ${MAY_ENTER}`
+        AND NOT coalesce(z.allowed_department_ids ? e.department_id, false)`
   },
   {
     kind: 'over-capacity',
@@ -51,12 +50,6 @@ const CONDITIONS: readonly Condition[] = [
     flag: 'transmitterSilent',
     rows: `SELECT t.id, NULL, NULL, p.at FROM positions p JOIN transmitters t ON t.id = p.transmitter_id
       WHERE ${IS_CARRIED} AND p.at <= $1::timestamptz - ${minutes('silentAfterMinutes')}`
-  },
-  {
-    kind: 'visit-overdue',
-    flag: 'visitOverdue',
-    rows: `SELECT t.id, NULL, NULL, v.expected_to FROM visits v JOIN transmitters t ON t.entity_type = v.kind AND t.entity_id = v.id
-      WHERE v.expected_to < $1::timestamptz AND v.checked_out_at IS NULL`
   }
 ]
 

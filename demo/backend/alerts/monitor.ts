@@ -1,12 +1,10 @@
 import type { Logger } from 'pino'
 import type { Publisher } from '../../../src/shared/publisher.js'
-import { storeNotifications } from '../notifications/outbox.js'
 import { RepeatedCheck } from '../repeated-check.js'
 import type { Database, World } from '../world.js'
 import { ALERT_KINDS, DELETE_ENDED, UPDATE_ALERTS, UPDATE_RECEIVERS } from './conditions.js'
-import { ESCALATE } from './shown.js'
 
-export interface AlertMonitorParts extends Pick<World, 'now' | 'newId'> {
+export interface AlertMonitorParts extends Pick<World, 'now'> {
   readonly database: Database
   readonly publisher: Pick<Publisher, 'publish'>
   readonly log: Logger
@@ -18,8 +16,8 @@ export interface AlertCount {
   readonly acknowledged: number
 }
 
-/** The state of all alerts as one text, which changes with every alert, acknowledgement, assignment and escalation. */
-const STATE = `SELECT coalesce(md5(string_agg(concat_ws('/', id, acknowledged_at, assigned_to, escalated_at), ',' ORDER BY id)), '') AS state
+/** The state of all alerts as one text, which changes with every alert and acknowledgement. */
+const STATE = `SELECT coalesce(md5(string_agg(concat_ws('/', id, acknowledged_at), ',' ORDER BY id)), '') AS state
   FROM alerts WHERE ended_at IS NULL`
 
 const COUNTS = `SELECT kind, count(*) FILTER (WHERE a.id IS NOT NULL AND acknowledged_at IS NULL)::int AS open,
@@ -42,14 +40,9 @@ export class AlertMonitor extends RepeatedCheck {
   }
 
   protected override async update(): Promise<void> {
-    const { database, publisher, now, newId } = this.#parts
+    const { database, publisher, now } = this.#parts
     const { state, counts } = await database.transaction(async (statements) => {
       for (const sql of [UPDATE_RECEIVERS, DELETE_ENDED, UPDATE_ALERTS]) await statements.rows(sql, [now()])
-      const escalated = await statements.rows<{ id: string }>(ESCALATE, [now()])
-      await storeNotifications(
-        { database: statements, now, newId },
-        escalated.map(({ id }) => id)
-      )
       const [row] = await statements.rows<{ state: string }>(STATE)
       return { state: row?.state ?? '', counts: await alertCounts({ database: statements }) }
     })

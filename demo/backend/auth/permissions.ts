@@ -5,7 +5,7 @@ import { HttpError } from '../errors.js'
 const ACTIONS = {
   'beacons buildings departments floors receivers transmitters zone-types zones': 'read create update delete',
   emergency: 'read create update delete trigger',
-  'assets personnel visits': 'read create update delete export',
+  'assets personnel': 'read create update delete export',
   'alerts battery gateways settings weather': 'read update',
   'dashboard diagnostics positions': 'read',
   'phone-beacon': 'read create',
@@ -17,8 +17,8 @@ const ALL = Object.entries(ACTIONS).flatMap(([resources, actions]) =>
   resources.split(' ').flatMap((resource) => actions.split(' ').map((action) => `${resource}.${action}`))
 )
 
-/** Admins manage the site, its radio and its accounts; operators manage people, visits and assets. */
-const OPERATED = /^(alerts|assets|beacons|emergency|personnel|phone-beacon|transmitters|visits|weather|zones)\./
+/** Admins manage the site, its radio and its accounts; operators manage people and assets. */
+const OPERATED = /^(alerts|assets|beacons|emergency|personnel|phone-beacon|transmitters|weather|zones)\./
 /** Resources hidden from viewers. */
 const UNSEEN = /^(admin|audit|settings|phone-beacon)\./
 

@@ -1,18 +1,20 @@
+import { createHash } from 'node:crypto'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { PGlite } from '@electric-sql/pglite'
-import { Pool } from 'pg'
+import type { PGlite } from '@electric-sql/pglite'
 import type { Database, Fields, Statements, Value } from '../world.js'
 
 const CONNECTIONS = 10
 const CONNECT_TIMEOUT_MS = 5_000
 const TIDY_EVERY_MS = 5 * 60_000
 
-/** PostgreSQL over the network. */
-export const openPostgres = (url: string): Database => {
+/** PostgreSQL over the network, with the tables that the script creates. */
+export const openPostgres = async (url: string, tables: string): Promise<Database> => {
+  const { Pool } = await import('pg')
   const pool = new Pool({ connectionString: url, max: CONNECTIONS, connectionTimeoutMillis: CONNECT_TIMEOUT_MS })
   // Idle connections that break are replaced; in use, the statement itself fails.
   pool.on('error', () => undefined)
+  await pool.query(tables)
   return {
     ...statementsOn(pool),
     transaction: async (work) => {
@@ -34,15 +36,23 @@ export const openPostgres = (url: string): Database => {
 }
 
 /**
- * PostgreSQL inside this process, in memory. Creating an empty database takes ten times as long as loading one, so the
- * first is cached in a file, if one is configured.
+ * PostgreSQL inside this process, in memory. Creating an empty database and its tables takes several times as long as loading
+ * them, so the first is cached in a file, if one is configured.
  */
-export const openEmbedded = async (cacheFile: string | null): Promise<Database> => {
+export const openEmbedded = async (cacheFile: string | null, tables: string): Promise<Database> => {
+  // Loaded here, because a backend with PostgreSQL does not need it.
+  const { PGlite } = await import('@electric-sql/pglite')
+  const version = createHash('sha256').update(tables).digest('hex')
   const cached = cacheFile === null ? null : await readFile(cacheFile).catch(() => null)
-  // A file of another version, or an incomplete one, is ignored.
+  // An incomplete file, or one of other versions, is ignored.
   const known = cached && (await PGlite.create({ loadDataDir: new Blob([cached]) }).catch(() => null))
-  const database = known ?? (await PGlite.create())
-  if (!known && cacheFile !== null) await writeCache(database, cacheFile)
+  const isCurrent = known && (await known.query<{ version: string | null }>(VERSION)).rows[0]?.version === version
+  const database = known && isCurrent ? known : await PGlite.create()
+  if (!isCurrent) {
+    await known?.close()
+    await database.exec(`${tables};\nCOMMENT ON SCHEMA public IS '${version}'`)
+    if (cacheFile !== null) await writeCache(database, cacheFile)
+  }
   // There is no autovacuum here; without this, deleted rows and the write-ahead log would fill the memory.
   const tidy = async () => {
     for (const sql of ['VACUUM', 'CHECKPOINT']) await database.query(sql)
@@ -57,6 +67,9 @@ export const openEmbedded = async (cacheFile: string | null): Promise<Database> 
     }
   }
 }
+
+/** SQL: the version of the tables, see `openEmbedded`. */
+const VERSION = "SELECT obj_description('public'::regnamespace, 'pg_namespace') AS version"
 
 /** Written to a temporary file and renamed, so that it is never read incomplete. If writing fails, the next start is slow. */
 const writeCache = async (database: PGlite, file: string): Promise<void> => {

@@ -2,15 +2,15 @@ import {
   agreedInstructions,
   DEFAULT_INSTRUCTIONS,
   EMERGENCY_TYPES,
+  type EmergencyType,
   gathers,
   type Instructions,
   instructionError,
   isEmergencyType,
   TYPE_TITLES
 } from '../../emergency-types.js'
-import { fieldChanges } from '../audit/changes.js'
 import { invalid } from '../errors.js'
-import { checkInstructionsVersion } from '../record-version.js'
+import { checkVersion } from '../record-version.js'
 import { getRecord } from '../records.js'
 import { buildings } from '../resources.js'
 import { idOf, type Run } from '../route.js'
@@ -35,15 +35,14 @@ export const buildingInstructions = async ({ database }: Pick<World, 'database'>
 
 /** Changes the sent instructions of a building. */
 export const changeInstructions: Run = async (call) => {
-  const { body, database, now, subjects, changes } = call
+  const { body, database, now, subjects } = call
   const building = await getRecord(call, buildings, idOf(call))
   const errors = EMERGENCY_TYPES.flatMap((type) => {
     const message = instructionError(type, String(body[type] ?? ''))
     return message === null ? [] : [{ path: `/${type}`, message }]
   })
   if (errors.length > 0) throw invalid(errors)
-  const before = await instructionsOf(call, idOf(call))
-  await checkInstructionsVersion(call, async () => ({ ...before?.instructions, version: before?.version }))
+  await checkVersion(call, { table: 'emergency_instructions', key: 'building_id', what: 'the instructions' })
   await database.rows(
     `INSERT INTO emergency_instructions (building_id, value, updated_at) VALUES ($1, $2::jsonb, $3)
      ON CONFLICT (building_id) DO UPDATE SET value = emergency_instructions.value || excluded.value,
@@ -51,12 +50,8 @@ export const changeInstructions: Run = async (call) => {
     [idOf(call), JSON.stringify(body), now()]
   )
   subjects.push(`instructions of building ${building.name}`)
-  changes.push(...fieldChanges(Object.keys(body), { ...before?.instructions }, body))
-  return instructionsOf(call, idOf(call))
+  return (await buildingInstructions(call)).find(({ id }) => id === idOf(call))
 }
-
-const instructionsOf = async (world: World, buildingId: string): Promise<OfBuilding | undefined> =>
-  (await buildingInstructions(world)).find(({ id }) => id === buildingId)
 
 /** Without a building, the entire site: the instruction of all buildings if they agree, otherwise the default. */
 const instructionsFor = async (world: World, buildingId: string | null): Promise<Instructions> => {
@@ -66,19 +61,21 @@ const instructionsFor = async (world: World, buildingId: string | null): Promise
   return agreedInstructions(all.map(({ instructions }) => instructions))
 }
 
-/** The type, title and message of an alarm, and whether people gather. An alarm must not fail because of missing fields. */
+/** The type of an alarm: an unknown one would show wrong instructions. */
+export const checkedType = (type: unknown): EmergencyType => {
+  if (isEmergencyType(type)) return type
+  throw invalid([{ path: '/type', message: `must be one of ${EMERGENCY_TYPES.join(', ')}` }])
+}
+
+/** The title and message of an alarm, and whether people gather. */
 export const alarmFields = async (world: World, sent: Fields): Promise<Fields> => {
-  const type = String(sent.type || 'other')
-  const known = isEmergencyType(type) ? type : 'other'
-  const buildingId = sent.buildingId == null ? null : String(sent.buildingId)
-  const instructions = await instructionsFor(world, buildingId)
+  const type = checkedType(sent.type)
+  const instructions = await instructionsFor(world, sent.buildingId == null ? null : String(sent.buildingId))
   const message = typeof sent.message === 'string' ? sent.message : ''
   const isUsable = message !== '' && instructionError(type, message) === null
-  const name = isEmergencyType(type) ? TYPE_TITLES[type] : `${type[0]?.toUpperCase()}${type.slice(1)}`
   return {
-    type,
-    title: sent.title || name,
-    message: isUsable ? message : instructions[known],
-    gathers: gathers(known, instructions)
+    title: sent.title || TYPE_TITLES[type],
+    message: isUsable ? message : instructions[type],
+    gathers: gathers(type, instructions)
   }
 }

@@ -21,7 +21,7 @@ const EVENTS = `SELECT a.at, a.details->>'kind' AS kind, a.details->>'message' A
   FROM audit_log a LEFT JOIN users u ON u.id = a.user_id
   WHERE a.details->>'emergencyId' = $1 AND a.action LIKE 'emergency.%' AND a.result = 'done' ORDER BY a.at, a.id`
 
-const ROLL = `SELECT r.transmitter_id, r.name, r.kind, r.company, r.host, r.department, r.status, r.place,
+const ROLL = `SELECT r.transmitter_id, r.name, r.kind, r.company, r.department, r.status, r.place,
     r.last_seen_at, r.marked_by, r.safe_at,
     round(extract(epoch FROM r.safe_at - (e.started_at #>> '{}')::timestamptz))::int AS seconds_to_safe
   FROM roll_calls r JOIN emergencies e ON e.id = r.emergency_id WHERE r.emergency_id = $1
@@ -60,7 +60,7 @@ const readReport = async (call: Call) => {
 export const report: Run = readReport
 
 const PEOPLE = [
-  ...['name', 'kind', 'company', 'host', 'department'],
+  ...['name', 'kind', 'company', 'department'],
   ...['status', 'safeAt', 'secondsToSafe', 'markedBy', 'place', 'lastSeenAt']
 ]
 const TIMELINE = ['at', 'kind', 'text', 'userName']

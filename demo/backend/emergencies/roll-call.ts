@@ -1,4 +1,7 @@
-import type { Fields, World } from '../world.js'
+import type { Logger } from 'pino'
+import { RepeatedCheck } from '../repeated-check.js'
+import type { Database, Fields, World } from '../world.js'
+import { activeEmergencies, lockEmergencies } from './active.js'
 
 // The status of each person: in the live muster, and recorded for the report of the emergency.
 
@@ -6,23 +9,28 @@ import type { Fields, World } from '../world.js'
  * Everybody with a transmitter who is or was in the building during the emergency. In an alarm that people gather for, those at
  * a muster point are safe; in every alarm those whom a user has marked. People without a position belong to the building of
  * their home floor, guests without a position to every building. The floor at the alarm decides which wardens look for them.
+ * Somebody on the roll stays in the muster, also after the transmitter was switched off or deleted.
  */
 const MUSTER = `SELECT c.transmitter_id, c.entity_type AS kind, c.entity_id AS personnel_id,
     coalesce(c.name, c.badge, c.transmitter_id) AS name, e.is_first_aider IS TRUE AS is_first_aider,
-    e.is_fire_warden IS TRUE AS is_fire_warden, c.company, c.host, c.department, c.building_id, b.name AS building_name, c.floor_id,
+    e.is_fire_warden IS TRUE AS is_fire_warden, c.company, c.department, c.building_id, b.name AS building_name, c.floor_id,
     f.name AS floor_name, c.zone_id, c.zone_name, c.at AS last_seen_at, m.user_name AS marked_by, m.at AS marked_at,
-    coalesce(before.floor_id, c.home_floor_id, c.floor_id) AS warden_floor_id,
-    CASE WHEN m.at IS NOT NULL OR ($4 AND c.is_muster_point) THEN 'safe' WHEN c.at IS NULL THEN 'unknown' ELSE 'missing' END AS status
+    coalesce(r.floor_id, c.floor_id, c.home_floor_id) AS warden_floor_id,
+    CASE WHEN m.at IS NOT NULL OR ($3 AND c.is_muster_point) THEN 'safe' WHEN c.at IS NULL THEN 'unknown' ELSE 'missing' END AS status
   FROM carriers c LEFT JOIN personnel e ON c.entity_type = 'employee' AND e.id = c.entity_id
   LEFT JOIN floors f ON f.id = c.floor_id LEFT JOIN buildings b ON b.id = c.building_id
   LEFT JOIN floors home ON home.id = c.home_floor_id
   LEFT JOIN safe_marks m ON m.emergency_id = $2 AND m.transmitter_id = c.transmitter_id
   LEFT JOIN roll_calls r ON r.emergency_id = $2 AND r.transmitter_id = c.transmitter_id
-  LEFT JOIN LATERAL (SELECT h.floor_id FROM position_history h WHERE h.transmitter_id = c.transmitter_id
-    AND h.floor_id IS NOT NULL AND h.at <= $3::timestamptz ORDER BY h.at DESC LIMIT 1) AS before ON true
-  WHERE c.entity_type <> 'asset' AND c.is_active
-    AND ($1::text IS NULL OR coalesce(c.building_id, home.building_id, $1) = $1 OR r.transmitter_id IS NOT NULL)
-  ORDER BY name, c.transmitter_id`
+  WHERE c.entity_type <> 'asset' AND (r.transmitter_id IS NOT NULL
+    OR (c.is_active AND ($1::text IS NULL OR coalesce(c.building_id, home.building_id, $1) = $1)))
+  UNION ALL SELECT r.transmitter_id, r.kind, NULL, r.name, false, false, r.company, r.department, NULL, NULL, NULL, NULL, NULL,
+    r.place, r.last_seen_at, m.user_name, m.at, r.floor_id,
+    CASE WHEN m.at IS NOT NULL OR r.status = 'safe' THEN 'safe' ELSE 'unknown' END
+  FROM roll_calls r LEFT JOIN safe_marks m ON m.emergency_id = $2 AND m.transmitter_id = r.transmitter_id
+  WHERE r.emergency_id = $2 AND NOT EXISTS (SELECT 1 FROM carriers c
+    WHERE c.transmitter_id = r.transmitter_id AND c.entity_type <> 'asset')
+  ORDER BY name, transmitter_id`
 
 const WARDENS = `SELECT f.id AS floor_id, f.name AS floor_name, b.name AS building_name,
     (SELECT coalesce(jsonb_agg(w.name ORDER BY w.name), '[]') FROM personnel w
@@ -46,7 +54,6 @@ export const countsOf = (people: readonly Fields[]): Fields => ({
 const musterOf = (emergency: Fields | null, buildingId: string | null) => [
   buildingId,
   textIn(emergency, 'id'),
-  textIn(emergency, 'startedAt'),
   emergency?.gathers !== false
 ]
 
@@ -59,17 +66,41 @@ export const readMuster = async ({ database }: World, emergency: Fields | null, 
 }
 
 /** Keeps the time at which a person became safe, as long as the person stays safe. Nobody leaves the roll of an emergency. */
-const RECORD = `INSERT INTO roll_calls AS roll (emergency_id, transmitter_id, name, kind, company, host, department,
+const RECORD = `INSERT INTO roll_calls AS roll (emergency_id, transmitter_id, name, kind, company, department, floor_id,
     place, last_seen_at, status, marked_by, safe_at)
-  SELECT $2::text, transmitter_id, name, kind, company, host, department, nullif(concat_ws(', ', zone_name, floor_name, building_name), ''),
-    last_seen_at, status, marked_by, CASE WHEN status = 'safe' THEN coalesce(marked_at, $5::timestamptz) END
+  SELECT $2::text, transmitter_id, name, kind, company, department, warden_floor_id,
+    nullif(concat_ws(', ', zone_name, floor_name, building_name), ''), last_seen_at, status, marked_by,
+    CASE WHEN status = 'safe' THEN coalesce(marked_at, $4::timestamptz) END
   FROM (${MUSTER}) AS muster
   ON CONFLICT (emergency_id, transmitter_id) DO UPDATE SET name = excluded.name, kind = excluded.kind,
-    company = excluded.company, host = excluded.host, department = excluded.department, place = excluded.place,
+    company = excluded.company, department = excluded.department, place = excluded.place,
     last_seen_at = excluded.last_seen_at, status = excluded.status, marked_by = excluded.marked_by,
     safe_at = CASE WHEN excluded.status = 'safe' THEN coalesce(roll.safe_at, excluded.safe_at) END`
 
 /** Records who is safe now. */
 export const recordRollCall = async ({ database, now }: Pick<World, 'database' | 'now'>, emergency: Fields) => {
   await database.rows(RECORD, [...musterOf(emergency, textIn(emergency, 'buildingId')), now()])
+}
+
+/** Records who becomes safe during emergencies and drills, also while no page is open. */
+export class RollCallMonitor extends RepeatedCheck {
+  readonly #database: Database
+  readonly #now: World['now']
+
+  constructor({ database, now }: { readonly database: Database; readonly now: World['now'] }, log: Logger) {
+    super('roll call failed', log)
+    this.#database = database
+    this.#now = now
+  }
+
+  protected override async update(): Promise<void> {
+    const active = await activeEmergencies({ database: this.#database })
+    if (active.length === 0) return
+    await this.#database.transaction(async (database) => {
+      // An emergency that ends at the same time must not change afterwards.
+      await lockEmergencies({ database })
+      for (const emergency of await activeEmergencies({ database }))
+        await recordRollCall({ database, now: this.#now }, emergency)
+    })
+  }
 }

@@ -17,12 +17,7 @@ export const textOf = (value: unknown): string => {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-// Spreadsheets run text that starts like this as a formula. A leading apostrophe prevents it. Text that already starts with
-// such apostrophes gets one more, so that removing one restores every text.
+// Spreadsheets run text that starts like this as a formula. A leading apostrophe prevents it.
 const FORMULA = /^'*[=+\-@\t\r]/
 
 const formulaEscaped = (text: string): string => (FORMULA.test(text) ? `'${text}` : text)
-
-/** Removes the apostrophe that the export has added. */
-export const formulaUnescaped = (text: string): string =>
-  text.startsWith("'") && FORMULA.test(text) ? text.slice(1) : text

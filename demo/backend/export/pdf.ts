@@ -1,178 +1,90 @@
-import { setImmediate } from 'node:timers/promises'
-import PDFDocument from 'pdfkit'
 import type { Fields } from '../world.js'
 import { textOf } from './csv.js'
-import { loadTypesetter } from './fonts.js'
-import { type Line, linesOf, shownText, type Typesetter } from './text-lines.js'
-import { timeText } from './time-text.js'
 
-export interface PdfColumn {
+interface PdfColumn {
   readonly field: string
   readonly title: string
   /** The part of the page's width. */
   readonly width: number
 }
 
-/** A table and what its header says about it. */
 export interface PdfTable {
-  readonly site: string
   readonly title: string
-  /** Describes which rows are included; empty if all are. */
-  readonly filter: string
   readonly at: Date
-  readonly timeZone: string
   readonly columns: readonly PdfColumn[]
   readonly rows: readonly Fields[]
 }
 
 // In points, on A4 in landscape format.
-const MARGIN = 40
-const FONT_SIZE = 9
-const TITLE_SIZE = 14
-const LINE_HEIGHT = 14
-const CELL_PADDING = 4
-const FOOTER_HEIGHT = 20
+const [WIDTH, HEIGHT, MARGIN] = [842, 595, 40]
+const [FONT_SIZE, LINE_HEIGHT] = [9, 14]
+const ROWS_PER_PAGE = Math.floor((HEIGHT - 3 * MARGIN) / LINE_HEIGHT) - 2
+/** The average width of a character of Helvetica, for cutting texts that are too long. */
+const CHARACTER_WIDTH = 0.53 * FONT_SIZE
 
-const TEXT = '#1b2429'
-const MUTED = '#54626b'
-const RULE = '#dbe1e5'
+/** The characters of WinAnsi beside Latin-1, from 0x80. */
+const WIN_ANSI = '€\u0000‚ƒ„…†‡ˆ‰Š‹Œ\u0000Ž\u0000\u0000‘’“”•–—˜™š›œ\u0000žŸ'
 
-/** Writes a table as a PDF document with a header and a page number on each page. Long texts wrap. */
-export const pdfTable = async (table: PdfTable): Promise<Buffer> => {
-  const { site, at, columns, rows } = table
-  const info = { Title: titleOf(table), Author: site, CreationDate: at, Creator: 'Gatehouse' }
-  const document = new PDFDocument({
-    size: 'A4',
-    layout: 'landscape',
-    margin: MARGIN,
-    bufferPages: true,
-    lang: 'en-GB',
-    displayTitle: true,
-    info
+/** The code of a character in the encoding of the font; a question mark for one that it does not have. */
+const codeOf = (character: string): number => {
+  const code = character.codePointAt(0) ?? 0
+  const special = code === 0 ? -1 : WIN_ANSI.indexOf(character)
+  if (special !== -1) return 0x80 + special
+  return (code >= 0x20 && code < 0x7f) || (code >= 0xa0 && code <= 0xff) ? code : 0x3f
+}
+
+/** A string of a PDF document, in hexadecimal digits. */
+const pdfText = (text: string): string => `<${Buffer.from(Array.from(text.normalize('NFC'), codeOf)).toString('hex')}>`
+
+const line = (text: string, x: number, y: number, size = FONT_SIZE): string =>
+  `BT /F ${size} Tf ${x.toFixed(1)} ${y.toFixed(1)} Td ${pdfText(text)} Tj ET`
+
+/** The text as far as it fits. */
+const cut = (text: string, width: number): string => {
+  const length = Math.max(1, Math.floor(width / CHARACTER_WIDTH))
+  return text.length > length ? `${text.slice(0, length - 1)}…` : text
+}
+
+/** Writes a table as a PDF document in the standard font Helvetica, which readers have. Each row is one line. */
+export const pdfTable = ({ title, at, columns, rows }: PdfTable): Buffer => {
+  const count = Math.max(1, Math.ceil(rows.length / ROWS_PER_PAGE))
+  const pages = Array.from({ length: count }, (_, page) => {
+    const shown = rows.slice(page * ROWS_PER_PAGE, (page + 1) * ROWS_PER_PAGE)
+    const texts = [
+      columns.map((column) => column.title),
+      ...shown.map((row) => columns.map(({ field }) => textOf(row[field])))
+    ]
+    const cells = texts.flatMap((cellTexts, index) => {
+      let left = MARGIN
+      return columns.map(({ width }, column) => {
+        const [x, cell] = [left, width * (WIDTH - 2 * MARGIN)]
+        left += cell
+        return line(cut(cellTexts[column] ?? '', cell - 6), x, HEIGHT - 2 * MARGIN - index * LINE_HEIGHT - 10)
+      })
+    })
+    const time = `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC · ${rows.length} ${rows.length === 1 ? 'row' : 'rows'}`
+    const head = [line(title, MARGIN, HEIGHT - MARGIN - 10, 14), line(time, MARGIN, HEIGHT - MARGIN - 26)]
+    return [...head, ...cells, line(`Page ${page + 1} of ${count}`, WIDTH - MARGIN - 60, MARGIN)].join('\n')
   })
-  const chunks: Buffer[] = []
-  document.on('data', (chunk: Buffer) => chunks.push(chunk))
-  const ended = new Promise((resolve) => document.on('end', resolve))
-
-  const cells = rows.map((row) => columns.map(({ field }) => textOf(row[field])))
-  const head = [titleOf(table), summaryOf(table), pageText(0, 123_456_789), ...columns.map((column) => column.title)]
-  const page = new TablePage(document, table, await loadTypesetter(document, [...head, ...cells.flat()].map(shownText)))
-  for (const row of cells) {
-    const isNewPage = page.addRow(row)
-    // Other requests are served between two pages.
-    if (isNewPage) await setImmediate()
-  }
-  page.numberPages()
-  document.end()
-  await ended
-  return Buffer.concat(chunks)
+  const font = '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>'
+  // Objects are numbered from 1: the catalogue, the list of pages, the font, and two for each page.
+  const objects = [
+    '<< /Type /Catalog /Pages 2 0 R >>',
+    `<< /Type /Pages /Count ${count} /Kids [${pages.map((_, page) => `${4 + 2 * page} 0 R`).join(' ')}] >>`,
+    font,
+    ...pages.flatMap((content, page) => [
+      `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 ${WIDTH} ${HEIGHT}] /Resources << /Font << /F 3 0 R >> >> /Contents ${5 + 2 * page} 0 R >>`,
+      `<< /Length ${content.length} >>\nstream\n${content}\nendstream`
+    ])
+  ]
+  let document = '%PDF-1.4\n'
+  const offsets = objects.map((object, index) => {
+    const offset = document.length
+    document += `${index + 1} 0 obj\n${object}\nendobj\n`
+    return `${String(offset).padStart(10, '0')} 00000 n \n`
+  })
+  const size = objects.length + 1
+  const references = `xref\n0 ${size}\n0000000000 65535 f \n${offsets.join('')}`
+  const trailer = `trailer\n<< /Size ${size} /Root 1 0 R >>\nstartxref\n${document.length}\n%%EOF\n`
+  return Buffer.from(`${document}${references}${trailer}`, 'latin1')
 }
-
-/** Draws rows from the top of the page, and starts a page when one is full. */
-class TablePage {
-  readonly #document: PDFKit.PDFDocument
-  readonly #table: PdfTable
-  readonly #typesetter: Typesetter
-  readonly #width: number
-  readonly #bottom: number
-  #y = 0
-
-  constructor(document: PDFKit.PDFDocument, table: PdfTable, typesetter: Typesetter) {
-    this.#document = document
-    this.#table = table
-    this.#typesetter = typesetter
-    this.#width = document.page.width - 2 * MARGIN
-    this.#bottom = document.page.height - MARGIN - FOOTER_HEIGHT
-    this.#drawHead()
-  }
-
-  /** Returns whether it is the first row of a page. */
-  addRow(texts: readonly string[]): boolean {
-    const cells = this.#cells(texts)
-    const isFull = this.#y + heightOf(cells) > this.#bottom
-    if (isFull) {
-      this.#document.addPage()
-      this.#drawHead()
-    }
-    this.#drawCells(cells, TEXT)
-    return isFull
-  }
-
-  numberPages(): void {
-    const { count } = this.#document.bufferedPageRange()
-    for (let page = 0; page < count; page += 1) {
-      this.#document.switchToPage(page)
-      const [line] = this.#lines(pageText(page, count), this.#width)
-      if (line) this.#drawLine(line, MARGIN + this.#width - line.width, this.#bottom + FOOTER_HEIGHT, MUTED)
-    }
-  }
-
-  #drawHead(): void {
-    this.#y = MARGIN
-    this.#document.fontSize(TITLE_SIZE)
-    this.#drawParagraph(titleOf(this.#table), TEXT, TITLE_SIZE * 1.5)
-    this.#document.fontSize(FONT_SIZE)
-    this.#drawParagraph(summaryOf(this.#table), MUTED, LINE_HEIGHT)
-    this.#y += LINE_HEIGHT / 2
-    this.#drawCells(this.#cells(this.#table.columns.map(({ title }) => title)), MUTED)
-  }
-
-  #drawParagraph(text: string, colour: string, lineHeight: number): void {
-    for (const line of this.#lines(text, this.#width)) {
-      this.#drawLine(line, MARGIN, this.#y + lineHeight / 1.4, colour)
-      this.#y += lineHeight
-    }
-  }
-
-  #lines(text: string, width: number): Line[] {
-    return linesOf(this.#typesetter, text, width)
-  }
-
-  #cells(texts: readonly string[]): Line[][] {
-    return texts.map((text, index) => this.#lines(text, this.#columnWidth(index) - 2 * CELL_PADDING))
-  }
-
-  #columnWidth(index: number): number {
-    return (this.#table.columns[index]?.width ?? 0) * this.#width
-  }
-
-  #drawCells(cells: readonly (readonly Line[])[], colour: string): void {
-    let x = MARGIN
-    for (const [index, lines] of cells.entries()) {
-      for (const [row, line] of lines.entries())
-        this.#drawLine(line, x + CELL_PADDING, this.#y + CELL_PADDING + row * LINE_HEIGHT + FONT_SIZE, colour)
-      x += this.#columnWidth(index)
-    }
-    this.#y += heightOf(cells)
-    this.#document
-      .moveTo(MARGIN, this.#y)
-      .lineTo(MARGIN + this.#width, this.#y)
-      .lineWidth(0.5)
-      .strokeColor(RULE)
-      .stroke()
-  }
-
-  /** `y` is the baseline. */
-  #drawLine({ runs }: Line, x: number, y: number, colour: string): void {
-    let left = x
-    this.#document.fillColor(colour)
-    for (const { font, text, width } of runs) {
-      // With an empty list of features, as when it was measured.
-      this.#document.font(font).text(text, left, y, { lineBreak: false, baseline: 'alphabetic', features: [] })
-      left += width
-    }
-  }
-}
-
-const heightOf = (cells: readonly (readonly Line[])[]): number =>
-  Math.max(1, ...cells.map(({ length }) => length)) * LINE_HEIGHT + CELL_PADDING
-
-const titleOf = ({ site, title }: PdfTable): string => [site, title].filter(Boolean).join(' – ')
-
-const summaryOf = (table: PdfTable): string => {
-  const { filter, rows, at, timeZone } = table
-  const count = `${rows.length} ${rows.length === 1 ? 'row' : 'rows'}`
-  return `${timeText(at, timeZone)} · Filter: ${filter || 'none'} · ${count}`
-}
-
-const pageText = (index: number, count: number): string => `Page ${index + 1} of ${count}`

@@ -1,10 +1,10 @@
-import { fieldChanges } from '../audit/changes.js'
 import { invalid } from '../errors.js'
 import { about, list, oneRow, rows } from '../queries.js'
 import { checkSettingVersion } from '../record-version.js'
 import { transmitters } from '../resources.js'
 import { type Handlers, handler, type Run } from '../route.js'
 import { changeSetting, readSetting, readVersionedSetting } from '../settings.js'
+import type { Fields } from '../world.js'
 
 const DEVICE = 'id AS device_id, name, entity_type, battery_level, battery_state AS severity'
 
@@ -27,9 +27,8 @@ const ORDER = ['critical', 'low', 'warning']
 
 /** Stores the thresholds. Each must be at least as high as the more urgent ones; those that are not set do not count. */
 const storeThresholds: Run = async (call) => {
-  await checkSettingVersion(call, 'battery', thresholds)
-  const before = await readSetting(call, 'battery')
-  const merged = { ...before, ...call.body }
+  await checkSettingVersion(call, 'battery')
+  const merged: Fields = { ...(await readSetting(call, 'battery')), ...call.body }
   const set = ORDER.filter((name) => typeof merged[name] === 'number')
   for (const [index, name] of set.entries()) {
     const lower = set[index - 1]
@@ -37,7 +36,6 @@ const storeThresholds: Run = async (call) => {
       throw invalid([{ path: `/${name}`, message: `must not be below the ${lower} level` }])
   }
   call.subjects.push('battery thresholds')
-  call.changes.push(...fieldChanges(Object.keys(call.body), before, merged, 'battery.'))
   return changeSetting(call, 'battery', call.body)
 }
 

@@ -1,14 +1,14 @@
 import { assignTransmitter, mustBeFree } from '../assignment.js'
-import { concernedBy } from '../audit/changes.js'
-import { auditLookup, auditSearch } from '../audit/lookups.js'
 import { bulk, type CrudOptions, changedRecord, changeMany, crud } from '../crud.js'
 import { invalid } from '../errors.js'
-import { FULL_NAME_TOO_LONG, MAX_FULL_NAME } from '../import/full-name.js'
-import { about, list, rows } from '../queries.js'
+import { csv } from '../export/csv.js'
+import { pdfTable } from '../export/pdf.js'
+import { about, exported, list, rows, type Write } from '../queries.js'
 import { freeTransmitters, getRecord, getRecords } from '../records.js'
 import { assets, personnel, type Resource, transmitters } from '../resources.js'
-import { type Call, type Handlers, handler, idOf, type Run } from '../route.js'
-import { recordGuests } from '../visits/guests.js'
+import { type Call, type Handlers, handler, idOf, perMinute, type Run } from '../route.js'
+import { readSetting } from '../settings.js'
+import { photos, showImage } from '../uploads.js'
 import type { Fields } from '../world.js'
 
 const BEACONS = `SELECT id, name, mac_address, 'transmitter' AS type, battery_level, status
@@ -16,10 +16,6 @@ const BEACONS = `SELECT id, name, mac_address, 'transmitter' AS type, battery_le
   UNION ALL
   SELECT id, name, mac_address, coalesce(type, 'beacon'), battery_level, status FROM beacons WHERE personnel_id = $1
   ORDER BY id`
-
-const HISTORY = `SELECT h.at, h.floor_id, h.zone_id, z.name AS zone_name, h.x, h.y
-  FROM position_history h JOIN transmitters t ON t.id = h.transmitter_id LEFT JOIN zones z ON z.id = h.zone_id
-  WHERE t.entity_type = 'asset' AND t.entity_id = $1 AND h.floor_id IS NOT NULL ORDER BY h.at DESC LIMIT 500`
 
 const availableTransmitters = {
   ...transmitters,
@@ -42,7 +38,6 @@ const carried: Required<CrudOptions>['stored'] = async (call, id, sent) => {
   const { entity_type, entityId } = await getRecord(call, transmitters, id)
   if (typeof entity_type === 'string' && typeof entityId === 'string')
     await assignTransmitter(call, id, entity_type, entityId)
-  await recordGuests(call)
 }
 
 const assign: Run = async (call) => {
@@ -50,13 +45,14 @@ const assign: Run = async (call) => {
   if (transmitterId == null) throw invalid([{ path: '/transmitterId', message: 'is required' }])
   const kind = personnelId != null ? 'employee' : assetId != null ? 'asset' : entity_type
   const carrier = personnelId ?? assetId ?? entityId ?? null
-  // The badge of a visitor without a record has a type but no entity. Without a type, the transmitter becomes available.
+  // The badge of a visitor has a type but no entity. Without a type, the transmitter becomes available.
   const becomesAvailable = typeof kind !== 'string' || entityId === null
   const to = carrier === null || becomesAvailable ? null : String(carrier)
   await assignTransmitter(call, String(transmitterId), becomesAvailable ? null : kind, to)
-  await recordGuests(call)
   return changedRecord(call, transmitters, String(transmitterId))
 }
+
+const MAX_FULL_NAME = 200
 
 /** The full name after a change of the first or last name; the other one is stored. Null if neither is sent. */
 const newName = async (call: Call): Promise<string | null> => {
@@ -76,7 +72,8 @@ const completed = async (call: Call): Promise<Fields> => {
   const name = await newName(call)
   if (name === '' || (name === null && body.name === ''))
     throw invalid([{ path: '/firstName', message: 'or a last name is needed' }])
-  if (name !== null && name.length > MAX_FULL_NAME) throw invalid([{ path: '/lastName', message: FULL_NAME_TOO_LONG }])
+  if (name !== null && name.length > MAX_FULL_NAME)
+    throw invalid([{ path: '/lastName', message: `must leave the full name at most ${MAX_FULL_NAME} characters` }])
   const [known] =
     typeof department === 'string' && departmentId === undefined
       ? await database.rows('SELECT id FROM departments WHERE lower(name) = lower($1)', [department])
@@ -84,26 +81,66 @@ const completed = async (call: Call): Promise<Fields> => {
   return { ...(name !== null && { name }), ...body, ...(known && { departmentId: known.id }) }
 }
 
-const readPerson: Run = async (call) => {
-  const row = await getRecord(call, personnel, idOf(call))
-  const person = row.currentFloorId == null ? null : concernedBy(personnel, row)
-  if (person !== null) await auditLookup(call, 'card', [person])
-  return row
+const PDF_COLUMNS = [
+  { field: 'name', title: 'Name', width: 0.22 },
+  { field: 'jobTitle', title: 'Job title', width: 0.19 },
+  { field: 'department', title: 'Department', width: 0.16 },
+  { field: 'email', title: 'E-mail', width: 0.3 },
+  { field: 'transmitterId', title: 'Transmitter', width: 0.13 }
+]
+const CSV_FIELDS = [
+  ...['id', 'employeeId', 'name', 'firstName', 'lastName', 'email', 'phone', 'department', 'jobTitle', 'badgeNumber'],
+  ...['startDate', 'isActive', 'isFirstAider', 'isFireWarden', 'transmitterId']
+]
+const ASSET_FIELDS = [
+  'id',
+  'assetTag',
+  'name',
+  'category',
+  'status',
+  'departmentId',
+  'value',
+  'purchaseDate',
+  'transmitterId'
+]
+
+const writePdf: Write = async (people, call) => {
+  const { organizationName } = await readSetting(call, 'general')
+  return pdfTable({
+    title: `${organizationName ?? ''} – Personnel`,
+    at: call.now(),
+    columns: PDF_COLUMNS,
+    rows: people
+  })
 }
+
+const PHOTOS = { options: { bodyLimit: 2 * 1024 * 1024 }, status: 201 }
+const EXPORTS = perMinute(30)
+const photo = photos(personnel)
 
 /** Personnel, assets and their transmitters. */
 export const carrierRoutes: Handlers = {
   ...crud(personnel, { prepare: completed, stored: carrying(personnel) }),
-  'GET /api/personnel': handler('personnel.read', list(personnel, auditSearch(personnel))),
-  'GET /api/personnel/:id': handler('personnel.read', readPerson),
   'GET /api/personnel/:id/beacons': handler('personnel.read', about(personnel, rows(BEACONS, 'id'))),
   'POST /api/personnel/batch-delete': handler('personnel.delete', changeMany(personnel, 'delete')),
   'POST /api/personnel/bulk-activate': handler('personnel.update', changeMany(personnel, 'activate')),
   'POST /api/personnel/bulk-deactivate': handler('personnel.update', changeMany(personnel, 'deactivate')),
+  'GET /api/personnel/:id/photo': handler('personnel.read', showImage('photo', personnel)),
+  'POST /api/personnel/:id/photo': handler('personnel.update', photo.store, PHOTOS),
+  'DELETE /api/personnel/:id/photo': handler('personnel.update', photo.remove),
+  'GET /api/personnel/export/csv': handler(
+    'personnel.export',
+    exported(personnel, 'personnel.csv', (people) => csv(CSV_FIELDS, people)),
+    EXPORTS
+  ),
+  'GET /api/personnel/export/pdf': handler('personnel.export', exported(personnel, 'personnel.pdf', writePdf), EXPORTS),
+  'GET /api/assets/export/csv': handler(
+    'assets.export',
+    exported(assets, 'assets.csv', (rows) => csv(ASSET_FIELDS, rows)),
+    EXPORTS
+  ),
   ...crud(assets, { stored: carrying(assets) }),
-  'GET /api/assets/:id/history': handler('assets.read', about(assets, rows(HISTORY, 'id'))),
   ...crud(transmitters, { putReplaces: true, stored: carried }),
-  'GET /api/transmitters': handler('transmitters.read', list(transmitters, auditSearch(transmitters))),
   'GET /api/transmitters/unassigned': handler('transmitters.read', list(availableTransmitters)),
   'POST /api/transmitters/assign': handler('transmitters.update', assign),
   'POST /api/transmitters/bulk': handler('transmitters.update', bulk(transmitters, carried))

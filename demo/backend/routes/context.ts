@@ -1,5 +1,5 @@
 import { RELAY_LIFETIME_SECONDS } from '../auth/tokens.js'
-import { activeEmergencies, activeEmergency } from '../emergencies/active.js'
+import { activeEmergencies } from '../emergencies/active.js'
 import { checkFloorAccess } from '../floor-access.js'
 import { nested, oneRow, rows, together } from '../queries.js'
 import { getRecord } from '../records.js'
@@ -72,7 +72,7 @@ const floorWatchers: Run = async (call) => {
 const wholeSite = together({
   buildings: rows(BUILDINGS),
   channels: () => ({ everywhere: 'global:all' }),
-  activeEmergency
+  emergencies: activeEmergencies
 })
 
 /** For every page: the active emergencies, and how old the positions are by the clock of the backend. */

@@ -15,13 +15,7 @@ const presentWhere = (condition: string) => ({
   contractors: `carriers WHERE entity_type = 'contractor' AND ${condition}`,
   assets: `carriers WHERE entity_type = 'asset' AND ${condition}`
 })
-const ON_SITE = {
-  ...presentWhere('at IS NOT NULL'),
-  // Guests are on site between check-in and check-out, also without a position.
-  guests: 'visits_shown WHERE is_on_site',
-  visitors: "visits_shown WHERE is_on_site AND kind = 'visitor'",
-  contractors: "visits_shown WHERE is_on_site AND kind = 'contractor'"
-}
+const ON_SITE = presentWhere('at IS NOT NULL')
 
 const TABLES = ['buildings', 'floors', 'zones', 'personnel', 'assets', 'transmitters', 'receivers']
 

@@ -1,16 +1,15 @@
-import { carrierOf, noteChanges } from '../audit/changes.js'
-import type { CarrierRow } from '../audit/entry.js'
 import { audit } from '../audit.js'
 import { type CrudOptions, changedRecord, crud, labelOf } from '../crud.js'
-import { activeEmergencies, activeEmergency, lockEmergencies } from '../emergencies/active.js'
+import { activeEmergencies, identicalTo, lockEmergencies } from '../emergencies/active.js'
 import { alarmFields, buildingInstructions, changeInstructions } from '../emergencies/instructions.js'
 import { report, reportFile } from '../emergencies/report.js'
 import { readMuster, recordRollCall, textIn } from '../emergencies/roll-call.js'
 import { checkedEmergency, mustNotDisturb } from '../emergencies/rules.js'
+import { invalid } from '../errors.js'
 import { list, textOf } from '../queries.js'
-import { changeRecords, createRecord, getRecord } from '../records.js'
+import { changeRecords, createRecord, getRecord, putRow } from '../records.js'
 import { emergencies, emergencyContacts } from '../resources.js'
-import { type Call, callerOf, type Handlers, handler, perMinute, type Run } from '../route.js'
+import { type Call, type CustomReply, callerOf, type Handlers, handler, perMinute, type Run } from '../route.js'
 
 /** The audit log entries of emergencies. The action is checked, because error reports of pages may contain any details. */
 const events = {
@@ -23,19 +22,10 @@ const events = {
 
 /** Writes an audit log entry with what happened, by default the message of the emergency. */
 const logEvent = async (call: Call, emergencyId: string, kind: string, text?: string): Promise<void> => {
-  const { people, changes } = call
   const emergency = await getRecord(call, emergencies, emergencyId)
   const { title, message } = emergency
   const subject = labelOf(emergencies, emergency)
-  await audit(call, `emergency.${kind}`, 'done', {
-    emergencyId,
-    kind,
-    title,
-    message: text ?? message,
-    subject,
-    ...(kind === 'changed' && { changes }),
-    ...(people.length > 0 && { people })
-  })
+  await audit(call, `emergency.${kind}`, 'done', { emergencyId, kind, title, message: text ?? message, subject })
 }
 
 /** The people and their status at the end are kept: in the list of past emergencies the counts, in the report everybody. */
@@ -55,6 +45,7 @@ const takeOver = async (call: Call, alarmId: string): Promise<void> => {
     await storeOutcome(call, id)
     await changeRecords(call, emergencies, [id], {
       status: 'resolved',
+      outcome: 'ended',
       resolvedAt: call.now().toISOString(),
       resolution
     })
@@ -62,22 +53,59 @@ const takeOver = async (call: Call, alarmId: string): Promise<void> => {
   }
 }
 
-const trigger: Run = async (call) => {
-  const isDrill = call.body.isDrill === true
-  await mustNotDisturb(call, isDrill)
-  const fields = { severity: 'critical', ...call.body, isDrill, ...(await alarmFields(call, call.body)) }
-  const started = { status: 'active', startedAt: call.now().toISOString() }
-  const id = await createRecord(call, emergencies, { ...fields, ...started })
-  if (!isDrill) await takeOver(call, id)
-  await recordRollCall(call, await getRecord(call, emergencies, id))
-  await logEvent(call, id, 'triggered')
-  return changedRecord(call, emergencies, id)
+/** The `Idempotency-Key` header; null without one. */
+const requestKey = ({ request: { headers } }: Call): string | null => {
+  const { 'idempotency-key': key } = headers
+  if (key === undefined) return null
+  if (typeof key === 'string' && /^[!-~]{8,128}$/.test(key)) return key
+  throw invalid([{ path: '/Idempotency-Key', message: 'must be a header of 8 to 128 visible ASCII characters' }])
 }
 
-/** With `emergencyId`, the muster of this emergency as long as it is active. */
+interface Raised {
+  readonly emergencyId: string
+  /** Whether the same alarm was active already. */
+  readonly joined: boolean
+}
+
+/** A repeated request raises nothing: the answer to the first one may have been lost. */
+const trigger: Run = async (call) => {
+  const key = requestKey(call)
+  const { userId } = callerOf(call)
+  const sql = 'SELECT emergency_id, joined FROM alarm_requests WHERE user_id = $1 AND key = $2'
+  const [known] = key === null ? [] : await call.database.rows<Raised>(sql, [userId, key])
+  const raised = known ?? (await raise(call))
+  if (key !== null && known === undefined)
+    await putRow(call, 'alarm_requests', { userId, key, ...raised, at: call.now() })
+  const data = await changedRecord(call, emergencies, raised.emergencyId)
+  const isNew = known === undefined && !raised.joined
+  const reply: CustomReply = (to) =>
+    to.code(isNew ? 201 : 200).send({ success: true, data: { ...data, ...(raised.joined && { joined: true }) } })
+  return reply
+}
+
+/** Joins an identical alarm: two alarms about one fire would have two musters. */
+const raise = async (call: Call): Promise<Raised> => {
+  const isDrill = call.body.isDrill === true
+  const fields = { severity: 'critical', ...call.body, isDrill, ...(await alarmFields(call, call.body)) }
+  const same = await identicalTo(call, fields)
+  if (same !== null) {
+    await logEvent(call, String(same.id), 'joined', 'Raised once more while it was active.')
+    return { emergencyId: String(same.id), joined: true }
+  }
+  await mustNotDisturb(call, isDrill)
+  const started = { status: 'active', startedAt: call.now().toISOString() }
+  const emergencyId = await createRecord(call, emergencies, { ...fields, ...started })
+  if (!isDrill) await takeOver(call, emergencyId)
+  await recordRollCall(call, await getRecord(call, emergencies, emergencyId))
+  await logEvent(call, emergencyId, 'triggered')
+  return { emergencyId, joined: false }
+}
+
+/** With `emergencyId`, the muster of this emergency as long as it is active; otherwise of the first one that people gather for. */
 const muster: Run = async (call) => {
   const active = await activeEmergencies(call)
-  const emergency = active.find(({ id }) => id === textOf(call.query, 'emergencyId')) ?? active[0] ?? null
+  const wanted = active.find(({ id }) => id === textOf(call.query, 'emergencyId'))
+  const emergency = wanted ?? active.find((one) => one.gathers !== false) ?? active[0] ?? null
   const buildingId = textOf(call.query, 'buildingId') ?? textIn(emergency, 'buildingId')
   const [building] = await call.database.rows('SELECT name FROM buildings WHERE id = $1', [buildingId])
   return { emergency, buildingId, building, at: call.now(), ...(await readMuster(call, emergency, buildingId)) }
@@ -85,40 +113,44 @@ const muster: Run = async (call) => {
 
 const textsIn = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : [])
 
+/** SQL: the transmitters whose carriers can be marked, also those that were deleted since the start of the emergency. */
+const MARKABLE =
+  '(SELECT id FROM transmitters UNION SELECT transmitter_id FROM roll_calls WHERE emergency_id = $1) AS markable'
+
+const NAMES = `SELECT coalesce(c.name, c.badge, r.name, t.id) AS name FROM unnest($2::text[]) AS t (id)
+  LEFT JOIN carriers c ON c.transmitter_id = t.id
+  LEFT JOIN roll_calls r ON r.emergency_id = $1 AND r.transmitter_id = t.id ORDER BY 1`
+
 /** `markSafe` and `unmarkSafe` in the body of an emergency are lists of transmitters whose carriers a warden has counted. */
 const storeMarks = async (call: Call, emergencyId: string): Promise<void> => {
   const { database, body, now } = call
-  const { displayName } = callerOf(call)
   const log = async (
     marks: readonly { readonly transmitterId: string }[],
     kind: string,
     what: string
   ): Promise<void> => {
-    const sql = `SELECT transmitter_id, entity_type AS "entityType", entity_id,
-        coalesce(name, badge, transmitter_id) AS name FROM carriers WHERE transmitter_id = ANY($1::text[]) ORDER BY 4`
-    const carriers = await database.rows<CarrierRow>(sql, [marks.map(({ transmitterId }) => transmitterId)])
-    const text = carriers.map(({ name }) => `${name} ${what}`).join(', ')
-    const people = carriers.flatMap((carrier) => carrierOf(carrier) ?? [])
-    if (carriers.length > 0) await logEvent({ ...call, people }, emergencyId, kind, text)
+    // Marks that existed already are not events: another warden may have been faster.
+    if (marks.length === 0) return
+    const names = await database.rows(NAMES, [emergencyId, marks.map(({ transmitterId }) => transmitterId)])
+    await logEvent(call, emergencyId, kind, names.map(({ name }) => `${name} ${what}`).join(', '))
   }
   const marked = await database.rows<{ transmitterId: string }>(
     `INSERT INTO safe_marks (emergency_id, transmitter_id, user_name, at)
-     SELECT $1, id, $3, $4 FROM transmitters WHERE id = ANY($2::text[])
+     SELECT $1, id, $3, $4 FROM ${MARKABLE} WHERE id = ANY($2::text[])
      ON CONFLICT (emergency_id, transmitter_id) DO NOTHING RETURNING transmitter_id`,
-    [emergencyId, textsIn(body.markSafe), displayName, now()]
+    [emergencyId, textsIn(body.markSafe), callerOf(call).displayName, now()]
   )
   const unmarked = await database.rows<{ transmitterId: string }>(
     'DELETE FROM safe_marks WHERE emergency_id = $1 AND transmitter_id = ANY($2::text[]) RETURNING transmitter_id',
     [emergencyId, textsIn(body.unmarkSafe)]
   )
-  // Marks that existed already are not events: another warden may have been faster.
   await log(marked, 'marked', 'marked safe')
   await log(unmarked, 'unmarked', 'no longer marked safe')
 }
 
 const MARKS = ['markSafe', 'unmarkSafe']
 
-const stored: CrudOptions['stored'] = async (call, id, _sent, before) => {
+const stored: CrudOptions['stored'] = async (call, id) => {
   const { body, request } = call
   const isMarking = MARKS.some((field) => body[field] !== undefined)
   if (isMarking) await storeMarks(call, id)
@@ -126,9 +158,9 @@ const stored: CrudOptions['stored'] = async (call, id, _sent, before) => {
   if (body.status === 'resolved') await storeOutcome(call, id)
   const after = await getRecord(call, emergencies, id)
   if (body.status === 'active' && after.isDrill !== true) await takeOver(call, id)
-  if (before !== undefined) await noteChanges(call, emergencies, before, after)
   const kind = request.method === 'POST' ? 'reported' : String(body.status ?? 'changed')
-  await logEvent(call, id, kind, kind === 'resolved' ? String(body.resolution ?? '') : undefined)
+  const how = body.outcome === 'mistake' ? ['Raised by mistake.', body.resolution] : [body.resolution]
+  await logEvent(call, id, kind, kind === 'resolved' ? how.filter(Boolean).join(' ') : undefined)
 }
 
 /** Two requests at the same time must not both decide about the same state. */
@@ -147,9 +179,9 @@ const oneAtATime = (handlers: Handlers): Handlers =>
 export const emergencyRoutes: Handlers = {
   ...oneAtATime({
     ...crud(emergencies, { prepare: checkedEmergency, stored }),
-    'POST /api/emergency/trigger': handler('emergency.trigger', trigger, { status: 201 })
+    'POST /api/emergency/trigger': handler('emergency.trigger', trigger)
   }),
-  'GET /api/emergency/active': handler('emergency.read', activeEmergency),
+  'GET /api/emergency/active': handler('emergency.read', activeEmergencies),
   'GET /api/emergency/events': handler('emergency.read', list(events)),
   'GET /api/emergency/muster': handler('emergency.read', muster),
   'GET /api/emergency/instructions': handler('emergency.read', buildingInstructions),

@@ -1,26 +1,20 @@
 import { changedRecord, crud } from '../crud.js'
 import { HttpError } from '../errors.js'
-import { type PlanFile, planIn } from '../plans/plan-file.js'
 import { about } from '../queries.js'
 import { changeRecords, getRecord, updateRecord } from '../records.js'
 import { floors } from '../resources.js'
 import { type Call, type Handlers, handler, idOf, type Run } from '../route.js'
 import { distance, type Point } from '../site/geometry.js'
-import { images, removeImage, storeImage } from '../uploads.js'
+import { removeImage, showImage, storeImage } from '../uploads.js'
 import type { Fields } from '../world.js'
 
-// Before the transaction, because a PDF document takes seconds.
-const PLANS = { options: { bodyLimit: 10 * 1024 * 1024 }, status: 201, readBody: planIn }
+const PLANS = { options: { bodyLimit: 10 * 1024 * 1024 }, status: 201 }
 const DEFAULT_PIXELS_PER_METRE = 20
-
-const plan = images('plan', floors)
 
 /** Stores the plan. Until it is calibrated, it fills the floor as far as its proportions allow. */
 const storePlan: Run = async (call) => {
   const floor = await getRecord(call, floors, idOf(call))
-  // Made by `planIn`.
-  const { width, height, ...image } = call.body as unknown as PlanFile
-  await storeImage(call, floors, image)
+  const { width, height } = await storeImage(call, floors, 'plan')
   const scale = Math.max(width / Number(floor.width), height / Number(floor.height))
   const pixelsPerMetre = Number.isFinite(scale) && scale > 0 ? scale : DEFAULT_PIXELS_PER_METRE
   const placed = { pixelsPerMetre, rotation: 0, origin: { x: 0, y: 0 }, calibration: null, calibratedAt: null }
@@ -85,7 +79,7 @@ const angleOf = (from: Point, to: Point): number => Math.atan2(to.y - from.y, to
 /** Floors, their plans and calibrations. */
 export const floorRoutes: Handlers = {
   ...crud(floors, { stored: removePlan }),
-  'GET /api/floors/:floorId/plan': handler('floors.read', plan.show),
+  'GET /api/floors/:floorId/plan': handler('floors.read', showImage('plan', floors)),
   'POST /api/floors/:floorId/upload': handler('floors.update', storePlan, PLANS),
   'POST /api/floors/:floorId/calibrate': handler('floors.update', about(floors, calibrate)),
   'POST /api/floors/:floorId/calibrate/accept': handler('floors.update', accept)

@@ -1,39 +1,22 @@
-import type { AuditEntry } from '../audit/entry.js'
-import { sentenceOf } from '../audit/sentence.js'
 import { audit } from '../audit.js'
-import { notFound } from '../errors.js'
 import { csv } from '../export/csv.js'
 import { exported, list, rows, together } from '../queries.js'
-import { type Handlers, handler, idOf, perMinute, type Run } from '../route.js'
-import type { Fields } from '../world.js'
-
-/** In SQL: the people whom an entry is about. */
-const PEOPLE = "CASE WHEN jsonb_typeof(a.details->'people') = 'array' THEN a.details->'people' ELSE '[]' END"
+import { type Handlers, handler, perMinute, type Run } from '../route.js'
 
 const AUDIT_FIELDS = ['at', 'action', 'subject', 'result', 'userId', 'userName', 'account', 'ip', 'method', 'path']
-/**
- * `account` is the e-mail address of the user, or what was entered at a failed sign-in; `concerned` are the names of the
- * people whom the entry is about.
- */
+/** `account` is the e-mail address of the user, or what was entered at a failed sign-in. */
 const auditLog = {
   from: `(SELECT a.*, coalesce(a.user_email, a.details->>'login') AS account, a.details->>'subject' AS subject,
-      coalesce(u.display_name, u.name) AS user_name, ${PEOPLE} AS people,
-      (SELECT string_agg(person->>'name', ', ') FROM jsonb_array_elements(${PEOPLE}) AS person) AS concerned
+      coalesce(u.display_name, u.name) AS user_name
     FROM audit_log a LEFT JOIN users u ON u.id = a.user_id)`,
-  fields: [...AUDIT_FIELDS, 'id', 'concerned'],
-  search: ['account', 'userName', 'subject', 'concerned', 'path'],
-  order: 'at DESC, id',
-  people: 'people',
-  // The columns of the query are the fields of an entry.
-  complete: ({ people: _people, ...row }: Fields): Fields => ({
-    ...row,
-    sentence: sentenceOf(row as Fields & AuditEntry)
-  })
+  fields: [...AUDIT_FIELDS, 'id'],
+  search: ['account', 'userName', 'subject', 'action', 'path'],
+  order: 'at DESC, id'
 }
 
 const activity = {
   from: `(SELECT at, action AS kind, user_email, coalesce(details->>'title', path) AS subject FROM audit_log
-    WHERE result = 'done' AND action NOT LIKE 'lookup.%')`,
+    WHERE result = 'done')`,
   fields: ['at', 'kind', 'userEmail'],
   order: 'at DESC, kind, subject'
 }
@@ -47,16 +30,8 @@ const summary = together({
   byAccount: rows(`SELECT coalesce(a.user_email, a.details->>'login') AS account,
       max(coalesce(u.display_name, u.name)) AS name, count(*)::int AS count
     FROM audit_log a LEFT JOIN users u ON u.id = a.user_id GROUP BY 1 ORDER BY 3 DESC, 1 LIMIT 100`),
-  byPerson: rows(`SELECT person->>'id' AS id, max(person->>'name') AS name, count(*)::int AS count
-    FROM audit_log a CROSS JOIN LATERAL jsonb_array_elements(${PEOPLE}) AS person GROUP BY 1 ORDER BY 2, 1 LIMIT 1000`),
   byDay: countBy("date_trunc('day', at, 'UTC') AS day", '1')
 })
-
-const showEntry: Run = async (call) => {
-  const [entry] = await call.database.rows(`SELECT * FROM ${auditLog.from} AS listed WHERE id = $1`, [idOf(call)])
-  if (entry === undefined) throw notFound('audit entry')
-  return auditLog.complete(entry)
-}
 
 /** Stores only the fields whose length the schema limits. */
 const storeErrorReport: Run = async (call) => {
@@ -68,11 +43,10 @@ const storeErrorReport: Run = async (call) => {
 /** The audit log, the activity list and error reports of pages. */
 export const journalRoutes: Handlers = {
   'GET /api/audit/logs': handler('audit.read', list(auditLog)),
-  'GET /api/audit/logs/:id': handler('audit.read', showEntry),
   'GET /api/audit/summary': handler('audit.read', summary),
   'GET /api/audit/export': handler(
     'audit.export',
-    exported(auditLog, 'audit.csv', (entries) => csv(['at', 'sentence', ...AUDIT_FIELDS.slice(1)], entries))
+    exported(auditLog, 'audit.csv', (entries) => csv(AUDIT_FIELDS, entries))
   ),
   'GET /api/activity': handler('dashboard.read', list(activity)),
   'POST /api/proxy/error-log': handler('authenticated', storeErrorReport, { status: 201, ...perMinute(60) })

@@ -1,4 +1,3 @@
-import { fieldChanges } from '../audit/changes.js'
 import { sessionLifetimeSeconds } from '../auth/tokens.js'
 import { crud } from '../crud.js'
 import { declared } from '../declared.js'
@@ -6,7 +5,7 @@ import { together } from '../queries.js'
 import { checkSettingVersion } from '../record-version.js'
 import { beacons, departments, zoneTypes } from '../resources.js'
 import { type Handlers, handler, type Run } from '../route.js'
-import { changeSetting, readSetting, readVersionedSetting, writeSetting } from '../settings.js'
+import { changeSetting, readVersionedSetting, writeSetting } from '../settings.js'
 import type { Fields } from '../world.js'
 
 const GROUPS = ['ble', 'alerts', 'general']
@@ -16,9 +15,8 @@ const reading =
   async (call) => {
     const stored = await readVersionedSetting(call, name)
     // Until it is set, the session timeout is the default.
-    if (name === 'general')
-      return { ...stored, sessionTimeoutMinutes: (await sessionLifetimeSeconds(call, false)) / 60 }
-    return name === 'privacy' ? { ...stored, maxPositionHours: call.maxPositionHours } : stored
+    if (name !== 'general') return stored
+    return { ...stored, sessionTimeoutMinutes: (await sessionLifetimeSeconds(call, false)) / 60 }
   }
 
 /**
@@ -31,25 +29,20 @@ const settingsRoutes = (path: string, group: string | null): Handlers => {
     group === null ? together(Object.fromEntries(groups.map((name) => [name, reading(name)]))) : reading(group)
   const change: Run = async (call) => {
     const { body, request } = call
-    if (group !== null) await checkSettingVersion(call, group, show)
+    if (group !== null) await checkSettingVersion(call, group)
     for (const name of groups) {
       if (group !== null || body[name] !== undefined) call.subjects.push(`${name} settings`)
       // The schema of the route declares the groups as objects.
       const sent = group === null ? (body[name] as Fields | undefined) : body
-      const before = await readSetting(call, name)
       if (request.method === 'DELETE') await writeSetting(call, name)
       else if (sent && request.method === 'PUT') await writeSetting(call, name, sent)
       else if (sent) await changeSetting(call, name, sent)
-      const after = await readSetting(call, name)
-      call.changes.push(...fieldChanges(Object.keys({ ...before, ...after }), before, after, `${name}.`))
     }
     return show(call)
   }
   const methods = ['POST', 'PUT', 'PATCH', 'DELETE'].map((method) => `${method} ${path}`)
   const changes = methods.filter((key) => declared.has(key)).map((key) => [key, handler('settings.update', change)])
-  // Everyone may know how long positions are stored.
-  const may = group === 'privacy' ? 'authenticated' : 'settings.read'
-  return { [`GET ${path}`]: handler(may, show), ...Object.fromEntries(changes) }
+  return { [`GET ${path}`]: handler('settings.read', show), ...Object.fromEntries(changes) }
 }
 
 /** Beacons, departments and zone types, and the settings of the service. */
@@ -58,5 +51,5 @@ export const managementRoutes: Handlers = {
   ...crud(departments),
   ...crud(zoneTypes),
   ...settingsRoutes('/api/mgmt/settings', null),
-  ...Object.assign({}, ...[...GROUPS, 'privacy'].map((name) => settingsRoutes(`/api/mgmt/settings/${name}`, name)))
+  ...Object.assign({}, ...GROUPS.map((name) => settingsRoutes(`/api/mgmt/settings/${name}`, name)))
 }

@@ -1,10 +1,7 @@
-import { Value } from '@sinclair/typebox/value'
-import { fieldErrors } from '../../../schemas/field-errors.js'
 import { type Corner, centreOf, cornersOf, type FloorSize, polygonError } from '../../../schemas/polygon.js'
-import { ZoneAccessSchema } from '../../zone-access.js'
 import { bulk, crud } from '../crud.js'
 import { invalid } from '../errors.js'
-import { list, nested, rows, together } from '../queries.js'
+import { list, nested, rows } from '../queries.js'
 import { changeRecords, getRecords } from '../records.js'
 import { buildings, floors, gateways, receivers, zones } from '../resources.js'
 import { type Call, type Handlers, handler, idOf, type Run, rowsIn } from '../route.js'
@@ -29,29 +26,8 @@ const heardReceivers = {
   order: 'rssi DESC, mac_address'
 }
 
-/** Rejects a body with fields about access that are not valid. The gateway does not know them. */
-const checkAccess = (body: Fields): void => {
-  if (!Value.Check(ZoneAccessSchema, body)) throw invalid(fieldErrors(Value.Errors(ZoneAccessSchema, body)))
-}
-
-/** The department or company tells people with the same name apart. */
-const PERSONS = `SELECT 'personnel/' || p.id AS id, concat(p.name, ' (' || d.name || ')') AS name
-  FROM personnel p LEFT JOIN departments d ON d.id = p.department_id WHERE p.is_active IS NOT FALSE
-  UNION ALL SELECT 'visits/' || v.id, concat(v.name, ' (', concat_ws(', ', v.kind, v.company), ')') FROM visits v
-  WHERE v.checked_out_at IS NULL AND (v.expected_to > $1 OR v.checked_in_at IS NOT NULL) ORDER BY name, id`
-
-/** The choices of the form of a zone. */
-const accessOptions = together({
-  departments: rows('SELECT id, name FROM departments WHERE is_active IS NOT FALSE ORDER BY name, id'),
-  jobTitles: rows(
-    `SELECT DISTINCT job_title AS id, job_title AS name FROM personnel WHERE job_title <> '' ORDER BY name`
-  ),
-  persons: rows(PERSONS, 'now')
-})
-
-/** Validates who may enter the zone, and its area, also when it moves to another floor. Derives its centre unless the body has one. */
+/** Validates the area of a zone, also when it moves to another floor. Derives its centre unless the body has one. */
 const validZone = async (call: Call): Promise<Fields> => {
-  checkAccess(call.body)
   const { polygon, floorId, ...body } = call.body
   const [stored] = await getRecords(call, zones, [idOf(call)])
   const isMoved = floorId !== undefined && floorId !== null && String(floorId) !== String(stored?.floorId)
@@ -103,7 +79,6 @@ export const siteRoutes: Handlers = {
   'GET /api/buildings/gateway-health': handler('buildings.read', rows(GATEWAY_HEALTH)),
   'POST /api/gateways/sync-status': handler('gateways.update', storeSyncStatus),
   ...crud(zones, { prepare: validZone }),
-  'GET /api/zones/access-options': handler('zones.update', accessOptions),
   'GET /api/zones/emergency': handler('zones.read', list(emergencyZones)),
   ...crud(receivers),
   'POST /api/receivers/bulk': handler('receivers.update', bulk(receivers)),

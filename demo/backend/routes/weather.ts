@@ -1,4 +1,3 @@
-import { fieldChanges } from '../audit/changes.js'
 import { notFound } from '../errors.js'
 import { together } from '../queries.js'
 import { seededRandom } from '../random.js'
@@ -45,9 +44,6 @@ export const weatherRoutes: Handlers = {
     const { severity: name = '' } = call.params
     if (!SEVERITIES.includes(name)) throw notFound('severity')
     call.subjects.push(`actions for ${name} weather`)
-    call.changes.push(
-      ...fieldChanges(Object.keys(call.body), await readSetting(call, name), call.body, `${name} weather.`)
-    )
     return changeSetting(call, name, { ...call.body, severity: name })
   }),
   // The weather is computed on each request, so there is nothing to fetch.

@@ -1,30 +1,17 @@
 import type { Logger } from 'pino'
 import type { PositionEntry } from '../../../schemas/realtime.js'
 import type { Publisher } from '../../../src/shared/publisher.js'
-import { type PathPoint, PathRecorder } from '../history/path-recorder.js'
-import {
-  COUNT_EVERY_MS,
-  type CountedCarrier,
-  countOccupancy,
-  countPastOccupancy,
-  endPaths,
-  HOUR_MS,
-  lastStoredAt,
-  pruneCounts,
-  storePoints,
-  thinHistory
-} from '../history/store.js'
+import { HISTORY_MS, type PositionHistory } from '../positions/history.js'
 import { seededRandom } from '../random.js'
 import type { Statements, World } from '../world.js'
-import { ambientDevices } from './ambient.js'
-import { pastDays } from './past-days.js'
-import { ReceiverReports } from './receiver-reports.js'
+import { ambientDevices, ReceiverReports } from './receivers.js'
 import { type Carrier, Simulation } from './simulation.js'
 import { type StoredZone, zoneAreas } from './zone-areas.js'
 
 export interface SimulatorParts extends Pick<World, 'database' | 'now'> {
   readonly seed: number
   readonly publisher: Pick<Publisher, 'publish'>
+  readonly history: PositionHistory
   readonly log: Logger
 }
 
@@ -40,12 +27,8 @@ export class Simulator {
   readonly #receiverReports: ReceiverReports
   /** The floor of every transmitter in the previous step. */
   readonly #floorOf = new Map<string, string>()
-  readonly #recorder = new PathRecorder()
   /** The stored floors. On a deleted one there are no receivers, so nobody is located there. */
   #floors: ReadonlySet<string> = new Set()
-  #countedAtMs = 0
-  /** The history is thinned up to this time; null before the first time. */
-  #thinnedUntil: Date | null = null
   #ticks = 0
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> | null = null
@@ -75,12 +58,13 @@ export class Simulator {
 
   /** Advances by one second, however much real time has passed, so that markers do not jump on a busy machine. */
   async tick(): Promise<void> {
-    const { database, publisher, now } = this.#parts
+    const { database, publisher, history, now } = this.#parts
     const at = now()
     if (this.#ticks % RELOAD_EVERY_TICKS === 0) await this.#reload(at)
     this.#simulation.advance(TICK_MS)
 
     const positions = this.#located(this.#simulation.positions(at.getTime()))
+    history.add(positions, at.getTime())
     const floors = new Map<string, PositionEntry[]>()
     for (const position of positions) {
       const [id, floorId] = [String(position.transmitterId), String(position.floorId)]
@@ -92,52 +76,17 @@ export class Simulator {
     for (const [floorId, data] of floors) void publisher.publish(`floor:${floorId}`, { type: 'position-batch', data })
     await storePositions(database, [...positions, ...this.#located(this.#simulation.silent())])
     if (this.#ticks % REPORT_EVERY_TICKS === 0) await this.#receiverReports.store(database, at)
-    await storePoints(database, this.#recorder.add(positions, at.getTime()))
-    if (at.getTime() - this.#countedAtMs >= COUNT_EVERY_MS) await this.#count(at)
     this.#ticks += 1
   }
 
-  /**
-   * Simulates the last hour, as far as it is not stored, so that the history has no gap before the start. The next step
-   * continues from there. A new database also gets the stays of previous days. Storing the past takes longer and may continue
-   * while the server runs.
-   */
-  async backfill(lengthMs = HOUR_MS): Promise<{ readonly stored: Promise<void> }> {
-    const { database, now } = this.#parts
-    const endMs = now().getTime()
-    const storedMs = (await lastStoredAt(database))?.getTime() ?? null
-    const startMs = Math.max(endMs - lengthMs, (storedMs ?? 0) + TICK_MS)
-    // Nothing is known of the time before: the backend was not running.
-    if (storedMs !== null && startMs > storedMs + TICK_MS) await endPaths(database, new Date(storedMs + TICK_MS))
-    const carriers = await this.#reloadCarriers()
-    const earlier: PathPoint[] = []
-    const points: PathPoint[] = []
-    const counted: CountedCarrier[] = []
-    for (let atMs = startMs; atMs < endMs; atMs += TICK_MS) {
+  /** Simulates the last minutes, so that the history has no gap before the start. The next step continues from there. */
+  async backfill(lengthMs = HISTORY_MS): Promise<void> {
+    const endMs = this.#parts.now().getTime()
+    await this.#reloadSite()
+    for (let atMs = endMs - lengthMs; atMs < endMs; atMs += TICK_MS) {
       this.#simulation.advance(TICK_MS)
-      const positions = this.#located(this.#simulation.positions(atMs))
-      if (atMs === startMs && storedMs === null)
-        earlier.push(...pastDays({ carriers, positions, endMs: startMs, random: seededRandom(this.#parts.seed) }))
-      points.push(...this.#recorder.add(positions, atMs))
-      if (atMs % COUNT_EVERY_MS >= TICK_MS) continue
-      const countedMs = atMs - (atMs % COUNT_EVERY_MS)
-      for (const { transmitterId, floorId } of positions)
-        counted.push({ atMs: countedMs, transmitterId: String(transmitterId), floorId: String(floorId) })
+      this.#parts.history.add(this.#located(this.#simulation.positions(atMs)), atMs)
     }
-    const store = async (): Promise<void> => {
-      await storePoints(database, points)
-      await countPastOccupancy(database, counted)
-      await storePoints(database, earlier)
-    }
-    return { stored: store() }
-  }
-
-  async #count(at: Date): Promise<void> {
-    const { database } = this.#parts
-    await countOccupancy(database, at)
-    await pruneCounts(database, at)
-    this.#thinnedUntil = await thinHistory(database, this.#thinnedUntil, at)
-    this.#countedAtMs = Math.floor(at.getTime() / COUNT_EVERY_MS) * COUNT_EVERY_MS
   }
 
   #located(positions: readonly PositionEntry[]): PositionEntry[] {
@@ -147,7 +96,7 @@ export class Simulator {
   /** Reloads carriers, floors, zones, emergencies and receivers, which pages can change. */
   async #reload(at: Date): Promise<void> {
     const { publisher } = this.#parts
-    await this.#reloadCarriers()
+    await this.#reloadSite()
     const online = new Set(await this.#ids("SELECT id FROM receivers WHERE status = 'online'"))
     // Devices stay with their receivers, also while some receivers are offline.
     const heard = this.#heardBy(await this.#ids('SELECT id FROM receivers ORDER BY id'), at.getTime())
@@ -155,13 +104,12 @@ export class Simulator {
     if (data.length > 0) void publisher.publish('global:all', { type: 'ambient-batch', data })
   }
 
-  async #reloadCarriers(): Promise<readonly Carrier[]> {
-    const carriers = await this.#parts.database.rows<Carrier>(CARRIERS)
-    this.#simulation.populate(carriers)
+  async #reloadSite(): Promise<void> {
+    const { database } = this.#parts
+    this.#simulation.populate(await database.rows<Carrier>(CARRIERS))
     this.#floors = new Set(await this.#ids('SELECT id FROM floors'))
     this.#simulation.evacuate(new Set(await this.#ids(ALARMED_BUILDINGS)))
-    this.#simulation.locateBy(zoneAreas(await this.#parts.database.rows<StoredZone>(ZONES)))
-    return carriers
+    this.#simulation.locateBy(zoneAreas(await database.rows<StoredZone>(ZONES)))
   }
 
   async #ids(sql: string): Promise<string[]> {

@@ -2,29 +2,6 @@ import type { World } from '../world.js'
 
 // Generated history before the start. The placeholder is the start time.
 
-/** The usual number of carriers on each floor: employees and assets by their home, guests everywhere. */
-const USUAL = `SELECT f.id AS floor_id, kind, CASE kind
-      WHEN 'employee' THEN (SELECT count(*) FROM personnel e WHERE e.floor_id = f.id)
-      WHEN 'asset' THEN (SELECT count(*) FROM assets a WHERE a.floor_id = f.id)
-      ELSE (SELECT count(*) FROM transmitters t WHERE t.entity_type = kind) / (SELECT count(*)::float FROM floors)
-    END AS carriers
-  FROM floors f CROSS JOIN unnest(ARRAY['employee', 'visitor', 'contractor', 'asset']) AS kind`
-
-/**
- * People follow a daily cycle: all are present now and a day ago, and one in twelve half a day ago. Two waves per floor let
- * the counts vary. The last term is irregular, and zero in the sum of the three floors of a building: people change floors.
- */
-const PRESENT = `greatest(1 / 12.0, least(1, 0.55 + 0.65 * cos(extract(epoch FROM $1::timestamptz - at)::float / 43200 * pi()))
-    + 0.10 * sin(extract(epoch FROM at)::float / 1900 + ascii(right(floor_id, 1)))
-    + 0.06 * sin(extract(epoch FROM at)::float / 430 + 2 * ascii(right(floor_id, 1)))
-    + 0.2 * sin((extract(epoch FROM at)::float / 300) ^ 2 + ascii(right(floor_id, 1)) * 2 * pi() / 3))`
-
-const OCCUPANCY = `WITH usual AS MATERIALIZED (${USUAL})
-  INSERT INTO occupancy_history (floor_id, entity_type, at, carriers)
-  SELECT floor_id, kind, at, round(carriers * CASE kind WHEN 'asset' THEN 1 ELSE ${PRESENT} END)
-  FROM usual CROSS JOIN generate_series(date_bin('5 minutes', $1::timestamptz - interval '1 day', 'epoch'),
-    $1::timestamptz, interval '5 minutes') AS at`
-
 const BATTERIES = `INSERT INTO battery_readings (device_id, level, at)
   SELECT id, least(100, battery_level + day), $1::timestamptz - day * interval '1 day'
   FROM transmitters CROSS JOIN generate_series(0, 6) AS day`
@@ -54,8 +31,8 @@ const ROLL_CALL = `INSERT INTO roll_calls (emergency_id, transmitter_id, name, k
 const OUTCOME = `UPDATE emergencies e SET extra = e.extra || jsonb_build_object('muster', (SELECT jsonb_build_object('total', count(*),
     'safe', count(*), 'missing', 0, 'unknown', 0) FROM roll_calls r WHERE r.emergency_id = e.id))`
 
-/** A day of occupancy counts, a week of battery readings, discovered receivers, and a drill. */
+/** A week of battery readings, discovered receivers, and a drill. */
 export const seedHistory = async ({ database, now }: World): Promise<void> => {
-  for (const sql of [OCCUPANCY, BATTERIES, UNKNOWN_RECEIVERS]) await database.rows(sql, [now()])
+  for (const sql of [BATTERIES, UNKNOWN_RECEIVERS]) await database.rows(sql, [now()])
   for (const sql of [DRILL, ROLL_CALL, OUTCOME]) await database.rows(sql)
 }

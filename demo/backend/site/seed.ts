@@ -1,7 +1,8 @@
 import { DEFAULT_INSTRUCTIONS } from '../../emergency-types.js'
 import { ROLES } from '../auth/permissions.js'
+import { SVG } from '../images.js'
 import { integerBetween, pick, type Random, seededRandom } from '../random.js'
-import { insertRecords, putRow } from '../records.js'
+import { insertRecords } from '../records.js'
 import { resources } from '../resources.js'
 import { storeDefaultSettings } from '../settings.js'
 import type { Fields, World } from '../world.js'
@@ -11,15 +12,15 @@ import { BUILDINGS, FLOORS, REGIONS, type Region } from './layout.js'
 import {
   ADDRESSES,
   ASSET_KINDS,
+  COMPANIES,
   CONTACTS,
+  CONTRACTORS,
   DEPARTMENTS,
   FIRST_NAMES,
   JOB_TITLES,
   LAST_NAMES,
   ZONE_KINDS
 } from './names.js'
-import { portrait } from './portraits.js'
-import { guestsOnSite, otherGuests } from './visits.js'
 
 const DAY_MS = 24 * 60 * 60_000
 const PEOPLE = 160
@@ -33,8 +34,11 @@ type Ago = (days: number, minutesLater?: number) => string
 /** Inserts the demo data into an empty database. Deterministic for a seed, except for times. */
 export const seedSite = async (world: World, seed: number): Promise<void> => {
   // Roles are defined in code, so they are updated at every start.
-  for (const { permissions, ...role } of ROLES)
-    await putRow(world, 'roles', { ...role, permissions: JSON.stringify(permissions) }, 'id')
+  await world.database.rows(
+    `INSERT INTO roles SELECT * FROM jsonb_to_recordset($1::jsonb) AS r(id text, name text, description text, permissions jsonb)
+     ON CONFLICT (id) DO UPDATE SET name = excluded.name, description = excluded.description, permissions = excluded.permissions`,
+    [JSON.stringify(ROLES)]
+  )
   await storeDefaultSettings(world)
   const [full] = await world.database.rows('SELECT 1 FROM buildings LIMIT 1')
   if (full !== undefined) return
@@ -45,25 +49,18 @@ export const seedSite = async (world: World, seed: number): Promise<void> => {
   for (const resource of resources) {
     const common = Object.hasOwn(resource.columns, 'isActive') ? { isActive: true } : {}
     const numbered = rows[resource.table]?.map((row, index) => ({ id: index + 1, ...common, ...row }))
-    await insertRecords(world, resource, numbered ?? [])
+    if (numbered !== undefined) await insertRecords(world, resource, numbered)
   }
   await storePhotos(world)
   await seedHistory(world)
 }
 
-/** Drawing all of them would delay every start. */
-const PORTRAITS = 40
-
-/** Six of seven people have a photo. */
+/** Six of seven people have a photo. It is drawn when a page requests it. */
 const storePhotos = async ({ database, now }: World): Promise<void> => {
-  const drawn = many(PORTRAITS, (number) => portrait(number).toString('base64'))
-  const ids = many(PEOPLE, String).filter((id) => Number(id) % 7 !== 3)
-  const pictures = ids.map((id) => drawn[Number(id) % PORTRAITS] ?? '')
   await database.rows(
     `INSERT INTO files (owner, media_type, name, bytes, updated_at)
-     SELECT 'personnel/' || id, 'image/png', 'portrait.png', decode(picture, 'base64'), $3
-     FROM unnest($1::text[], $2::text[]) AS sent (id, picture)`,
-    [ids, pictures, now()]
+     SELECT 'personnel/' || id, $1, 'portrait.svg', '', $2 FROM personnel WHERE id::int % 7 <> 3`,
+    [SVG, now()]
   )
 }
 
@@ -157,20 +154,21 @@ const receiverPositions = ({ buildingId, floorId, zoneId, name, rect }: Region) 
   })
 }
 
-/** Personnel and assets with a home floor, visits, and transmitters: available, or assigned to personnel, guests and assets. */
+/** Personnel and assets with a home floor, and transmitters: available, or assigned to personnel, guests and assets. */
 const carriers = (random: Random, ago: Ago): Rows => {
   const fullName = () => ({ firstName: pick(random, FIRST_NAMES), lastName: pick(random, LAST_NAMES) })
   const home = () => {
     const { buildingId, floorId } = pick(random, FLOORS)
     return { buildingId, floorId, departmentId: integerBetween(random, 1, DEPARTMENTS.length) }
   }
-  const after = (minutes: number): string => ago(0, minutes)
-  const guests = guestsOnSite(PEOPLE, () => Object.values(fullName()).join(' '), after)
+  const guests = (kind: string, count: number, companies: readonly string[]) =>
+    many(count, (number) => ({ entity_type: kind, ...fullName(), company: companies[number % companies.length] }))
   const dayAgo = (least: number, most: number): string => ago(integerBetween(random, least, most)).slice(0, 10)
   const carrying = [
     ...many(30, () => ({ status: 'available' })),
     ...many(PEOPLE, (entityId) => ({ entity_type: 'employee', entityId })),
-    ...guests.map(({ id, kind }) => ({ entity_type: kind, entityId: id })),
+    ...guests('visitor', 30, COMPANIES),
+    ...guests('contractor', 20, CONTRACTORS),
     ...many(60, (entityId) => ({ entity_type: 'asset', entityId, model: 'TX-30' }))
   ]
   return {
@@ -191,7 +189,6 @@ const carriers = (random: Random, ago: Ago): Rows => {
         isFireWarden: random() < 0.08
       }
     }),
-    visits: [...guests, ...otherGuests(PEOPLE, after)],
     assets: many(60, (number) => {
       const [name, category] = pick(random, ASSET_KINDS).split(':')
       return {
@@ -234,7 +231,12 @@ const emergencies = (ago: Ago): Rows => {
     title: 'Quarterly evacuation drill'
   }
   const message = DEFAULT_INSTRUCTIONS.fire
-  const end = { status: 'resolved', resolvedAt: ago(20, 15), resolution: 'Everybody out in nine minutes.' }
+  const end = {
+    status: 'resolved',
+    outcome: 'ended',
+    resolvedAt: ago(20, 15),
+    resolution: 'Everybody out in nine minutes.'
+  }
   return {
     emergencies: [{ ...drill, message, startedAt: ago(20), ...end }],
     emergency_contacts: CONTACTS.map((contact, index) => ({ priority: index + 1, ...contact }))

@@ -22,14 +22,14 @@ const cookieNames = async (page: Page): Promise<string[]> =>
 t.test('with an identity provider', async (t) => {
   t.test('a user signs in through the provider, reaches the requested page, and signs out everywhere', async (t) => {
     const { page, pageErrors, findings } = await openDemoPage(t, browser, stack)
-    await page.goto('/users?page=1')
+    await page.goto('/site/users?page=1')
     await page.waitForURL('**/login?returnTo=**')
     await page.getByRole('link', { name: 'Sign in with the identity provider' }).waitFor()
     t.same(await findings(), [], 'the login page is accessible')
 
     await startAtProvider(page)
     await pick(page, 'admin')
-    await page.waitForURL(`${stack.url}/users?page=1`)
+    await page.waitForURL(`${stack.url}/site/users?page=1`)
     await page.getByRole('cell', { name: 'Olive Operator' }).waitFor()
     t.notMatch(await page.evaluate('document.cookie'), /oidc_session|auth_token=/, 'scripts see no token')
     t.match(await page.evaluate('document.cookie'), 'auth_via_oidc=true')
@@ -37,8 +37,8 @@ t.test('with an identity provider', async (t) => {
     // Simulates an expired app session with a valid provider session.
     for (const name of ['auth_token', 'auth_user', 'auth_permissions', 'auth_token_expiry'])
       await page.context().clearCookies({ name })
-    await page.goto('/login?returnTo=%2Fusers')
-    await page.waitForURL(`${stack.url}/users`)
+    await page.goto('/login?returnTo=%2Fsite%2Fusers')
+    await page.waitForURL(`${stack.url}/site/users`)
     await page.getByRole('cell', { name: 'Olive Operator' }).waitFor()
 
     await signOut(page)

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import t from 'tap'
 import { flag, integer, label, maybe, text, texts } from '../../../schemas/field-kinds.js'
 import { id } from '../../../schemas/ids.js'
-import { bodyOf, changesIn, conflictsOf, enteredAtFirst, fieldsOf, labelOf } from '../../web/form-fields.js'
+import { bodyOf, changesIn, enteredAtFirst, fieldsOf, labelOf, versionOf } from '../../web/form-fields.js'
 
 const schema = Type.Object(
   {
@@ -96,33 +96,7 @@ t.test('the values of a form', async (t) => {
   })
 })
 
-t.test('the conflicts of a form are the fields that another user has changed, with both values', async (t) => {
-  const stored = { name: 'Lab', notes: 'old', capacity: 3, isExit: false, floorId: null, tags: ['a'] }
-  const based = bodyOf(schema, fields, enteredAtFirst(fields, stored))
-  const current = { ...stored, notes: 'theirs', capacity: null, isExit: true, floorId: 'f-1', version: 2 }
-  const entered = { ...enteredAtFirst(fields, stored), name: 'Mine', notes: 'mine' }
-  t.same(
-    conflictsOf(schema, fields, { based, entered, current }).map(({ name, theirText, ownText, isOwnChange }) => {
-      return [name, theirText, ownText, isOwnChange]
-    }),
-    [
-      ['notes', 'theirs', 'mine', true],
-      ['capacity', 'empty', '3', false],
-      ['isExit', 'yes', 'no', false],
-      ['floorId', 'Ground', 'empty', false]
-    ]
-  )
-  t.same(conflictsOf(schema, fields, { based, entered, current: { ...stored, color: 'red' } }), [], 'other fields')
-})
-
-t.test('a point in time is entered as local time, and sent as ISO 8601', async (t) => {
-  const times = Type.Object({ at: label('When.') })
-  const [field] = fieldsOf(times, [{ name: 'at', isTime: true }])
-  const all = field ? [field] : []
-  t.equal(field?.kind, 'datetime-local')
-  const entered = enteredAtFirst(all, { at: '2026-03-01T09:30:45.000Z' })
-  t.match(entered, { at: /^2026-0[23]-\d\dT\d\d:\d\d$/ })
-  t.same(bodyOf(times, all, entered), { at: '2026-03-01T09:30:00.000Z' })
-  t.same(bodyOf(times, all, { at: 'soon' }), { at: 'soon' }, 'the schema rejects what is not a time')
-  t.same(enteredAtFirst(all, { at: null }), { at: '' })
+t.test('a change names the version of the record that it is based on', async (t) => {
+  t.same(versionOf({ version: 3 }), { query: { version: 3 } })
+  t.same([versionOf({}), versionOf(undefined)], [{}, {}])
 })

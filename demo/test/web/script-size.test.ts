@@ -24,7 +24,7 @@ t.test('no page loads more than 300 KB of compressed script', async (t) => {
   const entries = scriptsIn(readFileSync(join(FOLDER, 'index.html'), 'utf8'), /src="\/assets\/([^"]+\.js)"/g)
   t.equal(entries.length, 1)
   const pages = readdirSync(join(FOLDER, 'assets')).filter((name) => /Page-[^.]+\.js$/.test(name))
-  t.ok(pages.length > 15, `${pages.length} pages`)
+  t.ok(pages.length > 7, `${pages.length} pages`)
   const sizes = pages.map((page) => {
     const scripts = new Set(entries.flatMap((entry) => [...withImports(entry)]))
     return [page, compressedBytes(withImports(page, scripts))] as const

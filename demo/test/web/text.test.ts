@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import t from 'tap'
 import {
   ago,
@@ -10,23 +9,7 @@ import {
   percent,
   waitText
 } from '../../../src/ui/format.js'
-import { sectionsOf } from '../../web/help.js'
 import { matches, searchText } from '../../web/search.js'
-
-t.test('help', async (t) => {
-  t.test('every page of the menu has a section of the help', async (t) => {
-    const [router = '', help = ''] = ['demo/web/router.ts', 'docs/how-to/use-the-demo.md'].map((path) =>
-      readFileSync(path, 'utf8')
-    )
-    const pages = [...router.matchAll(/^ {2}page\('[^']+', (?:'([^']+)'|LIVE_PLAN)/gm)].map(
-      ([, name]) => name ?? 'Live plan'
-    )
-    t.same(
-      sectionsOf(help).map(({ title }) => title),
-      pages
-    )
-  })
-})
 
 t.test('search on the plan', async (t) => {
   t.test('a guest is found by name, category and company, an employee by name', async (t) => {

@@ -1,44 +1,42 @@
 import { computed, onScopeDispose, shallowRef, watch } from 'vue'
-import { alertCountsIn } from '../alerts.js'
 import { call } from '../services.js'
 import type { AlertCount, DataResponse } from '../types.js'
-import { useLoad } from './useLoad.js'
+import { useLoaded } from './useLoad.js'
 import { usePositions } from './usePositions.js'
 import { useSession } from './useSession.js'
 
 /** A change that the relay could not deliver is shown after this time. */
 const REFRESH_MS = 30_000
 
-/** Replaced with every change of an alert. Shared by the menu, the alerts and the dashboard. Undefined before it has loaded. */
-const counts = shallowRef<readonly AlertCount[]>()
-const open = computed(() => counts.value?.reduce((sum, count) => sum + count.open, 0))
+/** Replaced with every change of an alert. Undefined before it has loaded. */
+export const alertCounts = shallowRef<readonly AlertCount[]>()
+/** Undefined before it has loaded. */
+export const openAlerts = computed(() => alertCounts.value?.reduce((sum, count) => sum + count.open, 0))
 
-/** The numbers of alerts. `load` requests them after a change by this page. */
-export const useAlertCounts = (everyMs?: number) => {
-  const { data, load } = useLoad(
-    (options) => call<DataResponse<readonly AlertCount[]>>('GET', '/api/alerts/summary', options),
-    everyMs
-  )
-  watch(data, (loaded) => {
-    counts.value = loaded ?? counts.value
-  })
-  return { counts, open, load }
-}
+/** The counts in a publication; null if it is another one. */
+const alertCountsIn = ({ type, data }: { readonly type: string; readonly data?: unknown }) =>
+  type === 'alerts' && Array.isArray(data) && data.every(isAlertCount) ? data : null
+const isAlertCount = (entry: unknown): entry is AlertCount =>
+  typeof entry === 'object' && entry !== null && 'open' in entry && typeof entry.open === 'number' && 'kind' in entry
 
 /** Keeps the numbers up to date while the component is mounted. */
-export const useAlertUpdates = () => {
-  const loaded = useAlertCounts(REFRESH_MS)
-  if (!useSession().may('alerts.read')) return loaded
-  void loaded.load()
+export const useAlertUpdates = (): void => {
+  if (!useSession().may('alerts.read')) return
+  const { data, load } = useLoaded(
+    (options) => call<DataResponse<readonly AlertCount[]>>('GET', '/api/alerts/summary', options),
+    REFRESH_MS
+  )
+  watch(data, (loaded) => {
+    alertCounts.value = loaded ?? alertCounts.value
+  })
   const positions = usePositions()
   const listeners = [
-    positions.on('publication', ({ data }) => {
-      counts.value = alertCountsIn(data) ?? counts.value
+    positions.on('publication', ({ data: published }) => {
+      alertCounts.value = alertCountsIn(published) ?? alertCounts.value
     }),
-    positions.on('gap', ({ channel }) => channel === 'global:all' && void loaded.load())
+    positions.on('gap', ({ channel }) => channel === 'global:all' && void load())
   ]
   onScopeDispose(() => {
     for (const stopListening of listeners) stopListening()
   })
-  return loaded
 }

@@ -1,68 +1,69 @@
-import { computed, reactive, ref, shallowRef, watch } from 'vue'
-import { useRoute, useRouter } from 'vue-router'
-import { nextOrder, type Order } from '../../../src/ui/order.js'
-import { type ListShape, type ListState, listStateOf, selectionOf } from '../list-query.js'
+import { computed, ref, shallowRef, watch } from 'vue'
+import { type LocationQuery, useRoute, useRouter } from 'vue-router'
+import { isOrder, nextOrder, type Order } from '../../../src/ui/order.js'
 
-/**
- * The search, filters, order and page of a list. They are in the URL, so that a reload or a shared link shows the same rows.
- * Other parameters of the URL stay.
- */
-export const useListQuery = (shape: ListShape) => {
+interface ListShape {
+  readonly filterNames: readonly string[]
+  readonly sortNames: readonly string[]
+  /** Rows per page. */
+  readonly limit: number
+}
+
+/** The search, filters, order and page of a list. They are in the URL, so that a reload or a shared link shows the same rows. */
+export const useListQuery = ({ filterNames, sortNames, limit }: ListShape) => {
   const route = useRoute()
   const router = useRouter()
-  const first = listStateOf(route.query, shape)
-  const search = ref(first.search)
-  const filters = reactive({ ...first.filters })
-  const sort = ref(first.sort)
-  const order = ref<Order>(first.order)
-
-  const selection = computed(() => selectionOf({ search: search.value, filters, sort: sort.value, order: order.value }))
-  const selectionText = computed(() => JSON.stringify(selection.value))
-  /** A page of the rows that a selection finds; another selection starts at its first page. */
-  const page = shallowRef({ of: selectionText.value, offset: first.offset })
-  const offset = computed({
-    get: () => (page.value.of === selectionText.value ? page.value.offset : 0),
-    set: (rows) => {
-      page.value = { of: selectionText.value, offset: rows }
-    }
-  })
-  const show = (state: ListState): void => {
-    search.value = state.search
-    Object.assign(filters, state.filters)
-    sort.value = state.sort
-    order.value = state.order
-    offset.value = state.offset
-  }
-
-  watch([selectionText, offset], () => {
-    const own = new Set(['search', 'sort', 'order', 'page', ...shape.filterNames])
-    const others = Object.entries(route.query).filter(([name]) => !own.has(name))
-    const paged = offset.value === 0 ? {} : { page: String(offset.value / shape.limit + 1) }
-    void router.replace({ query: { ...Object.fromEntries(others), ...selection.value, ...paged }, hash: route.hash })
-  })
-  // A link to the same page, such as its menu entry, may have other parameters.
   const { path } = route
+  const query = shallowRef<LocationQuery>(route.query)
+  // The query of the page that the user goes to next is not that of this list.
   watch(
     () => route.query,
-    (query) => {
-      const linked = listStateOf(query, shape)
-      const isShown = JSON.stringify(selectionOf(linked)) === selectionText.value && linked.offset === offset.value
-      if (route.path === path && !isShown) show(linked)
+    (next) => {
+      if (route.path === path) query.value = next
     }
   )
+  const textOf = (name: string): string => {
+    const value = query.value[name]
+    return typeof value === 'string' ? value : ''
+  }
+  /** Another selection starts at its first page. */
+  const change = (changed: Readonly<Record<string, string>>): void => {
+    const all = Object.entries({ ...query.value, page: '', ...changed }).filter(([, value]) => value !== '')
+    query.value = Object.fromEntries(all)
+    void router.replace({ query: query.value, hash: route.hash })
+  }
 
+  const search = ref(textOf('search'))
+  watch(search, (text) => text.trim() === textOf('search') || change({ search: text.trim() }))
+  watch(query, () => {
+    if (textOf('search') !== search.value.trim()) search.value = textOf('search')
+  })
+  const sort = computed(() => (sortNames.includes(textOf('sort')) ? textOf('sort') : ''))
+  const order = computed((): Order => (isOrder(query.value.order) ? query.value.order : 'asc'))
+  /** The parameters that have a value, without the page. */
+  const selection = computed(() => {
+    const filters = ['search', ...filterNames].map((name) => [name, textOf(name)] as const)
+    const ordered = sort.value ? [['sort', sort.value] as const, ['order', order.value] as const] : []
+    return Object.fromEntries([...filters, ...ordered].filter(([, value]) => value !== ''))
+  })
+  const offset = computed({
+    get: () => {
+      const page = Number(textOf('page'))
+      return Number.isSafeInteger(page) && page > 1 ? (page - 1) * limit : 0
+    },
+    set: (rows) => change({ page: rows === 0 ? '' : String(rows / limit + 1) })
+  })
   return {
     search,
-    filters,
     sort,
     order,
     offset,
     selection,
+    filterOf: textOf,
+    filter: (name: string, value: string): void => change({ [name]: value }),
     /** Shows all rows, in the same order. */
-    clear: (): void => show({ ...listStateOf({}, shape), sort: sort.value, order: order.value }),
-    sortBy: (by: string, firstOrder: Order): void => {
-      order.value = nextOrder(order.value, sort.value === by, firstOrder)
-      sort.value = by
-    }
+    clear: (): void => change(Object.fromEntries(['search', ...filterNames].map((name) => [name, '']))),
+    sortBy: (by: string, firstOrder: Order): void =>
+      change({ sort: by, order: nextOrder(order.value, sort.value === by, firstOrder) })
   }
 }

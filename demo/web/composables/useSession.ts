@@ -1,6 +1,6 @@
 import type { PageMeta } from 'gatehouse-client'
 import { useSession as useClientSession } from 'gatehouse-client/vue'
-import { computed, watch } from 'vue'
+import { computed } from 'vue'
 import { useToasts } from '../../../src/ui/useToasts.js'
 import { router } from '../router.js'
 import { api, sessionEnd, signOut } from '../services.js'
@@ -36,7 +36,6 @@ export const useSession = () => {
     user,
     name: computed(() => user.value?.displayName ?? user.value?.email ?? 'Unknown user'),
     isSignedIn,
-    onSignedOut: (listener: () => void) => watch(isSignedIn, (isIn) => isIn || listener()),
     sessionEnd,
     may,
     maySee: ({ permissions: all = [], permissionsAny: any = [] }: PageMeta): boolean =>

@@ -12,6 +12,11 @@ export const OLD_AFTER_MS = 5000
 /** The last known state of the site, and the difference between the clocks of the backend and of this browser. */
 const status = shallowRef<SiteStatus | null>(null)
 const skewMs = ref(0)
+/** The time of the last response by the clock of this browser; null before the first one. */
+const answeredMs = ref<number | null>(null)
+
+/** Changes when an emergency or a drill starts or ends. */
+export const activeEmergencyIds = computed(() => status.value?.emergencies.map(({ id }) => id).join(' '))
 
 /** Keeps the state of the site up to date while the component is mounted: on every page. */
 export const useSiteStatusUpdates = () => {
@@ -23,7 +28,9 @@ export const useSiteStatusUpdates = () => {
   )
   watch(loaded.data, (data) => {
     status.value = data
-    if (data) skewMs.value = Date.parse(data.now) - Date.now()
+    if (data === null) return
+    answeredMs.value = Date.now()
+    skewMs.value = Date.parse(data.now) - answeredMs.value
   })
   void loaded.load()
   watch(isSignedIn, () => void loaded.load())
@@ -52,7 +59,11 @@ export const useSiteStatus = () => {
   const newestMs = computed(() => (status.value?.lastPositionAt ? Date.parse(status.value.lastPositionAt) : null))
   return {
     backendNow,
+    /** The most dangerous first. Empty also while they are not known. */
     emergencies: computed(() => status.value?.emergencies ?? []),
+    /** Whether it is known which emergencies are active. */
+    isKnown: computed(() => status.value !== null),
+    answeredMs,
     /** The time of the newest position by the clock of this browser; null without positions. */
     newestMs: computed(() => newestMs.value && newestMs.value - skewMs.value),
     arePositionsOld: computed(() => newestMs.value !== null && backendNow.value - newestMs.value > OLD_AFTER_MS)

@@ -51,7 +51,7 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
   'client.subscription_token.insecure_skip_jwks_endpoint_safety_check':
     'remove it; jwks_public_endpoint is always one fixed address',
   'client.presence_update_interval': 'use engine.redis.presence_ttl',
-  'client.connect_code_to_unidirectional_disconnect': 'remove it; docs/reference/protocol.md lists the codes',
+  'client.connect_code_to_unidirectional_disconnect': 'remove it; docs/reference/protocol-codes.md lists the codes',
   'client.subscribe_to_user_personal_channel.single_connection': 'use client.user_connection_limit',
 
   'namespace.subscribe_stream_proxy_enabled': 'publish with the HTTP API',
@@ -112,7 +112,7 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
   'prometheus.handler_prefix': 'use /metrics',
   'prometheus.native_histograms': 'remove it; histograms have explicit buckets',
   'health.handler_prefix': 'use /health',
-  swagger: 'read docs/reference/protocol.md',
+  swagger: 'read docs/reference/server-api.md',
   debug: 'start Node.js with --inspect or --cpu-prof',
   dev: 'use the demo: npm start',
   opentelemetry: 'set OTEL_EXPORTER_OTLP_ENDPOINT',

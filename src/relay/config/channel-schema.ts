@@ -61,7 +61,7 @@ const channelOptionSchemas = {
     256
   ),
   entry_time: text(
-    'Gatehouse only: where an entry has its time, such as timestamp; a number (Unix milliseconds) or an ISO 8601 text. When entries are merged, an entry never replaces a newer one. Without it the later publication wins. Requires conflate.',
+    'Gatehouse only: where an entry has its time (Unix milliseconds or ISO 8601), such as timestamp: a merge never replaces a newer entry. Requires conflate.',
     256
   ),
   snapshot: flag(
@@ -134,7 +134,7 @@ export const channelSection = {
   ),
   publication_data_format: oneOf(
     ['json', 'json_object', 'binary'],
-    'Default for namespaces without their own publication_data_format. Without both, data is a JSON value or other bytes (but not none), and JSON clients that would receive other bytes are closed with 3506.'
+    'Default for namespaces without their own publication_data_format. Without both, data is JSON or other bytes, and JSON clients that would receive other bytes are closed with 3506.'
   ),
   history_meta_ttl: duration('Default for namespaces without their own history_meta_ttl.', '720h'),
   max_length: count('Maximum length of a channel name, in bytes.', 1, 65_535, 255),

@@ -19,7 +19,7 @@ const mapSection = section('Options of map channels; only with a subscription_ty
   stream_size: count('Changes stored per channel, for recovery. Not for ephemeral maps.', 1, 1_000_000, 100),
   stream_ttl: duration('How long changes are stored. Not for ephemeral maps.', '1m'),
   meta_ttl: duration(
-    'How long a map, its epoch and its offset are stored after the last use; at least key_ttl and stream_ttl. Default: the larger of ten times stream_ttl and key_ttl. A persistent map has no such limit.'
+    'How long a map that is not persistent is stored after the last use; at least key_ttl and stream_ttl. Default: the larger of ten times stream_ttl and key_ttl.'
   ),
   max_keys: count('Gatehouse only: a write that would add a key to a map of this size fails.', 1, MAX_KEYS, 100_000),
   default_page_size: count('Entries per page for clients that request no number.', 1, MAX_PAGE_SIZE, 100),
@@ -62,7 +62,7 @@ export const mapOptionSchemas = {
   map_clients_presence_channel_prefix: prefix('its client'),
   map_users_presence_channel_prefix: prefix('its user'),
   view_x: text(
-    'Gatehouse only: where an entry, or the data of a map, has its x coordinate, such as position.x. Subscribers can then ask for a rectangle with data: {"view": {"x", "y", "w", "h"}}. Requires view_y, view_cell, and snapshot or a map.',
+    'Gatehouse only: where an entry, or the data of a map, has its x coordinate, such as position.x: subscribers can ask for a rectangle (view). Requires view_y, view_cell, and snapshot or a map.',
     256
   ),
   view_y: text('Gatehouse only: the same for the y coordinate.', 256),

@@ -72,7 +72,7 @@ const client = {
     'Gatehouse only: limits of commands in all namespaces together. A command beyond a limit gets error 111.'
   ),
   concurrency: count(
-    'Commands of one connection that may run at the same time. Commands for the same channel always run one after the other, and so do those with large replies. 0 and 1: all commands run one after the other.',
+    'Commands of one connection that may run at the same time; 0 and 1: one. Those for the same channel, and those with large replies, always run one after the other.',
     0,
     1000,
     0

@@ -92,7 +92,7 @@ export const realStage = async (t: Test): Promise<Stage> => {
       API_SECRET,
       COOKIE_SECURE: 'false',
       LOGIN_BODY_TOKEN: 'omit',
-      GATEWAY_ROUTES: join(ROOT, 'examples/openapi.yaml'),
+      GATEWAY_ROUTES: join(ROOT, 'test/client/testing/openapi.yaml'),
       GATEWAY_UNKNOWN_PATHS: 'refuse'
     }
   })

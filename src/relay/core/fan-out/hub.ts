@@ -132,7 +132,8 @@ export class Hub implements Delivery, FlushQueue {
   }
 
   remove(channel: Channel): void {
-    this.#channels.delete(channel.name)
+    // A channel that was opened again has the same name.
+    if (this.#channels.get(channel.name) === channel) this.#channels.delete(channel.name)
   }
 
   /** Passes the publications of an internal channel to the observer; null stops that. */

@@ -72,6 +72,8 @@ export const openSubscription = (
   options: SubscriptionOptions
 ): Subscription => {
   const { context } = client
+  // Nothing would remove the subscription, which buffers publications for ever.
+  if (client.isClosed) throw new Error('a closed client cannot subscribe')
   const channel = context.hub.open(request.channel, request.resolved)
   const subscription = new Subscription(channel, client, request.isServerSide)
   // A client with a snapshot and without a position also relies on every publication: after a gap it gets a new snapshot.

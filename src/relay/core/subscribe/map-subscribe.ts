@@ -218,6 +218,8 @@ const serveChanges = async (
   const limit = pageSize(command, loading.options)
   const { position } = command
   const end = loading.catchUpTo ?? (await readStreamEnd(client, loading)).offset
+  const ended = interruption(client, loading)
+  if (ended !== undefined) return ended
   loading.catchUpTo = end
   if (position.offset + limit >= end) {
     const start = { position, entries: NO_ENTRIES, isRecovering: false }

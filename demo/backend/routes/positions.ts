@@ -1,0 +1,143 @@
+import { notFound } from '../errors.js'
+import { checkFloorAccess } from '../floor-access.js'
+import { HISTORY_MS, type PathPoint } from '../positions/history.js'
+import { listOf, momentOf, rangeOf, textOf } from '../queries.js'
+import { getRecord } from '../records.js'
+import { assets, floors, transmitters } from '../resources.js'
+import { type Call, callerOf, type Handlers, handler, idOf, perMinute, type Run } from '../route.js'
+import type { Fields } from '../world.js'
+
+const EXPENSIVE = perMinute(120)
+
+interface HistoryRow extends Fields {
+  readonly atMs: number
+}
+
+const heardPoints = (call: Call, transmitterId: string): HistoryRow[] =>
+  call.history
+    .pathOf(transmitterId)
+    .filter(({ floorId }) => floorId !== null)
+    .map((point) => ({ transmitterId, ...point }))
+
+const newestFirst = (rows: readonly HistoryRow[]): Fields[] =>
+  rows
+    .toSorted((one, other) => other.atMs - one.atMs)
+    .map(({ atMs, ...row }) => ({ ...row, at: new Date(atMs).toISOString() }))
+
+/** `?from=` and `?to=` limit the time. */
+const showHistory: Run = (call) => {
+  const { query, history } = call
+  const [from, to] = [momentOf(query, 'from')?.getTime() ?? 0, momentOf(query, 'to')?.getTime() ?? Number.MAX_VALUE]
+  const id = textOf(query, 'transmitterId')
+  const rows = (id === null ? history.transmitterIds() : [id]).flatMap((one) => heardPoints(call, one))
+  const inRange = rows.filter(({ atMs }) => atMs >= from && atMs <= to)
+  return listOf(call, ['transmitterId', 'floorId', 'zoneId'], newestFirst(inRange))
+}
+
+const MAX_OF_ASSET = 500
+
+const showAsset: Run = async (call) => {
+  await getRecord(call, assets, idOf(call))
+  const sql = "SELECT id FROM transmitters WHERE entity_type = 'asset' AND entity_id = $1"
+  const carried = await call.database.rows<{ id: string }>(sql, [idOf(call)])
+  const zones = await call.database.rows<{ id: string; name: string }>('SELECT id, name FROM zones')
+  const nameOf = new Map(zones.map(({ id, name }) => [id, name]))
+  return newestFirst(carried.flatMap(({ id }) => heardPoints(call, id)))
+    .slice(0, MAX_OF_ASSET)
+    .map((row) => ({ ...row, zoneName: nameOf.get(String(row.zoneId)) ?? null }))
+}
+
+const showTracks: Run = async (call) => {
+  checkFloorAccess(await getRecord(call, floors, idOf(call)), callerOf(call))
+  const { from, to } = rangeOf(call, HISTORY_MS)
+  const transmitterId = textOf(call.query, 'transmitterId')
+  const endMs = Math.min(to.getTime(), call.now().getTime())
+  const tracks = call.history.tracks(idOf(call), from.getTime(), endMs)
+  const wanted = tracks.filter((track) => transmitterId === null || track.transmitterId === transmitterId)
+  return { from, to, tracks: wanted }
+}
+
+const CARRIER = `SELECT c.transmitter_id, c.badge, c.entity_type AS "entityType", c.entity_id, coalesce(c.name, c.badge) AS name,
+    coalesce(e.job_title, a.category) AS role, c.department, c.company, e.is_first_aider, e.is_fire_warden, t.battery_level,
+    c.floor_id, f.name AS floor_name, b.name AS building_name, c.zone_id, c.zone_name, c.at, c.accuracy,
+    e.photo_url || '?v=' || extract(epoch FROM p.updated_at)::bigint AS photo_url
+  FROM carriers c JOIN transmitters t ON t.id = c.transmitter_id
+  LEFT JOIN personnel_shown e ON c.entity_type = 'employee' AND e.id = c.entity_id
+  LEFT JOIN assets a ON c.entity_type = 'asset' AND a.id = c.entity_id
+  LEFT JOIN files p ON p.owner = 'personnel/' || e.id
+  LEFT JOIN floors f ON f.id = c.floor_id LEFT JOIN buildings b ON b.id = f.building_id
+  WHERE c.transmitter_id = $1`
+
+const PLACE = `SELECT f.name AS floor_name, b.name AS building_name, z.name AS zone_name
+  FROM floors f JOIN buildings b ON b.id = f.building_id LEFT JOIN zones z ON z.id = $2 WHERE f.id = $1`
+
+/** A person or an asset, now or at the time `at` of the last minutes, when the accuracy is not known. */
+const showCarrier: Run = async (call) => {
+  const { database, query, history } = call
+  const [current] = await database.rows(CARRIER, [idOf(call)])
+  if (current === undefined) throw notFound(transmitters.noun)
+  const at = momentOf(query, 'at')
+  if (at === null) return { ...current, since: sinceOf(history.pathOf(idOf(call)), current) }
+  const { floorId = null, zoneId = null, atMs } = history.placeAt(idOf(call), at.getTime()) ?? {}
+  const [names = { floorName: null, buildingName: null, zoneName: null }] = await database.rows(PLACE, [
+    floorId,
+    zoneId
+  ])
+  return {
+    ...current,
+    ...names,
+    floorId,
+    zoneId,
+    at: atMs === undefined ? null : new Date(atMs),
+    accuracy: null,
+    since: null
+  }
+}
+
+/** The time since when the carrier is in its zone, in milliseconds; null if it is longer than the history. */
+const sinceOf = (path: readonly PathPoint[], { floorId, zoneId }: Fields): number | null => {
+  const isThere = (point: PathPoint): boolean => point.floorId === floorId && point.zoneId === zoneId
+  const left = path.findLastIndex((point) => !isThere(point))
+  return left === -1 ? null : (path[left + 1]?.atMs ?? null)
+}
+
+const COUNT_EVERY_MS = 30_000
+
+const FLOORS = `SELECT f.id AS floor_id, f.name AS floor_name, b.id AS building_id, b.name AS building_name
+  FROM floors f JOIN buildings b ON b.id = f.building_id ORDER BY b.display_order, f.level, f.id`
+
+const PEOPLE = "SELECT transmitter_id AS id FROM carriers WHERE entity_type <> 'asset'"
+
+/** The number of people on each floor over time, as columns for a chart. */
+const showOccupancy: Run = async (call) => {
+  const { from, to } = rangeOf(call, HISTORY_MS)
+  const rows = await call.database.rows<Fields & { floorId: string }>(FLOORS)
+  const people = await call.database.rows<{ id: string }>(PEOPLE)
+  const at: number[] = []
+  const endMs = Math.min(to.getTime(), call.now().getTime())
+  for (let ms = Math.ceil(from.getTime() / COUNT_EVERY_MS) * COUNT_EVERY_MS; ms <= endMs; ms += COUNT_EVERY_MS)
+    at.push(ms)
+  const columns = at.map((ms) => {
+    const counts = new Map<string | null, number>()
+    for (const { id } of people) {
+      const floorId = call.history.placeAt(id, ms)?.floorId ?? null
+      counts.set(floorId, (counts.get(floorId) ?? 0) + 1)
+    }
+    return counts
+  })
+  return {
+    from,
+    to,
+    at,
+    floors: rows.map((row) => ({ ...row, people: columns.map((one) => one.get(row.floorId) ?? 0) }))
+  }
+}
+
+/** The positions of the last 15 minutes. */
+export const positionRoutes: Handlers = {
+  'GET /api/positions/history': handler('positions.read', showHistory),
+  'GET /api/assets/:id/history': handler('assets.read', showAsset),
+  'GET /api/positions/tracks/:floorId': handler('positions.read', showTracks, EXPENSIVE),
+  'GET /api/positions/carrier/:id': handler('positions.read', showCarrier),
+  'GET /api/positions/occupancy': handler('positions.read', showOccupancy)
+}

@@ -1,0 +1,380 @@
+import { Type } from '@sinclair/typebox'
+import type { CallOptions } from 'gatehouse-client'
+import { AssetCreateSchema } from '../../schemas/assets.js'
+import { BuildingCreateSchema } from '../../schemas/buildings.js'
+import { FloorCreateSchema } from '../../schemas/floors.js'
+import { DepartmentCreateSchema } from '../../schemas/management.js'
+import { PersonnelCreateSchema } from '../../schemas/personnel.js'
+import { ReceiverUpdateSchema } from '../../schemas/receivers.js'
+import { TransmitterPatchSchema } from '../../schemas/transmitters.js'
+import { PasswordResetSchema, UserCreateSchema } from '../../schemas/users.js'
+import { ZoneCreateSchema } from '../../schemas/zones.js'
+import { capitalized, counted, dateTimeText } from '../../src/ui/format.js'
+import { eventResources } from './event-resources.js'
+import { liveLink } from './live-link.js'
+import { define, figure, type RowTask, shown, titled, wide, wideFigure, words } from './resource.js'
+import { api, call, session } from './services.js'
+import type { Asset, Building, Department, FloorRecord, Person, Receiver, Transmitter, User, Zone } from './types.js'
+
+// Every resource that the page lists and edits: one entry each, shown by one list and one form.
+
+const PRESENCE = titled({ true: 'On site', false: 'Off site' })
+const ASSET_STATUSES = words('in use', 'in repair', 'in storage')
+const BATTERY_TONES = { critical: 'danger', low: 'danger', warning: 'warning', good: 'good' } as const
+const USER_TONES = { Locked: 'danger', Inactive: '', Active: 'good' } as const
+
+const ON_FLOOR = { name: 'currentFloorId', label: 'Floor', options: 'floors' } as const
+const OF_FLOOR = { name: 'floorId', options: 'floors' } as const
+
+/** The place of a carrier on the live plan. */
+const planOf = ({ currentFloorId: floorId, transmitterId }: Pick<Asset, 'currentFloorId' | 'transmitterId'>) =>
+  floorId !== null && transmitterId !== null ? liveLink({ floorId, transmitterId }) : null
+const personName = ({ firstName, lastName, name }: Pick<Person, 'firstName' | 'lastName' | 'name'>): string =>
+  [firstName, lastName].filter(Boolean).join(' ') || (name ?? '')
+const personState = ({ isActive, currentFloorId }: Person): string =>
+  isActive === false ? 'Inactive' : currentFloorId ? 'On site' : 'Off site'
+
+const userState = ({ lockedUntil, isActive }: User): keyof typeof USER_TONES => {
+  if (lockedUntil !== null && Date.parse(lockedUntil) > Date.now()) return 'Locked'
+  return isActive === false ? 'Inactive' : 'Active'
+}
+const unlocking = ({ id, email }: User): RowTask => ({
+  icon: 'unlock',
+  title: `Unlock ${email}`,
+  note: 'The account was locked after too many failed sign-ins.',
+  save: () => api.users.unlock(id),
+  action: 'Unlock',
+  done: () => `${email} was unlocked`
+})
+const resetting = ({ id, email }: User): RowTask => ({
+  icon: 'key',
+  title: `Reset the password of ${email}`,
+  note: 'The user must choose a new password at the next sign-in. Existing sessions end immediately.',
+  schema: PasswordResetSchema,
+  specs: ['newPassword'],
+  save: (body) => api.users.resetPassword(id, body),
+  action: 'Reset',
+  done: () => `The password of ${email} was reset`
+})
+
+/** Visitors and contractors are transmitters that are handed out, so they begin and end with one. */
+const { firstName, lastName, company } = TransmitterPatchSchema.properties
+const GuestSchema = Type.Object(
+  { transmitterId: Type.String({ minLength: 1 }), firstName, lastName, company },
+  { title: 'Guest' }
+)
+const patchGuest = (id: unknown, body: object) => api.transmitters.patch(String(id), body)
+const guests = (kind: 'visitor' | 'contractor') =>
+  define<Transmitter>({
+    title: capitalized(`${kind}s`),
+    nouns: [kind, `${kind}s`],
+    calls: {
+      list: ({ query, ...options }: CallOptions) =>
+        api.transmitters.list({ ...options, query: { ...query, entity_type: kind } }),
+      create: ({ transmitterId, ...body }) => patchGuest(transmitterId, { ...body, entity_type: kind }),
+      update: (id, body, options) => call('PATCH', `/api/transmitters/${id}`, { body, ...options }),
+      delete: (id) => patchGuest(id, { entity_type: null, entityId: null })
+    },
+    permission: 'transmitters.update',
+    name: ({ firstName: first, lastName: last, carriedBy, id }) =>
+      [first, last].filter(Boolean).join(' ') || (carriedBy ?? id),
+    nameSort: 'carriedBy',
+    detail: ({ company: from }) => from,
+    to: ({ currentFloorId, id }) => planOf({ currentFloorId, transmitterId: id }),
+    columns: [
+      shown('Transmitter', ({ name, id }) => name ?? id, 'name'),
+      wide('Status', ({ currentFloorId }) => (currentFloorId === null ? 'Off site' : 'On site'))
+    ],
+    search: 'Search by name or company',
+    filters: [ON_FLOOR],
+    schema: GuestSchema,
+    fields: [
+      { name: 'transmitterId', options: 'transmitters', isNewOnly: true },
+      ...['firstName', 'lastName', 'company']
+    ],
+    removal: 'The transmitter is taken back and can be handed out again.'
+  })
+
+export const resources = {
+  ...eventResources,
+  people: define<Person>({
+    title: 'Employees',
+    nouns: ['person', 'people'],
+    calls: {
+      ...api.personnel,
+      // An empty name is rejected beside the field of the first name.
+      create: (body) => api.personnel.create({ ...body, name: personName(body) })
+    },
+    permission: 'personnel',
+    name: personName,
+    nameSort: 'name',
+    detail: ({ email }) => email,
+    to: planOf,
+    columns: [
+      wide('Job title', ({ jobTitle }) => jobTitle, 'jobTitle'),
+      wide('Department', ({ department }) => department, 'department'),
+      {
+        title: 'Status',
+        text: personState,
+        tone: (person) => (personState(person) === 'On site' ? 'good' : ''),
+        isWideOnly: true
+      }
+    ],
+    search: 'Search by name, e-mail address or job title',
+    filters: [
+      { name: 'departmentId', label: 'Department', options: 'departments' },
+      { name: 'isActive', label: 'Status', options: titled({ true: 'Active', false: 'Inactive' }) },
+      { name: 'isOnSite', label: 'Presence', options: PRESENCE },
+      ON_FLOOR
+    ],
+    exports: { CSV: api.personnel.export.csv, PDF: api.personnel.export.pdf },
+    schema: PersonnelCreateSchema,
+    fields: [
+      ...['firstName', 'lastName', 'email', 'phone', 'jobTitle'],
+      { name: 'departmentId', options: 'departments', isOptional: true },
+      { name: 'transmitterId', options: 'transmitters', isOptional: true },
+      ...['notes', { name: 'isActive', initial: true }, 'isFirstAider', 'isFireWarden']
+    ],
+    hasPhoto: true
+  }),
+  visitors: guests('visitor'),
+  contractors: guests('contractor'),
+  assets: define<Asset>({
+    title: 'Assets',
+    nouns: ['asset', 'assets'],
+    calls: api.assets,
+    permission: 'assets',
+    name: ({ name }) => name,
+    nameSort: 'name',
+    detail: ({ assetTag }) => assetTag,
+    to: planOf,
+    columns: [
+      wide('Category', ({ category }) => capitalized(category), 'category'),
+      {
+        title: 'Status',
+        text: ({ status }) => capitalized(status),
+        tone: ({ status }) => (status === 'in use' ? 'good' : ''),
+        sort: 'status'
+      },
+      { title: 'Floor', text: ({ currentFloorId }) => currentFloorId, lookup: 'floors', isWideOnly: true },
+      wide('Transmitter', ({ transmitterId }) => transmitterId, 'transmitterId')
+    ],
+    search: 'Search by name, tag, type or category',
+    filters: [
+      { name: 'status', label: 'Status', options: ASSET_STATUSES },
+      ON_FLOOR,
+      { name: 'isOnSite', label: 'Presence', options: PRESENCE }
+    ],
+    exports: { CSV: (options) => call('GET', '/api/assets/export/csv', { ...options, as: 'file' }) },
+    schema: AssetCreateSchema,
+    fields: [
+      ...['name', 'assetTag', 'type', 'category'],
+      { name: 'status', initial: 'in use', options: ASSET_STATUSES },
+      { name: 'floorId', label: 'Home floor', options: 'floors', isOptional: true },
+      { name: 'transmitterId', options: 'transmitters', isOptional: true },
+      'description'
+    ]
+  }),
+  buildings: define<Building>({
+    title: 'Buildings',
+    nouns: ['building', 'buildings'],
+    calls: api.buildings,
+    permission: 'buildings',
+    name: ({ name }) => name,
+    nameSort: 'name',
+    detail: ({ address, postalCode, city, country }) =>
+      [address, [postalCode, city].filter(Boolean).join(' '), country].filter(Boolean).join(', '),
+    columns: [
+      wide('Short name', ({ code }) => code, 'code'),
+      figure('Floors', ({ floorCount }) => counted(floorCount, 'floor'), 'floorCount'),
+      wide('Description', ({ description }) => description)
+    ],
+    search: 'Search by name, short name or city',
+    schema: BuildingCreateSchema,
+    fields: [
+      'name',
+      { name: 'code', label: 'Short name' },
+      { name: 'address', label: 'Street' },
+      ...['postalCode', 'city', 'country', { name: 'displayOrder', label: 'Position in lists' }, 'description']
+    ],
+    removal: 'Its floors, zones and receivers are deleted too.'
+  }),
+  floors: define<FloorRecord>({
+    title: 'Floor plans',
+    nouns: ['floor', 'floors'],
+    calls: { ...api.floors, list: (options) => call('GET', '/api/floors', options) },
+    permission: 'floors',
+    name: ({ name }) => name,
+    nameSort: 'name',
+    to: ({ id }) => `/floors/${id}`,
+    columns: [
+      { title: 'Building', text: ({ buildingId }) => String(buildingId), lookup: 'buildings' },
+      wide('Level', ({ level }) => level, 'level'),
+      wide('Size', ({ width, height }) => (width && height ? `${width} × ${height} m` : 'Not set')),
+      {
+        title: 'Plan image',
+        text: ({ planImage, calibratedAt }) =>
+          planImage === null ? 'No image' : calibratedAt ? 'Calibrated' : 'Not calibrated',
+        tone: ({ planImage, calibratedAt }) => (planImage === null ? '' : calibratedAt ? 'good' : 'warning')
+      }
+    ],
+    search: 'Search by name',
+    filters: [{ name: 'buildingId', label: 'Building', options: 'buildings' }],
+    schema: FloorCreateSchema,
+    fields: [
+      'name',
+      { name: 'buildingId', options: 'buildings' },
+      ...['level', { name: 'width', label: 'Width (m)' }, { name: 'height', label: 'Depth (m)' }, 'description']
+    ],
+    removal: 'Its zones and receivers are deleted too.'
+  }),
+  zones: define<Zone>({
+    title: 'Zones',
+    nouns: ['zone', 'zones'],
+    calls: api.zones,
+    permission: 'zones',
+    name: ({ name }) => name,
+    nameSort: 'name',
+    detail: ({ type }) => capitalized(type),
+    to: ({ id, floorId }) => (floorId == null ? null : liveLink({ floorId: String(floorId), zoneId: id })),
+    columns: [
+      { title: 'Floor', text: ({ floorId }) => String(floorId), lookup: 'floors', sort: 'floorId' },
+      {
+        title: 'Occupancy',
+        text: ({ occupancy, capacity }) => (typeof capacity === 'number' ? `${occupancy} of ${capacity}` : occupancy),
+        tone: ({ occupancy, capacity }) => (typeof capacity === 'number' && occupancy > capacity ? 'danger' : ''),
+        sort: 'occupancy',
+        isNumber: true
+      },
+      wide('Properties', ({ isRestricted, isMusterPoint, isExit }) =>
+        [isRestricted && 'Restricted', isMusterPoint && 'Muster point', isExit && 'Exit'].filter(Boolean).join(', ')
+      )
+    ],
+    search: 'Search by name or type',
+    filters: [{ ...OF_FLOOR, label: 'Floor' }],
+    link: ({ id, name }) => ({
+      icon: 'area',
+      title: `Area of ${name}`,
+      to: `/zones/${id}/area`,
+      permission: 'zones.update'
+    }),
+    schema: ZoneCreateSchema,
+    fields: [
+      ...['name', 'type', OF_FLOOR],
+      { name: 'capacity', hint: 'More people than this are an alert.' },
+      'description',
+      { name: 'isMusterPoint', label: 'Muster point' },
+      { name: 'isExit', label: 'Exit' },
+      { name: 'isRestricted', label: 'Restricted', hint: 'People in the zone are an alert.' }
+    ]
+  }),
+  receivers: define<Receiver>({
+    title: 'Receivers',
+    nouns: ['receiver', 'receivers'],
+    calls: api.receivers,
+    permission: 'receivers',
+    name: ({ name, id }) => name ?? id,
+    nameSort: 'name',
+    detail: ({ macAddress }) => macAddress,
+    to: ({ id, floorId }) => (floorId == null ? null : liveLink({ floorId: String(floorId), receiverId: id })),
+    columns: [
+      {
+        title: 'Status',
+        text: ({ status }) => capitalized(status),
+        tone: ({ status }) => (status === 'online' ? 'good' : 'danger'),
+        sort: 'status'
+      },
+      { title: 'Floor', text: ({ floorId }) => String(floorId), lookup: 'floors', sort: 'floorId' },
+      wideFigure('Last report', ({ lastSeenAt }) => dateTimeText(lastSeenAt), 'lastSeenAt'),
+      wide('Model', ({ model }) => model, 'model')
+    ],
+    search: 'Search by name or hardware address',
+    filters: [
+      { ...OF_FLOOR, label: 'Floor' },
+      { name: 'status', label: 'Status', options: words('online', 'offline') }
+    ],
+    schema: ReceiverUpdateSchema,
+    fields: [...['name', 'macAddress', 'model', 'firmwareVersion', OF_FLOOR], ...['txPower', 'pathLossExponent']]
+  }),
+  transmitters: define<Transmitter>({
+    title: 'Transmitters',
+    nouns: ['transmitter', 'transmitters'],
+    // Unlike PUT, PATCH keeps the fields that the form does not have.
+    calls: { list: api.transmitters.list, create: api.transmitters.create, update: api.transmitters.patch },
+    permission: 'transmitters',
+    name: ({ name, id }) => name ?? id,
+    nameSort: 'name',
+    detail: ({ id }) => id,
+    to: ({ currentFloorId, id }) => planOf({ currentFloorId, transmitterId: id }),
+    columns: [
+      shown('Carried by', ({ carriedBy }) => carriedBy, 'carriedBy'),
+      wide('Kind', ({ entity_type }) => capitalized(entity_type), 'entity_type'),
+      {
+        title: 'Battery',
+        text: ({ batteryLevel }) => (typeof batteryLevel === 'number' ? `${Math.round(batteryLevel)} %` : '–'),
+        tone: ({ batteryState }) => (batteryState === null ? '' : BATTERY_TONES[batteryState]),
+        sort: 'batteryLevel',
+        isNumber: true
+      },
+      wide('Address', ({ macAddress }) => macAddress, 'macAddress')
+    ],
+    search: 'Search by name or hardware address',
+    filters: [
+      { name: 'entity_type', label: 'Kind', options: words('employee', 'visitor', 'contractor', 'asset') },
+      { name: 'batteryState', label: 'Battery', options: words(...Object.keys(BATTERY_TONES)) },
+      ON_FLOOR
+    ],
+    schema: TransmitterPatchSchema,
+    fields: ['name', 'macAddress', 'model', 'serialNumber', { name: 'isActive', label: 'In use', initial: true }]
+  }),
+  departments: define<Department>({
+    title: 'Departments',
+    nouns: ['department', 'departments'],
+    calls: api.mgmt.departments,
+    permission: 'departments',
+    name: ({ name }) => name,
+    nameSort: 'name',
+    detail: ({ description }) => description,
+    columns: [
+      shown('Short name', ({ code }) => code, 'code'),
+      wide('E-mail address', ({ email }) => email),
+      wide('Phone', ({ phone }) => phone)
+    ],
+    search: 'Search by name or short name',
+    schema: DepartmentCreateSchema,
+    fields: ['name', { name: 'code', label: 'Short name' }, 'email', 'phone', 'color', 'description'],
+    removal: 'Its people stay, without a department.'
+  }),
+  users: define<User>({
+    title: 'Users',
+    nouns: ['user', 'users'],
+    calls: api.users,
+    permission: 'admin.users',
+    name: ({ email }) => email,
+    nameSort: 'email',
+    detail: ({ displayName }) => displayName,
+    columns: [
+      wide('Role', ({ role }) => capitalized(role), 'role'),
+      { title: 'Status', text: userState, tone: (user) => USER_TONES[userState(user)], isWideOnly: true },
+      wideFigure('Last sign-in', ({ lastLoginAt }) => dateTimeText(lastLoginAt), 'lastLoginAt')
+    ],
+    search: 'Search by name or e-mail address',
+    filters: [{ name: 'role', label: 'Role', options: 'roles' }],
+    schema: UserCreateSchema,
+    fields: [
+      'email',
+      { name: 'displayName', label: 'Name' },
+      { name: 'role', initial: 'viewer', options: 'roles' },
+      { name: 'password', label: 'Initial password', isNewOnly: true },
+      { name: 'isActive', label: 'Can sign in', initial: true },
+      { name: 'mustChangePassword', label: 'Must change password at next sign-in', initial: true }
+    ],
+    removal: 'Its sessions end immediately.',
+    tasks: (user) => [
+      ...(userState(user) === 'Locked' ? [unlocking(user)] : []),
+      // Resetting the own password would end the session.
+      ...(user.email === session.state.user?.email ? [] : [resetting(user)])
+    ]
+  })
+}
+export type ResourceName = keyof typeof resources
