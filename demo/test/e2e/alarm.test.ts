@@ -6,7 +6,7 @@ import { alarm } from './page/alarm.js'
 import { livePlan, lostRelay } from './page/live-plan.js'
 import type { PageTests } from './page/page-tests.js'
 
-const [stack, browser] = await Promise.all([startDemoStack(t, { DEMO_HISTORY: 'off' }), startBrowser(t)])
+const [stack, browser] = await Promise.all([startDemoStack(t), startBrowser(t)])
 const tests: PageTests = { stack, open: (t, options) => openDemoPage(t, browser, stack, options) }
 
 await livePlan(t, tests)

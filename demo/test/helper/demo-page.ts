@@ -10,8 +10,6 @@ export type DemoPage = BrowserWindow
 export interface DemoPageOptions extends WindowOptions {
   /** Signs in first. */
   readonly as?: Role
-  /** With the guidance of the first visit, which is dismissed otherwise. */
-  readonly isFirstVisit?: boolean
   /** With a session that no other test uses, for a test that replaces the clock of its pages. */
   readonly isSeparate?: boolean
 }
@@ -53,10 +51,9 @@ export const openDemoPage = async (
 const startSession = async (
   browser: Browser,
   url: string,
-  { as, isFirstVisit = false, ...options }: DemoPageOptions
+  { as, ...options }: DemoPageOptions
 ): Promise<Session> => {
   const context = await newContext(browser, url, options)
-  if (!isFirstVisit) await context.addInitScript("localStorage.setItem('gatehouse-first-steps', 'dismissed')")
   if (as) {
     const credentials = { email: `${as}@example.com`, password: DEMO_PASSWORD }
     const response = await context.request.post('/api/auth/login', { data: credentials })

@@ -130,7 +130,7 @@ export const livePlan = async (t: Test, { open }: PageTests): Promise<void> => {
       t.match(await card.innerText(), /within \d+\.\d m[\s\S]+\d+ %/)
       t.same(await findings(), [])
       await card.getByRole('link', { name: 'Personnel record' }).press('Enter')
-      await page.waitForURL((url) => url.pathname === '/personnel' && url.searchParams.get('search') === data.name)
+      await page.waitForURL((url) => url.pathname === '/people' && url.searchParams.get('search') === data.name)
       t.same(pageErrors, [])
     })
 
