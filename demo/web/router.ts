@@ -12,8 +12,6 @@ import { session, sessionEnd } from './services.js'
 interface Page {
   readonly path: string
   readonly name: string
-  /** The title among the tabs of its page; by default the name. */
-  readonly tab?: string
   readonly meta: PageMeta
   readonly component: RouteComponent
   readonly props?: { readonly resource: ResourceName; readonly tabs?: readonly string[] }
@@ -37,7 +35,7 @@ export const LIVE_PLAN = 'Live plan'
 const EMERGENCY: PageMeta = { permissionsAny: ['emergency.read', 'emergency.trigger'] }
 
 const PEOPLE = tabbed([
-  records('/people', 'People', 'people', 'personnel.read'),
+  records('/people', 'Employees', 'people', 'personnel.read'),
   records('/people/visitors', 'Visitors', 'visitors', 'transmitters.read'),
   records('/people/contractors', 'Contractors', 'contractors', 'transmitters.read')
 ])
@@ -106,23 +104,23 @@ interface MenuEntry {
   readonly path: string
   readonly meta: PageMeta
 }
-const ICONS: readonly (readonly [name: string, icon: IconName])[] = [
-  [LIVE_PLAN, 'plan'],
-  ['Dashboard', 'dashboard'],
-  ['Alerts', 'alert'],
-  ['People', 'people'],
-  ['Assets', 'asset'],
-  ['Emergency', 'emergency'],
-  ['Floor plans', 'floors'],
-  ['Site', 'building'],
-  ['Audit log', 'audit'],
-  ['Settings', 'settings']
-]
+const entry = (name: string, icon: IconName, path: string): MenuEntry => {
+  const page = pages.find((one) => one.path.replace('/:floorId?', '') === path)
+  return { name, icon, path, meta: page?.meta ?? siteAccess }
+}
 /** The pages of the menu, with the permissions they require. */
-export const menu = ICONS.map(([name, icon]): MenuEntry => {
-  const { path = '/site', meta = siteAccess } = pages.find((page) => page.name === name) ?? {}
-  return { name, icon, path: path.replace('/:floorId?', ''), meta }
-})
+export const menu: readonly MenuEntry[] = [
+  entry(LIVE_PLAN, 'plan', '/live'),
+  entry('Dashboard', 'dashboard', '/dashboard'),
+  entry('Alerts', 'alert', '/alerts'),
+  entry('People', 'people', '/people'),
+  entry('Assets', 'asset', '/inventory'),
+  entry('Emergency', 'emergency', '/emergency'),
+  entry('Floor plans', 'floors', '/floors'),
+  entry('Site', 'building', '/site'),
+  entry('Audit log', 'audit', '/audit'),
+  entry('Settings', 'settings', '/settings')
+]
 
 const LOGIN_PAGE = '/login'
 const NEW_PASSWORD_PAGE = '/new-password'

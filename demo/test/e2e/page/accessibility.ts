@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core'
 import type { Test } from 'tap'
+import { eventually } from '../../../../test/helper/eventually.js'
 import { checkLayouts } from '../../../../test/helper/layouts.js'
 import type { PageTests } from './page-tests.js'
 
@@ -21,12 +22,14 @@ const PAGES: readonly (readonly [path: string, heading: string | RegExp])[] = [
   ['/site/zones', 'Zones'],
   ['/site/receivers', 'Receivers'],
   ['/site/users', 'Users'],
-  ['/zones/1/area', /^Area of/],
+  ['/zones/3/area', /^Area of/],
   ['/audit', 'Audit log'],
   ['/settings', 'Settings'],
   ['/no-such-page', 'Page not found']
 ]
 const NARROWEST = 320
+/** By how many pixels the content is wider than the page. */
+const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
 
 const loaded = async (page: Page, heading: string | RegExp): Promise<void> => {
   await page.getByRole('heading', { level: 1, name: heading }).waitFor()
@@ -44,8 +47,7 @@ export const accessibility = async (t: Test, { open }: PageTests): Promise<void>
           await loaded(page, heading)
           await checkLayouts(t, opened, path)
           await page.setViewportSize({ width: NARROWEST, height: 700 })
-          const overflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
-          t.equal(await page.evaluate(`new Promise((resolve) => setTimeout(() => resolve(${overflow}), 100))`), 0, path)
+          await eventually(async () => (await page.evaluate<number>(OVERFLOW)) <= 0)
           await page.setViewportSize(LAPTOP.viewport)
         }
         t.same(pageErrors, [])

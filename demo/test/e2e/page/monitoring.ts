@@ -28,7 +28,7 @@ export const monitoring = async (t: Test, { open }: PageTests): Promise<void> =>
         const [wide, light] = [await width(), await picture()]
         await page.emulateMedia({ colorScheme: 'dark' })
         await eventually(async () => (await picture()) !== light)
-        await page.setViewportSize({ width: 600, height: 800 })
+        await page.setViewportSize({ width: 400, height: 800 })
         await eventually(async () => (await width()) < wide)
         await page.setViewportSize({ width: 1280, height: 720 })
 
