@@ -48,11 +48,7 @@ export const openDemoPage = async (
   return opened
 }
 
-const startSession = async (
-  browser: Browser,
-  url: string,
-  { as, ...options }: DemoPageOptions
-): Promise<Session> => {
+const startSession = async (browser: Browser, url: string, { as, ...options }: DemoPageOptions): Promise<Session> => {
   const context = await newContext(browser, url, options)
   if (as) {
     const credentials = { email: `${as}@example.com`, password: DEMO_PASSWORD }

@@ -50,7 +50,16 @@ export const startDemoStack = async (
     DEMO_OIDC_PORT: `${await freePort()}`
   }
   const databaseUrl = await newDatabase()
-  const stack = stackOf({ ...ports, DEMO_PASSWORD, REALTIME_API_KEY: API_KEY }, { root: ROOT, folder, ...options })
+  const stack = stackOf(
+    { ...ports, DEMO_PASSWORD, REALTIME_API_KEY: API_KEY },
+    {
+      root: ROOT,
+      folder,
+      // The programs say at the level info that they listen.
+      verbose: true,
+      ...options
+    }
+  )
   await writeRelayConfig(stack)
   const { programs, pageUrl, hasPage } = stack
   if (!hasPage) throw new Error('the page is not built: npm run build')

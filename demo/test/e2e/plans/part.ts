@@ -32,10 +32,12 @@ for (const [viewport, scale] of [
     const batches = listenTo(page)
     const listed = (id: string) => listOf(page).getByRole('button', { name: id, exact: true })
     const legend = page.getByRole('list', { name: 'Legend' })
-    await publish(FLOOR, everywhere)
     await page.goto(`/live/${FLOOR}?view=5.0,5.0,${scale}`)
     await page.getByText(/^\d+ in this part of the floor$/).waitFor()
-    await listed('T0').waitFor()
+    await eventually(async () => {
+      await publish(FLOOR, everywhere)
+      return (await listed('T0').count()) === 1
+    })
     t.notMatch(await legend.innerText(), /Employee\s+\d/)
     batches.length = 0
     await publish(FLOOR, everywhere)
