@@ -13,7 +13,8 @@ const ENTRIES = PACKAGES.flatMap(({ name, manifest }) => {
 })
 
 const { dependencies, devDependencies, optionalDependencies } = packageFile
-const DEPENDENCIES = Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies })
+/** Test runners of readers, beside the installed packages. */
+const DEPENDENCIES = ['vitest', ...Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies })]
 
 /** Commands that have another name than their package, which is a dependency. */
 const COMMANDS = ['tsc', 'biome']

@@ -25,8 +25,8 @@ const run = async (t: Test, entry: string, env: Readonly<Record<string, string>>
 interface Program {
   readonly start: (t: Test, delayMs: string) => Promise<Running>
   readonly healthPaths: readonly string[]
-  /** A request that is served, and its headers. */
-  readonly request: readonly [path: string, headers: Readonly<Record<string, string>>]
+  /** A request that is served. */
+  readonly request: readonly [path: string, headers: Readonly<Record<string, string>>, body: string]
 }
 
 const relay = (workers: string): Program => ({
@@ -40,7 +40,7 @@ const relay = (workers: string): Program => ({
       SHUTDOWN_DELAY_MS: delayMs
     }),
   healthPaths: ['/health'],
-  request: ['/api/info', { 'x-api-key': SECRET }]
+  request: ['/api/info', { 'x-api-key': SECRET }, '{}']
 })
 
 const PROGRAMS: Readonly<Record<string, Program>> = {
@@ -54,7 +54,7 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
         SHUTDOWN_DELAY_MS: delayMs
       }),
     healthPaths: ['/api/health', '/api/health/ready'],
-    request: ['/api/emergency/trigger', browserHeaders()]
+    request: ['/api/emergency/trigger', browserHeaders(), '{"type":"fire"}']
   },
   relay: relay('1'),
   'relay with workers': relay('2')
@@ -65,8 +65,8 @@ for (const [name, { start, healthPaths, request }] of Object.entries(PROGRAMS)) 
     const { program, url } = await start(t, LONG_DELAY_MS)
     const agent = new Agent({ keepAlive: true })
     t.teardown(() => agent.destroy())
-    const [path, headers] = request
-    const message = { method: 'POST', body: '{}', headers: { 'content-type': 'application/json', ...headers } }
+    const [path, headers, body] = request
+    const message = { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } }
     for (const path of healthPaths) t.equal((await send(url, path)).status, 200, `${path} before the signal`)
     t.equal((await send(url, path, { ...message, agent })).headers.connection, 'keep-alive')
 
