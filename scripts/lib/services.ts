@@ -74,7 +74,6 @@ export const services: readonly Service[] = [
   postgresql,
   chromium,
   firefox,
-  { name: 'Poppler', programs: ['pdftotext'], aptPackage: 'poppler-utils', neededIn: ['demo/test'] },
   { name: 'Python', programs: ['python3'], aptPackage: 'python3-venv', neededIn: ['test/all'] },
   java,
   maven,
