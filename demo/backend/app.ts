@@ -74,9 +74,9 @@ export const buildDemoBackend = async (
   })
   app.get('/api/health', async () => ({ success: true, data: { status: 'ok' } }))
   mount(app, routes, backend)
-  const { watchers, eventsSecret } = backend
+  const { eventsSecret } = backend
   // Clients of the relay can call these operations.
   const rpcMethods = { 'alerts.acknowledge': changeOf('POST /api/alerts/acknowledge', routes, backend) }
-  if (eventsSecret !== null) eventRoutes(app, { backend, watchers, secret: eventsSecret, rpcMethods })
+  if (eventsSecret !== null) eventRoutes(app, { backend, secret: eventsSecret, rpcMethods })
   return app
 }

@@ -1,8 +1,7 @@
 import type { May } from './auth/permissions.js'
 import { declared } from './declared.js'
 import { HttpError, invalid, notFound } from './errors.js'
-import { list } from './queries.js'
-import { checkVersion } from './record-version.js'
+import { checkVersion, list } from './queries.js'
 import { changeRecords, createRecord, getRecord, getRecords, removeRecords, updateRecord } from './records.js'
 import type { Resource } from './resources.js'
 import { type Call, type Handler, type Handlers, handler, idOf, idsIn, type Run, rowsIn } from './route.js'
@@ -27,22 +26,20 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
   const empty = Object.fromEntries(Object.keys(resource.columns).map((field) => [field, null]))
 
   const read: Run = (call) => getRecord(call, resource, idOf(call))
-  const readChanged = (call: Call, id: string): Promise<Fields> => changedRecord(call, resource, id)
   const create: Run = async (call) => {
     const id = await createRecord(call, resource, await prepare(call))
     await stored?.(call, id, call.body)
-    return readChanged(call, id)
+    return getRecord(call, resource, id)
   }
   const change =
     (replaced: Fields): Run =>
     async (call) => {
-      await checkVersion(call, { table: resource.table, what: `the ${resource.noun}` })
+      await checkVersion(call, resource.table, idOf(call), `the ${resource.noun}`)
       await updateRecord(call, resource, idOf(call), { ...replaced, ...(await prepare(call)) })
       await stored?.(call, idOf(call), call.body)
-      return readChanged(call, idOf(call))
+      return read(call)
     }
   const remove: Run = async (call) => {
-    noteRows(call, resource, await getRecords(call, resource, [idOf(call)]))
     const gone = await removeRecords(call, resource, [idOf(call)])
     if (gone.length === 0) throw notFound(resource.noun)
     await removed?.(call, gone)
@@ -61,27 +58,6 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
   return Object.fromEntries(Object.entries(all).filter(([key]) => key.startsWith('GET ') || declared.has(key)))
 }
 
-/** The row after a change, which the audit log names. */
-export const changedRecord = async (call: Call, resource: Resource, id: string): Promise<Fields> => {
-  const row = await getRecord(call, resource, id)
-  noteRows(call, resource, [row])
-  return row
-}
-
-/** Names the rows in the audit log. */
-const noteRows = ({ subjects }: Call, resource: Resource, rows: readonly Fields[]): void => {
-  subjects.push(...rows.map((row) => labelOf(resource, row)))
-}
-
-/** A drill is stored as an emergency, but must not be called one. */
-export const nounOf = ({ noun }: Resource, { isDrill }: Fields): string => (isDrill === true ? 'drill' : noun)
-
-/** A row as people call it: "person Ada Example". */
-export const labelOf = (resource: Resource, row: Fields): string => {
-  const name = [row.displayName, row.name, row.title, row.email].find((text) => typeof text === 'string' && text !== '')
-  return `${nounOf(resource, row)} ${name ?? row.id}`
-}
-
 const isPermission = (text: string): text is `${string}.${string}` => text.includes('.')
 
 const FIXED_CHANGES = { update: {}, delete: {}, activate: { isActive: true }, deactivate: { isActive: false } }
@@ -98,7 +74,6 @@ const changeAll = async (
   stored: CrudOptions['stored']
 ) => {
   const ids = idsIn(call.body)
-  noteRows(call, resource, await getRecords(call, resource, ids))
   const done =
     action === 'delete'
       ? await removeRecords(call, resource, ids)

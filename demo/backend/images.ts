@@ -1,4 +1,4 @@
-/** An image, with its size as it is shown. */
+/** An image with its size in pixels. */
 export interface Image {
   readonly mediaType: string
   readonly bytes: Buffer
@@ -35,36 +35,14 @@ const isFrame = (marker: number): boolean =>
 const MAX_SEGMENTS = 200
 
 const jpegSize = (bytes: Buffer): Size | null => {
-  let isTurned = false
   for (let at = 2, segments = 0; at + 9 <= bytes.length && segments < MAX_SEGMENTS; segments += 1) {
     if (bytes[at] !== 0xff) return null
     const [marker, length] = [bytes[at + 1] ?? 0, bytes.readUInt16BE(at + 2)]
-    if (isFrame(marker)) {
-      const [height, width] = [bytes.readUInt16BE(at + 5), bytes.readUInt16BE(at + 7)]
-      return isTurned ? { width: height, height: width } : { width, height }
-    }
-    if (marker === 0xe1) isTurned ||= isTurnedBy(bytes.subarray(at + 4, at + 2 + length))
+    if (isFrame(marker)) return { height: bytes.readUInt16BE(at + 5), width: bytes.readUInt16BE(at + 7) }
     if (length < 2) return null
     at += 2 + length
   }
   return null
-}
-
-const ORIENTATION = 0x0112
-
-/** Whether the Exif segment says that the photo was taken upright, which is then stored rotated by 90 degrees. */
-const isTurnedBy = (segment: Buffer): boolean => {
-  const tiff = segment.subarray(6)
-  if (segment.toString('latin1', 0, 4) !== 'Exif' || tiff.length < 10) return false
-  const isLittle = tiff.toString('latin1', 0, 2) === 'II'
-  const short = (at: number): number =>
-    at + 2 > tiff.length ? 0 : isLittle ? tiff.readUInt16LE(at) : tiff.readUInt16BE(at)
-  const start = isLittle ? tiff.readUInt32LE(4) : tiff.readUInt32BE(4)
-  for (let entry = 0; entry < Math.min(short(start), 100); entry += 1) {
-    const at = start + 2 + entry * 12
-    if (short(at) === ORIENTATION) return short(at + 8) >= 5
-  }
-  return false
 }
 
 /** Declarations, processing instructions, and whatever runs, embeds or loads something. */

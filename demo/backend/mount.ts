@@ -5,7 +5,7 @@ import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
 import { SessionExchangeSchema } from '../../schemas/auth.js'
 import { fieldErrors } from '../../schemas/field-errors.js'
 import type { RouteDeclaration } from '../../src/gateway/routes/tables/declare.js'
-import { audit, entryDetails } from './audit.js'
+import { audit } from './audit.js'
 import { callerBy } from './auth/accounts.js'
 import { checkFor } from './auth/permissions.js'
 import { declared } from './declared.js'
@@ -86,14 +86,12 @@ const operationOf = (
   const checkBody = bodyCheck(declaration)
   const change = async (call: Call): Promise<unknown> => {
     const result = await run(call)
-    // Some handlers write entries that say more.
-    if (may.includes('.') && call.audited.length === 0) await audit(call, may, 'done', entryDetails(call))
+    if (may.includes('.')) await audit(call, may, 'done')
     return result
   }
   return async ({ caller, params, query, body, request }) => {
     // Bodies are JSON objects by schema, which is checked below.
-    const sent = { params, query, body: (body ?? {}) as Fields, caller, request }
-    const call: Call = { ...backend, ...sent, subjects: [], audited: [] }
+    const call: Call = { ...backend, params, query, body: (body ?? {}) as Fields, caller, request }
     try {
       if (!(orOwnAccount && caller !== null && caller.userId === params.id)) checkCaller(caller)
     } catch (error) {

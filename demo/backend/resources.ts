@@ -132,8 +132,6 @@ export const peopleWhere = (condition: string): string =>
     WHERE t.entity_type <> 'asset' AND ${condition})`
 
 export const zones = resource('/api/zones', 'zone', {
-  // The departments whose people may be in a restricted zone.
-  more: { allowedDepartmentIds: 'jsonb' },
   partOf: ['buildingId', 'floorId'],
   computed: { occupancy: peopleWhere('p.zone_id = zones.id') }
 })

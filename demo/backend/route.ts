@@ -30,10 +30,6 @@ export interface Call extends Omit<Backend, 'database'>, World {
   /** Present unless the route is public. */
   readonly caller: Caller | null
   readonly request: FastifyRequest
-  /** For the audit log, handlers add the rows that the request created, changed or deleted. */
-  readonly subjects: string[]
-  /** The actions of the audit entries that the request has written. */
-  readonly audited: string[]
 }
 
 /** A response with more than `data`. */

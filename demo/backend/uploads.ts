@@ -1,11 +1,9 @@
 import type { FastifyInstance } from 'fastify'
-import { changedRecord } from './crud.js'
 import { HttpError, notFound } from './errors.js'
 import { type Image, imageIn, SVG } from './images.js'
 import { getRecord, putRow } from './records.js'
 import type { Resource } from './resources.js'
 import { type Call, type CustomReply, fileReply, idOf, type Run } from './route.js'
-import { portrait } from './site/portraits.js'
 
 /** An SVG drawing is shown as an image only: opened by itself it is saved, and it can load and run nothing. */
 const SVG_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
@@ -63,7 +61,7 @@ export const showImage =
     const sql = 'SELECT media_type, bytes FROM files WHERE owner = $1'
     const [file] = await call.database.rows<{ mediaType: string; bytes: Uint8Array }>(sql, [`${table}/${idOf(call)}`])
     if (file === undefined) throw notFound(noun)
-    const bytes = file.bytes.length > 0 ? Buffer.from(file.bytes) : Buffer.from(portrait(idOf(call)))
+    const bytes = Buffer.from(file.bytes)
     if (file.mediaType !== SVG) return fileReply(file.mediaType, bytes)
     const send = fileReply(SVG, bytes, `${noun}.svg`)
     const reply: CustomReply = (to) =>
@@ -77,10 +75,9 @@ export const photos = (resource: Resource): Readonly<Record<'store' | 'remove', 
   store: async (call) => {
     await getRecord(call, resource, idOf(call))
     await storeImage(call, resource, 'photo')
-    return changedRecord(call, resource, idOf(call))
+    return getRecord(call, resource, idOf(call))
   },
   remove: async (call) => {
     if (!(await removeImage(call, resource))) throw notFound('photo')
-    await changedRecord(call, resource, idOf(call))
   }
 })

@@ -31,7 +31,7 @@ const setting = (body: object) => change('PATCH', '/api/mgmt/settings/alerts', b
 
 /** The alerts of a kind after a check. */
 const listed = async (kind: string): Promise<Alert[]> => {
-  await alerts.check()
+  await alerts.run()
   return get(`/api/alerts?kind=${kind}&limit=1000`)
 }
 /** Stores that the last report of a receiver was some minutes ago. */
@@ -184,7 +184,7 @@ t.test('a silent tag is an alert until it is heard again', async (t) => {
 
 t.test('no alert is raised while alerts are off', async (t) => {
   await setting({ enabled: false })
-  await alerts.check()
+  await alerts.run()
   t.same(await get('/api/alerts'), [])
   await setting({ enabled: true })
   t.ok((await listed('receiver-offline')).length > 0)
@@ -239,7 +239,7 @@ t.test('acknowledging', async (t) => {
 })
 
 t.test('the list of alerts', async (t) => {
-  await alerts.check()
+  await alerts.run()
 
   t.test('the list has open alerts first, then critical ones', async (t) => {
     const [first] = await get('/api/alerts?state=open&limit=1000')
@@ -275,14 +275,14 @@ t.test('the list of alerts', async (t) => {
 
 t.test('a change of the alerts is published once, with numbers and without names', async (t) => {
   const published = () => publications.filter(({ data }) => data.type === 'alerts')
-  await alerts.check()
+  await alerts.run()
   const before = published().length
-  await alerts.check()
+  await alerts.run()
   t.equal(published().length, before, 'nothing has changed')
 
   const [first] = await get('/api/alerts?state=open')
   await acknowledge([first.id])
-  await alerts.check()
+  await alerts.run()
   t.equal(published().length, before + 1)
   const { channel, data } = published().at(-1) ?? {}
   t.equal(channel, 'global:all')

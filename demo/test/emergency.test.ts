@@ -12,7 +12,7 @@ const seconds = async (count: number): Promise<Publication[]> => {
     backend.advance(1000)
     await simulator.tick()
   }
-  await rollCall.check()
+  await rollCall.run()
   return backend.publications.slice()
 }
 

@@ -169,7 +169,7 @@ t.test('the positions of the last minutes', async (t) => {
   })
 
   t.test('the simulated site has alerts of most kinds at the start', async (t) => {
-    await alerts.check()
+    await alerts.run()
     const kinds: { kind: string; open: number }[] = await dataOf('/api/alerts/summary')
     t.ok(kinds.filter(({ open }) => open > 0).length >= 3, JSON.stringify(kinds))
     t.ok(kinds.every(({ open }) => open < 30))

@@ -1,9 +1,6 @@
-import { invalid } from '../errors.js'
-import { csv } from '../export/csv.js'
-import { BYTE_ORDER_MARK, textOf } from '../queries.js'
 import { getRecord } from '../records.js'
 import { emergencies } from '../resources.js'
-import { type Call, fileReply, idOf, type Run } from '../route.js'
+import { idOf, type Run } from '../route.js'
 import type { Fields } from '../world.js'
 import { countsOf } from './roll-call.js'
 
@@ -49,28 +46,10 @@ const timesOf = (people: readonly Person[]): Fields | null => {
   return { first: sorted[0], median: sorted[Math.floor((sorted.length - 1) / 2)], last: sorted.at(-1) }
 }
 
-const readReport = async (call: Call) => {
+export const report: Run = async (call) => {
   const emergency = await getRecord(call, emergencies, idOf(call))
   const people = await call.database.rows<Person>(ROLL, [idOf(call)])
   const events = await call.database.rows<Fields & { at: Date }>(EVENTS, [idOf(call)])
   const timeline = [...events, ...milestonesOf(people)].sort((one, other) => Number(one.at) - Number(other.at))
   return { emergency, summary: countsOf(people), times: timesOf(people), timeline, people }
-}
-
-export const report: Run = readReport
-
-const PEOPLE = [
-  ...['name', 'kind', 'company', 'department'],
-  ...['status', 'safeAt', 'secondsToSafe', 'markedBy', 'place', 'lastSeenAt']
-]
-const TIMELINE = ['at', 'kind', 'text', 'userName']
-
-/** `?part=people` (default) or `?part=timeline`. */
-export const reportFile: Run = async (call) => {
-  const part = textOf(call.query, 'part') ?? 'people'
-  if (part !== 'people' && part !== 'timeline')
-    throw invalid([{ path: '/part', message: 'must be people or timeline' }])
-  const { people, timeline } = await readReport(call)
-  const content = part === 'people' ? csv(PEOPLE, people) : csv(TIMELINE, timeline)
-  return fileReply('text/csv; charset=utf-8', `${BYTE_ORDER_MARK}${content}`, `emergency-${part}.csv`)
 }

@@ -3,14 +3,11 @@ import { EventError, type EventHandlerOptions, eventHandler, type RpcEvent } fro
 import { accountById } from '../auth/accounts.js'
 import type { Caller } from '../auth/permissions.js'
 import { httpErrorOf } from '../errors.js'
-import { mayWatchFloor } from '../floor-access.js'
 import type { Operation } from '../mount.js'
 import type { Backend } from '../route.js'
-import type { Watchers } from './watchers.js'
 
-export interface EventRoutesOptions {
+interface EventRoutesOptions {
   readonly backend: Backend
-  readonly watchers: Watchers
   /** `signing_secret` of the relay's proxies. */
   readonly secret: string
   /** The operations that clients can call through the relay, by method. */
@@ -21,7 +18,7 @@ const PERMISSION_DENIED = 403
 const UNKNOWN_METHOD = 404
 
 /** Events of the relay: subscriptions to floors, calls of clients, and channels that became occupied or vacated. */
-export const eventRoutes = (app: FastifyInstance, { backend, watchers, secret, rpcMethods }: EventRoutesOptions) => {
+export const eventRoutes = (app: FastifyInstance, { backend, secret, rpcMethods }: EventRoutesOptions) => {
   const options: EventHandlerOptions = { secrets: [secret] }
   const callerOf = async (user: string): Promise<Caller> => {
     const caller = await accountById(backend, user)
@@ -31,8 +28,10 @@ export const eventRoutes = (app: FastifyInstance, { backend, watchers, secret, r
   const subscribe = eventHandler(
     'subscribe',
     async ({ user, channel }) => {
+      const { permissions } = await callerOf(user)
       const [, floorId = ''] = /^floor:(.+)$/.exec(channel) ?? []
-      if (!(await mayWatchFloor(backend, await callerOf(user), floorId)))
+      const [floor] = await backend.database.rows('SELECT 1 FROM floors WHERE id = $1', [floorId])
+      if (floor === undefined || !permissions.includes('positions.read'))
         throw new EventError(PERMISSION_DENIED, 'Your account may not watch this floor.')
       return undefined
     },
@@ -42,7 +41,7 @@ export const eventRoutes = (app: FastifyInstance, { backend, watchers, secret, r
     'state',
     ({ events }) => {
       // Without the floors: every user receives this channel, and may not know all of them.
-      if (watchers.apply(events)) void backend.publisher.publish('global:all', { type: 'watchers-changed' })
+      if (backend.watchers.apply(events)) void backend.publisher.publish('global:all', { type: 'watchers-changed' })
       return undefined
     },
     options

@@ -5,7 +5,7 @@ import { sameSecret } from '../../../src/shared/same-secret.js'
 import { audit } from '../audit.js'
 import { type Account, exchange, mustBeCurrent, mustBeNew, setPassword, signIn, unlock } from '../auth/accounts.js'
 import { sessionLifetimeSeconds } from '../auth/tokens.js'
-import { changedRecord, crud } from '../crud.js'
+import { crud } from '../crud.js'
 import { HttpError, invalid } from '../errors.js'
 import { rows } from '../queries.js'
 import { getRecord, updateRecord } from '../records.js'
@@ -67,7 +67,6 @@ const resetPassword: Run = async (call) => {
   await updateRecord(call, users, id, { mustChangePassword: !isChangingOwn && mustChange })
   const password = typeof newPassword === 'string' ? newPassword : randomBytes(9).toString('base64url')
   await setPassword(call, id, password)
-  await changedRecord(call, users, id)
   // Only a generated password is returned, once.
   return { reset: true, ...(password !== newPassword && { temporaryPassword: password }) }
 }
@@ -108,7 +107,7 @@ export const accountRoutes: Handlers = {
   }),
   'POST /api/users/:id/unlock': handler('admin.users', async (call) => {
     await unlock(call, idOf(call))
-    return changedRecord(call, users, idOf(call))
+    return getRecord(call, users, idOf(call))
   }),
   'GET /api/users/roles': handler(
     'admin.users',

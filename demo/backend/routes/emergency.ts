@@ -1,15 +1,20 @@
 import { audit } from '../audit.js'
-import { type CrudOptions, changedRecord, crud, labelOf } from '../crud.js'
-import { activeEmergencies, identicalTo, lockEmergencies } from '../emergencies/active.js'
+import { type CrudOptions, crud } from '../crud.js'
 import { alarmFields, buildingInstructions, changeInstructions } from '../emergencies/instructions.js'
-import { report, reportFile } from '../emergencies/report.js'
+import { report } from '../emergencies/report.js'
 import { readMuster, recordRollCall, textIn } from '../emergencies/roll-call.js'
-import { checkedEmergency, mustNotDisturb } from '../emergencies/rules.js'
+import {
+  activeEmergencies,
+  checkedEmergency,
+  identicalTo,
+  lockEmergencies,
+  mustNotDisturb
+} from '../emergencies/rules.js'
 import { invalid } from '../errors.js'
 import { list, textOf } from '../queries.js'
 import { changeRecords, createRecord, getRecord, putRow } from '../records.js'
 import { emergencies, emergencyContacts } from '../resources.js'
-import { type Call, type CustomReply, callerOf, type Handlers, handler, perMinute, type Run } from '../route.js'
+import { type Call, type CustomReply, callerOf, type Handlers, handler, type Run } from '../route.js'
 
 /** The audit log entries of emergencies. The action is checked, because error reports of pages may contain any details. */
 const events = {
@@ -22,10 +27,8 @@ const events = {
 
 /** Writes an audit log entry with what happened, by default the message of the emergency. */
 const logEvent = async (call: Call, emergencyId: string, kind: string, text?: string): Promise<void> => {
-  const emergency = await getRecord(call, emergencies, emergencyId)
-  const { title, message } = emergency
-  const subject = labelOf(emergencies, emergency)
-  await audit(call, `emergency.${kind}`, 'done', { emergencyId, kind, title, message: text ?? message, subject })
+  const { title, message } = await getRecord(call, emergencies, emergencyId)
+  await audit(call, `emergency.${kind}`, 'done', { emergencyId, kind, title, message: text ?? message })
 }
 
 /** The people and their status at the end are kept: in the list of past emergencies the counts, in the report everybody. */
@@ -76,7 +79,7 @@ const trigger: Run = async (call) => {
   const raised = known ?? (await raise(call))
   if (key !== null && known === undefined)
     await putRow(call, 'alarm_requests', { userId, key, ...raised, at: call.now() })
-  const data = await changedRecord(call, emergencies, raised.emergencyId)
+  const data = await getRecord(call, emergencies, raised.emergencyId)
   const isNew = known === undefined && !raised.joined
   const reply: CustomReply = (to) =>
     to.code(isNew ? 201 : 200).send({ success: true, data: { ...data, ...(raised.joined && { joined: true }) } })
@@ -187,6 +190,5 @@ export const emergencyRoutes: Handlers = {
   'GET /api/emergency/instructions': handler('emergency.read', buildingInstructions),
   'PATCH /api/emergency/instructions/:id': handler('settings.update', changeInstructions),
   'GET /api/emergency/:id/report': handler('emergency.read', report),
-  'GET /api/emergency/:id/report/csv': handler('emergency.read', reportFile, perMinute(60)),
   ...crud(emergencyContacts)
 }

@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import type { PositionEntry } from '../../../schemas/realtime.js'
 import type { Publisher } from '../../../src/shared/publisher.js'
 import { HISTORY_MS, type PositionHistory } from '../positions/history.js'
@@ -12,10 +11,9 @@ export interface SimulatorParts extends Pick<World, 'database' | 'now'> {
   readonly seed: number
   readonly publisher: Pick<Publisher, 'publish'>
   readonly history: PositionHistory
-  readonly log: Logger
 }
 
-const TICK_MS = 1000
+export const TICK_MS = 1000
 const RELOAD_EVERY_TICKS = 3
 const REPORT_EVERY_TICKS = 30
 
@@ -29,29 +27,11 @@ export class Simulator {
   /** The stored floors. On a deleted one there are no receivers, so nobody is located there. */
   #floors: ReadonlySet<string> = new Set()
   #ticks = 0
-  #timer: NodeJS.Timeout | undefined
-  #running: Promise<void> | null = null
 
   constructor(parts: SimulatorParts) {
     this.#parts = parts
     this.#simulation = new Simulation(parts.seed)
     this.#heardBy = ambientDevices(seededRandom(parts.seed))
-  }
-
-  start(): void {
-    this.#timer = setInterval(() => {
-      // A slow database delays the next step instead of queueing steps.
-      this.#running ??= this.tick()
-        .catch((error: unknown) => this.#parts.log.error({ err: error }, 'simulation step failed'))
-        .finally(() => {
-          this.#running = null
-        })
-    }, TICK_MS)
-  }
-
-  async stop(): Promise<void> {
-    clearInterval(this.#timer)
-    await this.#running
   }
 
   /** Advances by one second, however much real time has passed, so that markers do not jump on a busy machine. */
@@ -115,9 +95,8 @@ export class Simulator {
   }
 }
 
-const CARRIERS = `SELECT c.transmitter_id, c.entity_type <> 'asset' AS is_person, c.home_floor_id AS floor_id, e.department_id
-  FROM carriers c LEFT JOIN personnel e ON c.entity_type = 'employee' AND e.id = c.entity_id
-  WHERE c.is_active ORDER BY c.transmitter_id`
+const CARRIERS = `SELECT transmitter_id, entity_type <> 'asset' AS is_person, home_floor_id AS floor_id
+  FROM carriers WHERE is_active ORDER BY transmitter_id`
 
 const ZONES = `SELECT id, floor_id, polygon FROM zones
   WHERE floor_id IS NOT NULL AND jsonb_typeof(polygon) = 'array' AND is_active IS NOT FALSE ORDER BY id`

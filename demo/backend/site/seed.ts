@@ -1,13 +1,10 @@
-import { DEFAULT_INSTRUCTIONS } from '../../emergency-types.js'
 import { ROLES } from '../auth/permissions.js'
-import { SVG } from '../images.js'
 import { integerBetween, pick, type Random, seededRandom } from '../random.js'
 import { insertRecords } from '../records.js'
 import { resources } from '../resources.js'
 import { storeDefaultSettings } from '../settings.js'
 import type { Fields, World } from '../world.js'
 import { centerOf, cornersOf, toCentimetres } from './geometry.js'
-import { seedHistory } from './history.js'
 import { BUILDINGS, FLOORS, REGIONS, type Region } from './layout.js'
 import {
   ADDRESSES,
@@ -45,23 +42,12 @@ export const seedSite = async (world: World, seed: number): Promise<void> => {
   const random = seededRandom(seed)
   const ago: Ago = (days, minutesLater = 0) =>
     new Date(world.now().getTime() - days * DAY_MS + minutesLater * 60_000).toISOString()
-  const rows: Rows = { ...buildingRows(random, ago), ...carriers(random, ago), ...emergencies(ago) }
+  const rows: Rows = { ...buildingRows(random, ago), ...carriers(random, ago) }
   for (const resource of resources) {
     const common = Object.hasOwn(resource.columns, 'isActive') ? { isActive: true } : {}
     const numbered = rows[resource.table]?.map((row, index) => ({ id: index + 1, ...common, ...row }))
     if (numbered !== undefined) await insertRecords(world, resource, numbered)
   }
-  await storePhotos(world)
-  await seedHistory(world)
-}
-
-/** Six of seven people have a photo. It is drawn when a page requests it. */
-const storePhotos = async ({ database, now }: World): Promise<void> => {
-  await database.rows(
-    `INSERT INTO files (owner, media_type, name, bytes, updated_at)
-     SELECT 'personnel/' || id, $1, 'portrait.svg', '', $2 FROM personnel WHERE id::int % 7 <> 3`,
-    [SVG, now()]
-  )
 }
 
 /** Creates rows numbered from 1. */
@@ -74,20 +60,16 @@ const padded = (prefix: string, digits: number, number: number): string =>
 const macAddress = (prefix: string, number: number): string =>
   [prefix, ...(number.toString(16).toUpperCase().padStart(6, '0').match(/../g) ?? [])].join(':')
 
-/** The floor of the Prototype Lab, which viewers may not watch. */
-const CONFIDENTIAL_FLOOR = 'f-9'
-
 /** Buildings and their fixed equipment. */
 const buildingRows = (random: Random, ago: Ago): Rows => ({
   buildings: BUILDINGS.map((building, displayOrder) => ({ ...building, displayOrder, ...ADDRESSES[displayOrder] })),
   floors: FLOORS.map(({ floorId: id, regions: _regions, ...floor }) => {
-    const access = id === CONFIDENTIAL_FLOOR ? { metadata: { roles: ['admin', 'operator'] } } : {}
-    return { id, ...floor, ...PLAN, ...access, displayOrder: Number(floor.buildingId) * 10 + floor.level }
+    return { id, ...floor, ...PLAN, displayOrder: Number(floor.buildingId) * 10 + floor.level }
   }),
   zone_types: KINDS.map((kind, displayOrder) => {
     return { ...kind, displayOrder, name: `${kind.code[0]?.toUpperCase()}${kind.code.slice(1)}` }
   }),
-  zones: REGIONS.map(({ zoneId: id, rect, kind: type, departmentIds, ...region }) => {
+  zones: REGIONS.map(({ zoneId: id, rect, kind: type, ...region }) => {
     const number = KINDS.findIndex(({ code }) => code === type)
     const { code: _code, ...traits } = KINDS[number] ?? {}
     return {
@@ -99,8 +81,7 @@ const buildingRows = (random: Random, ago: Ago): Rows => ({
       isMusterPoint: type === 'muster',
       isExit: type === 'stairs',
       polygon: cornersOf(rect),
-      center: centerOf(rect),
-      ...(departmentIds.length > 0 && { allowedDepartmentIds: departmentIds })
+      center: centerOf(rect)
     }
   }),
   gateways: many(2 * BUILDINGS.length, (number) => {
@@ -130,7 +111,8 @@ const buildingRows = (random: Random, ago: Ago): Rows => ({
     const [buildingId, part] = [Math.ceil(minor / 4), ((minor - 1) % 4) + 1]
     const sent = { minor, macAddress: macAddress('AC:23:41', minor), batteryLevel: integerBetween(random, 30, 100) }
     return { ...BEACON, ...sent, buildingId, name: `Reference beacon ${buildingId}-${part}` }
-  })
+  }),
+  emergency_contacts: CONTACTS.map((contact, index) => ({ priority: index + 1, ...contact }))
 })
 
 const PLAN = { pixelsPerMetre: 20, rotation: 0, origin: { x: 0, y: 0 } }
@@ -220,25 +202,3 @@ const chargeOf = (index: number, share: number): number =>
   index % 37 === 36 ? 4 + (index % 17) : Math.round(100 - 74 * share ** 1.5)
 
 const BADGE = { uuid: 'e2c56db5-dffb-48d2-b060-d0f5a71096e0', major: 1, txPower: -59, model: 'TX-10' }
-
-const emergencies = (ago: Ago): Rows => {
-  const drill = {
-    type: 'fire',
-    gathers: true,
-    severity: 'minor',
-    buildingId: 1,
-    isDrill: true,
-    title: 'Quarterly evacuation drill'
-  }
-  const message = DEFAULT_INSTRUCTIONS.fire
-  const end = {
-    status: 'resolved',
-    outcome: 'ended',
-    resolvedAt: ago(20, 15),
-    resolution: 'Everybody out in nine minutes.'
-  }
-  return {
-    emergencies: [{ ...drill, message, startedAt: ago(20), ...end }],
-    emergency_contacts: CONTACTS.map((contact, index) => ({ priority: index + 1, ...contact }))
-  }
-}
