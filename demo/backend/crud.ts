@@ -60,35 +60,32 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
 
 const isPermission = (text: string): text is `${string}.${string}` => text.includes('.')
 
-const FIXED_CHANGES = { update: {}, delete: {}, activate: { isActive: true }, deactivate: { isActive: false } }
-type Action = keyof typeof FIXED_CHANGES
-
-const isAction = (name: string): name is Action => Object.hasOwn(FIXED_CHANGES, name)
+/** The fields that an action on several rows changes; null if it deletes them. */
+const ACTIONS: Readonly<Record<string, Fields | null>> = {
+  update: {},
+  delete: null,
+  activate: { isActive: true },
+  deactivate: { isActive: false }
+}
 
 /** Applies an action to the `ids` in the body. Returns the number of rows and the unknown ids. */
-const changeAll = async (
-  call: Call,
-  resource: Resource,
-  action: Action,
-  changes: Fields,
-  stored: CrudOptions['stored']
-) => {
+const changeAll = async (call: Call, resource: Resource, changes: Fields | null, stored: CrudOptions['stored']) => {
   const ids = idsIn(call.body)
-  const done =
-    action === 'delete'
-      ? await removeRecords(call, resource, ids)
-      : await changeRecords(call, resource, ids, { ...changes, ...FIXED_CHANGES[action] })
-  if (action !== 'delete') for (const id of done) await stored?.(call, id, changes)
+  const done = await (changes === null
+    ? removeRecords(call, resource, ids)
+    : changeRecords(call, resource, ids, changes))
+  if (changes !== null) for (const id of done) await stored?.(call, id, changes)
   return { affected: done.length, missing: ids.filter((id) => !done.includes(id)) }
 }
 
+/** An update changes the other fields in the body. */
 export const changeMany =
-  (resource: Resource, action: Action, stored?: CrudOptions['stored']): Run =>
+  (resource: Resource, action: string, stored?: CrudOptions['stored']): Run =>
   (call) => {
-    const { ids: _ids, ...changes } = call.body
+    const { ids: _ids, ...sent } = call.body
     if (idsIn(call.body).length === 0)
       throw new HttpError(400, 'IDS_REQUIRED', 'The field ids is required: { "ids": [ … ] }.')
-    return changeAll(call, resource, action, action === 'update' ? changes : {}, stored)
+    return changeAll(call, resource, action === 'update' ? sent : (ACTIONS[action] ?? null), stored)
   }
 
 /** Bulk body: a list of rows under the table's name, or ids and an action for all of them. */
@@ -97,7 +94,8 @@ export const bulk =
   async (call) => {
     const { [resource.table]: sent, changes } = call.body
     const action = String(call.body.action ?? 'update')
-    if (!isAction(action)) throw invalid([{ path: '/action', message: 'is not known' }])
+    const fixed = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined
+    if (fixed === undefined) throw invalid([{ path: '/action', message: 'is not known' }])
     const ids: string[] = []
     for (const { id, ...fields } of rowsIn(sent)) {
       const [known] = id == null ? [] : await changeRecords(call, resource, [String(id)], fields)
@@ -106,6 +104,6 @@ export const bulk =
       ids.push(row)
     }
     // The schema of the route declares `changes` as an object.
-    const counts = await changeAll(call, resource, action, (changes ?? {}) as Fields, stored)
+    const counts = await changeAll(call, resource, fixed && { ...(changes as Fields), ...fixed }, stored)
     return { rows: await getRecords(call, resource, ids), ...counts }
   }

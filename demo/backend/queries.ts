@@ -1,10 +1,9 @@
 import { Value as Typebox } from '@sinclair/typebox/value'
 import { fieldErrors } from '../../schemas/field-errors.js'
 import { PagingSchema } from '../../schemas/paging.js'
-import { sqlName } from './database/columns.js'
 import { HttpError, invalid, notFound } from './errors.js'
 import { flattened, getRecord } from './records.js'
-import type { Listed, Resource } from './resources.js'
+import { type Listed, type Resource, sqlName } from './resources.js'
 import { type Call, type CustomReply, fileReply, idOf, type Run } from './route.js'
 import type { Fields, Value } from './world.js'
 

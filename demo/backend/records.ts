@@ -1,6 +1,5 @@
-import { sqlName } from './database/columns.js'
 import { notFound } from './errors.js'
-import { type Resource, transmitters } from './resources.js'
+import { type Resource, sqlName, transmitters } from './resources.js'
 import type { Fields, Values, World } from './world.js'
 
 // Reads and writes the rows of all resources. SQL names come from the resource definition; values are always parameters.

@@ -8,7 +8,6 @@ import { openEmbedded, openPostgres } from './database/open.js'
 import { tablesSql } from './database/schema.js'
 import { checkRollCall } from './emergencies/roll-call.js'
 import { PositionHistory } from './positions/history.js'
-import { Watchers } from './relay/watchers.js'
 import { repeated } from './repeated.js'
 import { alertCheck } from './routes/alerts.js'
 import { Simulator, TICK_MS } from './simulator/simulator.js'
@@ -57,8 +56,7 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => 
 
   const tokens = createTokens(tokenSecret, relay.secret, now)
   const { exchangeSecret, eventsSecret, publish } = config
-  const watchers = new Watchers(publish)
-  const services = { tokens, publisher, watchers, history }
+  const services = { tokens, publisher, publish, history }
   const secrets = { exchangeSecret, eventsSecret }
   const backend = { ...world, ...services, ...secrets, relayUrl: relay.clientUrl }
   const app = await buildDemoBackend(backend, log, config.trustedProxies)

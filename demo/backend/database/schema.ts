@@ -1,5 +1,4 @@
-import { type Resource, resources } from '../resources.js'
-import { sqlName } from './columns.js'
+import { type Resource, resources, sqlName } from '../resources.js'
 
 const ROLES = 'id text PRIMARY KEY, name text, description text, permissions jsonb NOT NULL'
 

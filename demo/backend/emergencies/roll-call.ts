@@ -1,4 +1,6 @@
-import type { Backend } from '../route.js'
+import { getRecord } from '../records.js'
+import { emergencies } from '../resources.js'
+import { type Backend, idOf, type Run } from '../route.js'
 import type { Fields, World } from '../world.js'
 import { activeEmergencies, lockEmergencies } from './rules.js'
 
@@ -83,4 +85,37 @@ export const checkRollCall = async ({ database, now }: Pick<Backend, 'database' 
     for (const emergency of await activeEmergencies({ database: statements }))
       await recordRollCall({ database: statements, now }, emergency)
   })
+}
+
+// The report of an emergency or a drill: its events, and when each person was safe.
+
+interface Person extends Fields {
+  readonly status: string
+  /** From the start of the emergency. */
+  readonly secondsToSafe: number | null
+}
+
+const EVENTS = `SELECT a.at, a.details->>'kind' AS kind, a.details->>'message' AS text,
+    coalesce(u.display_name, u.name, a.user_email) AS user_name
+  FROM audit_log a LEFT JOIN users u ON u.id = a.user_id
+  WHERE a.details->>'emergencyId' = $1 AND a.action LIKE 'emergency.%' AND a.result = 'done' ORDER BY a.at, a.id`
+
+const ROLL = `SELECT r.transmitter_id, r.name, r.kind, r.company, r.department, r.status, r.place,
+    r.last_seen_at, r.marked_by, r.safe_at,
+    round(extract(epoch FROM r.safe_at - (e.started_at #>> '{}')::timestamptz))::int AS seconds_to_safe
+  FROM roll_calls r JOIN emergencies e ON e.id = r.emergency_id WHERE r.emergency_id = $1
+  ORDER BY r.status = 'safe', r.safe_at, r.name, r.transmitter_id`
+
+/** Null if nobody was safe. */
+const timesOf = (people: readonly Person[]): Fields | null => {
+  const sorted = people.flatMap(({ secondsToSafe }) => secondsToSafe ?? []).sort((a, b) => a - b)
+  if (sorted.length === 0) return null
+  return { first: sorted[0], median: sorted[Math.floor((sorted.length - 1) / 2)], last: sorted.at(-1) }
+}
+
+export const report: Run = async (call) => {
+  const emergency = await getRecord(call, emergencies, idOf(call))
+  const people = await call.database.rows<Person>(ROLL, [idOf(call)])
+  const timeline = await call.database.rows(EVENTS, [idOf(call)])
+  return { emergency, summary: countsOf(people), times: timesOf(people), timeline, people }
 }

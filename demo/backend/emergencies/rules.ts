@@ -60,7 +60,10 @@ const mustBeOpen = ({ body }: Call, stored: Fields): void => {
     throw new HttpError(409, 'EMERGENCY_ENDED', `The ${stored.isDrill ? 'drill' : 'emergency'} has already ended.`)
 }
 
+/** An alarm starts by being triggered, because it can join another one and end drills. */
 const mustStayActive = ({ body }: Call, stored: Fields): void => {
+  if (body.status === 'active' && stored.status !== 'active')
+    throw invalid([{ path: '/status', message: 'becomes “active” only by triggering the emergency' }])
   if (stored.status !== 'active') return
   if (body.status === 'reported') throw invalid([{ path: '/status', message: 'must be “resolved” to end it' }])
   if (body.isDrill !== undefined && (body.isDrill === true) !== (stored.isDrill === true))
@@ -82,17 +85,11 @@ export const checkedEmergency = async (call: Call): Promise<Fields> => {
   mustBeOneOf(OUTCOMES, body, 'outcome')
   if (body.type !== undefined) checkedType(body.type)
   const status = body.status ?? stored.status ?? (request.method === 'POST' ? 'reported' : null)
-  if (body.outcome !== undefined && status !== 'resolved')
+  if (body.outcome != null && status !== 'resolved')
     throw invalid([{ path: '/outcome', message: 'needs the status “resolved”' }])
   const sent = Object.fromEntries(Object.entries(body).filter(([field]) => !CALCULATED.includes(field)))
   const fields = { ...sent, status }
   if (status === 'resolved')
     return stored.status === status ? fields : { outcome: 'ended', ...fields, resolvedAt: now().toISOString() }
-  if (status !== 'active') return fields
-  const whole: Fields = { ...stored, ...fields }
-  if (stored.status === 'active') return { ...fields, ...(await alarmFields(call, whole)) }
-  await mustNotDisturb(call, whole.isDrill === true)
-  if ((await identicalTo(call, whole)) !== null)
-    throw new HttpError(409, 'ALREADY_ACTIVE', 'An emergency of this type is active there already.')
-  return { ...fields, ...(await alarmFields(call, whole)), startedAt: now().toISOString() }
+  return status === 'active' ? { ...fields, ...(await alarmFields(call, { ...stored, ...fields })) } : fields
 }

@@ -3,7 +3,7 @@ import { Check } from '@sinclair/typebox/value'
 import { PasswordResetSchema } from '../../../schemas/users.js'
 import { sameSecret } from '../../../src/shared/same-secret.js'
 import { audit } from '../audit.js'
-import { type Account, exchange, mustBeCurrent, mustBeNew, setPassword, signIn, unlock } from '../auth/accounts.js'
+import { type Account, exchange, isCurrentPassword, setPassword, signIn, unlock } from '../auth/accounts.js'
 import { sessionLifetimeSeconds } from '../auth/tokens.js'
 import { crud } from '../crud.js'
 import { HttpError, invalid } from '../errors.js'
@@ -61,8 +61,10 @@ const resetPassword: Run = async (call) => {
   if (isChangingOwn) {
     if (typeof newPassword !== 'string') throw invalid([{ path: '/newPassword', message: 'is required' }])
     // A session left open must not be enough to take over the account. A temporary password was entered just before.
-    if (!mustChangePassword) await mustBeCurrent(call, id, String(currentPassword ?? ''))
-    await mustBeNew(call, id, newPassword)
+    if (!mustChangePassword && !(await isCurrentPassword(call, id, String(currentPassword ?? ''))))
+      throw invalid([{ path: '/currentPassword', message: 'is wrong' }])
+    if (await isCurrentPassword(call, id, newPassword))
+      throw new HttpError(400, 'PASSWORD_UNCHANGED', 'The new password must differ from the current one.')
   }
   await updateRecord(call, users, id, { mustChangePassword: !isChangingOwn && mustChange })
   const password = typeof newPassword === 'string' ? newPassword : randomBytes(9).toString('base64url')

@@ -1,5 +1,5 @@
 import { bulk, type CrudOptions, changeMany, crud } from '../crud.js'
-import { HttpError, invalid, unknownReference } from '../errors.js'
+import { HttpError, invalid, notFound, unknownReference } from '../errors.js'
 import { csv } from '../export/csv.js'
 import { pdfTable } from '../export/pdf.js'
 import { about, exported, list, rows, type Write } from '../queries.js'
@@ -7,7 +7,7 @@ import { changeRecords, FREE, freeTransmitters, getRecord, getRecords } from '..
 import { assets, personnel, type Resource, transmitters } from '../resources.js'
 import { type Call, type Handlers, handler, idOf, perMinute, type Run } from '../route.js'
 import { readSetting } from '../settings.js'
-import { photos, showImage } from '../uploads.js'
+import { removeImage, showImage, storeImage } from '../uploads.js'
 import type { Fields, World } from '../world.js'
 
 const BEACONS = `SELECT id, name, mac_address, 'transmitter' AS type, battery_level, status
@@ -102,9 +102,7 @@ const CSV_FIELDS = [
   ...['id', 'employeeId', 'name', 'firstName', 'lastName', 'email', 'phone', 'department', 'jobTitle', 'badgeNumber'],
   ...['startDate', 'isActive', 'isFirstAider', 'isFireWarden', 'transmitterId']
 ]
-const ASSET_FIELDS = [
-  ...['id', 'assetTag', 'name', 'category', 'status', 'departmentId', 'value', 'purchaseDate', 'transmitterId']
-]
+const ASSET_FIELDS = [...['id', 'assetTag', 'name', 'category', 'status', 'departmentId', 'transmitterId']]
 
 const writePdf: Write = async (people, call) => {
   const { organizationName } = await readSetting(call, 'general')
@@ -114,7 +112,16 @@ const writePdf: Write = async (people, call) => {
 
 const PHOTOS = { options: { bodyLimit: 2 * 1024 * 1024 }, status: 201 }
 const EXPORTS = perMinute(30)
-const photo = photos(personnel)
+
+const storePhoto: Run = async (call) => {
+  await getRecord(call, personnel, idOf(call))
+  await storeImage(call, personnel, 'photo')
+  return getRecord(call, personnel, idOf(call))
+}
+
+const removePhoto: Run = async (call) => {
+  if (!(await removeImage(call, personnel))) throw notFound('photo')
+}
 
 /** Personnel, assets and their transmitters. */
 export const carrierRoutes: Handlers = {
@@ -124,8 +131,8 @@ export const carrierRoutes: Handlers = {
   'POST /api/personnel/bulk-activate': handler('personnel.update', changeMany(personnel, 'activate')),
   'POST /api/personnel/bulk-deactivate': handler('personnel.update', changeMany(personnel, 'deactivate')),
   'GET /api/personnel/:id/photo': handler('personnel.read', showImage('photo', personnel)),
-  'POST /api/personnel/:id/photo': handler('personnel.update', photo.store, PHOTOS),
-  'DELETE /api/personnel/:id/photo': handler('personnel.update', photo.remove),
+  'POST /api/personnel/:id/photo': handler('personnel.update', storePhoto, PHOTOS),
+  'DELETE /api/personnel/:id/photo': handler('personnel.update', removePhoto),
   'GET /api/personnel/export/csv': handler(
     'personnel.export',
     exported(personnel, 'personnel.csv', (people) => csv(CSV_FIELDS, people)),

@@ -2,6 +2,7 @@ import { RELAY_LIFETIME_SECONDS } from '../auth/tokens.js'
 import { activeEmergencies } from '../emergencies/rules.js'
 import { nested, rows, together } from '../queries.js'
 import { getRecord } from '../records.js'
+import { usersOn } from '../relay.js'
 import { floors, peopleWhere } from '../resources.js'
 import { callerOf, type Handlers, handler, idOf, type Run } from '../route.js'
 
@@ -60,7 +61,7 @@ const NAMES = `SELECT coalesce(display_name, name, email) AS name FROM users WHE
 /** The names of the users who watch a floor; null if the relay does not respond. */
 const floorWatchers: Run = async (call) => {
   await getRecord(call, floors, idOf(call))
-  const users = await call.watchers.usersOn(`floor:${idOf(call)}`)
+  const users = await usersOn(call, `floor:${idOf(call)}`)
   return users === null ? null : (await call.database.rows(NAMES, [users])).map(({ name }) => name)
 }
 

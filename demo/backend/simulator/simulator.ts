@@ -1,9 +1,9 @@
-import type { PositionEntry } from '../../../schemas/realtime.js'
+import type { AmbientEntry, PositionEntry } from '../../../schemas/realtime.js'
 import type { Publisher } from '../../../src/shared/publisher.js'
 import { HISTORY_MS, type PositionHistory } from '../positions/history.js'
-import { seededRandom } from '../random.js'
+import { integerBetween, pick, type Random, seededRandom } from '../random.js'
+import { DEVICE_KINDS } from '../site/names.js'
 import type { Statements, World } from '../world.js'
-import { ambientDevices } from './ambient.js'
 import { type Carrier, Simulation } from './simulation.js'
 import { type StoredZone, zoneAreas } from './zone-areas.js'
 
@@ -94,6 +94,29 @@ export class Simulator {
     return (await this.#parts.database.rows<{ id: string }>(sql)).map(({ id }) => id)
   }
 }
+
+const DEVICES = 40
+const HEARD_AT_ONCE = 6
+
+/**
+ * Ambient devices: a few are detected and classified now and then. A device stays with its receiver, so that most floors
+ * always show one.
+ */
+const ambientDevices = (random: Random) => {
+  const devices = Array.from({ length: DEVICES }, (_, index) => {
+    const [deviceType = '', manufacturer = null] = pick(random, DEVICE_KINDS).split(':')
+    return { index, deviceId: address(random), deviceType, manufacturer }
+  })
+  return (receiverIds: readonly string[], timestamp: number): AmbientEntry[] =>
+    Array.from({ length: receiverIds.length === 0 ? 0 : HEARD_AT_ONCE }, () => {
+      const { index, ...device } = pick(random, devices)
+      const receiverId = receiverIds[Math.floor((index * receiverIds.length) / DEVICES)] ?? ''
+      return { ...device, receiverId, rssi: integerBetween(random, -88, -55), timestamp }
+    })
+}
+
+const address = (random: Random): string =>
+  Array.from({ length: 6 }, () => integerBetween(random, 0, 255).toString(16).toUpperCase().padStart(2, '0')).join(':')
 
 const CARRIERS = `SELECT transmitter_id, entity_type <> 'asset' AS is_person, home_floor_id AS floor_id
   FROM carriers WHERE is_active ORDER BY transmitter_id`

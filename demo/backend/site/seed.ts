@@ -11,7 +11,6 @@ import {
   ASSET_KINDS,
   COMPANIES,
   CONTACTS,
-  CONTRACTORS,
   DEPARTMENTS,
   FIRST_NAMES,
   JOB_TITLES,
@@ -95,7 +94,6 @@ const buildingRows = (random: Random, ago: Ago): Rows => ({
       ...receiver,
       ...RECEIVER,
       macAddress: macAddress('AC:23:40', index + 1),
-      serialNumber: padded('RX-', 5, index + 1),
       gatewayId: `gw-${Number(receiver.buildingId) * 2 - (index % 2)}`,
       status: isOffline ? 'offline' : 'online',
       // Between a quarter of an hour and five hours ago.
@@ -104,8 +102,7 @@ const buildingRows = (random: Random, ago: Ago): Rows => ({
   }),
   departments: DEPARTMENTS.map((department, index) => {
     const [name, code = '', color] = department.split(':')
-    const reached = { email: `${code.toLowerCase()}@example.com`, phone: `+49 30 555 0${index}00` }
-    return { name, code, color, ...reached, managerId: index + 1, buildingId: (index % BUILDINGS.length) + 1 }
+    return { name, code, color, managerId: index + 1, buildingId: (index % BUILDINGS.length) + 1 }
   }),
   beacons: many(4 * BUILDINGS.length, (minor) => {
     const [buildingId, part] = [Math.ceil(minor / 4), ((minor - 1) % 4) + 1]
@@ -143,14 +140,13 @@ const carriers = (random: Random, ago: Ago): Rows => {
     const { buildingId, floorId } = pick(random, FLOORS)
     return { buildingId, floorId, departmentId: integerBetween(random, 1, DEPARTMENTS.length) }
   }
-  const guests = (kind: string, count: number, companies: readonly string[]) =>
-    many(count, (number) => ({ entity_type: kind, ...fullName(), company: companies[number % companies.length] }))
-  const dayAgo = (least: number, most: number): string => ago(integerBetween(random, least, most)).slice(0, 10)
+  const guests = (kind: string, count: number) =>
+    many(count, (number) => ({ entity_type: kind, ...fullName(), company: COMPANIES[number % COMPANIES.length] }))
   const carrying = [
     ...many(30, () => ({ status: 'available' })),
     ...many(PEOPLE, (entityId) => ({ entity_type: 'employee', entityId })),
-    ...guests('visitor', 30, COMPANIES),
-    ...guests('contractor', 20, CONTRACTORS),
+    ...guests('visitor', 30),
+    ...guests('contractor', 20),
     ...many(60, (entityId) => ({ entity_type: 'asset', entityId, model: 'TX-30' }))
   ]
   return {
@@ -162,11 +158,9 @@ const carriers = (random: Random, ago: Ago): Rows => {
         name: `${firstName} ${lastName}`,
         ...home(),
         employeeId: `E${999 + number}`,
-        badgeNumber: padded('B-', 4, number),
         phone: `+49 30 555 ${999 + number}`,
         email: `${firstName}.${lastName}.${number}@example.com`.toLowerCase(),
         jobTitle: pick(random, JOB_TITLES),
-        startDate: dayAgo(30, 3000),
         isFirstAider: random() < 0.1,
         isFireWarden: random() < 0.08
       }
@@ -179,9 +173,7 @@ const carriers = (random: Random, ago: Ago): Rows => {
         type: 'equipment',
         category,
         ...home(),
-        status: random() < 0.9 ? 'in use' : 'in repair',
-        value: integerBetween(random, 2, 400) * 50,
-        purchaseDate: dayAgo(100, 2500)
+        status: random() < 0.9 ? 'in use' : 'in repair'
       }
     }),
     transmitters: carrying.map((carrier, index) => ({
