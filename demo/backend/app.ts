@@ -2,8 +2,8 @@ import rateLimit from '@fastify/rate-limit'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { HttpError, httpErrorOf, notFound } from './errors.js'
-import { changeOf, mount } from './mount.js'
-import { eventRoutes } from './relay/event-routes.js'
+import { mount } from './mount.js'
+import { eventRoutes } from './relay.js'
 import type { Backend } from './route.js'
 import { accountRoutes } from './routes/accounts.js'
 import { alertRoutes } from './routes/alerts.js'
@@ -74,9 +74,6 @@ export const buildDemoBackend = async (
   })
   app.get('/api/health', async () => ({ success: true, data: { status: 'ok' } }))
   mount(app, routes, backend)
-  const { watchers, eventsSecret } = backend
-  // Clients of the relay can call these operations.
-  const rpcMethods = { 'alerts.acknowledge': changeOf('POST /api/alerts/acknowledge', routes, backend) }
-  if (eventsSecret !== null) eventRoutes(app, { backend, watchers, secret: eventsSecret, rpcMethods })
+  if (backend.eventsSecret !== null) eventRoutes(app, backend, backend.eventsSecret)
   return app
 }

@@ -1,8 +1,7 @@
 import type { May } from './auth/permissions.js'
 import { declared } from './declared.js'
 import { HttpError, invalid, notFound } from './errors.js'
-import { list } from './queries.js'
-import { checkVersion } from './record-version.js'
+import { checkVersion, list } from './queries.js'
 import { changeRecords, createRecord, getRecord, getRecords, removeRecords, updateRecord } from './records.js'
 import type { Resource } from './resources.js'
 import { type Call, type Handler, type Handlers, handler, idOf, idsIn, type Run, rowsIn } from './route.js'
@@ -27,22 +26,20 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
   const empty = Object.fromEntries(Object.keys(resource.columns).map((field) => [field, null]))
 
   const read: Run = (call) => getRecord(call, resource, idOf(call))
-  const readChanged = (call: Call, id: string): Promise<Fields> => changedRecord(call, resource, id)
   const create: Run = async (call) => {
     const id = await createRecord(call, resource, await prepare(call))
     await stored?.(call, id, call.body)
-    return readChanged(call, id)
+    return getRecord(call, resource, id)
   }
   const change =
     (replaced: Fields): Run =>
     async (call) => {
-      await checkVersion(call, { table: resource.table, what: `the ${resource.noun}` })
+      await checkVersion(call, resource.table, idOf(call), `the ${resource.noun}`)
       await updateRecord(call, resource, idOf(call), { ...replaced, ...(await prepare(call)) })
       await stored?.(call, idOf(call), call.body)
-      return readChanged(call, idOf(call))
+      return read(call)
     }
   const remove: Run = async (call) => {
-    noteRows(call, resource, await getRecords(call, resource, [idOf(call)]))
     const gone = await removeRecords(call, resource, [idOf(call)])
     if (gone.length === 0) throw notFound(resource.noun)
     await removed?.(call, gone)
@@ -61,59 +58,34 @@ export const crud = (resource: Resource, options: CrudOptions = {}): Handlers =>
   return Object.fromEntries(Object.entries(all).filter(([key]) => key.startsWith('GET ') || declared.has(key)))
 }
 
-/** The row after a change, which the audit log names. */
-export const changedRecord = async (call: Call, resource: Resource, id: string): Promise<Fields> => {
-  const row = await getRecord(call, resource, id)
-  noteRows(call, resource, [row])
-  return row
-}
-
-/** Names the rows in the audit log. */
-const noteRows = ({ subjects }: Call, resource: Resource, rows: readonly Fields[]): void => {
-  subjects.push(...rows.map((row) => labelOf(resource, row)))
-}
-
-/** A drill is stored as an emergency, but must not be called one. */
-export const nounOf = ({ noun }: Resource, { isDrill }: Fields): string => (isDrill === true ? 'drill' : noun)
-
-/** A row as people call it: "person Ada Example". */
-export const labelOf = (resource: Resource, row: Fields): string => {
-  const name = [row.displayName, row.name, row.title, row.email].find((text) => typeof text === 'string' && text !== '')
-  return `${nounOf(resource, row)} ${name ?? row.id}`
-}
-
 const isPermission = (text: string): text is `${string}.${string}` => text.includes('.')
 
-const FIXED_CHANGES = { update: {}, delete: {}, activate: { isActive: true }, deactivate: { isActive: false } }
-type Action = keyof typeof FIXED_CHANGES
-
-const isAction = (name: string): name is Action => Object.hasOwn(FIXED_CHANGES, name)
+/** The fields that an action on several rows changes; null if it deletes them. */
+const ACTIONS: Readonly<Record<string, Fields | null>> = {
+  update: {},
+  delete: null,
+  activate: { isActive: true },
+  deactivate: { isActive: false }
+}
 
 /** Applies an action to the `ids` in the body. Returns the number of rows and the unknown ids. */
-const changeAll = async (
-  call: Call,
-  resource: Resource,
-  action: Action,
-  changes: Fields,
-  stored: CrudOptions['stored']
-) => {
+const changeAll = async (call: Call, resource: Resource, changes: Fields | null, stored: CrudOptions['stored']) => {
   const ids = idsIn(call.body)
-  noteRows(call, resource, await getRecords(call, resource, ids))
-  const done =
-    action === 'delete'
-      ? await removeRecords(call, resource, ids)
-      : await changeRecords(call, resource, ids, { ...changes, ...FIXED_CHANGES[action] })
-  if (action !== 'delete') for (const id of done) await stored?.(call, id, changes)
+  const done = await (changes === null
+    ? removeRecords(call, resource, ids)
+    : changeRecords(call, resource, ids, changes))
+  if (changes !== null) for (const id of done) await stored?.(call, id, changes)
   return { affected: done.length, missing: ids.filter((id) => !done.includes(id)) }
 }
 
+/** An update changes the other fields in the body. */
 export const changeMany =
-  (resource: Resource, action: Action, stored?: CrudOptions['stored']): Run =>
+  (resource: Resource, action: string, stored?: CrudOptions['stored']): Run =>
   (call) => {
-    const { ids: _ids, ...changes } = call.body
+    const { ids: _ids, ...sent } = call.body
     if (idsIn(call.body).length === 0)
       throw new HttpError(400, 'IDS_REQUIRED', 'The field ids is required: { "ids": [ … ] }.')
-    return changeAll(call, resource, action, action === 'update' ? changes : {}, stored)
+    return changeAll(call, resource, action === 'update' ? sent : (ACTIONS[action] ?? null), stored)
   }
 
 /** Bulk body: a list of rows under the table's name, or ids and an action for all of them. */
@@ -122,7 +94,8 @@ export const bulk =
   async (call) => {
     const { [resource.table]: sent, changes } = call.body
     const action = String(call.body.action ?? 'update')
-    if (!isAction(action)) throw invalid([{ path: '/action', message: 'is not known' }])
+    const fixed = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined
+    if (fixed === undefined) throw invalid([{ path: '/action', message: 'is not known' }])
     const ids: string[] = []
     for (const { id, ...fields } of rowsIn(sent)) {
       const [known] = id == null ? [] : await changeRecords(call, resource, [String(id)], fields)
@@ -131,6 +104,6 @@ export const bulk =
       ids.push(row)
     }
     // The schema of the route declares `changes` as an object.
-    const counts = await changeAll(call, resource, action, (changes ?? {}) as Fields, stored)
+    const counts = await changeAll(call, resource, fixed && { ...(changes as Fields), ...fixed }, stored)
     return { rows: await getRecords(call, resource, ids), ...counts }
   }

@@ -1,10 +1,9 @@
 import { Value as Typebox } from '@sinclair/typebox/value'
 import { fieldErrors } from '../../schemas/field-errors.js'
 import { PagingSchema } from '../../schemas/paging.js'
-import { sqlName } from './database/columns.js'
-import { invalid, notFound } from './errors.js'
+import { HttpError, invalid, notFound } from './errors.js'
 import { flattened, getRecord } from './records.js'
-import type { Listed, Resource } from './resources.js'
+import { type Listed, type Resource, sqlName } from './resources.js'
 import { type Call, type CustomReply, fileReply, idOf, type Run } from './route.js'
 import type { Fields, Value } from './world.js'
 
@@ -43,13 +42,10 @@ export interface Range {
   readonly to: Date
 }
 
-/**
- * The range that the query parameters describe: `from` and `to`, or `minutes` before `to`, which does not depend on the
- * caller's clock. Without parameters the range is as long as permitted and ends now.
- */
+/** The range from `from` to `to`. Without parameters it is as long as permitted and ends now. */
 export const rangeOf = ({ query, now }: Pick<Call, 'query' | 'now'>, longestMs: number): Range => {
   const to = momentOf(query, 'to') ?? now()
-  const from = momentOf(query, 'from') ?? new Date(to.getTime() - minutesOf(query, longestMs))
+  const from = momentOf(query, 'from') ?? new Date(to.getTime() - longestMs)
   const lengthMs = to.getTime() - from.getTime()
   if (lengthMs <= 0) throw invalid([{ path: '/from', message: 'must be before `to`' }])
   if (lengthMs > longestMs)
@@ -57,13 +53,24 @@ export const rangeOf = ({ query, now }: Pick<Call, 'query' | 'now'>, longestMs: 
   return { from, to }
 }
 
-/** In milliseconds. */
-const minutesOf = (query: Fields, longestMs: number): number => {
-  const text = textOf(query, 'minutes')
-  if (text === null) return longestMs
-  const ms = WHOLE.test(text) ? Number(text) * 60_000 : Number.NaN
-  if (ms > 0 && ms <= longestMs) return ms
-  throw invalid([{ path: '/minutes', message: `must be a whole number from 1 to ${longestMs / 60_000}` }])
+/**
+ * Rejects a change with `?version=` of a row that somebody else has changed since. The row stays locked until the end of the
+ * transaction.
+ * @param what what the message says has been changed.
+ */
+export const checkVersion = async (
+  { query, database }: Call,
+  table: string,
+  id: string,
+  what: string
+): Promise<void> => {
+  const expected = textOf(query, 'version')
+  if (expected === null) return
+  if (!/^\d{1,9}$/.test(expected)) throw invalid([{ path: '/version', message: 'must be a whole number' }])
+  const sql = `SELECT version FROM ${table} WHERE id = $1 FOR UPDATE`
+  const [stored] = await database.rows<{ version: number }>(sql, [id])
+  if (stored === undefined || stored.version === Number(expected)) return
+  throw new HttpError(409, 'RECORD_CHANGED', `Another user has changed ${what} meanwhile. Reload it and try again.`)
 }
 
 /** The fields that must have a value. Unknown query parameters are ignored. */

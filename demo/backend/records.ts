@@ -1,6 +1,5 @@
-import { sqlName } from './database/columns.js'
 import { notFound } from './errors.js'
-import type { Resource } from './resources.js'
+import { type Resource, sqlName, transmitters } from './resources.js'
 import type { Fields, Values, World } from './world.js'
 
 // Reads and writes the rows of all resources. SQL names come from the resource definition; values are always parameters.
@@ -67,17 +66,18 @@ export const removeRecords = async (world: World, resource: Resource, ids: reado
   return gone.map(({ id }) => id)
 }
 
-export const freeTransmitters = async (
-  { database }: World,
-  { entityTypes }: Resource,
-  entityIds: readonly string[]
-) => {
-  await database.rows(
-    `UPDATE transmitters SET entity_type = NULL, entity_id = NULL, status = 'available', assigned_at = NULL,
-       expires_at = NULL, first_name = NULL, last_name = NULL, company = NULL
-     WHERE entity_type = ANY($1::text[]) AND entity_id = ANY($2::text[])`,
-    [entityTypes, entityIds]
-  )
+/** The fields of a transmitter that nobody carries. */
+export const FREE = {
+  ...{ entity_type: null, entityId: null, status: 'available', assignedAt: null, expiresAt: null },
+  ...{ firstName: null, lastName: null, company: null }
+}
+
+/** Unassigns the transmitters of these carriers. */
+export const freeTransmitters = async (world: World, { entityTypes }: Resource, entityIds: readonly string[]) => {
+  const sql = 'SELECT id FROM transmitters WHERE entity_type = ANY($1::text[]) AND entity_id = ANY($2::text[])'
+  const carried = await world.database.rows<{ id: string }>(sql, [entityTypes, entityIds])
+  const ids = carried.map(({ id }) => id)
+  if (ids.length > 0) await changeRecords(world, transmitters, ids, FREE)
 }
 
 /** Inserts a row into a table that is not a resource. With a key, it replaces the row with the same key. */

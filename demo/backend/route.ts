@@ -3,8 +3,8 @@ import type { HttpMethod } from '../../src/gateway/routes/tables/declare.js'
 import type { Publisher } from '../../src/shared/publisher.js'
 import type { Caller, May } from './auth/permissions.js'
 import type { Tokens } from './auth/tokens.js'
+import type { DemoConfig } from './config.js'
 import type { PositionHistory } from './positions/history.js'
-import type { Watchers } from './relay/watchers.js'
 import type { Database, Fields, World } from './world.js'
 
 /** The services that all routes use. */
@@ -16,8 +16,8 @@ export interface Backend extends World {
   /** The secret that the gateway sends with the exchange; null if none is configured. */
   readonly exchangeSecret: string | null
   readonly history: PositionHistory
-  /** The users who watch each floor. */
-  readonly watchers: Watchers
+  /** The relay's HTTP API. */
+  readonly publish: DemoConfig['publish']
   /** The secret of the relay's events; null if the relay sends none. */
   readonly eventsSecret: string | null
 }
@@ -30,10 +30,6 @@ export interface Call extends Omit<Backend, 'database'>, World {
   /** Present unless the route is public. */
   readonly caller: Caller | null
   readonly request: FastifyRequest
-  /** For the audit log, handlers add the rows that the request created, changed or deleted. */
-  readonly subjects: string[]
-  /** The actions of the audit entries that the request has written. */
-  readonly audited: string[]
 }
 
 /** A response with more than `data`. */
@@ -58,10 +54,8 @@ export interface Handler {
   readonly options?: Pick<RouteShorthandOptions, 'bodyLimit' | 'config'>
 }
 
-export type RouteKey = `${HttpMethod} /api/${string}`
-
 /** By method and path, as declared by the gateway. */
-export type Handlers = Readonly<Record<RouteKey, Handler>>
+export type Handlers = Readonly<Record<`${HttpMethod} /api/${string}`, Handler>>
 
 export const handler = (may: May, run: Run, more: Omit<Handler, 'may' | 'run'> = {}): Handler => ({ may, run, ...more })
 

@@ -14,8 +14,7 @@ const DEFAULTS: Readonly<Record<string, Fields>> = {
     receiverOffline: true,
     transmitterSilent: true,
     offlineAfterMinutes: 10,
-    silentAfterMinutes: 2,
-    cooldownMinutes: 5
+    silentAfterMinutes: 2
   },
   general: { organizationName: 'Northgate Campus', language: 'en-GB', timezone: 'Europe/Berlin', units: 'metric' },
   battery: { warning: 40, low: 20, critical: 10, staleAfterHours: 48, notify: true },
@@ -25,56 +24,45 @@ const DEFAULTS: Readonly<Record<string, Fields>> = {
   extreme: { ...WEATHER, severity: 'extreme', notifyByEmail: true, triggerEmergency: true }
 }
 
-export const readSetting = async ({ database }: Pick<World, 'database'>, name: string): Promise<Fields> => {
-  const [row] = await database.rows<{ value: Fields }>('SELECT value FROM settings WHERE name = $1', [name])
-  return row?.value ?? {}
-}
-
-/** With the number of its changes, for the form. */
-export const readVersionedSetting = async ({ database }: Pick<World, 'database'>, name: string): Promise<Fields> => {
-  const [row] = await database.rows<{ value: Fields; version: number }>(
-    'SELECT value, version FROM settings WHERE name = $1',
-    [name]
-  )
-  return { ...row?.value, version: row?.version ?? 0 }
+/** With the number of its changes, which a form sends back. */
+export const readSetting = async ({ database }: Pick<World, 'database'>, id: string): Promise<Fields> => {
+  const sql = "SELECT value || jsonb_build_object('version', version) AS value FROM settings WHERE id = $1"
+  const [row] = await database.rows<{ value: Fields }>(sql, [id])
+  return row?.value ?? { version: 0 }
 }
 
 /** Stores the defaults. Stored values win, also if they are null. */
 export const storeDefaultSettings = async ({ database, now }: World): Promise<void> => {
   await database.rows(
-    `INSERT INTO settings (name, value, updated_at) SELECT key, value, $2 FROM jsonb_each($1::jsonb)
-     ON CONFLICT (name) DO UPDATE SET value = excluded.value || settings.value`,
+    `INSERT INTO settings (id, value, updated_at) SELECT key, value, $2 FROM jsonb_each($1::jsonb)
+     ON CONFLICT (id) DO UPDATE SET value = excluded.value || settings.value`,
     [JSON.stringify(DEFAULTS), now()]
   )
 }
 
 /** SQL: a number of the settings; null if it is not set, which matches no comparison. */
-export const numberSetting = (name: string, field: string): string =>
-  `(SELECT (value->>'${field}')::float FROM settings WHERE name = '${name}')`
+export const numberSetting = (id: string, field: string): string =>
+  `(SELECT (value->>'${field}')::float FROM settings WHERE id = '${id}')`
 
 /** SQL: whether a flag of the settings is on, as it is unless it is switched off. */
-export const isSettingOn = (name: string, field: string): string =>
-  `(SELECT (value->>'${field}')::boolean FROM settings WHERE name = '${name}') IS NOT FALSE`
+export const isSettingOn = (id: string, field: string): string =>
+  `(SELECT (value->>'${field}')::boolean FROM settings WHERE id = '${id}') IS NOT FALSE`
 
-/** Without a value, resets to the default. */
-export const writeSetting = async (
-  { database, now }: World,
-  name: string,
-  value: Fields = DEFAULTS[name] ?? {}
-): Promise<void> => {
-  await database.rows(
-    `INSERT INTO settings (name, value, updated_at) VALUES ($1, $2::jsonb, $3)
-     ON CONFLICT (name) DO UPDATE SET value = excluded.value, updated_at = $3, version = settings.version + 1`,
-    [name, JSON.stringify(value), now()]
+/**
+ * Changes the sent fields, or replaces all; without fields, resets to the default. In one statement, so that concurrent
+ * changes are not lost.
+ */
+export const storeSetting = async (
+  world: World,
+  id: string,
+  fields: Fields = DEFAULTS[id] ?? {},
+  how: 'change' | 'replace' = 'change'
+): Promise<Fields> => {
+  const value = how === 'replace' ? 'excluded.value' : 'settings.value || excluded.value'
+  await world.database.rows(
+    `INSERT INTO settings (id, value, updated_at) VALUES ($1, $2::jsonb, $3)
+     ON CONFLICT (id) DO UPDATE SET value = ${value}, updated_at = $3, version = settings.version + 1`,
+    [id, JSON.stringify(fields), world.now()]
   )
-}
-
-/** Merges into the stored value in one statement, so that concurrent changes are not lost. Returns it with its version. */
-export const changeSetting = async ({ database, now }: World, name: string, changes: Fields): Promise<Fields> => {
-  const [stored] = await database.rows<{ value: Fields; version: number }>(
-    `UPDATE settings SET value = value || $2::jsonb, updated_at = $3, version = version + 1 WHERE name = $1
-     RETURNING value, version`,
-    [name, JSON.stringify(changes), now()]
-  )
-  return { ...stored?.value, ...(stored && { version: stored.version }) }
+  return readSetting(world, id)
 }

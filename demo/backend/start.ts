@@ -1,20 +1,21 @@
 import type { Logger } from 'pino'
 import type { Publisher } from '../../src/shared/publisher.js'
-import { AlertMonitor } from './alerts/monitor.js'
 import { buildDemoBackend } from './app.js'
 import { ensureDemoAccounts } from './auth/accounts.js'
 import { createTokens } from './auth/tokens.js'
 import type { DemoConfig } from './config.js'
 import { openEmbedded, openPostgres } from './database/open.js'
 import { tablesSql } from './database/schema.js'
-import { RollCallMonitor } from './emergencies/roll-call.js'
+import { checkRollCall } from './emergencies/roll-call.js'
 import { PositionHistory } from './positions/history.js'
-import { Watchers } from './relay/watchers.js'
-import { Simulator } from './simulator/simulator.js'
+import { repeated } from './repeated.js'
+import { alertCheck } from './routes/alerts.js'
+import { Simulator, TICK_MS } from './simulator/simulator.js'
 import { seedSite } from './site/seed.js'
 import type { World } from './world.js'
 
 const SEED = 2024
+const CHECK_EVERY_MS = 2000
 
 export interface DemoParts extends Omit<World, 'database' | 'bcryptRounds'> {
   readonly log: Logger
@@ -41,31 +42,29 @@ export const startDemoBackend = async (config: DemoConfig, parts: DemoParts) => 
   })
 
   const history = new PositionHistory()
-  const simulator = new Simulator({ seed: SEED, database, publisher, history, now, log })
+  const simulator = new Simulator({ seed: SEED, database, publisher, history, now })
   if (config.simulator) {
     await simulator.backfill()
     // Positions exist before the first request.
     await simulator.tick()
   }
-  const alerts = new AlertMonitor({ database, publisher, now, log })
-  await alerts.check()
-  const rollCall = new RollCallMonitor(world, log)
-  const monitors = [alerts, rollCall]
+  const failed = (message: string) => (error: unknown) => log.error({ err: error }, message)
+  const alerts = repeated(alertCheck(database, publisher, now), CHECK_EVERY_MS, failed('alert check failed'))
+  const rollCall = repeated(() => checkRollCall({ database, now }), CHECK_EVERY_MS, failed('roll call failed'))
+  const steps = repeated(() => simulator.tick(), TICK_MS, failed('simulation step failed'))
+  await alerts.run()
 
   const tokens = createTokens(tokenSecret, relay.secret, now)
   const { exchangeSecret, eventsSecret, publish } = config
-  const watchers = new Watchers(publish)
-  const services = { tokens, publisher, watchers, history }
+  const services = { tokens, publisher, publish, history }
   const secrets = { exchangeSecret, eventsSecret }
   const backend = { ...world, ...services, ...secrets, relayUrl: relay.clientUrl }
   const app = await buildDemoBackend(backend, log, config.trustedProxies)
   app.addHook('onClose', async () => {
-    for (const monitor of monitors) await monitor.stop()
-    await simulator.stop()
+    for (const task of [alerts, rollCall, steps]) await task.stop()
     await database.close()
   })
   const url = await app.listen(config.listen)
-  if (config.simulator) simulator.start()
-  for (const monitor of monitors) monitor.start()
+  for (const task of config.simulator ? [alerts, rollCall, steps] : [alerts, rollCall]) task.start()
   return { url, app, simulator, alerts, rollCall, close: () => app.close() }
 }

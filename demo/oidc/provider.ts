@@ -1,8 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { demoAccounts } from './accounts.js'
-import { localProvider } from './local-provider.js'
+import { type LocalAccount, localProvider } from './local-provider.js'
 
 // The demo's identity provider as a separate process. Environment variables:
 //   DEMO_OIDC_PORT        the port on 127.0.0.1 (default 9100)
@@ -15,6 +14,19 @@ const {
   DEMO_OIDC_APP_URL = 'http://127.0.0.1:3000'
   // biome-ignore lint/style/noProcessEnv: this file is the process
 } = process.env
+
+const account = (id: string, name: string, groups: readonly string[]): LocalAccount => ({
+  id,
+  claims: { name, email: `${id}@example.com`, email_verified: true, groups }
+})
+
+/** The demo backend has accounts for the first three. The fourth shows a user without an account. */
+const demoAccounts = [
+  account('admin', 'Alex Admin', ['gatehouse-admins']),
+  account('operator', 'Olive Operator', ['gatehouse-operators']),
+  account('viewer', 'Vic Viewer', ['gatehouse-viewers']),
+  account('nobody', 'Nora Nobody', [])
+]
 
 const server = createServer()
 await once(server.listen(Number(DEMO_OIDC_PORT), '127.0.0.1'), 'listening')

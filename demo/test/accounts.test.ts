@@ -1,7 +1,6 @@
 import t from 'tap'
 import { startGateway } from '../../test/helper/gateway.js'
 import { DEMO_ACCOUNTS, LOCKED_MS, MAX_FAILURES } from '../backend/auth/accounts.js'
-import { sessionLifetimeSeconds } from '../backend/auth/tokens.js'
 import { PASSWORD, reply, startTestBackend } from './demo-backend.js'
 
 const backend = await startTestBackend(t)
@@ -55,11 +54,6 @@ t.test('a login', async (t) => {
       t.equal(whoAmI.json().data.userId, 'demo-operator')
     })
   }
-
-  t.test('the permissions of an admin fit into a cookie', async (t) => {
-    const { permissions } = (await me(admin)).json().data
-    t.ok(encodeURIComponent(JSON.stringify(permissions)).length < 3800)
-  })
 })
 
 t.test('the session timeout setting', async (t) => {
@@ -86,31 +80,8 @@ t.test('the session timeout setting', async (t) => {
     backend.advance(-30 * 60_000)
   })
 
-  t.test('the timeout determines the cookie lifetime and the expiry cookie', async (t) => {
-    await set(30)
-    const gateway = await startGateway(t, { hasAllRoutes: true, env: { BACKEND_URL: backend.url } })
-    const { headers } = await gateway.send('/api/auth/login', {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(credentials)
-    })
-    const cookies = new Map((headers['set-cookie'] ?? []).map((cookie) => [cookie.split('=')[0], cookie]))
-    for (const name of ['auth_token', 'auth_user', 'auth_permissions', 'auth_token_expiry']) {
-      const [, seconds] = /Max-Age=(\d+)/.exec(cookies.get(name) ?? '') ?? []
-      t.ok(Number(seconds) > 0 && Number(seconds) <= 1800, name)
-    }
-    const [, expiresAtMs] = /=(\d+)/.exec(cookies.get('auth_token_expiry') ?? '') ?? []
-    t.ok(Number(expiresAtMs) > Date.now() && Number(expiresAtMs) <= Date.now() + 1_800_000)
-  })
-
   t.test('a timeout outside its limits is rejected', async (t) => {
     for (const minutes of [0, 4, 43_201]) t.equal((await set(minutes)).status, 400)
-  })
-
-  t.test('a stored timeout outside its limits is ignored', async (t) => {
-    // The rows have the type that the caller expects.
-    const database = { rows: async <T>() => [{ value: { sessionTimeoutMinutes: 0 } } as T] }
-    t.equal(await sessionLifetimeSeconds({ database }, false), 8 * 60 * 60)
   })
 
   t.test('an empty timeout restores the default', async (t) => {
@@ -134,22 +105,10 @@ t.test('an account that must change its password', async (t) => {
     t.match((await me(token)).json().data, { email, mustChangePassword: true })
   })
 
-  for (const route of [
-    'GET /api/zones',
-    'GET /api/negotiate',
-    'GET /api/users',
-    'POST /api/zones',
-    'POST /api/users/demo-viewer/unlock',
-    'POST /api/users/demo-viewer/reset-password'
-  ]) {
-    t.test(`an account that must change its password cannot call ${route}`, async (t) => {
-      const [method = '', path = ''] = route.split(' ')
-      const response = await backend.request(method, path, token, method === 'POST' ? { name: 'Test' } : undefined)
-      t.match([response.status, response.json()], [403, { error: { code: 'PASSWORD_CHANGE_REQUIRED' } }])
-    })
-  }
-
-  t.test('an account that must change its password may sign out', async (t) => {
+  t.test('an account that must change its password can call no other route but the one to sign out', async (t) => {
+    for (const path of ['/api/zones', '/api/negotiate', '/api/users'])
+      t.match((await backend.request('GET', path, token)).json().error.code, 'PASSWORD_CHANGE_REQUIRED', path)
+    t.match((await change(token, { newPassword: 'another-password' }, 'demo-viewer')).status, 403)
     t.equal((await backend.request('POST', '/api/auth/logout', token)).status, 200)
   })
 
@@ -408,23 +367,17 @@ t.test('roles', async (t) => {
     t.ok((await logs('action=auth.login&result=failed')).meta.total > 0)
   })
 
-  t.test('the audit log names the records, the changed fields and the account of a failed sign-in', async (t) => {
+  t.test('the audit log has the account of a failed sign-in, and no bodies', async (t) => {
     const { id } = (await backend.request('POST', '/api/personnel', admin, { name: 'Ada Example' })).json().data
     await backend.request('PUT', `/api/personnel/${id}`, admin, { jobTitle: 'a-secret-word' })
-    await backend.request('DELETE', `/api/personnel/${id}`, admin)
     await backend.request('POST', '/api/auth/login', null, { email: 'unknown@example.com', password: 'wrong' })
-    const first = async (query: string) =>
-      (await backend.request('GET', `/api/audit/logs?${query}`, admin)).json().data[0]
-
-    t.match(await first('action=personnel.delete'), { subject: 'person Ada Example', account: 'admin@example.com' })
-    const changed = await first('action=personnel.update')
-    t.same(changed.details, { subject: 'person Ada Example', fields: ['jobTitle'] }, 'without values')
-    t.match(await first('search=unknown'), { action: 'auth.login', result: 'failed', account: 'unknown@example.com' })
+    const [entry] = (await backend.request('GET', '/api/audit/logs?search=unknown', admin)).json().data
+    t.match(entry, { action: 'auth.login', result: 'failed', account: 'unknown@example.com' })
     const { data } = (await backend.request('GET', '/api/audit/summary', admin)).json()
     t.ok(data.byAccount.some(({ account }: { account: string }) => account === 'unknown@example.com'))
     const { body } = await backend.request('GET', '/api/audit/export', admin)
-    t.match(body, /^.?at,action,subject,.*\r\n.*,audit\.read|^.?at,action,subject,/)
-    t.match(body, 'personnel.delete,person Ada Example,done')
+    t.match(body, `personnel.update,done,demo-admin,Alex Admin,admin@example.com`)
+    t.match(body, `/api/personnel/${id}`)
     t.notMatch(body, 'a-secret-word')
   })
 

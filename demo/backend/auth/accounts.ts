@@ -1,5 +1,5 @@
 import { compare, hash } from 'bcryptjs'
-import { HttpError, invalid } from '../errors.js'
+import { HttpError } from '../errors.js'
 import { changeRecords, insertRecords } from '../records.js'
 import { users } from '../resources.js'
 import type { Fields, World } from '../world.js'
@@ -67,23 +67,15 @@ export const callerBy = async (world: World, claims: Fields): Promise<Caller | n
 }
 
 /** The account of a relay connection; null if it does not exist or is inactive. */
-export const accountById = async (world: World, userId: string): Promise<Caller | null> => {
+export const accountById = async (world: World, userId: string): Promise<Account | null> => {
   const row = await find(world, 'u.id = $1', userId)
-  return row?.isActive ? callerOf(row, false) : null
+  return row?.isActive ? { ...callerOf(row, false), generation: row.generation } : null
 }
 
-/** Throws if it is not the current password. */
-export const mustBeCurrent = async (world: World, userId: string, password: string): Promise<void> => {
+/** Whether it is the current password. */
+export const isCurrentPassword = async (world: World, userId: string, password: string): Promise<boolean> => {
   const row = await find(world, 'u.id = $1', userId)
-  if (!row?.passwordHash || !(await compare(password, row.passwordHash)))
-    throw invalid([{ path: '/currentPassword', message: 'is wrong' }])
-}
-
-/** Throws if it equals the current password. */
-export const mustBeNew = async (world: World, userId: string, password: string): Promise<void> => {
-  const row = await find(world, 'u.id = $1', userId)
-  if (row?.passwordHash && (await compare(password, row.passwordHash)))
-    throw new HttpError(400, 'PASSWORD_UNCHANGED', 'The new password must differ from the current one.')
+  return Boolean(row?.passwordHash && (await compare(password, row.passwordHash)))
 }
 
 export const setPassword = async (world: World, userId: string, password: string): Promise<void> =>

@@ -13,7 +13,8 @@ const ACTIONS = {
   admin: 'users'
 }
 
-const ALL = Object.entries(ACTIONS).flatMap(([resources, actions]) =>
+/** All permissions. */
+export const ALL_PERMISSIONS = Object.entries(ACTIONS).flatMap(([resources, actions]) =>
   resources.split(' ').flatMap((resource) => actions.split(' ').map((action) => `${resource}.${action}`))
 )
 
@@ -25,14 +26,24 @@ const UNSEEN = /^(admin|audit|settings|phone-beacon)\./
 const mayRead = (permission: string): boolean => permission.endsWith('.read') && !UNSEEN.test(permission)
 
 export const ROLES = [
-  { id: 'admin', name: 'Administrator', description: 'Everything, accounts and settings included.', permissions: ALL },
+  {
+    id: 'admin',
+    name: 'Administrator',
+    description: 'Everything, accounts and settings included.',
+    permissions: ALL_PERMISSIONS
+  },
   {
     id: 'operator',
     name: 'Operator',
     description: 'Runs the day: people, things, zones and emergencies.',
-    permissions: ALL.filter((permission) => mayRead(permission) || OPERATED.test(permission))
+    permissions: ALL_PERMISSIONS.filter((permission) => mayRead(permission) || OPERATED.test(permission))
   },
-  { id: 'viewer', name: 'Viewer', description: 'Looks, and changes nothing.', permissions: ALL.filter(mayRead) }
+  {
+    id: 'viewer',
+    name: 'Viewer',
+    description: 'Looks, and changes nothing.',
+    permissions: ALL_PERMISSIONS.filter(mayRead)
+  }
 ]
 
 /** The signed-in user, as stored in the database. */
@@ -52,32 +63,14 @@ export const CHANGE_PASSWORD = 'password.change'
 /** Access to a route: public, any signed-in user, or a permission such as `zones.read`. */
 export type May = 'public' | 'authenticated' | `${string}.${string}`
 
-/** Checks access before the body is read. Throws if it is rejected. */
-export type Check = (caller: Caller | null) => void
-
-const passwordChangeRequired = (): HttpError =>
-  new HttpError(403, 'PASSWORD_CHANGE_REQUIRED', 'Choose a new password first.')
-
-const mustBeReady = (caller: Caller | null): Caller => {
+/** Throws if the caller may not use a route. `orChangingPassword`: it is also for users who must change their password. */
+export const checkAccess = (may: May, caller: Caller | null, orChangingPassword = false): void => {
+  if (may === 'public') return
   if (caller === null) throw new HttpError(401, 'UNAUTHENTICATED', 'Sign in first.')
-  if (caller.mustChangePassword) throw passwordChangeRequired()
-  return caller
-}
-
-const requirePermission = (resource: string, action: string): Check => {
-  const permission = `${resource}.${action}`
-  // A permission that no role has is a typing error.
-  if (!ALL.includes(permission)) throw new RangeError(`there is no permission ${permission}`)
-  return (caller) => {
-    if (!mustBeReady(caller).permissions.includes(permission))
-      throw new HttpError(403, 'FORBIDDEN', `Your account lacks the permission ${permission}.`)
+  if (caller.mustChangePassword) {
+    if (orChangingPassword) return
+    throw new HttpError(403, 'PASSWORD_CHANGE_REQUIRED', 'Choose a new password first.')
   }
-}
-
-/** `orChangingPassword`: also for users who must change their password. */
-export const checkFor = (may: May, orChangingPassword: boolean): Check => {
-  if (may === 'public') return () => undefined
-  const [resource = '', action = ''] = may.split('.')
-  const check = may === 'authenticated' ? mustBeReady : requirePermission(resource, action)
-  return (caller) => (orChangingPassword && caller?.mustChangePassword) || check(caller)
+  if (may !== 'authenticated' && !caller.permissions.includes(may))
+    throw new HttpError(403, 'FORBIDDEN', `Your account lacks the permission ${may}.`)
 }

@@ -1,5 +1,4 @@
-import { type Resource, resources } from '../resources.js'
-import { sqlName } from './columns.js'
+import { type Resource, resources, sqlName } from '../resources.js'
 
 const ROLES = 'id text PRIMARY KEY, name text, description text, permissions jsonb NOT NULL'
 
@@ -14,30 +13,23 @@ const OTHER_TABLES: Readonly<Record<string, string>> = {
     user_email text, ip text, method text, path text, details jsonb`,
   positions: `transmitter_id text PRIMARY KEY REFERENCES transmitters ON DELETE CASCADE, floor_id text, zone_id text,
     x double precision, y double precision, accuracy double precision, at timestamptz NOT NULL`,
-  battery_readings: 'device_id text NOT NULL, level double precision, at timestamptz NOT NULL',
-  settings: `name text PRIMARY KEY, value jsonb NOT NULL, updated_at timestamptz NOT NULL, ${VERSION}`,
-  // A file without bytes is the drawn portrait of a person.
+  settings: `id text PRIMARY KEY, value jsonb NOT NULL, updated_at timestamptz NOT NULL, ${VERSION}`,
   files: `owner text PRIMARY KEY, media_type text NOT NULL, name text, bytes bytea NOT NULL,
     updated_at timestamptz NOT NULL`,
-  discovered_receivers: `mac_address text PRIMARY KEY, model text, rssi integer, building_id text,
-    first_heard_at timestamptz NOT NULL`,
   safe_marks: `emergency_id text NOT NULL REFERENCES emergencies ON DELETE CASCADE,
     transmitter_id text NOT NULL, user_name text NOT NULL, at timestamptz NOT NULL,
     PRIMARY KEY (emergency_id, transmitter_id)`,
-  emergency_instructions: `building_id text PRIMARY KEY REFERENCES buildings ON DELETE CASCADE, value jsonb NOT NULL,
-    updated_at timestamptz NOT NULL, ${VERSION}`,
   // The answer to a repeated request to raise an alarm.
   alarm_requests: `user_id text NOT NULL, key text NOT NULL, emergency_id text NOT NULL REFERENCES emergencies ON DELETE CASCADE,
     joined boolean NOT NULL, at timestamptz NOT NULL, PRIMARY KEY (user_id, key)`,
-  // Without a reference to the transmitter: the roll of an emergency keeps everybody. The floor is the one at its start.
+  // Without a reference to the transmitter: the roll of an emergency keeps everybody.
   roll_calls: `emergency_id text NOT NULL REFERENCES emergencies ON DELETE CASCADE, transmitter_id text NOT NULL,
-    name text NOT NULL, kind text NOT NULL, company text, department text, floor_id text, place text,
-    last_seen_at timestamptz, status text NOT NULL, marked_by text, safe_at timestamptz,
+    name text NOT NULL, kind text NOT NULL, company text, department text, place text, last_seen_at timestamptz,
+    status text NOT NULL, marked_by text, safe_at timestamptz,
     PRIMARY KEY (emergency_id, transmitter_id)`,
-  alerts: `id text PRIMARY KEY, key text NOT NULL UNIQUE, kind text NOT NULL,
-    transmitter_id text REFERENCES transmitters ON DELETE CASCADE, receiver_id text REFERENCES receivers ON DELETE CASCADE,
-    zone_id text REFERENCES zones ON DELETE CASCADE, since timestamptz NOT NULL, raised_at timestamptz NOT NULL,
-    ended_at timestamptz, acknowledged_by text, acknowledged_at timestamptz`,
+  alerts: `id text PRIMARY KEY, kind text NOT NULL, transmitter_id text REFERENCES transmitters ON DELETE CASCADE,
+    receiver_id text REFERENCES receivers ON DELETE CASCADE, zone_id text REFERENCES zones ON DELETE CASCADE,
+    since timestamptz NOT NULL, acknowledged_by text, acknowledged_at timestamptz`,
   phone_enrollments: `token text PRIMARY KEY, personnel_id text, transmitter_id text, email text,
     expires_at timestamptz NOT NULL, completed_at timestamptz, platform text, device_name text, irk text`
 }
@@ -58,8 +50,7 @@ const CARRIERS = `SELECT t.id AS transmitter_id, t.entity_type, t.entity_id, t.n
 
 const INDEXES = [
   'UNIQUE INDEX IF NOT EXISTS users_email ON users (lower(email))',
-  'INDEX IF NOT EXISTS audit_log_at ON audit_log (at)',
-  'INDEX IF NOT EXISTS battery_readings_of ON battery_readings (device_id, at)'
+  'INDEX IF NOT EXISTS audit_log_at ON audit_log (at)'
 ]
 
 /** The script that creates the tables and views that do not exist yet. */

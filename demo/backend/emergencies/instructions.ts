@@ -10,10 +10,11 @@ import {
   TYPE_TITLES
 } from '../../emergency-types.js'
 import { invalid } from '../errors.js'
-import { checkVersion } from '../record-version.js'
+import { checkVersion } from '../queries.js'
 import { getRecord } from '../records.js'
 import { buildings } from '../resources.js'
 import { idOf, type Run } from '../route.js'
+import { storeSetting } from '../settings.js'
 import type { Fields, World } from '../world.js'
 
 interface OfBuilding {
@@ -27,29 +28,24 @@ interface OfBuilding {
 /** The instructions of every building. Those that nobody has changed are the defaults. */
 export const buildingInstructions = async ({ database }: Pick<World, 'database'>): Promise<OfBuilding[]> => {
   const rows = await database.rows<OfBuilding & { instructions: Partial<Instructions> | null }>(
-    `SELECT b.id, b.name, i.value AS instructions, coalesce(i.version, 0) AS version FROM buildings b
-     LEFT JOIN emergency_instructions i ON i.building_id = b.id ORDER BY b.display_order, b.id`
+    `SELECT b.id, b.name, s.value AS instructions, coalesce(s.version, 0) AS version FROM buildings b
+     LEFT JOIN settings s ON s.id = 'instructions/' || b.id ORDER BY b.display_order, b.id`
   )
   return rows.map((row) => ({ ...row, instructions: { ...DEFAULT_INSTRUCTIONS, ...row.instructions } }))
 }
 
 /** Changes the sent instructions of a building. */
 export const changeInstructions: Run = async (call) => {
-  const { body, database, now, subjects } = call
-  const building = await getRecord(call, buildings, idOf(call))
+  const { body } = call
+  await getRecord(call, buildings, idOf(call))
   const errors = EMERGENCY_TYPES.flatMap((type) => {
     const message = instructionError(type, String(body[type] ?? ''))
     return message === null ? [] : [{ path: `/${type}`, message }]
   })
   if (errors.length > 0) throw invalid(errors)
-  await checkVersion(call, { table: 'emergency_instructions', key: 'building_id', what: 'the instructions' })
-  await database.rows(
-    `INSERT INTO emergency_instructions (building_id, value, updated_at) VALUES ($1, $2::jsonb, $3)
-     ON CONFLICT (building_id) DO UPDATE SET value = emergency_instructions.value || excluded.value,
-       updated_at = $3, version = emergency_instructions.version + 1`,
-    [idOf(call), JSON.stringify(body), now()]
-  )
-  subjects.push(`instructions of building ${building.name}`)
+  const setting = `instructions/${idOf(call)}`
+  await checkVersion(call, 'settings', setting, 'the instructions')
+  await storeSetting(call, setting, body)
   return (await buildingInstructions(call)).find(({ id }) => id === idOf(call))
 }
 

@@ -1,19 +1,46 @@
-import { parseIsoTime } from '../../../schemas/iso-time.js'
-import { nounOf } from '../crud.js'
+import type { EmergencyType } from '../../emergency-types.js'
 import { HttpError, invalid } from '../errors.js'
-import { getRecords } from '../records.js'
+import { flattened, getRecords } from '../records.js'
 import { emergencies } from '../resources.js'
 import { type Call, idOf } from '../route.js'
-import type { Fields } from '../world.js'
-import { activeEmergencies, identicalTo } from './active.js'
+import type { Fields, World } from '../world.js'
 import { alarmFields, checkedType } from './instructions.js'
+
+/** The most dangerous type first. */
+const BY_DANGER: readonly EmergencyType[] = ['intruder', 'fire', 'chemical', 'medical', 'other']
+
+const ACTIVE = `SELECT * FROM emergencies_shown WHERE status = 'active'
+  ORDER BY is_drill IS TRUE, array_position($1::text[], type), created_at DESC, id`
+
+/**
+ * Waits for other transactions that raise, change or end emergencies, so that each of them decides about the current state: one
+ * alarm and one drill that start at the same time must not both be active.
+ */
+export const lockEmergencies = async ({ database }: Pick<World, 'database'>): Promise<void> => {
+  await database.rows('LOCK TABLE emergencies IN SHARE ROW EXCLUSIVE MODE')
+}
+
+/** The active emergencies and drills in the order of danger: real ones first, then by type, then the newest. */
+export const activeEmergencies = async ({ database }: Pick<World, 'database'>): Promise<Fields[]> =>
+  (await database.rows(ACTIVE, [BY_DANGER])).map(flattened)
+
+/** An active alarm or drill of the same type and building; null if there is none. */
+export const identicalTo = async (world: Pick<World, 'database'>, { type, buildingId, isDrill }: Fields) => {
+  const same = (one: Fields): boolean =>
+    one.type === type &&
+    String(one.buildingId ?? '') === String(buildingId ?? '') &&
+    (one.isDrill === true) === (isDrill === true)
+  return (await activeEmergencies(world)).find(same) ?? null
+}
 
 // Rules for changes: an alarm must not become a drill or disappear without an end, and a report must not change.
 
 const STATUSES: readonly unknown[] = ['reported', 'active', 'resolved']
 const OUTCOMES: readonly unknown[] = ['ended', 'mistake']
 /** After the end, these may be sent only as they are. */
-const FINAL = ['type', 'isDrill', 'buildingId', 'startedAt', 'resolvedAt', 'outcome']
+const FINAL = ['type', 'isDrill', 'buildingId', 'outcome']
+/** Calculated by the backend, whatever a body contains. */
+const CALCULATED = ['startedAt', 'resolvedAt', 'markSafe', 'unmarkSafe', 'gathers', 'muster']
 
 /** An alarm takes over from drills. A drill must not distract from an alarm. */
 export const mustNotDisturb = async (call: Call, isDrill: boolean): Promise<void> => {
@@ -30,59 +57,39 @@ const mustBeOpen = ({ body }: Call, stored: Fields): void => {
   if (stored.status !== 'resolved') return
   const { status, markSafe, unmarkSafe } = body
   if (status !== undefined || markSafe || unmarkSafe || FINAL.some((field) => differs(body, stored, field)))
-    throw new HttpError(409, 'EMERGENCY_ENDED', `The ${nounOf(emergencies, stored)} has already ended.`)
+    throw new HttpError(409, 'EMERGENCY_ENDED', `The ${stored.isDrill ? 'drill' : 'emergency'} has already ended.`)
 }
 
+/** An alarm starts by being triggered, because it can join another one and end drills. */
 const mustStayActive = ({ body }: Call, stored: Fields): void => {
+  if (body.status === 'active' && stored.status !== 'active')
+    throw invalid([{ path: '/status', message: 'becomes “active” only by triggering the emergency' }])
   if (stored.status !== 'active') return
   if (body.status === 'reported') throw invalid([{ path: '/status', message: 'must be “resolved” to end it' }])
   if (body.isDrill !== undefined && (body.isDrill === true) !== (stored.isDrill === true))
     throw invalid([{ path: '/isDrill', message: 'cannot change while it is active' }])
 }
 
-/** Times are stored as ISO 8601 text; clients may send milliseconds. A time cannot be removed. */
-const timesIn = (body: Fields, stored: Fields): Fields =>
-  Object.fromEntries(
-    ['startedAt', 'resolvedAt'].flatMap((field) => {
-      const { [field]: sent } = body
-      if (sent === undefined) return []
-      if (sent === null) return [[field, stored[field] ?? null]]
-      const time = new Date(typeof sent === 'number' ? sent : parseIsoTime(String(sent)))
-      if (Number.isNaN(time.getTime()) || time.getUTCFullYear() > 9999)
-        throw invalid([{ path: `/${field}`, message: 'must be a point in time' }])
-      return [[field, time.toISOString()]]
-    })
-  )
-
-const checkOutcome = ({ outcome }: Fields, stored: Fields, status: unknown): void => {
-  if (outcome === undefined) return
-  if (!OUTCOMES.includes(outcome))
-    throw invalid([{ path: '/outcome', message: `must be one of ${OUTCOMES.join(', ')}` }])
-  if (status !== 'resolved' && stored.status !== 'resolved')
-    throw invalid([{ path: '/outcome', message: 'needs the status “resolved”' }])
+const mustBeOneOf = (known: readonly unknown[], body: Fields, field: string): void => {
+  if (body[field] != null && !known.includes(body[field]))
+    throw invalid([{ path: `/${field}`, message: `must be one of ${known.join(', ')}` }])
 }
 
-/** Checks a new or changed emergency. Returns the fields to store; `gathers` and `muster` are calculated. */
+/** Checks a new or changed emergency. Returns the fields to store. */
 export const checkedEmergency = async (call: Call): Promise<Fields> => {
   const { body, request, now } = call
   const [stored = {}] = await getRecords(call, emergencies, [idOf(call)])
   mustBeOpen(call, stored)
   mustStayActive(call, stored)
-  const { markSafe: _markSafe, unmarkSafe: _unmarkSafe, gathers: _gathers, muster: _muster, ...sent } = body
-  const status = sent.status ?? stored.status ?? (request.method === 'POST' ? 'reported' : null)
-  if (status !== null && !STATUSES.includes(status))
-    throw invalid([{ path: '/status', message: `must be one of ${STATUSES.join(', ')}` }])
-  if (sent.type !== undefined) checkedType(sent.type)
-  checkOutcome(body, stored, status)
-  const fields = { ...sent, ...timesIn(body, stored), status }
+  mustBeOneOf(STATUSES, body, 'status')
+  mustBeOneOf(OUTCOMES, body, 'outcome')
+  if (body.type !== undefined) checkedType(body.type)
+  const status = body.status ?? stored.status ?? (request.method === 'POST' ? 'reported' : null)
+  if (body.outcome != null && status !== 'resolved')
+    throw invalid([{ path: '/outcome', message: 'needs the status “resolved”' }])
+  const sent = Object.fromEntries(Object.entries(body).filter(([field]) => !CALCULATED.includes(field)))
+  const fields = { ...sent, status }
   if (status === 'resolved')
-    return stored.status === status ? fields : { resolvedAt: now().toISOString(), outcome: 'ended', ...fields }
-  if (status !== 'active') return fields
-  const whole: Fields = { ...stored, ...fields }
-  if (stored.status !== 'active') {
-    await mustNotDisturb(call, whole.isDrill === true)
-    if ((await identicalTo(call, whole)) !== null)
-      throw new HttpError(409, 'ALREADY_ACTIVE', 'An emergency of this type is active there already.')
-  }
-  return { ...fields, ...(await alarmFields(call, whole)), startedAt: whole.startedAt ?? now().toISOString() }
+    return stored.status === status ? fields : { outcome: 'ended', ...fields, resolvedAt: now().toISOString() }
+  return status === 'active' ? { ...fields, ...(await alarmFields(call, { ...stored, ...fields })) } : fields
 }

@@ -3,9 +3,9 @@ import { Check } from '@sinclair/typebox/value'
 import { PasswordResetSchema } from '../../../schemas/users.js'
 import { sameSecret } from '../../../src/shared/same-secret.js'
 import { audit } from '../audit.js'
-import { type Account, exchange, mustBeCurrent, mustBeNew, setPassword, signIn, unlock } from '../auth/accounts.js'
+import { type Account, exchange, isCurrentPassword, setPassword, signIn, unlock } from '../auth/accounts.js'
 import { sessionLifetimeSeconds } from '../auth/tokens.js'
-import { changedRecord, crud } from '../crud.js'
+import { crud } from '../crud.js'
 import { HttpError, invalid } from '../errors.js'
 import { rows } from '../queries.js'
 import { getRecord, updateRecord } from '../records.js'
@@ -61,13 +61,14 @@ const resetPassword: Run = async (call) => {
   if (isChangingOwn) {
     if (typeof newPassword !== 'string') throw invalid([{ path: '/newPassword', message: 'is required' }])
     // A session left open must not be enough to take over the account. A temporary password was entered just before.
-    if (!mustChangePassword) await mustBeCurrent(call, id, String(currentPassword ?? ''))
-    await mustBeNew(call, id, newPassword)
+    if (!mustChangePassword && !(await isCurrentPassword(call, id, String(currentPassword ?? ''))))
+      throw invalid([{ path: '/currentPassword', message: 'is wrong' }])
+    if (await isCurrentPassword(call, id, newPassword))
+      throw new HttpError(400, 'PASSWORD_UNCHANGED', 'The new password must differ from the current one.')
   }
   await updateRecord(call, users, id, { mustChangePassword: !isChangingOwn && mustChange })
   const password = typeof newPassword === 'string' ? newPassword : randomBytes(9).toString('base64url')
   await setPassword(call, id, password)
-  await changedRecord(call, users, id)
   // Only a generated password is returned, once.
   return { reset: true, ...(password !== newPassword && { temporaryPassword: password }) }
 }
@@ -108,7 +109,7 @@ export const accountRoutes: Handlers = {
   }),
   'POST /api/users/:id/unlock': handler('admin.users', async (call) => {
     await unlock(call, idOf(call))
-    return changedRecord(call, users, idOf(call))
+    return getRecord(call, users, idOf(call))
   }),
   'GET /api/users/roles': handler(
     'admin.users',

@@ -1,15 +1,14 @@
-import { assignTransmitter, mustBeFree } from '../assignment.js'
-import { bulk, type CrudOptions, changedRecord, changeMany, crud } from '../crud.js'
-import { invalid } from '../errors.js'
+import { bulk, type CrudOptions, changeMany, crud } from '../crud.js'
+import { HttpError, invalid, notFound, unknownReference } from '../errors.js'
 import { csv } from '../export/csv.js'
 import { pdfTable } from '../export/pdf.js'
 import { about, exported, list, rows, type Write } from '../queries.js'
-import { freeTransmitters, getRecord, getRecords } from '../records.js'
+import { changeRecords, FREE, freeTransmitters, getRecord, getRecords } from '../records.js'
 import { assets, personnel, type Resource, transmitters } from '../resources.js'
 import { type Call, type Handlers, handler, idOf, perMinute, type Run } from '../route.js'
 import { readSetting } from '../settings.js'
-import { photos, showImage } from '../uploads.js'
-import type { Fields } from '../world.js'
+import { removeImage, showImage, storeImage } from '../uploads.js'
+import type { Fields, World } from '../world.js'
 
 const BEACONS = `SELECT id, name, mac_address, 'transmitter' AS type, battery_level, status
   FROM transmitters WHERE entity_type = 'employee' AND entity_id = $1
@@ -22,14 +21,39 @@ const availableTransmitters = {
   from: '(SELECT * FROM transmitters_shown WHERE entity_type IS NULL AND is_active IS NOT FALSE)'
 }
 
+/**
+ * Assigns a transmitter to a carrier and unassigns the carrier's previous one. Without an entity type, the transmitter
+ * becomes available.
+ */
+const assignTransmitter = async (world: World, id: string, entityType: string | null, entityId: string | null) => {
+  const kind = [personnel, assets].find(({ entityTypes }) => entityType && entityTypes.includes(entityType))
+  if (kind !== undefined) {
+    const [carrier] = await getRecords(world, kind, [entityId ?? ''])
+    if (carrier === undefined) throw unknownReference()
+    await freeTransmitters(world, kind, [entityId ?? ''])
+  }
+  const state = entityType === null ? FREE : { status: 'assigned', assignedAt: world.now().toISOString() }
+  const [given] = await changeRecords(world, transmitters, [id], { ...state, entity_type: entityType, entityId })
+  if (given === undefined) throw unknownReference()
+}
+
+const TAKEN = `SELECT entity_type IS NOT NULL OR is_active IS FALSE AS is_taken FROM transmitters
+  WHERE id = $1 AND NOT coalesce(entity_type = $2 AND entity_id = $3, false) FOR UPDATE`
+
 /** `transmitterId` in the body of a person or an asset assigns a free transmitter; null unassigns it. */
 const carrying =
   (resource: Resource): Required<CrudOptions>['stored'] =>
   async (call, id, { transmitterId }) => {
+    const [entityType = null] = resource.entityTypes
     if (transmitterId === null) await freeTransmitters(call, resource, [id])
     if (transmitterId == null) return
-    await mustBeFree(call, String(transmitterId), resource, id)
-    await assignTransmitter(call, String(transmitterId), resource.entityTypes[0] ?? null, id)
+    // Locked, so that two concurrent requests cannot both find it free.
+    const [other] = await call.database.rows(TAKEN, [String(transmitterId), entityType, id])
+    if (other?.isTaken === true)
+      throw new HttpError(409, 'TRANSMITTER_TAKEN', 'The transmitter is not available any more. Choose another one.', [
+        { path: '/transmitterId', message: 'is not available' }
+      ])
+    await assignTransmitter(call, String(transmitterId), entityType, id)
   }
 
 /** The carrier that is sent with a transmitter gives its previous transmitter back, so that it is not counted twice. */
@@ -49,36 +73,22 @@ const assign: Run = async (call) => {
   const becomesAvailable = typeof kind !== 'string' || entityId === null
   const to = carrier === null || becomesAvailable ? null : String(carrier)
   await assignTransmitter(call, String(transmitterId), becomesAvailable ? null : kind, to)
-  return changedRecord(call, transmitters, String(transmitterId))
+  return getRecord(call, transmitters, String(transmitterId))
 }
 
-const MAX_FULL_NAME = 200
-
-/** The full name after a change of the first or last name; the other one is stored. Null if neither is sent. */
-const newName = async (call: Call): Promise<string | null> => {
-  const { body } = call
-  if (body.firstName === undefined && body.lastName === undefined) return null
-  const [stored = {}] = await getRecords(call, personnel, [idOf(call)])
-  const { firstName, lastName } = { ...stored, ...body }
-  const name = [firstName, lastName].filter((part) => typeof part === 'string' && part !== '').join(' ')
-  const isRemoved = name === '' && (stored.firstName || stored.lastName) && !body.name
-  return isRemoved ? '' : name || null
-}
-
-/** Derives the full name from first and last name, and the department id from its name. */
+/** Derives the full name from first and last name, of which the other one is stored, and the department id from its name. */
 const completed = async (call: Call): Promise<Fields> => {
   const { body, database } = call
-  const { department, departmentId } = body
-  const name = await newName(call)
-  if (name === '' || (name === null && body.name === ''))
-    throw invalid([{ path: '/firstName', message: 'or a last name is needed' }])
-  if (name !== null && name.length > MAX_FULL_NAME)
-    throw invalid([{ path: '/lastName', message: `must leave the full name at most ${MAX_FULL_NAME} characters` }])
-  const [known] =
-    typeof department === 'string' && departmentId === undefined
-      ? await database.rows('SELECT id FROM departments WHERE lower(name) = lower($1)', [department])
-      : []
-  return { ...(name !== null && { name }), ...body, ...(known && { departmentId: known.id }) }
+  const [stored = {}] = await getRecords(call, personnel, [idOf(call)])
+  const { firstName, lastName } = { ...stored, ...body }
+  const isNamed = body.firstName !== undefined || body.lastName !== undefined
+  const fullName = [firstName, lastName].filter((part) => typeof part === 'string' && part !== '').join(' ')
+  const name = isNamed && (fullName !== '' || body.name === undefined) ? fullName : body.name
+  if (name === '') throw invalid([{ path: '/firstName', message: 'or a last name is needed' }])
+  const sql = 'SELECT id FROM departments WHERE lower(name) = lower($1)'
+  const isByName = typeof body.department === 'string' && body.departmentId === undefined
+  const [known] = isByName ? await database.rows(sql, [String(body.department)]) : []
+  return { ...body, ...(name !== undefined && { name }), ...(known && { departmentId: known.id }) }
 }
 
 const PDF_COLUMNS = [
@@ -92,31 +102,26 @@ const CSV_FIELDS = [
   ...['id', 'employeeId', 'name', 'firstName', 'lastName', 'email', 'phone', 'department', 'jobTitle', 'badgeNumber'],
   ...['startDate', 'isActive', 'isFirstAider', 'isFireWarden', 'transmitterId']
 ]
-const ASSET_FIELDS = [
-  'id',
-  'assetTag',
-  'name',
-  'category',
-  'status',
-  'departmentId',
-  'value',
-  'purchaseDate',
-  'transmitterId'
-]
+const ASSET_FIELDS = [...['id', 'assetTag', 'name', 'category', 'status', 'departmentId', 'transmitterId']]
 
 const writePdf: Write = async (people, call) => {
   const { organizationName } = await readSetting(call, 'general')
-  return pdfTable({
-    title: `${organizationName ?? ''} – Personnel`,
-    at: call.now(),
-    columns: PDF_COLUMNS,
-    rows: people
-  })
+  const title = `${organizationName ?? ''} – Personnel`
+  return pdfTable({ title, at: call.now(), columns: PDF_COLUMNS, rows: people })
 }
 
 const PHOTOS = { options: { bodyLimit: 2 * 1024 * 1024 }, status: 201 }
 const EXPORTS = perMinute(30)
-const photo = photos(personnel)
+
+const storePhoto: Run = async (call) => {
+  await getRecord(call, personnel, idOf(call))
+  await storeImage(call, personnel, 'photo')
+  return getRecord(call, personnel, idOf(call))
+}
+
+const removePhoto: Run = async (call) => {
+  if (!(await removeImage(call, personnel))) throw notFound('photo')
+}
 
 /** Personnel, assets and their transmitters. */
 export const carrierRoutes: Handlers = {
@@ -126,8 +131,8 @@ export const carrierRoutes: Handlers = {
   'POST /api/personnel/bulk-activate': handler('personnel.update', changeMany(personnel, 'activate')),
   'POST /api/personnel/bulk-deactivate': handler('personnel.update', changeMany(personnel, 'deactivate')),
   'GET /api/personnel/:id/photo': handler('personnel.read', showImage('photo', personnel)),
-  'POST /api/personnel/:id/photo': handler('personnel.update', photo.store, PHOTOS),
-  'DELETE /api/personnel/:id/photo': handler('personnel.update', photo.remove),
+  'POST /api/personnel/:id/photo': handler('personnel.update', storePhoto, PHOTOS),
+  'DELETE /api/personnel/:id/photo': handler('personnel.update', removePhoto),
   'GET /api/personnel/export/csv': handler(
     'personnel.export',
     exported(personnel, 'personnel.csv', (people) => csv(CSV_FIELDS, people)),

@@ -1,8 +1,8 @@
 import { RELAY_LIFETIME_SECONDS } from '../auth/tokens.js'
-import { activeEmergencies } from '../emergencies/active.js'
-import { checkFloorAccess } from '../floor-access.js'
-import { nested, oneRow, rows, together } from '../queries.js'
+import { activeEmergencies } from '../emergencies/rules.js'
+import { nested, rows, together } from '../queries.js'
 import { getRecord } from '../records.js'
+import { usersOn } from '../relay.js'
 import { floors, peopleWhere } from '../resources.js'
 import { callerOf, type Handlers, handler, idOf, type Run } from '../route.js'
 
@@ -10,8 +10,6 @@ const BUILDINGS = `SELECT b.id, b.name, b.code, ${nested(`SELECT id, name, level
       ${peopleWhere('p.floor_id = floors.id')} AS people
     FROM floors WHERE building_id = b.id ORDER BY level, id`)} AS floors
   FROM buildings b ORDER BY b.display_order, b.id`
-
-const BUILDING = 'SELECT b.id, b.name, b.code FROM buildings b JOIN floors f ON f.building_id = b.id WHERE f.id = $1'
 
 const ZONES = `SELECT id, name, type, color, polygon, center, capacity, is_restricted, is_emergency, is_muster_point, is_exit
   FROM zones WHERE floor_id = $1 AND is_active IS NOT FALSE ORDER BY id`
@@ -46,7 +44,6 @@ const negotiate: Run = (call) => ({
 })
 
 const floorDetails = together({
-  building: oneRow(null, BUILDING, 'floorId'),
   channel: (call) => `floor:${idOf(call)}`,
   zones: rows(ZONES, 'floorId'),
   receivers: rows(RECEIVERS, 'floorId'),
@@ -56,7 +53,6 @@ const floorDetails = together({
 
 const wholeFloor: Run = async (call) => {
   const { walls, doors, ...floor } = await getRecord(call, floors, idOf(call))
-  checkFloorAccess(floor, callerOf(call))
   return { floor, walls: walls ?? [], doors: doors ?? [], ...(await floorDetails(call)) }
 }
 
@@ -64,8 +60,8 @@ const NAMES = `SELECT coalesce(display_name, name, email) AS name FROM users WHE
 
 /** The names of the users who watch a floor; null if the relay does not respond. */
 const floorWatchers: Run = async (call) => {
-  checkFloorAccess(await getRecord(call, floors, idOf(call)), callerOf(call))
-  const users = await call.watchers.usersOn(`floor:${idOf(call)}`)
+  await getRecord(call, floors, idOf(call))
+  const users = await usersOn(call, `floor:${idOf(call)}`)
   return users === null ? null : (await call.database.rows(NAMES, [users])).map(({ name }) => name)
 }
 

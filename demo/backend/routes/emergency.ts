@@ -1,15 +1,19 @@
 import { audit } from '../audit.js'
-import { type CrudOptions, changedRecord, crud, labelOf } from '../crud.js'
-import { activeEmergencies, identicalTo, lockEmergencies } from '../emergencies/active.js'
+import { type CrudOptions, crud } from '../crud.js'
 import { alarmFields, buildingInstructions, changeInstructions } from '../emergencies/instructions.js'
-import { report, reportFile } from '../emergencies/report.js'
-import { readMuster, recordRollCall, textIn } from '../emergencies/roll-call.js'
-import { checkedEmergency, mustNotDisturb } from '../emergencies/rules.js'
+import { readMuster, recordRollCall, report, textIn } from '../emergencies/roll-call.js'
+import {
+  activeEmergencies,
+  checkedEmergency,
+  identicalTo,
+  lockEmergencies,
+  mustNotDisturb
+} from '../emergencies/rules.js'
 import { invalid } from '../errors.js'
 import { list, textOf } from '../queries.js'
 import { changeRecords, createRecord, getRecord, putRow } from '../records.js'
 import { emergencies, emergencyContacts } from '../resources.js'
-import { type Call, type CustomReply, callerOf, type Handlers, handler, perMinute, type Run } from '../route.js'
+import { type Call, type CustomReply, callerOf, type Handlers, handler, type Run } from '../route.js'
 
 /** The audit log entries of emergencies. The action is checked, because error reports of pages may contain any details. */
 const events = {
@@ -22,10 +26,8 @@ const events = {
 
 /** Writes an audit log entry with what happened, by default the message of the emergency. */
 const logEvent = async (call: Call, emergencyId: string, kind: string, text?: string): Promise<void> => {
-  const emergency = await getRecord(call, emergencies, emergencyId)
-  const { title, message } = emergency
-  const subject = labelOf(emergencies, emergency)
-  await audit(call, `emergency.${kind}`, 'done', { emergencyId, kind, title, message: text ?? message, subject })
+  const { title, message } = await getRecord(call, emergencies, emergencyId)
+  await audit(call, `emergency.${kind}`, 'done', { emergencyId, kind, title, message: text ?? message })
 }
 
 /** The people and their status at the end are kept: in the list of past emergencies the counts, in the report everybody. */
@@ -76,7 +78,7 @@ const trigger: Run = async (call) => {
   const raised = known ?? (await raise(call))
   if (key !== null && known === undefined)
     await putRow(call, 'alarm_requests', { userId, key, ...raised, at: call.now() })
-  const data = await changedRecord(call, emergencies, raised.emergencyId)
+  const data = await getRecord(call, emergencies, raised.emergencyId)
   const isNew = known === undefined && !raised.joined
   const reply: CustomReply = (to) =>
     to.code(isNew ? 201 : 200).send({ success: true, data: { ...data, ...(raised.joined && { joined: true }) } })
@@ -113,40 +115,32 @@ const muster: Run = async (call) => {
 
 const textsIn = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : [])
 
-/** SQL: the transmitters whose carriers can be marked, also those that were deleted since the start of the emergency. */
-const MARKABLE =
-  '(SELECT id FROM transmitters UNION SELECT transmitter_id FROM roll_calls WHERE emergency_id = $1) AS markable'
+/** `markSafe` and `unmarkSafe` in the body of an emergency are lists of transmitters whose carriers a warden has counted. */
+const storeMarks = async (call: Call, emergencyId: string): Promise<void> => {
+  const { database, body, now } = call
+  // Everybody who is on the site now or was on it since the start can be marked.
+  const known = 'SELECT id FROM transmitters UNION SELECT transmitter_id FROM roll_calls WHERE emergency_id = $1'
+  const mark = `INSERT INTO safe_marks (emergency_id, transmitter_id, user_name, at)
+    SELECT $1, id, $3, $4 FROM (${known}) AS known WHERE id = ANY($2::text[])
+    ON CONFLICT (emergency_id, transmitter_id) DO NOTHING RETURNING transmitter_id`
+  const unmark =
+    'DELETE FROM safe_marks WHERE emergency_id = $1 AND transmitter_id = ANY($2::text[]) RETURNING transmitter_id'
+  const by = [callerOf(call).displayName, now()]
+  // Marks that existed already are not events: another warden may have been faster.
+  for (const { sql, ids, more, kind, text } of [
+    { sql: mark, ids: body.markSafe, more: by, kind: 'marked', text: 'marked safe' },
+    { sql: unmark, ids: body.unmarkSafe, more: [], kind: 'unmarked', text: 'no longer marked safe' }
+  ]) {
+    const done = await database.rows(sql, [emergencyId, textsIn(ids), ...more])
+    const transmitters = done.map(({ transmitterId }) => String(transmitterId))
+    const names = await database.rows(NAMES, [emergencyId, transmitters])
+    if (done.length > 0) await logEvent(call, emergencyId, kind, names.map(({ name }) => `${name} ${text}`).join(', '))
+  }
+}
 
 const NAMES = `SELECT coalesce(c.name, c.badge, r.name, t.id) AS name FROM unnest($2::text[]) AS t (id)
   LEFT JOIN carriers c ON c.transmitter_id = t.id
   LEFT JOIN roll_calls r ON r.emergency_id = $1 AND r.transmitter_id = t.id ORDER BY 1`
-
-/** `markSafe` and `unmarkSafe` in the body of an emergency are lists of transmitters whose carriers a warden has counted. */
-const storeMarks = async (call: Call, emergencyId: string): Promise<void> => {
-  const { database, body, now } = call
-  const log = async (
-    marks: readonly { readonly transmitterId: string }[],
-    kind: string,
-    what: string
-  ): Promise<void> => {
-    // Marks that existed already are not events: another warden may have been faster.
-    if (marks.length === 0) return
-    const names = await database.rows(NAMES, [emergencyId, marks.map(({ transmitterId }) => transmitterId)])
-    await logEvent(call, emergencyId, kind, names.map(({ name }) => `${name} ${what}`).join(', '))
-  }
-  const marked = await database.rows<{ transmitterId: string }>(
-    `INSERT INTO safe_marks (emergency_id, transmitter_id, user_name, at)
-     SELECT $1, id, $3, $4 FROM ${MARKABLE} WHERE id = ANY($2::text[])
-     ON CONFLICT (emergency_id, transmitter_id) DO NOTHING RETURNING transmitter_id`,
-    [emergencyId, textsIn(body.markSafe), callerOf(call).displayName, now()]
-  )
-  const unmarked = await database.rows<{ transmitterId: string }>(
-    'DELETE FROM safe_marks WHERE emergency_id = $1 AND transmitter_id = ANY($2::text[]) RETURNING transmitter_id',
-    [emergencyId, textsIn(body.unmarkSafe)]
-  )
-  await log(marked, 'marked', 'marked safe')
-  await log(unmarked, 'unmarked', 'no longer marked safe')
-}
 
 const MARKS = ['markSafe', 'unmarkSafe']
 
@@ -156,8 +150,6 @@ const stored: CrudOptions['stored'] = async (call, id) => {
   if (isMarking) await storeMarks(call, id)
   if (isMarking && Object.keys(body).every((field) => MARKS.includes(field))) return
   if (body.status === 'resolved') await storeOutcome(call, id)
-  const after = await getRecord(call, emergencies, id)
-  if (body.status === 'active' && after.isDrill !== true) await takeOver(call, id)
   const kind = request.method === 'POST' ? 'reported' : String(body.status ?? 'changed')
   const how = body.outcome === 'mistake' ? ['Raised by mistake.', body.resolution] : [body.resolution]
   await logEvent(call, id, kind, kind === 'resolved' ? how.filter(Boolean).join(' ') : undefined)
@@ -187,6 +179,5 @@ export const emergencyRoutes: Handlers = {
   'GET /api/emergency/instructions': handler('emergency.read', buildingInstructions),
   'PATCH /api/emergency/instructions/:id': handler('settings.update', changeInstructions),
   'GET /api/emergency/:id/report': handler('emergency.read', report),
-  'GET /api/emergency/:id/report/csv': handler('emergency.read', reportFile, perMinute(60)),
   ...crud(emergencyContacts)
 }

@@ -1,4 +1,4 @@
-import { changedRecord, crud } from '../crud.js'
+import { crud } from '../crud.js'
 import { HttpError } from '../errors.js'
 import { about } from '../queries.js'
 import { changeRecords, getRecord, updateRecord } from '../records.js'
@@ -18,8 +18,7 @@ const storePlan: Run = async (call) => {
   const scale = Math.max(width / Number(floor.width), height / Number(floor.height))
   const pixelsPerMetre = Number.isFinite(scale) && scale > 0 ? scale : DEFAULT_PIXELS_PER_METRE
   const placed = { pixelsPerMetre, rotation: 0, origin: { x: 0, y: 0 }, calibration: null, calibratedAt: null }
-  await updateRecord(call, floors, idOf(call), { imageWidth: width, imageHeight: height, ...placed })
-  return changedRecord(call, floors, idOf(call))
+  return updateRecord(call, floors, idOf(call), { imageWidth: width, imageHeight: height, ...placed })
 }
 
 /** `imageUrl: null` in the body of a floor removes its plan. */
@@ -41,8 +40,7 @@ const accept: Run = async (call) => {
   if (typeof pixelsPerMetre !== 'number')
     throw new HttpError(409, 'NO_CALIBRATION', 'Calculate a calibration first, or send its scale.')
   const calibratedAt = call.now().toISOString()
-  await updateRecord(call, floors, idOf(call), { pixelsPerMetre, rotation, origin, calibration: null, calibratedAt })
-  return changedRecord(call, floors, idOf(call))
+  return updateRecord(call, floors, idOf(call), { pixelsPerMetre, rotation, origin, calibration: null, calibratedAt })
 }
 
 type ReferencePoint = Readonly<Record<'pixel' | 'metre', Point>>

@@ -1,11 +1,10 @@
 import { sessionLifetimeSeconds } from '../auth/tokens.js'
 import { crud } from '../crud.js'
 import { declared } from '../declared.js'
-import { together } from '../queries.js'
-import { checkSettingVersion } from '../record-version.js'
+import { checkVersion, together } from '../queries.js'
 import { beacons, departments, zoneTypes } from '../resources.js'
 import { type Handlers, handler, type Run } from '../route.js'
-import { changeSetting, readVersionedSetting, writeSetting } from '../settings.js'
+import { readSetting, storeSetting } from '../settings.js'
 import type { Fields } from '../world.js'
 
 const GROUPS = ['ble', 'alerts', 'general']
@@ -13,7 +12,7 @@ const GROUPS = ['ble', 'alerts', 'general']
 const reading =
   (name: string): Run =>
   async (call) => {
-    const stored = await readVersionedSetting(call, name)
+    const stored = await readSetting(call, name)
     // Until it is set, the session timeout is the default.
     if (name !== 'general') return stored
     return { ...stored, sessionTimeoutMinutes: (await sessionLifetimeSeconds(call, false)) / 60 }
@@ -29,14 +28,13 @@ const settingsRoutes = (path: string, group: string | null): Handlers => {
     group === null ? together(Object.fromEntries(groups.map((name) => [name, reading(name)]))) : reading(group)
   const change: Run = async (call) => {
     const { body, request } = call
-    if (group !== null) await checkSettingVersion(call, group)
+    if (group !== null) await checkVersion(call, 'settings', group, 'the settings')
+    const how = request.method === 'PUT' ? 'replace' : 'change'
     for (const name of groups) {
-      if (group !== null || body[name] !== undefined) call.subjects.push(`${name} settings`)
       // The schema of the route declares the groups as objects.
       const sent = group === null ? (body[name] as Fields | undefined) : body
-      if (request.method === 'DELETE') await writeSetting(call, name)
-      else if (sent && request.method === 'PUT') await writeSetting(call, name, sent)
-      else if (sent) await changeSetting(call, name, sent)
+      if (request.method === 'DELETE') await storeSetting(call, name, undefined, 'replace')
+      else if (sent) await storeSetting(call, name, sent, how)
     }
     return show(call)
   }

@@ -1,10 +1,8 @@
-import { notFound } from '../errors.js'
-import { checkFloorAccess } from '../floor-access.js'
-import { HISTORY_MS, type PathPoint } from '../positions/history.js'
-import { listOf, momentOf, rangeOf, textOf } from '../queries.js'
+import { HISTORY_MS } from '../positions/history.js'
+import { listOf, momentOf, oneRow, rangeOf, textOf } from '../queries.js'
 import { getRecord } from '../records.js'
 import { assets, floors, transmitters } from '../resources.js'
-import { type Call, callerOf, type Handlers, handler, idOf, perMinute, type Run } from '../route.js'
+import { type Call, type Handlers, handler, idOf, perMinute, type Run } from '../route.js'
 import type { Fields } from '../world.js'
 
 const EXPENSIVE = perMinute(120)
@@ -48,7 +46,7 @@ const showAsset: Run = async (call) => {
 }
 
 const showTracks: Run = async (call) => {
-  checkFloorAccess(await getRecord(call, floors, idOf(call)), callerOf(call))
+  await getRecord(call, floors, idOf(call))
   const { from, to } = rangeOf(call, HISTORY_MS)
   const transmitterId = textOf(call.query, 'transmitterId')
   const endMs = Math.min(to.getTime(), call.now().getTime())
@@ -67,39 +65,6 @@ const CARRIER = `SELECT c.transmitter_id, c.badge, c.entity_type AS "entityType"
   LEFT JOIN files p ON p.owner = 'personnel/' || e.id
   LEFT JOIN floors f ON f.id = c.floor_id LEFT JOIN buildings b ON b.id = f.building_id
   WHERE c.transmitter_id = $1`
-
-const PLACE = `SELECT f.name AS floor_name, b.name AS building_name, z.name AS zone_name
-  FROM floors f JOIN buildings b ON b.id = f.building_id LEFT JOIN zones z ON z.id = $2 WHERE f.id = $1`
-
-/** A person or an asset, now or at the time `at` of the last minutes, when the accuracy is not known. */
-const showCarrier: Run = async (call) => {
-  const { database, query, history } = call
-  const [current] = await database.rows(CARRIER, [idOf(call)])
-  if (current === undefined) throw notFound(transmitters.noun)
-  const at = momentOf(query, 'at')
-  if (at === null) return { ...current, since: sinceOf(history.pathOf(idOf(call)), current) }
-  const { floorId = null, zoneId = null, atMs } = history.placeAt(idOf(call), at.getTime()) ?? {}
-  const [names = { floorName: null, buildingName: null, zoneName: null }] = await database.rows(PLACE, [
-    floorId,
-    zoneId
-  ])
-  return {
-    ...current,
-    ...names,
-    floorId,
-    zoneId,
-    at: atMs === undefined ? null : new Date(atMs),
-    accuracy: null,
-    since: null
-  }
-}
-
-/** The time since when the carrier is in its zone, in milliseconds; null if it is longer than the history. */
-const sinceOf = (path: readonly PathPoint[], { floorId, zoneId }: Fields): number | null => {
-  const isThere = (point: PathPoint): boolean => point.floorId === floorId && point.zoneId === zoneId
-  const left = path.findLastIndex((point) => !isThere(point))
-  return left === -1 ? null : (path[left + 1]?.atMs ?? null)
-}
 
 const COUNT_EVERY_MS = 30_000
 
@@ -120,7 +85,7 @@ const showOccupancy: Run = async (call) => {
   const columns = at.map((ms) => {
     const counts = new Map<string | null, number>()
     for (const { id } of people) {
-      const floorId = call.history.placeAt(id, ms)?.floorId ?? null
+      const floorId = call.history.floorAt(id, ms)
       counts.set(floorId, (counts.get(floorId) ?? 0) + 1)
     }
     return counts
@@ -138,6 +103,6 @@ export const positionRoutes: Handlers = {
   'GET /api/positions/history': handler('positions.read', showHistory),
   'GET /api/assets/:id/history': handler('assets.read', showAsset),
   'GET /api/positions/tracks/:floorId': handler('positions.read', showTracks, EXPENSIVE),
-  'GET /api/positions/carrier/:id': handler('positions.read', showCarrier),
+  'GET /api/positions/carrier/:id': handler('positions.read', oneRow(transmitters.noun, CARRIER, 'id')),
   'GET /api/positions/occupancy': handler('positions.read', showOccupancy)
 }

@@ -2,7 +2,7 @@ import { notFound } from '../errors.js'
 import { together } from '../queries.js'
 import { seededRandom } from '../random.js'
 import { type Handlers, handler } from '../route.js'
-import { changeSetting, readSetting } from '../settings.js'
+import { readSetting, storeSetting } from '../settings.js'
 import type { World } from '../world.js'
 
 const HOUR_MS = 60 * 60_000
@@ -43,8 +43,7 @@ export const weatherRoutes: Handlers = {
   'PUT /api/weather/settings/:severity': handler('weather.update', async (call) => {
     const { severity: name = '' } = call.params
     if (!SEVERITIES.includes(name)) throw notFound('severity')
-    call.subjects.push(`actions for ${name} weather`)
-    return changeSetting(call, name, { ...call.body, severity: name })
+    return storeSetting(call, name, { ...call.body, severity: name })
   }),
   // The weather is computed on each request, so there is nothing to fetch.
   'POST /api/weather/refresh': handler(

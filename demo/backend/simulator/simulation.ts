@@ -1,8 +1,7 @@
 import type { PositionEntry } from '../../../schemas/realtime.js'
 import { between, pick, type Random, seededRandom } from '../random.js'
 import { contains, distance, type Point, toCentimetres } from '../site/geometry.js'
-import { FLOORS, mayEnter, REGIONS, type Region } from '../site/layout.js'
-import { Meetings } from './meetings.js'
+import { FLOORS, REGIONS, type Region } from '../site/layout.js'
 import { type Waypoint, wayBetween } from './ways.js'
 import type { ZoneAt } from './zone-areas.js'
 
@@ -12,8 +11,6 @@ export interface Carrier {
   /** People walk; assets stay. */
   readonly isPerson: boolean
   readonly floorId: string | null
-  /** The department of an employee, which decides about restricted zones. */
-  readonly departmentId: string | null
 }
 
 const METRES_PER_SECOND = [1.1, 1.5] as const
@@ -22,7 +19,7 @@ const GOES_HOME = 0.4
 const STAYS_ON_FLOOR = 0.75
 const FROM_THE_WALL = 0.8
 
-/** The share of walks that lead into a zone that the person may not enter, and the time spent there. */
+/** The share of walks that lead into a restricted zone, and the time spent there. */
 const STRAYS = 0.008
 const STRAY_REST_MS = [40_000, 150_000] as const
 
@@ -30,19 +27,18 @@ const STRAY_REST_MS = [40_000, 150_000] as const
 const FALLS_SILENT_PER_MS = 2.5e-8
 const SILENT_MS = [180_000, 600_000] as const
 
-const ROOMS = REGIONS.filter(({ kind }) => kind !== 'corridor' && kind !== 'stairs' && kind !== 'muster')
+const RESTRICTED = REGIONS.filter(({ kind }) => kind === 'restricted')
+const ROOMS = REGIONS.filter(({ kind }) => !['corridor', 'stairs', 'muster', 'restricted'].includes(kind))
 const MUSTER_POINTS = REGIONS.filter(({ kind }) => kind === 'muster')
 
-type Errand = 'none' | 'evacuation' | 'meeting'
-
 /** A carrier of a transmitter: walking, or resting at the end of its path. */
-interface Resident extends Pick<Carrier, 'isPerson' | 'departmentId'> {
+interface Resident extends Pick<Carrier, 'isPerson'> {
   readonly home: Region
   readonly metresPerMs: number
   position: Waypoint
   way: readonly Waypoint[]
   restMs: number
-  errand: Errand
+  isEvacuated: boolean
   /** While positive, the transmitter is not heard. */
   silentMs: number
   lastHeard: PositionEntry | null
@@ -63,13 +59,11 @@ interface Located {
 export class Simulation {
   readonly #random: Random
   readonly #residents = new Map<string, Resident>()
-  readonly #meetings: Meetings
   #evacuated: ReadonlySet<string> = new Set()
   #zoneAt: ZoneAt = (position) => regionOf(position)?.zoneId ?? null
 
   constructor(seed: number) {
     this.#random = seededRandom(seed)
-    this.#meetings = new Meetings(seededRandom(seed + 1))
   }
 
   /** Adds new carriers and removes missing ones. A transmitter that is handed over stays where it is. */
@@ -77,9 +71,9 @@ export class Simulation {
     const wanted = new Set(carriers.map(({ transmitterId }) => transmitterId))
     for (const id of this.#residents.keys()) if (!wanted.has(id)) this.#residents.delete(id)
     for (const carrier of carriers) {
-      const { transmitterId, isPerson, departmentId } = carrier
+      const { transmitterId, isPerson } = carrier
       const known = this.#residents.get(transmitterId)
-      if (known?.isPerson === isPerson && known.departmentId === departmentId) continue
+      if (known?.isPerson === isPerson) continue
       this.#residents.set(transmitterId, {
         ...this.#moveIn(carrier),
         ...(known && { position: known.position, lastHeard: known.lastHeard })
@@ -99,11 +93,10 @@ export class Simulation {
   }
 
   advance(ms: number): void {
-    this.#meetings.advance(ms, (buildingId) => this.#peopleOf(buildingId))
-    for (const [id, resident] of this.#residents) {
+    for (const resident of this.#residents.values()) {
       this.#fallSilent(resident, ms)
       if (!resident.isPerson) continue
-      this.#decide(id, resident)
+      this.#decide(resident)
       walk(resident, ms)
     }
   }
@@ -145,21 +138,14 @@ export class Simulation {
     )
   }
 
-  #moveIn({ isPerson, floorId, departmentId }: Carrier): Resident {
-    const allowed = isPerson ? ROOMS.filter((room) => mayEnter(room, departmentId)) : ROOMS
-    const near = allowed.filter((room) => room.floorId === floorId)
-    const home = pick(this.#random, near.length > 0 ? near : allowed)
+  #moveIn({ isPerson, floorId }: Carrier): Resident {
+    const near = ROOMS.filter((room) => room.floorId === floorId)
+    const home = pick(this.#random, near.length > 0 ? near : ROOMS)
     const metresPerMs = between(this.#random, ...METRES_PER_SECOND) / 1000
     const restMs = between(this.#random, 0, REST_MS[1])
     const position = this.#spotIn(home)
-    const start = { way: [], restMs, errand: 'none', silentMs: 0, lastHeard: null, located: null } as const
-    return { isPerson, departmentId, home, metresPerMs, position, ...start }
-  }
-
-  #peopleOf(buildingId: string): string[] {
-    return [...this.#residents].flatMap(([id, { isPerson, home }]) =>
-      isPerson && home.buildingId === buildingId ? [id] : []
-    )
+    const start = { way: [], restMs, isEvacuated: false, silentMs: 0, lastHeard: null, located: null } as const
+    return { isPerson, home, metresPerMs, position, ...start }
   }
 
   #fallSilent(resident: Resident, ms: number): void {
@@ -167,37 +153,33 @@ export class Simulation {
     else if (this.#random() < FALLS_SILENT_PER_MS * ms) resident.silentMs = between(this.#random, ...SILENT_MS)
   }
 
-  /** Immediately at the start or end of an alarm or a meeting; otherwise after resting. */
-  #decide(id: string, resident: Resident): void {
+  /** Immediately at the start or end of an alarm; otherwise after resting. */
+  #decide(resident: Resident): void {
     const { home, position, way, restMs } = resident
-    const meetingRoom = this.#meetings.roomOf(id)
     const isEvacuated = this.#evacuated.has(home.buildingId)
-    const errand: Errand = isEvacuated ? 'evacuation' : meetingRoom ? 'meeting' : 'none'
-    const isNew = errand !== resident.errand
-    resident.errand = errand
+    const isNew = isEvacuated !== resident.isEvacuated
+    resident.isEvacuated = isEvacuated
     if (!isNew && (way.length > 0 || restMs > 0)) return
     // Badges wake up when they are moved.
     if (isEvacuated) resident.silentMs = 0
     const musterPoint = MUSTER_POINTS.find(({ buildingId }) => buildingId === home.buildingId)
-    const errandGoal = isEvacuated ? musterPoint : meetingRoom
-    const goal = errandGoal ?? (isNew ? home : this.#nextRoom(resident))
+    const goal = (isEvacuated ? musterPoint : null) ?? (isNew ? home : this.#nextRoom(resident))
     const found = wayBetween(regionOf(position)?.zoneId ?? '', goal.zoneId)
     if (found === null) return
     resident.way = [...found, this.#spotIn(goal)]
-    const [least, most] = mayEnter(goal, resident.departmentId) ? REST_MS : STRAY_REST_MS
+    const [least, most] = goal.kind === 'restricted' ? STRAY_REST_MS : REST_MS
     resident.restMs = between(this.#random, least, most)
   }
 
   /** Home, a room on the same floor, or sometimes one on another floor. */
-  #nextRoom({ position, home, departmentId }: Resident): Region {
+  #nextRoom({ position, home }: Resident): Region {
     const strays = this.#random() < STRAYS
     if (!strays && this.#random() < GOES_HOME) return home
     const staysOnFloor = this.#random() < STAYS_ON_FLOOR
-    const inReach = ROOMS.filter(({ buildingId, floorId }) =>
+    const inReach = (strays ? RESTRICTED : ROOMS).filter(({ buildingId, floorId }) =>
       staysOnFloor ? floorId === position.floorId : buildingId === home.buildingId
     )
-    const chosen = inReach.filter((room) => mayEnter(room, departmentId) !== strays)
-    return chosen.length > 0 ? pick(this.#random, chosen) : home
+    return inReach.length > 0 ? pick(this.#random, inReach) : home
   }
 
   #spotIn({ rect, floorId }: Region): Waypoint {

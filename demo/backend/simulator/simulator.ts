@@ -1,10 +1,9 @@
-import type { Logger } from 'pino'
-import type { PositionEntry } from '../../../schemas/realtime.js'
+import type { AmbientEntry, PositionEntry } from '../../../schemas/realtime.js'
 import type { Publisher } from '../../../src/shared/publisher.js'
 import { HISTORY_MS, type PositionHistory } from '../positions/history.js'
-import { seededRandom } from '../random.js'
+import { integerBetween, pick, type Random, seededRandom } from '../random.js'
+import { DEVICE_KINDS } from '../site/names.js'
 import type { Statements, World } from '../world.js'
-import { ambientDevices } from './ambient.js'
 import { type Carrier, Simulation } from './simulation.js'
 import { type StoredZone, zoneAreas } from './zone-areas.js'
 
@@ -12,10 +11,9 @@ export interface SimulatorParts extends Pick<World, 'database' | 'now'> {
   readonly seed: number
   readonly publisher: Pick<Publisher, 'publish'>
   readonly history: PositionHistory
-  readonly log: Logger
 }
 
-const TICK_MS = 1000
+export const TICK_MS = 1000
 const RELOAD_EVERY_TICKS = 3
 const REPORT_EVERY_TICKS = 30
 
@@ -29,29 +27,11 @@ export class Simulator {
   /** The stored floors. On a deleted one there are no receivers, so nobody is located there. */
   #floors: ReadonlySet<string> = new Set()
   #ticks = 0
-  #timer: NodeJS.Timeout | undefined
-  #running: Promise<void> | null = null
 
   constructor(parts: SimulatorParts) {
     this.#parts = parts
     this.#simulation = new Simulation(parts.seed)
     this.#heardBy = ambientDevices(seededRandom(parts.seed))
-  }
-
-  start(): void {
-    this.#timer = setInterval(() => {
-      // A slow database delays the next step instead of queueing steps.
-      this.#running ??= this.tick()
-        .catch((error: unknown) => this.#parts.log.error({ err: error }, 'simulation step failed'))
-        .finally(() => {
-          this.#running = null
-        })
-    }, TICK_MS)
-  }
-
-  async stop(): Promise<void> {
-    clearInterval(this.#timer)
-    await this.#running
   }
 
   /** Advances by one second, however much real time has passed, so that markers do not jump on a busy machine. */
@@ -115,9 +95,31 @@ export class Simulator {
   }
 }
 
-const CARRIERS = `SELECT c.transmitter_id, c.entity_type <> 'asset' AS is_person, c.home_floor_id AS floor_id, e.department_id
-  FROM carriers c LEFT JOIN personnel e ON c.entity_type = 'employee' AND e.id = c.entity_id
-  WHERE c.is_active ORDER BY c.transmitter_id`
+const DEVICES = 40
+const HEARD_AT_ONCE = 6
+
+/**
+ * Ambient devices: a few are detected and classified now and then. A device stays with its receiver, so that most floors
+ * always show one.
+ */
+const ambientDevices = (random: Random) => {
+  const devices = Array.from({ length: DEVICES }, (_, index) => {
+    const [deviceType = '', manufacturer = null] = pick(random, DEVICE_KINDS).split(':')
+    return { index, deviceId: address(random), deviceType, manufacturer }
+  })
+  return (receiverIds: readonly string[], timestamp: number): AmbientEntry[] =>
+    Array.from({ length: receiverIds.length === 0 ? 0 : HEARD_AT_ONCE }, () => {
+      const { index, ...device } = pick(random, devices)
+      const receiverId = receiverIds[Math.floor((index * receiverIds.length) / DEVICES)] ?? ''
+      return { ...device, receiverId, rssi: integerBetween(random, -88, -55), timestamp }
+    })
+}
+
+const address = (random: Random): string =>
+  Array.from({ length: 6 }, () => integerBetween(random, 0, 255).toString(16).toUpperCase().padStart(2, '0')).join(':')
+
+const CARRIERS = `SELECT transmitter_id, entity_type <> 'asset' AS is_person, home_floor_id AS floor_id
+  FROM carriers WHERE is_active ORDER BY transmitter_id`
 
 const ZONES = `SELECT id, floor_id, polygon FROM zones
   WHERE floor_id IS NOT NULL AND jsonb_typeof(polygon) = 'array' AND is_active IS NOT FALSE ORDER BY id`

@@ -1,5 +1,4 @@
 import { box, type Point, type Rect, type Wall } from './geometry.js'
-import { DEPARTMENTS } from './names.js'
 
 // The buildings of the demo. Plans, zones, receivers and the simulator's paths are all derived from this layout, so that
 // simulated people do not walk through walls. Lengths are in metres.
@@ -16,8 +15,6 @@ export interface Region {
   readonly rect: Rect
   /** The maximum number of people; null for passages. */
   readonly capacity: number | null
-  /** The departments whose people may enter it, if it is restricted. */
-  readonly departmentIds: readonly string[]
 }
 
 export interface Door extends Point {
@@ -72,35 +69,10 @@ const SQUARE_METRES_PER_PERSON: Readonly<Record<ZoneKind, number | null>> = {
   muster: 1
 }
 
-/** The codes of the departments that may enter a restricted zone, beside Security. */
-const ACCESS: Readonly<Record<string, string>> = {
-  Kitchen: 'FAC',
-  'Operations Centre': 'OPS',
-  'Server Room': 'ICT',
-  'Chemical Store': 'RES QUA',
-  'Cold Room': 'RES',
-  'Dark Room': 'RES',
-  'Sample Archive': 'RES QUA',
-  'Tool Store': 'PRO FAC',
-  'Paint Shop': 'PRO'
-}
-
-/** The ids of the departments, which are numbered from 1. */
-const departmentIdsOf = (zone: string): readonly string[] => {
-  const codes = ['SEC', ...(ACCESS[zone] ?? '').split(' ')]
-  return DEPARTMENTS.flatMap((department, index) =>
-    codes.includes(department.split(':')[1] ?? '') ? [String(index + 1)] : []
-  )
-}
-
 const capacityOf = (kind: ZoneKind, { width, height }: Rect): number | null => {
   const perPerson = SQUARE_METRES_PER_PERSON[kind]
   return perPerson === null ? null : Math.max(4, Math.round((width * height) / perPerson))
 }
-
-/** Whether people of a department may be in a zone. */
-export const mayEnter = ({ kind, departmentIds }: Region, departmentId: string | null): boolean =>
-  kind !== 'restricted' || (departmentId !== null && departmentIds.includes(departmentId))
 
 const FLOOR_NAMES = ['Ground floor', 'First floor', 'Second floor']
 
@@ -128,8 +100,7 @@ const layFloor = (
 
   const region = (name: string, kind: ZoneKind, rect: Rect): Region => {
     zones += 1
-    const departmentIds = kind === 'restricted' ? departmentIdsOf(name) : []
-    return { zoneId: String(zones), ...ids, name, kind, rect, capacity: capacityOf(kind, rect), departmentIds }
+    return { zoneId: String(zones), ...ids, name, kind, rect, capacity: capacityOf(kind, rect) }
   }
   const corridor = region(`Corridor ${code}-${level}`, 'corridor', box(0, corridorAt, length, CORRIDOR_WIDTH))
   const stairs = region(`Stairs ${code}-${level}`, 'stairs', box(0, southAt, STAIRS_LENGTH, depth - southAt))

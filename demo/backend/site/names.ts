@@ -23,10 +23,8 @@ export const JOB_TITLES = names(`
 
 /** The companies of visitors and contractors. */
 export const COMPANIES = names(`
-  Alder Consulting, Brightline Media, Corvus Audit, Delta Instruments, Eastern Logistics, Fjord Partners`)
-
-export const CONTRACTORS = names(`
-  Halden Elevators, Ironwood Scaffolding, Juniper Cleaning, Keystone Electric, Larkspur Catering`)
+  Alder Consulting, Brightline Media, Corvus Audit, Delta Instruments, Fjord Partners, Halden Elevators, Ironwood Scaffolding,
+  Juniper Cleaning, Keystone Electric, Larkspur Catering`)
 
 export const ASSET_KINDS = names(`
   Pallet truck:transport, Tool trolley:transport, Oscilloscope:instrument, Microscope:instrument, Projector:equipment,

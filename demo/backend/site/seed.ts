@@ -1,20 +1,16 @@
-import { DEFAULT_INSTRUCTIONS } from '../../emergency-types.js'
 import { ROLES } from '../auth/permissions.js'
-import { SVG } from '../images.js'
 import { integerBetween, pick, type Random, seededRandom } from '../random.js'
 import { insertRecords } from '../records.js'
 import { resources } from '../resources.js'
 import { storeDefaultSettings } from '../settings.js'
 import type { Fields, World } from '../world.js'
 import { centerOf, cornersOf, toCentimetres } from './geometry.js'
-import { seedHistory } from './history.js'
 import { BUILDINGS, FLOORS, REGIONS, type Region } from './layout.js'
 import {
   ADDRESSES,
   ASSET_KINDS,
   COMPANIES,
   CONTACTS,
-  CONTRACTORS,
   DEPARTMENTS,
   FIRST_NAMES,
   JOB_TITLES,
@@ -45,23 +41,12 @@ export const seedSite = async (world: World, seed: number): Promise<void> => {
   const random = seededRandom(seed)
   const ago: Ago = (days, minutesLater = 0) =>
     new Date(world.now().getTime() - days * DAY_MS + minutesLater * 60_000).toISOString()
-  const rows: Rows = { ...buildingRows(random, ago), ...carriers(random, ago), ...emergencies(ago) }
+  const rows: Rows = { ...buildingRows(random, ago), ...carriers(random, ago) }
   for (const resource of resources) {
     const common = Object.hasOwn(resource.columns, 'isActive') ? { isActive: true } : {}
     const numbered = rows[resource.table]?.map((row, index) => ({ id: index + 1, ...common, ...row }))
     if (numbered !== undefined) await insertRecords(world, resource, numbered)
   }
-  await storePhotos(world)
-  await seedHistory(world)
-}
-
-/** Six of seven people have a photo. It is drawn when a page requests it. */
-const storePhotos = async ({ database, now }: World): Promise<void> => {
-  await database.rows(
-    `INSERT INTO files (owner, media_type, name, bytes, updated_at)
-     SELECT 'personnel/' || id, $1, 'portrait.svg', '', $2 FROM personnel WHERE id::int % 7 <> 3`,
-    [SVG, now()]
-  )
 }
 
 /** Creates rows numbered from 1. */
@@ -74,20 +59,16 @@ const padded = (prefix: string, digits: number, number: number): string =>
 const macAddress = (prefix: string, number: number): string =>
   [prefix, ...(number.toString(16).toUpperCase().padStart(6, '0').match(/../g) ?? [])].join(':')
 
-/** The floor of the Prototype Lab, which viewers may not watch. */
-const CONFIDENTIAL_FLOOR = 'f-9'
-
 /** Buildings and their fixed equipment. */
 const buildingRows = (random: Random, ago: Ago): Rows => ({
   buildings: BUILDINGS.map((building, displayOrder) => ({ ...building, displayOrder, ...ADDRESSES[displayOrder] })),
   floors: FLOORS.map(({ floorId: id, regions: _regions, ...floor }) => {
-    const access = id === CONFIDENTIAL_FLOOR ? { metadata: { roles: ['admin', 'operator'] } } : {}
-    return { id, ...floor, ...PLAN, ...access, displayOrder: Number(floor.buildingId) * 10 + floor.level }
+    return { id, ...floor, ...PLAN, displayOrder: Number(floor.buildingId) * 10 + floor.level }
   }),
   zone_types: KINDS.map((kind, displayOrder) => {
     return { ...kind, displayOrder, name: `${kind.code[0]?.toUpperCase()}${kind.code.slice(1)}` }
   }),
-  zones: REGIONS.map(({ zoneId: id, rect, kind: type, departmentIds, ...region }) => {
+  zones: REGIONS.map(({ zoneId: id, rect, kind: type, ...region }) => {
     const number = KINDS.findIndex(({ code }) => code === type)
     const { code: _code, ...traits } = KINDS[number] ?? {}
     return {
@@ -99,8 +80,7 @@ const buildingRows = (random: Random, ago: Ago): Rows => ({
       isMusterPoint: type === 'muster',
       isExit: type === 'stairs',
       polygon: cornersOf(rect),
-      center: centerOf(rect),
-      ...(departmentIds.length > 0 && { allowedDepartmentIds: departmentIds })
+      center: centerOf(rect)
     }
   }),
   gateways: many(2 * BUILDINGS.length, (number) => {
@@ -114,7 +94,6 @@ const buildingRows = (random: Random, ago: Ago): Rows => ({
       ...receiver,
       ...RECEIVER,
       macAddress: macAddress('AC:23:40', index + 1),
-      serialNumber: padded('RX-', 5, index + 1),
       gatewayId: `gw-${Number(receiver.buildingId) * 2 - (index % 2)}`,
       status: isOffline ? 'offline' : 'online',
       // Between a quarter of an hour and five hours ago.
@@ -123,14 +102,14 @@ const buildingRows = (random: Random, ago: Ago): Rows => ({
   }),
   departments: DEPARTMENTS.map((department, index) => {
     const [name, code = '', color] = department.split(':')
-    const reached = { email: `${code.toLowerCase()}@example.com`, phone: `+49 30 555 0${index}00` }
-    return { name, code, color, ...reached, managerId: index + 1, buildingId: (index % BUILDINGS.length) + 1 }
+    return { name, code, color, managerId: index + 1, buildingId: (index % BUILDINGS.length) + 1 }
   }),
   beacons: many(4 * BUILDINGS.length, (minor) => {
     const [buildingId, part] = [Math.ceil(minor / 4), ((minor - 1) % 4) + 1]
     const sent = { minor, macAddress: macAddress('AC:23:41', minor), batteryLevel: integerBetween(random, 30, 100) }
     return { ...BEACON, ...sent, buildingId, name: `Reference beacon ${buildingId}-${part}` }
-  })
+  }),
+  emergency_contacts: CONTACTS.map((contact, index) => ({ priority: index + 1, ...contact }))
 })
 
 const PLAN = { pixelsPerMetre: 20, rotation: 0, origin: { x: 0, y: 0 } }
@@ -161,14 +140,13 @@ const carriers = (random: Random, ago: Ago): Rows => {
     const { buildingId, floorId } = pick(random, FLOORS)
     return { buildingId, floorId, departmentId: integerBetween(random, 1, DEPARTMENTS.length) }
   }
-  const guests = (kind: string, count: number, companies: readonly string[]) =>
-    many(count, (number) => ({ entity_type: kind, ...fullName(), company: companies[number % companies.length] }))
-  const dayAgo = (least: number, most: number): string => ago(integerBetween(random, least, most)).slice(0, 10)
+  const guests = (kind: string, count: number) =>
+    many(count, (number) => ({ entity_type: kind, ...fullName(), company: COMPANIES[number % COMPANIES.length] }))
   const carrying = [
     ...many(30, () => ({ status: 'available' })),
     ...many(PEOPLE, (entityId) => ({ entity_type: 'employee', entityId })),
-    ...guests('visitor', 30, COMPANIES),
-    ...guests('contractor', 20, CONTRACTORS),
+    ...guests('visitor', 30),
+    ...guests('contractor', 20),
     ...many(60, (entityId) => ({ entity_type: 'asset', entityId, model: 'TX-30' }))
   ]
   return {
@@ -180,11 +158,9 @@ const carriers = (random: Random, ago: Ago): Rows => {
         name: `${firstName} ${lastName}`,
         ...home(),
         employeeId: `E${999 + number}`,
-        badgeNumber: padded('B-', 4, number),
         phone: `+49 30 555 ${999 + number}`,
         email: `${firstName}.${lastName}.${number}@example.com`.toLowerCase(),
         jobTitle: pick(random, JOB_TITLES),
-        startDate: dayAgo(30, 3000),
         isFirstAider: random() < 0.1,
         isFireWarden: random() < 0.08
       }
@@ -197,9 +173,7 @@ const carriers = (random: Random, ago: Ago): Rows => {
         type: 'equipment',
         category,
         ...home(),
-        status: random() < 0.9 ? 'in use' : 'in repair',
-        value: integerBetween(random, 2, 400) * 50,
-        purchaseDate: dayAgo(100, 2500)
+        status: random() < 0.9 ? 'in use' : 'in repair'
       }
     }),
     transmitters: carrying.map((carrier, index) => ({
@@ -220,25 +194,3 @@ const chargeOf = (index: number, share: number): number =>
   index % 37 === 36 ? 4 + (index % 17) : Math.round(100 - 74 * share ** 1.5)
 
 const BADGE = { uuid: 'e2c56db5-dffb-48d2-b060-d0f5a71096e0', major: 1, txPower: -59, model: 'TX-10' }
-
-const emergencies = (ago: Ago): Rows => {
-  const drill = {
-    type: 'fire',
-    gathers: true,
-    severity: 'minor',
-    buildingId: 1,
-    isDrill: true,
-    title: 'Quarterly evacuation drill'
-  }
-  const message = DEFAULT_INSTRUCTIONS.fire
-  const end = {
-    status: 'resolved',
-    outcome: 'ended',
-    resolvedAt: ago(20, 15),
-    resolution: 'Everybody out in nine minutes.'
-  }
-  return {
-    emergencies: [{ ...drill, message, startedAt: ago(20), ...end }],
-    emergency_contacts: CONTACTS.map((contact, index) => ({ priority: index + 1, ...contact }))
-  }
-}
