@@ -12,7 +12,7 @@ import { ZoneCreateSchema } from '../../schemas/zones.js'
 import { capitalized, counted, dateTimeText } from '../../src/ui/format.js'
 import { eventResources } from './event-resources.js'
 import { liveLink } from './live-link.js'
-import { define, figure, type RowTask, shown, titled, wide, wideFigure, words } from './resource.js'
+import { define, figure, type RowTask, shown, state, titled, words } from './resource.js'
 import { api, call, session } from './services.js'
 import type { Asset, Building, Department, FloorRecord, Person, Receiver, Transmitter, User, Zone } from './types.js'
 
@@ -20,8 +20,6 @@ import type { Asset, Building, Department, FloorRecord, Person, Receiver, Transm
 
 const PRESENCE = titled({ true: 'On site', false: 'Off site' })
 const ASSET_STATUSES = words('in use', 'in repair', 'in storage')
-const BATTERY_TONES = { critical: 'danger', low: 'danger', warning: 'warning', good: 'good' } as const
-const USER_TONES = { Locked: 'danger', Inactive: '', Active: 'good' } as const
 
 const ON_FLOOR = { name: 'currentFloorId', label: 'Floor', options: 'floors' } as const
 const OF_FLOOR = { name: 'floorId', options: 'floors' } as const
@@ -34,7 +32,7 @@ const personName = ({ firstName, lastName, name }: Pick<Person, 'firstName' | 'l
 const personState = ({ isActive, currentFloorId }: Person): string =>
   isActive === false ? 'Inactive' : currentFloorId ? 'On site' : 'Off site'
 
-const userState = ({ lockedUntil, isActive }: User): keyof typeof USER_TONES => {
+const userState = ({ lockedUntil, isActive }: User): string => {
   if (lockedUntil !== null && Date.parse(lockedUntil) > Date.now()) return 'Locked'
   return isActive === false ? 'Inactive' : 'Active'
 }
@@ -83,7 +81,7 @@ const guests = (kind: 'visitor' | 'contractor') =>
     to: ({ currentFloorId, id }) => planOf({ currentFloorId, transmitterId: id }),
     columns: [
       shown('Transmitter', ({ name, id }) => name ?? id, 'name'),
-      wide('Status', ({ currentFloorId }) => (currentFloorId === null ? 'Off site' : 'On site'))
+      shown('Status', ({ currentFloorId }) => (currentFloorId === null ? 'Off site' : 'On site'))
     ],
     search: 'Search by name or company',
     filters: [ON_FLOOR],
@@ -111,19 +109,13 @@ export const resources = {
     detail: ({ email }) => email,
     to: planOf,
     columns: [
-      wide('Job title', ({ jobTitle }) => jobTitle, 'jobTitle'),
-      wide('Department', ({ department }) => department, 'department'),
-      {
-        title: 'Status',
-        text: personState,
-        tone: (person) => (personState(person) === 'On site' ? 'good' : ''),
-        isWideOnly: true
-      }
+      shown('Job title', ({ jobTitle }) => jobTitle, 'jobTitle'),
+      shown('Department', ({ department }) => department, 'department'),
+      state('Status', personState)
     ],
     search: 'Search by name, e-mail address or job title',
     filters: [
       { name: 'departmentId', label: 'Department', options: 'departments' },
-      { name: 'isActive', label: 'Status', options: titled({ true: 'Active', false: 'Inactive' }) },
       { name: 'isOnSite', label: 'Presence', options: PRESENCE },
       ON_FLOOR
     ],
@@ -134,8 +126,7 @@ export const resources = {
       { name: 'departmentId', options: 'departments', isOptional: true },
       { name: 'transmitterId', options: 'transmitters', isOptional: true },
       ...['notes', { name: 'isActive', initial: true }, 'isFirstAider', 'isFireWarden']
-    ],
-    hasPhoto: true
+    ]
   }),
   visitors: guests('visitor'),
   contractors: guests('contractor'),
@@ -149,15 +140,10 @@ export const resources = {
     detail: ({ assetTag }) => assetTag,
     to: planOf,
     columns: [
-      wide('Category', ({ category }) => capitalized(category), 'category'),
-      {
-        title: 'Status',
-        text: ({ status }) => capitalized(status),
-        tone: ({ status }) => (status === 'in use' ? 'good' : ''),
-        sort: 'status'
-      },
-      { title: 'Floor', text: ({ currentFloorId }) => currentFloorId, lookup: 'floors', isWideOnly: true },
-      wide('Transmitter', ({ transmitterId }) => transmitterId, 'transmitterId')
+      shown('Category', ({ category }) => capitalized(category), 'category'),
+      state('Status', ({ status }) => capitalized(status), 'status'),
+      { title: 'Floor', text: ({ currentFloorId }) => currentFloorId, lookup: 'floors' },
+      shown('Transmitter', ({ transmitterId }) => transmitterId, 'transmitterId')
     ],
     search: 'Search by name, tag, type or category',
     filters: [
@@ -185,9 +171,9 @@ export const resources = {
     detail: ({ address, postalCode, city, country }) =>
       [address, [postalCode, city].filter(Boolean).join(' '), country].filter(Boolean).join(', '),
     columns: [
-      wide('Short name', ({ code }) => code, 'code'),
+      shown('Short name', ({ code }) => code, 'code'),
       figure('Floors', ({ floorCount }) => counted(floorCount, 'floor'), 'floorCount'),
-      wide('Description', ({ description }) => description)
+      shown('Description', ({ description }) => description)
     ],
     search: 'Search by name, short name or city',
     schema: BuildingCreateSchema,
@@ -209,14 +195,11 @@ export const resources = {
     to: ({ id }) => `/floors/${id}`,
     columns: [
       { title: 'Building', text: ({ buildingId }) => String(buildingId), lookup: 'buildings' },
-      wide('Level', ({ level }) => level, 'level'),
-      wide('Size', ({ width, height }) => (width && height ? `${width} × ${height} m` : 'Not set')),
-      {
-        title: 'Plan image',
-        text: ({ planImage, calibratedAt }) =>
-          planImage === null ? 'No image' : calibratedAt ? 'Calibrated' : 'Not calibrated',
-        tone: ({ planImage, calibratedAt }) => (planImage === null ? '' : calibratedAt ? 'good' : 'warning')
-      }
+      shown('Level', ({ level }) => level, 'level'),
+      shown('Size', ({ width, height }) => (width && height ? `${width} × ${height} m` : 'Not set')),
+      state('Plan image', ({ planImage, calibratedAt }) =>
+        planImage === null ? 'No image' : calibratedAt ? 'Calibrated' : 'Not calibrated'
+      )
     ],
     search: 'Search by name',
     filters: [{ name: 'buildingId', label: 'Building', options: 'buildings' }],
@@ -239,14 +222,12 @@ export const resources = {
     to: ({ id, floorId }) => (floorId == null ? null : liveLink({ floorId: String(floorId), zoneId: id })),
     columns: [
       { title: 'Floor', text: ({ floorId }) => String(floorId), lookup: 'floors', sort: 'floorId' },
-      {
-        title: 'Occupancy',
-        text: ({ occupancy, capacity }) => (typeof capacity === 'number' ? `${occupancy} of ${capacity}` : occupancy),
-        tone: ({ occupancy, capacity }) => (typeof capacity === 'number' && occupancy > capacity ? 'danger' : ''),
-        sort: 'occupancy',
-        isNumber: true
-      },
-      wide('Properties', ({ isRestricted, isMusterPoint, isExit }) =>
+      figure(
+        'Occupancy',
+        ({ occupancy, capacity }) => (typeof capacity === 'number' ? `${occupancy} of ${capacity}` : occupancy),
+        'occupancy'
+      ),
+      shown('Properties', ({ isRestricted, isMusterPoint, isExit }) =>
         [isRestricted && 'Restricted', isMusterPoint && 'Muster point', isExit && 'Exit'].filter(Boolean).join(', ')
       )
     ],
@@ -278,15 +259,10 @@ export const resources = {
     detail: ({ macAddress }) => macAddress,
     to: ({ id, floorId }) => (floorId == null ? null : liveLink({ floorId: String(floorId), receiverId: id })),
     columns: [
-      {
-        title: 'Status',
-        text: ({ status }) => capitalized(status),
-        tone: ({ status }) => (status === 'online' ? 'good' : 'danger'),
-        sort: 'status'
-      },
+      state('Status', ({ status }) => capitalized(status), 'status'),
       { title: 'Floor', text: ({ floorId }) => String(floorId), lookup: 'floors', sort: 'floorId' },
-      wideFigure('Last report', ({ lastSeenAt }) => dateTimeText(lastSeenAt), 'lastSeenAt'),
-      wide('Model', ({ model }) => model, 'model')
+      figure('Last report', ({ lastSeenAt }) => dateTimeText(lastSeenAt), 'lastSeenAt'),
+      shown('Model', ({ model }) => model, 'model')
     ],
     search: 'Search by name or hardware address',
     filters: [
@@ -308,20 +284,19 @@ export const resources = {
     to: ({ currentFloorId, id }) => planOf({ currentFloorId, transmitterId: id }),
     columns: [
       shown('Carried by', ({ carriedBy }) => carriedBy, 'carriedBy'),
-      wide('Kind', ({ entity_type }) => capitalized(entity_type), 'entity_type'),
-      {
-        title: 'Battery',
-        text: ({ batteryLevel }) => (typeof batteryLevel === 'number' ? `${Math.round(batteryLevel)} %` : '–'),
-        tone: ({ batteryState }) => (batteryState === null ? '' : BATTERY_TONES[batteryState]),
-        sort: 'batteryLevel',
-        isNumber: true
-      },
-      wide('Address', ({ macAddress }) => macAddress, 'macAddress')
+      shown('Kind', ({ entity_type }) => capitalized(entity_type), 'entity_type'),
+      figure(
+        'Battery',
+        ({ batteryLevel }) => (typeof batteryLevel === 'number' ? `${Math.round(batteryLevel)} %` : null),
+        'batteryLevel'
+      ),
+      state('Battery state', ({ batteryState }) => capitalized(batteryState)),
+      shown('Address', ({ macAddress }) => macAddress, 'macAddress')
     ],
     search: 'Search by name or hardware address',
     filters: [
       { name: 'entity_type', label: 'Kind', options: words('employee', 'visitor', 'contractor', 'asset') },
-      { name: 'batteryState', label: 'Battery', options: words(...Object.keys(BATTERY_TONES)) },
+      { name: 'batteryState', label: 'Battery', options: words('critical', 'low', 'warning', 'good') },
       ON_FLOOR
     ],
     schema: TransmitterPatchSchema,
@@ -337,8 +312,8 @@ export const resources = {
     detail: ({ description }) => description,
     columns: [
       shown('Short name', ({ code }) => code, 'code'),
-      wide('E-mail address', ({ email }) => email),
-      wide('Phone', ({ phone }) => phone)
+      shown('E-mail address', ({ email }) => email),
+      shown('Phone', ({ phone }) => phone)
     ],
     search: 'Search by name or short name',
     schema: DepartmentCreateSchema,
@@ -354,9 +329,9 @@ export const resources = {
     nameSort: 'email',
     detail: ({ displayName }) => displayName,
     columns: [
-      wide('Role', ({ role }) => capitalized(role), 'role'),
-      { title: 'Status', text: userState, tone: (user) => USER_TONES[userState(user)], isWideOnly: true },
-      wideFigure('Last sign-in', ({ lastLoginAt }) => dateTimeText(lastLoginAt), 'lastLoginAt')
+      shown('Role', ({ role }) => capitalized(role), 'role'),
+      state('Status', userState),
+      figure('Last sign-in', ({ lastLoginAt }) => dateTimeText(lastLoginAt), 'lastLoginAt')
     ],
     search: 'Search by name or e-mail address',
     filters: [{ name: 'role', label: 'Role', options: 'roles' }],

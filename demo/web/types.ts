@@ -176,9 +176,17 @@ export interface Muster {
 }
 
 export interface Dashboard {
-  readonly summary: Readonly<Record<string, number>>
-  readonly floors: readonly Floor[]
-  readonly departments: readonly (Named & Counts<'onSite'>)[]
+  readonly summary: Counts<
+    | 'personnel'
+    | 'personnelOnSite'
+    | 'visitorsOnSite'
+    | 'contractorsOnSite'
+    | 'assets'
+    | 'assetsOnSite'
+    | 'receivers'
+    | 'receiversOnline'
+    | 'emergenciesActive'
+  >
 }
 
 export type BatteryStats = Counts<BatteryState>
@@ -188,9 +196,6 @@ export interface Occupancy {
   /** In milliseconds, ascending. */
   readonly at: readonly number[]
   readonly floors: readonly {
-    readonly floorId: string
-    readonly floorName: string
-    readonly buildingId: string
     readonly buildingName: string
     /** One number for each time; null if nothing was counted. */
     readonly people: readonly (number | null)[]
