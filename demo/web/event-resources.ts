@@ -1,7 +1,7 @@
 import { EmergencyContactCreateSchema } from '../../schemas/emergency.js'
 import { capitalized, dateTimeText, lastingText } from '../../src/ui/format.js'
 import { ALERT_TITLES, SEVERITY_TITLES } from '../alert-kinds.js'
-import { alertCounts } from './composables/useAlertCounts.js'
+import { alertChanges } from './composables/useAlertCounts.js'
 import { activeEmergencyIds } from './composables/useSiteStatus.js'
 import { kindOf, outcomeOf, titleOf } from './emergency-title.js'
 import { liveLink } from './live-link.js'
@@ -54,7 +54,7 @@ export const eventResources = {
       { name: 'floorId', label: 'Floor', options: 'floors' }
     ],
     tasks: (alert, may) => (alert.state === 'open' && may('alerts.update') ? [acknowledging(alert)] : []),
-    updates: () => alertCounts.value
+    updates: () => alertChanges.value
   }),
   contacts: define<Contact>({
     title: 'Emergency contacts',

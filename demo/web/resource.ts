@@ -67,7 +67,7 @@ export interface Resource<Row extends { readonly id: string }> {
   /** The text below the name. */
   detail?(row: Row): string | null | undefined
   /** What the name links to; null if it is a text. */
-  to?(row: Row): RouteLocationRaw | null
+  to?(row: Row, may: (permission: string) => boolean): RouteLocationRaw | null
   readonly columns: readonly Column<Row>[]
   /** The label of the search field. */
   readonly search?: string
@@ -78,8 +78,6 @@ export interface Resource<Row extends { readonly id: string }> {
   readonly fields?: readonly (string | ResourceField)[]
   /** The consequences of a deletion. */
   readonly removal?: string
-  /** A page about a part of the row. */
-  link?(row: Row): { readonly icon: IconName; readonly title: string; readonly to: string; readonly permission: string }
   /** Further actions on a row, for a user with these permissions. */
   tasks?(row: Row, may: (permission: string) => boolean): readonly RowTask[]
   /** The list is loaded again when this changes. */

@@ -219,7 +219,10 @@ export const resources = {
     name: ({ name }) => name,
     nameSort: 'name',
     detail: ({ type }) => capitalized(type),
-    to: ({ id, floorId }) => (floorId == null ? null : liveLink({ floorId: String(floorId), zoneId: id })),
+    to: ({ id, floorId }, may) => {
+      if (may('zones.update')) return `/zones/${id}/area`
+      return floorId == null ? null : liveLink({ floorId: String(floorId), zoneId: id })
+    },
     columns: [
       { title: 'Floor', text: ({ floorId }) => String(floorId), lookup: 'floors', sort: 'floorId' },
       figure(
@@ -233,12 +236,6 @@ export const resources = {
     ],
     search: 'Search by name or type',
     filters: [{ ...OF_FLOOR, label: 'Floor' }],
-    link: ({ id, name }) => ({
-      icon: 'area',
-      title: `Area of ${name}`,
-      to: `/zones/${id}/area`,
-      permission: 'zones.update'
-    }),
     schema: ZoneCreateSchema,
     fields: [
       ...['name', 'type', OF_FLOOR],

@@ -42,11 +42,7 @@ export type Zone = Stored<ZoneCreate> & Counts<'occupancy'>
 export type Department = Stored<DepartmentCreate>
 export type Contact = Stored<EmergencyContactCreate>
 export type Building = Stored<BuildingCreate> & Counts<'floorCount'>
-export type BatteryState = 'critical' | 'low' | 'warning' | 'good'
-export type Transmitter = Stored<TransmitterUpdate> &
-  Texts<'carriedBy' | 'currentFloorId'> & {
-    readonly batteryState: BatteryState | null
-  }
+export type Transmitter = Stored<TransmitterUpdate> & Texts<'carriedBy' | 'currentFloorId' | 'batteryState'>
 export type Emergency = Stored<EmergencyUpdate> &
   Texts<'startedAt' | 'buildingName'> & {
     /** Whether people go to the assembly area, so that a person elsewhere is missing. */
@@ -155,13 +151,8 @@ export interface EmergencyReport {
   /** Seconds from the start until people were safe; null if nobody was. */
   readonly times: Counts<'first' | 'median' | 'last'> | null
   readonly timeline: readonly (Texts<'text' | 'userName'> & { readonly at: string; readonly kind: string })[]
-  readonly people: readonly ReportedPerson[]
-}
-
-export interface ReportedPerson
-  extends Texts<'company' | 'department' | 'place' | 'lastSeenAt' | 'markedBy'>,
-    Pick<MusterPerson, 'transmitterId' | 'name' | 'kind' | 'status'> {
-  readonly secondsToSafe: number | null
+  readonly people: readonly (Texts<'place' | 'markedBy'> &
+    Pick<MusterPerson, 'name' | 'kind' | 'status'> & { readonly secondsToSafe: number | null })[]
 }
 
 export interface Muster {
@@ -171,7 +162,6 @@ export interface Muster {
   /** Absent if the emergency concerns the entire site. */
   readonly building?: Pick<Named, 'name'>
   readonly summary: MusterCounts
-  readonly byKind: readonly (MusterCounts & { readonly kind: string })[]
   readonly people: readonly MusterPerson[]
 }
 
@@ -189,7 +179,7 @@ export interface Dashboard {
   >
 }
 
-export type BatteryStats = Counts<BatteryState>
+export type BatteryStats = Counts<'critical' | 'low'>
 
 /** The number of people on each floor over time. */
 export interface Occupancy {
@@ -202,9 +192,8 @@ export interface Occupancy {
   }[]
 }
 
-export interface AlertCount extends Counts<'open' | 'acknowledged'> {
-  readonly kind: AlertKind
-}
+/** The number of alerts of one kind. */
+export type AlertCount = Counts<'open'>
 
 /** An item that needs attention. */
 export interface Alert
