@@ -30,13 +30,11 @@ const alertState = ({ acknowledgedBy, acknowledgedAt }: Alert): string =>
 
 export const eventResources = {
   alerts: define<Alert>({
-    title: 'Alerts',
     nouns: ['alert', 'alerts'],
     calls: { list: (options) => call('GET', '/api/alerts', options) },
     permission: 'alerts',
     name: ({ name }) => name,
     nameTitle: 'Name',
-    nameSort: 'name',
     detail: ({ zoneName, floorName, buildingName }) =>
       [zoneName, floorName, buildingName].filter(Boolean).join(', ') || 'No position',
     to: alertPlace,
@@ -46,7 +44,6 @@ export const eventResources = {
       figure('Since', ({ since }) => dateTimeText(since), 'since'),
       figure('State', alertState, 'acknowledgedAt')
     ],
-    search: 'Search by name or place',
     filters: [
       { name: 'severity', label: 'Severity', options: titled(SEVERITY_TITLES) },
       { name: 'kind', label: 'Kind', options: titled(ALERT_TITLES) },
@@ -57,24 +54,20 @@ export const eventResources = {
     updates: () => alertChanges.value
   }),
   contacts: define<Contact>({
-    title: 'Emergency contacts',
     nouns: ['contact', 'contacts'],
     calls: api.emergency.contacts,
     permission: 'emergency',
     name: ({ name }) => name,
-    nameSort: 'name',
     detail: ({ role, organization }) => [role, organization].filter(Boolean).join(', '),
     columns: [
       shown('Phone', ({ phone, mobile }) => phone ?? mobile),
       shown('E-mail address', ({ email }) => email),
       figure('Priority', ({ priority }) => priority, 'priority')
     ],
-    search: 'Search by name or role',
     schema: EmergencyContactCreateSchema,
     fields: ['name', 'role', 'organization', 'phone', 'mobile', 'email', 'priority', 'notes']
   }),
   past: define<Emergency>({
-    title: 'Past emergencies',
     nouns: ['emergency or drill', 'emergencies and drills'],
     calls: {
       list: ({ query, ...options }) =>
@@ -86,6 +79,7 @@ export const eventResources = {
     permission: 'emergency',
     name: titleOf,
     nameTitle: 'Event',
+    nameSort: 'type',
     to: ({ id }) => `/emergency/${id}`,
     columns: [
       state('Kind', kindOf),
@@ -100,7 +94,6 @@ export const eventResources = {
     updates: () => activeEmergencyIds.value
   }),
   audit: define<AuditRow>({
-    title: 'Audit log',
     nouns: ['entry', 'entries'],
     calls: { list: api.audit.logs },
     permission: 'audit',
@@ -115,7 +108,6 @@ export const eventResources = {
       shown('Path', ({ method, path }) => [method, path].filter(Boolean).join(' ')),
       state('Result', ({ result }) => capitalized(result), 'result')
     ],
-    search: 'Search the log',
     filters: [{ name: 'result', label: 'Result', options: words('done', 'failed', 'denied') }],
     exports: { CSV: api.audit.export }
   })

@@ -54,7 +54,6 @@ interface Calls<Row> {
 
 /** The rows of a list and the actions on them. Actions without a call are not shown. */
 export interface Resource<Row extends { readonly id: string }> {
-  readonly title: string
   /** Singular and plural. */
   readonly nouns: readonly [string, string]
   readonly calls: Calls<Row>
@@ -63,14 +62,13 @@ export interface Resource<Row extends { readonly id: string }> {
   name(row: Row): string
   /** The title of the first column; by default the noun. */
   readonly nameTitle?: string
+  /** The field by which names are sorted; by default `name`. */
   readonly nameSort?: string
   /** The text below the name. */
   detail?(row: Row): string | null | undefined
   /** What the name links to; null if it is a text. */
   to?(row: Row, may: (permission: string) => boolean): RouteLocationRaw | null
   readonly columns: readonly Column<Row>[]
-  /** The label of the search field. */
-  readonly search?: string
   readonly filters?: readonly Filter[]
   /** Export files by name. */
   readonly exports?: Readonly<Record<string, Download>>

@@ -7,13 +7,13 @@ import { DepartmentCreateSchema } from '../../schemas/management.js'
 import { PersonnelCreateSchema } from '../../schemas/personnel.js'
 import { ReceiverUpdateSchema } from '../../schemas/receivers.js'
 import { TransmitterPatchSchema } from '../../schemas/transmitters.js'
-import { PasswordResetSchema, UserCreateSchema } from '../../schemas/users.js'
+import { UserCreateSchema } from '../../schemas/users.js'
 import { ZoneCreateSchema } from '../../schemas/zones.js'
 import { capitalized, counted, dateTimeText } from '../../src/ui/format.js'
 import { eventResources } from './event-resources.js'
 import { liveLink } from './live-link.js'
-import { define, figure, type RowTask, shown, state, titled, words } from './resource.js'
-import { api, call, session } from './services.js'
+import { define, figure, shown, state, titled, words } from './resource.js'
+import { api, call } from './services.js'
 import type { Asset, Building, Department, FloorRecord, Person, Receiver, Transmitter, User, Zone } from './types.js'
 
 // Every resource that the page lists and edits: one entry each, shown by one list and one form.
@@ -36,25 +36,6 @@ const userState = ({ lockedUntil, isActive }: User): string => {
   if (lockedUntil !== null && Date.parse(lockedUntil) > Date.now()) return 'Locked'
   return isActive === false ? 'Inactive' : 'Active'
 }
-const unlocking = ({ id, email }: User): RowTask => ({
-  icon: 'unlock',
-  title: `Unlock ${email}`,
-  note: 'The account was locked after too many failed sign-ins.',
-  save: () => api.users.unlock(id),
-  action: 'Unlock',
-  done: () => `${email} was unlocked`
-})
-const resetting = ({ id, email }: User): RowTask => ({
-  icon: 'key',
-  title: `Reset the password of ${email}`,
-  note: 'The user must choose a new password at the next sign-in. Existing sessions end immediately.',
-  schema: PasswordResetSchema,
-  specs: ['newPassword'],
-  save: (body) => api.users.resetPassword(id, body),
-  action: 'Reset',
-  done: () => `The password of ${email} was reset`
-})
-
 /** Visitors and contractors are transmitters that are handed out, so they begin and end with one. */
 const { firstName, lastName, company } = TransmitterPatchSchema.properties
 const GuestSchema = Type.Object(
@@ -64,7 +45,6 @@ const GuestSchema = Type.Object(
 const patchGuest = (id: unknown, body: object) => api.transmitters.patch(String(id), body)
 const guests = (kind: 'visitor' | 'contractor') =>
   define<Transmitter>({
-    title: capitalized(`${kind}s`),
     nouns: [kind, `${kind}s`],
     calls: {
       list: ({ query, ...options }: CallOptions) =>
@@ -83,7 +63,6 @@ const guests = (kind: 'visitor' | 'contractor') =>
       shown('Transmitter', ({ name, id }) => name ?? id, 'name'),
       shown('Status', ({ currentFloorId }) => (currentFloorId === null ? 'Off site' : 'On site'))
     ],
-    search: 'Search by name or company',
     filters: [ON_FLOOR],
     schema: GuestSchema,
     fields: [
@@ -96,7 +75,6 @@ const guests = (kind: 'visitor' | 'contractor') =>
 export const resources = {
   ...eventResources,
   people: define<Person>({
-    title: 'Employees',
     nouns: ['person', 'people'],
     calls: {
       ...api.personnel,
@@ -105,7 +83,6 @@ export const resources = {
     },
     permission: 'personnel',
     name: personName,
-    nameSort: 'name',
     detail: ({ email }) => email,
     to: planOf,
     columns: [
@@ -113,7 +90,6 @@ export const resources = {
       shown('Department', ({ department }) => department, 'department'),
       state('Status', personState)
     ],
-    search: 'Search by name, e-mail address or job title',
     filters: [
       { name: 'departmentId', label: 'Department', options: 'departments' },
       { name: 'isOnSite', label: 'Presence', options: PRESENCE },
@@ -131,12 +107,10 @@ export const resources = {
   visitors: guests('visitor'),
   contractors: guests('contractor'),
   assets: define<Asset>({
-    title: 'Assets',
     nouns: ['asset', 'assets'],
     calls: api.assets,
     permission: 'assets',
     name: ({ name }) => name,
-    nameSort: 'name',
     detail: ({ assetTag }) => assetTag,
     to: planOf,
     columns: [
@@ -145,7 +119,6 @@ export const resources = {
       { title: 'Floor', text: ({ currentFloorId }) => currentFloorId, lookup: 'floors' },
       shown('Transmitter', ({ transmitterId }) => transmitterId, 'transmitterId')
     ],
-    search: 'Search by name, tag, type or category',
     filters: [
       { name: 'status', label: 'Status', options: ASSET_STATUSES },
       ON_FLOOR,
@@ -162,12 +135,10 @@ export const resources = {
     ]
   }),
   buildings: define<Building>({
-    title: 'Buildings',
     nouns: ['building', 'buildings'],
     calls: api.buildings,
     permission: 'buildings',
     name: ({ name }) => name,
-    nameSort: 'name',
     detail: ({ address, postalCode, city, country }) =>
       [address, [postalCode, city].filter(Boolean).join(' '), country].filter(Boolean).join(', '),
     columns: [
@@ -175,7 +146,6 @@ export const resources = {
       figure('Floors', ({ floorCount }) => counted(floorCount, 'floor'), 'floorCount'),
       shown('Description', ({ description }) => description)
     ],
-    search: 'Search by name, short name or city',
     schema: BuildingCreateSchema,
     fields: [
       'name',
@@ -186,12 +156,10 @@ export const resources = {
     removal: 'Its floors, zones and receivers are deleted too.'
   }),
   floors: define<FloorRecord>({
-    title: 'Floor plans',
     nouns: ['floor', 'floors'],
     calls: { ...api.floors, list: (options) => call('GET', '/api/floors', options) },
     permission: 'floors',
     name: ({ name }) => name,
-    nameSort: 'name',
     to: ({ id }) => `/floors/${id}`,
     columns: [
       { title: 'Building', text: ({ buildingId }) => String(buildingId), lookup: 'buildings' },
@@ -201,7 +169,6 @@ export const resources = {
         planImage === null ? 'No image' : calibratedAt ? 'Calibrated' : 'Not calibrated'
       )
     ],
-    search: 'Search by name',
     filters: [{ name: 'buildingId', label: 'Building', options: 'buildings' }],
     schema: FloorCreateSchema,
     fields: [
@@ -212,12 +179,10 @@ export const resources = {
     removal: 'Its zones and receivers are deleted too.'
   }),
   zones: define<Zone>({
-    title: 'Zones',
     nouns: ['zone', 'zones'],
     calls: api.zones,
     permission: 'zones',
     name: ({ name }) => name,
-    nameSort: 'name',
     detail: ({ type }) => capitalized(type),
     to: ({ id, floorId }, may) => {
       if (may('zones.update')) return `/zones/${id}/area`
@@ -234,7 +199,6 @@ export const resources = {
         [isRestricted && 'Restricted', isMusterPoint && 'Muster point', isExit && 'Exit'].filter(Boolean).join(', ')
       )
     ],
-    search: 'Search by name or type',
     filters: [{ ...OF_FLOOR, label: 'Floor' }],
     schema: ZoneCreateSchema,
     fields: [
@@ -247,12 +211,10 @@ export const resources = {
     ]
   }),
   receivers: define<Receiver>({
-    title: 'Receivers',
     nouns: ['receiver', 'receivers'],
     calls: api.receivers,
     permission: 'receivers',
     name: ({ name, id }) => name ?? id,
-    nameSort: 'name',
     detail: ({ macAddress }) => macAddress,
     to: ({ id, floorId }) => (floorId == null ? null : liveLink({ floorId: String(floorId), receiverId: id })),
     columns: [
@@ -261,7 +223,6 @@ export const resources = {
       figure('Last report', ({ lastSeenAt }) => dateTimeText(lastSeenAt), 'lastSeenAt'),
       shown('Model', ({ model }) => model, 'model')
     ],
-    search: 'Search by name or hardware address',
     filters: [
       { ...OF_FLOOR, label: 'Floor' },
       { name: 'status', label: 'Status', options: words('online', 'offline') }
@@ -270,13 +231,11 @@ export const resources = {
     fields: [...['name', 'macAddress', 'model', 'firmwareVersion', OF_FLOOR], ...['txPower', 'pathLossExponent']]
   }),
   transmitters: define<Transmitter>({
-    title: 'Transmitters',
     nouns: ['transmitter', 'transmitters'],
     // Unlike PUT, PATCH keeps the fields that the form does not have.
     calls: { list: api.transmitters.list, create: api.transmitters.create, update: api.transmitters.patch },
     permission: 'transmitters',
     name: ({ name, id }) => name ?? id,
-    nameSort: 'name',
     detail: ({ id }) => id,
     to: ({ currentFloorId, id }) => planOf({ currentFloorId, transmitterId: id }),
     columns: [
@@ -290,7 +249,6 @@ export const resources = {
       state('Battery state', ({ batteryState }) => capitalized(batteryState)),
       shown('Address', ({ macAddress }) => macAddress, 'macAddress')
     ],
-    search: 'Search by name or hardware address',
     filters: [
       { name: 'entity_type', label: 'Kind', options: words('employee', 'visitor', 'contractor', 'asset') },
       { name: 'batteryState', label: 'Battery', options: words('critical', 'low', 'warning', 'good') },
@@ -300,25 +258,21 @@ export const resources = {
     fields: ['name', 'macAddress', 'model', 'serialNumber', { name: 'isActive', label: 'In use', initial: true }]
   }),
   departments: define<Department>({
-    title: 'Departments',
     nouns: ['department', 'departments'],
     calls: api.mgmt.departments,
     permission: 'departments',
     name: ({ name }) => name,
-    nameSort: 'name',
     detail: ({ description }) => description,
     columns: [
       shown('Short name', ({ code }) => code, 'code'),
       shown('E-mail address', ({ email }) => email),
       shown('Phone', ({ phone }) => phone)
     ],
-    search: 'Search by name or short name',
     schema: DepartmentCreateSchema,
     fields: ['name', { name: 'code', label: 'Short name' }, 'email', 'phone', 'color', 'description'],
     removal: 'Its people stay, without a department.'
   }),
   users: define<User>({
-    title: 'Users',
     nouns: ['user', 'users'],
     calls: api.users,
     permission: 'admin.users',
@@ -330,7 +284,6 @@ export const resources = {
       state('Status', userState),
       figure('Last sign-in', ({ lastLoginAt }) => dateTimeText(lastLoginAt), 'lastLoginAt')
     ],
-    search: 'Search by name or e-mail address',
     filters: [{ name: 'role', label: 'Role', options: 'roles' }],
     schema: UserCreateSchema,
     fields: [
@@ -341,12 +294,7 @@ export const resources = {
       { name: 'isActive', label: 'Can sign in', initial: true },
       { name: 'mustChangePassword', label: 'Must change password at next sign-in', initial: true }
     ],
-    removal: 'Its sessions end immediately.',
-    tasks: (user) => [
-      ...(userState(user) === 'Locked' ? [unlocking(user)] : []),
-      // Resetting the own password would end the session.
-      ...(user.email === session.state.user?.email ? [] : [resetting(user)])
-    ]
+    removal: 'Its sessions end immediately.'
   })
 }
 export type ResourceName = keyof typeof resources

@@ -35,7 +35,6 @@ export interface Named {
 
 export type Person = Stored<PersonnelUpdate> & Texts<'photoUrl' | 'transmitterId' | 'currentFloorId'>
 export type User = Stored<UserCreate> & Texts<'lastLoginAt' | 'lockedUntil'>
-export type Floor = Named & Counts<'personnel' | 'visitors' | 'contractors' | 'assets'> & Texts<'buildingName'>
 export type Asset = Stored<AssetCreate> & Texts<'transmitterId' | 'currentFloorId'>
 export type Receiver = Stored<ReceiverUpdate> & Texts<'lastSeenAt'>
 export type Zone = Stored<ZoneCreate> & Counts<'occupancy'>
@@ -54,8 +53,6 @@ export type Emergency = Stored<EmergencyUpdate> &
     /** In the response to an alarm: an identical one was active already. */
     readonly joined?: boolean
   }
-
-export type SiteFloor = Named & Size & Counts<'people'>
 
 /** An uploaded plan. It fills the rectangle, in metres, rotated clockwise about the origin of the floor. */
 export interface PlanImage extends Point, Size {
@@ -76,7 +73,7 @@ export type FloorRecord = Stored<FloorCreate> & FloorPlanImage
 
 export interface SiteContext {
   /** With the number of people on each floor. */
-  readonly buildings: readonly (Named & { readonly floors: readonly SiteFloor[] })[]
+  readonly buildings: readonly (Named & { readonly floors: readonly (Named & Size & Counts<'people'>)[] })[]
 }
 
 /** A door in a wall. */
