@@ -1,23 +1,19 @@
 import { EmergencyContactCreateSchema } from '../../schemas/emergency.js'
 import { capitalized, dateTimeText, lastingText } from '../../src/ui/format.js'
 import { ALERT_TITLES, SEVERITY_TITLES } from '../alert-kinds.js'
-import { alertCounts } from './composables/useAlertCounts.js'
+import { alertChanges } from './composables/useAlertCounts.js'
 import { activeEmergencyIds } from './composables/useSiteStatus.js'
 import { kindOf, outcomeOf, titleOf } from './emergency-title.js'
 import { liveLink } from './live-link.js'
-import { define, figure, type RowTask, shown, titled, wide, wideFigure, words } from './resource.js'
+import { define, figure, type RowTask, shown, state, titled, words } from './resource.js'
 import { acknowledgeAlerts, api, call } from './services.js'
 import type { Alert, AuditRow, Contact, Emergency, ListResponse } from './types.js'
 
 // What happened: alerts, past emergencies with the contacts for the next one, and the audit log.
 
-const SEVERITY_TONES = { critical: 'danger', warning: 'warning', info: '' } as const
-const RESULT_TONES = { done: 'good', failed: 'warning', denied: 'danger' } as const
-
 const acknowledging = ({ id, kind, name }: Alert): RowTask => ({
   icon: 'good',
   title: `Acknowledge ${ALERT_TITLES[kind].toLowerCase()}: ${name}`,
-  isImmediate: true,
   save: () => acknowledgeAlerts([id]),
   action: 'Acknowledge',
   done: (_body, result) =>
@@ -34,27 +30,20 @@ const alertState = ({ acknowledgedBy, acknowledgedAt }: Alert): string =>
 
 export const eventResources = {
   alerts: define<Alert>({
-    title: 'Alerts',
     nouns: ['alert', 'alerts'],
     calls: { list: (options) => call('GET', '/api/alerts', options) },
     permission: 'alerts',
     name: ({ name }) => name,
     nameTitle: 'Name',
-    nameSort: 'name',
     detail: ({ zoneName, floorName, buildingName }) =>
       [zoneName, floorName, buildingName].filter(Boolean).join(', ') || 'No position',
     to: alertPlace,
     columns: [
-      {
-        title: 'Severity',
-        text: ({ severity }) => SEVERITY_TITLES[severity],
-        tone: ({ severity }) => SEVERITY_TONES[severity]
-      },
+      state('Severity', ({ severity }) => SEVERITY_TITLES[severity]),
       shown('Kind', ({ kind }) => ALERT_TITLES[kind], 'kind'),
       figure('Since', ({ since }) => dateTimeText(since), 'since'),
       figure('State', alertState, 'acknowledgedAt')
     ],
-    search: 'Search by name or place',
     filters: [
       { name: 'severity', label: 'Severity', options: titled(SEVERITY_TITLES) },
       { name: 'kind', label: 'Kind', options: titled(ALERT_TITLES) },
@@ -62,27 +51,23 @@ export const eventResources = {
       { name: 'floorId', label: 'Floor', options: 'floors' }
     ],
     tasks: (alert, may) => (alert.state === 'open' && may('alerts.update') ? [acknowledging(alert)] : []),
-    updates: () => alertCounts.value
+    updates: () => alertChanges.value
   }),
   contacts: define<Contact>({
-    title: 'Emergency contacts',
     nouns: ['contact', 'contacts'],
     calls: api.emergency.contacts,
     permission: 'emergency',
     name: ({ name }) => name,
-    nameSort: 'name',
     detail: ({ role, organization }) => [role, organization].filter(Boolean).join(', '),
     columns: [
       shown('Phone', ({ phone, mobile }) => phone ?? mobile),
-      wide('E-mail address', ({ email }) => email),
-      wideFigure('Priority', ({ priority }) => priority, 'priority')
+      shown('E-mail address', ({ email }) => email),
+      figure('Priority', ({ priority }) => priority, 'priority')
     ],
-    search: 'Search by name or role',
     schema: EmergencyContactCreateSchema,
     fields: ['name', 'role', 'organization', 'phone', 'mobile', 'email', 'priority', 'notes']
   }),
   past: define<Emergency>({
-    title: 'Past emergencies',
     nouns: ['emergency or drill', 'emergencies and drills'],
     calls: {
       list: ({ query, ...options }) =>
@@ -94,12 +79,13 @@ export const eventResources = {
     permission: 'emergency',
     name: titleOf,
     nameTitle: 'Event',
+    nameSort: 'type',
     to: ({ id }) => `/emergency/${id}`,
     columns: [
-      { title: 'Kind', text: kindOf, tone: ({ isDrill }) => (isDrill ? 'warning' : 'danger') },
+      state('Kind', kindOf),
       shown('Building', ({ buildingName }) => buildingName ?? 'Entire site'),
       figure('Started', ({ startedAt }) => dateTimeText(startedAt), 'startedAt'),
-      wide('Duration', ({ startedAt, resolvedAt }) =>
+      shown('Duration', ({ startedAt, resolvedAt }) =>
         startedAt && resolvedAt ? lastingText(Date.parse(String(resolvedAt)) - Date.parse(startedAt)) : null
       ),
       shown('Muster', ({ muster }) => muster && `${muster.safe} of ${muster.total} safe`),
@@ -108,7 +94,6 @@ export const eventResources = {
     updates: () => activeEmergencyIds.value
   }),
   audit: define<AuditRow>({
-    title: 'Audit log',
     nouns: ['entry', 'entries'],
     calls: { list: api.audit.logs },
     permission: 'audit',
@@ -119,21 +104,11 @@ export const eventResources = {
     columns: [
       figure('Time', ({ at }) => dateTimeText(at), 'at'),
       shown('User', ({ userName, account }) => userName ?? account, 'account'),
-      wide('Address', ({ ip }) => ip, 'ip'),
-      wide('Path', ({ method, path }) => [method, path].filter(Boolean).join(' ')),
-      {
-        title: 'Result',
-        text: ({ result }) => capitalized(result),
-        tone: ({ result }) => RESULT_TONES[result],
-        sort: 'result'
-      }
+      shown('Address', ({ ip }) => ip, 'ip'),
+      shown('Path', ({ method, path }) => [method, path].filter(Boolean).join(' ')),
+      state('Result', ({ result }) => capitalized(result), 'result')
     ],
-    search: 'Search the log',
-    filters: [
-      { name: 'result', label: 'Result', options: words(...Object.keys(RESULT_TONES)) },
-      { name: 'from', label: 'From', options: 'time' },
-      { name: 'to', label: 'To', options: 'time' }
-    ],
+    filters: [{ name: 'result', label: 'Result', options: words('done', 'failed', 'denied') }],
     exports: { CSV: api.audit.export }
   })
 }

@@ -19,7 +19,7 @@ export interface FieldSpec {
 export interface FormField extends FieldSpec {
   readonly label: string
   /** The last ones are HTML input types. */
-  readonly kind: 'flag' | 'choice' | 'long' | 'list' | 'number' | 'password' | 'email' | 'tel' | 'text'
+  readonly kind: 'flag' | 'choice' | 'long' | 'number' | 'password' | 'email' | 'tel' | 'text'
 }
 
 /** A form and its action. */
@@ -31,20 +31,11 @@ export interface Form {
   readonly stored?: Values
   /** The query has the version of the stored record on which the changes are based, if it has one. */
   readonly save: (body: Values, options: CallOptions) => Promise<unknown>
-  /** Of a stored record, `save` gets the changed fields only, so that changes by others meanwhile are kept. */
-  readonly hasChangesOnly?: boolean
   /** The label of the submit button. */
   readonly action: string
   readonly isDanger?: boolean
   /** Explains the consequences. */
   readonly note?: string
-}
-
-/** A form in a dialog. */
-export interface Task extends Form {
-  readonly title: string
-  /** The message after success. The result is that of `save`. */
-  readonly done: (body: Values, result: unknown) => string
 }
 
 const LONG_TEXT = 500
@@ -60,37 +51,22 @@ export const fieldsOf = (schema: TObject, specs: readonly (string | FieldSpec)[]
 /** The initial values. Empty fields are empty text, as in inputs. */
 export const enteredAtFirst = (fields: readonly FormField[], stored?: Values): Record<string, unknown> =>
   Object.fromEntries(
-    fields.map(({ name, kind, initial }) => {
-      const value = stored?.[name] ?? initial ?? (kind === 'flag' ? false : '')
-      return [name, Array.isArray(value) ? value.join(', ') : value]
-    })
+    fields.map(({ name, kind, initial }) => [name, stored?.[name] ?? initial ?? (kind === 'flag' ? false : '')])
   )
 
-/** The request body. Empty fields become null if the schema allows it. */
+/** The request body. Text is trimmed except passwords. Empty fields become null if the schema allows it. */
 export const bodyOf = (schema: TObject, fields: readonly FormField[], entered: Values): Values =>
   Object.fromEntries(
     fields.map(({ name, kind }) => {
-      const value = cleaned(kind, entered[name])
+      const given = entered[name]
+      const value = typeof given === 'string' && kind !== 'password' ? given.trim() : given
       return [name, value === '' && mayBeNull(schema.properties[name]) ? null : value]
     })
-  )
-
-/** The fields of a body that differ from another one. */
-export const changesIn = (body: Values, before: Values): Values =>
-  Object.fromEntries(
-    Object.entries(body).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]))
   )
 
 /** The version that a change is based on, for the query of its request. */
 export const versionOf = (record: Values | undefined): CallOptions =>
   typeof record?.version === 'number' ? { query: { version: record.version } } : {}
-
-/** Trims text except passwords, and splits lists. */
-const cleaned = (kind: FormField['kind'], value: unknown): unknown => {
-  if (typeof value !== 'string' || kind === 'password') return value
-  const parts = value.split(',').map((part) => part.trim())
-  return kind === 'list' ? parts.filter(Boolean) : value.trim()
-}
 
 const mayBeNull = (property: TSchema | undefined): boolean =>
   property?.anyOf?.some(({ type }: TSchema) => type === 'null') ?? false
@@ -114,7 +90,6 @@ const kindOf = ({ name, options }: FieldSpec, { type, maxLength = 0 }: TSchema):
   if (options) return 'choice'
   if (type === 'boolean') return 'flag'
   if (type === 'number' || type === 'integer') return 'number'
-  if (type === 'array') return 'list'
   return INPUTS[name] ?? (maxLength >= LONG_TEXT ? 'long' : 'text')
 }
 

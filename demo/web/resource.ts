@@ -5,7 +5,7 @@ import type { RouteLocationRaw } from 'vue-router'
 import { capitalized } from '../../src/ui/format.js'
 import type { IconName } from '../../src/ui/icons.js'
 import type { LookupName } from './composables/useLookups.js'
-import type { FieldSpec, Task, Values } from './form-fields.js'
+import type { FieldSpec, Form, Values } from './form-fields.js'
 import type { ListResponse, Named } from './types.js'
 
 export interface Column<Row> {
@@ -17,17 +17,15 @@ export interface Column<Row> {
   readonly sort?: string
   /** Numbers and times are first sorted in descending order. */
   readonly isNumber?: boolean
-  /** Shows the text as a chip of this colour. */
-  tone?(row: Row): '' | 'good' | 'warning' | 'danger'
-  /** Hidden on phones. */
-  readonly isWideOnly?: boolean
+  /** Shows the text as a chip, with the colour of `STATE_TONES`. */
+  readonly isState?: boolean
 }
 
-/** A query parameter of the list: one of some values, or a point in time. */
-export interface Filter {
+/** A query parameter of the list. */
+interface Filter {
   readonly name: string
   readonly label: string
-  readonly options: readonly Named[] | LookupName | 'time'
+  readonly options: readonly Named[] | LookupName
 }
 
 /** A field with the choices of a lookup; `isOptional` adds the choice of none. */
@@ -38,10 +36,12 @@ export interface ResourceField extends Omit<FieldSpec, 'options'> {
   readonly isNewOnly?: boolean
 }
 
-export type RowTask = Task & {
+/** An action on a row, with a form in a dialog. */
+export interface RowTask extends Form {
   readonly icon: IconName
-  /** Runs with one click, without a dialog. */
-  readonly isImmediate?: boolean
+  readonly title: string
+  /** The message after success. The result is that of `save`. */
+  readonly done: (body: Values, result: unknown) => string
 }
 
 /** Declared as methods, so that the calls of the client fit, which validate their bodies before they send them. */
@@ -54,7 +54,6 @@ interface Calls<Row> {
 
 /** The rows of a list and the actions on them. Actions without a call are not shown. */
 export interface Resource<Row extends { readonly id: string }> {
-  readonly title: string
   /** Singular and plural. */
   readonly nouns: readonly [string, string]
   readonly calls: Calls<Row>
@@ -63,14 +62,13 @@ export interface Resource<Row extends { readonly id: string }> {
   name(row: Row): string
   /** The title of the first column; by default the noun. */
   readonly nameTitle?: string
+  /** The field by which names are sorted; by default `name`. */
   readonly nameSort?: string
   /** The text below the name. */
   detail?(row: Row): string | null | undefined
   /** What the name links to; null if it is a text. */
-  to?(row: Row): RouteLocationRaw | null
+  to?(row: Row, may: (permission: string) => boolean): RouteLocationRaw | null
   readonly columns: readonly Column<Row>[]
-  /** The label of the search field. */
-  readonly search?: string
   readonly filters?: readonly Filter[]
   /** Export files by name. */
   readonly exports?: Readonly<Record<string, Download>>
@@ -78,10 +76,6 @@ export interface Resource<Row extends { readonly id: string }> {
   readonly fields?: readonly (string | ResourceField)[]
   /** The consequences of a deletion. */
   readonly removal?: string
-  /** Whether a row has a photo, which is shown before its name and changed in its form. */
-  readonly hasPhoto?: boolean
-  /** A page about a part of the row. */
-  link?(row: Row): { readonly icon: IconName; readonly title: string; readonly to: string; readonly permission: string }
   /** Further actions on a row, for a user with these permissions. */
   tasks?(row: Row, may: (permission: string) => boolean): readonly RowTask[]
   /** The list is loaded again when this changes. */
@@ -96,19 +90,35 @@ export const shown = <Row>(title: string, text: Text<Row>, sort?: string): Colum
   text,
   ...(sort && { sort })
 })
-/** Hidden on phones. */
-export const wide = <Row>(title: string, text: Text<Row>, sort?: string): Column<Row> => ({
-  ...shown(title, text, sort),
-  isWideOnly: true
-})
 export const figure = <Row>(title: string, text: Text<Row>, sort: string): Column<Row> => ({
   ...shown(title, text, sort),
   isNumber: true
 })
-export const wideFigure = <Row>(title: string, text: Text<Row>, sort: string): Column<Row> => ({
-  ...figure(title, text, sort),
-  isWideOnly: true
+export const state = <Row>(title: string, text: Text<Row>, sort?: string): Column<Row> => ({
+  ...shown(title, text, sort),
+  isState: true
 })
+
+/** The colours of states, in every list alike. Other states are grey. */
+export const STATE_TONES: Readonly<Record<string, 'good' | 'warning' | 'danger'>> = {
+  'On site': 'good',
+  'In use': 'good',
+  Online: 'good',
+  Offline: 'danger',
+  Calibrated: 'good',
+  'Not calibrated': 'warning',
+  Active: 'good',
+  Locked: 'danger',
+  Critical: 'danger',
+  Low: 'danger',
+  Warning: 'warning',
+  Good: 'good',
+  Done: 'good',
+  Failed: 'warning',
+  Denied: 'danger',
+  Drill: 'warning',
+  Emergency: 'danger'
+}
 
 export const titled = (titles: Readonly<Record<string, string>>): readonly Named[] =>
   Object.entries(titles).map(([id, name]) => ({ id, name }))

@@ -7,21 +7,19 @@ import { DepartmentCreateSchema } from '../../schemas/management.js'
 import { PersonnelCreateSchema } from '../../schemas/personnel.js'
 import { ReceiverUpdateSchema } from '../../schemas/receivers.js'
 import { TransmitterPatchSchema } from '../../schemas/transmitters.js'
-import { PasswordResetSchema, UserCreateSchema } from '../../schemas/users.js'
+import { UserCreateSchema } from '../../schemas/users.js'
 import { ZoneCreateSchema } from '../../schemas/zones.js'
 import { capitalized, counted, dateTimeText } from '../../src/ui/format.js'
 import { eventResources } from './event-resources.js'
 import { liveLink } from './live-link.js'
-import { define, figure, type RowTask, shown, titled, wide, wideFigure, words } from './resource.js'
-import { api, call, session } from './services.js'
+import { define, figure, shown, state, titled, words } from './resource.js'
+import { api, call } from './services.js'
 import type { Asset, Building, Department, FloorRecord, Person, Receiver, Transmitter, User, Zone } from './types.js'
 
 // Every resource that the page lists and edits: one entry each, shown by one list and one form.
 
 const PRESENCE = titled({ true: 'On site', false: 'Off site' })
 const ASSET_STATUSES = words('in use', 'in repair', 'in storage')
-const BATTERY_TONES = { critical: 'danger', low: 'danger', warning: 'warning', good: 'good' } as const
-const USER_TONES = { Locked: 'danger', Inactive: '', Active: 'good' } as const
 
 const ON_FLOOR = { name: 'currentFloorId', label: 'Floor', options: 'floors' } as const
 const OF_FLOOR = { name: 'floorId', options: 'floors' } as const
@@ -34,29 +32,10 @@ const personName = ({ firstName, lastName, name }: Pick<Person, 'firstName' | 'l
 const personState = ({ isActive, currentFloorId }: Person): string =>
   isActive === false ? 'Inactive' : currentFloorId ? 'On site' : 'Off site'
 
-const userState = ({ lockedUntil, isActive }: User): keyof typeof USER_TONES => {
+const userState = ({ lockedUntil, isActive }: User): string => {
   if (lockedUntil !== null && Date.parse(lockedUntil) > Date.now()) return 'Locked'
   return isActive === false ? 'Inactive' : 'Active'
 }
-const unlocking = ({ id, email }: User): RowTask => ({
-  icon: 'unlock',
-  title: `Unlock ${email}`,
-  note: 'The account was locked after too many failed sign-ins.',
-  save: () => api.users.unlock(id),
-  action: 'Unlock',
-  done: () => `${email} was unlocked`
-})
-const resetting = ({ id, email }: User): RowTask => ({
-  icon: 'key',
-  title: `Reset the password of ${email}`,
-  note: 'The user must choose a new password at the next sign-in. Existing sessions end immediately.',
-  schema: PasswordResetSchema,
-  specs: ['newPassword'],
-  save: (body) => api.users.resetPassword(id, body),
-  action: 'Reset',
-  done: () => `The password of ${email} was reset`
-})
-
 /** Visitors and contractors are transmitters that are handed out, so they begin and end with one. */
 const { firstName, lastName, company } = TransmitterPatchSchema.properties
 const GuestSchema = Type.Object(
@@ -66,7 +45,6 @@ const GuestSchema = Type.Object(
 const patchGuest = (id: unknown, body: object) => api.transmitters.patch(String(id), body)
 const guests = (kind: 'visitor' | 'contractor') =>
   define<Transmitter>({
-    title: capitalized(`${kind}s`),
     nouns: [kind, `${kind}s`],
     calls: {
       list: ({ query, ...options }: CallOptions) =>
@@ -83,9 +61,8 @@ const guests = (kind: 'visitor' | 'contractor') =>
     to: ({ currentFloorId, id }) => planOf({ currentFloorId, transmitterId: id }),
     columns: [
       shown('Transmitter', ({ name, id }) => name ?? id, 'name'),
-      wide('Status', ({ currentFloorId }) => (currentFloorId === null ? 'Off site' : 'On site'))
+      shown('Status', ({ currentFloorId }) => (currentFloorId === null ? 'Off site' : 'On site'))
     ],
-    search: 'Search by name or company',
     filters: [ON_FLOOR],
     schema: GuestSchema,
     fields: [
@@ -98,7 +75,6 @@ const guests = (kind: 'visitor' | 'contractor') =>
 export const resources = {
   ...eventResources,
   people: define<Person>({
-    title: 'Employees',
     nouns: ['person', 'people'],
     calls: {
       ...api.personnel,
@@ -107,23 +83,15 @@ export const resources = {
     },
     permission: 'personnel',
     name: personName,
-    nameSort: 'name',
     detail: ({ email }) => email,
     to: planOf,
     columns: [
-      wide('Job title', ({ jobTitle }) => jobTitle, 'jobTitle'),
-      wide('Department', ({ department }) => department, 'department'),
-      {
-        title: 'Status',
-        text: personState,
-        tone: (person) => (personState(person) === 'On site' ? 'good' : ''),
-        isWideOnly: true
-      }
+      shown('Job title', ({ jobTitle }) => jobTitle, 'jobTitle'),
+      shown('Department', ({ department }) => department, 'department'),
+      state('Status', personState)
     ],
-    search: 'Search by name, e-mail address or job title',
     filters: [
       { name: 'departmentId', label: 'Department', options: 'departments' },
-      { name: 'isActive', label: 'Status', options: titled({ true: 'Active', false: 'Inactive' }) },
       { name: 'isOnSite', label: 'Presence', options: PRESENCE },
       ON_FLOOR
     ],
@@ -134,32 +102,23 @@ export const resources = {
       { name: 'departmentId', options: 'departments', isOptional: true },
       { name: 'transmitterId', options: 'transmitters', isOptional: true },
       ...['notes', { name: 'isActive', initial: true }, 'isFirstAider', 'isFireWarden']
-    ],
-    hasPhoto: true
+    ]
   }),
   visitors: guests('visitor'),
   contractors: guests('contractor'),
   assets: define<Asset>({
-    title: 'Assets',
     nouns: ['asset', 'assets'],
     calls: api.assets,
     permission: 'assets',
     name: ({ name }) => name,
-    nameSort: 'name',
     detail: ({ assetTag }) => assetTag,
     to: planOf,
     columns: [
-      wide('Category', ({ category }) => capitalized(category), 'category'),
-      {
-        title: 'Status',
-        text: ({ status }) => capitalized(status),
-        tone: ({ status }) => (status === 'in use' ? 'good' : ''),
-        sort: 'status'
-      },
-      { title: 'Floor', text: ({ currentFloorId }) => currentFloorId, lookup: 'floors', isWideOnly: true },
-      wide('Transmitter', ({ transmitterId }) => transmitterId, 'transmitterId')
+      shown('Category', ({ category }) => capitalized(category), 'category'),
+      state('Status', ({ status }) => capitalized(status), 'status'),
+      { title: 'Floor', text: ({ currentFloorId }) => currentFloorId, lookup: 'floors' },
+      shown('Transmitter', ({ transmitterId }) => transmitterId, 'transmitterId')
     ],
-    search: 'Search by name, tag, type or category',
     filters: [
       { name: 'status', label: 'Status', options: ASSET_STATUSES },
       ON_FLOOR,
@@ -176,20 +135,17 @@ export const resources = {
     ]
   }),
   buildings: define<Building>({
-    title: 'Buildings',
     nouns: ['building', 'buildings'],
     calls: api.buildings,
     permission: 'buildings',
     name: ({ name }) => name,
-    nameSort: 'name',
     detail: ({ address, postalCode, city, country }) =>
       [address, [postalCode, city].filter(Boolean).join(' '), country].filter(Boolean).join(', '),
     columns: [
-      wide('Short name', ({ code }) => code, 'code'),
+      shown('Short name', ({ code }) => code, 'code'),
       figure('Floors', ({ floorCount }) => counted(floorCount, 'floor'), 'floorCount'),
-      wide('Description', ({ description }) => description)
+      shown('Description', ({ description }) => description)
     ],
-    search: 'Search by name, short name or city',
     schema: BuildingCreateSchema,
     fields: [
       'name',
@@ -200,25 +156,19 @@ export const resources = {
     removal: 'Its floors, zones and receivers are deleted too.'
   }),
   floors: define<FloorRecord>({
-    title: 'Floor plans',
     nouns: ['floor', 'floors'],
     calls: { ...api.floors, list: (options) => call('GET', '/api/floors', options) },
     permission: 'floors',
     name: ({ name }) => name,
-    nameSort: 'name',
     to: ({ id }) => `/floors/${id}`,
     columns: [
       { title: 'Building', text: ({ buildingId }) => String(buildingId), lookup: 'buildings' },
-      wide('Level', ({ level }) => level, 'level'),
-      wide('Size', ({ width, height }) => (width && height ? `${width} × ${height} m` : 'Not set')),
-      {
-        title: 'Plan image',
-        text: ({ planImage, calibratedAt }) =>
-          planImage === null ? 'No image' : calibratedAt ? 'Calibrated' : 'Not calibrated',
-        tone: ({ planImage, calibratedAt }) => (planImage === null ? '' : calibratedAt ? 'good' : 'warning')
-      }
+      shown('Level', ({ level }) => level, 'level'),
+      shown('Size', ({ width, height }) => (width && height ? `${width} × ${height} m` : 'Not set')),
+      state('Plan image', ({ planImage, calibratedAt }) =>
+        planImage === null ? 'No image' : calibratedAt ? 'Calibrated' : 'Not calibrated'
+      )
     ],
-    search: 'Search by name',
     filters: [{ name: 'buildingId', label: 'Building', options: 'buildings' }],
     schema: FloorCreateSchema,
     fields: [
@@ -229,35 +179,27 @@ export const resources = {
     removal: 'Its zones and receivers are deleted too.'
   }),
   zones: define<Zone>({
-    title: 'Zones',
     nouns: ['zone', 'zones'],
     calls: api.zones,
     permission: 'zones',
     name: ({ name }) => name,
-    nameSort: 'name',
     detail: ({ type }) => capitalized(type),
-    to: ({ id, floorId }) => (floorId == null ? null : liveLink({ floorId: String(floorId), zoneId: id })),
+    to: ({ id, floorId }, may) => {
+      if (may('zones.update')) return `/zones/${id}/area`
+      return floorId == null ? null : liveLink({ floorId: String(floorId), zoneId: id })
+    },
     columns: [
       { title: 'Floor', text: ({ floorId }) => String(floorId), lookup: 'floors', sort: 'floorId' },
-      {
-        title: 'Occupancy',
-        text: ({ occupancy, capacity }) => (typeof capacity === 'number' ? `${occupancy} of ${capacity}` : occupancy),
-        tone: ({ occupancy, capacity }) => (typeof capacity === 'number' && occupancy > capacity ? 'danger' : ''),
-        sort: 'occupancy',
-        isNumber: true
-      },
-      wide('Properties', ({ isRestricted, isMusterPoint, isExit }) =>
+      figure(
+        'Occupancy',
+        ({ occupancy, capacity }) => (typeof capacity === 'number' ? `${occupancy} of ${capacity}` : occupancy),
+        'occupancy'
+      ),
+      shown('Properties', ({ isRestricted, isMusterPoint, isExit }) =>
         [isRestricted && 'Restricted', isMusterPoint && 'Muster point', isExit && 'Exit'].filter(Boolean).join(', ')
       )
     ],
-    search: 'Search by name or type',
     filters: [{ ...OF_FLOOR, label: 'Floor' }],
-    link: ({ id, name }) => ({
-      icon: 'area',
-      title: `Area of ${name}`,
-      to: `/zones/${id}/area`,
-      permission: 'zones.update'
-    }),
     schema: ZoneCreateSchema,
     fields: [
       ...['name', 'type', OF_FLOOR],
@@ -269,26 +211,18 @@ export const resources = {
     ]
   }),
   receivers: define<Receiver>({
-    title: 'Receivers',
     nouns: ['receiver', 'receivers'],
     calls: api.receivers,
     permission: 'receivers',
     name: ({ name, id }) => name ?? id,
-    nameSort: 'name',
     detail: ({ macAddress }) => macAddress,
     to: ({ id, floorId }) => (floorId == null ? null : liveLink({ floorId: String(floorId), receiverId: id })),
     columns: [
-      {
-        title: 'Status',
-        text: ({ status }) => capitalized(status),
-        tone: ({ status }) => (status === 'online' ? 'good' : 'danger'),
-        sort: 'status'
-      },
+      state('Status', ({ status }) => capitalized(status), 'status'),
       { title: 'Floor', text: ({ floorId }) => String(floorId), lookup: 'floors', sort: 'floorId' },
-      wideFigure('Last report', ({ lastSeenAt }) => dateTimeText(lastSeenAt), 'lastSeenAt'),
-      wide('Model', ({ model }) => model, 'model')
+      figure('Last report', ({ lastSeenAt }) => dateTimeText(lastSeenAt), 'lastSeenAt'),
+      shown('Model', ({ model }) => model, 'model')
     ],
-    search: 'Search by name or hardware address',
     filters: [
       { ...OF_FLOOR, label: 'Floor' },
       { name: 'status', label: 'Status', options: words('online', 'offline') }
@@ -297,56 +231,48 @@ export const resources = {
     fields: [...['name', 'macAddress', 'model', 'firmwareVersion', OF_FLOOR], ...['txPower', 'pathLossExponent']]
   }),
   transmitters: define<Transmitter>({
-    title: 'Transmitters',
     nouns: ['transmitter', 'transmitters'],
     // Unlike PUT, PATCH keeps the fields that the form does not have.
     calls: { list: api.transmitters.list, create: api.transmitters.create, update: api.transmitters.patch },
     permission: 'transmitters',
     name: ({ name, id }) => name ?? id,
-    nameSort: 'name',
     detail: ({ id }) => id,
     to: ({ currentFloorId, id }) => planOf({ currentFloorId, transmitterId: id }),
     columns: [
       shown('Carried by', ({ carriedBy }) => carriedBy, 'carriedBy'),
-      wide('Kind', ({ entity_type }) => capitalized(entity_type), 'entity_type'),
-      {
-        title: 'Battery',
-        text: ({ batteryLevel }) => (typeof batteryLevel === 'number' ? `${Math.round(batteryLevel)} %` : '–'),
-        tone: ({ batteryState }) => (batteryState === null ? '' : BATTERY_TONES[batteryState]),
-        sort: 'batteryLevel',
-        isNumber: true
-      },
-      wide('Address', ({ macAddress }) => macAddress, 'macAddress')
+      shown('Kind', ({ entity_type }) => capitalized(entity_type), 'entity_type'),
+      figure(
+        'Battery',
+        ({ batteryLevel }) => (typeof batteryLevel === 'number' ? `${Math.round(batteryLevel)} %` : null),
+        'batteryLevel'
+      ),
+      state('Battery state', ({ batteryState }) => capitalized(batteryState)),
+      shown('Address', ({ macAddress }) => macAddress, 'macAddress')
     ],
-    search: 'Search by name or hardware address',
     filters: [
       { name: 'entity_type', label: 'Kind', options: words('employee', 'visitor', 'contractor', 'asset') },
-      { name: 'batteryState', label: 'Battery', options: words(...Object.keys(BATTERY_TONES)) },
+      { name: 'batteryState', label: 'Battery', options: words('critical', 'low', 'warning', 'good') },
       ON_FLOOR
     ],
     schema: TransmitterPatchSchema,
     fields: ['name', 'macAddress', 'model', 'serialNumber', { name: 'isActive', label: 'In use', initial: true }]
   }),
   departments: define<Department>({
-    title: 'Departments',
     nouns: ['department', 'departments'],
     calls: api.mgmt.departments,
     permission: 'departments',
     name: ({ name }) => name,
-    nameSort: 'name',
     detail: ({ description }) => description,
     columns: [
       shown('Short name', ({ code }) => code, 'code'),
-      wide('E-mail address', ({ email }) => email),
-      wide('Phone', ({ phone }) => phone)
+      shown('E-mail address', ({ email }) => email),
+      shown('Phone', ({ phone }) => phone)
     ],
-    search: 'Search by name or short name',
     schema: DepartmentCreateSchema,
     fields: ['name', { name: 'code', label: 'Short name' }, 'email', 'phone', 'color', 'description'],
     removal: 'Its people stay, without a department.'
   }),
   users: define<User>({
-    title: 'Users',
     nouns: ['user', 'users'],
     calls: api.users,
     permission: 'admin.users',
@@ -354,11 +280,10 @@ export const resources = {
     nameSort: 'email',
     detail: ({ displayName }) => displayName,
     columns: [
-      wide('Role', ({ role }) => capitalized(role), 'role'),
-      { title: 'Status', text: userState, tone: (user) => USER_TONES[userState(user)], isWideOnly: true },
-      wideFigure('Last sign-in', ({ lastLoginAt }) => dateTimeText(lastLoginAt), 'lastLoginAt')
+      shown('Role', ({ role }) => capitalized(role), 'role'),
+      state('Status', userState),
+      figure('Last sign-in', ({ lastLoginAt }) => dateTimeText(lastLoginAt), 'lastLoginAt')
     ],
-    search: 'Search by name or e-mail address',
     filters: [{ name: 'role', label: 'Role', options: 'roles' }],
     schema: UserCreateSchema,
     fields: [
@@ -369,12 +294,7 @@ export const resources = {
       { name: 'isActive', label: 'Can sign in', initial: true },
       { name: 'mustChangePassword', label: 'Must change password at next sign-in', initial: true }
     ],
-    removal: 'Its sessions end immediately.',
-    tasks: (user) => [
-      ...(userState(user) === 'Locked' ? [unlocking(user)] : []),
-      // Resetting the own password would end the session.
-      ...(user.email === session.state.user?.email ? [] : [resetting(user)])
-    ]
+    removal: 'Its sessions end immediately.'
   })
 }
 export type ResourceName = keyof typeof resources

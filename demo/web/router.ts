@@ -165,7 +165,7 @@ router.beforeEach((to, from) => to.path === from.path || mayLosePage())
 router.beforeEach(({ path, fullPath }) => {
   const mustChoose = permissionsNow().includes('password.change')
   if (mustChoose && path !== NEW_PASSWORD_PAGE) return { path: NEW_PASSWORD_PAGE, query: { returnTo: fullPath } }
-  return mustChoose || path !== NEW_PASSWORD_PAGE ? true : '/'
+  return true
 })
 /** The current layout: set by the device guard on every navigation, and when the window is resized. */
 export const layout = shallowRef<Layout>('default')

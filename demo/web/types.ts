@@ -35,18 +35,13 @@ export interface Named {
 
 export type Person = Stored<PersonnelUpdate> & Texts<'photoUrl' | 'transmitterId' | 'currentFloorId'>
 export type User = Stored<UserCreate> & Texts<'lastLoginAt' | 'lockedUntil'>
-export type Floor = Named & Counts<'personnel' | 'visitors' | 'contractors' | 'assets'> & Texts<'buildingName'>
 export type Asset = Stored<AssetCreate> & Texts<'transmitterId' | 'currentFloorId'>
 export type Receiver = Stored<ReceiverUpdate> & Texts<'lastSeenAt'>
 export type Zone = Stored<ZoneCreate> & Counts<'occupancy'>
 export type Department = Stored<DepartmentCreate>
 export type Contact = Stored<EmergencyContactCreate>
 export type Building = Stored<BuildingCreate> & Counts<'floorCount'>
-export type BatteryState = 'critical' | 'low' | 'warning' | 'good'
-export type Transmitter = Stored<TransmitterUpdate> &
-  Texts<'carriedBy' | 'currentFloorId'> & {
-    readonly batteryState: BatteryState | null
-  }
+export type Transmitter = Stored<TransmitterUpdate> & Texts<'carriedBy' | 'currentFloorId' | 'batteryState'>
 export type Emergency = Stored<EmergencyUpdate> &
   Texts<'startedAt' | 'buildingName'> & {
     /** Whether people go to the assembly area, so that a person elsewhere is missing. */
@@ -58,8 +53,6 @@ export type Emergency = Stored<EmergencyUpdate> &
     /** In the response to an alarm: an identical one was active already. */
     readonly joined?: boolean
   }
-
-export type SiteFloor = Named & Size & Counts<'people'>
 
 /** An uploaded plan. It fills the rectangle, in metres, rotated clockwise about the origin of the floor. */
 export interface PlanImage extends Point, Size {
@@ -80,7 +73,7 @@ export type FloorRecord = Stored<FloorCreate> & FloorPlanImage
 
 export interface SiteContext {
   /** With the number of people on each floor. */
-  readonly buildings: readonly (Named & { readonly floors: readonly SiteFloor[] })[]
+  readonly buildings: readonly (Named & { readonly floors: readonly (Named & Size & Counts<'people'>)[] })[]
 }
 
 /** A door in a wall. */
@@ -155,13 +148,8 @@ export interface EmergencyReport {
   /** Seconds from the start until people were safe; null if nobody was. */
   readonly times: Counts<'first' | 'median' | 'last'> | null
   readonly timeline: readonly (Texts<'text' | 'userName'> & { readonly at: string; readonly kind: string })[]
-  readonly people: readonly ReportedPerson[]
-}
-
-export interface ReportedPerson
-  extends Texts<'company' | 'department' | 'place' | 'lastSeenAt' | 'markedBy'>,
-    Pick<MusterPerson, 'transmitterId' | 'name' | 'kind' | 'status'> {
-  readonly secondsToSafe: number | null
+  readonly people: readonly (Texts<'place' | 'markedBy'> &
+    Pick<MusterPerson, 'name' | 'kind' | 'status'> & { readonly secondsToSafe: number | null })[]
 }
 
 export interface Muster {
@@ -171,35 +159,38 @@ export interface Muster {
   /** Absent if the emergency concerns the entire site. */
   readonly building?: Pick<Named, 'name'>
   readonly summary: MusterCounts
-  readonly byKind: readonly (MusterCounts & { readonly kind: string })[]
   readonly people: readonly MusterPerson[]
 }
 
 export interface Dashboard {
-  readonly summary: Readonly<Record<string, number>>
-  readonly floors: readonly Floor[]
-  readonly departments: readonly (Named & Counts<'onSite'>)[]
+  readonly summary: Counts<
+    | 'personnel'
+    | 'personnelOnSite'
+    | 'visitorsOnSite'
+    | 'contractorsOnSite'
+    | 'assets'
+    | 'assetsOnSite'
+    | 'receivers'
+    | 'receiversOnline'
+    | 'emergenciesActive'
+  >
 }
 
-export type BatteryStats = Counts<BatteryState>
+export type BatteryStats = Counts<'critical' | 'low'>
 
 /** The number of people on each floor over time. */
 export interface Occupancy {
   /** In milliseconds, ascending. */
   readonly at: readonly number[]
   readonly floors: readonly {
-    readonly floorId: string
-    readonly floorName: string
-    readonly buildingId: string
     readonly buildingName: string
     /** One number for each time; null if nothing was counted. */
     readonly people: readonly (number | null)[]
   }[]
 }
 
-export interface AlertCount extends Counts<'open' | 'acknowledged'> {
-  readonly kind: AlertKind
-}
+/** The number of alerts of one kind. */
+export type AlertCount = Counts<'open'>
 
 /** An item that needs attention. */
 export interface Alert

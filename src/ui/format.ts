@@ -68,10 +68,4 @@ export const dateTimeText = (moment: string | number | null | undefined): string
   return Number.isNaN(date.getTime()) ? '–' : DATE_TIME.format(date)
 }
 
-const PERIOD = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' })
-
-/** "1 Mar 2026, 09:00–11:30". Without an end: "from 1 Mar 2026, 09:00". */
-export const periodText = (from: string, to: string | null): string =>
-  to === null ? `from ${PERIOD.format(new Date(from))}` : PERIOD.formatRange(new Date(from), new Date(to))
-
 export const timeText = (moment: string | number): string => TIME.format(new Date(moment))

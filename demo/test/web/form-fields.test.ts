@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
-import { flag, integer, label, maybe, text, texts } from '../../../schemas/field-kinds.js'
+import { flag, integer, label, maybe, text } from '../../../schemas/field-kinds.js'
 import { id } from '../../../schemas/ids.js'
-import { bodyOf, changesIn, enteredAtFirst, fieldsOf, labelOf, versionOf } from '../../web/form-fields.js'
+import { bodyOf, enteredAtFirst, fieldsOf, labelOf, versionOf } from '../../web/form-fields.js'
 
 const schema = Type.Object(
   {
@@ -11,14 +11,13 @@ const schema = Type.Object(
     email: maybe(text('An address.')),
     capacity: maybe(integer(0, 10, 'How many.')),
     isExit: maybe(flag('Whether one can leave there.')),
-    tags: maybe(texts('Words.')),
     floorId: maybe(id('Which floor.')),
     password: Type.Optional(label('A password.', 1024))
   },
   { title: 'Zone' }
 )
 const specs = [
-  ...['name', 'notes', 'email', 'capacity', 'isExit', 'tags'],
+  ...['name', 'notes', 'email', 'capacity', 'isExit'],
   { name: 'floorId', options: [{ id: 'f-1', name: 'Ground' }] },
   'password'
 ]
@@ -29,7 +28,7 @@ t.test('the fields of a form', async (t) => {
     t.same(
       fields.map(({ kind }) => kind),
       // A password input regardless of the maximum length.
-      ['text', 'long', 'email', 'number', 'flag', 'list', 'choice', 'password']
+      ['text', 'long', 'email', 'number', 'flag', 'choice', 'password']
     )
   })
 
@@ -59,12 +58,11 @@ t.test('the fields of a form', async (t) => {
 
 t.test('the values of a form', async (t) => {
   t.test('initial values are the stored ones or the defaults', async (t) => {
-    const entered = enteredAtFirst(fieldsOf(schema, ['name', 'tags', { name: 'isExit', initial: true }]), {
+    const entered = enteredAtFirst(fieldsOf(schema, ['name', { name: 'isExit', initial: true }]), {
       name: 'Lobby',
-      tags: ['a', 'b'],
       isExit: false
     })
-    t.same(entered, { name: 'Lobby', tags: 'a, b', isExit: false })
+    t.same(entered, { name: 'Lobby', isExit: false })
     t.same(enteredAtFirst(fieldsOf(schema, ['name', { name: 'isExit', initial: true }])), { name: '', isExit: true })
   })
 
@@ -73,7 +71,6 @@ t.test('the values of a form', async (t) => {
       ...enteredAtFirst(fields),
       name: ' Lobby ',
       capacity: 5,
-      tags: ' a , ,b',
       isExit: true,
       password: ' x'
     }
@@ -83,16 +80,9 @@ t.test('the values of a form', async (t) => {
       email: null,
       capacity: 5,
       isExit: true,
-      tags: ['a', 'b'],
       floorId: null,
       password: ' x'
     })
-  })
-
-  t.test('the changes of a body are the fields with other values, also lists and emptied ones', async (t) => {
-    const before = { name: 'Lobby', tags: ['a'], capacity: 5, notes: null }
-    t.same(changesIn({ ...before, tags: ['a', 'b'], capacity: null }, before), { tags: ['a', 'b'], capacity: null })
-    t.same(changesIn({ ...before, tags: ['a'] }, before), {})
   })
 })
 

@@ -1,4 +1,4 @@
-import { computed, onScopeDispose, shallowRef, watch } from 'vue'
+import { onScopeDispose, ref, watch } from 'vue'
 import { call } from '../services.js'
 import type { AlertCount, DataResponse } from '../types.js'
 import { useLoaded } from './useLoad.js'
@@ -8,16 +8,10 @@ import { useSession } from './useSession.js'
 /** A change that the relay could not deliver is shown after this time. */
 const REFRESH_MS = 30_000
 
-/** Replaced with every change of an alert. Undefined before it has loaded. */
-export const alertCounts = shallowRef<readonly AlertCount[]>()
 /** Undefined before it has loaded. */
-export const openAlerts = computed(() => alertCounts.value?.reduce((sum, count) => sum + count.open, 0))
-
-/** The counts in a publication; null if it is another one. */
-const alertCountsIn = ({ type, data }: { readonly type: string; readonly data?: unknown }) =>
-  type === 'alerts' && Array.isArray(data) && data.every(isAlertCount) ? data : null
-const isAlertCount = (entry: unknown): entry is AlertCount =>
-  typeof entry === 'object' && entry !== null && 'open' in entry && typeof entry.open === 'number' && 'kind' in entry
+export const openAlerts = ref<number>()
+/** Changes with every change of an alert. */
+export const alertChanges = ref(0)
 
 /** Keeps the numbers up to date while the component is mounted. */
 export const useAlertUpdates = (): void => {
@@ -26,17 +20,10 @@ export const useAlertUpdates = (): void => {
     (options) => call<DataResponse<readonly AlertCount[]>>('GET', '/api/alerts/summary', options),
     REFRESH_MS
   )
-  watch(data, (loaded) => {
-    alertCounts.value = loaded ?? alertCounts.value
+  watch(data, (counts) => {
+    openAlerts.value = counts?.reduce((sum, { open }) => sum + open, 0)
+    alertChanges.value += 1
   })
-  const positions = usePositions()
-  const listeners = [
-    positions.on('publication', ({ data: published }) => {
-      alertCounts.value = alertCountsIn(published) ?? alertCounts.value
-    }),
-    positions.on('gap', ({ channel }) => channel === 'global:all' && void load())
-  ]
-  onScopeDispose(() => {
-    for (const stopListening of listeners) stopListening()
-  })
+  const stopListening = usePositions().on('publication', ({ data: { type } }) => type === 'alerts' && void load())
+  onScopeDispose(stopListening)
 }

@@ -5,9 +5,8 @@ import type { DataResponse } from '../types.js'
 
 export type LoadRequest<Data> = (options: { readonly signal: AbortSignal }) => Promise<DataResponse<Data>>
 
-const RETRY_DELAYS = { minMs: 1000, maxMs: 30_000 }
-/** Data that is refreshed regularly, such as the muster, must not be outdated for long after an outage. */
-const REFRESH_RETRY_DELAYS = { minMs: 1000, maxMs: 10_000 }
+/** Data such as the muster must not be outdated for long after an outage. */
+const RETRY_DELAYS = { minMs: 1000, maxMs: 10_000 }
 /** A connection that broke without notice, such as that of a sleeping laptop, does not end by itself. */
 const RESPONSE_WITHIN_MS = 30_000
 
@@ -40,8 +39,7 @@ export const useLoad = <Data>(request: LoadRequest<Data>, everyMs?: number) => {
       if (!signal.aborted) {
         failures += 1
         isRetrying.value = error instanceof ApiError && error.retryable
-        const delays = everyMs === undefined ? RETRY_DELAYS : REFRESH_RETRY_DELAYS
-        loadIn(isRetrying.value ? backoffMs(failures, delays) : everyMs)
+        loadIn(isRetrying.value ? backoffMs(failures, RETRY_DELAYS) : everyMs)
       }
       throw error
     }

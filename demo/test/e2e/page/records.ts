@@ -1,80 +1,42 @@
 import type { Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { eventually } from '../../../../test/helper/eventually.js'
-import { type DemoPage, pngOf } from '../../helper/demo-page.js'
+import type { DemoPage } from '../../helper/demo-page.js'
 import { CLIENT_ERRORS, type PageTests } from './page-tests.js'
 
-interface Case {
-  readonly path: string
-  readonly noun: string
-  /** What is entered for a new record, by label; the first value is the name. */
-  readonly entered: Readonly<Record<string, string>>
-  /** A change: the label and the value. */
-  readonly changed: readonly [label: string, value: string]
-  readonly as: 'admin' | 'operator'
-  /** Transmitters cannot be deleted. */
-  readonly isKept?: boolean
+/** Every resource that has a form: what is entered for a new record, of which the first is its name, and what is changed. */
+type Case = readonly [
+  path: string,
+  noun: string,
+  entered: Readonly<Record<string, string>>,
+  label: string,
+  value: string
+]
+const CASES: Readonly<Record<'admin' | 'operator', readonly Case[]>> = {
+  operator: [
+    ['/people', 'person', { 'First name': 'Zyta' }, 'Job title', 'Librarian'],
+    ['/inventory', 'asset', { Name: 'Zoom lens' }, 'Category', 'optics'],
+    ['/emergency/contacts', 'contact', { Name: 'Zoo rescue' }, 'Phone', '112']
+  ],
+  admin: [
+    ['/site/zones', 'zone', { Name: 'Zebra room' }, 'Capacity', '7'],
+    ['/site/receivers', 'receiver', { Name: 'Zeta receiver' }, 'Model', 'Z-1'],
+    ['/site/buildings', 'building', { Name: 'Zenith' }, 'City', 'Zurich'],
+    ['/site/departments', 'department', { Name: 'Zoology' }, 'Short name', 'ZOO'],
+    ['/floors', 'floor', { Name: 'Zero floor' }, 'Level', '9'],
+    ['/site/transmitters', 'transmitter', { Name: 'Zonal badge' }, 'Model', 'Z-2'],
+    [
+      '/site/users',
+      'user',
+      { 'E-mail address': 'zed@example.com', 'Initial password': 'a-first-password' },
+      'Name',
+      'Zed'
+    ]
+  ]
 }
 
-/** Every resource that has a form. */
-const CASES: readonly Case[] = [
-  {
-    path: '/people',
-    noun: 'person',
-    entered: { 'First name': 'Zyta' },
-    changed: ['Job title', 'Librarian'],
-    as: 'operator'
-  },
-  {
-    path: '/inventory',
-    noun: 'asset',
-    entered: { Name: 'Zoom lens' },
-    changed: ['Category', 'optics'],
-    as: 'operator'
-  },
-  { path: '/site/zones', noun: 'zone', entered: { Name: 'Zebra room' }, changed: ['Capacity', '7'], as: 'admin' },
-  {
-    path: '/site/receivers',
-    noun: 'receiver',
-    entered: { Name: 'Zeta receiver' },
-    changed: ['Model', 'Z-1'],
-    as: 'admin'
-  },
-  { path: '/site/buildings', noun: 'building', entered: { Name: 'Zenith' }, changed: ['City', 'Zurich'], as: 'admin' },
-  {
-    path: '/site/departments',
-    noun: 'department',
-    entered: { Name: 'Zoology' },
-    changed: ['Short name', 'ZOO'],
-    as: 'admin'
-  },
-  {
-    path: '/emergency/contacts',
-    noun: 'contact',
-    entered: { Name: 'Zoo rescue' },
-    changed: ['Phone', '112'],
-    as: 'operator'
-  },
-  { path: '/floors', noun: 'floor', entered: { Name: 'Zero floor' }, changed: ['Level', '9'], as: 'admin' },
-  {
-    path: '/site/transmitters',
-    noun: 'transmitter',
-    entered: { Name: 'Zonal badge' },
-    changed: ['Model', 'Z-2'],
-    as: 'admin',
-    isKept: true
-  },
-  {
-    path: '/site/users',
-    noun: 'user',
-    entered: { 'E-mail address': 'zed@example.com', 'Initial password': 'a-first-password' },
-    changed: ['Name', 'Zed'],
-    as: 'admin'
-  }
-]
-
 /** Creates, finds, changes and deletes a record with the one list and the one form. */
-const edit = async (page: Page, { path, noun, entered, changed: [label, value], isKept }: Case): Promise<void> => {
+const edit = async (page: Page, [path, noun, entered, label, value]: Case): Promise<void> => {
   const [name = ''] = Object.values(entered)
   const dialog = page.getByRole('dialog')
   await page.goto(path)
@@ -92,7 +54,8 @@ const edit = async (page: Page, { path, noun, entered, changed: [label, value], 
   await dialog.getByLabel(label, { exact: true }).fill(value)
   await dialog.getByRole('button', { name: 'Save' }).click()
   await page.getByText(`${name} was saved`).waitFor()
-  if (isKept) return
+  // Transmitters cannot be deleted.
+  if (noun === 'transmitter') return
   await page.getByRole('button', { name: `Delete ${name}` }).click()
   await dialog.getByRole('button', { name: 'Delete' }).click()
   await page.getByText('Nothing found').waitFor()
@@ -103,9 +66,9 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
     for (const role of ['admin', 'operator'] as const) {
       t.test(`the ${role} creates, finds, edits and deletes a record of every resource`, async (t) => {
         const { page, pageErrors } = await open(t, { as: role })
-        for (const each of CASES.filter(({ as }) => as === role)) {
+        for (const each of CASES[role]) {
           await edit(page, each)
-          t.pass(each.path)
+          t.pass(each[0])
         }
         t.same(pageErrors, [])
       })
@@ -175,24 +138,21 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       t.same(pageErrors, [])
     })
 
-    t.test('the order, the filters and the page of a list are in the URL', async (t) => {
+    t.test('a list is filtered, sorted in both directions, and paged', async (t) => {
       const { page, pageErrors } = await open(t, { as: 'admin' })
-      await page.goto('/people')
-      const names = (): Promise<string[]> => page.getByRole('cell', { name: '@example.com' }).allTextContents()
+      await page.goto('/people?isOnSite=true')
+      t.equal(await page.getByLabel('Presence').inputValue(), 'true', 'a link sets a filter')
+      await page.getByLabel('Presence').selectOption('All')
+      const first = page.getByRole('cell', { name: '@example.com' }).first()
       const sort = page.getByRole('button', { name: 'Person', exact: true })
       await sort.click()
-      await page.waitForURL(/sort=name&order=asc/)
+      await page.getByRole('columnheader', { name: 'Person' }).and(page.locator('[aria-sort=ascending]')).waitFor()
+      const ascending = await first.innerText()
       await sort.click()
-      await page.waitForURL(/order=desc/)
+      await eventually(async () => (await first.innerText()) > ascending)
       await page.getByRole('button', { name: 'Next' }).click()
-      await page.waitForURL(/page=2/)
       await page.getByText(/^21–40 of \d+$/).waitFor()
-      await page.locator('[aria-busy=false]').waitFor()
-      const shown = await names()
-      await page.reload()
-      await eventually(async () => (await names()).join() === shown.join())
       await page.getByLabel('Department').selectOption({ index: 1 })
-      await page.waitForURL((url) => url.searchParams.has('departmentId') && !url.searchParams.has('page'))
       await page.getByText(/^1–\d+ of \d+$/).waitFor()
       t.same(pageErrors, [])
     })
@@ -216,29 +176,6 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       t.same(pageErrors, [])
     })
 
-    t.test('a photo is uploaded and removed, and a wrong file is rejected with the reason', async (t) => {
-      const { page, pageErrors } = await open(t, { as: 'operator', expected: CLIENT_ERRORS })
-      await page.goto('/people')
-      const row = page
-        .getByRole('row')
-        .filter({ has: page.getByRole('button', { name: /^Edit / }), hasNot: page.locator('img.avatar') })
-      await row
-        .first()
-        .getByRole('button', { name: /^Edit / })
-        .click()
-      const dialog = page.getByRole('dialog')
-      const file = { name: 'me.png', mimeType: 'image/png' }
-      await dialog.getByLabel('Add photo').setInputFiles({ ...file, buffer: Buffer.from('no picture at all') })
-      await page.getByRole('alert').getByText('Send a PNG or JPEG image.').waitFor()
-      await dialog.getByLabel('Add photo').setInputFiles({ ...file, buffer: pngOf(2_000_001) })
-      await page.getByRole('alert').getByText('The file is larger than 2 MB.').waitFor()
-      await dialog.getByLabel('Add photo').setInputFiles({ ...file, buffer: pngOf(1000) })
-      await dialog.locator('img.avatar').waitFor()
-      await dialog.getByRole('button', { name: 'Remove' }).click()
-      await dialog.locator('img.avatar').waitFor({ state: 'detached' })
-      t.same(pageErrors, [])
-    })
-
     t.test('a record is added and deleted with the keyboard, and the focus stays on the page', async (t) => {
       const { page, pageErrors } = await open(t, { as: 'operator' })
       const hasFocus = (selector: ReturnType<Page['locator']>) => selector.and(page.locator(':focus')).waitFor()
@@ -251,7 +188,7 @@ export const records = async (t: Test, { open }: PageTests): Promise<void> => {
       await page.keyboard.press('Enter')
       await page.getByText('Keyboard cart was added').waitFor()
       await hasFocus(add)
-      await page.getByLabel('Search by name').focus()
+      await page.getByLabel('Search').focus()
       await page.keyboard.type('keyboard cart')
       await page.getByText('1–1 of 1').waitFor()
       await page.getByRole('button', { name: 'Delete Keyboard cart' }).focus()

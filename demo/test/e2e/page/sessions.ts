@@ -130,8 +130,11 @@ export const sessions = async (t: Test, { stack, open }: PageTests): Promise<voi
       await choose('my-own-password')
       await page.waitForURL('**/live/**')
       await page.getByText('Live', { exact: true }).waitFor()
+      // Later, the current password is required.
       await page.goto('/new-password')
-      await page.waitForURL('**/live/**')
+      await page.getByLabel('Current password').fill('wrong')
+      await choose('another-password')
+      await page.getByRole('alert').getByText('The current password is wrong.').waitFor()
       t.same([...admin.pageErrors, ...pageErrors], [])
     })
 
