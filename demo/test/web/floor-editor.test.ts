@@ -1,6 +1,6 @@
 import t from 'tap'
 import { polygonError } from '../../../schemas/polygon.js'
-import { onFloor, withCorner, withInserted } from '../../web/floor-editor/area.js'
+import { cornerAfter, onFloor } from '../../web/floor-editor/area.js'
 import { referencePoints, scaleOf, toImage } from '../../web/floor-editor/calibration.js'
 
 const FLOOR = { width: 20, height: 10 }
@@ -17,20 +17,11 @@ t.test('the corners of a zone', async (t) => {
     t.same(onFloor({ x: -4, y: 40 }, FLOOR), { x: 0, y: 10 })
   })
 
-  t.test('clicks draw an area, and then add corners to its nearest edge', async (t) => {
-    let corners: { x: number; y: number }[] = []
-    for (const corner of SQUARE.slice(0, 3)) corners = withCorner(corners, corner, FLOOR)
-    t.same(corners, SQUARE.slice(0, 3))
-    t.same(withCorner(SQUARE, { x: 5.5, y: 3 }, FLOOR)[2], { x: 5.5, y: 3 })
-    t.same(withCorner(SQUARE, { x: 0, y: 3 }, FLOOR)[4], { x: 0, y: 3 }, 'between the last and the first corner')
-    t.equal(SQUARE.length, 4, 'the original stays')
-  })
-
-  t.test('a corner is inserted in the middle of an edge, and three of them are a valid area', async (t) => {
-    t.same(withInserted(SQUARE, 3, FLOOR)[4], { x: 1, y: 3 })
+  t.test('a corner is added in the middle of an edge, and three of them are a valid area', async (t) => {
+    t.same(cornerAfter(SQUARE, 3, FLOOR), { x: 1, y: 3 })
     for (const floor of [FLOOR, { width: 1, height: 30 }]) {
-      let corners: { x: number; y: number }[] = []
-      for (let index = 0; index < 3; index += 1) corners = withInserted(corners, corners.length - 1, floor)
+      const corners: { x: number; y: number }[] = []
+      for (let index = 0; index < 3; index += 1) corners.push(onFloor(cornerAfter(corners, index - 1, floor), floor))
       t.equal(polygonError(corners, floor), null)
     }
   })

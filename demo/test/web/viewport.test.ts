@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { checkProperty } from '../../../test/helper/property.js'
-import { KEY_ACTIONS, Pointers, wheelFactor } from '../../web/floor-plan/pointers.js'
 import {
   type Bounds,
   centreOn,
@@ -10,11 +9,9 @@ import {
   panBy,
   pinch,
   proportionOf,
-  textOfView,
   toFloor,
   toPanel,
   type View,
-  viewOfText,
   zoomAbout,
   zoomLimits
 } from '../../web/floor-plan/viewport.js'
@@ -139,85 +136,4 @@ t.test('every view leaves no empty space beside a floor that is larger than the 
       }
     })
   )
-})
-
-t.test('the view in the URL', async (t) => {
-  t.test('the view of the URL is restored, also in a panel of another size', async (t) => {
-    const view = centreOn(40, { x: 20.5, y: 11.5 }, bounds)
-    const text = textOfView(view, bounds.panel)
-    t.equal(text, '20.5,11.5,40.0')
-    t.equal(textOfView(viewOfText(text, bounds) ?? view, bounds.panel), text)
-    const phone = { floor: bounds.floor, panel: { width: 360, height: 300 } }
-    t.equal(textOfView(viewOfText(text, phone) ?? view, phone.panel), text)
-  })
-
-  t.test('a view beyond the limits is moved into them', async (t) => {
-    t.equal(viewOfText('-500,900,1e9', bounds)?.scale, zoomLimits(bounds).max)
-    t.same(viewOfText('30,12,0.001', bounds), fit(bounds))
-  })
-
-  for (const text of ['', '1,2', '1,2,3,4', 'a,b,c', '1,2,0', '1,2,-3', 'NaN,1,1', '1,Infinity,2'])
-    t.test(`"${text}" in the URL is not a view`, async (t) => t.equal(viewOfText(text, bounds), null))
-})
-
-t.test('pointers', async (t) => {
-  t.test('a drag pans the plan and is not a click', async (t) => {
-    const pointers = new Pointers()
-    const view = zoomed()
-    pointers.down(1, { x: 100, y: 100 })
-    const next = pointers.move(1, { x: 130, y: 90 }, view, bounds)
-    pointers.up(1)
-
-    t.same(next, { scale: view.scale, x: view.x + 30, y: view.y - 10 })
-    t.equal(pointers.isGesture, true)
-  })
-
-  t.test('a pointer that moves by a few pixels is a click', async (t) => {
-    const pointers = new Pointers()
-    const view = zoomed()
-    pointers.down(1, { x: 100, y: 100 })
-
-    t.equal(pointers.move(1, { x: 102, y: 101 }, view, bounds), view)
-    t.equal(pointers.isGesture, false)
-  })
-
-  t.test('a pointer that is not pressed moves nothing', async (t) => {
-    const view = zoomed()
-    t.equal(new Pointers().move(1, { x: 500, y: 1 }, view, bounds), view)
-  })
-
-  t.test('a second finger zooms, and a third one is ignored', async (t) => {
-    const pointers = new Pointers()
-    const view = zoomed()
-    pointers.down(1, { x: 400, y: 300 })
-    pointers.down(2, { x: 600, y: 300 })
-    pointers.down(3, { x: 10, y: 10 })
-
-    t.equal(pointers.isGesture, true, 'no click')
-    t.ok(isNear(pointers.move(2, { x: 650, y: 300 }, view, bounds).scale, view.scale * 1.25))
-    t.equal(pointers.move(3, { x: 90, y: 90 }, view, bounds), view)
-    pointers.up(3)
-    pointers.up(1)
-    t.equal(pointers.move(2, { x: 640, y: 300 }, view, bounds).x, view.x - 10, 'the remaining finger pans')
-  })
-})
-
-t.test('the wheel', async (t) => {
-  const turn = (deltaY: number, deltaMode = 0, ctrlKey = false): number => wheelFactor({ deltaY, deltaMode, ctrlKey })
-
-  t.test('the wheel zooms in when it is turned away from the user', async (t) => {
-    t.ok(turn(-100) > 1)
-    t.ok(isNear(turn(100) * turn(-100), 1), 'turning back restores the scale')
-  })
-
-  t.test('a wheel that reports lines zooms as one that reports pixels', async (t) => t.equal(turn(3, 1), turn(75)))
-
-  t.test('a pinch on a trackpad zooms faster', async (t) => t.ok(turn(-10, 0, true) > turn(-10)))
-
-  t.test('one event zooms by at most a factor of two', async (t) => t.equal(turn(-1e9), 2))
-})
-
-t.test('the arrow keys show what is in their direction', async (t) => {
-  t.same(KEY_ACTIONS.ArrowRight, { pan: { x: -80, y: 0 } })
-  t.same(KEY_ACTIONS.ArrowUp, { pan: { x: 0, y: 80 } })
 })

@@ -1,7 +1,7 @@
 import type { Refusal } from 'gatehouse-client'
 import { type Freshness, isInView, Movement, type View } from 'gatehouse-client/buildings'
 import { computed, onScopeDispose, type Ref, ref, shallowRef, watch } from 'vue'
-import type { AmbientEntry, PositionEntry } from '../../../schemas/realtime.js'
+import type { PositionEntry } from '../../../schemas/realtime.js'
 import { useNow } from '../../../src/ui/useNow.js'
 import { isPerson, kindOf, type Marker, type MarkerKind } from '../floor-plan/marker.js'
 import type { Rect } from '../floor-plan/plan.js'
@@ -13,7 +13,6 @@ import { usePositions } from './usePositions.js'
 
 /** A transmitter reports at least once a minute. One that is silent for longer is dimmed although its floor is live. */
 const SILENT_AFTER_MS = 90_000
-const AMBIENT_AGE_MS = 60_000
 /** All pages receive a change at the same time; their requests are spread over this time. */
 const SPREAD_MS = 1000
 const stillness = matchMedia('(prefers-reduced-motion: reduce)')
@@ -34,8 +33,6 @@ export const useFloor = (floorId: Ref<string | null>, selected: Ref<string | nul
     return positions.view(floorId.value ?? '')
   })
   const shownPart = shallowRef<View | null>(null)
-  const ambient = shallowRef<readonly AmbientEntry[]>([])
-  const heard = new Map<string, { readonly entry: AmbientEntry; readonly atMs: number }>()
 
   const context = useLoad((options) => api.context.floor.read<DataResponse<FloorContext>>(floorId.value ?? '', options))
   const carriers = computed(() => new Map((context.data.value?.carriers ?? []).map((one) => [one.transmitterId, one])))
@@ -143,13 +140,7 @@ export const useFloor = (floorId: Ref<string | null>, selected: Ref<string | nul
     }),
     positions.on('position-batch', (batch) => batch.floorId === floorId.value && applyPositions(batch.data)),
     positions.on('gap', () => floorId.value !== null && void context.load()),
-    positions.on('publication', ({ data }) => data.type === 'site-changed' && loadChanges()),
-    positions.on('ambient-batch', ({ data }) => {
-      const atMs = Date.now()
-      for (const entry of data) heard.set(String(entry.deviceId), { entry, atMs })
-      for (const [id, last] of heard) if (atMs - last.atMs > AMBIENT_AGE_MS) heard.delete(id)
-      ambient.value = [...heard.values()].map(({ entry }) => entry)
-    })
+    positions.on('publication', ({ data }) => data.type === 'site-changed' && loadChanges())
   ]
   usePositions()
   onScopeDispose(() => {
@@ -164,7 +155,6 @@ export const useFloor = (floorId: Ref<string | null>, selected: Ref<string | nul
     carriers,
     kindOfCarrier,
     searchTextOf,
-    ambient,
     now,
     state,
     freshness,

@@ -1,36 +1,37 @@
-import { computed, onScopeDispose, type Ref, ref, shallowRef, watch } from 'vue'
-import type { Point, Size } from '../floor-plan/plan.js'
-import { KEY_ACTIONS, Pointers, wheelFactor } from '../floor-plan/pointers.js'
+import { computed, type Ref, ref, shallowRef, watch } from 'vue'
+import { distance, type Point, type Size } from '../floor-plan/plan.js'
 import {
   type Bounds,
   centreOf,
   centreOn,
   fit,
   panBy,
-  textOfView,
+  pinch,
   toFloor,
   type View,
-  viewOfText,
   zoomAbout,
   zoomLimits
 } from '../floor-plan/viewport.js'
 
 export const ZOOM_STEP = 1.5
-/** The URL is updated when the view has not changed for so long. */
-const SETTLED_MS = 300
+/** The distance of an arrow key, in pixels. */
+const PAN = 80
+/** A pointer that moves less is a click, in pixels. */
+const CLICK_REACH = 4
+/** A wheel reports pixels, lines or pages. */
+const PIXELS_OF_UNIT = [1, 25, 500]
+const MAX_WHEEL_PIXELS = 300
 
 interface Options {
   readonly floor: () => Size
   readonly panel: Ref<Size>
-  /** The view of the URL; null while the whole floor is shown. */
-  readonly text: Ref<string | null>
   /** Called when the user pans. */
   readonly onPan: () => void
   readonly onFollow: () => void
 }
 
 /** The visible part of the floor, and the input that changes it. */
-export const useViewport = ({ floor, panel, text, onPan, onFollow }: Options) => {
+export const useViewport = ({ floor, panel, onPan, onFollow }: Options) => {
   const bounds = computed((): Bounds => ({ floor: floor(), panel: panel.value }))
   /** Null while the whole floor is shown, also after the panel has been resized. */
   const chosen = shallowRef<View | null>(null)
@@ -43,51 +44,39 @@ export const useViewport = ({ floor, panel, text, onPan, onFollow }: Options) =>
     if (next.scale !== scale || next.x !== x || next.y !== y)
       chosen.value = next.scale <= limits.value.min ? null : next
   }
-  const readText = (): void => {
-    chosen.value = text.value === null ? null : viewOfText(text.value, bounds.value)
-  }
+  // The place at the centre of the panel stays there.
   watch(panel, (_now, before) => {
-    if (before.width === 0) readText()
-    // The place at the centre of the panel stays there.
-    else if (chosen.value) show(centreOn(chosen.value.scale, toFloor(chosen.value, centreOf(before)), bounds.value))
+    if (chosen.value) show(centreOn(chosen.value.scale, toFloor(chosen.value, centreOf(before)), bounds.value))
   })
-  let writtenText = text.value
-  let timer: ReturnType<typeof setTimeout> | undefined
-  watch(chosen, (shown) => {
-    clearTimeout(timer)
-    timer = setTimeout(() => {
-      writtenText = shown && textOfView(shown, panel.value)
-      text.value = writtenText
-    }, SETTLED_MS)
-  })
-  onScopeDispose(() => clearTimeout(timer))
-  watch(text, (given) => {
-    if (given !== writtenText) readText()
-    writtenText = given
-  })
-
   const zoomBy = (factor: number, at: Point = centreOf(panel.value)): void =>
     show(zoomAbout(view.value, at, factor, bounds.value))
   const fitFloor = (): void => {
     chosen.value = null
   }
-
-  const pointers = new Pointers()
-  const isDragging = ref(false)
-  const act = (key: string): boolean => {
-    const action = KEY_ACTIONS[key]
-    if (action === undefined) return false
-    if (action === 'fit') fitFloor()
-    else if (action === 'follow') onFollow()
-    else if ('zoom' in action) zoomBy(ZOOM_STEP ** action.zoom)
-    else {
-      onPan()
-      show(panBy(view.value, action.pan, bounds.value))
-    }
-    return true
+  const pan = (x: number, y: number): void => {
+    onPan()
+    show(panBy(view.value, { x, y }, bounds.value))
   }
+  const actions: Readonly<Record<string, () => void>> = {
+    ArrowLeft: () => pan(PAN, 0),
+    ArrowRight: () => pan(-PAN, 0),
+    ArrowUp: () => pan(0, PAN),
+    ArrowDown: () => pan(0, -PAN),
+    '+': () => zoomBy(ZOOM_STEP),
+    '=': () => zoomBy(ZOOM_STEP),
+    '-': () => zoomBy(1 / ZOOM_STEP),
+    '0': fitFloor,
+    f: onFollow
+  }
+
+  /** The mouse button or the fingers on the plan: one pans, two zoom and pan. */
+  const pointers = new Map<number, Point>()
+  let start: Point = { x: 0, y: 0 }
+  /** Whether the plan was moved since the first pointer went down, so that the release is not a click. */
+  let hasDragged = false
+  const isDragging = ref(false)
   const release = ({ pointerId }: PointerEvent): void => {
-    pointers.up(pointerId)
+    pointers.delete(pointerId)
     isDragging.value = false
   }
 
@@ -99,30 +88,46 @@ export const useViewport = ({ floor, panel, text, onPan, onFollow }: Options) =>
     zoomBy,
     fitFloor,
     centreOn: (place: Point, scale = view.value.scale): void => show(centreOn(scale, place, bounds.value)),
-    /** Whether the pointer that is being released has moved the plan. */
-    hasDragged: (): boolean => pointers.isGesture,
+    hasDragged: (): boolean => hasDragged,
     listeners: {
       pointerdown: (event: PointerEvent): void => {
-        if (event.button === 0) pointers.down(event.pointerId, pixelOf(event))
+        if (event.button !== 0) return
+        if (pointers.size === 0) start = pixelOf(event)
+        hasDragged = pointers.size > 0
+        pointers.set(event.pointerId, pixelOf(event))
       },
       pointermove: (event: PointerEvent): void => {
-        const next = pointers.move(event.pointerId, pixelOf(event), view.value, bounds.value)
-        if (next === view.value) return
-        if (!isDragging.value && event.currentTarget instanceof Element)
-          event.currentTarget.setPointerCapture(event.pointerId)
+        const { pointerId, currentTarget } = event
+        const from = pointers.get(pointerId)
+        const at = pixelOf(event)
+        if (from) hasDragged ||= distance(start, at) > CLICK_REACH
+        if (!from || !hasDragged) return
+        if (!isDragging.value && currentTarget instanceof Element) currentTarget.setPointerCapture(pointerId)
         isDragging.value = true
+        pointers.set(pointerId, at)
+        const other = [...pointers].find(([id]) => id !== pointerId)?.[1]
         onPan()
-        show(next)
+        show(
+          other
+            ? pinch(view.value, [from, other], [at, other], bounds.value)
+            : panBy(view.value, { x: at.x - from.x, y: at.y - from.y }, bounds.value)
+        )
       },
       pointerup: release,
       pointercancel: release,
       wheel: (event: WheelEvent): void => {
         event.preventDefault()
-        zoomBy(wheelFactor(event), pixelOf(event))
+        const pixels = event.deltaY * (PIXELS_OF_UNIT[event.deltaMode] ?? 1)
+        const limited = Math.min(Math.max(pixels, -MAX_WHEEL_PIXELS), MAX_WHEEL_PIXELS)
+        // Trackpads report a pinch as a wheel with the control key, in small steps.
+        zoomBy(2 ** (-limited / (event.ctrlKey ? 50 : 300)), pixelOf(event))
       },
       keydown: (event: KeyboardEvent): void => {
+        const action = actions[event.key]
         // Combinations with modifiers belong to the browser.
-        if (!event.ctrlKey && !event.metaKey && !event.altKey && act(event.key)) event.preventDefault()
+        if (!action || event.ctrlKey || event.metaKey || event.altKey) return
+        event.preventDefault()
+        action()
       }
     }
   }
@@ -132,5 +137,5 @@ export const useViewport = ({ floor, panel, text, onPan, onFollow }: Options) =>
 export const pixelOf = ({ clientX, clientY, currentTarget }: MouseEvent): Point => {
   if (!(currentTarget instanceof Element)) return { x: 0, y: 0 }
   const { left, top } = currentTarget.getBoundingClientRect()
-  return { x: clientX - left - currentTarget.clientLeft, y: clientY - top - currentTarget.clientTop }
+  return { x: clientX - left, y: clientY - top }
 }

@@ -1,21 +1,15 @@
 import { isPerson, type Marker } from './marker.js'
-import { distance, overlaps, type Placed, type Point, type Rect, type Size } from './plan.js'
+import { distance, overlaps, type Point, type Rect, type Size } from './plan.js'
 import { toPanel, type View } from './viewport.js'
 
 /** Markers that overlap are drawn as one symbol with their number. */
-export interface Cluster<Item extends Placed = Marker> {
-  readonly items: readonly Item[]
-}
-
-export interface Name {
-  readonly marker: Marker
-  readonly isLeft: boolean
-}
+export type Cluster = readonly Marker[]
 
 export interface Arrangement {
   readonly singles: readonly Marker[]
   readonly clusters: readonly Cluster[]
-  readonly names: readonly Name[]
+  /** Markers with a name beside them, and its width in pixels. */
+  readonly names: ReadonlyMap<Marker, number>
 }
 
 /** From this scale in pixels per metre on, every marker is drawn by itself. */
@@ -30,83 +24,73 @@ interface Options {
   readonly panel: Size
   /** The selected marker is never part of a cluster, is drawn above the others, and has a tag instead of a name. */
   readonly selected: string | null
-  /** Labels of rooms in pixels, which names must not cover. */
-  readonly covered: readonly Rect[]
-  /** The width of a name in pixels; null if names are switched off. */
-  readonly widthOf: ((name: string) => number) | null
+  /** The labels of rooms in pixels, which names must not cover. */
+  readonly covered?: readonly Rect[]
 }
 
 /** Decides what is drawn as a cluster and which names have room. It is used for all frames until the next batch or zoom. */
-export const arrange = (markers: readonly Marker[], options: Options): Arrangement => {
-  const { view, selected, widthOf } = options
+export const arrange = (markers: readonly Marker[], { view, panel, selected, covered = [] }: Options): Arrangement => {
   const others = markers.filter(({ id }) => id !== selected)
   const { singles, clusters } =
     view.scale < CLUSTERS_BELOW ? clustersOf(others, CLUSTER_REACH / view.scale) : { singles: others, clusters: [] }
   const all = [...singles, ...markers.filter(({ id }) => id === selected)]
-  return { singles: all, clusters, names: widthOf ? namesOf(all, clusters, { ...options, widthOf }) : [] }
+  const symbols = [...all.map(({ position }) => position), ...clusters.map(centreOfCluster)].map((position) => {
+    const { x, y } = toPanel(view, position)
+    return { x: x - SYMBOL / 2, y: y - SYMBOL / 2, width: SYMBOL, height: SYMBOL }
+  })
+  return { singles: all, clusters, names: namesOf(singles, [...symbols, ...covered], view, panel) }
 }
 
-/** Groups items around the first one of each group. `reach` is in metres. */
-export const clustersOf = <Item extends Placed>(items: readonly Item[], reach: number) => {
-  const taken = new Set<Item>()
-  const clusters: Cluster<Item>[] = []
-  const singles: Item[] = []
-  for (const item of items) {
-    if (taken.has(item)) continue
-    const near = items.filter((other) => !taken.has(other) && distance(item.position, other.position) <= reach)
+/** Groups markers around the first one of each group. `reach` is in metres. */
+export const clustersOf = (markers: readonly Marker[], reach: number) => {
+  const taken = new Set<Marker>()
+  const clusters: Cluster[] = []
+  const singles: Marker[] = []
+  for (const marker of markers) {
+    if (taken.has(marker)) continue
+    const near = markers.filter((other) => !taken.has(other) && distance(marker.position, other.position) <= reach)
     const isCluster = near.length >= MIN_CLUSTER
-    for (const other of isCluster ? near : [item]) taken.add(other)
-    if (isCluster) clusters.push({ items: near })
-    else singles.push(item)
+    for (const other of isCluster ? near : [marker]) taken.add(other)
+    if (isCluster) clusters.push(near)
+    else singles.push(marker)
   }
   return { singles, clusters }
 }
 
 /** The centre of a cluster at the current positions of its markers. */
-export const centreOfCluster = ({ items }: Cluster<Placed>): Point => {
+export const centreOfCluster = (markers: Cluster): Point => {
   let [x, y] = [0, 0]
-  for (const { position } of items) {
+  for (const { position } of markers) {
     x += position.x
     y += position.y
   }
-  return { x: x / items.length, y: y / items.length }
+  return { x: x / markers.length, y: y / markers.length }
 }
 
-export const NAME_HEIGHT = 16
 /** Pixels from the centre of a marker to its name. */
-const GAP = 9
+export const NAME_GAP = 10
 const SYMBOL = 16
-const CLUSTER_SYMBOL = 28
+const NAME_HEIGHT = 16
+const LETTER = 6.6
+const MAX_NAME_WIDTH = 180
 
-/** The left edge of a name of this width beside a marker at this pixel. */
-export const nameLeft = (isLeft: boolean, x: number, width: number): number => (isLeft ? x - GAP - width : x + GAP)
-
-/** The names that cover no marker, no other name and no label, and are completely in the panel. People come first. */
+/** The names that cover no symbol, label or other name, and are completely in the panel. People come first. */
 const namesOf = (
   singles: readonly Marker[],
-  clusters: readonly Cluster[],
-  { view, panel, selected, covered, widthOf }: Options & { readonly widthOf: (name: string) => number }
-): readonly Name[] => {
+  covered: readonly Rect[],
+  view: View,
+  panel: Size
+): ReadonlyMap<Marker, number> => {
   const taken = [...covered]
-  const take = (place: Point, size: number): void => {
-    const { x, y } = toPanel(view, place)
-    taken.push({ x: x - size / 2, y: y - size / 2, width: size, height: size })
+  const names = new Map<Marker, number>()
+  for (const marker of singles.toSorted((one, other) => Number(isPerson(other.kind)) - Number(isPerson(one.kind)))) {
+    const { x, y } = toPanel(view, marker.position)
+    const width = Math.min(marker.name.length * LETTER, MAX_NAME_WIDTH)
+    const rect = { x: x + NAME_GAP, y: y - NAME_HEIGHT / 2, width, height: NAME_HEIGHT }
+    const isInPanel = x >= 0 && rect.y >= 0 && rect.x + width <= panel.width && rect.y + NAME_HEIGHT <= panel.height
+    if (!isInPanel || taken.some((other) => overlaps(rect, other))) continue
+    taken.push(rect)
+    names.set(marker, width)
   }
-  for (const { position } of singles) take(position, SYMBOL)
-  for (const cluster of clusters) take(centreOfCluster(cluster), CLUSTER_SYMBOL)
-  const named = singles.filter(({ id }) => id !== selected)
-  return [...named.filter(({ kind }) => isPerson(kind)), ...named.filter(({ kind }) => !isPerson(kind))].flatMap(
-    (marker) => {
-      const { x, y } = toPanel(view, marker.position)
-      if (x < 0 || y < NAME_HEIGHT / 2 || x > panel.width || y > panel.height - NAME_HEIGHT / 2) return []
-      const width = widthOf(marker.name)
-      for (const isLeft of [false, true]) {
-        const rect = { x: nameLeft(isLeft, x, width), y: y - NAME_HEIGHT / 2, width, height: NAME_HEIGHT }
-        if (rect.x < 0 || rect.x + width > panel.width || taken.some((other) => overlaps(rect, other))) continue
-        taken.push(rect)
-        return [{ marker, isLeft }]
-      }
-      return []
-    }
-  )
+  return names
 }

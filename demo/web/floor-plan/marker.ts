@@ -1,8 +1,11 @@
-import type { Placed } from './plan.js'
+import type { Point } from './plan.js'
 
 export type MarkerKind = 'employee' | 'visitor' | 'contractor' | 'first-aider' | 'asset'
 
-export interface Marker extends Placed {
+export interface Marker {
+  /** The id of the transmitter. */
+  readonly id: string
+  readonly position: Point
   readonly name: string
   readonly kind: MarkerKind
   readonly zoneId: string | null
@@ -45,15 +48,13 @@ export const kindOf = (entityType: string | null | undefined, isFirstAider = fal
   return entityType === 'asset' || entityType === 'visitor' || entityType === 'contractor' ? entityType : 'employee'
 }
 
-const MAX_LETTERS = 28
-
-/** The name beside a marker. Long names are shortened, so that they do not cover the plan. */
-export const markerLabel = (name: string): string => {
-  const letters = [...name]
-  return letters.length > MAX_LETTERS ? `${letters.slice(0, MAX_LETTERS - 1).join('')}…` : name
-}
-
 export const isPerson = (kind: MarkerKind): boolean => kind !== 'asset'
+
+/** The sign of several markers: one missing person makes them missing. */
+export const musterOf = (markers: readonly Marker[]): MusterStatus | null => {
+  if (markers.some(({ muster }) => muster === 'missing')) return 'missing'
+  return markers.some(({ muster }) => muster === 'safe') ? 'safe' : null
+}
 
 export const countBy = <Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): ReadonlyMap<Key, number> => {
   const counts = new Map<Key, number>()

@@ -1,4 +1,4 @@
-// Geometry of a floor, in metres. This folder does not use browser APIs.
+// Geometry of a floor, in metres. This folder does not use browser APIs, except for the drawing of markers.
 
 export interface Point {
   readonly x: number
@@ -11,11 +11,6 @@ export interface Size {
 }
 
 export type Rect = Point & Size
-
-export interface Placed {
-  readonly id: string
-  readonly position: Point
-}
 
 export const distance = (from: Point, to: Point): number => Math.hypot(to.x - from.x, to.y - from.y)
 
@@ -35,9 +30,3 @@ export const overlaps = (one: Rect, other: Rect): boolean =>
   other.x < one.x + one.width &&
   one.y < other.y + other.height &&
   other.y < one.y + one.height
-
-/** The nearest item within `reach`; undefined if there is none. */
-export const nearest = <Item extends Placed>(items: readonly Item[], point: Point, reach: number): Item | undefined => {
-  const away = ({ position }: Item): number => distance(position, point)
-  return items.filter((item) => away(item) <= reach).sort((one, other) => away(one) - away(other))[0]
-}

@@ -1,6 +1,6 @@
 import type { FloorTracks, Track, TrackPoint } from '../types.js'
 import { isPerson, type Marker } from './marker.js'
-import type { TrailLine } from './trail-layer.js'
+import type { Point } from './plan.js'
 
 // Past positions on a floor. A transmitter has several tracks if it was elsewhere or silent between them.
 
@@ -63,6 +63,13 @@ export class PastFloor {
     this.#markers.set(track, marker)
     return marker
   }
+}
+
+/** A straight part of the recent way of a transmitter. `age` is from 0 now to 1 at the start of the trail. */
+export interface TrailLine {
+  readonly from: Point
+  readonly to: Point
+  readonly age: number
 }
 
 /** The way of one transmitter in the time before a moment. */

@@ -95,20 +95,6 @@ export const zoomLimits = (bounds: Bounds): { readonly min: number; readonly max
   return { min, max: Math.max(min, MAX_SCALE) }
 }
 
-/** A view for the URL: the place at the centre of the panel in metres, and the scale. Independent of the panel's size. */
-export const textOfView = (view: View, panel: Size): string => {
-  const { x, y } = toFloor(view, centreOf(panel))
-  return [x, y, view.scale].map((number) => number.toFixed(1)).join(',')
-}
-
-/** The view of such a text; null if the text is not one. */
-export const viewOfText = (text: string, bounds: Bounds): View | null => {
-  const numbers = text.split(',').map(Number)
-  const [x = 0, y = 0, scale = 0] = numbers
-  if (numbers.length !== 3 || !numbers.every(Number.isFinite) || scale <= 0) return null
-  return centreOn(scale, { x, y }, bounds)
-}
-
 const scaleInBounds = (scale: number, bounds: Bounds): number => {
   const { min, max } = zoomLimits(bounds)
   return Math.min(Math.max(scale, min), max)

@@ -80,25 +80,6 @@ export const livePlan = async (t: Test, { open }: PageTests): Promise<void> => {
       t.same(pageErrors, [])
     })
 
-    t.test('the list of the live plan does not move under the pointer', async (t) => {
-      const { page, pageErrors } = await open(t, { as: 'viewer' })
-      await page.goto('/live/f-1')
-      const { floors, until } = listenTo(page)
-      await page.reload()
-      const list = page.getByRole('region', { name: 'People and assets' })
-      await list.getByRole('button').first().waitFor()
-      await list.hover()
-      // Below a name is the age of a position that is not updated, which grows.
-      const namesOf = async (): Promise<readonly (string | undefined)[]> =>
-        (await list.getByRole('button').allInnerTexts()).map((text) => text.split('\n')[0])
-      const before = await namesOf()
-      const since = floors.length
-      await until(() => floors.length >= since + 10)
-
-      t.same(await namesOf(), before)
-      t.same(pageErrors, [])
-    })
-
     t.test('the selected marker stays visible on a phone while the list is scrolled', async (t) => {
       const { page, pageErrors } = await open(t, { as: 'viewer', viewport: { width: 390, height: 844 } })
       await page.goto('/live/f-1')

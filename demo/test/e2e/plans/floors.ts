@@ -6,7 +6,7 @@ import { eventually } from '../../../../test/helper/eventually.js'
 import { required } from '../../../../test/helper/required.js'
 import { pngOf } from '../../helper/demo-page.js'
 import { CLIENT_ERRORS } from '../page/page-tests.js'
-import { openPage } from './stack.js'
+import { openPage, viewOf } from './stack.js'
 
 /** Drags an element by this distance in pixels of the screen. */
 const drag = async (page: Page, element: Locator, dx: number, dy: number): Promise<void> => {
@@ -52,11 +52,11 @@ t.test('the sample plan is downloaded, uploaded, calibrated, and shown on the li
   await page.getByText('The calibration was saved').waitFor()
 
   await page.goto('/live/f-1')
-  const shown = page.getByRole('region', { name: 'Plan', exact: true }).locator('img')
-  await eventually(() => page.evaluate(`document.querySelector('.plan-picture')?.naturalWidth > 0`))
+  const shown = page.getByRole('region', { name: 'Plan', exact: true }).locator('image')
   // The picture is as much larger than the floor of 74 m as it was drawn.
-  const [outer, inner] = [required(await shown.locator('..').boundingBox()), required(await shown.boundingBox())]
-  t.ok(Math.abs(inner.width / outer.width - 82 / 74) < 0.05, `${inner.width} of ${outer.width}`)
+  const { width } = required(await shown.boundingBox())
+  const { scale } = await viewOf(page)
+  t.ok(Math.abs(width / scale - 82) < 3, `${width} pixels at ${scale} per metre`)
   const filter = () => page.evaluate<string>(`getComputedStyle(document.querySelector('.plan-picture')).filter`)
   t.equal(await filter(), 'none')
   await page.emulateMedia({ colorScheme: 'dark' })

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { startBrowser } from '../../../../test/helper/browser.js'
 import { eventually } from '../../../../test/helper/eventually.js'
 import { FLOORS } from '../../../backend/site/layout.js'
-import { type Bounds, fit, type View, viewOfText } from '../../../web/floor-plan/viewport.js'
+import { fit, type View } from '../../../web/floor-plan/viewport.js'
 import { type DemoPageOptions, openDemoPage } from '../../helper/demo-page.js'
 import { startDemoStack } from '../../helper/demo-stack.js'
 import { PLAN } from '../page/page-tests.js'
@@ -65,11 +65,12 @@ const boundsOf = async (page: Page, floorId: string) => {
   return { floor: { width: floor.width, height: floor.height }, panel: { width, height }, left, top }
 }
 
-/** The view of the URL, or of the whole floor. */
-export const viewOf = (page: Page, bounds: Bounds): View => {
-  const text = new URL(page.url()).searchParams.get('view')
-  return (text === null ? null : viewOfText(text, bounds)) ?? fit(bounds)
-}
+/** The scale and the place of the drawing in its panel. */
+export const viewOf = (page: Page): Promise<View> =>
+  page.evaluate<View>(`{
+    const { a, e, f } = document.querySelector('.floor').getCTM()
+    ;({ scale: a, x: e, y: f })
+  }`)
 
 /** The opacity of the markers at a place on the floor, 0 to 255, while the whole floor is shown. */
 export const opacityAt = async (page: Page, floorId: string, x: number, y: number): Promise<number> => {
