@@ -80,10 +80,6 @@ t.test('the session timeout setting', async (t) => {
     backend.advance(-30 * 60_000)
   })
 
-  t.test('a timeout outside its limits is rejected', async (t) => {
-    for (const minutes of [0, 4, 43_201]) t.equal((await set(minutes)).status, 400)
-  })
-
   t.test('an empty timeout restores the default', async (t) => {
     await set(null)
     t.same([await lifetime(), await lifetime({ rememberMe: true })], [8 * 60 * 60, 7 * 24 * 60 * 60])
@@ -155,11 +151,6 @@ t.test('the exchange', async (t) => {
 
   t.test('the exchange opens a session for an existing account without a password', async (t) => {
     t.match((await exchange('VIEWER@example.com')).json(), { success: true, data: { user: { role: 'viewer' } } })
-  })
-
-  t.test('the exchange does not create accounts', async (t) => {
-    const response = await exchange('stranger@example.com')
-    t.match(response.json(), { success: false, error: { code: 'NO_ACCOUNT' } })
   })
 })
 
@@ -298,11 +289,6 @@ t.test('an account', async (t) => {
       })
     const same = { role: 'admin', isActive: true }
     t.equal((await backend.request('PUT', '/api/users/demo-admin', admin, same)).status, 200)
-  })
-
-  t.test('resetting or unlocking an unknown account fails', async (t) => {
-    for (const action of ['reset-password', 'unlock'])
-      t.equal((await backend.request('POST', `/api/users/nobody/${action}`, admin, {})).status, 404)
   })
 
   t.test('deactivating an account ends its sessions', async (t) => {

@@ -100,7 +100,6 @@ export const eventResources = {
     nameTitle: 'Action',
     name: ({ action }) => action,
     nameSort: 'action',
-    detail: ({ subject }) => subject,
     columns: [
       figure('Time', ({ at }) => dateTimeText(at), 'at'),
       shown('User', ({ userName, account }) => userName ?? account, 'account'),

@@ -210,7 +210,7 @@ export interface Weather extends Counts<'temperature' | 'humidity' | 'windSpeed'
   readonly condition: string
 }
 
-export interface AuditRow extends Texts<'subject' | 'userName' | 'account' | 'ip' | 'method' | 'path'> {
+export interface AuditRow extends Texts<'userName' | 'account' | 'ip' | 'method' | 'path'> {
   readonly id: string
   readonly at: string
   readonly action: string

@@ -7,29 +7,20 @@ import type { Fields } from '../world.js'
 
 const EXPENSIVE = perMinute(120)
 
-interface HistoryRow extends Fields {
-  readonly atMs: number
-}
-
-const heardPoints = (call: Call, transmitterId: string): HistoryRow[] =>
-  call.history
-    .pathOf(transmitterId)
-    .filter(({ floorId }) => floorId !== null)
-    .map((point) => ({ transmitterId, ...point }))
-
-const newestFirst = (rows: readonly HistoryRow[]): Fields[] =>
-  rows
-    .toSorted((one, other) => other.atMs - one.atMs)
-    .map(({ atMs, ...row }) => ({ ...row, at: new Date(atMs).toISOString() }))
+/** Where these transmitters were heard, the newest first. */
+const heard = ({ history }: Call, transmitterIds: readonly string[], from = 0, to = Number.MAX_VALUE): Fields[] =>
+  transmitterIds
+    .flatMap((transmitterId) => history.pathOf(transmitterId).map((point) => ({ transmitterId, ...point })))
+    .filter(({ floorId, atMs }) => floorId !== null && atMs >= from && atMs <= to)
+    .sort((one, other) => other.atMs - one.atMs)
+    .map(({ atMs, ...point }) => ({ ...point, at: new Date(atMs).toISOString() }))
 
 /** `?from=` and `?to=` limit the time. */
 const showHistory: Run = (call) => {
-  const { query, history } = call
-  const [from, to] = [momentOf(query, 'from')?.getTime() ?? 0, momentOf(query, 'to')?.getTime() ?? Number.MAX_VALUE]
-  const id = textOf(query, 'transmitterId')
-  const rows = (id === null ? history.transmitterIds() : [id]).flatMap((one) => heardPoints(call, one))
-  const inRange = rows.filter(({ atMs }) => atMs >= from && atMs <= to)
-  return listOf(call, ['transmitterId', 'floorId', 'zoneId'], newestFirst(inRange))
+  const id = textOf(call.query, 'transmitterId')
+  const [from, to] = ['from', 'to'].map((name) => momentOf(call.query, name)?.getTime())
+  const found = heard(call, id === null ? call.history.transmitterIds() : [id], from, to)
+  return listOf(call, ['transmitterId', 'floorId', 'zoneId'], found)
 }
 
 const MAX_OF_ASSET = 500
@@ -40,9 +31,11 @@ const showAsset: Run = async (call) => {
   const carried = await call.database.rows<{ id: string }>(sql, [idOf(call)])
   const zones = await call.database.rows<{ id: string; name: string }>('SELECT id, name FROM zones')
   const nameOf = new Map(zones.map(({ id, name }) => [id, name]))
-  return newestFirst(carried.flatMap(({ id }) => heardPoints(call, id)))
-    .slice(0, MAX_OF_ASSET)
-    .map((row) => ({ ...row, zoneName: nameOf.get(String(row.zoneId)) ?? null }))
+  const found = heard(
+    call,
+    carried.map(({ id }) => id)
+  )
+  return found.slice(0, MAX_OF_ASSET).map((row) => ({ ...row, zoneName: nameOf.get(String(row.zoneId)) ?? null }))
 }
 
 const showTracks: Run = async (call) => {

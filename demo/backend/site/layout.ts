@@ -63,7 +63,7 @@ const SQUARE_METRES_PER_PERSON: Readonly<Record<ZoneKind, number | null>> = {
   stairs: null,
   office: 10,
   laboratory: 12,
-  meeting: 18,
+  meeting: 24,
   common: 4,
   restricted: 25,
   muster: 1
