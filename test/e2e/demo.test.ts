@@ -7,7 +7,9 @@ import { openWindow } from '../helper/window.js'
 const [stack, browser] = await Promise.all([startDemoStack(t), startBrowser(t)])
 
 t.test('a user signs in to the demo and sees a dot move on the live plan', async (t) => {
-  const { page, pageErrors } = await openWindow(t, browser, stack.url)
+  // Drawing a small plan without a GPU costs less.
+  const viewport = { width: 400, height: 400 }
+  const { page, pageErrors } = await openWindow(t, browser, stack.url, { viewport })
   await page.goto('/live/f-1')
   await page.getByLabel('E-mail address').fill('viewer@example.com')
   await page.getByLabel('Password').fill(DEMO_PASSWORD)

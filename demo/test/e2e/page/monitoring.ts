@@ -3,14 +3,17 @@ import type { Test } from 'tap'
 import { eventually } from '../../../../test/helper/eventually.js'
 import type { PageTests } from './page-tests.js'
 
+/** A level line has no height, which counts as hidden. */
+const ATTACHED = { state: 'attached' } as const
+
 export const monitoring = async (t: Test, { open }: PageTests): Promise<void> => {
   await t.test('monitoring', { buffered: true }, async (t) => {
     t.test('the dashboard has plots, and figures that link to their lists', async (t) => {
       const { page, pageErrors } = await open(t, { as: 'operator' })
       await page.goto('/dashboard')
-      await page.getByRole('img', { name: 'Temperature and wind' }).locator('polyline').nth(1).waitFor()
+      await page.getByRole('img', { name: 'Temperature and wind' }).locator('polyline').nth(1).waitFor(ATTACHED)
       const people = page.getByRole('img', { name: 'Number of people by building' }).locator('polyline')
-      await people.nth(2).waitFor()
+      await people.nth(2).waitFor(ATTACHED)
       const points = (await people.first().getAttribute('points')) ?? ''
       t.match(points, /^0,[\d.]+ .*100,[\d.]+$/, 'from the first time to the last one')
       for (const name of ['Main House', 'Research Wing', 'Workshop'])
