@@ -91,11 +91,6 @@ export interface Door extends Point, Pick<Size, 'width'> {
   readonly between: readonly [string, string]
 }
 
-/** A building with the number of people on each floor; null while it is not known. */
-export interface CountedBuilding extends Named {
-  readonly floors: readonly (Named & { readonly people: number | null })[]
-}
-
 export interface FloorContext {
   /** `imageAt` is the upload time of the plan image; null without one. */
   readonly floor: FloorRecord & Size & Texts<'imageUrl' | 'imageAt'>
