@@ -59,8 +59,6 @@ export type Emergency = Stored<EmergencyUpdate> &
     readonly joined?: boolean
   }
 
-export type SiteFloor = Named & Size & Counts<'people'>
-
 /** An uploaded plan. It fills the rectangle, in metres, rotated clockwise about the origin of the floor. */
 export interface PlanImage extends Point, Size {
   readonly url: string
@@ -80,7 +78,7 @@ export type FloorRecord = Stored<FloorCreate> & FloorPlanImage
 
 export interface SiteContext {
   /** With the number of people on each floor. */
-  readonly buildings: readonly (Named & { readonly floors: readonly SiteFloor[] })[]
+  readonly buildings: readonly (Named & { readonly floors: readonly (Named & Counts<'people'>)[] })[]
 }
 
 /** A door in a wall. */
@@ -92,8 +90,7 @@ export interface Door extends Point, Pick<Size, 'width'> {
 }
 
 export interface FloorContext {
-  /** `imageAt` is the upload time of the plan image; null without one. */
-  readonly floor: FloorRecord & Size & Texts<'imageUrl' | 'imageAt'>
+  readonly floor: FloorRecord & Size
   /** Each as x1, y1, x2, y2. */
   readonly walls: readonly (readonly [number, number, number, number])[]
   readonly doors: readonly Door[]
@@ -238,19 +235,7 @@ export interface FloorTracks {
 
 export interface CarrierDetails
   extends Texts<
-    | 'badge'
-    | 'entityId'
-    | 'role'
-    | 'department'
-    | 'company'
-    | 'host'
-    | 'floorId'
-    | 'floorName'
-    | 'buildingName'
-    | 'zoneId'
-    | 'zoneName'
-    | 'photoUrl'
-    | 'at'
+    'role' | 'department' | 'company' | 'floorId' | 'floorName' | 'buildingName' | 'zoneName' | 'photoUrl' | 'at'
   > {
   readonly transmitterId: string
   readonly entityType: string
