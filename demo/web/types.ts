@@ -73,7 +73,7 @@ export type FloorRecord = Stored<FloorCreate> & FloorPlanImage
 
 export interface SiteContext {
   /** With the number of people on each floor. */
-  readonly buildings: readonly (Named & { readonly floors: readonly (Named & Size & Counts<'people'>)[] })[]
+  readonly buildings: readonly (Named & { readonly floors: readonly (Named & Counts<'people'>)[] })[]
 }
 
 /** A door in a wall. */
@@ -84,14 +84,8 @@ export interface Door extends Point, Pick<Size, 'width'> {
   readonly between: readonly [string, string]
 }
 
-/** A building with the number of people on each floor; null while it is not known. */
-export interface CountedBuilding extends Named {
-  readonly floors: readonly (Named & { readonly people: number | null })[]
-}
-
 export interface FloorContext {
-  /** `imageAt` is the upload time of the plan image; null without one. */
-  readonly floor: FloorRecord & Size & Texts<'imageUrl' | 'imageAt'>
+  readonly floor: FloorRecord & Size
   /** Each as x1, y1, x2, y2. */
   readonly walls: readonly (readonly [number, number, number, number])[]
   readonly doors: readonly Door[]
@@ -234,19 +228,7 @@ export interface FloorTracks {
 
 export interface CarrierDetails
   extends Texts<
-    | 'badge'
-    | 'entityId'
-    | 'role'
-    | 'department'
-    | 'company'
-    | 'host'
-    | 'floorId'
-    | 'floorName'
-    | 'buildingName'
-    | 'zoneId'
-    | 'zoneName'
-    | 'photoUrl'
-    | 'at'
+    'role' | 'department' | 'company' | 'floorId' | 'floorName' | 'buildingName' | 'zoneName' | 'photoUrl' | 'at'
   > {
   readonly transmitterId: string
   readonly entityType: string

@@ -20,9 +20,10 @@ interface Options {
   readonly describe: (id: string) => Pick<Marker, 'name' | 'kind'>
 }
 
-const tracksOf = (floorId: string, query: object, signal: AbortSignal) =>
+/** The tracks of the last 15 minutes before a time. */
+const tracksOf = (floorId: string, to: number, signal: AbortSignal, transmitterId?: string) =>
   call<DataResponse<FloorTracks>>('GET', `/api/positions/tracks/${encodeURIComponent(floorId)}`, {
-    query: { ...query },
+    query: { from: to - KEPT_MS, to, transmitterId },
     signal
   })
 
@@ -37,14 +38,14 @@ export const usePlayback = ({ floorId, selected, describe }: Options) => {
   const markers = shallowRef<readonly Marker[]>([])
   const stored = useLoadWhile(
     () => (isOn.value && floorId.value !== null ? `${endMs.value} ${floorId.value}` : null),
-    (key, { signal }) => tracksOf(key.split(' ')[1] ?? '', { from: endMs.value - KEPT_MS, to: endMs.value }, signal)
+    (_key, { signal }) => tracksOf(floorId.value ?? '', endMs.value, signal)
   )
   const past = computed(() => stored.data.value && new PastFloor(stored.data.value, describe))
   const recent = useLoadWhile(
     () => (!isOn.value && floorId.value && selected.value ? `${floorId.value} ${selected.value}` : null),
     (key, { signal }) => {
       const [id = '', transmitterId] = key.split(' ')
-      return tracksOf(id, { from: Date.now() - KEPT_MS, to: Date.now(), transmitterId }, signal)
+      return tracksOf(id, Date.now(), signal, transmitterId)
     },
     TRAIL_EVERY_MS
   )

@@ -147,7 +147,7 @@ t.test('the live plan', async (t) => {
     await page.locator(PLAN).waitFor()
     await stack.kill('backend')
     await page.reload()
-    await page.getByRole('alert').getByText('Trying again').waitFor()
+    await page.getByRole('alert').getByText('Trying again').first().waitFor()
     t.equal(await page.locator(PLAN).count(), 0)
     await stack.start('backend')
     await advanceUntil(page.locator(PLAN), 30_000)

@@ -96,7 +96,6 @@ t.test('the view of the plan', async (t) => {
 t.test('markers', async (t) => {
   t.test('a marker that is clicked is selected and followed until the plan is moved', async (t) => {
     const { page, bounds, pageErrors } = await openPlan(t, 'f-2', { A: [10, 5], B: [50, 20] })
-    await page.getByRole('link', { name: 'First floor 2', exact: true }).waitFor()
     await page.getByRole('list', { name: 'Legend' }).getByText('Employee 2').waitFor()
     t.equal(await page.getByRole('button', { name: 'Follow' }).isDisabled(), true)
     const whole = await viewOf(page)
