@@ -22,66 +22,62 @@ interface Screenshot {
 }
 
 const DESKTOP: BrowserContextOptions = { viewport: { width: 1440, height: 860 } }
-const DARK: BrowserContextOptions = { colorScheme: 'dark' }
 const PHONE: BrowserContextOptions = { viewport: { width: 390, height: 800 }, isMobile: true, hasTouch: true }
 
 const updated = (page: Page): Promise<void> => page.getByText('Last update: just now').waitFor()
 
-/** Selects an employee with a photo. */
 const personSelected = async (page: Page): Promise<void> => {
   await updated(page)
   const entries = page.getByRole('region', { name: 'People and assets' }).getByRole('button')
-  const photo = page.locator('.details img.avatar')
-  for (const entry of await entries.all()) {
-    await entry.click()
-    await page.locator('.details dl').waitFor()
-    if ((await photo.count()) > 0) break
-  }
-  // Scripts are compiled without the types of the DOM.
-  await photo.evaluate((image: unknown) => (image as { decode(): Promise<void> }).decode())
+  await entries.first().click()
+  await page.locator('.details dl').waitFor()
   await page.mouse.move(0, 0)
 }
 
-/** From a zoom level on, names are beside the markers. */
-const personZoomed = async (page: Page): Promise<void> => {
-  await personSelected(page)
-  for (let press = 0; press < 2; press += 1) await page.getByRole('button', { name: 'Zoom in' }).click()
-  // The plan moves to the selected marker.
-  await page.waitForTimeout(2000)
+const plotted = async (page: Page): Promise<void> => {
+  await page.locator('.uplot').nth(1).waitFor()
+  // The charts are drawn in the next frame.
+  await page.waitForTimeout(500)
 }
 
-const PLAYED_MS = 4000
-const played = async (page: Page): Promise<void> => {
-  await updated(page)
-  await page.getByRole('button', { name: 'Play back' }).click()
-  await page.waitForTimeout(PLAYED_MS)
-}
+/** Not the result of a past drill. */
+const drillRuns = (page: Page): Promise<void> =>
+  page
+    .getByRole('status')
+    .filter({ hasText: /^[3-9]\d of \d+ safe$/ })
+    .waitFor({ timeout: 240_000 })
 
 const drillStarted = async (page: Page): Promise<void> => {
   await page.getByRole('button', { name: 'Start drill' }).click()
   const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Type').selectOption({ label: 'Fire' })
   await dialog.getByLabel('Building').selectOption({ label: 'Main House' })
   await dialog.getByRole('button', { name: 'Start drill' }).click()
-  // Not the result of a past drill, which is in the list below.
-  const safe = page.getByRole('status').filter({ hasText: /^[3-9]\d of \d+ safe$/ })
-  await safe.waitFor({ timeout: 240_000 })
+  await drillRuns(page)
 }
 
+const stale = (page: Page): Promise<void> => page.getByRole('status').filter({ hasText: 'Stale' }).first().waitFor()
+
+/** The walk of docs/tutorials/demo.md. */
 const SCREENSHOTS: readonly Screenshot[] = [
   { name: 'live-plan', path: '/live/f-4', prepare: personSelected },
-  { name: 'live-plan-dark', path: '/live/f-7', options: DARK, prepare: personZoomed },
-  { name: 'playback', path: '/live/f-2', prepare: played },
-  { name: 'dashboard', path: '/dashboard' },
-  { name: 'alerts', path: '/alerts' },
-  { name: 'personnel', path: '/personnel', options: DARK },
   { name: 'live-plan-phone', path: '/live/f-2', options: PHONE, prepare: updated },
-  // Last, because the drill empties the building.
-  { name: 'emergency', path: '/emergency', prepare: drillStarted }
+  { name: 'dashboard', path: '/dashboard', prepare: plotted },
+  { name: 'dashboard-phone', path: '/dashboard', options: PHONE, prepare: plotted },
+  // The drill empties the building.
+  { name: 'emergency', path: '/emergency', prepare: drillStarted },
+  { name: 'emergency-phone', path: '/emergency', options: PHONE, prepare: drillRuns }
+]
+
+/** With a backend that is suspended while the page is open. */
+const STALE_SCREENSHOTS: readonly Screenshot[] = [
+  { name: 'stale', path: '/live/f-6', prepare: stale },
+  { name: 'stale-phone', path: '/live/f-6', options: PHONE, prepare: stale }
 ]
 
 /** The operators' page. Both are taken together. */
 const ADMIN_NAMES = ['admin', 'admin-channel'] as const
-const NAMES: readonly string[] = [...SCREENSHOTS.map(({ name }) => name), ...ADMIN_NAMES]
+const NAMES: readonly string[] = [...[...SCREENSHOTS, ...STALE_SCREENSHOTS].map(({ name }) => name), ...ADMIN_NAMES]
 
 type Session = readonly Cookie[]
 
@@ -94,14 +90,20 @@ const signIn = async (browser: Browser, url: string, password: string): Promise<
   return cookies
 }
 
-const take = async (browser: Browser, url: string, session: Session, screenshot: Screenshot): Promise<void> => {
-  const { name, path, options, prepare } = screenshot
+const take = async (
+  browser: Browser,
+  url: string,
+  session: Session,
+  { name, path, options, prepare }: Screenshot,
+  whenOpen: () => void = () => undefined
+): Promise<void> => {
   const context = await browser.newContext({ baseURL: url, ...DESKTOP, ...options })
   await context.addCookies(session)
   const page = await context.newPage()
   await page.goto(path)
   await page.getByRole('heading', { level: 1 }).waitFor()
   await page.waitForLoadState('networkidle')
+  whenOpen()
   await prepare?.(page)
   await save(page, name)
   await context.close()
@@ -169,6 +171,11 @@ const main = async (args: readonly string[]): Promise<number> => {
       const session = await signIn(browser, pageUrl, demoPassword)
       for (const screenshot of SCREENSHOTS.filter(({ name }) => isWanted(name)))
         await take(browser, pageUrl, session, screenshot)
+      const backend = running.find(({ program }) => program.name === 'backend')?.pid ?? 0
+      for (const screenshot of STALE_SCREENSHOTS.filter(({ name }) => isWanted(name))) {
+        await take(browser, pageUrl, session, screenshot, () => process.kill(backend, 'SIGSTOP'))
+        process.kill(backend, 'SIGCONT')
+      }
       if (ADMIN_NAMES.some(isWanted)) {
         await openLivePlans(browser, pageUrl, session)
         await takeAdminPages(browser, adminUrl, adminPassword)
