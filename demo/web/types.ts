@@ -172,7 +172,6 @@ export interface Dashboard {
     | 'assetsOnSite'
     | 'receivers'
     | 'receiversOnline'
-    | 'emergenciesActive'
   >
 }
 
