@@ -166,7 +166,6 @@ export interface Dashboard {
     | 'assetsOnSite'
     | 'receivers'
     | 'receiversOnline'
-    | 'emergenciesActive'
   >
 }
 
