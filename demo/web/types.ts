@@ -73,7 +73,7 @@ export type FloorRecord = Stored<FloorCreate> & FloorPlanImage
 
 export interface SiteContext {
   /** With the number of people on each floor. */
-  readonly buildings: readonly (Named & { readonly floors: readonly (Named & Size & Counts<'people'>)[] })[]
+  readonly buildings: readonly (Named & { readonly floors: readonly (Named & Counts<'people'>)[] })[]
 }
 
 /** A door in a wall. */
