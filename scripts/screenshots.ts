@@ -35,7 +35,7 @@ const personSelected = async (page: Page): Promise<void> => {
 }
 
 const plotted = async (page: Page): Promise<void> => {
-  await page.locator('.charts polyline').nth(1).waitFor()
+  await page.locator('.charts polyline').nth(1).waitFor({ state: 'attached' })
   // The charts are drawn in the next frame.
   await page.waitForTimeout(500)
 }

@@ -177,6 +177,7 @@ export interface Occupancy {
   readonly at: readonly number[]
   readonly floors: readonly {
     readonly buildingName: string
+    readonly floorName: string
     /** One number for each time; null if nothing was counted. */
     readonly people: readonly (number | null)[]
   }[]

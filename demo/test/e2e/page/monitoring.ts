@@ -12,11 +12,11 @@ export const monitoring = async (t: Test, { open }: PageTests): Promise<void> =>
       const { page, pageErrors } = await open(t, { as: 'operator' })
       await page.goto('/dashboard')
       await page.getByRole('img', { name: 'Temperature and wind' }).locator('polyline').nth(1).waitFor(ATTACHED)
-      const people = page.getByRole('img', { name: 'Number of people by building' }).locator('polyline')
+      const people = page.getByRole('img', { name: 'Number of people by floor' }).locator('polyline')
       await people.nth(2).waitFor(ATTACHED)
       const points = (await people.first().getAttribute('points')) ?? ''
       t.match(points, /^0,[\d.]+ .*100,[\d.]+$/, 'from the first time to the last one')
-      for (const name of ['Main House', 'Research Wing', 'Workshop'])
+      for (const name of ['Ground floor', 'First floor', 'Second floor'])
         await page.getByRole('listitem').filter({ hasText: name }).getByText(/^\d+$/).waitFor()
       const follow = async (link: RegExp, path: RegExp, control: string, value: string): Promise<void> => {
         await page.getByRole('link', { name: 'Dashboard', exact: true }).click()
