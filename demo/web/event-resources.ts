@@ -9,7 +9,7 @@ import { define, figure, type RowTask, shown, state, titled, words } from './res
 import { acknowledgeAlerts, api, call } from './services.js'
 import type { Alert, AuditRow, Contact, Emergency, ListResponse } from './types.js'
 
-// What happened: alerts, past emergencies with the contacts for the next one, and the audit log.
+// Records of events: alerts, past emergencies with the contacts for the next one, and the audit log.
 
 const acknowledging = ({ id, kind, name }: Alert): RowTask => ({
   icon: 'good',

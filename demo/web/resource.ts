@@ -66,7 +66,7 @@ export interface Resource<Row extends { readonly id: string }> {
   readonly nameSort?: string
   /** The text below the name. */
   detail?(row: Row): string | null | undefined
-  /** What the name links to; null if it is a text. */
+  /** The target of the link of the name; null if it is a text. */
   to?(row: Row, may: (permission: string) => boolean): RouteLocationRaw | null
   readonly columns: readonly Column<Row>[]
   readonly filters?: readonly Filter[]

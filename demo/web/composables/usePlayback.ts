@@ -74,7 +74,7 @@ export const usePlayback = ({ floorId, selected, describe }: Options) => {
     markers,
     loads: computed(() => [...stored.loads.value, ...recent.loads.value]),
     isReady: computed(() => past.value !== null),
-    /** Of the selected marker, up to the shown time. */
+    /** The trail of the selected marker, up to the shown time. */
     trail: computed(() => {
       const loaded = isOn.value ? stored.data.value : recent.data.value
       if (!loaded || selected.value === null) return []
