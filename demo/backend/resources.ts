@@ -139,8 +139,6 @@ export const floors = resource('/api/floors', 'floor', {
   partOf: ['buildingId'],
   computed: {
     imageUrl: "'/api/floors/' || floors.id || '/plan'",
-    /** The upload time of the plan. */
-    imageAt: "(SELECT updated_at FROM files WHERE files.owner = 'floors/' || floors.id)",
     planImage: PLAN_IMAGE
   }
 })

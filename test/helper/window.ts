@@ -89,16 +89,3 @@ interface Violation {
   readonly id: string
   readonly nodes: readonly { readonly html: string }[]
 }
-
-/** Holds the requests for a URL until the returned function is called. */
-export const holdRequests = async (page: Page, url: string): Promise<() => void> => {
-  let release = (): void => undefined
-  const released = new Promise<void>((resolve) => {
-    release = resolve
-  })
-  await page.route(url, async (route) => {
-    await released
-    await route.continue()
-  })
-  return () => release()
-}

@@ -12,6 +12,5 @@ export const useFloorOptions = (everyMs?: number) => {
       building.floors.map(({ id, name }) => ({ id, name: `${building.name} – ${name}` }))
     )
   )
-  const nameOf = (floorId: unknown): string => floors.value.find(({ id }) => id === String(floorId))?.name ?? ''
-  return { site, buildings, floors, nameOf }
+  return { site, buildings, floors }
 }
