@@ -26,7 +26,7 @@ const startNginx = async (t: Test, { port, gateway, reports }: Addresses): Promi
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
     (name) => `${name}_temp_path ${folder}/${name};`
   )
-  const snippet = changed(shipped('deploy/nginx/gatehouse-forward-auth.conf'), [['127.0.0.1:3001', reports]])
+  const snippet = changed(shipped('deploy/nginx/snippets/gatehouse-forward-auth.conf'), [['127.0.0.1:3001', reports]])
   // The maps of gatehouse.conf.
   const [, maps = ''] =
     /(map \$http_upgrade .*?\n\}\nmap .*?\n\}\n)/s.exec(shipped('deploy/nginx/gatehouse.conf')) ?? []

@@ -46,22 +46,7 @@ export const startNginxWith = async (
   const [port, plainPort] = [await freePort(), await freePort()]
   const file = (name: string): string => join(folder, name)
 
-  const shippedSite = changed(shipped('deploy/nginx/gatehouse.conf'), [
-    ...[
-      '    listen [::]:443 ssl http2 default_server;\n',
-      '    listen [::]:443 ssl http2;\n',
-      '    listen [::]:80;\n'
-    ].map((line): Change => [line, '']),
-    ['listen 443 ', `listen 127.0.0.1:${port} `],
-    ['listen 80;', `listen 127.0.0.1:${plainPort};`],
-    ['/etc/ssl/gatehouse/app.example.com.pem', certificate.certFile],
-    ['/etc/ssl/gatehouse/app.example.com.key', certificate.keyFile],
-    ['/etc/ssl/gatehouse/realtime.example.com.pem', certificate.certFile],
-    ['/etc/ssl/gatehouse/realtime.example.com.key', certificate.keyFile],
-    ['/var/log/nginx/gatehouse.log', file('access.log')],
-    ['/var/log/nginx/gatehouse-error.log', file('gatehouse-error.log')],
-    ['75s;', `${NGINX_TIMEOUT_S}s;`]
-  ])
+  const shippedSite = localSite(shipped('deploy/nginx/gatehouse.conf'), { folder, certificate, port, plainPort })
   const upstreamsConf = ({ gateways, relays, ingest }: Upstreams): string => {
     const conf = changed(shipped('deploy/nginx/gatehouse-upstreams.conf'), [
       ['    server 127.0.0.1:3000 max_fails=0;', servers(gateways, ' max_fails=0')],
@@ -108,6 +93,28 @@ export const startNginxWith = async (
   }
 }
 
+/** The shipped site of nginx with these ports, certificate and timeouts, and its logs in the folder. */
+export const localSite = (
+  site: string,
+  { folder, certificate, port, plainPort }: Pick<RunningProxy, 'folder' | 'certificate' | 'port' | 'plainPort'>
+): string =>
+  changed(site, [
+    ...[
+      '    listen [::]:443 ssl http2 default_server;\n',
+      '    listen [::]:443 ssl http2;\n',
+      '    listen [::]:80;\n'
+    ].map((line): Change => [line, '']),
+    ['listen 443 ', `listen 127.0.0.1:${port} `],
+    ['listen 80;', `listen 127.0.0.1:${plainPort};`],
+    ['/etc/ssl/gatehouse/app.example.com.pem', certificate.certFile],
+    ['/etc/ssl/gatehouse/app.example.com.key', certificate.keyFile],
+    ['/etc/ssl/gatehouse/realtime.example.com.pem', certificate.certFile],
+    ['/etc/ssl/gatehouse/realtime.example.com.key', certificate.keyFile],
+    ['/var/log/nginx/gatehouse.log', `${folder}/access.log`],
+    ['/var/log/nginx/gatehouse-error.log', `${folder}/gatehouse-error.log`],
+    ['75s;', `${NGINX_TIMEOUT_S}s;`]
+  ])
+
 const servers = (addresses: readonly string[], parameters: string): string =>
   addresses.map((address) => `    server ${address}${parameters};`).join('\n')
 
@@ -120,13 +127,13 @@ const NGINX_INGEST: readonly Change[] = [
 ]
 
 /** Debian's nginx.conf with all paths in the folder, and one worker, so that a reload replaces a known process. */
-const debianConf = (folder: string): string =>
+export const debianConf = (folder: string, sites = `${folder}/gatehouse*.conf`): string =>
   changed(readFileSync('/etc/nginx/nginx.conf', 'utf8'), [
     ['worker_processes auto;', 'worker_processes 1;'],
     ['pid /run/nginx.pid;', `pid ${folder}/nginx.pid;`],
     ['error_log /var/log/nginx/error.log;', 'error_log stderr notice;'],
     ['access_log /var/log/nginx/access.log;', `access_log ${folder}/default-access.log;`],
-    ['include /etc/nginx/conf.d/*.conf;', `include ${folder}/gatehouse*.conf;`],
+    ['include /etc/nginx/conf.d/*.conf;', `include ${sites};`],
     ['include /etc/nginx/sites-enabled/*;', `include ${folder}/default-sit[e];\n${temporaryPaths(folder)}`]
   ])
 

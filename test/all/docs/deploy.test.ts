@@ -1,8 +1,12 @@
-import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { ROOT } from '../../../scripts/lib/root.js'
 import { environment } from '../../helper/environment.js'
+import { freePort } from '../../helper/free-port.js'
+import { makeCertificate } from '../deploy/certificate.js'
+import { debianConf, localSite } from '../deploy/proxies.js'
+import { runTool } from '../deploy/tool.js'
 import { commandBlocks, DocumentedShell, expectedOutput, hasFragments } from './command-blocks.js'
 
 const SECRETS = ['api_secret', 'realtime_hmac_secret', 'realtime_api_key']
@@ -32,6 +36,21 @@ t.test('the install commands of the deploy page replace no secret and no setting
   await shell.run(commands)
   t.same(SECRETS.map(read), before)
   t.match(read('relay.env'), 'CHANGED=1')
+})
+
+t.test('nginx accepts its configuration after the documented copy of the shipped files', async (t) => {
+  const folder = t.testdir({ 'conf.d': {} })
+  const page = readFileSync(join(ROOT, 'docs/how-to/deploy.md'), 'utf8')
+  const copy = commandBlocks(page).find(({ commands }) => commands.includes('/etc/nginx/conf.d/'))
+  const shell = new DocumentedShell(t, ROOT, { PATH: environment.path })
+  await shell.run((copy?.commands ?? '').replaceAll('/etc/nginx', folder))
+
+  const file = join(folder, 'conf.d/gatehouse.conf')
+  const ports = { port: await freePort(), plainPort: await freePort() }
+  const certificate = await makeCertificate(t, folder)
+  writeFileSync(file, localSite(readFileSync(file, 'utf8'), { folder, certificate, ...ports }))
+  writeFileSync(join(folder, 'nginx.conf'), debianConf(folder, join(folder, 'conf.d/*.conf')))
+  await runTool(t, 'nginx', ['-t', '-c', join(folder, 'nginx.conf')])
 })
 
 t.test('a documented shell keeps folder, variables and functions, and reports a failed command', async (t) => {

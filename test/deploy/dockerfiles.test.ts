@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { copyBuild, PROGRAMS } from '../../../scripts/image/assemble.js'
-import { importsOf, packageFolders } from '../../../scripts/image/packages.js'
-import { ROOT } from '../../../scripts/lib/root.js'
-import { instructionsOf, textsOf } from './dockerfile.js'
-import { shipped } from './shipped.js'
+import { copyBuild, PROGRAMS } from '../../scripts/image/assemble.js'
+import { importsOf, packageFolders } from '../../scripts/image/packages.js'
+import { ROOT } from '../../scripts/lib/root.js'
+import { instructionsOf, textsOf } from '../all/deploy/dockerfile.js'
+import { shipped } from '../all/deploy/shipped.js'
 
 const NAMES = ['Dockerfile.gateway', 'Dockerfile.relay', 'demo/Dockerfile']
 
