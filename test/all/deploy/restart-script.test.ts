@@ -13,13 +13,23 @@ interface Machine {
   /** The upstreams of nginx; without them the proxy is Caddy. */
   readonly upstreams?: string
   readonly gatewayEnv?: string
+  /** The config file of the relay. */
+  readonly relayFile?: string
+  /** The exit code of `systemctl` and `nginx`. */
+  readonly exitCode?: number
 }
 
-/** Runs gatehouse-restart with `systemctl` and `nginx` that record their call and fail. */
-const run = async (t: Test, args: readonly string[], { upstreams, gatewayEnv = '' }: Machine) => {
-  const folder = t.testdir({ bin: {}, 'gateway.env': gatewayEnv })
-  for (const name of ['systemctl', 'nginx'])
-    writeFileSync(join(folder, 'bin', name), '#!/bin/sh\necho "$*" > "$CALLS"\nexit 1\n', { mode: 0o755 })
+/**
+ * Runs gatehouse-restart with `systemctl`, `nginx` and `curl` that record their calls. The first one that runs also keeps the
+ * upstreams of that time.
+ */
+const run = async (t: Test, args: readonly string[], machine: Machine) => {
+  const { upstreams, gatewayEnv = '', relayFile = '{}', exitCode = 1 } = machine
+  const folder = t.testdir({ bin: {}, 'gateway.env': gatewayEnv, 'relay.conf': relayFile })
+  writeFileSync(join(folder, 'relay.env'), `SHUTDOWN_DELAY_MS=5000\nRELAY_CONFIG=${folder}/relay.conf\n`)
+  const record = 'echo "$*" >> "$CALLS"\n[ -e "$CALLS.conf" ] || cp "$GATEHOUSE_UPSTREAMS" "$CALLS.conf"'
+  for (const [name, code] of Object.entries({ systemctl: exitCode, nginx: exitCode, curl: 0 }))
+    writeFileSync(join(folder, 'bin', name), `#!/bin/sh\n${record}\nexit ${code}\n`, { mode: 0o755 })
   const [conf, calls] = [join(folder, 'upstreams.conf'), join(folder, 'calls')]
   if (upstreams !== undefined) writeFileSync(conf, upstreams)
   const { exit, output } = await tryTool(t, 'sh', [join(ROOT, 'deploy/systemd/gatehouse-restart'), ...args], {
@@ -28,7 +38,9 @@ const run = async (t: Test, args: readonly string[], { upstreams, gatewayEnv = '
     GATEHOUSE_SETTINGS: folder,
     CALLS: calls
   })
-  return { code: exit.code, output, isUntouched: !existsSync(calls), conf: () => readFileSync(conf, 'utf8') }
+  const read = (path: string) => () => readFileSync(path, 'utf8')
+  const isUntouched = !existsSync(calls)
+  return { code: exit.code, output, isUntouched, calls: read(calls), conf: read(conf), during: read(`${calls}.conf`) }
 }
 
 const REJECTED: readonly (readonly [title: string, args: readonly string[], Machine, code: number, RegExp])[] = [
@@ -75,12 +87,36 @@ for (const [title, args, machine, code, message] of REJECTED) {
 
 t.test('gatehouse-restart marks one address as down before the restart', async (t) => {
   const upstreams = changed(UPSTREAMS, [SECOND_GATEWAY])
-  const { conf } = await run(t, ['gateway@3000'], { upstreams })
+  const { during } = await run(t, ['gateway@3000'], { upstreams })
   t.equal(
-    conf(),
+    during(),
     changed(upstreams, [['server 127.0.0.1:3000 max_fails=0;', 'server 127.0.0.1:3000 max_fails=0 down;']])
   )
 })
+
+t.test('gatehouse-restart restores the upstreams after a failure', async (t) => {
+  const upstreams = changed(UPSTREAMS, [SECOND_GATEWAY])
+  const { code, conf } = await run(t, ['gateway@3000'], { upstreams })
+  t.not(code, 0)
+  t.equal(conf(), upstreams)
+})
+
+for (const [title, relayFile, health] of [
+  ['no internal listener', '{}', 'http://127.0.0.1:8100/health'],
+  ['an internal address', '{ "http_server": { "internal_address": "127.0.0.2" } }', 'http://127.0.0.2:8100/health'],
+  [
+    'an internal address and port',
+    'http_server:\n  internal_port: 9100\n  internal_address: ::1\n',
+    'http://[::1]:9100/health'
+  ],
+  ['an internal port', "[http_server]\ninternal_port = '9100'\n", 'http://127.0.0.1:9100/health']
+] as const) {
+  t.test(`gatehouse-restart checks the health of a relay with ${title}`, async (t) => {
+    const { code, output, calls } = await run(t, ['relay@8100'], { relayFile, exitCode: 0 })
+    t.equal(code, 0, output)
+    t.match(calls(), ` ${health}\n`)
+  })
+}
 
 t.test('gatehouse-restart restarts the unit behind Caddy', async (t) => {
   const { code, isUntouched } = await run(t, ['gateway@3000'], { gatewayEnv: 'A=1\nSHUTDOWN_DELAY_MS=5000\n' })
