@@ -37,7 +37,7 @@ import {
   TEXT_TYPE
 } from './respond.js'
 
-/** Sends to a client through an HTTP response that stays open. Counts the unsent bytes, which `ServerResponse` does not report. */
+/** Sends to a client through an HTTP response that stays open. */
 class HttpStreamTransport implements ClientTransport, ByteStream {
   readonly stream = this
   readonly name: TransportName
@@ -49,7 +49,6 @@ class HttpStreamTransport implements ClientTransport, ByteStream {
   readonly hasOwnPings = false
   readonly pingBytes: Buffer
   readonly #response: ServerResponse
-  #unsentBytes = 0
   #drainCallbacks: (() => void)[] = []
 
   constructor(
@@ -69,15 +68,16 @@ class HttpStreamTransport implements ClientTransport, ByteStream {
   }
 
   get writableLength(): number {
-    return this.#unsentBytes
+    return this.#response.writableLength
   }
 
   write(bytes: Buffer): void {
-    this.#unsentBytes += bytes.length
+    // A response whose socket is not corked sends at the end of the turn, and the client would be behind until then.
+    this.cork()
     this.#response.write(bytes, (error) => {
-      this.#unsentBytes -= bytes.length
-      if (!error && this.#unsentBytes === 0) this.#drained()
+      if (!error && this.writableLength === 0) this.#drained()
     })
+    this.uncork()
   }
 
   // The socket, because `ServerResponse` writes each part by itself when it is uncorked.
