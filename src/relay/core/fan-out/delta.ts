@@ -138,7 +138,7 @@ const lengthOf = (patch: Payload | null): number => ENTRY_LENGTH + (patch?.lengt
  * The patch of a change of a map. Without a position, a client may have received the value in a page already, and could not
  * apply a patch to the value before it.
  */
-const entryPatch = (change: Publication): Payload | null => {
+export const entryPatch = (change: Publication): Payload | null => {
   const { previous, delta, removed, offset } = change
   return previous === undefined || !delta || removed || offset === 0 ? null : createPatch(previous, change)
 }

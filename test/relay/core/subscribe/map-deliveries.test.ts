@@ -41,6 +41,21 @@ t.test('a live push is a delta to the previous value of its key, from the first 
   ])
 })
 
+t.test('changes while a client reads its reply are deltas to the values that it has', async (t) => {
+  const later: (() => void)[] = []
+  const relay = mapRelay(RECOVERABLE, DELTA, {}, { delayPushAfterReply: (task) => void later.push(task) })
+  relay.write('a', `${LONG}1`)
+  const client = await relay.connected('42')
+  await subscribeMap(client, { phase: 2, delta: 'fossil' })
+  for (const n of [2, 3]) relay.write('a', `${LONG}${n}`)
+  for (const task of later) task()
+
+  t.same(publications(client), [
+    { key: 'a', data: patch(`${LONG}1`, `${LONG}2`), delta: true, offset: 2 },
+    { key: 'a', data: patch(`${LONG}2`, `${LONG}3`), delta: true, offset: 3 }
+  ])
+})
+
 const LONG_LIST = 'x'.repeat(5000)
 for (const [title, entry, change] of [
   ['long entries and short changes', LONG_LIST, 'short'],
