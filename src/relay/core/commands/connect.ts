@@ -21,7 +21,6 @@ import {
   ERROR_IS_MAP,
   ReplyError
 } from '../codes.js'
-import type { ConnectResult } from '../event-proxies.js'
 import { after, type MaybePromise } from '../maybe-promise.js'
 import { NO_OVERRIDE, type ServerSubscription } from '../options.js'
 import { type ConnectCommand, parseConnect, parseRefresh } from '../protocol.js'
@@ -32,7 +31,7 @@ import { countConnection, isLimitedByUser } from '../session/user-connection-lim
 import { addSubscription, type SubscribeResult } from '../subscribe/add-subscription.js'
 import { ReplySpace, type SubscribeRequest } from '../subscribe/subscribe-request.js'
 import { connectLimitError } from './command-limits.js'
-import { identify } from './identify.js'
+import { type Identity, identify } from './identify.js'
 
 const NO_CHANNELS: ReadonlyMap<string, ServerSubscription> = new Map()
 const NO_RESULTS: ReadonlyMap<string, SubscribeResult> = new Map()
@@ -63,7 +62,7 @@ export const connect = (
   })
 }
 
-const assignIdentity = (client: Client, identity: ConnectResult, parsed: ConnectCommand): void => {
+const assignIdentity = (client: Client, identity: Identity, parsed: ConnectCommand): void => {
   const { context } = client
   client.state = 'connecting'
   client.user = identity.user
@@ -80,7 +79,7 @@ const assignIdentity = (client: Client, identity: ConnectResult, parsed: Connect
 /** Makes the server-side subscriptions of an identified client, and replies. */
 const connectUser = (
   client: Client,
-  identity: ConnectResult,
+  identity: Identity,
   parsed: ConnectCommand,
   command: RunningCommand
 ): MaybePromise<CommandOutcome> => {
@@ -124,16 +123,17 @@ const replyConnected = (
 }
 
 /** The channels of a token as one text, to compare with those of a later token. */
-const channelSet = ({ subscriptions }: Pick<ConnectResult, 'subscriptions'>): string | null =>
+const channelSet = ({ subscriptions }: Pick<Identity, 'subscriptions'>): string | null =>
   subscriptions.size === 0 ? null : JSON.stringify([...subscriptions.keys()].sort())
 
 /**
  * The channels of the token or backend, the personal channel, and those channels of the connect command that the client may subscribe to
- * without a subscription token and without asking the backend. The others are skipped.
+ * without a subscription token and without asking the backend. The others are skipped, and all of them if the backend has identified
+ * the client: it knows which channels the client asks for, and only its result counts.
  */
 const serverChannels = (
   { context: { clientOptions, channelRules } }: Client,
-  { user, subscriptions }: ConnectResult,
+  { user, subscriptions, isByBackend }: Identity,
   { subs }: ConnectCommand
 ): ReadonlyMap<string, ServerSubscription> | Disconnect => {
   const { insecure, userSubscribeToPersonal, personalChannelNamespace } = clientOptions
@@ -142,6 +142,7 @@ const serverChannels = (
   if (userSubscribeToPersonal && user !== '')
     channels.set(personalChannel(user, personalChannelNamespace, channelRules), PLAIN_SUBSCRIPTION)
   for (const [channel, subscription] of subscriptions) channels.set(channel, subscription)
+  if (isByBackend) return channels
   const caller: Caller = { user, insecure, isSubscribed: false }
   for (const channel of subs.keys()) {
     if (channels.has(channel) || channel === '' || isTooLong(channel, channelRules)) continue
