@@ -56,8 +56,11 @@ export const connect = (
     if (identity instanceof Disconnect || identity instanceof ReplyError) return identity
     if (client.isClosed) return null
     assignIdentity(client, identity, parsed)
+    const channels = serverChannels(client, identity, parsed)
+    if (channels instanceof Disconnect) return channels
+    if (channels.size > 0) client.awaitedChannels = new Set(channels.keys())
     return after(connectLimitError(client), (limited) =>
-      limited !== null || client.isClosed ? limited : connectUser(client, identity, parsed, command)
+      limited !== null || client.isClosed ? limited : connectUser(client, { identity, channels, parsed }, command)
     )
   })
 }
@@ -76,18 +79,22 @@ const assignIdentity = (client: Client, identity: Identity, parsed: ConnectComma
   context.clients.setUser(client)
 }
 
+interface Connecting {
+  readonly identity: Identity
+  /** The server-side subscriptions to make. */
+  readonly channels: ReadonlyMap<string, ServerSubscription>
+  readonly parsed: ConnectCommand
+}
+
 /** Makes the server-side subscriptions of an identified client, and replies. */
 const connectUser = (
   client: Client,
-  identity: Identity,
-  parsed: ConnectCommand,
+  { identity, channels, parsed }: Connecting,
   command: RunningCommand
 ): MaybePromise<CommandOutcome> => {
   const { context } = client
   const dataError = replyDataError(client, identity.data)
   if (dataError !== null) return dataError
-  const channels = serverChannels(client, identity, parsed)
-  if (channels instanceof Disconnect) return channels
   const { channelLimit, userConnectionLimit } = context.clientOptions
   if (channels.size > channelLimit) {
     client.limitReached(`${channelLimit} channels of a connection`)
@@ -114,10 +121,11 @@ const replyConnected = (
   command: RunningCommand
 ): CommandOutcome => {
   if (client.isClosed) return null
-  const hasSnapshot = [...results.values()].some((result) => result.hasSnapshot)
-  client.reply(command, 'connect', connectReply(client, results, data), hasSnapshot)
+  const current = results.size === 0 ? results : new Map([...results].filter(([, result]) => result.isCurrent()))
+  const hasSnapshot = [...current.values()].some((result) => result.hasSnapshot)
+  client.reply(command, 'connect', connectReply(client, current, data), hasSnapshot)
   client.goLive()
-  for (const each of results.values()) each.activate()
+  for (const each of current.values()) each.activate()
   client.context.metrics.clientConnected(client.transport.name, client.name, client.version)
   return null
 }
@@ -169,6 +177,8 @@ const subscribeAll = async (
   const requests: SubscribeRequest[] = []
   // All channels are checked before the first one is subscribed.
   for (const [channel, subscription] of channels) {
+    // The API has unsubscribed it meanwhile.
+    if (client.awaitedChannels?.has(channel) !== true) continue
     const resolved = resolveChannel(channel, client.context.channelRules)
     if (resolved instanceof ReplyError) return resolved
     if (resolved.options.map !== null) return ERROR_IS_MAP.with(channel)

@@ -131,9 +131,9 @@ export class Hub implements Delivery, FlushQueue {
     return conflate === null ? null : this.#dependencies.conflator(conflate, entryTime, view)
   }
 
-  remove(channel: Channel): void {
-    // A channel that was opened again has the same name.
-    if (this.#channels.get(channel.name) === channel) this.#channels.delete(channel.name)
+  /** Returns false if the channel was removed before; another one may be open under its name. */
+  remove(channel: Channel): boolean {
+    return this.#channels.get(channel.name) === channel && this.#channels.delete(channel.name)
   }
 
   /** Passes the publications of an internal channel to the observer; null stops that. */

@@ -73,6 +73,8 @@ export class Client implements Subscriber, OutboxOwner {
   isUserCounted = false
   /** The channels of the connection token, in comparable form. */
   tokenChannels: string | null = null
+  /** Channels that running commands will subscribe. The API removes those that it unsubscribes meanwhile. */
+  awaitedChannels: Set<string> | null = null
   /** Called once, when the network has accepted everything that was written. */
   onCaughtUp: (() => void) | null = null
 
@@ -151,6 +153,7 @@ export class Client implements Subscriber, OutboxOwner {
   }
 
   addSubscription(subscription: Subscription): void {
+    if (this.isClosed) throw new Error('a closed client cannot subscribe')
     this.#subscriptions ??= new Map()
     this.#subscriptions.set(subscription.channel.name, subscription)
   }
@@ -236,6 +239,7 @@ export class Client implements Subscriber, OutboxOwner {
   /** The connect command has succeeded. */
   goLive(): void {
     this.state = 'live'
+    this.awaitedChannels = null
     this.deadlines.goLive()
   }
 

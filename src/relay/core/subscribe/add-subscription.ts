@@ -28,6 +28,8 @@ export interface SubscribeResult {
   readonly reply: SubscribeReply
   /** The reply can be larger than `queue_max_size`. */
   readonly hasSnapshot: boolean
+  /** False once the API has ended the subscription, or the client was closed. */
+  isCurrent(): boolean
   activate(): void
   undo(): void
 }
@@ -148,6 +150,7 @@ const finish = (
   return {
     reply: subscribeReply(request, subscription, options, start, ttlOf(subscription.expiry, client.context)),
     hasSnapshot: snapshot !== null,
+    isCurrent: () => client.subscriptions.get(subscription.channel.name) === subscription,
     activate: () => activate(client, subscription, options, page, hasPublications),
     undo
   }

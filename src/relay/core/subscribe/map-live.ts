@@ -3,6 +3,7 @@ import { canCarry, type SubscribeReply } from '../codec/codec.js'
 import {
   DISCONNECT_INAPPROPRIATE_PROTOCOL,
   DISCONNECT_INSUFFICIENT_STATE,
+  ERROR_PERMISSION_DENIED,
   ERROR_UNRECOVERABLE_POSITION
 } from '../codes.js'
 import type { HistoryPage } from '../engine.js'
@@ -51,6 +52,8 @@ export const goLiveFrom = async (
   try {
     const page = await readWhileDelivering(client, subscription, () => context.maps.readStream(channel, range, map))
     if (client.isClosed) return null
+    // The API has unsubscribed the client meanwhile.
+    if (client.subscriptions.get(channel) !== subscription) return ERROR_PERMISSION_DENIED
     const changes = changesOf(client, loading, start, options, page, subscription)
     if (start.isRecovering) context.metrics.recovered(resolved.namespace, 'bytes' in changes, page.publications.length)
     if ('bytes' in changes) {

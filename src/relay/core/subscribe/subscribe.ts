@@ -51,11 +51,18 @@ export const subscribe = (
   const asked = checkView(parsed, requested)
   if (asked instanceof ReplyError) return asked
   const authorized = authorize(client, parsed, requested, () => eventData(client, encoded, 'subscribe', request))
+  const isAwaited = authorized instanceof Promise
+  if (isAwaited) {
+    client.awaitedChannels ??= new Set()
+    client.awaitedChannels.add(channel)
+  }
   return after(authorized, (grant) => {
+    const isUnsubscribed = isAwaited && !client.awaitedChannels?.delete(channel)
     if (grant instanceof Disconnect || grant instanceof ReplyError) return grant
     if (client.isClosed) return null
+    if (isUnsubscribed) return ERROR_PERMISSION_DENIED
     // A reload may have changed the namespace meanwhile, and the API or another command may have subscribed the client.
-    const resolved = authorized instanceof Promise ? resolveChannel(channel, client.context.channelRules) : requested
+    const resolved = isAwaited ? resolveChannel(channel, client.context.channelRules) : requested
     if (resolved instanceof ReplyError) return resolved
     const conflict =
       checkSubscriptions(client, channel) ?? typeError(parsed, resolved) ?? replyDataError(client, grant.data)
@@ -103,6 +110,7 @@ const subscribeToStream = (
   return after(adding, (outcome) => {
     if (!('activate' in outcome)) return outcome
     if (client.isClosed) return null
+    if (!outcome.isCurrent()) return ERROR_PERMISSION_DENIED
     client.reply(command, 'subscribe', outcome.reply, outcome.hasSnapshot)
     outcome.activate()
     return null
