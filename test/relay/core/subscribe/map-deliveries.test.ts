@@ -41,6 +41,20 @@ t.test('a live push is a delta to the previous value of its key, from the first 
   ])
 })
 
+t.test('writes of a key of an ephemeral map between the reply and live delivery arrive as whole values', async (t) => {
+  const held: (() => void)[] = []
+  const relay = mapRelay(EPHEMERAL, DELTA, {}, { delayPushAfterReply: (task) => void held.push(task) })
+  const client = await relay.connected('42')
+  await subscribeMap(client, { phase: 2, delta: 'fossil' })
+  for (const n of [1, 2]) relay.write('a', `${LONG}${n}`)
+  for (const task of held) task()
+
+  t.same(
+    publications(client),
+    [1, 2].map((n) => ({ key: 'a', data: JSON.stringify(`${LONG}${n}`) }))
+  )
+})
+
 const LONG_LIST = 'x'.repeat(5000)
 for (const [title, entry, change] of [
   ['long entries and short changes', LONG_LIST, 'short'],
