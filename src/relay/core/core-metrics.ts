@@ -71,6 +71,10 @@ export interface CoreMetrics {
   publicationAge(namespace: string, seconds: number): void
   /** A publication was not sent to these subscribers because of their tag filters. */
   filteredOut(namespace: string, subscribers: number): void
+  /** A publication was not sent to these subscribers, because nothing of it is in their views. */
+  outsideView(namespace: string, subscribers: number): void
+  /** Subscribers are not notified of a join or leave, because too many wait in its channel. */
+  joinOrLeaveDropped(namespace: string): void
   engineAction(action: Action, namespace: string): void
   /** An unexpected error was caught and affected nothing else. */
   unexpectedError(source: ErrorSource): void

@@ -242,6 +242,20 @@ export const defineMetrics = (registry: Registry) => ({
     'Publications that were not sent to a subscriber because of its tag filter.',
     ['channel_namespace']
   ),
+  outsideView: new ArrayValues(
+    registry,
+    'counter',
+    'gatehouse_view_dropped_publications_total',
+    'Publications that were not sent to a subscriber because nothing of them is in its view.',
+    ['channel_namespace']
+  ),
+  joinsAndLeavesDropped: new ArrayValues(
+    registry,
+    'counter',
+    'gatehouse_join_leave_dropped_total',
+    'Joins and leaves that were not sent, because too many of their channel were waiting.',
+    ['channel_namespace']
+  ),
   publicationAges: new ArrayHistogram(
     registry,
     'gatehouse_publication_age_seconds',

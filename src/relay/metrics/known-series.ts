@@ -211,6 +211,8 @@ export const createNamespaceSeries = (
   metrics.suppressed.create(['idempotency', 'version'], namespaces)
   metrics.conflated.create(namespaces)
   metrics.filteredOut.create(namespaces)
+  metrics.outsideView.create(namespaces)
+  metrics.joinsAndLeavesDropped.create(namespaces)
 }
 
 /** Creates the series of the proxies in use. */

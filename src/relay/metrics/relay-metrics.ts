@@ -233,6 +233,14 @@ export class RelayMetrics implements CoreMetrics, ProxyMetrics {
     this.#metrics.filteredOut.of(namespace).value += subscribers
   }
 
+  outsideView(namespace: string, subscribers: number): void {
+    this.#metrics.outsideView.of(namespace).value += subscribers
+  }
+
+  joinOrLeaveDropped(namespace: string): void {
+    this.#metrics.joinsAndLeavesDropped.of(namespace).value += 1
+  }
+
   conflated(namespace: string, publications: number): void {
     this.#metrics.conflated.of(namespace).value += publications
   }

@@ -18,7 +18,7 @@ import { openSubscription, readWhileDelivering, subscriberOf } from './add-subsc
 import { activate } from './live-delivery.js'
 import { pageBytes } from './map-pages.js'
 import { publicationsAfter, recoverFromStream } from './recovery.js'
-import { replyData } from './subscribe-data.js'
+import { filterLimitError, replyData } from './subscribe-data.js'
 import { ReplySpace, resolveOptions, type SubscribeRequest, type SubscriptionOptions } from './subscribe-request.js'
 
 /** Changes after the position of a client, and the entries that it receives with them. */
@@ -41,7 +41,9 @@ export const goLiveFrom = async (
   command: RunningCommand
 ): Promise<LiveOutcome> => {
   const { context } = client
-  const { channel, options: map, resolved } = loading
+  const { channel, options: map, resolved, filter } = loading
+  const limitError = filterLimitError(client, channel, filter)
+  if (limitError !== null) return limitError
   const request = requestOf(client, loading, start.isRecovering ? start.position : null)
   const options = resolveOptions(request, subscriberOf(client))
   const subscription = openSubscription(client, request, options)

@@ -25,7 +25,7 @@ import { eventData, replyDataError } from '../session/client-events.js'
 import { addSubscription } from './add-subscription.js'
 import { authorize, checkSubscriptionToken } from './authorize.js'
 import { continueLoading, firstRequestError, type MapGrant, startLoading, TYPES } from './map-subscribe.js'
-import { checkRate, checkView } from './subscribe-data.js'
+import { checkRate, checkView, filterLimitError } from './subscribe-data.js'
 import { ReplySpace } from './subscribe-request.js'
 
 /** A value of the `type` field that no namespace has. */
@@ -58,7 +58,10 @@ export const subscribe = (
     const resolved = authorized instanceof Promise ? resolveChannel(channel, client.context.channelRules) : requested
     if (resolved instanceof ReplyError) return resolved
     const conflict =
-      checkSubscriptions(client, channel) ?? typeError(parsed, resolved) ?? replyDataError(client, grant.data)
+      checkSubscriptions(client, channel) ??
+      typeError(parsed, resolved) ??
+      replyDataError(client, grant.data) ??
+      filterLimitError(client, channel, filter)
     if (conflict !== null) return conflict
     const view = resolved === requested ? asked : checkView(parsed, resolved)
     if (view instanceof ReplyError) return view
