@@ -480,6 +480,8 @@ t.test('counters are exported with 0 before the first event', async (t) => {
     'centrifugo_api_command_errors_total{protocol="http",method="publish",error="102"}',
     'centrifugo_broker_publish_suppressed_count{reason="version",channel_namespace="chat"}',
     'relay_conflated_publications_total{channel_namespace="chat"}',
+    'gatehouse_view_dropped_publications_total{channel_namespace="chat"}',
+    'gatehouse_join_leave_dropped_total{channel_namespace="chat"}',
     'relay_rejections_total{kind="token",reason="other-channel"}',
     'relay_connections_refused_total{reason="address"}'
   ]
