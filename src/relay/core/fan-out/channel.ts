@@ -260,9 +260,7 @@ export class Channel {
 
   /** A subscription outside the groups did not receive a publication because of its tag filter or view. */
   countDropped({ view }: Subscription): void {
-    const { metrics } = this.#dependencies
-    if (view === null) metrics.filteredOut(this.namespace, 1)
-    else metrics.outsideView(this.namespace, 1)
+    this.#dependencies.metrics[view === null ? 'filteredOut' : 'outsideView'](this.namespace, 1)
   }
 
   addJoinOrLeave(kind: JoinOrLeave, info: string): void {

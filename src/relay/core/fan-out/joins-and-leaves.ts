@@ -13,13 +13,13 @@ const MAX_WAITING = 10_000
 
 /**
  * The joins and leaves of a channel. Those of one turn of the event loop are one write to each subscriber. The larger the
- * channel, the longer the next ones wait, and those of a client that comes and goes replace each other then.
+ * channel, the longer the next ones wait, and later events of a client replace its earlier ones then.
  */
 export class JoinsAndLeaves {
   readonly #channel: Channel
   readonly #dependencies: ChannelDependencies
   readonly #pace = new Pace(BURST_MS)
-  /** By the info of the client, in the order of their last events: the last one, or the last two, a leave and a join. */
+  /** By the info of the client, in the order of their last events: the last one or the last two. */
   readonly #waiting = new Map<string, readonly JoinOrLeave[]>()
   #isScheduled = false
   #cancelTimer: (() => void) | null = null
@@ -34,15 +34,17 @@ export class JoinsAndLeaves {
     // Deleted first, so that the client moves to the end: `info` may have changed between a leave and a join.
     this.#waiting.delete(info)
     this.#waiting.set(info, earlier.length === 1 ? [...earlier, kind] : [kind])
-    const [oldest] = this.#waiting.keys()
-    if (this.#waiting.size > MAX_WAITING && oldest !== undefined) {
-      this.#waiting.delete(oldest)
-      this.#dependencies.metrics.joinOrLeaveDropped(this.#channel.namespace)
-    }
+    if (this.#waiting.size > MAX_WAITING) this.#dropOldest()
     this.#schedule()
   }
 
-  /** Nobody is left. */
+  #dropOldest(): void {
+    const [oldest = ''] = this.#waiting.keys()
+    this.#waiting.delete(oldest)
+    this.#dependencies.metrics.joinOrLeaveDropped(this.#channel.namespace)
+  }
+
+  /** The channel is closed. */
   clear(): void {
     this.#waiting.clear()
     this.#cancelTimer?.()

@@ -185,7 +185,7 @@ t.test('presence', async (t) => {
     await relay.advance(1000)
     follow()
 
-    t.equal(present.size, 100, 'all that joined; the one that came and went is gone')
+    t.equal(present.size, 100, 'all that joined, without the one that left')
     t.equal(relay.pendingTimers, 0)
   })
 

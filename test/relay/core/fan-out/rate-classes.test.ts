@@ -384,7 +384,7 @@ t.test('the tags of a publication are parsed once for all rates and filters', as
   t.equal(parsed, 1)
 })
 
-t.test('a channel has at most 256 different tag filters, whatever the rates', async (t) => {
+t.test('a channel has at most 256 different tag filters, with all rates together', async (t) => {
   const relay = relayWith({ allow_tags_filter: true })
   const tf = (index: number): Message => ({ tf: { key: 'side', cmp: 'eq', val: String(index) } })
   const first = await subscriber(relay, { max_rate: 1 }, tf(0))
