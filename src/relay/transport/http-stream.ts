@@ -15,6 +15,7 @@ import {
   hasProtobufBody,
   requestsProtobuf
 } from './admission.js'
+import type { EmulationLimit } from './emulation-limit.js'
 import { forwardedRequestHeaders } from './forwarded-headers.js'
 import {
   byteStreamFraming,
@@ -301,7 +302,7 @@ const MAX_EMULATION_BYTES = 65_536
 
 /** `POST /emulation`: the commands of a client that receives over HTTP, with the session from its connect reply. */
 export const emulation =
-  (relay: Relay, admission: ClientAdmission, errors: RequestErrors): HttpHandler =>
+  (relay: Relay, admission: ClientAdmission, limit: EmulationLimit, errors: RequestErrors): HttpHandler =>
   (request, response) => {
     if (!passesChecks(admission, request, response, ['POST'])) return
     const cors = corsHeaders(request)
@@ -313,9 +314,15 @@ export const emulation =
         respond(response, 400, '', cors)
         return
       }
+      const address = admission.addressOf(request)
+      if (!limit.start(address)) {
+        respond(response, 429, '', cors)
+        return
+      }
       // A load balancer may route the request to another node than the stream.
       const { node, session, data } = message
       const isFound = await relay.handleSessionFrame(node, session, data)
+      if (isFound) limit.succeeded(address)
       respond(response, isFound ? 204 : 404, '', cors)
     }
     limitBodyTime(request, response, BODY_TIMEOUT_MS, cors)
