@@ -165,13 +165,14 @@ const startWorker = async (environment: Environment): Promise<void> => {
       primary.connections.drain()
       return close()
     }
+    await primary.ready()
     await primary.connections.serve(server, internalServer)
     // The delay is the primary's, which accepts the connections.
     const stop = closeOnSignal({ close: drainAndClose, closeConnections, abandon: closeConnections }, log, {
       graceMs: () => closeTimeoutMs(config)
     })
     primary.onStop({ announced: announceShutdown, stop })
-    primary.reportReady()
+    primary.reportServing()
   } catch (error) {
     primary.reportFailure(error)
   }
