@@ -38,18 +38,21 @@ t.test('requests to /emulation of one address', async (t) => {
     t.same(await statuses(LIMIT + 50, session, node, '10.0.0.1'), new Map([[204, LIMIT + 50]]))
   })
 
-  t.test('unsuccessful requests over the limit are rejected with 429, and those of other addresses are not', async (t) => {
-    t.same(
-      await statuses(LIMIT + 50, 'invented', relay.node, '10.0.0.2'),
-      new Map([
-        [404, LIMIT],
-        [429, 50]
-      ])
-    )
-    t.equal(await emulate('invented', 'unknown node', '10.0.0.2'), 429)
-    t.equal(await emulate('invented', relay.node, '10.0.0.3'), 404)
-    t.equal(await emulate(session, node, '10.0.0.3'), 204)
-  })
+  t.test(
+    'unsuccessful requests over the limit are rejected with 429, and those of other addresses are not',
+    async (t) => {
+      t.same(
+        await statuses(LIMIT + 50, 'invented', relay.node, '10.0.0.2'),
+        new Map([
+          [404, LIMIT],
+          [429, 50]
+        ])
+      )
+      t.equal(await emulate('invented', 'unknown node', '10.0.0.2'), 429)
+      t.equal(await emulate('invented', relay.node, '10.0.0.3'), 404)
+      t.equal(await emulate(session, node, '10.0.0.3'), 204)
+    }
+  )
 
   t.test('requests are accepted again after some time', async (t) => {
     clock.monotonicMs += INTERVAL_MS / LIMIT
