@@ -1,4 +1,5 @@
 import { cachedPerConfig } from '../config/reload.js'
+import { type BackgroundDependencies, runInBackground } from '../core/session/context.js'
 import { type HttpHandler, respond } from '../transport/respond.js'
 import { addSurveyHandlers } from './admin-survey-handlers.js'
 import { adminSurveys } from './admin-surveys.js'
@@ -22,6 +23,7 @@ export const buildAdmin = (dependencies: AdminDependencies): Admin => {
   const { relay, config, expectedTraffic, log } = dependencies
   const { nowMs, monotonicMs } = relay.clocks
   const surveys = adminSurveys(relay)
+  const background: BackgroundDependencies = { log, metrics: { unexpectedError: dependencies.unexpectedError } }
   const keys = cachedPerConfig(
     config,
     // With `insecure` the API key is random in every process and cannot be used as a shared secret.
@@ -33,7 +35,8 @@ export const buildAdmin = (dependencies: AdminDependencies): Admin => {
     keys,
     nowMs,
     monotonicMs,
-    announce: (update) => surveys.survey('adminSession', update)
+    announce: (update) => surveys.survey('adminSession', update),
+    background
   })
   const isEnabled = (): boolean => config().adminPassword !== null
   const history = new FigureHistory({ surveys, isEnabled, nowMs, log })
@@ -55,7 +58,8 @@ export const buildAdmin = (dependencies: AdminDependencies): Admin => {
       password: () => config().adminPassword ?? '',
       limiter,
       isForwardedHttps: (request) => isForwardedHttps()(request),
-      announce: (attempt) => void surveys.survey('adminAttempt', { node: relay.node, attempt }),
+      announce: (attempt) =>
+        runInBackground(background, () => surveys.survey('adminAttempt', { node: relay.node, attempt })),
       log
     })
   })

@@ -333,6 +333,8 @@ export interface EngineMetrics {
   engineMalformedMessage(): void
   /** A command was counted for limits by user by this process alone, because the engine was unavailable or slow. */
   userRateCountedLocally(): void
+  /** Work that nothing waits for has failed for an unexpected reason. */
+  unexpectedError(source: 'background'): void
 }
 
 /** A failure of the engine, for example a lost connection. The engine logs it itself; callers reply with error 100. */

@@ -2,6 +2,7 @@ import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
 import { Duplex, type Readable } from 'node:stream'
 import type { Logger } from 'pino'
+import { messageOf } from '../../shared/error-message.js'
 import { monotonicMs } from '../../shared/monotonic.js'
 import { INTERNAL_LISTEN_SETTINGS, LISTEN_SETTINGS, type ListenAddress } from '../config/config.js'
 import { ConnectionDispatcher } from './connection-handoff.js'
@@ -151,12 +152,18 @@ export class WorkerProcesses {
   }
 
   #startWorker(number: number): WorkerStart {
-    let ready = (): void => undefined
-    const whenReady = new Promise<void>((resolve) => {
-      ready = resolve
+    let startServing = (): void => undefined
+    const serving = new Promise<void>((resolve) => {
+      startServing = resolve
     })
-    const serving = new Promise<void>((resolve) => this.#fork(number, { ready, serving: resolve }))
-    return { ready: whenReady, serving }
+    const ready = new Promise<void>((resolve) => {
+      try {
+        this.#fork(number, { ready: resolve, serving: startServing })
+      } catch (error) {
+        this.#exited(number, messageOf(error))
+      }
+    })
+    return { ready, serving }
   }
 
   #fork(number: number, started: WorkerStarted): void {
