@@ -6,7 +6,7 @@ import type { Position } from '../publication.js'
 import { type RelayContext, runInBackground } from '../session/context.js'
 import { hasPositions } from './subscribe-request.js'
 
-const END_ONLY: HistoryRange = { since: null, limit: 0, reverse: false }
+const END_ONLY: HistoryRange = { since: null, limit: 0, reverse: false, isSubscribed: true }
 
 /** Compares the positions of channels with their streams, at an interval and after a possible gap. Called periodically. */
 export const checkPositions = (context: RelayContext, nowMs: number): void => {

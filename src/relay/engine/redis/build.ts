@@ -9,6 +9,7 @@ import { NODE_TIMINGS, type NodeTimings, RedisNodeCluster } from './nodes.js'
 import { RedisPresence } from './presence.js'
 import { RedisEngine } from './redis-engine.js'
 import { ShardRouter } from './shard-router.js'
+import { SlotTags } from './slot-tags.js'
 import { RedisUserConnections } from './user-connections.js'
 import { RedisUserRates } from './user-rates.js'
 
@@ -47,7 +48,8 @@ export const buildRedisEngine = (
     slotTimeoutMs
   })
   const newEpoch = epochNames()
-  const engine = new RedisEngine(router, nowMs, newEpoch)
+  const tags = new SlotTags(router)
+  const engine = new RedisEngine(router, tags, nowMs, newEpoch)
   const background: BackgroundDependencies = { log, metrics }
   const channelStates = new RedisChannelStates(router, presenceTtlMs, background)
   const presence = new RedisPresence(router, presenceTtlMs, channelStates, background)
@@ -55,7 +57,7 @@ export const buildRedisEngine = (
   return {
     broker: engine,
     history: engine,
-    maps: new RedisMaps(router, nowMs, newEpoch),
+    maps: new RedisMaps(router, tags, nowMs, newEpoch),
     presence,
     cluster: new RedisNodeCluster(router, { log, metrics }, nodeTimings),
     userConnections,
