@@ -240,6 +240,11 @@ export class Relay {
     return this.#context.tokenInvalidations.current
   }
 
+  /** False while this node cannot read them. */
+  get areInvalidationsKnown(): boolean {
+    return this.#context.tokenInvalidations.areKnown
+  }
+
   /** Throws an `EngineError` unless every live node has confirmed. The cluster then continues until all have applied it. */
   async #applyEverywhere<C extends ClusterCommand>(
     command: C,
