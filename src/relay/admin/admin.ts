@@ -65,13 +65,6 @@ export const buildAdmin = (dependencies: AdminDependencies): Admin => {
   })
   const api = guarded(routes, { sessions, keys })
 
-  const fail = (call: AdminCall, error: unknown): void => {
-    dependencies.unexpectedError()
-    log.error({ err: error }, 'admin request failed')
-    if (call.response.headersSent) call.response.destroy()
-    else call.reject(500, 'INTERNAL', 'Internal error. See the log of the relay.')
-  }
-
   return {
     handle: (request, response, path) => {
       if (!isEnabled()) {
@@ -81,7 +74,7 @@ export const buildAdmin = (dependencies: AdminDependencies): Admin => {
       }
       const call = new AdminCall(request, response, dependencies.addressOf(request))
       const handled = path.startsWith('/admin/api/') ? api(call, path) : page(call, path)
-      if (handled instanceof Promise) handled.catch((error) => fail(call, error))
+      if (handled instanceof Promise) handled.catch((error) => fail(call, error, dependencies))
     },
     close: () => {
       streams.close()
@@ -90,4 +83,15 @@ export const buildAdmin = (dependencies: AdminDependencies): Admin => {
       surveyHandlers.close()
     }
   }
+}
+
+const fail = (
+  call: AdminCall,
+  error: unknown,
+  { log, unexpectedError }: Pick<AdminDependencies, 'log' | 'unexpectedError'>
+): void => {
+  unexpectedError()
+  log.error({ err: error }, 'admin request failed')
+  if (call.response.headersSent) call.response.destroy()
+  else call.reject(500, 'INTERNAL', 'Internal error. See the log of the relay.')
 }
