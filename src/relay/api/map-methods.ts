@@ -80,7 +80,7 @@ const mapReadState: ApiMethod = async (relay, request, budget) => {
     cursor: request.text('cursor'),
     limit: request.integer('limit', Number.MIN_SAFE_INTEGER),
     key: request.text('key'),
-    revision: position(request, 'revision')
+    revisionEpoch: position(request, 'revision')?.epoch ?? null
   }
   if (budget.isExhausted) return RESPONSE_TOO_LARGE
   const state = await relay.maps.readState(query, budget.left)

@@ -24,7 +24,7 @@ import { globTest } from '../core/nodes/glob.js'
 import type { NewPublication, Position } from '../core/publication.js'
 import type { Relay } from '../core/relay.js'
 import { joinInSlices } from '../core/time-slice.js'
-import { InvalidField } from '../json-fields.js'
+import { InvalidField, InvalidType, isSafeInteger } from '../json-fields.js'
 import { MAP_METHODS } from './map-methods.js'
 import { tracePublish } from './publish-span.js'
 import { type ApiBudget, type ApiMethod, errorJson, RESPONSE_TOO_LARGE, resultJson } from './reply.js'
@@ -131,17 +131,17 @@ const subscribe: ApiMethod = async (relay, request) => {
 }
 
 const unsubscribe: ApiMethod = async (relay, request) =>
-  (await relay.unsubscribeUser({ channel: request.text('channel'), target: target(request) })) ?? '{}'
+  (await relay.unsubscribeUser({ channel: request.requiredText('channel'), target: target(request) })) ?? '{}'
 
 /** The code and reason for the close frame, with defaults. */
 const disconnectReason = (value: unknown): Disconnect => {
   if (value === undefined) return DISCONNECT_FORCED
-  if (!isObject(value)) throw new InvalidField('disconnect', 'must be an object with code and reason')
+  if (!isObject(value)) throw new InvalidType('disconnect', 'must be an object with code and reason')
   const { code = DISCONNECT_FORCED.code, reason = DISCONNECT_FORCED.reason } = value
-  if (typeof code !== 'number' || !Number.isInteger(code) || code < 3000 || code > 4999) {
-    throw new InvalidField('disconnect.code', 'must be from 3000 to 4999')
-  }
-  if (typeof reason !== 'string' || reason === '' || Buffer.byteLength(reason) > MAX_REASON_BYTES) {
+  if (!isSafeInteger(code)) throw new InvalidType('disconnect.code', 'must be a whole number')
+  if (typeof reason !== 'string') throw new InvalidType('disconnect.reason', 'must be text')
+  if (code < 3000 || code > 4999) throw new InvalidField('disconnect.code', 'must be from 3000 to 4999')
+  if (reason === '' || Buffer.byteLength(reason) > MAX_REASON_BYTES) {
     throw new InvalidField('disconnect.reason', `must be text of at most ${MAX_REASON_BYTES} bytes`)
   }
   // The official client would parse a JSON reason as advice and might never reconnect.

@@ -212,10 +212,8 @@ export class Relay {
   }
 
   async unsubscribeUser(params: UnsubscribeParams): Promise<ReplyError | null> {
-    if (params.channel !== '') {
-      const resolved = resolveChannel(params.channel, this.#context.channelRules)
-      if (resolved instanceof ReplyError) return resolved
-    }
+    const resolved = resolveChannel(params.channel, this.#context.channelRules)
+    if (resolved instanceof ReplyError) return resolved
     await this.#applyEverywhere('unsubscribe', params)
     return null
   }

@@ -54,14 +54,10 @@ export const invalidateTokens = (context: RelayContext, invalidation: TokenInval
 export const unsubscribeUser = (context: RelayContext, { target, channel }: UnsubscribeParams): null => {
   for (const client of selectClients(context, target)) {
     client.closeOnError(() => {
-      for (const subscription of [...client.subscriptions.values()]) {
-        if (channel === '' || subscription.channel.name === channel) {
-          client.endSubscription(subscription, UNSUBSCRIBE_BY_SERVER)
-        }
-      }
+      const subscription = client.subscriptions.get(channel)
+      if (subscription !== undefined) client.endSubscription(subscription, UNSUBSCRIBE_BY_SERVER)
       // The client receives an error for its next page.
-      if (channel !== '') client.loadings.cancel(channel)
-      else client.loadings.cancelAll()
+      client.loadings.cancel(channel)
     })
   }
   return null
