@@ -67,7 +67,7 @@ export class Disconnect {
   }
 }
 
-/** Never sent: the client closed the connection. */
+/** Never sent: the connection was closed by the client, or is cut. */
 export const DISCONNECT_NORMAL = new Disconnect(3000, 'connection closed')
 export const DISCONNECT_SHUTDOWN = new Disconnect(3001, 'shutdown')
 export const DISCONNECT_INTERNAL_ERROR = new Disconnect(3004, 'internal server error')

@@ -105,6 +105,10 @@ class HttpStreamTransport implements ClientTransport, ByteStream {
     this.#response.socket?.setTimeout(CLOSE_TIMEOUT_MS, () => this.#response.destroy())
   }
 
+  drop(): void {
+    this.#response.destroy()
+  }
+
   #drained(): void {
     const callbacks = this.#drainCallbacks
     this.#drainCallbacks = []

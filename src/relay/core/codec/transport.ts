@@ -60,4 +60,6 @@ export interface ClientTransport extends Transport {
   resume(): void
   /** Closes the connection and reports the reason if possible. Frames written before are still sent. */
   close(reason: Disconnect): void
+  /** Cuts the connection without a message. */
+  drop(): void
 }

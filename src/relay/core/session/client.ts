@@ -291,11 +291,13 @@ export class Client implements Subscriber, OutboxOwner {
     if (this.isClosed) return
     const { context } = this
     const wasLive = this.state === 'live'
-    if (reason !== DISCONNECT_NORMAL) this.#attempt(() => this.#sendAll())
+    // A backend may choose this code to cut the connection, as a network would.
+    const isCut = reason.code === DISCONNECT_NORMAL.code
+    if (!isCut) this.#attempt(() => this.#sendAll())
     this.state = 'closed'
     this.outbox.close()
     // The socket first: the following steps may take time, and the client should reconnect soon.
-    if (reason !== DISCONNECT_NORMAL) this.#attempt(() => this.#closeTransport(reason))
+    if (reason !== DISCONNECT_NORMAL) this.#attempt(() => (isCut ? this.transport.drop() : this.#closeTransport(reason)))
     this.#events?.abort()
     context.clients.remove(this)
     uncountConnection(this)
