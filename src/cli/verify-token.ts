@@ -8,10 +8,10 @@ import {
   subscriptionClaims,
   type TokenRejectionReason
 } from '../relay/core/session/tokens.js'
-import { TokenChecks } from '../relay/token-check.js'
+import { decodeRelayToken, TokenChecks } from '../relay/token-check.js'
 import { AppTokenVerifier, decodeClaims } from '../shared/app-token.js'
 import { type Environment, isGiven, readSettings, SettingsError } from '../shared/env.js'
-import { decodeJwt, secretKey } from '../shared/jwt.js'
+import { secretKey } from '../shared/jwt.js'
 import { monotonicMs } from '../shared/monotonic.js'
 import { secret } from '../shared/setting-kinds.js'
 import { ExpiredToken, InvalidToken } from '../shared/token-errors.js'
@@ -88,7 +88,7 @@ export const verifyToken = async (
 
 const claimsOf = (token: string): Claims | null => {
   try {
-    return decodeClaims(token)?.claims ?? decodeJwt(token).claims
+    return decodeClaims(token)?.claims ?? decodeRelayToken(token).claims
   } catch (error) {
     if (error instanceof InvalidToken) return null
     throw error

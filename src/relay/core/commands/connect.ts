@@ -141,7 +141,7 @@ const serverChannels = (
   const channels = new Map<string, ServerSubscription>()
   if (userSubscribeToPersonal && user !== '')
     channels.set(personalChannel(user, personalChannelNamespace, channelRules), PLAIN_SUBSCRIPTION)
-  for (const [channel, subscription] of subscriptions) channels.set(channel, subscription)
+  for (const [channel, subscription] of subscriptions) if (channel !== '') channels.set(channel, subscription)
   const caller: Caller = { user, insecure, isSubscribed: false }
   for (const channel of subs.keys()) {
     if (channels.has(channel) || channel === '' || isTooLong(channel, channelRules)) continue
