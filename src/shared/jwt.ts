@@ -165,7 +165,9 @@ const checkHeader = (header: Record<string, unknown>, types: AcceptedTypes): Rec
 
 /** A media type is case-insensitive (RFC 7515, 4.1.9). */
 const isAcceptedType = (type: unknown, types: AcceptedTypes): boolean =>
-  types === 'any' ? type === null || typeof type === 'string' : typeof type === 'string' && TYPES.has(type.toUpperCase())
+  types === 'any'
+    ? type === null || typeof type === 'string'
+    : typeof type === 'string' && TYPES.has(type.toUpperCase())
 
 const DIGESTS = { HS256: 'sha256', HS384: 'sha384', HS512: 'sha512' } as const
 

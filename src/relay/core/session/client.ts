@@ -297,7 +297,8 @@ export class Client implements Subscriber, OutboxOwner {
     this.state = 'closed'
     this.outbox.close()
     // The socket first: the following steps may take time, and the client should reconnect soon.
-    if (reason !== DISCONNECT_NORMAL) this.#attempt(() => (isCut ? this.transport.drop() : this.#closeTransport(reason)))
+    if (reason !== DISCONNECT_NORMAL)
+      this.#attempt(() => (isCut ? this.transport.drop() : this.#closeTransport(reason)))
     this.#events?.abort()
     context.clients.remove(this)
     uncountConnection(this)

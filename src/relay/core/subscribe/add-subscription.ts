@@ -156,7 +156,7 @@ const finish = (
 const subscribeReply = (
   { recover, data }: SubscribeRequest,
   { rate, view }: Subscription,
-  { recoverable, positioned, delta }: SubscriptionOptions,
+  { recoverable, positioned, since, delta }: SubscriptionOptions,
   { page, recovered, snapshot }: SubscriptionStart,
   ttl: number
 ): SubscribeReply => ({
@@ -167,7 +167,7 @@ const subscribeReply = (
   position: positioned ? { epoch: page.epoch, offset: recovered?.offset ?? page.offset } : NO_POSITION,
   publications: recovered?.publications ?? snapshot ?? [],
   recovered: recovered !== null,
-  wasRecovering: recover !== null,
+  wasRecovering: recover !== null || since !== null,
   data: replyData(data, rate, view),
   delta,
   map: null

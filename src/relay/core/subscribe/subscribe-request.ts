@@ -74,8 +74,7 @@ const requestedOptions = (request: SubscribeRequest, caller: Caller): Subscripti
   if (options.map !== null) return mapSubscriptionOptions(request, options, options.map, caller)
   const hasStream = hasHistory(options)
   const mayRecover = options.allowRecovery || maySeeHistory(options, caller)
-  const recoverable =
-    hasStream && (options.forceRecovery || ((request.recoverable || request.recover !== null) && mayRecover))
+  const recoverable = hasStream && (options.forceRecovery || (request.recoverable && mayRecover))
   const fromCache = options.recoveryMode === 'cache'
   const snapshot = options.snapshot && hasStream
   // A snapshot contains the newest publication.

@@ -140,9 +140,12 @@ const checkSubscriptions = (client: Client, channel: string): ReplyError | null 
 /** Error 107 for a filter that is invalid, not allowed, or combined with deltas: the base of a delta might be filtered out. */
 const checkFilter = (
   { filter, delta }: SubscribeCommand,
-  { options }: ResolvedChannel
-): TagFilter | null | ReplyError =>
-  filter === null ? null : ((options.allowTagsFilter && !delta ? parseTagFilter(filter) : null) ?? ERROR_BAD_REQUEST)
+  { options: { allowTagsFilter, allowedDeltaTypes } }: ResolvedChannel
+): TagFilter | null | ReplyError => {
+  if (filter === null) return null
+  const isAllowed = allowTagsFilter && !(delta && allowedDeltaTypes.includes('fossil'))
+  return (isAllowed ? parseTagFilter(filter) : null) ?? ERROR_BAD_REQUEST
+}
 
 /** Succeeds even if the client is not subscribed, because clients reconnect after an error. */
 export const unsubscribe = (client: Client, request: unknown, command: RunningCommand): CommandOutcome => {
@@ -174,8 +177,8 @@ export const refreshSubscription = async (
   const claims = await checkSubscriptionToken(client, parsed.channel, parsed.token)
   // The subscription may have ended while the token was being verified.
   if (client.isClosed || client.subscriptions.get(parsed.channel) !== subscription) return ERROR_PERMISSION_DENIED
-  if (claims === ERROR_INTERNAL || claims === ERROR_EXPIRED) return claims
-  if (claims === ERROR_TOKEN_EXPIRED) return DISCONNECT_SUBSCRIPTION_EXPIRED
+  if (claims === ERROR_INTERNAL) return claims
+  if (claims === ERROR_TOKEN_EXPIRED || claims === ERROR_EXPIRED) return DISCONNECT_SUBSCRIPTION_EXPIRED
   if (claims instanceof ReplyError) return DISCONNECT_INVALID_TOKEN
   if (claims instanceof Disconnect) return claims
 

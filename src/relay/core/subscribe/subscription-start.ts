@@ -105,8 +105,7 @@ const recover = (
   if (recovery === null) return null
   const publications =
     filter === null ? recovery.publications : recovery.publications.filter((publication) => passes(filter, publication))
-  // Publications that were filtered out do not advance the client's position.
-  const offset = filter === null ? recovery.offset : page.offset
+  const { offset } = recovery
   if (publications.length === 0) return { offset, publications: [] }
   const list = {
     channel,

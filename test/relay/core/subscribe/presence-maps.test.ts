@@ -32,7 +32,10 @@ const setUp = (parts: Parameters<typeof coreRelay>[1] = {}) => {
   core.relay.observeChannel('clients:chat:1', observe('client'))
   core.relay.observeChannel('users:chat:1', observe('user'))
   const keys = async (channel: string) => {
-    const state = await core.relay.maps.readState({ channel, cursor: '', limit: -1, key: '', revisionEpoch: null }, 100_000)
+    const state = await core.relay.maps.readState(
+      { channel, cursor: '', limit: -1, key: '', revisionEpoch: null },
+      100_000
+    )
     return state !== null && 'entries' in state ? state.entries.map(({ key }) => key) : []
   }
   /** Advances the time as the process does: the tick, and the expiry of keys. */

@@ -354,7 +354,8 @@ t.test('recovery', async (t) => {
     const allowed = await setUp({ ...WITH_HISTORY, force_recovery: false, allow_recovery: true })
     const closed = await setUp({ ...WITH_HISTORY, force_recovery: false })
 
-    t.match(await allowed.recover(4), { subscribe: { recovered: true } })
+    t.match(await allowed.recover(4, 'epoch1', { recoverable: true }), { subscribe: { recovered: true } })
+    t.match(await allowed.recover(4), { subscribe: { recovered: undefined, was_recovering: true } })
     t.same(
       await closed.recover(4),
       { id: 2, subscribe: { was_recovering: true } },
@@ -893,7 +894,7 @@ t.test('subscribing fails if the engine stops delivering while the history is re
   t.equal(relay.stats().subscriptions, 0)
 })
 
-t.test('a client with a tag filter recovers to the end of the stream, whatever it receives of it', async (t) => {
+t.test('a client with a tag filter recovers from its position, whatever it receives', async (t) => {
   const options = {
     allow_subscribe_for_client: true,
     allow_tags_filter: true,
@@ -902,13 +903,13 @@ t.test('a client with a tag filter recovers to the end of the stream, whatever i
     force_recovery: true
   }
   const { connected, publish } = coreRelay(withNamespace(options))
-  for (const [index, kind] of ['a', 'b', 'b'].entries()) publish('chat:1', index, { tags: JSON.stringify({ kind }) })
-  const recover = { channel: 'chat:1', recover: true, epoch: 'epoch1', offset: 0 }
+  for (const [index, kind] of ['a', 'a', 'b'].entries()) publish('chat:1', index, { tags: JSON.stringify({ kind }) })
+  const recover = { channel: 'chat:1', recover: true, epoch: 'epoch1', offset: 1 }
   const recovered = async (val: string) => {
     const client = await connected('42')
     return await client.send({ id: 2, subscribe: { ...recover, tf: { key: 'kind', cmp: 'eq', val } } })
   }
 
-  t.match(await recovered('a'), [{ subscribe: { recovered: true, offset: 3, publications: [{ offset: 1 }] } }])
-  t.match(await recovered('c'), [{ subscribe: { recovered: true, offset: 3, publications: undefined } }])
+  t.match(await recovered('b'), [{ subscribe: { recovered: true, offset: 1, publications: [{ offset: 3 }] } }])
+  t.match(await recovered('c'), [{ subscribe: { recovered: true, offset: 1, publications: undefined } }])
 })
