@@ -187,6 +187,15 @@ const LIVE: Changes = {
     allowed_origins: [['https://one.example'], ['https://two.example']],
     disallow_anonymous_connection_tokens: [true, false],
     allow_anonymous_connect_without_token: [false, true],
+    user_id_http_header: ['X-User-Id', 'X-User'],
+    'subscribe_to_user_personal_channel.single_connection': [
+      false,
+      true,
+      {
+        client: { subscribe_to_user_personal_channel: { enabled: true } },
+        channel: { without_namespace: { presence: true } }
+      }
+    ],
     pong_timeout: ['8s', '20s'],
     stale_close_delay: ['5s', '600s'],
     expired_close_delay: ['5s', '600s'],

@@ -44,7 +44,6 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
   'map_broker.postgres': 'use the engine "redis", which also stores maps',
   shared_poll: 'publish changes with the HTTP API',
 
-  'client.user_id_http_header': 'use client.proxy.connect with this header in http_headers',
   'client.insecure_skip_token_signature_verify': 'use client.insecure in test environments',
   'client.token.insecure_skip_jwks_endpoint_safety_check':
     'remove it; jwks_public_endpoint is always one fixed address',
@@ -52,7 +51,6 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
     'remove it; jwks_public_endpoint is always one fixed address',
   'client.presence_update_interval': 'use engine.redis.presence_ttl',
   'client.connect_code_to_unidirectional_disconnect': 'remove it; docs/reference/protocol-codes.md lists the codes',
-  'client.subscribe_to_user_personal_channel.single_connection': 'use client.user_connection_limit',
 
   'namespace.subscribe_stream_proxy_enabled': 'publish with the HTTP API',
   'namespace.subscribe_stream_proxy_bidirectional': 'publish with the HTTP API',

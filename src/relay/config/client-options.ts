@@ -7,6 +7,8 @@ import { claimRules } from './token-options.js'
 
 export const DEFAULT_MESSAGE_BYTES = 65_536
 
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/
+
 /** The client options of a configuration file, with defaults. */
 export const clientOptions = (
   { client: file = {}, websocket = {} }: RelayConfigFile,
@@ -19,6 +21,7 @@ export const clientOptions = (
   const options: ClientOptions = {
     insecure: file.insecure ?? false,
     allowAnonymousConnectWithoutToken: file.allow_anonymous_connect_without_token ?? false,
+    userIdHeader: file.user_id_http_header?.toLowerCase() ?? null,
     disallowAnonymousConnectionTokens:
       file.disallow_anonymous_connection_tokens ?? !file.allow_anonymous_connect_without_token,
     token,
@@ -44,6 +47,7 @@ export const clientOptions = (
     compression: compressionOptions(websocket),
     userSubscribeToPersonal: personal.enabled ?? false,
     personalChannelNamespace: personal.personal_channel_namespace ?? '',
+    singleConnection: (personal.enabled && personal.single_connection) ?? false,
     includeConnectionTime: file.connect_include_server_time ?? false,
     connectProxy: file.proxy?.connect?.enabled ?? false,
     refreshProxy: file.proxy?.refresh?.enabled ?? false,
@@ -54,6 +58,8 @@ export const clientOptions = (
   }
   if (options.pongTimeoutMs >= options.pingIntervalMs)
     report('client.pong_timeout', 'must be shorter than client.ping_interval')
+  if (options.userIdHeader !== null && !HEADER_NAME.test(options.userIdHeader))
+    report('client.user_id_http_header', 'must be the name of a header')
   checkOrigins(file.allowed_origins ?? [], report)
   const name = options.personalChannelNamespace
   const namespace = name === '' ? withoutNamespace : namespaces.get(name)
@@ -62,6 +68,8 @@ export const clientOptions = (
     reportPersonal('personal_channel_namespace', 'must be one of the namespaces')
   if (options.userSubscribeToPersonal && namespace !== undefined && namespace.map !== null)
     reportPersonal('personal_channel_namespace', 'must not be a namespace of maps')
+  if (options.singleConnection && namespace?.presence === false)
+    reportPersonal('single_connection', 'requires presence in the namespace of personal channels')
   return Object.freeze(options)
 }
 

@@ -35,6 +35,9 @@ const client = {
   token: section('Connection tokens.', TokenSchema.properties),
   subscription_token: section('Separate options for subscription tokens.', SubscriptionTokenSchema.properties),
   allow_anonymous_connect_without_token: flag('Clients may connect without a token.'),
+  user_id_http_header: text(
+    'The user of a client without a token, if the connect proxy has none and anonymous clients are not allowed. The reverse proxy must set or remove this header of every request.'
+  ),
   disallow_anonymous_connection_tokens: Type.Optional(
     Type.Boolean({
       description:
@@ -90,7 +93,10 @@ const client = {
   connect_include_server_time: flag("Send the server's time in the connect reply."),
   subscribe_to_user_personal_channel: section('Subscribe each user to a personal channel.', {
     enabled: flag('Enable personal channels.'),
-    personal_channel_namespace: text('The namespace of personal channels.')
+    personal_channel_namespace: text('The namespace of personal channels.'),
+    single_connection: flag(
+      'A new connection of a user closes the earlier ones with 3504. Requires presence in the namespace of personal channels.'
+    )
   })
 }
 

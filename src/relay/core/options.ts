@@ -159,6 +159,8 @@ export interface ClientOptions {
   /** Disables tokens and all permission checks, for test suites of client libraries. */
   readonly insecure: boolean
   readonly allowAnonymousConnectWithoutToken: boolean
+  /** Lower-case name of the request header with the user of clients without a token; null for none. */
+  readonly userIdHeader: string | null
   /** Rejects connection tokens without a user. */
   readonly disallowAnonymousConnectionTokens: boolean
   readonly token: ClaimRules
@@ -191,6 +193,8 @@ export interface ClientOptions {
   readonly compression: CompressionOptions | null
   readonly userSubscribeToPersonal: boolean
   readonly personalChannelNamespace: string
+  /** A new connection of a user closes the earlier ones. Requires presence of the personal channels. */
+  readonly singleConnection: boolean
   readonly includeConnectionTime: boolean
   /** Whether a backend is asked about connections without a token, and about connections that expire. */
   readonly connectProxy: boolean

@@ -142,9 +142,11 @@ export class Relay {
     return this.#context.clients.all
   }
 
-  /** Lower-case names of the request headers that connections keep for proxies. */
+  /** Lower-case names of the request headers that connections keep, for proxies and for their user. */
   get requestHeaderNames(): readonly string[] {
-    return this.#context.eventProxies.requestHeaderNames
+    const { eventProxies, clientOptions } = this.#context
+    const { userIdHeader } = clientOptions
+    return userIdHeader === null ? eventProxies.requestHeaderNames : [...eventProxies.requestHeaderNames, userIdHeader]
   }
 
   get openChannels(): ReadonlyMap<string, OpenChannel> {

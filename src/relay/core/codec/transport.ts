@@ -45,7 +45,7 @@ export interface Transport {
 export interface ClientTransport extends Transport {
   /** Network address of the client. */
   readonly address: string
-  /** Headers of the request that opened the connection, for proxies; null for none. */
+  /** Headers of the request that opened the connection, for proxies and for its user; null for none. */
   readonly requestHeaders: ClientHeaders | null
   /** An encoded ping, shared by all clients of the transport. */
   readonly pingBytes: Buffer

@@ -27,6 +27,7 @@ import { NO_OVERRIDE, type ServerSubscription } from '../options.js'
 import { type ConnectCommand, parseConnect, parseRefresh } from '../protocol.js'
 import type { Client, CommandOutcome, RunningCommand } from '../session/client.js'
 import { eventData, forwardedHeaders, replyDataError } from '../session/client-events.js'
+import { closeEarlierConnections } from '../session/single-connection.js'
 import { claimsRejection, connectionClaims, hasEnded, tokenRejection, userRejection } from '../session/tokens.js'
 import { countConnection, isLimitedByUser } from '../session/user-connection-limit.js'
 import { addSubscription, type SubscribeResult } from '../subscribe/add-subscription.js'
@@ -94,7 +95,8 @@ const connectUser = (
     client.limitReached(`${channelLimit} channels of a connection`)
     return DISCONNECT_CHANNEL_LIMIT
   }
-  return after(isLimitedByUser(client) ? countConnection(client) : true, (isCounted) => {
+  const counting = () => (isLimitedByUser(client) ? countConnection(client) : true)
+  return after(after(closeEarlierConnections(client), counting), (isCounted) => {
     if (!isCounted) {
       client.limitReached(`${userConnectionLimit} connections of a user`)
       return DISCONNECT_CONNECTION_LIMIT

@@ -52,8 +52,18 @@ const identifyWithoutToken = (
 const anonymousUser = (client: Client): ConnectResult | Disconnect => {
   const { insecure, allowAnonymousConnectWithoutToken } = client.context.clientOptions
   if (insecure || allowAnonymousConnectWithoutToken) return ANONYMOUS
+  const user = userOfHeader(client)
+  if (user !== '') return { ...ANONYMOUS, user }
   tokenRejection(client)('missing')
   return DISCONNECT_MALFORMED
+}
+
+/** The user that the reverse proxy names; '' for none, and for several: a proxy may add its header after one of the client. */
+const userOfHeader = ({ context: { clientOptions }, transport }: Client): string => {
+  const { userIdHeader } = clientOptions
+  const values = userIdHeader === null ? [] : (transport.requestHeaders?.[userIdHeader] ?? [])
+  // Node.js decodes headers as Latin-1.
+  return values.length === 1 ? Buffer.from(values[0] ?? '', 'latin1').toString() : ''
 }
 
 /** Null if the backend has no result. */
