@@ -13,7 +13,7 @@ import DEFAULT_CONFIG from './centrifugo-defaultconfig.json' with { type: 'json'
 import { configWith, errorsOf, SECRETS } from './config-fixture.js'
 
 // Files that Centrifugo 6 accepts. centrifugo-defaultconfig.json is the output of `centrifugo defaultconfig` of version
-// 6.9.1.
+// 6.9.1, whose options and defaults are those of 6.9.6.
 
 const configFrom = (path: string, text: string, environment: Environment = SECRETS): RelayConfig =>
   relayConfig({ ...environment, RELAY_CONFIG: path }, () => text)
