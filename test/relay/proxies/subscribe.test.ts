@@ -169,7 +169,7 @@ t.test('subscribe', async (t) => {
     await edge.publish('room:rec', 2)
     const client = await connectedWithToken(t, 'json', edge.url)
     const held = backend.hold('subscribe')
-    client.send({ id: 2, subscribe: { channel: 'room:rec', recover: true, ...before } })
+    client.send({ id: 2, subscribe: { channel: 'room:rec', recover: true, recoverable: true, ...before } })
     await held.next()
     await edge.publish('room:rec', 3)
     held.release({})
