@@ -200,7 +200,7 @@ const idText = (command: LazyJsonObject): string => {
   return Number.isSafeInteger(id) && id !== 0 ? `"id":${id},` : ''
 }
 
-/** The request in a body: null for JSON that is not an object, undefined for a body that is not JSON. The text `null` is an empty request. */
+/** The request in a body, empty for `null`; null for other JSON that is not an object, undefined for a body that is not JSON. */
 const requestIn = (body: Buffer): LazyJsonObject | null | undefined => {
   const start = skipWhitespace(body, 0)
   const object = LazyJsonObject.at(body, start)

@@ -47,7 +47,10 @@ export const clientInfoText = (user: string, client: string, connectionInfo: str
     info === null ? '' : `,"chan_info":${info}`
   }}`
 
-/** `data` is a separate parameter because subscribers with deltas receive a patch instead. `epoch` is '' in replies, which have it themselves. */
+/**
+ * `data` is a separate parameter because subscribers with deltas receive a patch instead. `epoch` is '' in replies, which have it
+ * themselves.
+ */
 const publicationText = (publication: Publication, epoch: string, data: Payload, isDelta: boolean): string => {
   const { info, tags, offset, version, key } = publication
   let text = key === undefined ? `{${dataField(data)}` : entryText(key, publication, data)
