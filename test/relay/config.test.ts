@@ -262,6 +262,7 @@ const DEFAULTS = {
   client: {
     insecure: false,
     allowAnonymousConnectWithoutToken: false,
+    userIdHeader: null,
     disallowAnonymousConnectionTokens: true,
     token: CLAIM_RULES,
     subscriptionToken: CLAIM_RULES,
@@ -286,6 +287,7 @@ const DEFAULTS = {
     compression: null,
     userSubscribeToPersonal: false,
     personalChannelNamespace: '',
+    singleConnection: false,
     includeConnectionTime: false,
     connectProxy: false,
     refreshProxy: false,

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { eventually } from '../helper/eventually.js'
 import { connectedClient } from '../helper/raw-client.js'
 import { startRedis } from '../helper/redis.js'
-import { startRelay } from '../helper/relay.js'
+import { type EdgeRelay, startRelay } from '../helper/relay.js'
 import { startWorkers } from '../helper/relay-workers.js'
 import { configWith, errorsOf } from './config-fixture.js'
 
@@ -14,6 +14,7 @@ const FILE = {
   channel: { namespaces: [{ name: 'own', presence: true }] }
 }
 const CLOSED = '3504 connection limit'
+const PRESENCE_STATS = { channel: 'own:#42' }
 
 /** Connects a user at the first and then at the other address: only the later connection stays. */
 const checkSingle = async (t: Test, urls: readonly [string, string], isPresent: () => Promise<boolean>) => {
@@ -24,17 +25,19 @@ const checkSingle = async (t: Test, urls: readonly [string, string], isPresent: 
   const later = await connectedClient(t, other)
   t.equal(await earlier.closed, CLOSED)
 
-  t.match(await later.request({ id: 2, presence_stats: { channel: 'own:#42' } }), { id: 2 }, 'the later one is open')
+  t.match(await later.request({ id: 2, presence_stats: PRESENCE_STATS }), { id: 2 }, 'the later one is open')
   t.equal(bystander.ws.readyState, bystander.ws.OPEN, 'another user is not affected')
 }
 
-const isPresent = (api: (method: string, request: unknown) => Promise<{ readonly body: string }>) => async () =>
-  (await api('presence_stats', { channel: 'own:#42' })).body.includes('"num_clients":1')
+const isPresent =
+  ({ api }: EdgeRelay) =>
+  async () =>
+    (await api('presence_stats', PRESENCE_STATS)).body.includes('"num_clients":1')
 
 t.test('with single_connection a new connection closes the earlier one of its user', async (t) => {
-  const { url, api } = await startRelay(t, FILE)
+  const relay = await startRelay(t, FILE)
 
-  await checkSingle(t, [url, url], isPresent(api))
+  await checkSingle(t, [relay.url, relay.url], isPresent(relay))
 })
 
 t.test('with single_connection one of several connections at the same time stays', async (t) => {
@@ -61,13 +64,13 @@ t.test('single_connection applies to all relays on one Redis together', async (t
   const env = { RELAY_ENGINE: 'redis', REDIS_URL: redis.url }
   const [one, other] = [await startRelay(t, FILE, env), await startRelay(t, FILE, env)]
 
-  await checkSingle(t, [one.url, other.url], isPresent(one.api))
+  await checkSingle(t, [one.url, other.url], isPresent(one))
 })
 
 t.test('single_connection applies to all workers together', async (t) => {
   const { url, api } = await startWorkers(t, 2, FILE)
 
-  await checkSingle(t, [url, url], isPresent(api))
+  await checkSingle(t, [url, url], async () => (await api('presence_stats', PRESENCE_STATS)).num_clients === 1)
 })
 
 t.test('single_connection needs presence in the namespace of personal channels', async (t) => {

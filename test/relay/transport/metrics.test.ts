@@ -529,7 +529,7 @@ t.test('optional metrics', async (t) => {
       'method="GET",path="other",status="404"',
       'method="POST",path="/api/publish",status="200"',
       'method="POST",path="/api/info",status="200"',
-      'method="POST",path="/api/*",status="200"'
+      'method="POST",path="/api/*",status="404"'
     ])
       t.match(page, `centrifugo_node_incoming_http_requests_total{${labels}} 1\n`)
     t.notMatch(page, 'nowhere')
