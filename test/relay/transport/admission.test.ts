@@ -36,6 +36,7 @@ t.test('allowed origins', async (t) => {
     [['https://*.example.com'], 'https://evilexample.com', false, 'no dot'],
     [['https://*.example.com'], 'https://evil.org/.example.com', false, 'a path is no label'],
     [['https://*.example.com'], 'https://evil.org#.example.com', false, 'a fragment is no label'],
+    [['https://*.example.com'], 'https://evil.org\\.example.com', false, 'browsers read a backslash as a slash'],
     [['https://*.example.com'], 'https://user@a.example.com', false, 'a user is no label'],
     [['https://*.example.com:8443'], 'https://a.example.com:8443', true, 'the port is the same'],
     [['http://localhost:*'], 'http://localhost:5173', true, 'any port'],
