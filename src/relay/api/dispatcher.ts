@@ -66,7 +66,7 @@ export class ApiDispatcher {
     const request = requestIn(body)
     if (request === undefined) return null
     if (method === 'batch') return this.#batch(request, body, span)
-    const called = this.#call({ method, read: () => request }, new ApiBudget(span))
+    const called = this.#call({ method, read: () => request }, new ApiBudget(span, this.#metrics))
     return after(called, (result) => (result instanceof ReplyError ? result : resultJson(result)))
   }
 
@@ -118,7 +118,7 @@ export class ApiDispatcher {
     span: Span | null,
     commandOf: (entry: Entry, index: number) => ApiCommand
   ): Promise<readonly ApiResult[]> {
-    const budget = new ApiBudget(span)
+    const budget = new ApiBudget(span, this.#metrics)
     const { slices } = budget
     const results: MaybePromise<ApiResult>[] = []
     let reads: Promise<ApiResult>[] = []

@@ -54,11 +54,6 @@ const publish: ApiMethod = (relay, request, { span }) => {
   )
 }
 
-const engineErrorJson = (error: unknown): string => {
-  if (!(error instanceof EngineError)) throw error
-  return errorJson(ERROR_INTERNAL)
-}
-
 // Smaller broadcasts are published channel by channel in one turn, together with other publications of the request.
 const MAX_SMALL_BROADCAST_CHANNELS = 64
 const MAX_SMALL_BROADCAST_CHARACTERS = 256 * 1024
@@ -87,10 +82,15 @@ const broadcastTo = (
     return responses
   }
   const schemaCheck = relay.schemaCheck(publication)
+  const textOf = (outcome: Position | ReplyError): string => outcomeJson(outcome, budget)
+  const failed = (error: unknown): string => {
+    if (!(error instanceof EngineError)) throw error
+    return textOf(ERROR_INTERNAL)
+  }
   const responses = channels.map((channel) => {
-    if (channel === '') return outcomeJson(ERROR_EMPTY_CHANNEL)
-    const response = after(relay.publish(channel, publication, schemaCheck), outcomeJson)
-    return response instanceof Promise ? response.catch(engineErrorJson) : response
+    if (channel === '') return textOf(ERROR_EMPTY_CHANNEL)
+    const response = after(relay.publish(channel, publication, schemaCheck), textOf)
+    return response instanceof Promise ? response.catch(failed) : response
   })
   const write = (texts: readonly string[]): string => `{"responses":[${texts.join(',')}]}`
   const areReady = (list: readonly (string | Promise<string>)[]): list is readonly string[] =>
@@ -98,17 +98,21 @@ const broadcastTo = (
   return areReady(responses) ? write(responses) : Promise.all(responses).then(write)
 }
 
-const outcomeJson = (outcome: Position | ReplyError): string =>
-  outcome instanceof ReplyError ? errorJson(outcome) : resultJson(positionText(outcome))
+const outcomeJson = (outcome: Position | ReplyError, { metrics }: ApiBudget): string => {
+  if (!(outcome instanceof ReplyError)) return resultJson(positionText(outcome))
+  metrics.apiError('broadcast_publish', outcome.code)
+  return errorJson(outcome)
+}
 
 const broadcastToMany = async (
   relay: Relay,
   channels: readonly string[],
   publication: NewPublication,
-  { slices }: ApiBudget
+  budget: ApiBudget
 ): Promise<string> => {
+  const { slices } = budget
   const outcomes = await relay.broadcast(channels, publication, slices)
-  const texts = await joinInSlices(outcomes, outcomeJson, slices)
+  const texts = await joinInSlices(outcomes, (outcome) => outcomeJson(outcome, budget), slices)
   return `{"responses":[${texts}]}`
 }
 

@@ -22,6 +22,9 @@ export type FrameType =
 
 /** Engine actions that have no metric of their own. */
 export type Action =
+  | 'survey'
+  | 'broker_subscribe'
+  | 'broker_unsubscribe'
   | 'add_presence'
   | 'remove_presence'
   | 'presence'
@@ -29,10 +32,19 @@ export type Action =
   | 'history'
   | 'history_recover'
   | 'history_recover_cache'
+  | 'history_stream_top'
   | 'history_remove'
   | MapAction
 
-export type MapAction = 'map_publish' | 'map_remove' | 'map_state_read' | 'map_stream_read' | 'map_stats' | 'map_clear'
+export type MapAction =
+  | 'map_broker_subscribe'
+  | 'map_broker_unsubscribe'
+  | 'map_publish'
+  | 'map_remove'
+  | 'map_state_read'
+  | 'map_stream_read'
+  | 'map_stats'
+  | 'map_clear'
 
 /** Where an unexpected error occurred. `background` is work that no client waits for. */
 export type ErrorSource = 'connection' | 'delivery' | 'background' | 'http'

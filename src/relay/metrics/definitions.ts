@@ -1,4 +1,4 @@
-import { Counter, Gauge, type Registry } from 'prom-client'
+import { Counter, type Registry } from 'prom-client'
 import { ArrayHistogram, ArrayValues, TrafficCounters } from './series.js'
 
 /** From 100 µs to 10 s. */
@@ -308,11 +308,25 @@ export const defineMetrics = (registry: Registry) => ({
     'Removals from maps that a condition suppressed.',
     ['reason', 'channel_namespace']
   ),
-  mapKeysExpired: counter(registry, 'centrifugo_map_broker_cleanup_removed_count', 'Keys of maps that expired.'),
-  mapExpiryErrors: counter(registry, 'centrifugo_map_broker_cleanup_errors_count', 'Failed removals of expired keys.'),
-  mapExpiryLag: new Gauge({
-    name: 'centrifugo_map_broker_cleanup_lag_seconds',
-    help: 'Time from the deadline of a key to its removal, at the last removal.',
-    registers: [registry]
-  })
+  mapKeysExpired: new ArrayValues(
+    registry,
+    'counter',
+    'centrifugo_map_broker_cleanup_removed_count',
+    'Keys of maps that expired.',
+    ['broker_name']
+  ),
+  mapExpiryErrors: new ArrayValues(
+    registry,
+    'counter',
+    'centrifugo_map_broker_cleanup_errors_count',
+    'Failed removals of expired keys.',
+    ['broker_name']
+  ),
+  mapExpiryLag: new ArrayValues(
+    registry,
+    'gauge',
+    'centrifugo_map_broker_cleanup_lag_seconds',
+    'Time from the deadline of a key to its removal, at the last removal.',
+    ['broker_name']
+  )
 })

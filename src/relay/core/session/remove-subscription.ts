@@ -64,5 +64,7 @@ const removeOwnKey = ({ context, id }: Client, { name, namespace, options }: Cha
 export const removeIfUnused = (context: RelayContext, channel: Channel): void => {
   if (!channel.isUnused) return
   context.hub.remove(channel)
-  runInBackground(context, () => context.broker.unsubscribe(channel.name))
+  const { name, namespace, options } = channel
+  context.metrics.engineAction(options.map === null ? 'broker_unsubscribe' : 'map_broker_unsubscribe', namespace)
+  runInBackground(context, () => context.broker.unsubscribe(name))
 }

@@ -71,7 +71,8 @@ const readStream = (
 ): MaybePromise<HistoryPage> => {
   if (!positioned) return EMPTY_PAGE
   const { history, clientOptions, metrics } = context
-  if (since !== null) metrics.engineAction(fromCache ? 'history_recover_cache' : 'history_recover', resolved.namespace)
+  const recovery = fromCache ? 'history_recover_cache' : 'history_recover'
+  metrics.engineAction(since === null ? 'history_stream_top' : recovery, resolved.namespace)
   if (since !== null && fromCache)
     return history.read(channel, { since: null, limit: 1, reverse: true }, resolved.options)
   const limit = since === null ? 0 : clientOptions.recoveryMaxPublicationLimit
