@@ -81,7 +81,8 @@ const requestedOptions = (request: SubscribeRequest, caller: Caller): Subscripti
   // A snapshot contains the newest publication.
   const since = request.recover ?? (fromCache && options.autoCacheRecover && !snapshot ? NO_POSITION : null)
   const mayPosition = request.positioned && (options.allowPositioning || mayRecover)
-  const positioned = recoverable || (hasStream && (options.forcePositioning || mayPosition))
+  // As in Centrifugo, also without a history. A client then starts again after every possible gap.
+  const positioned = recoverable || options.forcePositioning || mayPosition
   return {
     presence: options.presence,
     joinLeave: options.joinLeave,
@@ -92,7 +93,7 @@ const requestedOptions = (request: SubscribeRequest, caller: Caller): Subscripti
     fromCache,
     snapshot,
     // A client with deltas has to detect missing publications.
-    delta: request.delta && positioned && options.allowedDeltaTypes.includes('fossil')
+    delta: request.delta && positioned && hasStream && options.allowedDeltaTypes.includes('fossil')
   }
 }
 
