@@ -2,6 +2,7 @@ import { isObject } from '../shared/is-object.js'
 import { jsonFromBytes, MAX_CONTAINERS, onOneLine } from './core/codec/json.js'
 import { type LazyJsonObject, TooManyContainers } from './core/codec/json-members.js'
 import { ERROR_BAD_REQUEST, type ReplyError } from './core/codes.js'
+import type { KeyMode } from './core/engine.js'
 import type { Override } from './core/options.js'
 import type { Payload } from './core/publication.js'
 import { readOverride } from './core/session/tokens.js'
@@ -133,6 +134,13 @@ export class JsonFields {
       throw new InvalidField('tags', 'must be an object of texts')
     }
     return Object.keys(value).length === 0 ? null : JSON.stringify(value)
+  }
+
+  keyMode(): KeyMode | null {
+    const text = this.text('key_mode')
+    if (text !== '' && text !== 'if_new' && text !== 'if_exists')
+      throw new InvalidField('key_mode', 'must be "if_new" or "if_exists"')
+    return text === '' ? null : text
   }
 
   override(): Override {

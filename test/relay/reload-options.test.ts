@@ -33,7 +33,10 @@ const PROXIES: ConfigFile = {
   client: { proxy: { connect: { endpoint: ENDPOINT }, refresh: { endpoint: ENDPOINT } } },
   channel: {
     proxy: Object.fromEntries(
-      ['subscribe', 'publish', 'sub_refresh', 'state'].map((event) => [event, { endpoint: ENDPOINT }])
+      ['subscribe', 'publish', 'sub_refresh', 'map_publish', 'map_remove', 'state'].map((event) => [
+        event,
+        { endpoint: ENDPOINT }
+      ])
     )
   },
   rpc: { proxy: { endpoint: ENDPOINT } }
@@ -59,6 +62,11 @@ const mapPermissions = (what: string): ChannelChanges => ({
   [`allow_${what}_for_client`]: [false, true, MAPPED],
   [`allow_${what}_for_subscriber`]: [false, true, MAPPED],
   [`allow_${what}_for_anonymous`]: [false, true, { ...MAPPED, map: { ...MAP, [`allow_${what}_for_client`]: true } }]
+})
+
+const mapProxy = (what: string): ChannelChanges => ({
+  [`${what}_proxy_enabled`]: [false, true, MAPPED],
+  [`${what}_proxy_name`]: ['default', 'one', { ...MAPPED, map: { ...MAP, [`${what}_proxy_enabled`]: true } }]
 })
 
 /** Options of a namespace, and of channels without one. */
@@ -98,6 +106,8 @@ const CHANNEL_LIVE: ChannelChanges = {
   ...prefixed('map', {
     ...mapPermissions('publish'),
     ...mapPermissions('remove'),
+    ...mapProxy('publish'),
+    ...mapProxy('remove'),
     mode: ['recoverable', 'ephemeral', { subscription_type: 'map', map: { key_ttl: '60s' } }],
     key_ttl: ['60s', '1s', MAPPED],
     stream_size: [1, 10, MAPPED],
@@ -226,6 +236,16 @@ const LIVE: Changes = {
       ENDPOINT,
       OTHER_ENDPOINT,
       merged(PROXIES, room({ subscribe_proxy_enabled: true, sub_refresh_proxy_enabled: true }))
+    ],
+    'proxy.map_publish.endpoint': [
+      ENDPOINT,
+      OTHER_ENDPOINT,
+      room({ ...MAPPED, map: { ...MAP, publish_proxy_enabled: true } })
+    ],
+    'proxy.map_remove.endpoint': [
+      ENDPOINT,
+      OTHER_ENDPOINT,
+      room({ ...MAPPED, map: { ...MAP, remove_proxy_enabled: true } })
     ],
     'proxy.state.endpoint': [ENDPOINT, OTHER_ENDPOINT, room(STATE)]
   }),

@@ -58,8 +58,6 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
   'namespace.subscribe_stream_proxy_bidirectional': 'publish with the HTTP API',
   'namespace.shared_position_sync': 'remove it; positions are always checked once per channel and node',
   'namespace.subscription_types': 'use subscription_type',
-  'namespace.map.publish_proxy_enabled': 'let the backend write with map_publish of the HTTP API',
-  'namespace.map.remove_proxy_enabled': 'let the backend remove keys with map_remove of the HTTP API',
   'namespace.shared_poll': 'publish changes with the HTTP API',
   'namespace.allow_channel_compaction': 'use allowed_delta_types to send fewer bytes',
   'namespace.keep_latest_publication': 'use force_recovery_mode "cache"',
@@ -127,12 +125,8 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
 /** Options that take effect only together with an unsupported one, such as `subscribe_stream_proxy_enabled`. */
 const DEPENDENT_OPTIONS: readonly string[] = [
   'channel.proxy.subscribe_stream',
-  'channel.proxy.map_publish',
-  'channel.proxy.map_remove',
   'channel.proxy.shared_poll_refresh',
-  'namespace.subscribe_stream_proxy_name',
-  'namespace.map.publish_proxy_name',
-  'namespace.map.remove_proxy_name'
+  'namespace.subscribe_stream_proxy_name'
 ]
 
 /** The name of an option of a namespace or a proxy is the same in all of them. */

@@ -6,7 +6,16 @@ import type { FileProxy } from './proxy-schema.js'
 import type { RelayConfigFile } from './schema.js'
 
 /** Events that a backend is asked about; values of the metrics label `type`. */
-export type ProxyEvent = 'connect' | 'refresh' | 'subscribe' | 'publish' | 'sub_refresh' | 'rpc' | 'state'
+export type ProxyEvent =
+  | 'connect'
+  | 'refresh'
+  | 'subscribe'
+  | 'publish'
+  | 'sub_refresh'
+  | 'map_publish'
+  | 'map_remove'
+  | 'rpc'
+  | 'state'
 
 export interface ProxyConfig {
   /** The proxies in use, by event and name. */
@@ -50,6 +59,8 @@ export const proxyConfig = (file: RelayConfigFile, defaults: ProxyDefaults, repo
     subscribe: new Map<string, ProxyOptions>(),
     publish: new Map<string, ProxyOptions>(),
     sub_refresh: new Map<string, ProxyOptions>(),
+    map_publish: new Map<string, ProxyOptions>(),
+    map_remove: new Map<string, ProxyOptions>(),
     rpc: new Map<string, ProxyOptions>(),
     state: new Map<string, ProxyOptions>()
   }
@@ -86,6 +97,8 @@ const defaultProxies = ({ client = {}, channel = {}, rpc = {} }: RelayConfigFile
   { event: 'subscribe', path: 'channel.proxy.subscribe', proxy: channel.proxy?.subscribe ?? {} },
   { event: 'publish', path: 'channel.proxy.publish', proxy: channel.proxy?.publish ?? {} },
   { event: 'sub_refresh', path: 'channel.proxy.sub_refresh', proxy: channel.proxy?.sub_refresh ?? {} },
+  { event: 'map_publish', path: 'channel.proxy.map_publish', proxy: channel.proxy?.map_publish ?? {} },
+  { event: 'map_remove', path: 'channel.proxy.map_remove', proxy: channel.proxy?.map_remove ?? {} },
   { event: 'state', path: 'channel.proxy.state', proxy: channel.proxy?.state ?? {} },
   { event: 'rpc', path: 'rpc.proxy', proxy: rpc.proxy ?? {} }
 ]
@@ -130,6 +143,11 @@ const usesOf = function* ({ client = {}, channel = {}, rpc = {} }: RelayConfigFi
       const [enabledBy, selectedBy] = [`${path}.${event}_proxy_enabled`, `${path}.${event}_proxy_name`]
       const name = proxyName(options[`${event}_proxy_enabled`], options[`${event}_proxy_name`])
       if (name !== null) yield { event, name, enabledBy, selectedBy }
+    }
+    for (const action of ['publish', 'remove'] as const) {
+      const [enabledBy, selectedBy] = [`${path}.map.${action}_proxy_enabled`, `${path}.map.${action}_proxy_name`]
+      const name = proxyName(options.map?.[`${action}_proxy_enabled`], options.map?.[`${action}_proxy_name`])
+      if (name !== null) yield { event: `map_${action}`, name, enabledBy, selectedBy }
     }
   }
   const rpcNamespaces = [

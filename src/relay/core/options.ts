@@ -52,6 +52,9 @@ export interface MapOptions {
   readonly allowRemoveForClient: boolean
   readonly allowRemoveForSubscriber: boolean
   readonly allowRemoveForAnonymous: boolean
+  /** Names of the proxies that are asked about writes and removals of clients; null for none. */
+  readonly publishProxy: string | null
+  readonly removeProxy: string | null
 }
 
 /** The part of `MapOptions` that engines need. */
