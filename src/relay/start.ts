@@ -59,6 +59,7 @@ const startFirst = async (
   const config = relayConfig(environment, file.read)
   const log = openLog(config)
   for (const setting of unknown) log.warn(setting, 'unknown setting')
+  for (const option of config.ineffectiveOptions) log.warn({ option }, 'option without effect')
   if (config.workers > 1) await startPrimary(environment, config, file.text, log, timings)
   else await startSingle(environment, config, log)
 }

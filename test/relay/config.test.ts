@@ -283,6 +283,9 @@ const DEFAULTS = {
     historyMaxPublicationLimit: 300,
     recoveryMaxPublicationLimit: 300,
     messageSizeLimit: 65_536,
+    sseBodyBytes: 65_536,
+    httpStreamBodyBytes: 65_536,
+    emulationBodyBytes: 65_536,
     compression: null,
     userSubscribeToPersonal: false,
     personalChannelNamespace: '',
@@ -305,7 +308,7 @@ const DEFAULTS = {
     privatePrefix: '$',
     maxLength: 255
   },
-  rpc: { withoutNamespace: null, namespaces: new Map(), namespaceBoundary: ':' },
+  rpc: { withoutNamespace: null, namespaces: new Map(), namespaceBoundary: ':', pingMethod: null },
   proxies: {
     events: {
       connect: new Map(),
@@ -313,6 +316,8 @@ const DEFAULTS = {
       subscribe: new Map(),
       publish: new Map(),
       sub_refresh: new Map(),
+      map_publish: new Map(),
+      map_remove: new Map(),
       rpc: new Map(),
       state: new Map()
     },
@@ -346,7 +351,8 @@ const DEFAULTS = {
   logFile: null,
   shutdownMs: 5_000,
   shutdownDelayMs: 0,
-  warmsUp: false
+  warmsUp: false,
+  ineffectiveOptions: []
 }
 
 t.test('default configuration', async (t) => {

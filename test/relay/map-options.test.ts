@@ -147,7 +147,6 @@ const INVALID: readonly (readonly [file: ConfigFile, error: string])[] = [
   [fileOf(RECOVERABLE, { view_x: 'x' }), `${NS}.view_y is needed together with`],
   [fileOf(RECOVERABLE, { view_x: 'x', view_y: 'y' }), `${NS}.view_cell is needed together with`],
   [fileOf(RECOVERABLE, { view_x: 'x', view_y: 'y', view_cell: 0 }), `${NS}.view_cell must be`],
-  [{ ...fileOf(RECOVERABLE), map_broker: { type: 'redis' } }, 'map_broker.type must be "memory", as the engine'],
   [
     { ...fileOf(RECOVERABLE), map_broker: { type: 'memory' }, engine: { type: 'redis' } },
     'map_broker.type must be "redis", as the engine'
@@ -167,6 +166,11 @@ for (const [file, error] of INVALID) {
 t.test('map_broker may name the engine', async (t) => {
   t.equal(errorsOf({ ...fileOf(RECOVERABLE), map_broker: { type: 'memory', redis: { prefix: 'unused' } } }), '')
   t.equal(errorsOf({ ...fileOf(RECOVERABLE), map_broker: { type: 'redis' }, engine: { type: 'redis' } }), '')
+  t.equal(errorsOf({ ...fileOf(RECOVERABLE), map_broker: { type: 'redis' } }), '', 'it selects the engine')
+  t.match(
+    errorsOf({ ...fileOf(RECOVERABLE), map_broker: { type: 'redis' } }, { RELAY_ENGINE: 'memory' }),
+    'map_broker.type must be "memory", as the engine'
+  )
 
   t.equal(errorsOf({ map_broker: { type: 'memory' }, engine: { type: 'redis' } }), '', 'a default without maps')
 })

@@ -260,7 +260,9 @@ const LIVE: Changes = {
       'one',
       merged(CALLS, { rpc: { namespaces: [{ name: 'room', proxy_enabled: true }] } })
     ],
-    namespace_boundary: [':', '/', CALLS]
+    namespace_boundary: [':', '/', CALLS],
+    'ping.enabled': [false, true],
+    'ping.method': ['ping', 'alive', { rpc: { ping: { enabled: true } } }]
   }),
   ...prefixed<Change>('proxies[]', {
     endpoint: [ENDPOINT, OTHER_ENDPOINT, CALLS],
@@ -296,7 +298,10 @@ const LIVE: Changes = {
   'admin.external': [false, true, { http_server: { internal_port: 0 } }],
   'shutdown.timeout': ['60s', '0s'],
   'sse.enabled': [false, true],
+  'sse.max_request_body_size': [10, 100],
   'http_stream.enabled': [false, true],
+  'http_stream.max_request_body_size': [10, 100],
+  'emulation.max_request_body_size': [10, 100],
   'prometheus.enabled': [false, true],
   'prometheus.recovered_publications_histogram': [false, true],
   'prometheus.instrument_http_handlers': [false, true],

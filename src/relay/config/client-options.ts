@@ -9,12 +9,13 @@ export const DEFAULT_MESSAGE_BYTES = 65_536
 
 /** The client options of a configuration file, with defaults. */
 export const clientOptions = (
-  { client: file = {}, websocket = {} }: RelayConfigFile,
+  { client: file = {}, websocket = {}, sse, http_stream, emulation }: RelayConfigFile,
   { namespaces, withoutNamespace }: Pick<ChannelRules, 'namespaces' | 'withoutNamespace'>,
   report: ReportError
 ): ClientOptions => {
   const personal = file.subscribe_to_user_personal_channel ?? {}
   const token = claimRules(file.token ?? {}, reportIn('client.token', report))
+  const messageSizeLimit = websocket.message_size_limit ?? DEFAULT_MESSAGE_BYTES
   const separate = file.subscription_token ?? {}
   const options: ClientOptions = {
     insecure: file.insecure ?? false,
@@ -40,7 +41,10 @@ export const clientOptions = (
     positionMaxTimeLagMs: durationMs(file.channel_position_max_time_lag ?? '0'),
     historyMaxPublicationLimit: file.history_max_publication_limit ?? 300,
     recoveryMaxPublicationLimit: file.recovery_max_publication_limit ?? 300,
-    messageSizeLimit: websocket.message_size_limit ?? DEFAULT_MESSAGE_BYTES,
+    messageSizeLimit,
+    sseBodyBytes: sse?.max_request_body_size ?? messageSizeLimit,
+    httpStreamBodyBytes: http_stream?.max_request_body_size ?? messageSizeLimit,
+    emulationBodyBytes: emulation?.max_request_body_size ?? DEFAULT_MESSAGE_BYTES,
     compression: compressionOptions(websocket),
     userSubscribeToPersonal: personal.enabled ?? false,
     personalChannelNamespace: personal.personal_channel_namespace ?? '',

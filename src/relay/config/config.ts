@@ -74,6 +74,8 @@ export interface RelayConfig {
   readonly shutdownMs: number
   readonly shutdownDelayMs: number
   readonly warmsUp: boolean
+  /** A line for each option of Centrifugo that is accepted without its effect. */
+  readonly ineffectiveOptions: readonly string[]
 }
 
 /** The settings of the listen addresses, for error messages. */
@@ -88,12 +90,17 @@ export const relayConfig = (environment: Environment, readFile: ReadFile): Relay
   const errors: string[] = []
   const values = readSettings(relaySettings, environment, errors)
   const engine = isGiven('RELAY_ENGINE', environment) ? values.RELAY_ENGINE : null
-  const file = values.RELAY_CONFIG === null ? null : readConfigFile(values.RELAY_CONFIG, readFile, errors, engine)
+  const notes: string[] = []
+  const file =
+    values.RELAY_CONFIG === null ? null : readConfigFile(values.RELAY_CONFIG, readFile, errors, engine, notes)
   // Options can only be checked in a file that could be read.
   if (values.RELAY_CONFIG !== null && file === null) throw new SettingsError(errors)
   const config = new ConfigReader(environment, values, file, errors).read()
   if (errors.length > 0) throw new SettingsError(errors)
-  return config
+  // Centrifugo starts without a password too. Its page is then open to nobody, or to everyone.
+  if (file?.admin?.enabled && config.adminPassword === null)
+    notes.push('admin.enabled has no effect: the page needs admin.password or RELAY_ADMIN_PASSWORD')
+  return Object.freeze({ ...config, ineffectiveOptions: Object.freeze(notes) })
 }
 
 const DEFAULT_SHUTDOWN = '5s'
@@ -124,7 +131,7 @@ class ConfigReader {
     this.#isProduction = values.NODE_ENV === 'production'
   }
 
-  read(): RelayConfig {
+  read(): Omit<RelayConfig, 'ineffectiveOptions'> {
     const file = this.#file ?? {}
     const channels = channelRules(this.#file, this.#report)
     const client = clientOptions(file, channels, this.#report)
@@ -296,11 +303,9 @@ class ConfigReader {
   #adminPassword({ admin = {} }: RelayConfigFile): string | null {
     const { RELAY_ADMIN_PASSWORD } = this.#values
     if (RELAY_ADMIN_PASSWORD !== null) return this.#checkPasswordLength('RELAY_ADMIN_PASSWORD', RELAY_ADMIN_PASSWORD)
-    if (!admin.enabled) return null
-    if (admin.password !== undefined)
-      return this.#checkPasswordLength(`${FILE_ERROR_PREFIX} admin.password`, admin.password)
-    this.#report('admin.password', 'is missing')
-    return null
+    return admin.enabled && admin.password !== undefined
+      ? this.#checkPasswordLength(`${FILE_ERROR_PREFIX} admin.password`, admin.password)
+      : null
   }
 
   #checkPasswordLength(name: string, password: string): string {

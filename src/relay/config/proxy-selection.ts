@@ -46,13 +46,18 @@ export const rpcRules = ({ rpc = {} }: RelayConfigFile, report: ReportError): Rp
     namespaces.set(name, proxyName(proxy_enabled, proxy_name))
   }
   const { proxy_enabled, proxy_name } = rpc.without_namespace ?? {}
-  return Object.freeze({ withoutNamespace: proxyName(proxy_enabled, proxy_name), namespaces, namespaceBoundary })
+  return Object.freeze({
+    withoutNamespace: proxyName(proxy_enabled, proxy_name),
+    namespaces,
+    namespaceBoundary,
+    pingMethod: rpc.ping?.enabled ? (rpc.ping.method ?? 'ping') : null
+  })
 }
 
-/** Reads all proxies of a file. One that no option enables is checked too, but may lack its endpoint. */
+/** Reads all proxies of a file. One that no option enables is checked too, except for its endpoint, which may be of gRPC. */
 export const proxyConfig = (file: RelayConfigFile, defaults: ProxyDefaults, report: ReportError): ProxyConfig => {
   const uses = [...usesOf(file)]
-  const named = namedProxies(file, defaults, report)
+  const named = namedProxies(file, uses, defaults, report)
   const events = {
     connect: new Map<string, ProxyOptions>(),
     refresh: new Map<string, ProxyOptions>(),
@@ -105,6 +110,7 @@ const defaultProxies = ({ client = {}, channel = {}, rpc = {} }: RelayConfigFile
 
 const namedProxies = (
   { proxies = [] }: RelayConfigFile,
+  uses: readonly ProxyUse[],
   defaults: ProxyDefaults,
   report: ReportError
 ): ReadonlyMap<string, ProxyOptions> => {
@@ -114,7 +120,8 @@ const namedProxies = (
     if (!NAME.test(name)) report(`${path}.name`, NAME_RULE)
     else if (name === DEFAULT_NAME) report(`${path}.name`, 'must not be default, which names the default proxies')
     else if (byName.has(name)) report(`${path}.name`, 'is the name of another proxy too')
-    const source = { ...defaults, id: `proxies[${name}]`, name, neededBy: path }
+    const neededBy = uses.find((use) => use.name === name && name !== DEFAULT_NAME)?.selectedBy ?? null
+    const source = { ...defaults, id: `proxies[${name}]`, name, neededBy }
     byName.set(name, readProxy(proxy, source, reportIn(path, report)))
   }
   return byName

@@ -166,7 +166,11 @@ export const RelayConfigFileSchema = Type.Object(
           description: 'All namespaces of methods.'
         })
       ),
-      namespace_boundary: text('Separates the namespace from the rest of a method.', 1, ':')
+      namespace_boundary: text('Separates the namespace from the rest of a method.', 1, ':'),
+      ping: section('A method that the relay itself responds to, with an empty result.', {
+        enabled: flag('Enable the method.'),
+        method: text('The name of the method, which is then never sent to a backend.', 1024, 'ping')
+      })
     }),
     proxies: Type.Optional(
       Type.Array(
@@ -220,9 +224,24 @@ export const RelayConfigFileSchema = Type.Object(
       disable_disconnect_push: flag('Send the code and reason of a disconnect in the close frame only.'),
       ...webSocket
     }),
-    sse: section('Server-sent events, at /connection/sse.', { enabled: flag('Enable the transport.', true) }),
+    sse: section('Server-sent events, at /connection/sse.', {
+      enabled: flag('Enable the transport.', true),
+      max_request_body_size: count(
+        'Maximum size of a connect request, in bytes. Default: websocket.message_size_limit.',
+        1,
+        MAX_MESSAGE_BYTES
+      )
+    }),
     http_stream: section('HTTP streaming, at /connection/http_stream.', {
-      enabled: flag('Enable the transport.', true)
+      enabled: flag('Enable the transport.', true),
+      max_request_body_size: count(
+        'Maximum size of a connect request, in bytes. Default: websocket.message_size_limit.',
+        1,
+        MAX_MESSAGE_BYTES
+      )
+    }),
+    emulation: section('Commands of clients of sse and http_stream, at /emulation.', {
+      max_request_body_size: count('Maximum size of a request with commands, in bytes.', 1, MAX_MESSAGE_BYTES, 65_536)
     }),
     prometheus: section('Prometheus metrics at /metrics.', {
       enabled: flag('Enable the endpoint.', true),

@@ -190,6 +190,10 @@ export interface ClientOptions {
   readonly recoveryMaxPublicationLimit: number
   /** Maximum size of a message from a client in bytes. */
   readonly messageSizeLimit: number
+  /** Maximum sizes of the requests of clients without a WebSocket, in bytes: two connect requests, and commands. */
+  readonly sseBodyBytes: number
+  readonly httpStreamBodyBytes: number
+  readonly emulationBodyBytes: number
   /** WebSocket compression; null if it is off. */
   readonly compression: CompressionOptions | null
   readonly userSubscribeToPersonal: boolean
@@ -225,6 +229,8 @@ export interface RpcRules {
   readonly withoutNamespace: string | null
   readonly namespaces: ReadonlyMap<string, string | null>
   readonly namespaceBoundary: string
+  /** The method that the relay itself responds to; null for none. */
+  readonly pingMethod: string | null
 }
 
 /** A regular expression of the configuration. */

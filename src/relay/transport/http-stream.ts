@@ -170,7 +170,7 @@ export const httpStream = (relay: Relay, admission: ClientAdmission, errors: Req
   stream(relay, admission, errors, {
     methods: ['POST'],
     kinds: [LINE_STREAM, BYTE_STREAM],
-    maxBodyBytes: () => relay.clientOptions.messageSizeLimit
+    maxBodyBytes: () => relay.clientOptions.httpStreamBodyBytes
   })
 
 /** `/connection/sse`: server-sent events. A GET request has the connect command in the query. */
@@ -178,7 +178,7 @@ export const serverSentEvents = (relay: Relay, admission: ClientAdmission, error
   stream(relay, admission, errors, {
     methods: ['GET', 'POST'],
     kinds: [EVENT_STREAM, null],
-    maxBodyBytes: () => relay.clientOptions.messageSizeLimit
+    maxBodyBytes: () => relay.clientOptions.sseBodyBytes
   })
 
 /** `POST /connection/uni_http_stream`: the body is a connect request; the response consists of pushes, one per line. */
@@ -297,8 +297,6 @@ const startStream = (
   client.handleFrame(commands)
 }
 
-const MAX_EMULATION_BYTES = 65_536
-
 /** `POST /emulation`: the commands of a client that receives over HTTP, with the session from its connect reply. */
 export const emulation =
   (relay: Relay, admission: ClientAdmission, errors: RequestErrors): HttpHandler =>
@@ -320,7 +318,7 @@ export const emulation =
     }
     limitBodyTime(request, response, BODY_TIMEOUT_MS, cors)
     const handleBody = (body: Buffer): void => void errors.handle(response, () => receive(body))
-    readBody(request, response, MAX_EMULATION_BYTES, handleBody, cors)
+    readBody(request, response, relay.clientOptions.emulationBodyBytes, handleBody, cors)
   }
 
 interface JsonEmulation {
