@@ -164,12 +164,7 @@ export class Channel {
   }
 
   subscribeAtBroker(broker: Pick<Broker, 'subscribe'>): MaybePromise<void> {
-    if (!this.#brokerSubscription.exists)
-      this.#metrics.engineAction(
-        this.options.map === null ? 'broker_subscribe' : 'map_broker_subscribe',
-        this.namespace
-      )
-    return this.#brokerSubscription.open(broker, this.name)
+    return this.#brokerSubscription.open(broker, this, this.#metrics)
   }
 
   get isSubscribedAtBroker(): boolean {
