@@ -1,11 +1,15 @@
+import type { TSchema } from '@sinclair/typebox'
 import { parseEntryTimePath } from '../core/merging/keyed-list.js'
 import type { ChannelOptions, MapMode, MapOptions, SubscriptionType, ViewOptions } from '../core/options.js'
 import type { FileChannelOptions } from './channel-schema.js'
 import { type ReportError, reportIn } from './file.js'
+import { mapOptionSchemas } from './map-schema.js'
 import { proxyName } from './proxy-selection.js'
 import { durationMs, durationOr } from './schema-kinds.js'
 
 type FileMapOptions = NonNullable<FileChannelOptions['map']>
+
+const MAP_SCHEMAS: Readonly<Record<string, TSchema>> = mapOptionSchemas.map.properties
 
 /** Options of streams that a map does not have. */
 const STREAM_OPTIONS = [
@@ -33,9 +37,10 @@ export const mapOptions = (file: FileChannelOptions, report: ReportError): MapOp
   const type = file.subscription_type ?? 'stream'
   const { mode } = file.map ?? {}
   if (type === 'stream') {
-    // The name of a proxy that is off has no effect on a map either.
-    const isUsed = Object.entries(file.map ?? {}).some(([name, value]) => isSet(value) && !name.endsWith('_proxy_name'))
-    if (isUsed) report('map', 'needs the subscription_type "map", "map_clients" or "map_users"')
+    const isChanged = ([name, value]: readonly [string, unknown]): boolean =>
+      isSet(value) && value !== MAP_SCHEMAS[name]?.default
+    if (Object.entries(file.map ?? {}).some(isChanged))
+      report('map', 'needs the subscription_type "map", "map_clients" or "map_users"')
     return null
   }
   for (const option of STREAM_OPTIONS) if (isSet(file[option])) report(option, 'is not an option of a map')
