@@ -65,14 +65,18 @@ export class UpstreamWebSockets {
   async #openFor(request: FastifyRequest, reply: FastifyReply, row: Upstream): Promise<void> {
     const session = await this.#sessionOf(request)
     const release = this.#options.connections.admit(reply)
-    this.#count(row, 1)
+    let isOpen = false
     const webSocket: ProxiedWebSocket = {
       target: this.#targetOf(request, row),
       rejectionHeaders: ({ rawHeaders }) =>
         headersObject(browserResponseHeaders(rawHeaders, row.backend, reply.getHeaders(), hasCredentials(request))),
       session,
+      opened: () => {
+        isOpen = true
+        this.#count(row, 1)
+      },
       release: () => {
-        this.#count(row, -1)
+        if (isOpen) this.#count(row, -1)
         release()
       }
     }

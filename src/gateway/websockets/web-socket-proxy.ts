@@ -28,6 +28,8 @@ export interface ProxiedWebSocket {
   readonly rejectionHeaders: (response: IncomingMessage) => OutgoingHttpHeaders
   /** Null if the WebSocket does not end with a session. */
   readonly session: WebSocketSession | null
+  /** Called when both sides are open. */
+  readonly opened?: () => void
   /** Called when both sides are closed. */
   readonly release: () => void
 }
@@ -79,6 +81,7 @@ export class WebSocketProxy {
       return
     }
     isOpen = true
+    webSocket.opened?.()
     reply.hijack()
     reply.raw.statusCode = 101
     upgraded.socket.setTimeout(0).setNoDelay(true)

@@ -50,6 +50,20 @@ const rejection = async (...args: Parameters<typeof connect>): Promise<readonly 
 const openCount = async ({ send }: TestGateway): Promise<number> =>
   Number(/^gateway_websockets\{upstream="live"\} (\d+)$/m.exec((await send('/metrics')).body)?.[1])
 
+t.test('a handshake that the backend has not answered is not an open WebSocket', async (t) => {
+  const { backend, gateway } = await startBoth(t)
+  backend.respond = () => undefined
+  const waiting = connect(gateway)
+  await eventually(() => backend.handshakes.length === 1)
+  t.equal(await openCount(gateway), 0)
+  backend.respond = null
+  const ws = await open(gateway)
+  t.equal(await openCount(gateway), 1)
+  waiting.terminate()
+  ws.terminate()
+  await eventually(async () => (await openCount(gateway)) === 0)
+})
+
 t.test('messages, subprotocol, compression, pings and close codes pass between browser and backend', async (t) => {
   const { backend, gateway } = await startBoth(t)
   const ws = await open(gateway, '/live/x?a=b', { protocols: ['other', 'chat'] })
