@@ -75,7 +75,11 @@ export const CHAIN: readonly Step[] = [
   step(errorHandling, ({ sendError }) => ({ sendError })),
   step(securityHeaders, ({ headerTable }) => ({ headerTable })),
   // Before any rule reads the path.
-  step(canonicalPath, ({ knownPaths, upstreams }) => ({ knownPaths, upstreams })),
+  step(canonicalPath, ({ config, knownPaths, upstreams }) => ({
+    knownPaths,
+    upstreams,
+    authPaths: config.routes.authPaths
+  })),
   step(loginLimit, ({ config: { loginLimit, csrf, redis }, loginCounter, requestLimits, log }) => ({
     ...loginLimit,
     csrf,

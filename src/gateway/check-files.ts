@@ -3,10 +3,12 @@ import { SettingsError } from '../shared/env.js'
 import { AccessRules, publicOperations } from './access.js'
 import type { GatewayConfig } from './config.js'
 import { configuredRoutes } from './custom-routes/custom-routes.js'
+import { spellingErrors } from './http/known-paths.js'
 import { routeErrors } from './limits/limits-file.js'
-import { declaredPaths } from './services.js'
-import { readDescriptions, rowAccess } from './upstreams/open-upstreams.js'
+import { declaredPaths, knownPathsOf } from './services.js'
+import { readDescriptions, rowAccess, rowKnownPaths } from './upstreams/open-upstreams.js'
 import { selfReferences } from './upstreams/self-references.js'
+import { ruledPaths } from './upstreams/upstreams.js'
 
 /**
  * Checks the files that valid settings name, as far as a start does: routes, OpenAPI documents of rows, limits of routes.
@@ -25,6 +27,9 @@ export const checkFiles = async (config: GatewayConfig): Promise<string[]> => {
   if (routes !== null && documents !== null) {
     const templates = documents.flatMap((document) => document?.paths.map(({ template }) => template) ?? [])
     errors.push(...routeErrors(requestLimits, [...declaredPaths(routes, config), ...templates]))
+    const ruled = ruledPaths(config)
+    const ofRows = rows.map((_row, index) => rowKnownPaths(documents[index] ?? null, rows, ruled))
+    errors.push(...spellingErrors([knownPathsOf(routes, config), ...ofRows]))
   }
   if (errors.length > 0 || routes === null || documents === null) throw new SettingsError(errors)
   return [

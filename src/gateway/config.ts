@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Environment, readSettings, SettingsError, type SettingValues } from '../shared/env.js'
 import { type SecretForm, weaknesses } from '../shared/secret-strength.js'
-import { type AccessPaths, ALWAYS_PUBLIC_PATHS, isUnder } from './access.js'
+import { type AccessPaths, ALWAYS_PUBLIC_PATHS, AUTH_PREFIX, isUnder } from './access.js'
 import type { OriginRules } from './http/request-origin.js'
 import type { RateLimits } from './http/slow-clients.js'
 import { type RequestLimit, readLimits } from './limits/limits-file.js'
@@ -40,7 +40,11 @@ export interface GatewayConfig {
   readonly csrf: OriginRules & { readonly enforced: boolean; readonly signed: boolean }
   readonly auth: { readonly enforced: boolean }
   readonly forwardAuth: boolean
-  readonly routes: { readonly file: string | null; readonly unknownPaths: Values['GATEWAY_UNKNOWN_PATHS'] }
+  readonly routes: {
+    readonly file: string | null
+    readonly unknownPaths: Values['GATEWAY_UNKNOWN_PATHS']
+    readonly authPaths: readonly string[]
+  }
   readonly access: AccessPaths
   readonly loginFields: LoginFields
   readonly revocation: RevocationConfig | null
@@ -83,7 +87,7 @@ export const gatewayConfig = (environment: Environment): GatewayConfig => {
   errors.push(...revocationErrors(values).filter((error) => !hasError(error.split(' ', 1).join(), errors)))
   const requestLimits = values.GATEWAY_LIMITS === null ? [] : readLimits(values.GATEWAY_LIMITS, errors)
   const upstreams = upstreamRows(values, oidc.config !== null)
-  errors.push(...upstreams.errors)
+  errors.push(...(upstreams.errors.length > 0 ? upstreams.errors : unservedPathErrors(values, upstreams.rows)))
   if (errors.length > 0) throw new SettingsError(errors)
   return configOf(values, production, { oidc: oidc.config, requestLimits, upstreams: upstreams.rows })
 }
@@ -110,7 +114,28 @@ const accessPathErrors = (values: Values): string[] => {
       else if (other !== undefined) errors.push(`${name} must not contain ${path}, which is also in ${other}`)
     }
   }
+  errors.push(...authPathErrors(values))
   return errors
+}
+
+const authPathErrors = ({ GATEWAY_AUTH_PATHS: paths, GATEWAY_UNKNOWN_PATHS: unknownPaths }: Values): string[] => [
+  ...paths
+    .filter((path) => path === AUTH_PREFIX || !isUnder(AUTH_PREFIX, path))
+    .map((path) => `GATEWAY_AUTH_PATHS must not contain ${path}, which is not below ${AUTH_PREFIX}`),
+  ...(paths.length > 0 && unknownPaths === 'refuse'
+    ? ['GATEWAY_AUTH_PATHS must not be set with GATEWAY_UNKNOWN_PATHS=refuse: declare the routes']
+    : [])
+]
+
+/** A path that no rule is applied to would look protected. */
+const unservedPathErrors = (values: Values, rows: readonly UpstreamRow[]): string[] => {
+  const served = ['/api', ...rows.flatMap(({ paths }) => paths)]
+  const isServed = (path: string): boolean => served.some((each) => isUnder(each, path) || isUnder(path, each))
+  return (['GATEWAY_STRICT_PATHS', 'GATEWAY_ADMIN_PATHS'] as const).flatMap((name) =>
+    values[name]
+      .filter((path) => !isServed(path))
+      .map((path) => `${name} must not contain ${path}, which is neither below /api nor a path of GATEWAY_UPSTREAMS`)
+  )
 }
 
 const SECRET_LENGTH = 32
@@ -201,8 +226,13 @@ const configOf = (
   },
   auth: { enforced: production },
   forwardAuth: values.GATEWAY_FORWARD_AUTH,
-  routes: { file: values.GATEWAY_ROUTES, unknownPaths: values.GATEWAY_UNKNOWN_PATHS },
+  routes: {
+    file: values.GATEWAY_ROUTES,
+    unknownPaths: values.GATEWAY_UNKNOWN_PATHS,
+    authPaths: values.GATEWAY_AUTH_PATHS
+  },
   access: {
+    others: values.GATEWAY_DEFAULT_ACCESS === 'session' ? 'user' : 'write',
     public: values.GATEWAY_PUBLIC_PATHS,
     strict: values.GATEWAY_STRICT_PATHS,
     admin: values.GATEWAY_ADMIN_PATHS

@@ -91,6 +91,10 @@ export const gatewaySettings = {
     about: 'refuse: an /api/ path without a declared route is 404, an undeclared method of a declared path 405',
     fallback: 'forward'
   }),
+  GATEWAY_AUTH_PATHS: list('api-path', {
+    about:
+      'path prefixes below /api/auth that BACKEND_URL receives although no route declares them; they need no token, and their bodies are not validated'
+  }),
   GATEWAY_UPSTREAMS: text('text', {
     about:
       'a file (YAML or JSON) with a list of further backends, each for some hosts and paths; others go to BACKEND_URL',
@@ -99,19 +103,24 @@ export const gatewaySettings = {
   GATEWAY_WEBSOCKETS: webSocketLimits.connections,
   GATEWAY_WEBSOCKETS_PER_ADDRESS: webSocketLimits.perAddress,
   GATEWAY_WEBSOCKET_IDLE_MS: webSocketLimits.idleMs,
+  GATEWAY_DEFAULT_ACCESS: oneOf(['write', 'session'], {
+    about:
+      'access of paths in none of the following lists, also in rows. write: a valid token for write requests, the backend decides about reads; session: a valid token on every method',
+    fallback: 'write'
+  }),
   GATEWAY_PUBLIC_PATHS: list(
     'api-path',
     { about: 'path prefixes that need no token, in addition to /api/auth, /api/health and /api/dev-login' },
     DEFAULT_ACCESS_PATHS.public
   ),
   GATEWAY_STRICT_PATHS: list(
-    'api-path',
-    { about: 'path prefixes that need a valid token on every method' },
+    'path-prefix',
+    { about: 'path prefixes that need a valid token on every method, below /api or of rows' },
     DEFAULT_ACCESS_PATHS.strict
   ),
   GATEWAY_ADMIN_PATHS: list(
-    'api-path',
-    { about: 'path prefixes that need the token of an admin on every method' },
+    'path-prefix',
+    { about: 'path prefixes that need the token of an admin on every method, below /api or of rows' },
     DEFAULT_ACCESS_PATHS.admin
   ),
   GATEWAY_FORWARD_AUTH: flag({

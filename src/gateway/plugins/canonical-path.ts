@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { toCanonicalPath } from '../../shared/request-path.js'
-import { SERVED_METHODS } from '../access.js'
+import { AUTH_PREFIX, INTERNAL_PREFIX, isUnder, SERVED_METHODS } from '../access.js'
 import { GatewayError } from '../errors.js'
 import { HOST } from '../http/client-request.js'
 import { isSupportedExpectation } from '../http/expect-continue.js'
@@ -17,13 +17,15 @@ import type { Upstreams } from '../upstreams/upstreams.js'
 export interface CanonicalPathOptions {
   /** The paths that belong to no row. */
   readonly knownPaths: KnownPaths
+  /** Prefixes below `/api/auth` that backends receive without a declaration. */
+  readonly authPaths: readonly string[]
   /** Null if there are no rows. */
   readonly upstreams: Pick<Upstreams, 'selector' | 'via'> | null
 }
 
 /** Before any rule reads the path: the request must have one path, one host, and a version and method that we serve. */
 export const canonicalPath = fp<CanonicalPathOptions>(
-  async (app, { knownPaths, upstreams }) => {
+  async (app, { knownPaths, authPaths, upstreams }) => {
     app.addHook('onRequest', (request, _reply, done) => {
       const { url = '', httpVersion, rawHeaders, headers } = request.raw
       const tooManyLines = tooManyHeaderLines(request.raw)
@@ -48,6 +50,8 @@ export const canonicalPath = fp<CanonicalPathOptions>(
       if (path === null || (request.upstream?.knownPaths ?? knownPaths).isMisspelt(path))
         return done(new GatewayError('AMBIGUOUS_PATH'))
       request.path = path
+      if (isUnder(INTERNAL_PREFIX, path) || isUndeclaredAuth(request, authPaths))
+        return done(new GatewayError('NOT_FOUND'))
       if (!SERVED_METHODS.has(request.method)) return done(methodNotServed(request))
       if (isForBackend(request) && overridesMethod(url)) return done(methodFieldError())
       done()
@@ -55,6 +59,12 @@ export const canonicalPath = fp<CanonicalPathOptions>(
   },
   { name: 'canonical-path', fastify: '5.x', dependencies: ['security-headers'] }
 )
+
+/** Only a declaration that names the prefix counts, not one such as `/api/{area}/{id}`: its paths need no token. */
+const isUndeclaredAuth = ({ path, routeOptions }: FastifyRequest, authPaths: readonly string[]): boolean =>
+  isUnder(AUTH_PREFIX, path) &&
+  !isUnder(AUTH_PREFIX, routeOptions.url ?? '') &&
+  !authPaths.some((each) => isUnder(each, path))
 
 /** Rejected here and not by the router, because Fastify would read the body of some of these methods first. */
 const methodNotServed = (request: FastifyRequest): GatewayError =>

@@ -1,6 +1,7 @@
 import { type AccessPaths, isUnder } from '../access.js'
+import { foldedPath } from '../http/folded-text.js'
 import { identityHeaderErrors } from '../session/identity-headers.js'
-import { foldedPath, gatewayPrefixOf } from './gateway-prefixes.js'
+import { gatewayPrefixOf } from './gateway-prefixes.js'
 import { DEFAULT_UPSTREAM, type UpstreamRow } from './upstream-row.js'
 
 /** Settings that rows must agree with. */
