@@ -9,6 +9,7 @@ import { exposedAddressErrors, type OidcConfig, readOidcSettings } from './oidc/
 import type { BackendConfig } from './proxy/backend-pool.js'
 import type { RedisConfig, RedisTimeouts } from './redis-connection.js'
 import type { RevocationConfig } from './revocation/internal-api.js'
+import { LOGIN_FIELDS } from './session/login-request.js'
 import type { LoginFields } from './session/login-response.js'
 import { gatewaySettings } from './settings.js'
 import type { UpstreamRow } from './upstreams/upstream-row.js'
@@ -49,7 +50,8 @@ export interface GatewayConfig {
   readonly loginFields: LoginFields
   readonly revocation: RevocationConfig | null
   readonly oidc: OidcConfig | null
-  readonly exchangeField: string
+  /** The fields that a login request may have. */
+  readonly loginRequestFields: ReadonlySet<string>
   readonly databaseUrl: string | null
   readonly webRoot: string | null
   readonly loginBodyToken: Values['LOGIN_BODY_TOKEN']
@@ -245,7 +247,7 @@ const configOf = (
   },
   revocation: revocationOf(values),
   oidc,
-  exchangeField: values.EXCHANGE_FIELD,
+  loginRequestFields: new Set([...LOGIN_FIELDS, ...values.LOGIN_REQUEST_FIELDS]),
   databaseUrl: values.DATABASE_URL,
   webRoot: values.WEB_ROOT,
   loginBodyToken: values.LOGIN_BODY_TOKEN,

@@ -192,6 +192,10 @@ export const gatewaySettings = {
     about: 'a file (YAML or JSON) with limits of requests by user and address',
     fallback: null
   }),
+  LOGIN_REQUEST_FIELDS: list('field-name', {
+    about:
+      'fields of a login request besides email, username, password and rememberMe, in the body or the query; others are rejected'
+  }),
   LOGIN_TOKEN_FIELD: loginField('token', 'the app token'),
   LOGIN_USER_FIELD: loginField('user', 'the user: userId or id, email, displayName or name, role'),
   LOGIN_PERMISSIONS_FIELD: loginField('permissions', "the permissions, if they are not in the token's claims"),
@@ -234,7 +238,7 @@ export const gatewaySettings = {
   }),
   EXCHANGE_SECRET: headerSecret({
     about:
-      'sent to the backend as X-Exchange-Secret with the identity-provider exchange; at least 32 characters in production',
+      'sent to the backend as X-Exchange-Secret with the identity-provider exchange; in production required with an identity provider, at least 32 characters',
     fallback: null
   }),
   EXCHANGE_FIELD: text('field-name', {

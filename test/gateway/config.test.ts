@@ -109,9 +109,12 @@ const INVALID_VALUES: Readonly<Record<string, readonly string[]>> = {
   GATEWAY_WEBSOCKETS_PER_ADDRESS: ['0', '1000001', 'all'],
   GATEWAY_WEBSOCKET_IDLE_MS: ['999', '86400001', '90s'],
   GATEWAY_UNKNOWN_PATHS: ['404', 'Refuse', 'true'],
+  GATEWAY_AUTH_PATHS: [...INVALID_PATHS, '/api/auth', '/api/zones', '/api/authors'],
+  GATEWAY_DEFAULT_ACCESS: ['user', 'Session', 'true'],
   GATEWAY_PUBLIC_PATHS: INVALID_PATHS,
   GATEWAY_STRICT_PATHS: INVALID_PATHS,
   GATEWAY_ADMIN_PATHS: INVALID_PATHS,
+  LOGIN_REQUEST_FIELDS: ['a b', 'user.otp', 'okta', 'otp,Groups', 'provider', 'OKTA'],
   LOGIN_TOKEN_FIELD: INVALID_FIELDS,
   LOGIN_USER_FIELD: INVALID_FIELDS,
   LOGIN_PERMISSIONS_FIELD: INVALID_FIELDS,
@@ -153,7 +156,8 @@ const OIDC = {
   PUBLIC_URL: 'https://app.example.com',
   OIDC_CLIENT_ID: 'gatehouse',
   OIDC_CLIENT_SECRET: 'a client secret',
-  SESSION_SECRET: 'session-secret-for-tests-0123456789'
+  SESSION_SECRET: 'session-secret-for-tests-0123456789',
+  EXCHANGE_SECRET: 'exchange-secret-for-tests-0123456789'
 }
 
 t.test('a malformed setting', async (t) => {

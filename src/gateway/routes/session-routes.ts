@@ -3,10 +3,7 @@ import type { Logger } from 'pino'
 import type { AppTokenVerifier } from '../../shared/app-token.js'
 import { jsonOrUndefined } from '../../shared/json-or-undefined.js'
 import type { GatewayConfig } from '../config.js'
-import { GatewayError } from '../errors.js'
-import { fieldsIn, queryNames } from '../http/field-names.js'
 import { isClosed } from '../http/response-close.js'
-import { DEFAULT_EXCHANGE_FIELD } from '../oidc/config.js'
 import type { Oidc } from '../oidc/oidc.js'
 import { type BackendResponse, type CallBackend, forwardedCall } from '../proxy/backend-call.js'
 import type { Backend } from '../proxy/backend-pool.js'
@@ -23,11 +20,15 @@ import type { AppSignOut } from '../session/app-sign-out.js'
 import { cookieOptions, cookieValues, setCookie } from '../session/cookies.js'
 import { hasCredentials } from '../session/credentials.js'
 import type { CsrfTokens } from '../session/csrf-tokens.js'
+import { checkLoginFields } from '../session/login-request.js'
 import { isRejectedLogin, readLoginResponse, withoutLoginToken } from '../session/login-response.js'
 import type { LocalHandler } from './mount-routes.js'
 
 export interface SessionRouteOptions {
-  readonly config: Pick<GatewayConfig, 'publicHost' | 'loginBodyToken' | 'loginFields' | 'exchangeField' | 'cookies'>
+  readonly config: Pick<
+    GatewayConfig,
+    'publicHost' | 'loginBodyToken' | 'loginFields' | 'loginRequestFields' | 'cookies'
+  >
   readonly log: Logger
   readonly backend: Backend
   readonly callBackend: CallBackend
@@ -45,10 +46,9 @@ export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string,
   const { config, backend } = options
   const callBackend = (reply: FastifyReply, body: string | null): Promise<BackendResponse> =>
     options.callBackend(forwardedCall(reply, body, config.publicHost))
-  const rejectExchangeFields = exchangeFieldCheck(options)
 
   const login: LocalHandler = async (request, reply) => {
-    rejectExchangeFields(request)
+    checkLoginFields(request, config.loginRequestFields)
     const requestedAtMs = Date.now()
     const response = await callBackend(reply, jsonBody(request))
     const session = isSuccess(response) ? sessionIn(response, request) : null
@@ -91,26 +91,6 @@ export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string,
     ['GET /api/auth/csrf-token', csrfToken(options)],
     ['GET /api/auth/providers', providers(options)]
   ])
-}
-
-/**
- * Rejects a login with a field of the gateway's own login for provider sessions, which needs no password. The schema rejects
- * the exact names only. Some backends merge the query into the body.
- */
-const exchangeFieldCheck = ({ config }: SessionRouteOptions) => {
-  // `okta` stays rejected if the field has another name, because the backend may still accept it.
-  const exchangeFields: ReadonlySet<string> = new Set([
-    DEFAULT_EXCHANGE_FIELD,
-    config.exchangeField.toLowerCase(),
-    'groups'
-  ])
-  return ({ body, raw }: FastifyRequest): void => {
-    // The schema of the route requires an object.
-    const details = [...Object.keys(body as object), ...queryNames(raw.url ?? '')]
-      .filter((name) => fieldsIn(name).some((field) => exchangeFields.has(field)))
-      .map((name) => ({ path: `/${name}`, message: 'is not allowed here' }))
-    if (details.length > 0) throw new GatewayError('VALIDATION_FAILED', { details })
-  }
 }
 
 const csrfToken = ({ config, csrfTokens }: SessionRouteOptions): LocalHandler => {
