@@ -7,6 +7,7 @@ import {
   APP_HOST,
   backendWith,
   browserOf,
+  EXCHANGE_SECRET,
   exchangesIn,
   isExchange,
   type RestartableServer,
