@@ -136,10 +136,9 @@ export class RequestLimits {
   }
 
   /** At most once a minute for each bucket. */
-  #audit(request: FastifyRequest, { limit: { name } }: BucketResult): void {
+  #audit(request: FastifyRequest, { limit: { name }, subject }: BucketResult): void {
     const { audit, secretPaths, monotonicMs } = this.#options
-    const user = request.auth === null ? null : userDetails(request.auth)
-    const bucket = `${name} ${user?.id ?? ''} ${addressSubject(request)}`
+    const bucket = `${name} ${subject}`
     const now = monotonicMs()
     if (now - (this.#audited.get(bucket) ?? Number.NEGATIVE_INFINITY) < AUDIT_INTERVAL_MS) return
     this.#audited.set(bucket, now)
@@ -150,7 +149,7 @@ export class RequestLimits {
       method: request.method,
       status: 429,
       reason: `limit-${name}`,
-      user,
+      user: request.auth === null ? null : userDetails(request.auth),
       requestId: request.id,
       userAgent: request.headers['user-agent'] ?? null
     })

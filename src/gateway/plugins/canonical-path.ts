@@ -7,6 +7,7 @@ import { HOST } from '../http/client-request.js'
 import { isSupportedExpectation } from '../http/expect-continue.js'
 import { methodFieldError, overridesMethod } from '../http/field-names.js'
 import type { KnownPaths } from '../http/known-paths.js'
+import { isVariantBelow, templateWords, variantWords } from '../http/path-variants.js'
 import { CLOSE, MAX_URL_LENGTH, tooManyHeaderLines } from '../http/request-target.js'
 import { isForBackend } from '../upstreams/upstream.js'
 import type { Upstreams } from '../upstreams/upstreams.js'
@@ -50,8 +51,7 @@ export const canonicalPath = fp<CanonicalPathOptions>(
       if (path === null || (request.upstream?.knownPaths ?? knownPaths).isMisspelt(path))
         return done(new GatewayError('AMBIGUOUS_PATH'))
       request.path = path
-      if (isUnder(INTERNAL_PREFIX, path) || isUndeclaredAuth(request, authPaths))
-        return done(new GatewayError('NOT_FOUND'))
+      if (isHidden(request, authPaths)) return done(new GatewayError('NOT_FOUND'))
       if (!SERVED_METHODS.has(request.method)) return done(methodNotServed(request))
       if (isForBackend(request) && overridesMethod(url)) return done(methodFieldError())
       done()
@@ -60,11 +60,18 @@ export const canonicalPath = fp<CanonicalPathOptions>(
   { name: 'canonical-path', fastify: '5.x', dependencies: ['security-headers'] }
 )
 
-/** Only a declaration that names the prefix counts, not one such as `/api/{area}/{id}`: its paths need no token. */
-const isUndeclaredAuth = ({ path, routeOptions }: FastifyRequest, authPaths: readonly string[]): boolean =>
-  isUnder(AUTH_PREFIX, path) &&
-  !isUnder(AUTH_PREFIX, routeOptions.url ?? '') &&
-  !authPaths.some((each) => isUnder(each, path))
+const AUTH_WORDS = templateWords(AUTH_PREFIX)
+const INTERNAL_WORDS = templateWords(INTERNAL_PREFIX)
+
+/** Whether a path is one that no backend receives: neither that of the internal API, nor undeclared ones below `/api/auth`. */
+const isHidden = ({ path, routeOptions: { url = '' } }: FastifyRequest, authPaths: readonly string[]): boolean => {
+  if (isUnder(INTERNAL_PREFIX, path)) return true
+  // Only a declaration that names the prefix counts, not one such as `/api/{area}/{id}`: its paths need no token.
+  if (isUnder(AUTH_PREFIX, path)) return !isUnder(AUTH_PREFIX, url) && !authPaths.some((each) => isUnder(each, path))
+  if (!url.endsWith('*')) return false
+  const words = variantWords(path)
+  return isVariantBelow(AUTH_WORDS, words) || isVariantBelow(INTERNAL_WORDS, words)
+}
 
 /** Rejected here and not by the router, because Fastify would read the body of some of these methods first. */
 const methodNotServed = (request: FastifyRequest): GatewayError =>

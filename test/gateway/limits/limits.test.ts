@@ -101,6 +101,14 @@ t.test('a limit by user', async (t) => {
     t.equal((await get(gateway, '/api/zones', { user: 8, address: '203.0.113.1' })).status, 200)
   })
 
+  t.test('a user has one audit record in a minute, from all addresses', async (t) => {
+    for (const address of ['203.0.113.4', '203.0.113.5', '203.0.113.6'])
+      await get(gateway, '/api/zones', { user: 7, address })
+    const records = (await gateway.auditRecords()).filter(({ event }) => event === 'rate_limited')
+    t.match(records, [{ reason: 'limit-zones', user: { id: '7' } }])
+    t.equal(records.length, 1)
+  })
+
   t.test('requests without a valid token count for their address', async (t) => {
     const anonymous = { address: '203.0.113.9' }
     t.same(await statuses(3, () => get(gateway, '/api/zones', anonymous)), [200, 200, 429])
