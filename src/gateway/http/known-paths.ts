@@ -39,8 +39,8 @@ const newNode = (segment: string): PathNode => ({
 
 const PARAMETER = /\{[^{}]*\}/
 const PARAMETERS = /\{[^{}]*\}/g
-/** Stands for a parameter. */
-const EXAMPLE = 'parameter'
+/** Stands for a parameter: a character for private use, with which no declared text begins. */
+const EXAMPLE = '%EE%80%80'
 
 const newPatternNode = (segment: string): PatternNode => {
   const texts = segment.split(PARAMETER).map((text) => decodeURIComponent(text))

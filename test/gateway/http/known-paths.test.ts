@@ -294,6 +294,7 @@ t.test('KnownPaths reports known paths that are other spellings of known ones', 
     conflicts(['/api/zones', '/api/zones/', '/api/zones/{id}', '/api/zones/{id}.json', '/api/zones/New'], ['/']),
     []
   )
+  t.same(conflicts(['/api/w/{a}aa{b}aa{c}', '/api/w/{p}ar{q}', '/api/w/p{q}.pdf']), [])
   t.same(conflicts(['/api/users/{id}', '/api/users/roles', '/api/users/{id}/x', '/{any}/{other}']), [])
 })
 
