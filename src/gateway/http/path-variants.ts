@@ -25,10 +25,12 @@ const segmentsOf = (path: string): string[] => path.slice(1).split('/')
 
 /** A segment without accents and without signs in front. */
 const wordOf = (segment: string): string =>
-  foldedText(decodeURIComponent(segment))
-    .normalize('NFD')
-    .replace(/\p{M}+/gu, '')
-    .replace(/^[^\p{L}\p{N}_]+/u, '')
+  IS_PLAIN.test(segment)
+    ? segment
+    : foldedText(decodeURIComponent(segment))
+        .normalize('NFD')
+        .replace(/\p{M}+/gu, '')
+        .replace(/^[^\p{L}\p{N}_]+/u, '')
 
 /** Whether a segment is the word, or the word and a sign such as the dot of `.json`. */
 const isVariant = (word: string, segment: string): boolean =>

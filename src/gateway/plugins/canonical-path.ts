@@ -3,7 +3,7 @@ import fp from 'fastify-plugin'
 import { toCanonicalPath } from '../../shared/request-path.js'
 import { AUTH_PREFIX, INTERNAL_PREFIX, isUnder, SERVED_METHODS } from '../access.js'
 import { GatewayError } from '../errors.js'
-import { HOST } from '../http/client-request.js'
+import { HOST, routeLabel } from '../http/client-request.js'
 import { isSupportedExpectation } from '../http/expect-continue.js'
 import { methodFieldError, overridesMethod } from '../http/field-names.js'
 import type { KnownPaths } from '../http/known-paths.js'
@@ -51,8 +51,8 @@ export const canonicalPath = fp<CanonicalPathOptions>(
       if (path === null || (request.upstream?.knownPaths ?? knownPaths).isMisspelt(path))
         return done(new GatewayError('AMBIGUOUS_PATH'))
       request.path = path
-      if (isHidden(request, authPaths)) return done(new GatewayError('NOT_FOUND'))
       if (!SERVED_METHODS.has(request.method)) return done(methodNotServed(request))
+      if (isHidden(request, authPaths)) return done(new GatewayError('NOT_FOUND'))
       if (isForBackend(request) && overridesMethod(url)) return done(methodFieldError())
       done()
     })
@@ -64,13 +64,15 @@ const AUTH_WORDS = templateWords(AUTH_PREFIX)
 const INTERNAL_WORDS = templateWords(INTERNAL_PREFIX)
 
 /** Whether a path is one that no backend receives: neither that of the internal API, nor undeclared ones below `/api/auth`. */
-const isHidden = ({ path, routeOptions: { url = '' } }: FastifyRequest, authPaths: readonly string[]): boolean => {
+const isHidden = (request: FastifyRequest, authPaths: readonly string[]): boolean => {
+  const { path } = request
   if (isUnder(INTERNAL_PREFIX, path)) return true
   // Only a declaration that names the prefix counts, not one such as `/api/{area}/{id}`: its paths need no token.
-  if (isUnder(AUTH_PREFIX, path)) return !isUnder(AUTH_PREFIX, url) && !authPaths.some((each) => isUnder(each, path))
-  if (!url.endsWith('*')) return false
+  if (isUnder(AUTH_PREFIX, path))
+    return !isUnder(AUTH_PREFIX, routeLabel(request)) && !authPaths.some((each) => isUnder(each, path))
   const words = variantWords(path)
-  return isVariantBelow(AUTH_WORDS, words) || isVariantBelow(INTERNAL_WORDS, words)
+  if (!isVariantBelow(AUTH_WORDS, words) && !isVariantBelow(INTERNAL_WORDS, words)) return false
+  return routeLabel(request).endsWith('*')
 }
 
 /** Rejected here and not by the router, because Fastify would read the body of some of these methods first. */

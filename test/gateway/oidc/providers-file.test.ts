@@ -10,7 +10,8 @@ const ENVIRONMENT = {
   BACKEND_URL: 'http://backend.internal:4000',
   API_SECRET: 'a-secret-for-tests-0123456789-abcdef',
   PUBLIC_URL: 'https://app.example.com',
-  SESSION_SECRET: 'session-secret-for-tests-0123456789'
+  SESSION_SECRET: 'session-secret-for-tests-0123456789',
+  EXCHANGE_SECRET: 'exchange-secret-for-tests-0123456789'
 }
 
 const DEFAULT = {

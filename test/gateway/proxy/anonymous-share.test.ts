@@ -30,7 +30,7 @@ const setUp = async (t: Test, env: Readonly<Record<string, string>> = {}): Promi
     else pending.push({ request, response })
   })
   const gateway = await startGateway(t, {
-    env: { ...CONNECTIONS, BACKEND_URL: url, BACKEND_TIMEOUT_MS: '600000', ...env }
+    env: { ...CONNECTIONS, BACKEND_URL: url, BACKEND_TIMEOUT_MS: '600000', GATEWAY_AUTH_PATHS: '/api/auth/x', ...env }
   })
   return {
     ...gateway,

@@ -192,7 +192,13 @@ t.test('the public listener does not serve the internal API', async (t) => {
   const gateway = await startRevocable(t)
   const headers = { 'x-api-key': INTERNAL_KEY, 'content-type': 'application/json' }
   const message = { method: 'POST', headers, body: '{"user":"ada"}' }
-  for (const path of ['/api/internal/revoke', '/api/internal', '/api/internal/', '/api/internal/other?x', '/api/internal%20/revoke'])
+  for (const path of [
+    '/api/internal/revoke',
+    '/api/internal',
+    '/api/internal/',
+    '/api/internal/other?x',
+    '/api/internal%20/revoke'
+  ])
     t.equal((await gateway.send(path, message)).code, 'NOT_FOUND', path)
   for (const path of ['/api/Internal/revoke', '/api/%EF%BD%89nternal/revoke', '/api/inter%C2%ADnal/revoke'])
     t.equal((await gateway.send(path, message)).code, 'AMBIGUOUS_PATH', path)

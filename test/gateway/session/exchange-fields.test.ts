@@ -193,7 +193,13 @@ const OTHER_SPELLINGS = [
     '/api/x/../auth/session',
     '/api/%61uth/session'
   ],
-  ...['/api/auth.json/session', '/api/auth%20/session', '/api/auth./login', '/api/%20auth/login', '/api/a%C3%BAth/login'],
+  ...[
+    '/api/auth.json/session',
+    '/api/auth%20/session',
+    '/api/auth./login',
+    '/api/%20auth/login',
+    '/api/a%C3%BAth/login'
+  ],
   ...['/api/%20/auth/login', '/api/auth~/x', '/api/auth:80/x', '/api/.auth/x', '/api/auth%C2%A0/login'],
   ...['/api/auth', '/api/auth/', '/api/auth%2Fsession', '/api/auth;x/session', '/api\\auth\\session']
 ]
