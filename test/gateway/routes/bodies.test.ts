@@ -585,7 +585,7 @@ t.test('a login with a field that only the gateway may send', async (t) => {
         detailsOf(response)
           .map(({ path }) => path)
           .toSorted(),
-        ['/groups', '/password']
+        ['/groups', '/okta', '/password']
       )
     })
   }
