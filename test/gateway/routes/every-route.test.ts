@@ -309,8 +309,9 @@ t.test('every write request with a valid body', async (t) => {
   for (const { row, schema } of jsonWrites) {
     t.test(`a valid request is forwarded with the token of the cookie: ${nameOf(row)}`, async (t) => {
       const path = `${pathOf(row.path)}${QUERY}`
-      const extra =
-        schema.additionalProperties === true ? { unknown_field: { deep: [1, 'zwölf', null, { a: [] }] } } : {}
+      // A login has declared fields only.
+      const isOpen = schema.additionalProperties === true && !WITHOUT_CSRF.includes(row.path)
+      const extra = isOpen ? { unknown_field: { deep: [1, 'zwölf', null, { a: [] }] } } : {}
       const body = { ...exampleOf(schema), ...extra }
 
       const { response, reached } = await request(path, {
