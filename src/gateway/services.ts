@@ -110,9 +110,7 @@ export const openServices = async (config: GatewayConfig, options: ServiceOption
   const tokens = tokenVerifier(config, developmentKey, revocations)
   const upstreams = await loadUpstreams(config, { tokens, log })
   const declared = await declaredRoutes(config, access, options)
-  const knownPaths = knownPathsOf(declared, config)
-  const conflicts = spellingErrors([knownPaths, ...(upstreams?.rows.map((row) => row.knownPaths) ?? [])])
-  if (conflicts.length > 0) throw new SettingsError(conflicts)
+  const knownPaths = checkedPaths(declared, config, upstreams)
   const audit = await AuditLog.open({ file: config.audit.file, logger: log })
   const backend = openBackend(config.backend)
   const loginCounter = new MemoryLoginCounter({ windowMs: config.loginLimit.windowMs })
@@ -207,6 +205,14 @@ const templatesOf = ({ paths }: Pick<Description, 'paths'>): string[] => paths.m
 
 const secretTemplatesOf = ({ paths }: Pick<Description, 'paths'>): string[] =>
   templatesOf({ paths: paths.filter(({ secretPath }) => secretPath) })
+
+/** The known paths that belong to no row. Throws a `SettingsError` if known paths are other spellings of each other. */
+const checkedPaths = (declared: DeclaredRoutes, config: GatewayConfig, upstreams: Upstreams | null): KnownPaths => {
+  const knownPaths = knownPathsOf(declared, config)
+  const errors = spellingErrors([knownPaths, ...(upstreams?.rows.map((row) => row.knownPaths) ?? [])])
+  if (errors.length > 0) throw new SettingsError(errors)
+  return knownPaths
+}
 
 /** Other spellings of a path that a rule, a limit or a row begins at are rejected. */
 export const knownPathsOf = (declared: DeclaredRoutes, config: GatewayConfig): KnownPaths =>
