@@ -70,3 +70,21 @@ t.test('the warnings name the public operations of rows', async (t) => {
     'shop: public: GET /shop/news'
   ])
 })
+
+t.test('paths that differ only in spelling are errors, in a document, a row and the lists', async (t) => {
+  const routes = { openapi: '3.1.0', paths: { '/api/carts/{id}': { get: {} }, '/api/Carts': { get: {} } } }
+  const rejected = 'other spellings are rejected'
+  t.same((await check(t, { 'routes.json': routes })).errors, [
+    `/api/Carts must not exist beside /api/carts/{id}: ${rejected}`
+  ])
+  const rows = { 'rows.json': [row('shop', { routes: undefined }), row('Shop', { name: 'other', routes: undefined })] }
+  t.match((await check(t, rows)).errors, [/^GATEWAY_UPSTREAMS .*which shop has for the same hosts/])
+  const hosts = [
+    row('shop', { routes: undefined, hosts: ['a'] }),
+    row('Shop', { name: 'b', routes: undefined, hosts: ['b'] })
+  ]
+  t.same((await check(t, { 'rows.json': hosts })).errors, [`/Shop must not exist beside /shop: ${rejected}`])
+  const GATEWAY_STRICT_PATHS = '/api/carts,/api/Carts'
+  t.equal((await check(t, {}, { GATEWAY_STRICT_PATHS })).errors.length, 1)
+  t.equal((await check(t, { 'limits.json': [limit('/api/Zones')] })).errors.length, 1)
+})
