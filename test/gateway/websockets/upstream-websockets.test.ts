@@ -258,6 +258,12 @@ const INVALID: readonly (readonly [title: string, bytes: Buffer, code: number])[
   ['a fragmented ping', frame(0x09, text), 1002],
   ['a continuation of nothing', frame(0x80, text), 1002],
   ['a message inside of another', Buffer.concat([frame(0x01, text), frame(0x81, text)]), 1002],
+  ['a close frame with one byte', frame(0x88, Buffer.from([3])), 1002],
+  ...[999, 1004, 1005, 1006, 1015, 1016, 2999, 5000].map(
+    (code) => [`a close frame with the code ${code}`, frame(0x88, Buffer.from([code >> 8, code & 255])), 1002] as const
+  ),
+  ['a length of 125 in two bytes', Buffer.from([0x82, 0xfe, 0, 125, 0, 0, 0, 0]), 1002],
+  ['a length of 65535 in eight bytes', Buffer.from([0x82, 0xff, 0, 0, 0, 0, 0, 0, 255, 255, 0, 0, 0, 0]), 1002],
   ['a frame above BODY_LIMIT', frame(0x82, text, { length: 70_000 }), 1009],
   ['a frame of 2^63 bytes', Buffer.from([0x82, 0xff, 0x7f, 255, 255, 255, 255, 255, 255, 255, 0, 0, 0, 0]), 1009],
   [
@@ -292,6 +298,24 @@ t.test('invalid and too large frames of a browser close the WebSocket, and do no
   }
   t.strictSame(messages, [])
   await eventually(async () => (await openCount(gateway)) === 0)
+})
+
+t.test('a close frame of the backend with a reserved code closes both sides with 1002', async (t) => {
+  const { backend, gateway } = await startBoth(t)
+  // Unmasked, as servers send.
+  backend.respond = (socket) =>
+    void socket.write(
+      Buffer.concat([
+        Buffer.from(
+          `HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: ${ACCEPT}\r\n\r\n`
+        ),
+        frame(0x88, Buffer.from([1005 >> 8, 1005 & 255]), { isMasked: false })
+      ])
+    )
+  const { socket, received } = await openRaw(gateway)
+  await eventually(() => received().length > 0)
+  t.strictSame([...received()], [0x88, 2, 1002 >> 8, 1002 & 255])
+  socket.destroy()
 })
 
 t.test('frames that arrive byte by byte reach the backend as they were sent', async (t) => {
