@@ -9,7 +9,7 @@ import { GatewayError } from '../errors.js'
 import { routeLabel } from '../http/client-request.js'
 import type { HeaderTable } from '../http/header-table.js'
 import { onceClosed } from '../http/response-close.js'
-import { hasCredentials } from '../session/credentials.js'
+import { hasCredentials, isAnonymous } from '../session/credentials.js'
 import { type Backend, type BackendMetrics, isRetryable, toBackendError } from './backend-pool.js'
 import { endBackendSpan, startBackendSpan } from './backend-span.js'
 import type { CapacityRequest } from './capacity.js'
@@ -120,7 +120,7 @@ class BackendRequest implements Dispatcher.DispatchHandler, CapacityRequest {
     this.#response = reply.raw
     this.#options = options
     this.streams = options.body instanceof Readable
-    this.anonymous = reply.request.auth === null && reply.request.exchangedToken === null
+    this.anonymous = isAnonymous(reply.request)
   }
 
   start(): void {

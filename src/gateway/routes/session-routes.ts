@@ -21,7 +21,7 @@ import {
 } from '../session/app-session.js'
 import type { AppSignOut } from '../session/app-sign-out.js'
 import { cookieOptions, cookieValues, setCookie } from '../session/cookies.js'
-import { hasCredentials } from '../session/credentials.js'
+import { hasCredentials, isAnonymous } from '../session/credentials.js'
 import type { CsrfTokens } from '../session/csrf-tokens.js'
 import { isRejectedLogin, readLoginResponse, withoutLoginToken } from '../session/login-response.js'
 import type { LocalHandler } from './mount-routes.js'
@@ -43,14 +43,14 @@ export interface SessionRouteOptions {
 /** The handlers of the `/api/auth/` routes that start and end sessions. */
 export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string, LocalHandler> => {
   const { config, backend } = options
-  const callBackend = (reply: FastifyReply, body: string | null): Promise<BackendResponse> =>
-    options.callBackend(forwardedCall(reply, body, config.publicHost))
+  const callBackend = (reply: FastifyReply, anonymous: boolean): Promise<BackendResponse> =>
+    options.callBackend(forwardedCall(reply, jsonBody(reply.request), { publicHost: config.publicHost, anonymous }))
   const rejectExchangeFields = exchangeFieldCheck(options)
 
   const login: LocalHandler = async (request, reply) => {
     rejectExchangeFields(request)
     const requestedAtMs = Date.now()
-    const response = await callBackend(reply, jsonBody(request))
+    const response = await callBackend(reply, false)
     const session = isSuccess(response) ? sessionIn(response, request) : null
     if (session !== null && (await startAppSession(options, reply, { ...session, requestedAtMs })))
       await options.oidc?.onPasswordLogin(request, reply)
@@ -76,7 +76,8 @@ export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string,
     await options.signOut(request)
     await options.oidc?.onLogout(request, reply)
     try {
-      return passOn(reply, backend, await callBackend(reply, jsonBody(request)))
+      // No limit of attempts bounds logouts.
+      return passOn(reply, backend, await callBackend(reply, isAnonymous(request)))
     } catch (error) {
       if (isClosed(reply.raw)) throw error
       options.log.warn({ requestId: request.id, err: error }, 'backend logout failed')
