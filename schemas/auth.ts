@@ -58,7 +58,8 @@ export const SessionResponseSchema = Type.Object(
         [
           Type.Object(
             {
-              token: Type.String({ minLength: 1, maxLength: 8192, description: 'The app token.' }),
+              // Browsers receive responses without it.
+              token: Type.Optional(Type.String({ minLength: 1, maxLength: 8192, description: 'The app token.' })),
               // Not validated further: a field with an unexpected type must not make the login fail.
               user: Type.Object(
                 {},

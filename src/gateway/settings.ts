@@ -266,8 +266,9 @@ export const gatewaySettings = {
   }),
   WEB_ROOT: text('web-folder', { about: 'folder of a built web application that is served under /', fallback: null }),
   LOGIN_BODY_TOKEN: oneOf(['keep', 'omit'], {
-    about: 'omit: remove the token (LOGIN_TOKEN_FIELD) from login responses, for web applications that do not need it',
-    fallback: 'keep'
+    about:
+      'keep: login responses contain the token (LOGIN_TOKEN_FIELD), for web applications that read it; scripts can then read sessions',
+    fallback: 'omit'
   }),
   API_DOCS: flag({ about: 'serve /api/docs; default: only outside production', fallback: null }),
   METRICS_ALLOW: list('address-range', { about: 'addresses that may read /metrics in addition to loopback' }),

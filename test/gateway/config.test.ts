@@ -281,7 +281,7 @@ for (const environment of [undefined, 'development', 'test']) {
         csrf: { signed: false, publicOrigin: null, allowedOrigins: [] },
         databaseUrl: null,
         webRoot: null,
-        loginBodyToken: 'keep',
+        loginBodyToken: 'omit',
         metricsAllow: ['loopback'],
         audit: { file: 'logs/audit.jsonl' },
         limits: { bodyBytes: MIB, uploadBytes: 25 * MIB }
@@ -341,7 +341,7 @@ const EFFECTS: readonly (readonly [
   ['REDIS_URL', 'redis://localhost', (config) => config.redis?.url, 'redis://localhost'],
   ['DATABASE_URL', 'postgres://localhost/app', (config) => config.databaseUrl, 'postgres://localhost/app'],
   ['WEB_ROOT', WEB_FOLDER, (config) => config.webRoot, WEB_FOLDER],
-  ['LOGIN_BODY_TOKEN', 'omit', (config) => config.loginBodyToken, 'omit'],
+  ['LOGIN_BODY_TOKEN', 'keep', (config) => config.loginBodyToken, 'keep'],
   ['LOGIN_TOKEN_FIELD', 'access_token', (config) => config.loginFields.token, 'access_token'],
   ['LOGIN_USER_FIELD', 'user', (config) => config.loginFields.user, 'user'],
   ['LOGIN_PERMISSIONS_FIELD', 'user.scopes', (config) => config.loginFields.permissions, 'user.scopes'],

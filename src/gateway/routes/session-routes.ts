@@ -59,7 +59,7 @@ export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string,
   }
 
   const withoutToken = (response: BackendResponse): Buffer =>
-    Buffer.from(JSON.stringify(withoutLoginToken(jsonOf(response), config.loginFields)))
+    Buffer.from(withoutLoginToken(response.body.toString(), config.loginFields))
 
   const sessionIn = (response: BackendResponse, { id: requestId }: FastifyRequest): AppSession | null => {
     const json = jsonOf(response)
