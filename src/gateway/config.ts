@@ -234,7 +234,8 @@ const backendOf = (values: Values): BackendConfig => ({
   connections: values.BACKEND_CONNECTIONS,
   inFlight: values.GATEWAY_MAX_IN_FLIGHT,
   anonymousPercent: values.BACKEND_ANONYMOUS_PERCENT,
-  responseBufferBytes: values.RESPONSE_BUFFER
+  responseBufferBytes: values.RESPONSE_BUFFER,
+  passedHeaders: []
 })
 
 const relayOf = (values: Values): GatewayConfig['relay'] =>

@@ -172,7 +172,9 @@ class BackendRequest implements Dispatcher.DispatchHandler, CapacityRequest {
     this.#startIdleTimer(controller, isStream ? backend.streamIdleMs : backend.timeoutMs)
     // The first event may arrive much later, and the page waits for the headers.
     if (isStream) {
-      this.#writeHead(status, this.#headers)
+      // Otherwise nginx in front of the gateway collects events, unless it is configured.
+      const isInstructed = headerValue(this.#headers, 'x-accel-buffering') !== undefined
+      this.#writeHead(status, isInstructed ? this.#headers : [...this.#headers, 'x-accel-buffering', 'no'])
       this.#response.flushHeaders()
     }
   }

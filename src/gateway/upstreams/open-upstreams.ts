@@ -39,6 +39,7 @@ export const openUpstreams = async (options: OpenUpstreamsOptions): Promise<read
       hosts,
       paths,
       websocket,
+      maxWebSockets: row.max_websockets ?? null,
       description,
       backend: openBackend(backendConfig(row, defaults)),
       user: forwardedUser(row, tokens),
@@ -87,6 +88,7 @@ const backendConfig = (row: UpstreamRow, defaults: BackendConfig): BackendConfig
     connections,
     timeoutMs: row.timeout_ms ?? defaults.timeoutMs,
     streamIdleMs: row.stream_idle_ms ?? defaults.streamIdleMs,
+    passedHeaders: row.pass_response_headers ?? [],
     inFlight: row.max_queue === undefined ? defaults.inFlight : connections + row.max_queue
   }
 }
