@@ -191,6 +191,7 @@ const webSocketOptions = (services: ChainServices, upstreams: Upstreams): Upstre
   return {
     upstreams,
     connections: new LastingConnections(webSockets, log, 'backend'),
+    maxWebSockets: webSockets.connections,
     maxMessageBytes: limits.bodyBytes,
     publicHost,
     tokens,

@@ -365,6 +365,77 @@ t.test('limits in total and per address are 503 OVERLOADED', async (t) => {
   await open(gateway, '/live/x', from('192.0.2.1'))
 })
 
+t.test('a browser that leaves during the handshake frees its place and the connection to the backend at once', async (t) => {
+  const { backend, gateway } = await startBoth(t, {}, { GATEWAY_WEBSOCKETS: '1' })
+  backend.respond = (socket) => void socket.resume()
+  const WAYS: readonly ((socket: Socket) => unknown)[] = [
+    (socket) => socket.end(),
+    (socket) => socket.end(Buffer.alloc(2000)),
+    (socket) => socket.resetAndDestroy(),
+    // Much more than a browser, so that its end could not be noticed.
+    (socket) => socket.write(Buffer.alloc(500_000))
+  ]
+  for (const leave of WAYS) {
+    const socket = await openSocket(gateway.url)
+    const before = backend.sockets.length
+    socket.write(handshake(UPGRADE))
+    await eventually(() => backend.sockets.length > before)
+    leave(socket)
+    await eventually(() => backend.sockets.every(({ readableEnded, destroyed }) => readableEnded || destroyed))
+    await eventually(async () => (await openCount(gateway)) === 0)
+    socket.destroy()
+  }
+  backend.respond = null
+  ;(await open(gateway)).terminate()
+  t.strictSame(
+    gateway.logs.filter(({ msg }) => msg === 'request failed'),
+    [],
+    'no handshake has timed out'
+  )
+})
+
+t.test('messages that a client sends before its WebSocket is open reach the backend', async (t) => {
+  const { backend, gateway } = await startBoth(t)
+  const messages: string[] = []
+  backend.onOpen = (ws) => ws.on('message', (data) => messages.push(String(data)))
+  let accept = (): void => undefined
+  backend.respond = (socket, request) => {
+    accept = () => backend.webSockets.handleUpgrade(request, socket, Buffer.alloc(0), backend.onOpen)
+  }
+  const socket = await openSocket(gateway.url)
+  socket.write(handshake(UPGRADE))
+  await eventually(() => backend.sockets.length === 1)
+  socket.write(frame(0x81, text))
+  await gateway.send('/api/health')
+  accept()
+  await eventually(() => messages.length === 1)
+  t.strictSame(messages, ['text'])
+  socket.destroy()
+})
+
+t.test('a silent row does not use up the WebSockets of the others, and max_websockets limits a row', async (t) => {
+  const silent = await startWebSocketBackend(t)
+  silent.respond = (socket) => void socket.resume()
+  const { url } = await startWebSocketBackend(t)
+  const row = (name: string, more: Readonly<Record<string, unknown>> = {}) => ({
+    name,
+    url,
+    paths: [`/${name}`],
+    websocket: true,
+    ...more
+  })
+  const rows = [row('silent', { url: silent.url }), row('live'), row('small', { max_websockets: 1 })]
+  const gateway = await startUpstreams(t, rows, { env: { GATEWAY_WEBSOCKETS: '4' } })
+  const waiting = [connect(gateway, '/silent/x'), connect(gateway, '/silent/x')]
+  await eventually(() => silent.handshakes.length === 2)
+  t.strictSame(await rejection(gateway, '/silent/x'), [503, 'OVERLOADED'])
+  const small = await open(gateway, '/small/x')
+  t.strictSame(await rejection(gateway, '/small/x'), [503, 'OVERLOADED'])
+  const live = await open(gateway, '/live/x')
+  t.strictSame(await rejection(gateway, '/live/x'), [503, 'OVERLOADED'], 'the total')
+  for (const ws of [...waiting, small, live]) ws.terminate()
+})
+
 t.test('a silent side is pinged and closed if it does not respond', async (t) => {
   const { backend, gateway } = await startBoth(t, {}, { GATEWAY_WEBSOCKET_IDLE_MS: '1000' })
   let pings = 0
