@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { type Environment, readSettings, SettingsError, type SettingValues } from '../shared/env.js'
 import { type SecretForm, weaknesses } from '../shared/secret-strength.js'
+import type { FileValue } from '../shared/settings-file.js'
 import { type AccessPaths, ALWAYS_PUBLIC_PATHS, isUnder } from './access.js'
 import type { OriginRules } from './http/request-origin.js'
 import type { RateLimits } from './http/slow-clients.js'
-import { type RequestLimit, readLimits } from './limits/limits-file.js'
+import { type LimitsFile, type RequestLimit, readLimits } from './limits/limits-file.js'
 import { exposedAddressErrors, type OidcConfig, readOidcSettings } from './oidc/config.js'
 import type { BackendConfig } from './proxy/backend-pool.js'
 import type { RedisConfig, RedisTimeouts } from './redis-connection.js'
@@ -12,7 +13,7 @@ import type { RevocationConfig } from './revocation/internal-api.js'
 import type { LoginFields } from './session/login-response.js'
 import { gatewaySettings } from './settings.js'
 import type { UpstreamRow } from './upstreams/upstream-row.js'
-import { readUpstreamsFile } from './upstreams/upstreams-file.js'
+import { readUpstreamsFile, type UpstreamsFile } from './upstreams/upstreams-file.js'
 import type { ConnectionLimits } from './websockets/connections.js'
 
 type Values = SettingValues<typeof gatewaySettings>
@@ -30,6 +31,8 @@ export interface GatewayConfig {
   readonly apiSecretPrevious: string | null
   readonly backend: BackendConfig
   readonly upstreams: readonly UpstreamRow[]
+  /** The addresses of `upstreams`, with their places in the file. */
+  readonly upstreamUrls: readonly FileValue[]
   readonly webSockets: ConnectionLimits
   readonly relay: (ConnectionLimits & { readonly url: string }) | null
   readonly redis: RedisConfig | null
@@ -37,6 +40,8 @@ export interface GatewayConfig {
   readonly headers: HeadersConfig
   readonly loginLimit: { readonly enforced: boolean; readonly max: number; readonly windowMs: number }
   readonly requestLimits: readonly RequestLimit[]
+  /** The routes that the limits name, with their places in the file. */
+  readonly limitedRoutes: readonly FileValue[]
   readonly csrf: OriginRules & { readonly enforced: boolean; readonly signed: boolean }
   readonly auth: { readonly enforced: boolean }
   readonly forwardAuth: boolean
@@ -70,6 +75,15 @@ interface HeadersConfig {
 
 /** Reads the environment. Throws `SettingsError` with all errors. */
 export const gatewayConfig = (environment: Environment): GatewayConfig => {
+  const { config, errors } = readGatewayConfig(environment)
+  if (errors.length > 0) throw new SettingsError(errors)
+  return config
+}
+
+/** The configuration and all errors. With errors, it has defaults in place of the settings that they name. */
+export const readGatewayConfig = (
+  environment: Environment
+): { readonly config: GatewayConfig; readonly errors: string[] } => {
   const errors: string[] = []
   const values = readSettings(gatewaySettings, environment, errors)
   const production = values.NODE_ENV === 'production'
@@ -81,16 +95,15 @@ export const gatewayConfig = (environment: Environment): GatewayConfig => {
     errors.push('TRUST_PROXY is required with GATEWAY_FORWARD_AUTH')
   errors.push(...accessPathErrors(values))
   errors.push(...revocationErrors(values).filter((error) => !hasError(error.split(' ', 1).join(), errors)))
-  const requestLimits = values.GATEWAY_LIMITS === null ? [] : readLimits(values.GATEWAY_LIMITS, errors)
+  const limits = values.GATEWAY_LIMITS === null ? { limits: [], routes: [] } : readLimits(values.GATEWAY_LIMITS, errors)
   const upstreams = upstreamRows(values, oidc.config !== null)
   errors.push(...upstreams.errors)
-  if (errors.length > 0) throw new SettingsError(errors)
-  return configOf(values, production, { oidc: oidc.config, requestLimits, upstreams: upstreams.rows })
+  return { config: configOf(values, production, { oidc: oidc.config, limits, upstreams }), errors }
 }
 
-const upstreamRows = (values: Values, hasProvider: boolean): ReturnType<typeof readUpstreamsFile> =>
+const upstreamRows = (values: Values, hasProvider: boolean): UpstreamsFile =>
   values.GATEWAY_UPSTREAMS === null
-    ? { rows: [], errors: [] }
+    ? { rows: [], urls: [], errors: [] }
     : readUpstreamsFile(values.GATEWAY_UPSTREAMS, {
         publicOrigin: values.PUBLIC_URL === null ? null : new URL(values.PUBLIC_URL).origin,
         hasProvider,
@@ -157,14 +170,14 @@ const REDIS_TIMEOUTS: RedisTimeouts = { connect: 2_000, ready: 3_000, command: 5
 /** The contents of the files that settings name. */
 interface ConfigFiles {
   readonly oidc: OidcConfig | null
-  readonly requestLimits: readonly RequestLimit[]
-  readonly upstreams: readonly UpstreamRow[]
+  readonly limits: LimitsFile
+  readonly upstreams: UpstreamsFile
 }
 
 const configOf = (
   values: Values,
   production: boolean,
-  { oidc, requestLimits, upstreams }: ConfigFiles
+  { oidc, limits, upstreams }: ConfigFiles
 ): GatewayConfig => ({
   production,
   listen: {
@@ -181,7 +194,8 @@ const configOf = (
   // Development without a secret: no token is valid, but no request needs one.
   apiSecret: values.API_SECRET ?? randomBytes(SECRET_LENGTH).toString('hex'),
   backend: backendOf(values),
-  upstreams,
+  upstreams: upstreams.rows,
+  upstreamUrls: upstreams.urls,
   webSockets: {
     connections: values.GATEWAY_WEBSOCKETS,
     connectionsPerAddress: values.GATEWAY_WEBSOCKETS_PER_ADDRESS,
@@ -192,7 +206,8 @@ const configOf = (
   clientRate: { minBytesPerSecond: values.CLIENT_MIN_RATE, windowMs: values.CLIENT_RATE_WINDOW_MS },
   headers: headersOf(values, production),
   loginLimit: { enforced: production, max: values.LOGIN_LIMIT_MAX, windowMs: values.LOGIN_LIMIT_WINDOW_S * 1000 },
-  requestLimits,
+  requestLimits: limits.limits,
+  limitedRoutes: limits.routes,
   csrf: {
     enforced: production,
     signed: values.CSRF_MODE === 'signed',

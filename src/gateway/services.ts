@@ -243,7 +243,7 @@ const openRequestLimits = async (
   const { config, log, metrics, audit, secretPaths } = services
   const { requestLimits: limits, redis } = config
   if (limits.length === 0) return null
-  const errors = routeErrors(limits, templates)
+  const errors = routeErrors(config.limitedRoutes, templates)
   if (errors.length > 0) throw new SettingsError(errors)
   const { RequestLimits } = await import('./limits/request-limits.js')
   const shared = redis === null ? null : await openSharedBuckets(redis, log, monotonicMs)

@@ -281,6 +281,13 @@ t.test('gatehouse check-config checks both programs, and reports every missing f
     'relay: REALTIME_HMAC_SECRET_PREVIOUS_FILE must name a readable file (ENOENT): /none-6',
     'relay: RELAY_CONFIG relay.toml: client.ping_interval must be a duration such as "300s"'
   ])
+  const yaml = join(t.testdir({ 'relay.yaml': '# x\nclient:\n  ping_interval: often\n' }), 'relay.yaml')
+  writeFileSync(file, `RELAY_CONFIG=${yaml}\n# the end\n`)
+  const inEnvFile = await gatehouse(['check-config', '--relay', '--env-file', file], {
+    REALTIME_HMAC_SECRET: SECRET,
+    REALTIME_API_KEY: SECRET
+  })
+  t.equal(inEnvFile.stderr, 'RELAY_CONFIG relay.yaml:3: client.ping_interval must be a duration such as "300s"\n')
   t.match(await gatehouse(['check-config', '--relay'], { ...env, RELAY_CONFIG: '/none-7.yaml' }), {
     status: 1,
     stderr: 'RELAY_CONFIG must name a readable file (ENOENT): /none-7.yaml\n'

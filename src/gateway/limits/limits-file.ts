@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { readListFile } from '../../shared/settings-file.js'
+import { type FileValue, readListFile } from '../../shared/settings-file.js'
 import { isUnder, SERVED_METHODS } from '../access.js'
 
 // The file that GATEWAY_LIMITS names: a list of limits.
@@ -49,26 +49,37 @@ export interface RequestLimit {
   readonly intervalMs: number
 }
 
+export interface LimitsFile {
+  readonly limits: readonly RequestLimit[]
+  /** The routes that the limits name, such as `/api/zones/{id}`. */
+  readonly routes: readonly FileValue[]
+}
+
 /** The limits in the file. Errors are added to the list, one line each. */
-export const readLimits = (path: string, errors: string[]): readonly RequestLimit[] => {
+export const readLimits = (path: string, errors: string[]): LimitsFile => {
   const file = readListFile('GATEWAY_LIMITS', path, LimitSchema)
   errors.push(...file.errors)
   const names = new Set<string>()
-  for (const [index, limit] of file.checkable.entries()) {
-    if (limit === null) continue
-    if (names.has(limit.name)) errors.push(file.error(index, 'name', 'must be unique'))
-    names.add(limit.name)
+  for (const [index, { name }] of file.checkable.entries()) {
+    if (name === undefined) continue
+    if (names.has(name)) errors.push(file.error(index, 'name', 'must be unique'))
+    names.add(name)
   }
-  return file.entries.map(limitOf)
+  const routes = file.checkable.flatMap(({ paths = [] }, index) =>
+    paths.map((value, position) => ({
+      value,
+      error: (message: string) => file.error(index, `paths/${position}`, message)
+    }))
+  )
+  return { limits: file.entries.map(limitOf), routes: routes.filter(({ value }) => value.includes('{')) }
 }
 
 /** One line for each route that a limit names and that is not declared. */
-export const routeErrors = (limits: readonly RequestLimit[], templates: readonly string[]): string[] => {
+export const routeErrors = (routes: readonly FileValue[], templates: readonly string[]): string[] => {
   const known = new Set(templates)
-  return limits
-    .flatMap(({ paths }) => paths)
-    .filter((path) => path.includes('{') && !known.has(path))
-    .map((path) => `GATEWAY_LIMITS must not name ${path}, which is not a route`)
+  return routes
+    .filter(({ value }) => !known.has(value))
+    .map(({ value, error }) => error(`must not be ${value}, which is not a route`))
 }
 
 const limitOf = ({ name, paths, methods, by, rate, per_s: perS = 1, burst = rate }: Static<typeof LimitSchema>) => ({

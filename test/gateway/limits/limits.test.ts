@@ -124,7 +124,7 @@ t.test('a limit of a route applies to all values of its parameters', async (t) =
   t.equal((await get(gateway, '/api/zones/3')).status, 429)
   t.equal((await get(gateway, '/api/zones')).status, 200, 'another route')
   t.rejects(start(t, [{ name: 'x', paths: ['/api/nothing/{id}'], by: 'user', rate: 1 }]), {
-    errors: [/GATEWAY_LIMITS must not name \/api\/nothing\/\{id\}/]
+    errors: [/GATEWAY_LIMITS limits\.json:1: entry 1, paths\.0 must not be \/api\/nothing\/\{id\}/]
   })
 })
 
