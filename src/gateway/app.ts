@@ -147,7 +147,7 @@ const routesOptions = (services: ChainServices): RoutesOptions => {
         upstreams?.rows.map(({ name, backend, paths: [path] }) => [name, backendReachable(backend, { path })])
       )
     },
-    development: { cookies, tokens, developmentKey },
+    development: { cookies, tokens, developmentKey, origins: csrf },
     metrics: { metrics, allowed: new AddressSet(metricsAllow) },
     relayProxy: relay && {
       relay,

@@ -6,6 +6,7 @@ import { type AccessPaths, ALWAYS_PUBLIC_PATHS, isUnder } from './access.js'
 import type { OriginRules } from './http/request-origin.js'
 import type { RateLimits } from './http/slow-clients.js'
 import { type LimitsFile, type RequestLimit, readLimits } from './limits/limits-file.js'
+import { environmentErrors, isRestricted } from './node-environment.js'
 import { exposedAddressErrors, type OidcConfig, readOidcSettings } from './oidc/config.js'
 import type { BackendConfig } from './proxy/backend-pool.js'
 import type { RedisConfig, RedisTimeouts } from './redis-connection.js'
@@ -93,6 +94,7 @@ export const readGatewayConfig = (
   if (values.TRUST_PROXY.some((range) => range.endsWith('/0'))) errors.push('TRUST_PROXY must not trust every address')
   if (values.GATEWAY_FORWARD_AUTH && values.TRUST_PROXY.length === 0 && !hasError('TRUST_PROXY', errors))
     errors.push('TRUST_PROXY is required with GATEWAY_FORWARD_AUTH')
+  errors.push(...environmentErrors(values).filter((error) => !hasError(error.split(' ', 1).join(), errors)))
   errors.push(...accessPathErrors(values))
   errors.push(...revocationErrors(values).filter((error) => !hasError(error.split(' ', 1).join(), errors)))
   const limits = values.GATEWAY_LIMITS === null ? { limits: [], routes: [] } : readLimits(values.GATEWAY_LIMITS, errors)
@@ -108,6 +110,7 @@ const upstreamRows = (values: Values, hasProvider: boolean): UpstreamsFile =>
         publicOrigin: values.PUBLIC_URL === null ? null : new URL(values.PUBLIC_URL).origin,
         hasProvider,
         hasWebRoot: values.WEB_ROOT !== null,
+        allowsIdentityHeaders: !isRestricted(values),
         access: { strict: values.GATEWAY_STRICT_PATHS, admin: values.GATEWAY_ADMIN_PATHS }
       })
 
@@ -157,7 +160,7 @@ const hasError = (name: string, errors: readonly string[]): boolean =>
 /** Also listed in `docs/reference/configuration.md`. */
 export const CHECKS_OFF_IN_DEVELOPMENT: readonly string[] = [
   'API authentication',
-  'CSRF',
+  'CSRF token',
   'login limit',
   'HSTS',
   'strict CSP'
@@ -174,11 +177,7 @@ interface ConfigFiles {
   readonly upstreams: UpstreamsFile
 }
 
-const configOf = (
-  values: Values,
-  production: boolean,
-  { oidc, limits, upstreams }: ConfigFiles
-): GatewayConfig => ({
+const configOf = (values: Values, production: boolean, { oidc, limits, upstreams }: ConfigFiles): GatewayConfig => ({
   production,
   listen: {
     host: values.GATEWAY_HOST,
@@ -211,6 +210,8 @@ const configOf = (
   csrf: {
     enforced: production,
     signed: values.CSRF_MODE === 'signed',
+    // Servers of web applications in development, such as Vite.
+    allowsLoopback: !production,
     publicOrigin: values.PUBLIC_URL === null ? null : new URL(values.PUBLIC_URL).origin,
     allowedOrigins: values.ALLOWED_ORIGINS.map((origin) => origin.toLowerCase())
   },

@@ -52,15 +52,16 @@ const relayLimits = connectionLimits({
  */
 export const gatewaySettings = {
   NODE_ENV: oneOf(['development', 'production', 'test'], {
-    about: 'production enables CSRF checks, the login limit, API authentication, HSTS and the strict CSP',
-    fallback: 'development'
+    about: 'required; production enables CSRF checks, the login limit, API authentication, HSTS and the strict CSP',
+    fallback: null
   }),
   GATEWAY_HOST: text('text', {
     about: 'listen address; if a host name has several addresses, the first is used, IPv4 before IPv6',
     fallback: '127.0.0.1'
   }),
   GATEWAY_ALLOW_DEVELOPMENT: flag({
-    about: 'outside production, permit listen addresses that other machines can reach',
+    about:
+      'outside production, permit listen addresses that other machines can reach, TRUST_PROXY, GATEWAY_FORWARD_AUTH and identity_headers',
     fallback: false
   }),
   GATEWAY_PORT: integer(0, 65535, { about: 'listen port; 0 selects a free port', fallback: 3000 }),

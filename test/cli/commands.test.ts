@@ -210,18 +210,24 @@ t.test('gatehouse check-config --gateway checks settings and routes, and lists p
       ''
     ].join('\n')
   })
-  const insecure = { BACKEND_URL: env.BACKEND_URL, API_SECRET, COOKIE_SECURE: 'false' }
+  const insecure = { NODE_ENV: 'test', BACKEND_URL: env.BACKEND_URL, API_SECRET, COOKIE_SECURE: 'false' }
   t.equal((await gatehouse(['check-config', '--gateway'], insecure)).stderr, '')
   t.match(await gatehouse(['check-config', '--gateway', '--production'], insecure), {
     status: 0,
-    stderr: /^warning: COOKIE_SECURE is false: /
+    stderr: /^warning: NODE_ENV is test: [^\n]*NODE_ENV=production[^\n]*\nwarning: COOKIE_SECURE is false: /
   })
-  const local = { ...insecure, PUBLIC_URL: 'http://localhost:3000' }
+  const { NODE_ENV: _, ...unset } = insecure
+  t.match(await gatehouse(['check-config', '--gateway', '--production'], unset), {
+    status: 0,
+    stderr: /^warning: NODE_ENV is not set: /
+  })
+  t.match(await gatehouse(['check-config', '--gateway'], unset), { status: 1, stderr: /^NODE_ENV is required: / })
+  const local = { ...insecure, NODE_ENV: 'production', PUBLIC_URL: 'http://localhost:3000' }
   t.equal((await gatehouse(['check-config', '--gateway', '--production'], local)).stderr, '')
   const invalid = await gatehouse(['check-config', '--gateway'], { ...env, GATEWAY_PORT: 'x' })
   t.equal(invalid.status, 1)
   t.match(invalid.stderr, /^GATEWAY_PORT [^\n]+\nAPI_SECRET is required in production\nwarning: BODY_LIMTI/)
-  t.match(await gatehouse(['check-config', '--gateway'], { GATEWAY_ROUTES: `${file}.yaml` }), {
+  t.match(await gatehouse(['check-config', '--gateway'], { NODE_ENV: 'test', GATEWAY_ROUTES: `${file}.yaml` }), {
     status: 1,
     stderr: `GATEWAY_ROUTES must name a readable file (ENOENT): ${file}.yaml\n`
   })
@@ -244,6 +250,7 @@ t.test('gatehouse check-config names the line of an error in an OpenAPI descript
     'schemas.json': '{\n  "Note": {\n    "type": "nothing"\n  }\n}'
   })
   const { status, stderr } = await gatehouse(['check-config', '--gateway'], {
+    NODE_ENV: 'test',
     GATEWAY_ROUTES: join(folder, 'openapi.yaml')
   })
   t.equal(status, 1)
@@ -268,7 +275,9 @@ t.test('gatehouse check-config checks both programs, and reports every missing f
   const file = join(folder, '.env')
   const { status, stderr } = await gatehouse(['check-config', '--env-file', file, '--production'], env)
   t.equal(status, 1)
-  t.same(stderr.trimEnd().split('\n').toSorted(), [
+  const [unset = '', ...others] = stderr.trimEnd().split('\n').toSorted().reverse()
+  t.match(unset, /^warning: NODE_ENV is not set: /)
+  t.same(others.reverse(), [
     'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent, not "loud"',
     `gateway: ${file}:1: GATEWAY_ROUTES must name a readable file (ENOENT): none.yaml`,
     `gateway: ${file}:2: GATEWAY_UPSTREAMS must name a readable file (ENOENT): none-2.yaml`,
@@ -296,6 +305,7 @@ t.test('gatehouse check-config checks both programs, and reports every missing f
 
 t.test('gatehouse check-config compares the settings of both programs', async (t) => {
   const valid = {
+    NODE_ENV: 'test',
     PUBLIC_URL: 'http://localhost:3000',
     RELAY_UPSTREAM: 'http://127.0.0.1:8100',
     API_SECRET,

@@ -264,6 +264,7 @@ t.test('a closed log pipe', async (t) => {
       exec ${[process.execPath, ...V8_OPTIONS, resolve(PROGRAM)].join(' ')} > ${folder}/log`
     const program = await startChild(t, '/bin/sh', ['-c', script], {
       PATH: environment.path,
+      NODE_ENV: 'test',
       GATEWAY_PORT: '0',
       AUDIT_LOG_FILE: join(folder, 'audit.jsonl')
     })

@@ -16,7 +16,7 @@ import { configWith, errorsOf, SECRETS } from './config-fixture.js'
 // 6.9.1.
 
 const configFrom = (path: string, text: string, environment: Environment = SECRETS): RelayConfig =>
-  relayConfig({ ...environment, RELAY_CONFIG: path }, () => text)
+  relayConfig({ NODE_ENV: 'test', ...environment, RELAY_CONFIG: path }, () => text)
 
 const errorsFrom = (path: string, text: string): readonly string[] => errorsOf(() => configFrom(path, text))
 

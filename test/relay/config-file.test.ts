@@ -22,7 +22,7 @@ t.test('an unreadable configuration file', async (t) => {
         throw Object.assign(new Error('no'), properties)
       }
       t.same(
-        errorsOf(() => relayConfig({ ...SECRETS, RELAY_CONFIG: 'x' }, readFile)),
+        errorsOf(() => relayConfig({ NODE_ENV: 'test', ...SECRETS, RELAY_CONFIG: 'x' }, readFile)),
         [message]
       )
     })

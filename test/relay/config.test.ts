@@ -90,6 +90,32 @@ t.test('secrets of the relay', async (t) => {
     })
   }
 
+  t.test('without NODE_ENV the rules of production apply to a relay that other machines can reach', async (t) => {
+    const hint =
+      'NODE_ENV is required for a relay that other machines can reach: set NODE_ENV=production, or NODE_ENV=development to accept these'
+    const { NODE_ENV: _, ...strong } = PRODUCTION
+    const exposed = { ...strong, NODE_ENV: undefined, RELAY_HOST: '0.0.0.0' }
+    t.same(environmentErrors(exposed), [])
+    t.same(environmentErrors({ ...exposed, REALTIME_API_KEY: 'a key' }), [
+      'REALTIME_API_KEY must be 64 hex characters in production',
+      hint
+    ])
+    t.same(
+      errorsOf(() => configWith({ client: { insecure: true } }, exposed)),
+      ['RELAY_CONFIG: client.insecure is not allowed in production', hint]
+    )
+    const fromFile = { http_server: { address: '192.0.2.1' } }
+    t.same(namesIn(errorsOf(() => configWith(fromFile, { NODE_ENV: '', ...SECRETS }))), [
+      'REALTIME_HMAC_SECRET',
+      'REALTIME_API_KEY',
+      'NODE_ENV'
+    ])
+    t.same(namesIn(environmentErrors({ ...exposed, RELAY_PORT: 'x' })), ['RELAY_PORT'])
+    for (const RELAY_HOST of ['', 'localhost', '127.0.0.1', '::1'])
+      t.same(environmentErrors({ NODE_ENV: undefined, RELAY_HOST, ...SECRETS }), [])
+    t.same(environmentErrors({ NODE_ENV: 'development', RELAY_HOST: '0.0.0.0', ...SECRETS }), [])
+  })
+
   t.test('in development a secret may be any text, which is not decoded', async (t) => {
     const { tokens, api } = configOf({ REALTIME_HMAC_SECRET: 'c0ffee', REALTIME_API_KEY: 'k' })
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { gatewayConfig } from '../../gateway/config.js'
 import { type ListenAddress, relayConfig } from '../../relay/config/config.js'
-import type { Environment } from '../../shared/env.js'
+import { type Environment, isGiven } from '../../shared/env.js'
 import { portOf } from '../../shared/url-port.js'
 import { type ProgramName, V8_FLAGS } from '../../shared/v8-flags.js'
 import { checkBoth } from '../check-config.js'
@@ -22,8 +22,9 @@ interface DevProgram extends ProgramPort, ProgramCommand {}
  */
 export const runDev = async (
   backend: readonly string[],
-  { env, print, printErrors }: CommandContext
+  { env: given, print, printErrors }: CommandContext
 ): Promise<void> => {
+  const env = isGiven('NODE_ENV', given) ? given : { ...given, NODE_ENV: 'development' }
   const stopped = stopSignal()
   const { errors, warnings } = await checkBoth(env)
   printErrors(warnings.map((line) => `warning: ${line}`))

@@ -6,6 +6,8 @@ export interface OriginRules {
   readonly publicOrigin: string | null
   /** In lower case. */
   readonly allowedOrigins: readonly string[]
+  /** Whether pages that this machine serves may send requests: in development. */
+  readonly allowsLoopback: boolean
 }
 
 export type ForeignPageTest = (request: FastifyRequest) => boolean
@@ -16,7 +18,8 @@ export const foreignPageTest = (rules: OriginRules): ForeignPageTest => {
   return (request) => {
     const { headers } = request
     const origin = headers.origin === undefined ? undefined : withoutDefaultPort(headers.origin.toLowerCase())
-    if (origin !== undefined && allowedOrigins.has(origin)) return false
+    if (origin !== undefined && (allowedOrigins.has(origin) || (rules.allowsLoopback && LOOPBACK_ORIGIN.test(origin))))
+      return false
     if (headers['sec-fetch-site'] === 'cross-site') return true
     // Browsers send an Origin with every write request; other clients need not.
     return (
@@ -26,6 +29,9 @@ export const foreignPageTest = (rules: OriginRules): ForeignPageTest => {
     )
   }
 }
+
+/** Browsers resolve these names to this machine only. */
+const LOOPBACK_ORIGIN = /^https?:\/\/(?:(?:[a-z0-9-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/
 
 /** Browsers omit the default port; other clients may not. */
 const withoutDefaultPort = (origin: string): string =>

@@ -1,4 +1,5 @@
 import { type AccessPaths, isUnder } from '../access.js'
+import { NOT_IN_DEVELOPMENT } from '../node-environment.js'
 import { identityHeaderErrors } from '../session/identity-headers.js'
 import { foldedPath, gatewayPrefixOf } from './gateway-prefixes.js'
 import { DEFAULT_UPSTREAM, type UpstreamRow } from './upstream-row.js'
@@ -9,6 +10,8 @@ export interface UpstreamRules {
   readonly publicOrigin: string | null
   readonly hasProvider: boolean
   readonly hasWebRoot: boolean
+  /** False in development: backends would believe tokens that anyone gets there. */
+  readonly allowsIdentityHeaders: boolean
   /** The paths of all rows that need a token. */
   readonly access: Pick<AccessPaths, 'strict' | 'admin'>
 }
@@ -48,7 +51,13 @@ const nameErrors = ({ name }: Row, others: readonly Row[]): FieldError[] => {
     : []
 }
 
-const settingErrors = (row: Row, { publicOrigin, hasProvider, hasWebRoot }: UpstreamRules): FieldError[] => [
+const settingErrors = (
+  row: Row,
+  { publicOrigin, hasProvider, hasWebRoot, allowsIdentityHeaders }: UpstreamRules
+): FieldError[] => [
+  ...(row.identity_headers !== undefined && !allowsIdentityHeaders
+    ? [{ field: 'identity_headers', message: NOT_IN_DEVELOPMENT }]
+    : []),
   ...(publicOrigin !== null && row.url !== undefined && new URL(row.url).origin === publicOrigin
     ? [{ field: 'url', message: 'must not be PUBLIC_URL: the gateway would forward requests to itself' }]
     : []),
@@ -67,7 +76,9 @@ const pathErrors = (row: Row, others: readonly Row[]): FieldError[] =>
     if (prefix !== null) return [{ field, message: `must not be ${path}: ${prefix} is a path of the gateway` }]
     if (paths.slice(0, index).some((other) => isSamePath(other, path)))
       return [{ field, message: `must not be ${path} again` }]
-    const other = others.find((other) => other.paths?.some((each) => isSamePath(each, path)) && haveSameHost(row, other))
+    const other = others.find(
+      (other) => other.paths?.some((each) => isSamePath(each, path)) && haveSameHost(row, other)
+    )
     if (other === undefined) return []
     return [{ field, message: `must not be ${path}, which ${other.name ?? 'another entry'} has for the same hosts` }]
   })

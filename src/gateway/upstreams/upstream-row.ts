@@ -64,10 +64,9 @@ export const UpstreamRow = Type.Object(
       )
     ),
     pass_response_headers: Type.Optional(
-      Type.Array(
-        Type.String({ format: 'acting-header', rule: `X-Accel-… or one of ${ACTING_HEADERS.join(', ')}` }),
-        { rule: 'a list of header names' }
-      )
+      Type.Array(Type.String({ format: 'acting-header', rule: `X-Accel-… or one of ${ACTING_HEADERS.join(', ')}` }), {
+        rule: 'a list of header names'
+      })
     ),
     public_paths: Prefixes,
     strict_paths: Prefixes,

@@ -11,7 +11,7 @@ import { FILE_ERROR_PREFIX, type ReadFile, type ReportError, readConfigFile, rep
 import { type ProxyConfig, proxyConfig, rpcRules } from './proxy-selection.js'
 import type { RelayConfigFile } from './schema.js'
 import { durationMs, durationOr } from './schema-kinds.js'
-import { chooseSecret, FILE_SECRET_FORM, SECRET_FORM, type SecretSource } from './secrets.js'
+import { chooseSecret, FILE_SECRET_FORM, isProduction, modeHint, SECRET_FORM, type SecretSource } from './secrets.js'
 import { relaySettings } from './settings.js'
 import { hasPublicKey, type TokenKeys, tokenKeys } from './token-options.js'
 import type { FileSubscriptionToken } from './token-schema.js'
@@ -92,6 +92,7 @@ export const relayConfig = (environment: Environment, readFile: ReadFile): Relay
   // Options can only be checked in a file that could be read.
   if (values.RELAY_CONFIG !== null && file === null) throw new SettingsError(errors)
   const config = new ConfigReader(environment, values, file, errors).read()
+  if (values.NODE_ENV === null) errors.push(...modeHint(errors))
   if (errors.length > 0) throw new SettingsError(errors)
   return config
 }
@@ -121,7 +122,7 @@ class ConfigReader {
     this.#values = values
     this.#file = file
     this.#errors = errors
-    this.#isProduction = values.NODE_ENV === 'production'
+    this.#isProduction = isProduction(values.NODE_ENV, this.#choose('RELAY_HOST', file?.http_server?.address))
   }
 
   read(): RelayConfig {

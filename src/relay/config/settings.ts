@@ -14,8 +14,9 @@ const workers = integer(1, MAX_WORKERS, {
  */
 export const relaySettings = {
   NODE_ENV: oneOf(['development', 'production', 'test'], {
-    about: 'production requires strong secrets and rejects the insecure options of the configuration file',
-    fallback: 'development'
+    about:
+      'production requires strong secrets and rejects the insecure options of the configuration file; the default for a relay that other machines can reach',
+    fallback: null
   }),
   RELAY_HOST: text('text', { about: 'listen address', fallback: '127.0.0.1' }),
   RELAY_PORT: integer(0, 65535, { about: 'listen port; 0 selects a free port', fallback: 8100 }),

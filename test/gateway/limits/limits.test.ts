@@ -168,7 +168,10 @@ t.test('with Redis', async (t) => {
 
 t.test('invalid files', async (t) => {
   const errorsOf = (content: unknown, name?: string): readonly string[] => {
-    const env = { GATEWAY_LIMITS: content === null ? '/nowhere/limits.yaml' : fileOf(t, content, name) }
+    const env = {
+      NODE_ENV: 'test',
+      GATEWAY_LIMITS: content === null ? '/nowhere/limits.yaml' : fileOf(t, content, name)
+    }
     try {
       gatewayConfig(env)
       return []

@@ -17,7 +17,7 @@ const VALID = {
 
 t.test('OIDC settings', async (t) => {
   t.test('OIDC is enabled by OIDC_ISSUER only', async (t) => {
-    t.equal(gatewayConfig({}).oidc, null)
+    t.equal(gatewayConfig({ NODE_ENV: 'test' }).oidc, null)
     t.same(gatewayConfig(VALID).oidc, {
       providers: [
         {

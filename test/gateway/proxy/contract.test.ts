@@ -90,7 +90,9 @@ forBothRouteKinds(t, 'forwarded responses', async (t, routeKind) => {
     'X-Powered-By: from-backend',
     'Via: from-backend',
     'X-AspNet-Version: from-backend',
-    ...[...ACTING_HEADERS, 'X-Accel-Redirect', 'X-ACCEL-Buffering', 'x-accel-new'].map((name) => `${name}: from-backend`),
+    ...[...ACTING_HEADERS, 'X-Accel-Redirect', 'X-ACCEL-Buffering', 'x-accel-new'].map(
+      (name) => `${name}: from-backend`
+    ),
     'Set-Cookie2: from-backend',
     'X-Auth-Permissions-At: /from-backend',
     'Access-Control-Allow-Origin: from-backend',

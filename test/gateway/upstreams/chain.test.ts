@@ -63,7 +63,12 @@ t.test('a row lets the acting headers pass that it names, and no others', async 
     { name: 'app', paths: ['/app'], pass_response_headers: ['Service-Worker-Allowed', 'X-Accel-Redirect'] },
     { name: 'plain', paths: ['/plain'] }
   ])
-  const acting = { 'service-worker-allowed': '/app', 'x-accel-redirect': '/files/1', nel: '{}', 'x-accel-expires': '60' }
+  const acting = {
+    'service-worker-allowed': '/app',
+    'x-accel-redirect': '/files/1',
+    nel: '{}',
+    'x-accel-expires': '60'
+  }
   for (const backend of Object.values(gateway.backends))
     backend.respond = (_request, response) => void response.writeHead(200, acting).end()
   const namesAt = async (path: string): Promise<string[]> => {

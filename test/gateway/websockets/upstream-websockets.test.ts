@@ -121,6 +121,15 @@ t.test('origin, token and role are checked before the upgrade, with an audit rec
   ])
 })
 
+t.test('outside production a WebSocket needs no token, and its page must be one of this machine', async (t) => {
+  const { gateway } = await startBoth(t, {}, { NODE_ENV: 'development' })
+  t.strictSame(await rejection(gateway, '/live/x', { headers: { origin: 'https://evil.example' } }), [
+    403,
+    'ORIGIN_REFUSED'
+  ])
+  ;(await open(gateway, '/live/x', { headers: { origin: 'http://localhost:5173' } })).terminate()
+})
+
 t.test('a public path of a row takes WebSockets without a token', async (t) => {
   const { gateway } = await startBoth(t, { public_paths: ['/live/public'] })
   ;(await open(gateway, '/live/public/x', { headers: {} })).terminate()
@@ -365,34 +374,37 @@ t.test('limits in total and per address are 503 OVERLOADED', async (t) => {
   await open(gateway, '/live/x', from('192.0.2.1'))
 })
 
-t.test('a browser that leaves during the handshake frees its place and the connection to the backend at once', async (t) => {
-  const { backend, gateway } = await startBoth(t, {}, { GATEWAY_WEBSOCKETS: '1' })
-  backend.respond = (socket) => void socket.resume()
-  const WAYS: readonly ((socket: Socket) => unknown)[] = [
-    (socket) => socket.end(),
-    (socket) => socket.end(Buffer.alloc(2000)),
-    (socket) => socket.resetAndDestroy(),
-    // Much more than a browser, so that its end could not be noticed.
-    (socket) => socket.write(Buffer.alloc(500_000))
-  ]
-  for (const leave of WAYS) {
-    const socket = await openSocket(gateway.url)
-    const before = backend.sockets.length
-    socket.write(handshake(UPGRADE))
-    await eventually(() => backend.sockets.length > before)
-    leave(socket)
-    await eventually(() => backend.sockets.every(({ readableEnded, destroyed }) => readableEnded || destroyed))
-    await eventually(async () => (await openCount(gateway)) === 0)
-    socket.destroy()
+t.test(
+  'a browser that leaves during the handshake frees its place and the connection to the backend at once',
+  async (t) => {
+    const { backend, gateway } = await startBoth(t, {}, { GATEWAY_WEBSOCKETS: '1' })
+    backend.respond = (socket) => void socket.resume()
+    const WAYS: readonly ((socket: Socket) => unknown)[] = [
+      (socket) => socket.end(),
+      (socket) => socket.end(Buffer.alloc(2000)),
+      (socket) => socket.resetAndDestroy(),
+      // Much more than a browser, so that its end could not be noticed.
+      (socket) => socket.write(Buffer.alloc(500_000))
+    ]
+    for (const leave of WAYS) {
+      const socket = await openSocket(gateway.url)
+      const before = backend.sockets.length
+      socket.write(handshake(UPGRADE))
+      await eventually(() => backend.sockets.length > before)
+      leave(socket)
+      await eventually(() => backend.sockets.every(({ readableEnded, destroyed }) => readableEnded || destroyed))
+      await eventually(async () => (await openCount(gateway)) === 0)
+      socket.destroy()
+    }
+    backend.respond = null
+    ;(await open(gateway)).terminate()
+    t.strictSame(
+      gateway.logs.filter(({ msg }) => msg === 'request failed'),
+      [],
+      'no handshake has timed out'
+    )
   }
-  backend.respond = null
-  ;(await open(gateway)).terminate()
-  t.strictSame(
-    gateway.logs.filter(({ msg }) => msg === 'request failed'),
-    [],
-    'no handshake has timed out'
-  )
-})
+)
 
 t.test('messages that a client sends before its WebSocket is open reach the backend', async (t) => {
   const { backend, gateway } = await startBoth(t)
