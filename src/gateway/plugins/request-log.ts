@@ -60,11 +60,21 @@ const logRequest = (
   route: string,
   path: string
 ): void => {
-  const { method, clientAddress: ip, errorCode } = request
+  const { method, clientAddress: ip, errorCode, headers } = request
   const line = { method, path, route, status, ms: Math.round(ms * 10) / 10, ip }
   if (errorCode === null && !cutShort) request.log.info(line, 'request')
-  else request.log.info({ ...line, ...(errorCode && { code: errorCode }), ...(cutShort && { cutShort }) }, 'request')
+  else {
+    const fields = {
+      ...(errorCode && { code: errorCode }),
+      // Names the page that ALLOWED_ORIGINS lacks, or the host that a proxy has replaced.
+      ...(errorCode === 'ORIGIN_REFUSED' && { origin: headers.origin?.slice(0, MAX_ORIGIN_CHARACTERS) }),
+      ...(cutShort && { cutShort })
+    }
+    request.log.info({ ...line, ...fields }, 'request')
+  }
 }
+
+const MAX_ORIGIN_CHARACTERS = 256
 
 const MAX_PATH_CHARACTERS = 256
 

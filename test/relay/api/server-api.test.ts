@@ -122,7 +122,11 @@ t.test('API calls', async (t) => {
     ['broadcast', { channels: 'kept:1', data: 1 }, { error: { code: 107 } }],
     ['broadcast', { channels: [1], data: 1 }, { error: { code: 107 } }],
     ['presence', { channel: 'kept:1' }, { result: { presence: {} } }],
-    ['presence', { channel: 'plain:1' }, { error: { code: 108, message: 'not available' } }],
+    [
+      'presence',
+      { channel: 'plain:1' },
+      { error: { code: 108, message: 'not available: the namespace needs the option presence' } }
+    ],
     ['presence', {}, { error: { code: 107 } }],
     ['presence_stats', { channel: 'kept:1' }, { result: { num_clients: 0, num_users: 0 } }],
     ['presence_stats', { channel: 'nope:1' }, { error: { code: 102 } }],
