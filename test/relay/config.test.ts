@@ -259,6 +259,7 @@ const DEFAULTS = {
   listen: { host: '127.0.0.1', port: 8100 },
   internalListen: null,
   allowedOrigins: [],
+  allowsLoopback: true,
   client: {
     insecure: false,
     allowAnonymousConnectWithoutToken: false,

@@ -35,6 +35,8 @@ export interface RelayConfig {
   readonly internalListen: ListenAddress | null
   /** Lower case. */
   readonly allowedOrigins: readonly string[]
+  /** Whether pages of loopback addresses may connect too: in development. */
+  readonly allowsLoopback: boolean
   readonly client: ClientOptions
   readonly tokens: { readonly connection: TokenKeys; readonly subscription: TokenKeys }
   readonly channels: ChannelRules
@@ -141,6 +143,7 @@ class ConfigReader {
       allowedOrigins: Object.freeze(
         this.#choose('RELAY_ALLOWED_ORIGINS', file.client?.allowed_origins).map((origin) => origin.toLowerCase())
       ),
+      allowsLoopback: !this.#isProduction,
       client,
       tokens: this.#tokens(file),
       channels,

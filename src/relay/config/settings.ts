@@ -46,7 +46,8 @@ export const relaySettings = {
     fallback: null
   }),
   RELAY_ALLOWED_ORIGINS: list('origin-pattern', {
-    about: 'origins that may connect; if empty, only the origin of the same host; * alone allows all'
+    about:
+      'origins that may connect, and loopback origins outside production; if empty, only the origin of the same host; * alone allows all'
   }),
   RELAY_CONFIG: text('text', {
     about: 'path of the JSON, YAML or TOML file with namespaces, limits and client options',

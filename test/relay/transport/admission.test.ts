@@ -64,6 +64,24 @@ t.test('allowed origins', async (t) => {
   }
 })
 
+t.test('in development, pages of this machine may connect, whatever the list is', async (t) => {
+  for (const [origin, isAllowed] of [
+    ['http://localhost:5173', true],
+    ['http://app.localhost:5173', true],
+    ['https://127.0.0.1', true],
+    ['http://[::1]:5173', true],
+    ['http://localhost.evil.org:5173', false],
+    ['http://127.0.0.1.evil.org', false],
+    ['http://192.168.0.7:5173', false],
+    ['null', false]
+  ] as const) {
+    for (const allowed of [[], ['https://app.example.com']]) {
+      t.equal(originCheck(allowed, true)(origin, 'relay.example.com'), isAllowed, origin)
+      t.notOk(originCheck(allowed)(origin, 'relay.example.com'), origin)
+    }
+  }
+})
+
 t.test('connections rejected during shutdown are not counted as rejected by a limit', async (t) => {
   // As in a worker, which asks the primary.
   const counter: ConnectionCounter = { acquire: async () => null, release: () => undefined }
