@@ -301,16 +301,47 @@ t.test('gatehouse check-config compares the settings of both programs', async (t
     return stderr
   }
   t.equal(await warningsOf({}), '')
+  t.equal(await warningsOf({ RELAY_UPSTREAM: '' }), '', 'in development, pages of this machine may connect')
+  const page = { PUBLIC_URL: 'https://a.example' }
   t.match(
-    await warningsOf({ RELAY_UPSTREAM: '' }),
-    /^warning: RELAY_ALLOWED_ORIGINS does not contain http:..localhost:3000: /
+    await warningsOf({ ...page, RELAY_UPSTREAM: '' }),
+    /^warning: RELAY_ALLOWED_ORIGINS does not contain https:..a.example: /
   )
-  t.match(await warningsOf({ RELAY_ALLOWED_ORIGINS: 'http://a.example' }), 'does not contain http://localhost:3000')
-  t.equal(await warningsOf({ RELAY_UPSTREAM: '', RELAY_ALLOWED_ORIGINS: 'http://localhost:3000' }), '')
+  t.match(
+    await warningsOf({ ...page, RELAY_ALLOWED_ORIGINS: 'https://b.example' }),
+    'does not contain https://a.example'
+  )
+  t.equal(await warningsOf({ ...page, RELAY_UPSTREAM: '', RELAY_ALLOWED_ORIGINS: 'https://a.example' }), '')
   t.equal(
     await warningsOf({ RELAY_PORT: '8200' }),
     'warning: RELAY_UPSTREAM has port 8100, but the relay listens on port 8200\n'
   )
+  const client = 'ws://localhost:3000/connection/websocket'
+  for (const [env, warning] of [
+    [{ GATEWAY_PORT: '3001' }, 'PUBLIC_URL has port 3000, but the gateway listens on port 3001'],
+    [{ GATEWAY_PORT: '3001', TRUST_PROXY: 'loopback', GATEWAY_ALLOW_DEVELOPMENT: 'true' }, null],
+    [{ GATEWAY_PORT: '3001', PUBLIC_URL: 'https://localhost' }, null],
+    [{ GATEWAY_PORT: '3001', PUBLIC_URL: 'http://app.example.com' }, null],
+    [{ REALTIME_CLIENT_URL: client, CSP_CONNECT_HOSTS: 'ws://localhost:3000,ws://localhost:8100' }, null],
+    [
+      { REALTIME_CLIENT_URL: 'ws://localhost:3009/connection/websocket' },
+      'REALTIME_CLIENT_URL has port 3009, but the gateway listens on port 3000 and relay listens on port 8100'
+    ],
+    [
+      { CSP_CONNECT_HOSTS: 'ws://localhost:3009,https://localhost:9' },
+      'CSP_CONNECT_HOSTS has port 3009, but the gateway listens on port 3000 and relay listens on port 8100'
+    ],
+    [
+      { REALTIME_PUBLISH_URL: 'http://127.0.0.1:8200/api' },
+      'REALTIME_PUBLISH_URL has port 8200, but the relay listens on port 8100'
+    ],
+    [
+      { BACKEND_URL: 'http://127.0.0.1:4000', PORT: '4001' },
+      'BACKEND_URL has port 4000, but the backend listens on port 4001'
+    ],
+    [{ BACKEND_URL: 'http://127.0.0.1:4000', PORT: '4000' }, null]
+  ] as const)
+    t.equal(await warningsOf(env), warning === null ? '' : `warning: ${warning}\n`, JSON.stringify(env))
   t.match(await warningsOf({ REALTIME_HMAC_SECRET: API_SECRET }), 'API_SECRET and REALTIME_HMAC_SECRET are equal')
   t.match(await gatehouse(['check-config'], { ...valid, RELAY_PORT: '3000' }), {
     status: 1,
