@@ -85,7 +85,7 @@ const programsOf = ({ backend, web }: DevCommands, env: Environment, webPort: nu
   return {
     relay: program('relay', relay.internalListen ?? relay.listen, '/health', env),
     others,
-    pageUrl: web.length > 0 ? webUrl : (env.PUBLIC_URL ?? gatewayUrl)
+    pageUrl: web.length > 0 ? webUrl : env.PUBLIC_URL || gatewayUrl
   }
 }
 
