@@ -20,7 +20,7 @@ export const LoginSchema = Type.Object(
   {
     $id: 'Login',
     title: 'Sign in',
-    description: 'The credentials of a user.',
+    description: 'The credentials of a user. Other fields are rejected unless `LOGIN_REQUEST_FIELDS` names them.',
     examples: [{ email: 'ada@example.com', password: 'correct horse battery staple', rememberMe: true }],
     additionalProperties: true,
     maxProperties: MAX_PROPERTIES
@@ -58,7 +58,8 @@ export const SessionResponseSchema = Type.Object(
         [
           Type.Object(
             {
-              token: Type.String({ minLength: 1, maxLength: 8192, description: 'The app token.' }),
+              // Browsers receive responses without it.
+              token: Type.Optional(Type.String({ minLength: 1, maxLength: 8192, description: 'The app token.' })),
               // Not validated further: a field with an unexpected type must not make the login fail.
               user: Type.Object(
                 {},

@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util'
 import { importsOf } from './image/packages.js'
 import { writeBundle } from './lib/browser-bundle.js'
 import { print, runCommand, UserError } from './lib/command.js'
-import { PACKAGES, type Package, type Project, rangeOf } from './lib/package-contents.js'
+import { isExampleSource, PACKAGES, type Package, type Project, rangeOf } from './lib/package-contents.js'
 import { ROOT } from './lib/root.js'
 
 const USAGE = `Usage: npm run packages [-- --output <folder>] [--repository <url>]
@@ -72,7 +72,8 @@ const assemble = async (
     ...manifest,
     dependencies: { ...dependenciesOf(folder, project, peers), ...pinned?.(project) }
   })
-  for (const [from, to] of Object.entries(examples)) cpSync(join(ROOT, from), join(folder, to), { recursive: true })
+  for (const [from, to] of Object.entries(examples))
+    cpSync(join(ROOT, from), join(folder, to), { recursive: true, filter: isExampleSource })
   if (bundled !== undefined) await writeBundle(join(ROOT, 'dist', bundled), folder)
 }
 

@@ -9,6 +9,7 @@ import { parseArgs } from 'node:util'
 import { copyPackage, copyProgram } from './image/assemble.js'
 import { packageFolders } from './image/packages.js'
 import { print, runCommand, UserError } from './lib/command.js'
+import { INIT_EXAMPLES, isExampleSource } from './lib/package-contents.js'
 import { ROOT } from './lib/root.js'
 
 const USAGE = `Usage: npm run release [-- --out <folder>]
@@ -22,8 +23,7 @@ const PROGRAMS = ['package.json', 'schemas', 'src', 'relay-admin']
 const FILES = [
   'deploy',
   'docs',
-  // For `gatehouse init`.
-  'examples/quickstart',
+  ...INIT_EXAMPLES,
   'package.json',
   'package-lock.json',
   'LICENSE',
@@ -46,7 +46,8 @@ await runCommand(USAGE, (args) => {
   for (const part of PROGRAMS) copyProgram(join(ROOT, 'dist', part), join(folder, 'dist', part))
   const packages = Object.keys({ ...dependencies, ...optionalDependencies })
   for (const part of packageFolders(ROOT, packages)) copyPackage(join(ROOT, part), join(folder, part))
-  for (const file of FILES) cpSync(join(ROOT, file), join(folder, file), { recursive: true, dereference: true })
+  for (const file of FILES)
+    cpSync(join(ROOT, file), join(folder, file), { recursive: true, dereference: true, filter: isExampleSource })
   rmSync(join(folder, 'deploy/compose/secrets'), { recursive: true, force: true })
 
   // The same input makes the same archive.

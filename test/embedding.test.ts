@@ -5,7 +5,7 @@ import { Centrifuge } from 'centrifuge'
 import jwt from 'jsonwebtoken'
 import t from 'tap'
 import WebSocket from 'ws'
-import { buildGateway, buildRelay, type GatewaySettings, SettingsError } from '../src/index.js'
+import { buildGateway, buildRelay, type GatewaySettings, type RelaySettings, SettingsError } from '../src/index.js'
 import { defineRoutes, get, post, Type } from '../src/routes.js'
 import { createLogger } from '../src/shared/logger.js'
 import { portOf } from './helper/address.js'
@@ -25,7 +25,8 @@ const orders = defineRoutes({
 
 t.test('a program embeds a gateway with route tables and settings by name', async (t) => {
   const backend = await startBackend(t)
-  const config = {
+  const config: GatewaySettings = {
+    NODE_ENV: 'test',
     BACKEND_URL: backend.url,
     BACKEND_TIMEOUT_MS: 1000,
     GATEWAY_STRICT_PATHS: ['/api/reports', '/api/audit'],
@@ -44,7 +45,11 @@ t.test('a program embeds a gateway with route tables and settings by name', asyn
 
 t.test('an embedded gateway reads the routes of a file', async (t) => {
   const folder = t.testdir({ 'openapi.json': JSON.stringify({ openapi: '3.1.0', paths: { '/orders': { get: {} } } }) })
-  const config: GatewaySettings = { AUDIT_LOG_FILE: join(folder, 'audit.jsonl'), GATEWAY_UNKNOWN_PATHS: 'refuse' }
+  const config: GatewaySettings = {
+    NODE_ENV: 'test',
+    AUDIT_LOG_FILE: join(folder, 'audit.jsonl'),
+    GATEWAY_UNKNOWN_PATHS: 'refuse'
+  }
   const gateway = await buildGateway({ config, routes: join(folder, 'openapi.json'), logger })
   t.teardown(() => gateway.close())
   const url = await gateway.listen({ host: '127.0.0.1', port: 0 })
@@ -54,8 +59,12 @@ t.test('an embedded gateway reads the routes of a file', async (t) => {
 })
 
 t.test('an embedded gateway rejects invalid settings and tables with one line per error', async (t) => {
+  await t.rejects(buildGateway({ config: {}, logger }), {
+    errors: [/^NODE_ENV is required: set NODE_ENV=production, /]
+  })
   // @ts-expect-error: settings have types
-  await t.rejects(buildGateway({ config: { BODY_LIMIT: 'much', LOG_LEVEL: 'loud', TRUST_PROXY: 'x' }, logger }), {
+  const invalid: GatewaySettings = { BODY_LIMIT: 'much', LOG_LEVEL: 'loud', TRUST_PROXY: 'x' }
+  await t.rejects(buildGateway({ config: { NODE_ENV: 'test', ...invalid }, logger }), {
     errors: [/^TRUST_PROXY must be/, /^BODY_LIMIT must be/, /^LOG_LEVEL must be/]
   })
   await t.rejects(buildGateway({ config: { SESSION_SECRET: ['a,b'] }, logger }), {
@@ -63,7 +72,7 @@ t.test('an embedded gateway rejects invalid settings and tables with one line pe
   })
   const misspelled: object = { BACKEND_URI: 'http://127.0.0.1:1' }
   await t.rejects(buildGateway({ config: misspelled, logger }), { errors: ['BACKEND_URI is not a setting'] })
-  await t.rejects(buildGateway({ config: {}, routes: [orders, orders], logger }), {
+  await t.rejects(buildGateway({ config: { NODE_ENV: 'test' }, routes: [orders, orders], logger }), {
     errors: [/^routes\[1\]: the domain "orders" exists already$/, /row 1/, /row 2/]
   })
   await t.rejects(buildGateway({ config: { GATEWAY_ROUTES: 'a.json' }, routes: [orders], logger }), {
@@ -72,7 +81,7 @@ t.test('an embedded gateway rejects invalid settings and tables with one line pe
 })
 
 t.test('a program embeds a relay, which delivers publications to the official client', async (t) => {
-  const config = { REALTIME_HMAC_SECRET: 'secret', REALTIME_API_KEY: 'key' }
+  const config = { NODE_ENV: 'test', REALTIME_HMAC_SECRET: 'secret', REALTIME_API_KEY: 'key' } satisfies RelaySettings
   const namespaces = { orders: { allow_subscribe_for_client: true, history_size: 10, history_ttl: '60s' } }
   const relay = await buildRelay({ config, namespaces, logger })
   relay.server.listen(0, '127.0.0.1')
@@ -101,10 +110,11 @@ t.test('a program embeds a relay, which delivers publications to the official cl
 t.test('an embedded relay with an internal port has a second server', async (t) => {
   const folder = t.testdir({ 'relay.json': JSON.stringify({ http_server: { internal_port: 9100 } }) })
   const config = {
+    NODE_ENV: 'test',
     REALTIME_HMAC_SECRET: 'secret',
     REALTIME_API_KEY: 'key',
     RELAY_CONFIG: join(folder, 'relay.json')
-  }
+  } satisfies RelaySettings
   const { server, internalServer, close } = await buildRelay({ config, logger })
   if (internalServer === null) throw new Error('no internal server')
   for (const each of [server, internalServer]) {
@@ -120,7 +130,7 @@ t.test('an embedded relay with an internal port has a second server', async (t) 
 })
 
 t.test('an embedded relay rejects invalid namespaces by their name', async (t) => {
-  const config = { REALTIME_HMAC_SECRET: 'secret', REALTIME_API_KEY: 'key' }
+  const config = { NODE_ENV: 'test', REALTIME_HMAC_SECRET: 'secret', REALTIME_API_KEY: 'key' } satisfies RelaySettings
   const namespaces = { orders: { history_size: -1 }, 'a b': {} }
   await t.rejects(buildRelay({ config, namespaces, logger }), {
     errors: [/^namespaces\.orders\.history_size must be a whole number/, /^namespaces\.a b\.name must be/]
@@ -133,13 +143,18 @@ t.test('an embedded relay rejects invalid namespaces by their name', async (t) =
 
 t.test('an embedded relay rejects invalid settings and workers', async (t) => {
   await t.rejects(buildRelay({ config: {}, logger }), { errors: [/REALTIME_HMAC_SECRET/, /REALTIME_API_KEY/] })
-  const config = { REALTIME_HMAC_SECRET: 'secret', REALTIME_API_KEY: 'key', RELAY_WORKERS: 2 }
+  const config = {
+    NODE_ENV: 'test',
+    REALTIME_HMAC_SECRET: 'secret',
+    REALTIME_API_KEY: 'key',
+    RELAY_WORKERS: 2
+  } satisfies RelaySettings
   await t.rejects(buildRelay({ config, logger }), { errors: [/^RELAY_WORKERS must be 1/] })
 })
 
 t.test('without Redis neither program loads the Redis client', async (t) => {
   const { server, close } = await buildRelay({
-    config: { REALTIME_HMAC_SECRET: 'secret', REALTIME_API_KEY: 'key' },
+    config: { NODE_ENV: 'test', REALTIME_HMAC_SECRET: 'secret', REALTIME_API_KEY: 'key' },
     logger
   })
   t.ok(server)

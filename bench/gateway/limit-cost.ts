@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { limitedPath } from '../../src/gateway/limits/limited-path.js'
 import type { RequestLimit } from '../../src/gateway/limits/limits-file.js'
 import { RequestLimits, type RequestLimitsOptions } from '../../src/gateway/limits/request-limits.js'
 
@@ -6,7 +7,11 @@ const REQUESTS = 200_000
 const ROUNDS = 9
 const USERS = 1000
 
-const limit = (fields: Pick<RequestLimit, 'name' | 'paths' | 'by'> & Partial<RequestLimit>): RequestLimit => ({
+const limit = ({
+  path,
+  ...fields
+}: Pick<RequestLimit, 'name' | 'by'> & Partial<RequestLimit> & { readonly path: string }): RequestLimit => ({
+  paths: [limitedPath(path)],
   methods: null,
   burst: 1_000_000,
   intervalMs: 0.001,
@@ -15,9 +20,9 @@ const limit = (fields: Pick<RequestLimit, 'name' | 'paths' | 'by'> & Partial<Req
 
 /** The limits of the how-to page: for a request of a user, one counts twice, one does not match the path, and one not the method. */
 const LIMITS = [
-  limit({ name: 'reports', paths: ['/api/reports'], by: 'user' }),
-  limit({ name: 'everything', paths: ['/'], by: 'both' }),
-  limit({ name: 'zone', paths: ['/api/zones/{id}'], by: 'user', methods: new Set(['PUT', 'DELETE']) })
+  limit({ name: 'reports', path: '/api/reports', by: 'user' }),
+  limit({ name: 'everything', path: '/', by: 'both' }),
+  limit({ name: 'zone', path: '/api/zones/{id}', by: 'user', methods: new Set(['PUT', 'DELETE']) })
 ]
 
 type Hook = (request: FastifyRequest, reply: FastifyReply, done: () => void) => void
@@ -31,7 +36,7 @@ export const limitCost = (): number => {
     clientAddress: `203.0.113.${index % 200}`,
     auth: { userId: `user-${index}`, exp: 0 },
     addressBuckets: null,
-    routeOptions: { url: '/api/zones' }
+    routeOptions: { url: '/api/zones', config: {} }
   }))
   const reply = { headers: () => undefined } as unknown as FastifyReply
   const done = (): void => undefined

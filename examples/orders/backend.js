@@ -5,7 +5,7 @@ import jwt from 'jsonwebtoken'
 
 const {
   PORT = '4000',
-  TOKEN_SECRET, // the gateway's API_SECRET
+  API_SECRET,
   REALTIME_HMAC_SECRET,
   REALTIME_API_KEY,
   REALTIME_PUBLISH_URL = 'http://127.0.0.1:8100/api',
@@ -26,7 +26,7 @@ const login = (_user, { email, password }) => {
   const user = users.find((user) => user.email === email)
   if (user === undefined || password !== PASSWORD)
     return [401, { message: 'The e-mail address or the password is wrong.' }]
-  const token = jwt.sign({ sub: user.userId, role: user.role }, TOKEN_SECRET, { expiresIn: HOUR })
+  const token = jwt.sign({ sub: user.userId, role: user.role }, API_SECRET, { expiresIn: HOUR })
   return [200, { success: true, data: { token, user, expiresIn: HOUR } }]
 }
 
@@ -54,7 +54,7 @@ const privateRoutes = {
 /** The user of the Bearer token, which the gateway makes from the session cookie. */
 const userOf = ({ headers: { authorization = '' } }) => {
   try {
-    const { sub } = jwt.verify(authorization.replace('Bearer ', ''), TOKEN_SECRET, { algorithms: ['HS256'] })
+    const { sub } = jwt.verify(authorization.replace('Bearer ', ''), API_SECRET, { algorithms: ['HS256'] })
     return users.find(({ userId }) => userId === sub)
   } catch {
     return undefined

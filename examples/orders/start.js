@@ -3,17 +3,13 @@ import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 
 const secret = () => randomBytes(32).toString('hex')
-const tokenSecret = secret()
 const env = {
   NODE_ENV: 'production',
-  COOKIE_SECURE: 'false', // this machine has no TLS
-  API_SECRET: tokenSecret,
-  TOKEN_SECRET: tokenSecret,
+  API_SECRET: secret(),
   REALTIME_HMAC_SECRET: secret(),
   REALTIME_API_KEY: secret(),
+  DEV_ACCOUNT: 'ada@example.com',
   PASSWORD: 'correct-horse',
-  BACKEND_URL: 'http://127.0.0.1:4000',
-  RELAY_UPSTREAM: 'http://127.0.0.1:8100',
   RELAY_CONFIG: 'relay.yaml',
   ...process.env
 }

@@ -46,17 +46,23 @@ const STEPS = {
   }
 } as const satisfies Readonly<Record<string, Step>>
 
+const PAGES = ['page', 'adminPage'] as const
+
 export interface BuildOptions {
   /** Runs a step, and prints its time. */
   readonly run: <Result>(title: string, work: () => Promise<Result>) => Promise<Result>
   /** Stops the tools. */
   readonly signal?: AbortSignal
+  /** False leaves out the page of the demo, which takes longer than everything else. */
+  readonly hasDemo?: boolean
 }
 
 /** The steps run beside each other. Each output is kept while its inputs are unchanged. */
 export const startBuild = (options: BuildOptions) => {
   const programs = runStep('programs', options)
-  const pages = Promise.all([runStep('page', options), runStep('adminPage', options)])
+  const pages = Promise.all(
+    PAGES.filter((page) => page !== 'page' || options.hasDemo !== false).map((page) => runStep(page, options))
+  )
   // A failure of one part must not be unhandled while the caller waits for the other one.
   pages.catch(() => undefined)
   return { programs, pages }

@@ -76,6 +76,12 @@ const optionalPeers = (ranges: Readonly<Record<string, string>>) => ({
   peerDependenciesMeta: Object.fromEntries(Object.keys(ranges).map((name) => [name, { optional: true }]))
 })
 
+/** `gatehouse init` copies files of these folders. */
+export const INIT_EXAMPLES = ['examples/quickstart', 'examples/orders', 'examples/react']
+
+/** Whether a file of an example is not installed or built. */
+export const isExampleSource = (path: string): boolean => !/[\\/](?:node_modules|dist)$/.test(path)
+
 const SERVER: Package = {
   name: 'gatehouse-server',
   readme: 'src/cli/README.md',
@@ -91,8 +97,7 @@ const SERVER: Package = {
     schemas: 'dist/schemas',
     'relay-admin': 'dist/relay-admin'
   }),
-  // `gatehouse init` copies it.
-  examples: { 'examples/quickstart': 'examples/quickstart' },
+  examples: Object.fromEntries(INIT_EXAMPLES.map((folder) => [folder, folder])),
   manifest: ({ engines, bin, exports, optionalDependencies }) => ({
     engines,
     bin,

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
-import { checkFiles } from '../gateway/check-files.js'
-import { type GatewayConfig, gatewayConfig } from '../gateway/config.js'
-import { readRoutesFile } from '../gateway/custom-routes/custom-routes.js'
+import { checkGatewayFiles } from '../gateway/check-files.js'
+import type { GatewayConfig } from '../gateway/config.js'
 import { gatewaySettings } from '../gateway/settings.js'
 import { type RelayConfig, relayConfig } from '../relay/config/config.js'
 import { FILE_ERROR_PREFIX } from '../relay/config/file.js'
@@ -31,7 +30,8 @@ export const checkConfigFile = (file: string, environment: Environment): CheckRe
   } catch (error) {
     return { errors: [`${file} cannot be read (${errorCode(error)})`], warnings: [] }
   }
-  const { NODE_ENV } = environment
+  // A file alone is checked with the rules of production only on request.
+  const NODE_ENV = environment.NODE_ENV || 'development'
   const { errors, warnings } = checkRelayWith(
     { NODE_ENV, RELAY_CONFIG: file, REALTIME_HMAC_SECRET: SECRET, REALTIME_API_KEY: SECRET },
     () => text
@@ -105,17 +105,11 @@ const withLine = (error: string, file: string, readFile: (path: string) => strin
  */
 export const checkGateway = async (environment: Environment): Promise<ProgramCheck<GatewayConfig>> => {
   const unknown = unknownSettings(gatewaySettings, environment).map(unknownSettingLine)
-  const errors: string[] = []
-  const config = await valueOrErrors(() => gatewayConfig(environment), errors)
-  // The routes also if a setting has an error, so that all errors are reported at once.
-  const warnings = await valueOrErrors(
-    () => (config === null ? checkRoutesOnly(environment) : checkFiles(config)),
-    errors
-  )
+  const { config, errors, warnings } = await checkGatewayFiles(environment)
   const { GATEWAY_ROUTES: file } = readSettings({ GATEWAY_ROUTES: gatewaySettings.GATEWAY_ROUTES }, environment, [])
   return {
     errors: file === null ? errors : withPointerLines(errors, file),
-    warnings: [...unknown, ...cookieWarnings(config), ...(warnings ?? [])],
+    warnings: [...unknown, ...cookieWarnings(config), ...warnings],
     config
   }
 }
@@ -127,20 +121,3 @@ const cookieWarnings = (config: GatewayConfig | null): string[] =>
   config?.production && !config.cookies.secure && !LOCAL_ORIGIN.test(config.csrf.publicOrigin ?? '')
     ? ['COOKIE_SECURE is false: browsers send sessions over plain HTTP too. Remove it where there is TLS']
     : []
-
-/** Null after adding to `errors`. */
-const valueOrErrors = async <Value>(read: () => Value | Promise<Value>, errors: string[]): Promise<Value | null> => {
-  try {
-    return await read()
-  } catch (error) {
-    if (!(error instanceof SettingsError)) throw error
-    errors.push(...error.errors)
-    return null
-  }
-}
-
-const checkRoutesOnly = async (environment: Environment): Promise<string[]> => {
-  const { GATEWAY_ROUTES: file, BODY_LIMIT: bodyBytes } = readSettings(gatewaySettings, environment, [])
-  if (file !== null) await readRoutesFile(file, bodyBytes)
-  return []
-}

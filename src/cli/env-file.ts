@@ -43,7 +43,7 @@ export const withEnvFileLines = (
     const values = parseEnv(text)
     for (const [index, line] of text.split('\n').entries()) {
       const [, name = ''] = /^\s*(?:export\s+)?(\w+)\s*=/.exec(line) ?? []
-      if (values[name] === environment[name]) places.set(name, `${file}:${index + 1}`)
+      if (name !== '' && values[name] === environment[name]) places.set(name, `${file}:${index + 1}`)
     }
   }
   return errors.map((error) => {

@@ -21,7 +21,7 @@ export interface ApiClient<Api = ApiCaller> {
   /** Calls a path for which `api` has no function. */
   readonly call: ApiCaller
   readonly session: Session
-  /** Signs in with the fields that the backend expects, such as `{ email, password }`. Rejects with an `ApiError`. */
+  /** Signs in with fields that gateway and backend accept, such as `{ email, password }`. Rejects with an `ApiError`. */
   signIn<Result = unknown>(credentials: object): Promise<Result>
   /**
    * Signs out. If the session came from the identity provider, the browser then navigates there to sign out too, and the

@@ -8,15 +8,24 @@ export type Access = AccessLevel | 'write'
 
 /** Path prefixes by the access that they need; `strict` is the level `user`, named like its setting. Complete segments count: `/api/admin` does not contain `/api/administrators`. */
 export interface AccessPaths {
+  /** The access of all other paths. */
+  readonly others: 'write' | 'user'
   readonly public: readonly string[]
   readonly strict: readonly string[]
   readonly admin: readonly string[]
 }
 
+/** Sessions. Of the paths below it, backends receive the declared ones only, because it needs no token. */
+export const AUTH_PREFIX = '/api/auth'
+
+/** The internal API has a listener of its own. No other one forwards its paths: they may carry its key. */
+export const INTERNAL_PREFIX = '/api/internal'
+
 /** Needed before a session exists. The development login is served outside production only. */
-export const ALWAYS_PUBLIC_PATHS: readonly string[] = ['/api/auth', '/api/health', '/api/dev-login']
+export const ALWAYS_PUBLIC_PATHS: readonly string[] = [AUTH_PREFIX, '/api/health', '/api/dev-login']
 
 export const DEFAULT_ACCESS_PATHS: AccessPaths = {
+  others: 'write',
   public: ALWAYS_PUBLIC_PATHS,
   strict: ['/api/audit'],
   admin: ['/api/admin']
@@ -28,6 +37,7 @@ export const isUnder = (prefix: string, path: string): boolean =>
 
 /** The access that each path needs. Of several prefixes that contain a path, the longest counts. */
 export class AccessRules {
+  readonly #others: Access
   readonly #prefixes: readonly (readonly [string, Access])[]
   /** Prefixes whose other spellings are rejected: see `http/known-paths.ts`. */
   readonly protectedPaths: readonly string[]
@@ -39,11 +49,12 @@ export class AccessRules {
       ...entries(paths.admin, 'admin'),
       ...entries([...paths.public, ...ALWAYS_PUBLIC_PATHS], 'public')
     ])
+    this.#others = paths.others
     this.#prefixes = [...prefixes].toSorted(([one], [other]) => other.length - one.length)
     this.protectedPaths = [...paths.strict, ...paths.admin]
   }
 
-  /** `stated` is the level of the route. It can make a strict path stricter, but no strict or admin path more open. */
+  /** `stated` is the level of the route. It can make a path stricter, but no path more open that needs a session. */
   accessOf(path: string, stated: AccessLevel | null = null): Access {
     const access = this.#accessOfPath(path)
     if (stated === null || access === 'admin' || (access === 'user' && stated === 'public')) return access
@@ -52,7 +63,7 @@ export class AccessRules {
 
   #accessOfPath(path: string): Access {
     for (const [prefix, access] of this.#prefixes) if (isUnder(prefix, path)) return access
-    return 'write'
+    return this.#others
   }
 }
 

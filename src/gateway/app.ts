@@ -75,7 +75,11 @@ export const CHAIN: readonly Step[] = [
   step(errorHandling, ({ sendError }) => ({ sendError })),
   step(securityHeaders, ({ headerTable }) => ({ headerTable })),
   // Before any rule reads the path.
-  step(canonicalPath, ({ knownPaths, upstreams }) => ({ knownPaths, upstreams })),
+  step(canonicalPath, ({ config, knownPaths, upstreams }) => ({
+    knownPaths,
+    upstreams,
+    authPaths: config.routes.authPaths
+  })),
   step(loginLimit, ({ config: { loginLimit, csrf, redis }, loginCounter, requestLimits, log }) => ({
     ...loginLimit,
     csrf,
@@ -147,7 +151,7 @@ const routesOptions = (services: ChainServices): RoutesOptions => {
         upstreams?.rows.map(({ name, backend, paths: [path] }) => [name, backendReachable(backend, { path })])
       )
     },
-    development: { cookies, tokens, developmentKey },
+    development: { cookies, tokens, developmentKey, origins: csrf },
     metrics: { metrics, allowed: new AddressSet(metricsAllow) },
     relayProxy: relay && {
       relay,
@@ -191,6 +195,7 @@ const webSocketOptions = (services: ChainServices, upstreams: Upstreams): Upstre
   return {
     upstreams,
     connections: new LastingConnections(webSockets, log, 'backend'),
+    maxWebSockets: webSockets.connections,
     maxMessageBytes: limits.bodyBytes,
     publicHost,
     tokens,

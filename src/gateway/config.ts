@@ -1,18 +1,21 @@
 import { randomBytes } from 'node:crypto'
 import { type Environment, readSettings, SettingsError, type SettingValues } from '../shared/env.js'
 import { type SecretForm, weaknesses } from '../shared/secret-strength.js'
-import { type AccessPaths, ALWAYS_PUBLIC_PATHS, isUnder } from './access.js'
+import type { FileValue } from '../shared/settings-file.js'
+import { type AccessPaths, ALWAYS_PUBLIC_PATHS, AUTH_PREFIX, isUnder } from './access.js'
 import type { OriginRules } from './http/request-origin.js'
 import type { RateLimits } from './http/slow-clients.js'
-import { type RequestLimit, readLimits } from './limits/limits-file.js'
+import { type LimitsFile, type RequestLimit, readLimits } from './limits/limits-file.js'
+import { environmentErrors, isRestricted } from './node-environment.js'
 import { exposedAddressErrors, type OidcConfig, readOidcSettings } from './oidc/config.js'
 import type { BackendConfig } from './proxy/backend-pool.js'
 import type { RedisConfig, RedisTimeouts } from './redis-connection.js'
 import type { RevocationConfig } from './revocation/internal-api.js'
+import { LOGIN_FIELDS } from './session/login-request.js'
 import type { LoginFields } from './session/login-response.js'
 import { gatewaySettings } from './settings.js'
 import type { UpstreamRow } from './upstreams/upstream-row.js'
-import { readUpstreamsFile } from './upstreams/upstreams-file.js'
+import { readUpstreamsFile, type UpstreamsFile } from './upstreams/upstreams-file.js'
 import type { ConnectionLimits } from './websockets/connections.js'
 
 type Values = SettingValues<typeof gatewaySettings>
@@ -30,6 +33,8 @@ export interface GatewayConfig {
   readonly apiSecretPrevious: string | null
   readonly backend: BackendConfig
   readonly upstreams: readonly UpstreamRow[]
+  /** The addresses of `upstreams`, with their places in the file. */
+  readonly upstreamUrls: readonly FileValue[]
   readonly webSockets: ConnectionLimits
   readonly relay: (ConnectionLimits & { readonly url: string }) | null
   readonly redis: RedisConfig | null
@@ -37,15 +42,22 @@ export interface GatewayConfig {
   readonly headers: HeadersConfig
   readonly loginLimit: { readonly enforced: boolean; readonly max: number; readonly windowMs: number }
   readonly requestLimits: readonly RequestLimit[]
+  /** The routes that the limits name, with their places in the file. */
+  readonly limitedRoutes: readonly FileValue[]
   readonly csrf: OriginRules & { readonly enforced: boolean; readonly signed: boolean }
   readonly auth: { readonly enforced: boolean }
   readonly forwardAuth: boolean
-  readonly routes: { readonly file: string | null; readonly unknownPaths: Values['GATEWAY_UNKNOWN_PATHS'] }
+  readonly routes: {
+    readonly file: string | null
+    readonly unknownPaths: Values['GATEWAY_UNKNOWN_PATHS']
+    readonly authPaths: readonly string[]
+  }
   readonly access: AccessPaths
   readonly loginFields: LoginFields
   readonly revocation: RevocationConfig | null
   readonly oidc: OidcConfig | null
-  readonly exchangeField: string
+  /** The fields that a login request may have. */
+  readonly loginRequestFields: ReadonlySet<string>
   readonly databaseUrl: string | null
   readonly webRoot: string | null
   readonly loginBodyToken: Values['LOGIN_BODY_TOKEN']
@@ -70,6 +82,15 @@ interface HeadersConfig {
 
 /** Reads the environment. Throws `SettingsError` with all errors. */
 export const gatewayConfig = (environment: Environment): GatewayConfig => {
+  const { config, errors } = readGatewayConfig(environment)
+  if (errors.length > 0) throw new SettingsError(errors)
+  return config
+}
+
+/** The configuration and all errors. With errors, it has defaults in place of the settings that they name. */
+export const readGatewayConfig = (
+  environment: Environment
+): { readonly config: GatewayConfig; readonly errors: string[] } => {
   const errors: string[] = []
   const values = readSettings(gatewaySettings, environment, errors)
   const production = values.NODE_ENV === 'production'
@@ -79,22 +100,23 @@ export const gatewayConfig = (environment: Environment): GatewayConfig => {
   if (values.TRUST_PROXY.some((range) => range.endsWith('/0'))) errors.push('TRUST_PROXY must not trust every address')
   if (values.GATEWAY_FORWARD_AUTH && values.TRUST_PROXY.length === 0 && !hasError('TRUST_PROXY', errors))
     errors.push('TRUST_PROXY is required with GATEWAY_FORWARD_AUTH')
+  errors.push(...environmentErrors(values).filter((error) => !hasError(error.split(' ', 1).join(), errors)))
   errors.push(...accessPathErrors(values))
   errors.push(...revocationErrors(values).filter((error) => !hasError(error.split(' ', 1).join(), errors)))
-  const requestLimits = values.GATEWAY_LIMITS === null ? [] : readLimits(values.GATEWAY_LIMITS, errors)
+  const limits = values.GATEWAY_LIMITS === null ? { limits: [], routes: [] } : readLimits(values.GATEWAY_LIMITS, errors)
   const upstreams = upstreamRows(values, oidc.config !== null)
-  errors.push(...upstreams.errors)
-  if (errors.length > 0) throw new SettingsError(errors)
-  return configOf(values, production, { oidc: oidc.config, requestLimits, upstreams: upstreams.rows })
+  errors.push(...(upstreams.errors.length > 0 ? upstreams.errors : unservedPathErrors(values, upstreams.rows)))
+  return { config: configOf(values, production, { oidc: oidc.config, limits, upstreams }), errors }
 }
 
-const upstreamRows = (values: Values, hasProvider: boolean): ReturnType<typeof readUpstreamsFile> =>
+const upstreamRows = (values: Values, hasProvider: boolean): UpstreamsFile =>
   values.GATEWAY_UPSTREAMS === null
-    ? { rows: [], errors: [] }
+    ? { rows: [], urls: [], errors: [] }
     : readUpstreamsFile(values.GATEWAY_UPSTREAMS, {
         publicOrigin: values.PUBLIC_URL === null ? null : new URL(values.PUBLIC_URL).origin,
         hasProvider,
         hasWebRoot: values.WEB_ROOT !== null,
+        allowsIdentityHeaders: !isRestricted(values),
         access: { strict: values.GATEWAY_STRICT_PATHS, admin: values.GATEWAY_ADMIN_PATHS }
       })
 
@@ -110,7 +132,28 @@ const accessPathErrors = (values: Values): string[] => {
       else if (other !== undefined) errors.push(`${name} must not contain ${path}, which is also in ${other}`)
     }
   }
+  errors.push(...authPathErrors(values))
   return errors
+}
+
+const authPathErrors = ({ GATEWAY_AUTH_PATHS: paths, GATEWAY_UNKNOWN_PATHS: unknownPaths }: Values): string[] => [
+  ...paths
+    .filter((path) => path === AUTH_PREFIX || !isUnder(AUTH_PREFIX, path))
+    .map((path) => `GATEWAY_AUTH_PATHS must not contain ${path}, which is not below ${AUTH_PREFIX}`),
+  ...(paths.length > 0 && unknownPaths === 'refuse'
+    ? ['GATEWAY_AUTH_PATHS must not be set with GATEWAY_UNKNOWN_PATHS=refuse: declare the routes']
+    : [])
+]
+
+/** A path that no rule is applied to would look protected. */
+const unservedPathErrors = (values: Values, rows: readonly UpstreamRow[]): string[] => {
+  const served = ['/api', ...rows.flatMap(({ paths }) => paths)]
+  const isServed = (path: string): boolean => served.some((each) => isUnder(each, path) || isUnder(path, each))
+  return (['GATEWAY_STRICT_PATHS', 'GATEWAY_ADMIN_PATHS'] as const).flatMap((name) =>
+    values[name]
+      .filter((path) => !isServed(path))
+      .map((path) => `${name} must not contain ${path}, which is neither below /api nor a path of GATEWAY_UPSTREAMS`)
+  )
 }
 
 const SECRET_LENGTH = 32
@@ -144,7 +187,7 @@ const hasError = (name: string, errors: readonly string[]): boolean =>
 /** Also listed in `docs/reference/configuration.md`. */
 export const CHECKS_OFF_IN_DEVELOPMENT: readonly string[] = [
   'API authentication',
-  'CSRF',
+  'CSRF token',
   'login limit',
   'HSTS',
   'strict CSP'
@@ -157,15 +200,11 @@ const REDIS_TIMEOUTS: RedisTimeouts = { connect: 2_000, ready: 3_000, command: 5
 /** The contents of the files that settings name. */
 interface ConfigFiles {
   readonly oidc: OidcConfig | null
-  readonly requestLimits: readonly RequestLimit[]
-  readonly upstreams: readonly UpstreamRow[]
+  readonly limits: LimitsFile
+  readonly upstreams: UpstreamsFile
 }
 
-const configOf = (
-  values: Values,
-  production: boolean,
-  { oidc, requestLimits, upstreams }: ConfigFiles
-): GatewayConfig => ({
+const configOf = (values: Values, production: boolean, { oidc, limits, upstreams }: ConfigFiles): GatewayConfig => ({
   production,
   listen: {
     host: values.GATEWAY_HOST,
@@ -181,7 +220,8 @@ const configOf = (
   // Development without a secret: no token is valid, but no request needs one.
   apiSecret: values.API_SECRET ?? randomBytes(SECRET_LENGTH).toString('hex'),
   backend: backendOf(values),
-  upstreams,
+  upstreams: upstreams.rows,
+  upstreamUrls: upstreams.urls,
   webSockets: {
     connections: values.GATEWAY_WEBSOCKETS,
     connectionsPerAddress: values.GATEWAY_WEBSOCKETS_PER_ADDRESS,
@@ -192,17 +232,25 @@ const configOf = (
   clientRate: { minBytesPerSecond: values.CLIENT_MIN_RATE, windowMs: values.CLIENT_RATE_WINDOW_MS },
   headers: headersOf(values, production),
   loginLimit: { enforced: production, max: values.LOGIN_LIMIT_MAX, windowMs: values.LOGIN_LIMIT_WINDOW_S * 1000 },
-  requestLimits,
+  requestLimits: limits.limits,
+  limitedRoutes: limits.routes,
   csrf: {
     enforced: production,
     signed: values.CSRF_MODE === 'signed',
+    // Servers of web applications in development, such as Vite.
+    allowsLoopback: !production,
     publicOrigin: values.PUBLIC_URL === null ? null : new URL(values.PUBLIC_URL).origin,
     allowedOrigins: values.ALLOWED_ORIGINS.map((origin) => origin.toLowerCase())
   },
   auth: { enforced: production },
   forwardAuth: values.GATEWAY_FORWARD_AUTH,
-  routes: { file: values.GATEWAY_ROUTES, unknownPaths: values.GATEWAY_UNKNOWN_PATHS },
+  routes: {
+    file: values.GATEWAY_ROUTES,
+    unknownPaths: values.GATEWAY_UNKNOWN_PATHS,
+    authPaths: values.GATEWAY_AUTH_PATHS
+  },
   access: {
+    others: values.GATEWAY_DEFAULT_ACCESS === 'session' ? 'user' : 'write',
     public: values.GATEWAY_PUBLIC_PATHS,
     strict: values.GATEWAY_STRICT_PATHS,
     admin: values.GATEWAY_ADMIN_PATHS
@@ -215,7 +263,7 @@ const configOf = (
   },
   revocation: revocationOf(values),
   oidc,
-  exchangeField: values.EXCHANGE_FIELD,
+  loginRequestFields: new Set([...LOGIN_FIELDS, ...values.LOGIN_REQUEST_FIELDS]),
   databaseUrl: values.DATABASE_URL,
   webRoot: values.WEB_ROOT,
   loginBodyToken: values.LOGIN_BODY_TOKEN,
@@ -234,7 +282,8 @@ const backendOf = (values: Values): BackendConfig => ({
   connections: values.BACKEND_CONNECTIONS,
   inFlight: values.GATEWAY_MAX_IN_FLIGHT,
   anonymousPercent: values.BACKEND_ANONYMOUS_PERCENT,
-  responseBufferBytes: values.RESPONSE_BUFFER
+  responseBufferBytes: values.RESPONSE_BUFFER,
+  passedHeaders: []
 })
 
 const relayOf = (values: Values): GatewayConfig['relay'] =>

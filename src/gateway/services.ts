@@ -6,7 +6,7 @@ import { SettingsError } from '../shared/env.js'
 import { isWebSocketHandshake, pathOf, type UpgradeTest } from '../shared/http-upgrade.js'
 import { secretKey } from '../shared/jwt.js'
 import { monotonicMs as systemMonotonicMs } from '../shared/monotonic.js'
-import { AccessRules, publicOperations, RELAY_CONNECTION_PREFIX } from './access.js'
+import { AccessRules, AUTH_PREFIX, INTERNAL_PREFIX, publicOperations, RELAY_CONNECTION_PREFIX } from './access.js'
 import { API_DOCS_PATHS } from './api-docs/api-docs.js'
 import { AuditLog } from './audit/audit-log.js'
 import type { GatewayConfig } from './config.js'
@@ -15,10 +15,10 @@ import type { GatewayErrorCode } from './errors.js'
 import type { DatabaseHealth } from './health/database-health.js'
 import { errorSender, type SendError } from './http/error-sender.js'
 import type { HeaderTable } from './http/header-table.js'
-import { KnownPaths } from './http/known-paths.js'
+import { KnownPaths, spellingErrors } from './http/known-paths.js'
 import { OpenReplies, type RequestEnded } from './http/open-replies.js'
 import { SecretPaths } from './http/secret-paths.js'
-import { routeErrors } from './limits/limits-file.js'
+import { limitPrefixes, routeErrors } from './limits/limits-file.js'
 import type { RedisBuckets } from './limits/redis-buckets.js'
 import type { RequestLimits } from './limits/request-limits.js'
 import { MemoryLoginCounter } from './login-limit/login-counter.js'
@@ -110,6 +110,7 @@ export const openServices = async (config: GatewayConfig, options: ServiceOption
   const tokens = tokenVerifier(config, developmentKey, revocations)
   const upstreams = await loadUpstreams(config, { tokens, log })
   const declared = await declaredRoutes(config, access, options)
+  const knownPaths = checkedPaths(declared, config, upstreams)
   const audit = await AuditLog.open({ file: config.audit.file, logger: log })
   const backend = openBackend(config.backend)
   const loginCounter = new MemoryLoginCounter({ windowMs: config.loginLimit.windowMs })
@@ -147,7 +148,7 @@ export const openServices = async (config: GatewayConfig, options: ServiceOption
     audit,
     declared,
     access,
-    knownPaths: new KnownPaths(declaredPaths(declared, config), access.protectedPaths, rowPrefixes(config)),
+    knownPaths,
     secretPaths,
     headerTable: await securityHeaderTable(config.headers),
     openReplies: new OpenReplies((reply) => requestEnded(reply, true)),
@@ -205,8 +206,22 @@ const templatesOf = ({ paths }: Pick<Description, 'paths'>): string[] => paths.m
 const secretTemplatesOf = ({ paths }: Pick<Description, 'paths'>): string[] =>
   templatesOf({ paths: paths.filter(({ secretPath }) => secretPath) })
 
-/** Other spellings of the paths of rows do not belong to the row, so no backend may receive them. */
-const rowPrefixes = ({ upstreams }: GatewayConfig): string[] => upstreams.flatMap(({ paths }) => paths)
+/** The known paths that belong to no row. Throws a `SettingsError` if known paths are other spellings of each other. */
+const checkedPaths = (declared: DeclaredRoutes, config: GatewayConfig, upstreams: Upstreams | null): KnownPaths => {
+  const knownPaths = knownPathsOf(declared, config)
+  const errors = spellingErrors([knownPaths, ...(upstreams?.rows.map((row) => row.knownPaths) ?? [])])
+  if (errors.length > 0) throw new SettingsError(errors)
+  return knownPaths
+}
+
+/** Other spellings of a path that a rule, a limit or a row begins at are rejected. */
+export const knownPathsOf = (declared: DeclaredRoutes, config: GatewayConfig): KnownPaths =>
+  new KnownPaths(declaredPaths(declared, config), new AccessRules(config.access).protectedPaths, [
+    AUTH_PREFIX,
+    INTERNAL_PREFIX,
+    ...config.upstreams.flatMap(({ paths }) => paths),
+    ...limitPrefixes(config.requestLimits)
+  ])
 
 const upgradeTest = ({ relay }: GatewayConfig, upstreams: Upstreams | null): UpgradeTest | null => {
   const selector = upstreams?.rows.some(({ websocket }) => websocket) ? upstreams.selector : null
@@ -243,7 +258,7 @@ const openRequestLimits = async (
   const { config, log, metrics, audit, secretPaths } = services
   const { requestLimits: limits, redis } = config
   if (limits.length === 0) return null
-  const errors = routeErrors(limits, templates)
+  const errors = routeErrors(config.limitedRoutes, templates)
   if (errors.length > 0) throw new SettingsError(errors)
   const { RequestLimits } = await import('./limits/request-limits.js')
   const shared = redis === null ? null : await openSharedBuckets(redis, log, monotonicMs)

@@ -52,15 +52,16 @@ const relayLimits = connectionLimits({
  */
 export const gatewaySettings = {
   NODE_ENV: oneOf(['development', 'production', 'test'], {
-    about: 'production enables CSRF checks, the login limit, API authentication, HSTS and the strict CSP',
-    fallback: 'development'
+    about: 'required; production enables CSRF checks, the login limit, API authentication, HSTS and the strict CSP',
+    fallback: null
   }),
   GATEWAY_HOST: text('text', {
     about: 'listen address; if a host name has several addresses, the first is used, IPv4 before IPv6',
     fallback: '127.0.0.1'
   }),
   GATEWAY_ALLOW_DEVELOPMENT: flag({
-    about: 'outside production, permit listen addresses that other machines can reach',
+    about:
+      'outside production, permit listen addresses that other machines can reach, TRUST_PROXY, GATEWAY_FORWARD_AUTH and identity_headers',
     fallback: false
   }),
   GATEWAY_PORT: integer(0, 65535, { about: 'listen port; 0 selects a free port', fallback: 3000 }),
@@ -91,6 +92,10 @@ export const gatewaySettings = {
     about: 'refuse: an /api/ path without a declared route is 404, an undeclared method of a declared path 405',
     fallback: 'forward'
   }),
+  GATEWAY_AUTH_PATHS: list('api-path', {
+    about:
+      'path prefixes below /api/auth that BACKEND_URL receives although no route declares them; they need no token, and their bodies are not validated'
+  }),
   GATEWAY_UPSTREAMS: text('text', {
     about:
       'a file (YAML or JSON) with a list of further backends, each for some hosts and paths; others go to BACKEND_URL',
@@ -99,19 +104,24 @@ export const gatewaySettings = {
   GATEWAY_WEBSOCKETS: webSocketLimits.connections,
   GATEWAY_WEBSOCKETS_PER_ADDRESS: webSocketLimits.perAddress,
   GATEWAY_WEBSOCKET_IDLE_MS: webSocketLimits.idleMs,
+  GATEWAY_DEFAULT_ACCESS: oneOf(['write', 'session'], {
+    about:
+      'access of paths in none of the following lists, also in rows. write: a valid token for write requests, the backend decides about reads; session: a valid token on every method',
+    fallback: 'write'
+  }),
   GATEWAY_PUBLIC_PATHS: list(
     'api-path',
     { about: 'path prefixes that need no token, in addition to /api/auth, /api/health and /api/dev-login' },
     DEFAULT_ACCESS_PATHS.public
   ),
   GATEWAY_STRICT_PATHS: list(
-    'api-path',
-    { about: 'path prefixes that need a valid token on every method' },
+    'path-prefix',
+    { about: 'path prefixes that need a valid token on every method, below /api or of rows' },
     DEFAULT_ACCESS_PATHS.strict
   ),
   GATEWAY_ADMIN_PATHS: list(
-    'api-path',
-    { about: 'path prefixes that need the token of an admin on every method' },
+    'path-prefix',
+    { about: 'path prefixes that need the token of an admin on every method, below /api or of rows' },
     DEFAULT_ACCESS_PATHS.admin
   ),
   GATEWAY_FORWARD_AUTH: flag({
@@ -183,6 +193,10 @@ export const gatewaySettings = {
     about: 'a file (YAML or JSON) with limits of requests by user and address',
     fallback: null
   }),
+  LOGIN_REQUEST_FIELDS: list('field-name', {
+    about:
+      'fields of a login request besides email, username, password and rememberMe, in the body or the query; others are rejected'
+  }),
   LOGIN_TOKEN_FIELD: loginField('token', 'the app token'),
   LOGIN_USER_FIELD: loginField('user', 'the user: userId or id, email, displayName or name, role'),
   LOGIN_PERMISSIONS_FIELD: loginField('permissions', "the permissions, if they are not in the token's claims"),
@@ -225,7 +239,7 @@ export const gatewaySettings = {
   }),
   EXCHANGE_SECRET: headerSecret({
     about:
-      'sent to the backend as X-Exchange-Secret with the identity-provider exchange; at least 32 characters in production',
+      'sent to the backend as X-Exchange-Secret with the identity-provider exchange; in production required with an identity provider, at least 32 characters',
     fallback: null
   }),
   EXCHANGE_FIELD: text('field-name', {
@@ -266,8 +280,9 @@ export const gatewaySettings = {
   }),
   WEB_ROOT: text('web-folder', { about: 'folder of a built web application that is served under /', fallback: null }),
   LOGIN_BODY_TOKEN: oneOf(['keep', 'omit'], {
-    about: 'omit: remove the token (LOGIN_TOKEN_FIELD) from login responses, for web applications that do not need it',
-    fallback: 'keep'
+    about:
+      'keep: login responses contain the token (LOGIN_TOKEN_FIELD), for web applications that read it; scripts can then read sessions',
+    fallback: 'omit'
   }),
   API_DOCS: flag({ about: 'serve /api/docs; default: only outside production', fallback: null }),
   METRICS_ALLOW: list('address-range', { about: 'addresses that may read /metrics in addition to loopback' }),

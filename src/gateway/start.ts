@@ -86,13 +86,21 @@ const exitWithErrors = (lines: readonly string[]): never => {
   process.exit(1)
 }
 
+/** A start ends with the first step that fails; the errors of all are reported at once. */
+const allErrors = async (environment: Environment, { errors: found }: SettingsError): Promise<readonly string[]> => {
+  const { checkGatewayFiles } = await import('./check-files.js')
+  const { errors } = await checkGatewayFiles(environment)
+  return errors.length > 0 ? errors : found
+}
+
 export const start = async (environment: Environment): Promise<void> => {
   const unknown = unknownSettings(gatewaySettings, environment)
   try {
     await run(environment, gatewayConfig(environment), unknown)
   } catch (error) {
     // A missing setting may be misspelled.
-    if (error instanceof SettingsError) exitWithErrors([...error.errors, ...unknown.map(unknownSettingLine)])
+    if (error instanceof SettingsError)
+      exitWithErrors([...(await allErrors(environment, error)), ...unknown.map(unknownSettingLine)])
     exitWithErrors([`cannot start: ${messageOf(error)}`])
   }
 }

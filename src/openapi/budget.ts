@@ -6,7 +6,7 @@ export class BudgetExceeded extends Error {
   override readonly name = 'BudgetExceeded'
 }
 
-/** CPU time, which does not pass while another process has the processor. */
+/** The time of this thread, which does not pass while another process has the processor. */
 const PATTERN_MS = 250
 /** The size of a pattern times the length of a text. So many steps take at most some 25 ms. */
 const MANY_STEPS = 500_000
@@ -22,7 +22,7 @@ export class ValidationBudget {
   /** Since the time was last compared with the limit. */
   #steps = 0
   /** Null before the first comparison: most requests have few steps. */
-  #startedAtMs: number | null = null
+  #startedAt: Times | null = null
 
   constructor(maxEvaluations: number) {
     this.#maxEvaluations = maxEvaluations
@@ -32,7 +32,7 @@ export class ValidationBudget {
   reset(): void {
     this.#evaluations = 0
     this.#steps = 0
-    this.#startedAtMs = null
+    this.#startedAt = null
   }
 
   /** Counts the evaluation of a schema with references. Always true: it serves as a keyword. */
@@ -67,11 +67,23 @@ export class ValidationBudget {
   }
 
   #remainingMs(): number {
-    const { user, system } = process.cpuUsage()
-    const nowMs = (user + system) / 1000
-    this.#startedAtMs ??= nowMs
-    return PATTERN_MS - (nowMs - this.#startedAtMs)
+    const now = currentTimes()
+    this.#startedAt ??= now
+    // Not all versions of Node.js tell the time of a thread. It is neither longer than the time that passes nor than that of all
+    // threads, such as those of the garbage collector and of the database driver.
+    return PATTERN_MS - Math.min(now.passedMs - this.#startedAt.passedMs, now.processMs - this.#startedAt.processMs)
   }
+}
+
+interface Times {
+  readonly passedMs: number
+  /** The CPU time of all threads. */
+  readonly processMs: number
+}
+
+const currentTimes = (): Times => {
+  const { user, system } = process.cpuUsage()
+  return { passedMs: performance.now(), processMs: (user + system) / 1000 }
 }
 
 const context: { test: () => boolean } = { test: () => false }

@@ -64,7 +64,7 @@ export const buildCore = async (dependencies: CoreDependencies): Promise<RelayCo
     dependencies.engine ?? (await buildEngine(config().engine, { nowMs, monotonicMs, log, metrics }))
   if (engine.isShared) metrics.addSharedEngine()
   metrics.configure(config())
-  const cluster = measuredCluster(engine.cluster, monotonicMs, (op, seconds) => metrics.surveyed(op, seconds))
+  const cluster = measuredCluster(engine.cluster, monotonicMs, metrics)
   const limitedLog = new RateLimitedLog(log)
   const rejections = new Rejections(metrics, limitedLog, { nowMs, monotonicMs })
   const eventProxies = new HttpEventProxies(config().proxies, { nowMs, monotonicMs, metrics, log: limitedLog, tracer })

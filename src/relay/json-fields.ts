@@ -1,7 +1,8 @@
 import { isObject } from '../shared/is-object.js'
 import { jsonFromBytes, MAX_CONTAINERS, onOneLine } from './core/codec/json.js'
 import { type LazyJsonObject, TooManyContainers } from './core/codec/json-members.js'
-import { ERROR_BAD_REQUEST, type ReplyError } from './core/codes.js'
+import { ERROR_BAD_REQUEST, ReplyError } from './core/codes.js'
+import type { KeyMode } from './core/engine.js'
 import type { Override } from './core/options.js'
 import type { Payload } from './core/publication.js'
 import { readOverride } from './core/session/tokens.js'
@@ -24,7 +25,25 @@ export class InvalidField {
   }
 }
 
-/** The fields of a JSON object. Methods throw `InvalidField` for a value of another type. A field with null is missing. */
+/** The reply to a request with a value of another JSON type: status 400 unless it is one of several commands. */
+export class MalformedRequest extends ReplyError {
+  readonly problem: string
+
+  constructor(problem: string) {
+    const { code, message } = ERROR_BAD_REQUEST.with(problem)
+    super(code, message)
+    this.problem = problem
+  }
+}
+
+/** A field with a value of another JSON type. */
+export class InvalidType extends InvalidField {
+  override get reply(): MalformedRequest {
+    return new MalformedRequest(this.problem)
+  }
+}
+
+/** The fields of a JSON object. Methods throw `InvalidType` for a value of another type. A field with null is missing. */
 export class JsonFields {
   readonly #fields: LazyJsonObject
 
@@ -44,14 +63,14 @@ export class JsonFields {
   text(field: string): string {
     const value = this.value(field)
     if (value === undefined) return ''
-    if (typeof value !== 'string') throw new InvalidField(field, 'must be text')
+    if (typeof value !== 'string') throw new InvalidType(field, 'must be text')
     return value
   }
 
   flag(field: string): boolean {
     const value = this.value(field)
     if (value === undefined) return false
-    if (typeof value !== 'boolean') throw new InvalidField(field, 'must be true or false')
+    if (typeof value !== 'boolean') throw new InvalidType(field, 'must be true or false')
     return value
   }
 
@@ -59,7 +78,7 @@ export class JsonFields {
     const value = this.value(field)
     if (value === undefined) return 0
     if (!isSafeInteger(value) || value < minimum || value > maximum)
-      throw new InvalidField(field, 'must be a whole number')
+      throw new InvalidType(field, 'must be a whole number')
     return value
   }
 
@@ -67,7 +86,7 @@ export class JsonFields {
     const value = this.value(field)
     if (value === undefined) return []
     if (!Array.isArray(value) || !value.every((each) => typeof each === 'string')) {
-      throw new InvalidField(field, 'must be a list of texts')
+      throw new InvalidType(field, 'must be a list of texts')
     }
     return value
   }
@@ -78,7 +97,7 @@ export class JsonFields {
     const object = this.#fields.object(field)
     if (object !== null) return new JsonFields(object)
     if (this.#fields.text(field) === 'null') return null
-    throw new InvalidField(field, 'must be an object')
+    throw new InvalidType(field, 'must be an object')
   }
 
   /** The members of an object of objects. */
@@ -89,7 +108,7 @@ export class JsonFields {
       return
     }
     for (const [name, value] of object.objects()) {
-      if (value === null) throw new InvalidField(field, 'must be an object of objects')
+      if (value === null) throw new InvalidType(field, 'must be an object of objects')
       yield [name, new JsonFields(value)]
     }
   }
@@ -130,14 +149,21 @@ export class JsonFields {
     const value = this.value('tags')
     if (value === undefined) return null
     if (!isObject(value) || !Object.values(value).every((each) => typeof each === 'string')) {
-      throw new InvalidField('tags', 'must be an object of texts')
+      throw new InvalidType('tags', 'must be an object of texts')
     }
     return Object.keys(value).length === 0 ? null : JSON.stringify(value)
   }
 
+  keyMode(): KeyMode | null {
+    const text = this.text('key_mode')
+    if (text !== '' && text !== 'if_new' && text !== 'if_exists')
+      throw new InvalidField('key_mode', 'must be "if_new" or "if_exists"')
+    return text === '' ? null : text
+  }
+
   override(): Override {
     const override = readOverride(this.value('override'))
-    if (override === null) throw new InvalidField('override', 'must be an object of {"value": true or false}')
+    if (override === null) throw new InvalidType('override', 'must be an object of {"value": true or false}')
     return override
   }
 }

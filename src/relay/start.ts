@@ -2,7 +2,7 @@ import cluster from 'node:cluster'
 import { readFileSync } from 'node:fs'
 import type { Logger } from 'pino'
 import packageFile from '../../package.json' with { type: 'json' }
-import { type Environment, SettingsError } from '../shared/env.js'
+import { type Environment, isGiven, SettingsError } from '../shared/env.js'
 import { errorCode } from '../shared/error-code.js'
 import { messageOf } from '../shared/error-message.js'
 import { onHangup } from '../shared/hangup.js'
@@ -59,6 +59,8 @@ const startFirst = async (
   const config = relayConfig(environment, file.read)
   const log = openLog(config)
   for (const setting of unknown) log.warn(setting, 'unknown setting')
+  for (const option of config.ineffectiveOptions) log.warn({ option }, 'option without effect')
+  if (!isGiven('NODE_ENV', environment)) log.warn('NODE_ENV not set, use production or development')
   if (config.workers > 1) await startPrimary(environment, config, file.text, log, timings)
   else await startSingle(environment, config, log)
 }
@@ -165,13 +167,14 @@ const startWorker = async (environment: Environment): Promise<void> => {
       primary.connections.drain()
       return close()
     }
+    await primary.ready()
     await primary.connections.serve(server, internalServer)
     // The delay is the primary's, which accepts the connections.
     const stop = closeOnSignal({ close: drainAndClose, closeConnections, abandon: closeConnections }, log, {
       graceMs: () => closeTimeoutMs(config)
     })
     primary.onStop({ announced: announceShutdown, stop })
-    primary.reportReady()
+    primary.reportServing()
   } catch (error) {
     primary.reportFailure(error)
   }

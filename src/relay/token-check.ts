@@ -40,7 +40,7 @@ export class TokenChecks {
     const hasPublicKeys = publicKeys.length > 0 || keySet !== null
     return (token, nowMs, rejected) => {
       try {
-        const decoded = decodeJwt(token)
+        const decoded = decodeRelayToken(token)
         if (hasPublicKeys && !HMAC_ALGORITHMS.some((each) => each === decoded.header.alg))
           return checkWithPublicKeys(decoded, { publicKeys, keySet }, nowMs, rejected)
         return withinTimes(hmacClaims(decoded, hmacKeys(nowMs)), nowMs)
@@ -60,6 +60,20 @@ export class TokenChecks {
     void created.load()
     return created
   }
+}
+
+const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+
+/** A token as Centrifugo reads it: it may have any type, a claim with null is absent, and a time may be a number as text. */
+export const decodeRelayToken = (token: string): DecodedJwt => {
+  const decoded = decodeJwt(token, 'any')
+  const { claims } = decoded
+  for (const name of Object.keys(claims)) if (claims[name] === null) delete claims[name]
+  for (const name of ['exp', 'nbf', 'iat'] as const) {
+    const time = claims[name]
+    if (typeof time === 'string' && JSON_NUMBER.test(time)) claims[name] = Number(time)
+  }
+  return decoded
 }
 
 /** The secrets that are valid at a time. */

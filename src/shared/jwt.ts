@@ -93,13 +93,16 @@ export interface DecodedJwt {
   readonly claims: Record<string, unknown>
 }
 
+/** Which values `typ` in the header may have: media types of tokens, or any text. */
+type AcceptedTypes = 'token' | 'any'
+
 /** Checks length, spelling and header of a token, but not its signature. Throws `InvalidToken`. */
-export const decodeJwt = (token: string): DecodedJwt => {
+export const decodeJwt = (token: string, types: AcceptedTypes = 'token'): DecodedJwt => {
   if (token.length > MAX_TOKEN_LENGTH) throw new InvalidToken('too-long')
   if (!THREE_PARTS.test(token)) throw new InvalidToken('malformed')
 
   const [headerText = '', payload = ''] = token.split('.')
-  const header = headerText === COMMON_HEADER ? HS256_HEADER : checkHeader(decodeObject(headerText, 'base64url'))
+  const header = headerText === COMMON_HEADER ? HS256_HEADER : checkHeader(decodeObject(headerText, 'base64url'), types)
   return { token, header, claims: decodeObject(payload, 'base64url') }
 }
 
@@ -151,15 +154,20 @@ export const checkLifetime = (seconds: number): number => {
 }
 
 // `jku`, `jwk`, `x5u` and similar fields are ignored: a token cannot supply its own key.
-const checkHeader = (header: Record<string, unknown>): Record<string, unknown> => {
+const checkHeader = (header: Record<string, unknown>, types: AcceptedTypes): Record<string, unknown> => {
   const { alg, typ = 'JWT' } = header
   if (typeof alg !== 'string') throw new InvalidToken('bad-algorithm')
-  // A media type, which is case-insensitive (RFC 7515, 4.1.9).
-  if (typeof typ !== 'string' || !TYPES.has(typ.toUpperCase())) throw new InvalidToken('bad-header')
+  if (!isAcceptedType(typ, types)) throw new InvalidToken('bad-header')
   // Both change the meaning of the token, and jsonwebtoken ignores them.
   if (Object.hasOwn(header, 'crit') || Object.hasOwn(header, 'b64')) throw new InvalidToken('bad-header')
   return header
 }
+
+/** A media type is case-insensitive (RFC 7515, 4.1.9). */
+const isAcceptedType = (type: unknown, types: AcceptedTypes): boolean =>
+  types === 'any'
+    ? type === null || typeof type === 'string'
+    : typeof type === 'string' && TYPES.has(type.toUpperCase())
 
 const DIGESTS = { HS256: 'sha256', HS384: 'sha384', HS512: 'sha512' } as const
 

@@ -5,6 +5,7 @@ import { FormatRegistry, Type } from '@sinclair/typebox'
 import { isAddressRange } from './ip-address.js'
 import { isOriginPattern } from './origin-pattern.js'
 import { isRedisPrefix, REDIS_PREFIX_RULE, REDIS_URL_RULE, redisUrlError } from './redis-address.js'
+import { toCanonicalPath } from './request-path.js'
 
 interface About<Fallback> {
   readonly about: string
@@ -19,7 +20,11 @@ const FORMATS = {
   'header-value': [(text: string) => /^[\x21-\x7e]+$/.test(text), 'printable ASCII without blanks'],
   'web-folder': [(text: string) => isWebFolder(text), 'a folder with an index.html'],
   'http-url': [(text: string) => isHttpUrl(text), 'an http or https address without user, query or fragment'],
-  'api-path': [(text: string) => isApiPrefix(text), 'a path such as /api/reports, without a slash at its end'],
+  'api-path': [
+    (text: string) => isApiPrefix(text),
+    'a path below /api such as /api/reports, without a slash at its end'
+  ],
+  'path-prefix': [(text: string) => isPathPrefix(text), 'a path such as /api/reports, without a slash at its end'],
   'field-name': [(text: string) => /^[A-Za-z_][\w-]*$/.test(text), 'a name of letters, digits, - and _'],
   'field-path': [(text: string) => /^[^.\s]+(?:\.[^.\s]+)*$/.test(text), 'names separated by dots, such as data.token'],
   origin: [(text: string) => isOrigin(text), 'an origin such as https://app.example.com'],
@@ -137,8 +142,9 @@ export const byteSize = <F>(maximum: number, { about, fallback }: About<F>) => (
   unit: 'bytes' as const
 })
 
-const isApiPrefix = (text: string): boolean =>
-  /^\/api(?:\/[A-Za-z0-9\-._~!$&'()*+=:@]+)*$/.test(text) && !/\/\.{1,2}(?:\/|$)/.test(text)
+const isPathPrefix = (text: string): boolean => text === '/' || (toCanonicalPath(text) === text && !text.endsWith('/'))
+
+const isApiPrefix = (text: string): boolean => /^\/api(?:\/|$)/.test(text) && isPathPrefix(text)
 
 const isWebFolder = (text: string): boolean => {
   try {

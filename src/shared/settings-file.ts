@@ -10,11 +10,17 @@ import { type LineOf, linesOf, type Pointer } from './yaml-lines.js'
 
 // Settings that are a list of objects, in a file of YAML or JSON, which is also YAML.
 
+/** A text of a file, and the text of an error about it. */
+export interface FileValue {
+  readonly value: string
+  error(message: string): string
+}
+
 export interface ListFile<Entry> {
   /** Empty if there is an error. */
   readonly entries: readonly Entry[]
-  /** Every entry by its index, without unknown fields and malformed optional ones; null if a required one is malformed. */
-  readonly checkable: readonly (Entry | null)[]
+  /** The valid fields of every entry. Callers check them too, so that all errors are reported at once. */
+  readonly checkable: readonly Partial<Entry>[]
   /** All errors, one line each, with the line of the file. They contain no values of the file. */
   readonly errors: readonly string[]
   /** The text of a further error, which the caller has found in an entry or in one of its fields. */
@@ -80,13 +86,14 @@ const checkedList = <Schema extends TObject>(
   return { entries: [], checkable, errors: [...messages].map(([pointer, message]) => at(pointer, message)), error }
 }
 
-/** The entry without the optional fields that are malformed, so that errors between entries are reported too. */
-const validPart = <Schema extends TObject>(entry: unknown, schema: Schema): Static<Schema> | null => {
+/** The entry without unknown and malformed fields. */
+const validPart = <Schema extends TObject>(entry: unknown, schema: Schema): Partial<Static<Schema>> => {
   const known = Value.Clean(schema, Value.Clone(entry))
-  if (!isObject(known)) return null
+  if (!isObject(known)) return {}
   const malformed = new Set([...Value.Errors(schema, known)].map(({ path }) => path.split('/', 2)[1]))
-  const valid = Object.fromEntries(Object.entries(known).filter(([name]) => !malformed.has(name)))
-  return Value.Check(schema, valid) ? valid : null
+  const valid = Object.entries(known).filter(([name]) => !malformed.has(name))
+  // The schema has accepted each of these fields.
+  return Object.fromEntries(valid) as Partial<Static<Schema>>
 }
 
 const validationMessage = ({ type, schema, message }: ValueError): string => {

@@ -210,18 +210,24 @@ t.test('gatehouse check-config --gateway checks settings and routes, and lists p
       ''
     ].join('\n')
   })
-  const insecure = { BACKEND_URL: env.BACKEND_URL, API_SECRET, COOKIE_SECURE: 'false' }
+  const insecure = { NODE_ENV: 'test', BACKEND_URL: env.BACKEND_URL, API_SECRET, COOKIE_SECURE: 'false' }
   t.equal((await gatehouse(['check-config', '--gateway'], insecure)).stderr, '')
   t.match(await gatehouse(['check-config', '--gateway', '--production'], insecure), {
     status: 0,
-    stderr: /^warning: COOKIE_SECURE is false: /
+    stderr: /^warning: NODE_ENV is test: [^\n]*NODE_ENV=production[^\n]*\nwarning: COOKIE_SECURE is false: /
   })
-  const local = { ...insecure, PUBLIC_URL: 'http://localhost:3000' }
+  const { NODE_ENV: _, ...unset } = insecure
+  t.match(await gatehouse(['check-config', '--gateway', '--production'], unset), {
+    status: 0,
+    stderr: /^warning: NODE_ENV is not set: /
+  })
+  t.match(await gatehouse(['check-config', '--gateway'], unset), { status: 1, stderr: /^NODE_ENV is required: / })
+  const local = { ...insecure, NODE_ENV: 'production', PUBLIC_URL: 'http://localhost:3000' }
   t.equal((await gatehouse(['check-config', '--gateway', '--production'], local)).stderr, '')
   const invalid = await gatehouse(['check-config', '--gateway'], { ...env, GATEWAY_PORT: 'x' })
   t.equal(invalid.status, 1)
   t.match(invalid.stderr, /^GATEWAY_PORT [^\n]+\nAPI_SECRET is required in production\nwarning: BODY_LIMTI/)
-  t.match(await gatehouse(['check-config', '--gateway'], { GATEWAY_ROUTES: `${file}.yaml` }), {
+  t.match(await gatehouse(['check-config', '--gateway'], { NODE_ENV: 'test', GATEWAY_ROUTES: `${file}.yaml` }), {
     status: 1,
     stderr: `GATEWAY_ROUTES must name a readable file (ENOENT): ${file}.yaml\n`
   })
@@ -244,6 +250,7 @@ t.test('gatehouse check-config names the line of an error in an OpenAPI descript
     'schemas.json': '{\n  "Note": {\n    "type": "nothing"\n  }\n}'
   })
   const { status, stderr } = await gatehouse(['check-config', '--gateway'], {
+    NODE_ENV: 'test',
     GATEWAY_ROUTES: join(folder, 'openapi.yaml')
   })
   t.equal(status, 1)
@@ -268,12 +275,15 @@ t.test('gatehouse check-config checks both programs, and reports every missing f
   const file = join(folder, '.env')
   const { status, stderr } = await gatehouse(['check-config', '--env-file', file, '--production'], env)
   t.equal(status, 1)
-  t.same(stderr.trimEnd().split('\n').toSorted(), [
+  const [unset = '', ...others] = stderr.trimEnd().split('\n').toSorted().reverse()
+  t.match(unset, /^warning: NODE_ENV is not set: /)
+  t.same(others.reverse(), [
     'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent, not "loud"',
     `gateway: ${file}:1: GATEWAY_ROUTES must name a readable file (ENOENT): none.yaml`,
     `gateway: ${file}:2: GATEWAY_UPSTREAMS must name a readable file (ENOENT): none-2.yaml`,
     'gateway: API_SECRET_FILE must name a readable file (ENOENT): /none-5',
     'gateway: BACKEND_URL is required in production',
+    'gateway: EXCHANGE_SECRET is required with an identity provider in production',
     'gateway: GATEWAY_LIMITS must name a readable file (ENOENT): none-3.yaml',
     'gateway: OIDC_PROVIDERS must name a readable file (ENOENT): none-4.yaml',
     'gateway: PUBLIC_URL is required with OIDC_PROVIDERS',
@@ -281,6 +291,13 @@ t.test('gatehouse check-config checks both programs, and reports every missing f
     'relay: REALTIME_HMAC_SECRET_PREVIOUS_FILE must name a readable file (ENOENT): /none-6',
     'relay: RELAY_CONFIG relay.toml: client.ping_interval must be a duration such as "300s"'
   ])
+  const yaml = join(t.testdir({ 'relay.yaml': '# x\nclient:\n  ping_interval: often\n' }), 'relay.yaml')
+  writeFileSync(file, `RELAY_CONFIG=${yaml}\n# the end\n`)
+  const inEnvFile = await gatehouse(['check-config', '--relay', '--env-file', file], {
+    REALTIME_HMAC_SECRET: SECRET,
+    REALTIME_API_KEY: SECRET
+  })
+  t.equal(inEnvFile.stderr, 'RELAY_CONFIG relay.yaml:3: client.ping_interval must be a duration such as "300s"\n')
   t.match(await gatehouse(['check-config', '--relay'], { ...env, RELAY_CONFIG: '/none-7.yaml' }), {
     status: 1,
     stderr: 'RELAY_CONFIG must name a readable file (ENOENT): /none-7.yaml\n'
@@ -289,6 +306,7 @@ t.test('gatehouse check-config checks both programs, and reports every missing f
 
 t.test('gatehouse check-config compares the settings of both programs', async (t) => {
   const valid = {
+    NODE_ENV: 'test',
     PUBLIC_URL: 'http://localhost:3000',
     RELAY_UPSTREAM: 'http://127.0.0.1:8100',
     API_SECRET,
@@ -301,16 +319,47 @@ t.test('gatehouse check-config compares the settings of both programs', async (t
     return stderr
   }
   t.equal(await warningsOf({}), '')
+  t.equal(await warningsOf({ RELAY_UPSTREAM: '' }), '', 'in development, pages of this machine may connect')
+  const page = { PUBLIC_URL: 'https://a.example' }
   t.match(
-    await warningsOf({ RELAY_UPSTREAM: '' }),
-    /^warning: RELAY_ALLOWED_ORIGINS does not contain http:..localhost:3000: /
+    await warningsOf({ ...page, RELAY_UPSTREAM: '' }),
+    /^warning: RELAY_ALLOWED_ORIGINS does not contain https:..a.example: /
   )
-  t.match(await warningsOf({ RELAY_ALLOWED_ORIGINS: 'http://a.example' }), 'does not contain http://localhost:3000')
-  t.equal(await warningsOf({ RELAY_UPSTREAM: '', RELAY_ALLOWED_ORIGINS: 'http://localhost:3000' }), '')
+  t.match(
+    await warningsOf({ ...page, RELAY_ALLOWED_ORIGINS: 'https://b.example' }),
+    'does not contain https://a.example'
+  )
+  t.equal(await warningsOf({ ...page, RELAY_UPSTREAM: '', RELAY_ALLOWED_ORIGINS: 'https://a.example' }), '')
   t.equal(
     await warningsOf({ RELAY_PORT: '8200' }),
     'warning: RELAY_UPSTREAM has port 8100, but the relay listens on port 8200\n'
   )
+  const client = 'ws://localhost:3000/connection/websocket'
+  for (const [env, warning] of [
+    [{ GATEWAY_PORT: '3001' }, 'PUBLIC_URL has port 3000, but the gateway listens on port 3001'],
+    [{ GATEWAY_PORT: '3001', TRUST_PROXY: 'loopback', GATEWAY_ALLOW_DEVELOPMENT: 'true' }, null],
+    [{ GATEWAY_PORT: '3001', PUBLIC_URL: 'https://localhost' }, null],
+    [{ GATEWAY_PORT: '3001', PUBLIC_URL: 'http://app.example.com' }, null],
+    [{ REALTIME_CLIENT_URL: client, CSP_CONNECT_HOSTS: 'ws://localhost:3000,ws://localhost:8100' }, null],
+    [
+      { REALTIME_CLIENT_URL: 'ws://localhost:3009/connection/websocket' },
+      'REALTIME_CLIENT_URL has port 3009, but the gateway listens on port 3000 and relay listens on port 8100'
+    ],
+    [
+      { CSP_CONNECT_HOSTS: 'ws://localhost:3009,https://localhost:9' },
+      'CSP_CONNECT_HOSTS has port 3009, but the gateway listens on port 3000 and relay listens on port 8100'
+    ],
+    [
+      { REALTIME_PUBLISH_URL: 'http://127.0.0.1:8200/api' },
+      'REALTIME_PUBLISH_URL has port 8200, but the relay listens on port 8100'
+    ],
+    [
+      { BACKEND_URL: 'http://127.0.0.1:4000', PORT: '4001' },
+      'BACKEND_URL has port 4000, but the backend listens on port 4001'
+    ],
+    [{ BACKEND_URL: 'http://127.0.0.1:4000', PORT: '4000' }, null]
+  ] as const)
+    t.equal(await warningsOf(env), warning === null ? '' : `warning: ${warning}\n`, JSON.stringify(env))
   t.match(await warningsOf({ REALTIME_HMAC_SECRET: API_SECRET }), 'API_SECRET and REALTIME_HMAC_SECRET are equal')
   t.match(await gatehouse(['check-config'], { ...valid, RELAY_PORT: '3000' }), {
     status: 1,

@@ -12,8 +12,8 @@ const MAIN = join(ROOT, 'dist/src/cli/main.js')
 const SECRET = 'b1c2d3e4'.repeat(8)
 
 const variables = (t: Test) => ({
-  gateway: { GATEWAY_PORT: '0', AUDIT_LOG_FILE: join(t.testdir(), 'audit.jsonl') },
-  relay: { RELAY_PORT: '0', REALTIME_HMAC_SECRET: SECRET, REALTIME_API_KEY: SECRET }
+  gateway: { NODE_ENV: 'test', GATEWAY_PORT: '0', AUDIT_LOG_FILE: join(t.testdir(), 'audit.jsonl') },
+  relay: { NODE_ENV: 'test', RELAY_PORT: '0', REALTIME_HMAC_SECRET: SECRET, REALTIME_API_KEY: SECRET }
 })
 
 /** The processes that a process started, and theirs. */

@@ -82,7 +82,8 @@ t.test('a client', async (t) => {
       OIDC_ISSUER: 'http://127.0.0.1:9',
       OIDC_CLIENT_ID: 'gatehouse',
       OIDC_CLIENT_SECRET: 'secret',
-      SESSION_SECRET: 'session-secret-for-tests-0123456789'
+      SESSION_SECRET: 'session-secret-for-tests-0123456789',
+      EXCHANGE_SECRET: 'exchange-secret-for-tests-0123456789'
     }
     const { client, url, jar } = await openClient(t, { leave: (to) => left.push(to) }, [], env)
     t.same(await client.api.auth.providers(), { success: true, data: [{ name: 'oidc', loginAt: '/auth/oidc/login' }] })

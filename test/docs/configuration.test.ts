@@ -23,7 +23,7 @@ const read = (name: string): string => readFileSync(join(ROOT, name), 'utf8')
 const SECRETS = { REALTIME_HMAC_SECRET: 'a', REALTIME_API_KEY: 'b' }
 
 /** The relay's configuration with this content of the file. */
-const configOf = (file: string) => relayConfig({ ...SECRETS, RELAY_CONFIG: 'relay.json' }, () => file)
+const configOf = (file: string) => relayConfig({ NODE_ENV: 'test', ...SECRETS, RELAY_CONFIG: 'relay.json' }, () => file)
 
 t.test('the configuration page has the generated tables of settings', async (t) => {
   const page = readFileSync(CONFIGURATION_PAGE, 'utf8')

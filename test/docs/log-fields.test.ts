@@ -20,6 +20,7 @@ const COMPUTED: Readonly<Record<string, readonly string[]>> = {
   'gateway/plugins/request-log.ts line': ['method', 'path', 'route', 'status', 'ms', 'ip'],
   'gateway/plugins/request-log.ts ...line': [],
   'gateway/plugins/request-log.ts ...(errorCode && { code: errorCode })': ['code'],
+  'gateway/plugins/request-log.ts ...(origin && { origin })': ['origin'],
   'gateway/plugins/request-log.ts ...(cutShort && { cutShort })': ['cutShort'],
   'gateway/redis-connection.ts messages.up': [],
   'gateway/revocation/internal-api.ts [target.kind]: target.value': ['user', 'session'],

@@ -12,7 +12,10 @@ interface Namespace {
 }
 
 const parse = (file: string) =>
-  relayConfig({ RELAY_CONFIG: 'config.json', REALTIME_HMAC_SECRET: SECRET, REALTIME_API_KEY: SECRET }, () => file)
+  relayConfig(
+    { NODE_ENV: 'test', RELAY_CONFIG: 'config.json', REALTIME_HMAC_SECRET: SECRET, REALTIME_API_KEY: SECRET },
+    () => file
+  )
 
 t.test('the relay accepts the file of Centrifugo on the migration page, and its backend still decides', async (t) => {
   const page = readFileSync(join(ROOT, 'docs/how-to/migrate-from-centrifugo.md'), 'utf8')

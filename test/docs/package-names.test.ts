@@ -51,15 +51,16 @@ const unknownInstalls = (text: string): string[] =>
 
 /**
  * `npx gatehouse` would fetch the package of another project where `gatehouse-server` is not installed: a page has it behind an
- * installation, or if it continues in the project of the quickstart.
+ * installation, or if it continues in the project of the quickstart, and names the package.
  */
 const unknownCommands = (text: string): string[] => {
   const installed =
-    /npm install[^\n]*(?:gatehouse-server|dist\/packages\/\*\.tgz)|in the project of the \[quickstart\]/.exec(text)
-      ?.index ?? Infinity
+    /npm install[^\n]*(?:gatehouse-server|gatehouse-\*\.tgz|dist\/packages\/\*\.tgz)|in the project of the \[quickstart\]/.exec(
+      text
+    )?.index ?? Infinity
   return [...text.matchAll(/\b(?:npx|npm exec|npm create|pnpm dlx|bunx)((?: --?[\w=-]+)*) ([@\w./-]+)/g)]
     .filter(({ index, 2: name = '' }) => {
-      if (name === 'gatehouse') return index < installed
+      if (name === 'gatehouse') return index < installed || !text.includes('gatehouse-server')
       return ![...OUR_NAMES, ...DEPENDENCIES, ...COMMANDS].includes(name)
     })
     .map(([command]) => command)
@@ -113,7 +114,9 @@ t.test('a package of another project in docs is found', async (t) => {
     ['npm install -D "$GATEHOUSE"/dist/packages/*.tgz ./a.tgz vite@7.3.8 no-such-package@^1', ['no-such-package']],
     ['npm install gatehouse-server\nnpx gatehouse relay', []],
     ['npx gatehouse relay', ['npx gatehouse']],
-    ['This page continues in the project of the [quickstart](a.md).\n\nnpx gatehouse relay', []],
+    ['This page continues in the project of the [quickstart](a.md).\n\nnpx gatehouse relay', ['npx gatehouse']],
+    ['`gatehouse-server`, in the project of the [quickstart](a.md).\n\nnpx gatehouse relay', []],
+    ['`gatehouse-server`: `npm install ./gatehouse-*.tgz`\nnpx gatehouse relay', []],
     ['npx --yes gatehouse init\nnpm install gatehouse-server', ['npx --yes gatehouse']],
     ['npx gatehouse-server init && npx vite build', []],
     ['npm create gatehouse', ['npm create gatehouse']],

@@ -109,9 +109,12 @@ const INVALID_VALUES: Readonly<Record<string, readonly string[]>> = {
   GATEWAY_WEBSOCKETS_PER_ADDRESS: ['0', '1000001', 'all'],
   GATEWAY_WEBSOCKET_IDLE_MS: ['999', '86400001', '90s'],
   GATEWAY_UNKNOWN_PATHS: ['404', 'Refuse', 'true'],
+  GATEWAY_AUTH_PATHS: [...INVALID_PATHS, '/api/auth', '/api/zones', '/api/authors'],
+  GATEWAY_DEFAULT_ACCESS: ['user', 'Session', 'true'],
   GATEWAY_PUBLIC_PATHS: INVALID_PATHS,
   GATEWAY_STRICT_PATHS: INVALID_PATHS,
   GATEWAY_ADMIN_PATHS: INVALID_PATHS,
+  LOGIN_REQUEST_FIELDS: ['a b', 'user.otp', 'okta', 'otp,Groups', 'provider', 'OKTA'],
   LOGIN_TOKEN_FIELD: INVALID_FIELDS,
   LOGIN_USER_FIELD: INVALID_FIELDS,
   LOGIN_PERMISSIONS_FIELD: INVALID_FIELDS,
@@ -153,7 +156,8 @@ const OIDC = {
   PUBLIC_URL: 'https://app.example.com',
   OIDC_CLIENT_ID: 'gatehouse',
   OIDC_CLIENT_SECRET: 'a client secret',
-  SESSION_SECRET: 'session-secret-for-tests-0123456789'
+  SESSION_SECRET: 'session-secret-for-tests-0123456789',
+  EXCHANGE_SECRET: 'exchange-secret-for-tests-0123456789'
 }
 
 t.test('a malformed setting', async (t) => {
@@ -172,7 +176,7 @@ t.test('a malformed setting', async (t) => {
     }
 
     t.test(`an empty ${name} is not malformed`, async (t) => {
-      t.same(gatewaySettingsErrors({ [name]: '' }), [])
+      t.same(namesIn(gatewaySettingsErrors({ [name]: '' })), name === 'NODE_ENV' ? ['NODE_ENV'] : [])
     })
   }
 
@@ -266,9 +270,37 @@ t.test('production', async (t) => {
   })
 })
 
-for (const environment of [undefined, 'development', 'test']) {
-  t.test(`NODE_ENV ${environment ?? 'not set'}`, async (t) => {
-    t.test(`NODE_ENV ${environment ?? 'not set'} requires no setting`, async (t) => {
+t.test('NODE_ENV is required, and the error says what to set', async (t) => {
+  for (const environment of [{}, { NODE_ENV: '' }, { ...PRODUCTION, NODE_ENV: undefined }])
+    t.same(gatewaySettingsErrors({ NODE_ENV: undefined, ...environment }), [
+      'NODE_ENV is required: set NODE_ENV=production, or NODE_ENV=development for a gateway on this machine that authenticates no request'
+    ])
+})
+
+t.test('outside production no other program may rely on the gateway unless its operator says so', async (t) => {
+  const rows = join(
+    t.testdir({
+      'rows.json': '[{"name":"a","url":"http://127.0.0.1:9","paths":["/a"],\n"identity_headers":{"user":"X-User"}}]'
+    }),
+    'rows.json'
+  )
+  const settings = { TRUST_PROXY: 'loopback', GATEWAY_FORWARD_AUTH: 'true', GATEWAY_UPSTREAMS: rows }
+  const rule =
+    'must not be set outside production, where requests are not authenticated: set NODE_ENV=production, or GATEWAY_ALLOW_DEVELOPMENT=true'
+  for (const NODE_ENV of ['development', 'test']) {
+    t.same(gatewaySettingsErrors({ ...settings, NODE_ENV }), [
+      `TRUST_PROXY ${rule}`,
+      `GATEWAY_FORWARD_AUTH ${rule}`,
+      `GATEWAY_UPSTREAMS rows.json:2: entry 1, identity_headers ${rule}`
+    ])
+    t.same(gatewaySettingsErrors({ ...settings, NODE_ENV, GATEWAY_ALLOW_DEVELOPMENT: 'true' }), [])
+  }
+  t.same(gatewaySettingsErrors({ ...PRODUCTION, ...settings }), [])
+})
+
+for (const environment of ['development', 'test']) {
+  t.test(`NODE_ENV ${environment}`, async (t) => {
+    t.test(`NODE_ENV ${environment} requires no setting`, async (t) => {
       t.match(gatewayConfig({ NODE_ENV: environment }), {
         listen: { host: '127.0.0.1', port: 3000 },
         logLevel: 'info',
@@ -278,25 +310,25 @@ for (const environment of [undefined, 'development', 'test']) {
         backend: { url: 'http://127.0.0.1:4000', timeoutMs: 30_000 },
         loginLimit: { max: 5, windowMs: 900_000 },
         redis: null,
-        csrf: { signed: false, publicOrigin: null, allowedOrigins: [] },
+        csrf: { signed: false, allowsLoopback: true, publicOrigin: null, allowedOrigins: [] },
         databaseUrl: null,
         webRoot: null,
-        loginBodyToken: 'keep',
+        loginBodyToken: 'omit',
         metricsAllow: ['loopback'],
         audit: { file: 'logs/audit.jsonl' },
         limits: { bodyBytes: MIB, uploadBytes: 25 * MIB }
       })
     })
 
-    t.test(`NODE_ENV ${environment ?? 'not set'} accepts a weak secret`, async (t) => {
+    t.test(`NODE_ENV ${environment} accepts a weak secret`, async (t) => {
       t.equal(gatewayConfig({ NODE_ENV: environment, API_SECRET: 'dev' }).apiSecret, 'dev')
     })
 
-    t.test(`NODE_ENV ${environment ?? 'not set'} generates a new secret at every start`, async (t) => {
+    t.test(`NODE_ENV ${environment} generates a new secret at every start`, async (t) => {
       t.not(gatewayConfig({ NODE_ENV: environment }).apiSecret, gatewayConfig({ NODE_ENV: environment }).apiSecret)
     })
 
-    t.test(`NODE_ENV ${environment ?? 'not set'} differs from production in these values only`, async (t) => {
+    t.test(`NODE_ENV ${environment} differs from production in these values only`, async (t) => {
       const here = gatewayConfig({ ...PRODUCTION, NODE_ENV: environment })
 
       t.same(differences(here, gatewayConfig(PRODUCTION)), {
@@ -305,6 +337,7 @@ for (const environment of [undefined, 'development', 'test']) {
         'headers.strict': [false, true],
         'loginLimit.enforced': [false, true],
         'csrf.enforced': [false, true],
+        'csrf.allowsLoopback': [true, false],
         'auth.enforced': [false, true],
         apiDocs: [true, false],
         'cookies.secure': [false, true]
@@ -335,13 +368,13 @@ const EFFECTS: readonly (readonly [
   ['PUBLIC_URL', 'https://App.example.com/', (config) => config.csrf.publicOrigin, 'https://app.example.com'],
   ['ALLOWED_ORIGINS', 'https://A.example', (config) => config.csrf.allowedOrigins, ['https://a.example']],
   ['CSRF_MODE', 'signed', (config) => config.csrf.signed, true],
-  ['GATEWAY_ALLOW_DEVELOPMENT', 'true', (config) => config.listen.loopbackOnly, false],
+  ['GATEWAY_ALLOW_DEVELOPMENT', 'false', (config) => config.listen.loopbackOnly, true],
   ['LOGIN_LIMIT_MAX', '20', (config) => config.loginLimit.max, 20],
   ['LOGIN_LIMIT_WINDOW_S', '60', (config) => config.loginLimit.windowMs, 60_000],
   ['REDIS_URL', 'redis://localhost', (config) => config.redis?.url, 'redis://localhost'],
   ['DATABASE_URL', 'postgres://localhost/app', (config) => config.databaseUrl, 'postgres://localhost/app'],
   ['WEB_ROOT', WEB_FOLDER, (config) => config.webRoot, WEB_FOLDER],
-  ['LOGIN_BODY_TOKEN', 'omit', (config) => config.loginBodyToken, 'omit'],
+  ['LOGIN_BODY_TOKEN', 'keep', (config) => config.loginBodyToken, 'keep'],
   ['LOGIN_TOKEN_FIELD', 'access_token', (config) => config.loginFields.token, 'access_token'],
   ['LOGIN_USER_FIELD', 'user', (config) => config.loginFields.user, 'user'],
   ['LOGIN_PERMISSIONS_FIELD', 'user.scopes', (config) => config.loginFields.permissions, 'user.scopes'],
@@ -381,8 +414,9 @@ const EFFECTS: readonly (readonly [
 t.test('a setting', async (t) => {
   for (const [name, text, read, value] of EFFECTS) {
     t.test(`${name}=${text} changes the configuration`, async (t) => {
-      t.same(read(gatewayConfig({ [name]: text })), value)
-      t.notSame(read(gatewayConfig({})), value, 'the value is not the default')
+      const env = { NODE_ENV: 'development', GATEWAY_ALLOW_DEVELOPMENT: 'true' }
+      t.same(read(gatewayConfig({ ...env, [name]: text })), value)
+      t.notSame(read(gatewayConfig(env)), value, 'the value is not the default')
     })
   }
 })
@@ -396,14 +430,14 @@ t.test('the settings of revocation', async (t) => {
     RELAY_API_URL: 'http://relay:8100/api',
     REALTIME_API_KEY: 'relay-key'
   }
-  t.same(gatewayConfig(settings).revocation, {
+  t.same(gatewayConfig({ NODE_ENV: 'test', ...settings }).revocation, {
     listen: { host: '127.0.0.1', port: 3001 },
     key: KEY,
     previousKey: null,
     maxTokenAgeMs: 600_000,
     relay: { url: 'http://relay:8100/api', key: 'relay-key' }
   })
-  t.equal(gatewayConfig({}).revocation, null)
+  t.equal(gatewayConfig({ NODE_ENV: 'test' }).revocation, null)
   t.same(gatewaySettingsErrors({ GATEWAY_INTERNAL_PORT: '3001' }), [
     'GATEWAY_INTERNAL_KEY is required with GATEWAY_INTERNAL_PORT'
   ])
@@ -418,7 +452,7 @@ t.test('the settings of revocation', async (t) => {
     'GATEWAY_INTERNAL_KEY'
   ])
   const rotating = { ...settings, GATEWAY_INTERNAL_KEY_PREVIOUS: 'older' }
-  t.equal(gatewayConfig(rotating).revocation?.previousKey, 'older')
+  t.equal(gatewayConfig({ NODE_ENV: 'test', ...rotating }).revocation?.previousKey, 'older')
   t.same(namesIn(gatewaySettingsErrors({ ...PRODUCTION, ...rotating })), ['GATEWAY_INTERNAL_KEY_PREVIOUS'])
   t.same(gatewaySettingsErrors({ GATEWAY_INTERNAL_KEY_PREVIOUS: 'older' }), [
     'GATEWAY_INTERNAL_KEY is required with GATEWAY_INTERNAL_KEY_PREVIOUS'
@@ -436,10 +470,10 @@ t.test('a path in the access lists is rejected if it is in two of them, or alway
 
 t.test('COOKIE_SECURE overrides the default of NODE_ENV', async (t) => {
   t.equal(gatewayConfig({ ...PRODUCTION, COOKIE_SECURE: 'false' }).cookies.secure, false)
-  t.equal(gatewayConfig({ COOKIE_SECURE: 'true' }).cookies.secure, true)
+  t.equal(gatewayConfig({ NODE_ENV: 'test', COOKIE_SECURE: 'true' }).cookies.secure, true)
 })
 
 t.test('API_DOCS overrides the default of NODE_ENV', async (t) => {
   t.equal(gatewayConfig({ ...PRODUCTION, API_DOCS: 'true' }).apiDocs, true)
-  t.equal(gatewayConfig({ API_DOCS: 'false' }).apiDocs, false)
+  t.equal(gatewayConfig({ NODE_ENV: 'test', API_DOCS: 'false' }).apiDocs, false)
 })

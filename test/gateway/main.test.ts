@@ -121,6 +121,33 @@ t.test('a gateway that cannot start', async (t) => {
     t.equal(program.stdout, '')
   })
 
+  t.test('errors of files behind errors of settings are printed with them', async (t) => {
+    const limits = '[{"name":"a","paths":["/api/none/{id}"],"by":"user","rate":1}]'
+    const program = await startProgram(t, PROGRAM, {
+      LOG_LEVEL: 'loud',
+      GATEWAY_PORT: '3456',
+      BACKEND_URL: 'http://127.0.0.1:3456',
+      GATEWAY_LIMITS: join(t.testdir({ 'limits.json': limits }), 'limits.json'),
+      GATEWAY_ROUTES: '/none/openapi.yaml'
+    })
+    t.same(await program.exited, { code: 1, signal: null })
+    t.same(program.stderr.trimEnd().split('\n'), [
+      'gateway: LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent, not "loud"',
+      'gateway: BACKEND_URL must not be the address of the gateway itself',
+      'gateway: GATEWAY_ROUTES must name a readable file (ENOENT): /none/openapi.yaml'
+    ])
+  })
+
+  t.test('without NODE_ENV the gateway does not start, and says what to set', async (t) => {
+    const program = await startProgram(t, PROGRAM, { NODE_ENV: '', GATEWAY_PORT: '0' })
+    t.same(await program.exited, { code: 1, signal: null })
+    t.match(
+      program.stderr,
+      /^gateway: NODE_ENV is required: set NODE_ENV=production, or NODE_ENV=development [^\n]*\n$/
+    )
+    t.equal(program.stdout, '')
+  })
+
   t.test('the gateway prints one line for a port that is taken', async (t) => {
     const taken = createServer()
     t.teardown(() => taken.close())
@@ -264,6 +291,7 @@ t.test('a closed log pipe', async (t) => {
       exec ${[process.execPath, ...V8_OPTIONS, resolve(PROGRAM)].join(' ')} > ${folder}/log`
     const program = await startChild(t, '/bin/sh', ['-c', script], {
       PATH: environment.path,
+      NODE_ENV: 'test',
       GATEWAY_PORT: '0',
       AUDIT_LOG_FILE: join(folder, 'audit.jsonl')
     })

@@ -10,5 +10,7 @@ export const NO_EVENT_PROXIES: EventProxies = {
   subscribe: async () => ERROR_INTERNAL,
   refreshSubscription: async () => 'unavailable',
   publish: async () => ERROR_INTERNAL,
+  mapPublish: async () => ERROR_INTERNAL,
+  mapRemove: async () => ERROR_INTERNAL,
   rpc: async () => ERROR_INTERNAL
 }

@@ -25,6 +25,8 @@ export const NO_METRICS: CoreMetrics = {
   conflated: noop,
   publicationAge: noop,
   filteredOut: noop,
+  outsideView: noop,
+  joinOrLeaveDropped: noop,
   engineAction: noop,
   unexpectedError: noop,
   sent: () => ({ messages: { value: 0 }, bytes: { value: 0 } })

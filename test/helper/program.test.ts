@@ -8,11 +8,15 @@ t.test('startProgram', async (t) => {
   const script = (t: { testdir(content: Record<string, string>): string }, text: string): string =>
     `${t.testdir({ 'main.mjs': text })}/main.mjs`
 
-  t.test('startProgram passes only the given variables and PATH', async (t) => {
-    const program = await startProgram(t, script(t, 'console.log(Object.keys(process.env).sort().join())'), { A: '1' })
+  t.test('startProgram passes only the given variables, PATH and NODE_ENV=test', async (t) => {
+    const program = await startProgram(
+      t,
+      script(t, 'console.log(Object.keys(process.env).sort().join(), process.env.NODE_ENV)'),
+      { A: '1' }
+    )
 
     t.same(await program.exited, { code: 0, signal: null })
-    t.equal(program.stdout, 'A,PATH\n')
+    t.equal(program.stdout, 'A,NODE_ENV,PATH test\n')
   })
 
   t.test('waitForLine finds a line of either stream, also an earlier one', async (t) => {

@@ -1,6 +1,6 @@
 import { jsonCodec } from '../../src/relay/core/codec/json-codec.js'
 import type { ClientTransport, Framing } from '../../src/relay/core/codec/transport.js'
-import type { Disconnect } from '../../src/relay/core/codes.js'
+import { DISCONNECT_NORMAL, type Disconnect } from '../../src/relay/core/codes.js'
 import type { Delivery } from '../../src/relay/core/engine.js'
 import { DeltaPatches } from '../../src/relay/core/fan-out/delta.js'
 import { conflator } from '../../src/relay/core/merging/keyed-list.js'
@@ -98,6 +98,10 @@ export class FakeSink implements ClientTransport {
 
   close(reason: Disconnect): void {
     this.closedWith = reason
+  }
+
+  drop(): void {
+    this.closedWith = DISCONNECT_NORMAL
   }
 }
 

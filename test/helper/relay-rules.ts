@@ -11,6 +11,7 @@ export type ConfigFile = Readonly<Record<string, unknown>>
 export const configOf = (file?: ConfigFile, env: Readonly<Record<string, string>> = {}): RelayConfig =>
   relayConfig(
     {
+      NODE_ENV: 'test',
       REALTIME_HMAC_SECRET: HMAC_SECRET,
       REALTIME_API_KEY: API_KEY,
       RELAY_PORT: '0',

@@ -10,13 +10,16 @@ export interface TcpProxy {
   redirect(port: number): void
   /** Stops forwarding to clients that have sent this text; their connections stay open. */
   stopForwarding(text: string): void
+  /** Delays everything that the server sends. */
+  delay(ms: number): void
   /** Closes existing and new connections of clients that send this text, until the returned function is called. */
   block(text: string): () => void
 }
 
-/** A TCP proxy that simulates a moved server, a silent network and broken connections. */
+/** A TCP proxy that simulates a moved server, a slow or silent network and broken connections. */
 export const startTcpProxy = async (t: Teardown, port: number): Promise<TcpProxy> => {
   let target = port
+  let delayMs = 0
   const blocked = new Set<string>()
   const isBlocked = (text: string): boolean => [...blocked].some((each) => text.includes(each))
   const open = new Map<Socket, { readonly server: Socket; sent: string }>()
@@ -29,7 +32,10 @@ export const startTcpProxy = async (t: Teardown, port: number): Promise<TcpProxy
       if (isBlocked(connection.sent)) client.destroy()
       else server.write(data)
     })
-    server.on('data', (data) => client.write(data))
+    server.on('data', (data) => {
+      if (delayMs === 0) client.write(data)
+      else setTimeout(() => client.write(data), delayMs)
+    })
     for (const [one, other] of [
       [client, server],
       [server, client]
@@ -54,6 +60,9 @@ export const startTcpProxy = async (t: Teardown, port: number): Promise<TcpProxy
     redirect: (next) => {
       target = next
       endAll()
+    },
+    delay: (ms) => {
+      delayMs = ms
     },
     block: (text) => {
       blocked.add(text)

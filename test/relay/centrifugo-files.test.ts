@@ -13,10 +13,10 @@ import DEFAULT_CONFIG from './centrifugo-defaultconfig.json' with { type: 'json'
 import { configWith, errorsOf, SECRETS } from './config-fixture.js'
 
 // Files that Centrifugo 6 accepts. centrifugo-defaultconfig.json is the output of `centrifugo defaultconfig` of version
-// 6.9.1.
+// 6.9.1, whose options and defaults are those of 6.9.6.
 
 const configFrom = (path: string, text: string, environment: Environment = SECRETS): RelayConfig =>
-  relayConfig({ ...environment, RELAY_CONFIG: path }, () => text)
+  relayConfig({ NODE_ENV: 'test', ...environment, RELAY_CONFIG: path }, () => text)
 
 const errorsFrom = (path: string, text: string): readonly string[] => errorsOf(() => configFrom(path, text))
 
@@ -85,15 +85,15 @@ t.test('the file of centrifugo genconfig starts in production', async (t) => {
     http_api: { key: secret(64) }
   }
   const production = { NODE_ENV: 'production' }
-  const { tokens, api, adminPassword } = configWith(file, production)
+  const { tokens, api, adminPassword, ineffectiveOptions } = configWith(file, production)
 
   t.equal(tokens.connection.hmacSecret, file.client.token.hmac_secret_key)
   t.equal(api.key, file.http_api.key)
   t.equal(adminPassword, null)
-  t.match(
-    errorsOf(() => configWith({ ...file, admin: { ...file.admin, enabled: true } }, production)),
-    [/^RELAY_CONFIG: admin.secret is not supported: remove it/]
-  )
+  t.same(ineffectiveOptions, [])
+  const withPage = configWith({ ...file, admin: { ...file.admin, enabled: true } }, production)
+  t.equal(withPage.adminPassword, file.admin.password)
+  t.match(withPage.ineffectiveOptions, [/^admin.secret has no effect: the key of operator sessions is derived/])
 })
 
 t.test('features that are off', async (t) => {
@@ -127,6 +127,12 @@ t.test('features that are off', async (t) => {
     ],
     ['options of Redis without an engine', { engine: { redis: { sentinel_address: ['a:26379'], client_name: 'a' } } }],
     ['recovery on request without a history', namespace({ allow_recovery: true })],
+    [
+      'proxies without an endpoint or with gRPC that nothing refers to',
+      { proxies: [{ name: 'aa' }, { name: 'bb', endpoint: 'grpc://backend:9000', grpc: { compression: true } }] }
+    ],
+    ['options of gRPC of a proxy over HTTP', { proxies: [{ name: 'aa', endpoint: 'http://b', grpc_metadata: ['x'] }] }],
+    ['options of PostgreSQL for maps in Redis', { map_broker: { type: 'redis', postgres: { dsn: 'x' } } }],
     ['a default as text', { sse: { max_request_body_size: '65536' }, websocket: { write_timeout: '1000ms' } }]
   ]
   for (const [title, file] of OFF) {
@@ -152,15 +158,15 @@ t.test('features that are off', async (t) => {
       },
       'consumers'
     ],
-    [{ engine: { type: 'redis', redis: { password: 'x' } } }, 'engine.redis.password'],
-    [namespace({ subscribe_stream_proxy_enabled: true }), 'channel.namespaces[0].subscribe_stream_proxy_enabled'],
-    [{ rpc: { ping: { enabled: true, method: 'ping' } } }, 'rpc.ping'],
-    [{ rpc: { proxy: { grpc_metadata: ['x-user'] } } }, 'rpc.proxy.grpc_metadata'],
-    [{ channel: { proxy: { subscribe: { grpc: { compression: true } } } } }, 'channel.proxy.subscribe.grpc'],
-    [
-      { proxies: [{ name: 'aa', endpoint: 'http://backend', http: { tls: { enabled: true, client_ca_pem: 'x' } } }] },
-      'proxies[0].http.tls.client_ca_pem'
-    ]
+    [{ engine: { type: 'redis', redis: { address: 'redis+sentinel://a/m', password: 'x' } } }, 'engine.redis.password'],
+    [{ engine: { type: 'redis', redis: { tls: { enabled: true, server_ca_pem: 'x' } } } }, 'engine.redis.tls'],
+    [{ engine: { type: 'redis', redis: { tls: 'x' } } }, 'engine.redis.tls'],
+    [{ engine: { type: 'redis', redis: { sentinel_user: 'x' } } }, 'engine.redis.sentinel_user'],
+    [{ engine: { type: 'redis', redis: { cluster_address: ['a:1', 'b:1'] } } }, 'engine.redis.cluster_address'],
+    [{ broker: { enabled: true, type: 'nats' } }, 'broker'],
+    [{ presence_manager: { enabled: true, type: 'redis', redis: 'x' } }, 'presence_manager'],
+    [{ controller: { enabled: true, type: 'redis', redis: { prefix: 'x' } }, engine: { type: 'redis' } }, 'controller'],
+    [namespace({ subscribe_stream_proxy_enabled: true }), 'channel.namespaces[0].subscribe_stream_proxy_enabled']
   ]
   for (const [file, path] of ON) {
     t.test(`the relay rejects ${JSON.stringify(file)} by name`, async (t) => {
@@ -174,6 +180,41 @@ t.test('features that are off', async (t) => {
 const redisUrl = ({ engine }: RelayConfig): string | null => (engine.kind === 'redis' ? engine.url : null)
 
 const room = (config: RelayConfig) => config.channels.namespaces.get('room')
+
+const LOCAL_3 = 'redis://127.0.0.1:6379/3'
+
+/** The parts of an address in options, and addresses as Centrifugo has them, with the address that the relay uses. */
+const ADDRESSES: readonly (readonly [redis: object, url: string])[] = [
+  [{ address: 'redis+sentinel://a:1?sentinel_master_name=m' }, 'redis+sentinel://a:1/m'],
+  [
+    { address: 'redis+sentinel://:p%40@a:1/3?sentinel_master_name=m&addr=b:2&sentinel_user=s&sentinel_password=q%26' },
+    'redis+sentinel://:p%40@a:1,b:2/m/3?sentinel_username=s&sentinel_password=q%26'
+  ],
+  [{ address: 'rediss+sentinel://a?sentinel_master_name=m&io_timeout=1s' }, 'rediss+sentinel://a/m'],
+  [{ address: 'redis+sentinel://a,b/m/2?sentinel_password=x' }, 'redis+sentinel://a,b/m/2?sentinel_password=x'],
+  [{ address: 'redis+cluster://u:p@a:1?addr=b:2&addr=c:3' }, 'redis://u:p@a:1,redis://u:p@b:2,redis://u:p@c:3'],
+  [{ address: 'tcp://a:1?connect_timeout=1s&force_resp2=true&tls_enabled=true' }, 'rediss://a:1'],
+  [
+    { address: ['a:1', 'redis://x:y@b/2'], user: 'u', password: 'p @', db: '3', tls: { enabled: true } },
+    'rediss://u:p%20%40@a:1/3,rediss://x:y@b/2'
+  ],
+  [{ password: 1234 }, 'redis://:1234@127.0.0.1:6379'],
+  [{ cluster_address: 'a:1,b:2', password: 'p', address: 'unused:1' }, 'redis://:p@a:1,redis://:p@b:2'],
+  [
+    {
+      sentinel_address: ['a:1,b:2'],
+      sentinel_master_name: 'm',
+      sentinel_user: 's',
+      sentinel_password: 'q&',
+      user: 'u'
+    },
+    'redis+sentinel://u:@a:1,b:2/m?sentinel_username=s&sentinel_password=q%26'
+  ],
+  [
+    { sentinel_address: 'a', sentinel_master_name: 'm', tls: { enabled: true }, sentinel_tls: { enabled: true } },
+    'rediss+sentinel://a/m'
+  ]
+]
 
 const VALUES: readonly (readonly [file: object, read: (config: RelayConfig) => unknown, value: unknown])[] = [
   [{ http_server: { port: '8200' } }, (config) => config.listen.port, 8200],
@@ -197,7 +238,20 @@ const VALUES: readonly (readonly [file: object, read: (config: RelayConfig) => u
     { engine: { type: 'redis', redis: { address: ['10.0.0.1:6379', '[::1]:6379', 'rediss://c'] } } },
     redisUrl,
     'redis://10.0.0.1:6379,redis://[::1]:6379,rediss://c'
-  ]
+  ],
+  ...ADDRESSES.map(([redis, url]) => [{ engine: { type: 'redis', redis } }, redisUrl, url] as const),
+  ...['broker', 'presence_manager', 'controller'].map(
+    (section) => [{ [section]: { enabled: 'true', type: 'redis', redis: { db: 3 } } }, redisUrl, LOCAL_3] as const
+  ),
+  [{ map_broker: { type: 'redis', redis: { db: 3 } } }, redisUrl, LOCAL_3],
+  [{ map_broker: { type: 'redis' } }, redisUrl, 'redis://127.0.0.1:6379'],
+  [{ engine: { type: 'redis', redis: { db: 3 } }, map_broker: { type: 'redis', redis: { db: 3 } } }, redisUrl, LOCAL_3],
+  [{ rpc: { ping: { enabled: true } } }, (config) => config.rpc.pingMethod, 'ping'],
+  [{ rpc: { ping: { enabled: true, method: 'are you there' } } }, (config) => config.rpc.pingMethod, 'are you there'],
+  [{ sse: { max_request_body_size: 5 } }, (config) => config.client.sseBodyBytes, 5],
+  [{ http_stream: { max_request_body_size: '5' } }, (config) => config.client.httpStreamBodyBytes, 5],
+  [{ websocket: { message_size_limit: 5 } }, ({ client }) => [client.sseBodyBytes, client.httpStreamBodyBytes], [5, 5]],
+  [{ emulation: { max_request_body_size: 5 } }, (config) => config.client.emulationBodyBytes, 5]
 ]
 
 t.test('values as Centrifugo accepts them', async (t) => {
@@ -250,8 +304,8 @@ t.test('values as Centrifugo accepts them', async (t) => {
   t.test('options of Redis are not ignored if RELAY_ENGINE selects Redis', async (t) => {
     const environment = { ...SECRETS, RELAY_ENGINE: 'redis', REDIS_URL: 'redis://cache' }
     t.match(
-      errorsOf(() => configWith({ engine: { type: 'memory', redis: { password: 'x' } } }, environment)),
-      [/^RELAY_CONFIG: engine.redis.password is not supported: /]
+      errorsOf(() => configWith({ engine: { type: 'memory', redis: { sentinel_user: 'x' } } }, environment)),
+      [/^RELAY_CONFIG: engine.redis.sentinel_user is not supported: /]
     )
   })
 
@@ -264,6 +318,61 @@ t.test('values as Centrifugo accepts them', async (t) => {
       errorsOf(() => configWith({}, { ...SECRETS, RELAY_ENGINE: 'redis' })),
       ['REDIS_URL is required with RELAY_ENGINE=redis']
     )
+  })
+})
+
+t.test('options that are accepted without an effect', async (t) => {
+  t.test('they are named with the reason', async (t) => {
+    const { ineffectiveOptions } = configWith({
+      websocket: { read_buffer_size: 512, write_timeout: '1s', use_write_buffer_pool: true },
+      admin: { enabled: true, insecure: true },
+      swagger: { enabled: true },
+      debug: { enabled: 'false' },
+      engine: { redis: { io_timeout: '1s' } },
+      broker: { enabled: true, type: 'redis', redis: { connect_timeout: '3s' } },
+      opentelemetry: { enabled: true, api: true },
+      usage_stats: { disabled: true },
+      proxies: [{ name: 'aa', http: { tls: { enabled: true, client_ca_pem: 'x' } } }],
+      channel: { namespaces: [{ name: 'room', shared_position_sync: true }] }
+    })
+    t.same(ineffectiveOptions.map((line) => line.split(':', 1).join()).sort(), [
+      'admin.enabled has no effect',
+      'admin.insecure has no effect',
+      'broker selects Redis as the engine, which stores streams, presence and maps',
+      'channel.namespaces[0].shared_position_sync has no effect',
+      'engine.redis.connect_timeout has no effect',
+      'opentelemetry has no effect',
+      'proxies[0].http.tls.client_ca_pem has no effect',
+      'swagger has no effect',
+      'websocket.read_buffer_size has no effect',
+      'websocket.use_write_buffer_pool has no effect'
+    ])
+  })
+
+  t.test('gatehouse check-config prints them too', async (t) => {
+    const text = JSON.stringify({ websocket: { write_buffer_size: 512 } })
+    t.match(
+      migrationNotes('relay.json', () => text),
+      [/^websocket.write_buffer_size has no effect: Node.js manages/]
+    )
+  })
+
+  t.test('the page of operators stays off without a password', async (t) => {
+    for (const admin of [{ enabled: true }, { enabled: true, insecure: true }])
+      t.equal(configWith({ admin }).adminPassword, null)
+    const { adminPassword, ineffectiveOptions } = configWith(
+      { admin: { enabled: true } },
+      { ...SECRETS, RELAY_ADMIN_PASSWORD: 'x' }
+    )
+    t.same([adminPassword, ineffectiveOptions], ['x', []])
+  })
+
+  t.test('the parts of an address are no part of an error', async (t) => {
+    const lines = errorsOf(() =>
+      configWith({ engine: { type: 'redis', redis: { address: 'redis://a/b', password: 'hunter2' } } })
+    )
+    t.match(lines, [/engine.redis.password is not supported/])
+    t.notMatch(lines.join(), 'hunter2')
   })
 })
 

@@ -13,11 +13,12 @@ const noFile = (): string => {
   throw new Error('no file is configured')
 }
 
-export const configOf = (environment: Environment): RelayConfig => relayConfig(environment, noFile)
+export const configOf = (environment: Environment): RelayConfig =>
+  relayConfig({ NODE_ENV: 'development', ...environment }, noFile)
 
 /** The configuration with this file; content that is not a string is converted to JSON. */
 export const configWith = (file: unknown, environment: Environment = SECRETS): RelayConfig =>
-  relayConfig({ ...environment, RELAY_CONFIG: '/etc/relay.json' }, () =>
+  relayConfig({ NODE_ENV: 'development', ...environment, RELAY_CONFIG: '/etc/relay.json' }, () =>
     typeof file === 'string' ? file : JSON.stringify(file)
   )
 

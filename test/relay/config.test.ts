@@ -90,6 +90,32 @@ t.test('secrets of the relay', async (t) => {
     })
   }
 
+  t.test('without NODE_ENV the rules of production apply to a relay that other machines can reach', async (t) => {
+    const hint =
+      'NODE_ENV is required for a relay that other machines can reach: set NODE_ENV=production, or NODE_ENV=development to accept these'
+    const { NODE_ENV: _, ...strong } = PRODUCTION
+    const exposed = { ...strong, NODE_ENV: undefined, RELAY_HOST: '0.0.0.0' }
+    t.same(environmentErrors(exposed), [])
+    t.same(environmentErrors({ ...exposed, REALTIME_API_KEY: 'a key' }), [
+      'REALTIME_API_KEY must be 64 hex characters in production',
+      hint
+    ])
+    t.same(
+      errorsOf(() => configWith({ client: { insecure: true } }, exposed)),
+      ['RELAY_CONFIG: client.insecure is not allowed in production', hint]
+    )
+    const fromFile = { http_server: { address: '192.0.2.1' } }
+    t.same(namesIn(errorsOf(() => configWith(fromFile, { NODE_ENV: '', ...SECRETS }))), [
+      'REALTIME_HMAC_SECRET',
+      'REALTIME_API_KEY',
+      'NODE_ENV'
+    ])
+    t.same(namesIn(environmentErrors({ ...exposed, RELAY_PORT: 'x' })), ['RELAY_PORT'])
+    for (const RELAY_HOST of ['', 'localhost', '127.0.0.1', '::1'])
+      t.same(environmentErrors({ NODE_ENV: undefined, RELAY_HOST, ...SECRETS }), [])
+    t.same(environmentErrors({ NODE_ENV: 'development', RELAY_HOST: '0.0.0.0', ...SECRETS }), [])
+  })
+
   t.test('in development a secret may be any text, which is not decoded', async (t) => {
     const { tokens, api } = configOf({ REALTIME_HMAC_SECRET: 'c0ffee', REALTIME_API_KEY: 'k' })
 
@@ -259,9 +285,11 @@ const DEFAULTS = {
   listen: { host: '127.0.0.1', port: 8100 },
   internalListen: null,
   allowedOrigins: [],
+  allowsLoopback: true,
   client: {
     insecure: false,
     allowAnonymousConnectWithoutToken: false,
+    userIdHeader: null,
     disallowAnonymousConnectionTokens: true,
     token: CLAIM_RULES,
     subscriptionToken: CLAIM_RULES,
@@ -283,9 +311,13 @@ const DEFAULTS = {
     historyMaxPublicationLimit: 300,
     recoveryMaxPublicationLimit: 300,
     messageSizeLimit: 65_536,
+    sseBodyBytes: 65_536,
+    httpStreamBodyBytes: 65_536,
+    emulationBodyBytes: 65_536,
     compression: null,
     userSubscribeToPersonal: false,
     personalChannelNamespace: '',
+    singleConnection: false,
     includeConnectionTime: false,
     connectProxy: false,
     refreshProxy: false,
@@ -305,7 +337,7 @@ const DEFAULTS = {
     privatePrefix: '$',
     maxLength: 255
   },
-  rpc: { withoutNamespace: null, namespaces: new Map(), namespaceBoundary: ':' },
+  rpc: { withoutNamespace: null, namespaces: new Map(), namespaceBoundary: ':', pingMethod: null },
   proxies: {
     events: {
       connect: new Map(),
@@ -313,6 +345,8 @@ const DEFAULTS = {
       subscribe: new Map(),
       publish: new Map(),
       sub_refresh: new Map(),
+      map_publish: new Map(),
+      map_remove: new Map(),
       rpc: new Map(),
       state: new Map()
     },
@@ -346,7 +380,8 @@ const DEFAULTS = {
   logFile: null,
   shutdownMs: 5_000,
   shutdownDelayMs: 0,
-  warmsUp: false
+  warmsUp: false,
+  ineffectiveOptions: []
 }
 
 t.test('default configuration', async (t) => {

@@ -225,6 +225,15 @@ t.test('a relay starts although SIGHUP kills its workers during their start-up',
   t.ok(await program.waitForLine('listening at'))
 })
 
+t.test('the relay logs options of the file that have no effect', async (t) => {
+  const file = JSON.stringify({ websocket: { read_buffer_size: 512 }, proxies: [{ name: 'aa', endpoint: 'grpc://x' }] })
+  const { program } = await runRelay(t, { RELAY_CONFIG: join(t.testdir({ 'relay.json': file }), 'relay.json') })
+  t.match(
+    await program.waitForLine('read_buffer_size'),
+    /"level":40.*"option":"websocket.read_buffer_size has no effect: Node.js manages its buffers","msg":"option without effect"/
+  )
+})
+
 t.test('a relay in production', async (t) => {
   const { program, url } = await runRelay(t, {
     RELAY_WARM_UP: 'true',

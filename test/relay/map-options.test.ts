@@ -88,11 +88,30 @@ const INVALID: readonly (readonly [file: ConfigFile, error: string])[] = [
   [fileOf({ ...RECOVERABLE, max_page_size: 50 }), `${NS}.map.max_page_size must not be below default_page_size`],
   [fileOf({ ...RECOVERABLE, max_keys: -1 }), `${NS}.map.max_keys must be a whole number`],
   [fileOf({ ...RECOVERABLE, client_key: 'name' }), `${NS}.map.client_key must be one of "client_id", "user_id"`],
+  ...['key_ttl', 'meta_ttl', 'stream_ttl', 'subscribe_catch_up_timeout'].map(
+    (option) =>
+      [fileOf({ [option]: '1s' }, { subscription_type: 'stream' }), `${NS}.map needs the subscription_type`] as const
+  ),
+  [fileOf({ max_keys: 5 }, { subscription_type: 'stream' }), `${NS}.map needs the subscription_type`],
   [
-    fileOf({ ...RECOVERABLE, publish_proxy_enabled: true }),
-    `${NS}.map.publish_proxy_enabled is not supported: let the`
+    fileOf({ allow_publish_for_client: true }, { subscription_type: 'stream' }),
+    `${NS}.map needs the subscription_type`
   ],
-  [fileOf({ ...RECOVERABLE, remove_proxy_enabled: true }), `${NS}.map.remove_proxy_enabled is not supported: let the`],
+  [fileOf({ publish_proxy_enabled: true }, { subscription_type: 'stream' }), `${NS}.map needs the subscription_type`],
+  ...['publish', 'remove'].flatMap((event) => [
+    [
+      fileOf({ ...RECOVERABLE, [`${event}_proxy_enabled`]: true }),
+      `channel.proxy.map_${event}.endpoint is missing, and ${NS}.map.${event}_proxy_enabled needs it`
+    ] as const,
+    [
+      fileOf({ ...RECOVERABLE, [`${event}_proxy_enabled`]: true, [`${event}_proxy_name`]: 'none' }),
+      `${NS}.map.${event}_proxy_name must be default, or the name of one of proxies`
+    ] as const,
+    [
+      fileOf({ ...RECOVERABLE, [`${event}_proxy_enabled`]: true, client_key: 'client_id' }),
+      `${NS}.map.${event}_proxy_enabled must not be combined with client_key`
+    ] as const
+  ]),
   [fileOf({ ...RECOVERABLE, nonsense: 1 }), `${NS}.map.nonsense is not an option`],
   ...['map_clients', 'map_users'].map(
     (type) =>
@@ -128,7 +147,6 @@ const INVALID: readonly (readonly [file: ConfigFile, error: string])[] = [
   [fileOf(RECOVERABLE, { view_x: 'x' }), `${NS}.view_y is needed together with`],
   [fileOf(RECOVERABLE, { view_x: 'x', view_y: 'y' }), `${NS}.view_cell is needed together with`],
   [fileOf(RECOVERABLE, { view_x: 'x', view_y: 'y', view_cell: 0 }), `${NS}.view_cell must be`],
-  [{ ...fileOf(RECOVERABLE), map_broker: { type: 'redis' } }, 'map_broker.type must be "memory", as the engine'],
   [
     { ...fileOf(RECOVERABLE), map_broker: { type: 'memory' }, engine: { type: 'redis' } },
     'map_broker.type must be "redis", as the engine'
@@ -148,6 +166,11 @@ for (const [file, error] of INVALID) {
 t.test('map_broker may name the engine', async (t) => {
   t.equal(errorsOf({ ...fileOf(RECOVERABLE), map_broker: { type: 'memory', redis: { prefix: 'unused' } } }), '')
   t.equal(errorsOf({ ...fileOf(RECOVERABLE), map_broker: { type: 'redis' }, engine: { type: 'redis' } }), '')
+  t.equal(errorsOf({ ...fileOf(RECOVERABLE), map_broker: { type: 'redis' } }), '', 'it selects the engine')
+  t.match(
+    errorsOf({ ...fileOf(RECOVERABLE), map_broker: { type: 'redis' } }, { RELAY_ENGINE: 'memory' }),
+    'map_broker.type must be "memory", as the engine'
+  )
 
   t.equal(errorsOf({ map_broker: { type: 'memory' }, engine: { type: 'redis' } }), '', 'a default without maps')
 })
@@ -163,4 +186,12 @@ t.test('a map accepts the defaults of other options, as Centrifugo prints them',
   }
 
   t.equal(errorsOf(fileOf(map, unset)), '')
+  const off = {
+    mode: '',
+    key_ttl: '0s',
+    client_key: '',
+    allow_publish_for_client: false,
+    publish_proxy_name: 'default'
+  }
+  t.equal(errorsOf(fileOf(off, { subscription_type: 'stream' })), '', 'on a stream')
 })

@@ -315,6 +315,16 @@ const contractOver = async (
     t.match(await disconnected, { code: 3503, reason: 'force disconnect' })
   })
 
+  t.test(`${name} loses its connection after a disconnect with 3000, and connects again`, async (t) => {
+    const { port, api } = await startRelay(t, NAMESPACES)
+    const client = await connect(t, port)
+    const reconnecting = event(client, 'connecting')
+    const reconnected = event(client, 'connected')
+    await api('disconnect', { user: '42', disconnect: { code: 3000, reason: 'anything' } })
+    t.match(await reconnecting, { code: 1, reason: 'transport closed' })
+    await reconnected
+  })
+
   t.test(`the API subscribes and unsubscribes ${name}`, async (t) => {
     const { port, api } = await startRelay(t, NAMESPACES)
     const client = await connect(t, port)

@@ -6,10 +6,11 @@ import { eventually } from '../helper/eventually.js'
 import { freePort } from '../helper/free-port.js'
 import { send } from '../helper/http.js'
 import { startProgram } from '../helper/program.js'
-import { connectedClient, type Json, type RawClient } from '../helper/raw-client.js'
+import { connectedClient, type Json, openClient, type RawClient } from '../helper/raw-client.js'
 import { startRedis } from '../helper/redis.js'
 import { type EdgeRelay, startRelay } from '../helper/relay.js'
-import { API_KEY, HMAC_SECRET } from '../helper/relay-rules.js'
+import { API_KEY, HMAC_SECRET, relayToken } from '../helper/relay-rules.js'
+import { startWorkers } from '../helper/relay-workers.js'
 import type { ServerPush } from '../helper/server-message.js'
 import { startTcpProxy } from '../helper/tcp-proxy.js'
 
@@ -59,6 +60,36 @@ t.test('a command is applied at a node whose subscriber connection is down', asy
   t.ok(await nextPush(banned, 'refresh'))
   await call('disconnect', {})
   t.equal(await banned.closed, '3503 force disconnect')
+})
+
+/** The connect command of a client whose server-side subscription waits for Redis. */
+const CONNECTING = { id: 1, connect: { token: relayToken({ sub: 'banned', channels: ['chat:1'] }) } }
+
+t.test('a confirmed command has been applied to a client whose connect command waits for a slow Redis', async (t) => {
+  const { proxy, proxied, call } = await setUp(t)
+  proxy.delay(500)
+  const connecting = await openClient(t, proxied.url)
+  connecting.send(CONNECTING)
+  await eventually(() => proxied.relay.clients.some(({ state }) => state === 'connecting'))
+  t.same(await call('disconnect', {}), CONFIRMED)
+  t.same(
+    proxied.relay.clients.map(({ user, state }) => [user, state]),
+    []
+  )
+  t.equal(await connecting.closed, '3503 force disconnect')
+  t.equal(proxied.relay.stats().channels, 0)
+})
+
+t.test('a confirmed command has been applied to a client that connects to a worker with a slow Redis', async (t) => {
+  const redis = await startRedis(t)
+  const proxy = await startTcpProxy(t, redis.port)
+  const env = { RELAY_ENGINE: 'redis', REDIS_URL: `redis://127.0.0.1:${proxy.port}` }
+  const relay = await startWorkers(t, 2, FILE, env)
+  proxy.delay(300)
+  const connecting = await Promise.all(Array.from({ length: 10 }, () => openClient(t, relay.url)))
+  for (const client of connecting) client.send(CONNECTING)
+  t.same(await relay.api('disconnect', { user: 'banned' }), {})
+  for (const { closed } of connecting) t.equal(await closed, '3503 force disconnect')
 })
 
 t.test('a command that fails at a node is unconfirmed and is retried until it succeeds', async (t) => {

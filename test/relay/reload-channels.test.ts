@@ -283,6 +283,14 @@ const EFFECTS: Readonly<Record<string, Effect>> = {
     see: asking('publish', { channel: 'room:1', data: 1 }),
     seen: ['two', 'one']
   },
+  'channel.namespaces[].map.publish_proxy_name': {
+    values: ['default', 'one'],
+    also: merged(merged(NAMED, MAP), {
+      channel: { proxy: { map_publish: { endpoint: TWO } }, namespaces: [{ map: { publish_proxy_enabled: true } }] }
+    }),
+    see: asking('publish', { channel: 'room:1', type: 1, key: 'k', data: 1 }),
+    seen: ['two', 'one']
+  },
   'channel.namespaces[].sub_refresh_proxy_name': {
     values: ['default', 'one'],
     also: asksTwo('sub_refresh', { subscribe_proxy_enabled: true }),

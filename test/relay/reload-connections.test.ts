@@ -264,6 +264,21 @@ const EFFECTS: Readonly<Record<string, Effect>> = {
   'uni_websocket.enabled': { values: [false, true], see: status('/connection/uni_websocket', ''), seen: [404, 426] },
   'sse.enabled': { values: [true, false], see: status('/connection/sse', ''), seen: [200, 404] },
   'http_stream.enabled': { values: [true, false], see: status('/connection/http_stream', ''), seen: [200, 404] },
+  'sse.max_request_body_size': {
+    values: [10, 100],
+    see: status('/connection/sse', '{"id":1,"connect":{}}'),
+    seen: [413, 200]
+  },
+  'http_stream.max_request_body_size': {
+    values: [10, 100],
+    see: status('/connection/http_stream', '{"id":1,"connect":{}}'),
+    seen: [413, 200]
+  },
+  'emulation.max_request_body_size': {
+    values: [10, 100],
+    see: status('/emulation', '{"session":"s","node":"n","data":"{}"}'),
+    seen: [413, 404]
+  },
   'health.enabled': { values: [true, false], see: status('/health'), seen: [200, 404] },
   'prometheus.enabled': { values: [true, false], see: status('/metrics'), seen: [200, 404] },
   'prometheus.instrument_http_handlers': {

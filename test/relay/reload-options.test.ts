@@ -33,7 +33,10 @@ const PROXIES: ConfigFile = {
   client: { proxy: { connect: { endpoint: ENDPOINT }, refresh: { endpoint: ENDPOINT } } },
   channel: {
     proxy: Object.fromEntries(
-      ['subscribe', 'publish', 'sub_refresh', 'state'].map((event) => [event, { endpoint: ENDPOINT }])
+      ['subscribe', 'publish', 'sub_refresh', 'map_publish', 'map_remove', 'state'].map((event) => [
+        event,
+        { endpoint: ENDPOINT }
+      ])
     )
   },
   rpc: { proxy: { endpoint: ENDPOINT } }
@@ -59,6 +62,11 @@ const mapPermissions = (what: string): ChannelChanges => ({
   [`allow_${what}_for_client`]: [false, true, MAPPED],
   [`allow_${what}_for_subscriber`]: [false, true, MAPPED],
   [`allow_${what}_for_anonymous`]: [false, true, { ...MAPPED, map: { ...MAP, [`allow_${what}_for_client`]: true } }]
+})
+
+const mapProxy = (what: string): ChannelChanges => ({
+  [`${what}_proxy_enabled`]: [false, true, MAPPED],
+  [`${what}_proxy_name`]: ['default', 'one', { ...MAPPED, map: { ...MAP, [`${what}_proxy_enabled`]: true } }]
 })
 
 /** Options of a namespace, and of channels without one. */
@@ -98,6 +106,8 @@ const CHANNEL_LIVE: ChannelChanges = {
   ...prefixed('map', {
     ...mapPermissions('publish'),
     ...mapPermissions('remove'),
+    ...mapProxy('publish'),
+    ...mapProxy('remove'),
     mode: ['recoverable', 'ephemeral', { subscription_type: 'map', map: { key_ttl: '60s' } }],
     key_ttl: ['60s', '1s', MAPPED],
     stream_size: [1, 10, MAPPED],
@@ -187,6 +197,15 @@ const LIVE: Changes = {
     allowed_origins: [['https://one.example'], ['https://two.example']],
     disallow_anonymous_connection_tokens: [true, false],
     allow_anonymous_connect_without_token: [false, true],
+    user_id_http_header: ['X-User-Id', 'X-User'],
+    'subscribe_to_user_personal_channel.single_connection': [
+      false,
+      true,
+      {
+        client: { subscribe_to_user_personal_channel: { enabled: true } },
+        channel: { without_namespace: { presence: true } }
+      }
+    ],
     pong_timeout: ['8s', '20s'],
     stale_close_delay: ['5s', '600s'],
     expired_close_delay: ['5s', '600s'],
@@ -227,6 +246,16 @@ const LIVE: Changes = {
       OTHER_ENDPOINT,
       merged(PROXIES, room({ subscribe_proxy_enabled: true, sub_refresh_proxy_enabled: true }))
     ],
+    'proxy.map_publish.endpoint': [
+      ENDPOINT,
+      OTHER_ENDPOINT,
+      room({ ...MAPPED, map: { ...MAP, publish_proxy_enabled: true } })
+    ],
+    'proxy.map_remove.endpoint': [
+      ENDPOINT,
+      OTHER_ENDPOINT,
+      room({ ...MAPPED, map: { ...MAP, remove_proxy_enabled: true } })
+    ],
     'proxy.state.endpoint': [ENDPOINT, OTHER_ENDPOINT, room(STATE)]
   }),
   ...prefixed<Change>('rpc', {
@@ -240,7 +269,9 @@ const LIVE: Changes = {
       'one',
       merged(CALLS, { rpc: { namespaces: [{ name: 'room', proxy_enabled: true }] } })
     ],
-    namespace_boundary: [':', '/', CALLS]
+    namespace_boundary: [':', '/', CALLS],
+    'ping.enabled': [false, true],
+    'ping.method': ['ping', 'alive', { rpc: { ping: { enabled: true } } }]
   }),
   ...prefixed<Change>('proxies[]', {
     endpoint: [ENDPOINT, OTHER_ENDPOINT, CALLS],
@@ -276,7 +307,10 @@ const LIVE: Changes = {
   'admin.external': [false, true, { http_server: { internal_port: 0 } }],
   'shutdown.timeout': ['60s', '0s'],
   'sse.enabled': [false, true],
+  'sse.max_request_body_size': [10, 100],
   'http_stream.enabled': [false, true],
+  'http_stream.max_request_body_size': [10, 100],
+  'emulation.max_request_body_size': [10, 100],
   'prometheus.enabled': [false, true],
   'prometheus.recovered_publications_histogram': [false, true],
   'prometheus.instrument_http_handlers': [false, true],

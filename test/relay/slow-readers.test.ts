@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { connectedClient, type Json, type RawClient } from '../helper/raw-client.js'
-import { type EdgeRelay, startRelay } from '../helper/relay.js'
+import { connectClient, type EdgeRelay, officialClient, startRelay } from '../helper/relay.js'
 import type { ServerMessage } from '../helper/server-message.js'
 
 const OPEN = { allow_subscribe_for_client: true, history_size: 1000, history_ttl: '300s', force_recovery: true }
@@ -146,3 +146,16 @@ t.test('a client that stops reading', async (t) => {
     )
   })
 })
+
+for (const transport of ['websocket', 'http_stream', 'sse'] as const) {
+  t.test(`a client over ${transport} is not behind after a write that the network accepts`, async (t) => {
+    const edge = await startRelay(t, NAMESPACES)
+    await connectClient(officialClient(t, edge, transport))
+    const [client] = edge.relay.clients
+
+    for (let n = 1; n <= 3; n++) {
+      client?.push({ kind: 'join', channel: 'plain:1', info: `{"user":"${n}","client":"c"}` }, 'plain')
+      t.equal(client?.isBehind, false)
+    }
+  })
+}

@@ -104,14 +104,22 @@ t.test('invalidate_user_tokens', async (t) => {
   for (const [name, request] of Object.entries({
     'no user': {},
     'an empty user': { user: '' },
-    'a number as the user': { user: 7 },
-    'a time in milliseconds': { user: 'ada', issued_before: Date.now() },
-    'a negative time': { user: 'ada', issued_before: -5 },
-    'a time that is text': { user: 'ada', issued_before: 'now' }
+    'a time in milliseconds': { user: 'ada', issued_before: Date.now() }
   })) {
     t.test(`invalidate_user_tokens rejects ${name}`, async (t) => {
       const relay = await startRelay(t, FILE)
       t.match(JSON.parse((await relay.api('invalidate_user_tokens', request)).body), { error: { code: 107 } })
+    })
+  }
+
+  for (const [name, request] of Object.entries({
+    'a number as the user': { user: 7 },
+    'a negative time': { user: 'ada', issued_before: -5 },
+    'a time that is text': { user: 'ada', issued_before: 'now' }
+  })) {
+    t.test(`invalidate_user_tokens rejects ${name} with 400`, async (t) => {
+      const relay = await startRelay(t, FILE)
+      t.equal((await relay.api('invalidate_user_tokens', request)).status, 400)
     })
   }
 

@@ -26,7 +26,7 @@ const RELAY: Program = {
   entry: 'dist/src/relay/main.js',
   portVariable: 'RELAY_PORT',
   healthPath: '/health',
-  env: { REALTIME_HMAC_SECRET: SECRET, REALTIME_API_KEY: SECRET }
+  env: { NODE_ENV: 'test', REALTIME_HMAC_SECRET: SECRET, REALTIME_API_KEY: SECRET }
 }
 const GATEWAY: Program = {
   entry: 'dist/src/gateway/main.js',

@@ -2,6 +2,8 @@ import { parseArgs } from 'node:util'
 import { type Command, onePositional, UsageError } from '../command.js'
 import { withEnvFileLines } from '../env-file.js'
 
+const SET_PRODUCTION = 'these rules apply only where the programs run with NODE_ENV=production in their environment'
+
 export const checkConfigCommand: Command = {
   summary: 'check the settings and files of the gateway and the relay, and print every error',
   usage: 'gatehouse check-config [--gateway | --relay | FILE] [--production]',
@@ -28,8 +30,10 @@ export const checkConfigCommand: Command = {
           : gateway
             ? ['the settings of the gateway are', await checkGateway(environment)]
             : ['the settings of the relay are', checkRelay(environment)]
+    const isSet = file !== null || !production || env.NODE_ENV === 'production'
     const located = (lines: readonly string[]): string[] => withEnvFileLines(lines, envFiles, env)
-    printErrors([...located(errors), ...located(warnings).map((line) => `warning: ${line}`)])
+    const unset = isSet ? [] : [`NODE_ENV is ${env.NODE_ENV || 'not set'}: ${SET_PRODUCTION}`]
+    printErrors([...located(errors), ...located([...unset, ...warnings]).map((line) => `warning: ${line}`)])
     if (errors.length > 0) return 1
     print(`${subject} valid`)
     return 0

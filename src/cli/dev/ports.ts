@@ -24,10 +24,31 @@ export const unavailablePorts = async (programs: readonly ProgramPort[]): Promis
   return lines
 }
 
+const MAX_PORT = 65_535
+
+/** The first port from `first` on that is free and not in `taken`. Without any, the first one, which `unavailablePorts` reports. */
+export const freePortFrom = async (first: number, taken: ReadonlySet<number>): Promise<number> => {
+  for (let port = first; port <= MAX_PORT; port += 1)
+    if (!taken.has(port) && (await listenError(port)) === null) return port
+  return first
+}
+
+/** `localhost` is both addresses, and development servers may listen on either. */
+const LOOPBACK_ADDRESSES = ['127.0.0.1', '::1']
+
 const listenError = async (port: number): Promise<string | null> => {
+  for (const address of LOOPBACK_ADDRESSES) {
+    const errorCode = await listenErrorAt(address, port)
+    // The machine has no IPv6.
+    if (errorCode !== null && errorCode !== 'EADDRNOTAVAIL' && errorCode !== 'EAFNOSUPPORT') return errorCode
+  }
+  return null
+}
+
+const listenErrorAt = async (address: string, port: number): Promise<string | null> => {
   const server = createServer()
   try {
-    server.listen(port, '127.0.0.1')
+    server.listen(port, address)
     await once(server, 'listening')
   } catch (error) {
     return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'

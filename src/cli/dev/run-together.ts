@@ -1,9 +1,9 @@
-import { CommandError } from '../command.js'
-import { type ProgramCommand, RunningProgram } from './running-program.js'
+import { KeptProgram } from './kept-program.js'
+import type { ProgramCommand } from './running-program.js'
 
 export interface RunTogetherOptions {
   readonly print: (line: string) => void
-  /** Called when all programs answer. */
+  /** Called when all programs answer, and when one that was started again answers. */
   readonly onReady: () => void
   /** Resolves when the programs shall stop. */
   readonly stopped: Promise<unknown>
@@ -16,33 +16,31 @@ export const stopSignal = (): Promise<'stopped'> =>
   })
 
 /**
- * Runs programs as child processes until they shall stop, or until one of them ends, which stops the others too: then it throws
- * `CommandError`. The programs of a group start when those in front of it answer, and stop before them.
+ * Runs programs as child processes until they shall stop. The programs of a group start when those in front of it answer, and
+ * stop before them. Throws `CommandError`, and stops all, if a program ends before it has answered for the first time.
  */
 export const runTogether = async (
   groups: readonly (readonly ProgramCommand[])[],
   { print, onReady, stopped }: RunTogetherOptions
 ): Promise<void> => {
-  const running: RunningProgram[] = []
+  const running: KeptProgram[] = []
   let isStopping = false
-  const start = async (): Promise<'ready'> => {
+  let isReady = false
+  const onRestarted = (): void => {
+    if (isReady && !isStopping) onReady()
+  }
+  const start = async (): Promise<void> => {
     for (const group of groups) {
-      if (isStopping) break
-      const started = group.map((program) => new RunningProgram(program, print))
+      if (isStopping) return
+      const started = group.map((program) => new KeptProgram(program, { print, onRestarted }))
       running.push(...started)
       await Promise.all(started.map((program) => program.ready()))
     }
-    return 'ready'
-  }
-  const stop = stopped.then(() => null)
-  try {
-    if ((await Promise.race([start(), stop])) === null) return
+    isReady = true
     onReady()
-    const firstEnd = running.map(
-      async ({ program, ended }) => `The ${program.name} ${await ended}, so the others stop too.`
-    )
-    const end = await Promise.race([stop, ...firstEnd])
-    if (end !== null) throw new CommandError([end])
+  }
+  try {
+    await Promise.race([start().then(() => stopped), stopped])
   } finally {
     isStopping = true
     for (const program of running.toReversed()) await program.stop()

@@ -15,6 +15,8 @@ export interface ProgramCommand {
   readonly url: string
   /** Whether any response means that it is ready, not only a successful one. */
   readonly isReadyWithAnyStatus?: boolean
+  /** Whether it is started again when a file in its command changes. */
+  readonly isWatched?: boolean
 }
 
 const POLL_MS = 100

@@ -4,7 +4,7 @@ import { basename, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import packageFile from '../../../package.json' with { type: 'json' }
 
-export type Language = 'node' | 'python'
+export type ProjectKind = 'node' | 'python' | 'react'
 
 /** A file of a new project. */
 export interface ProjectFile {
@@ -24,91 +24,125 @@ export interface Project {
 
 /** The package or a clone: this file is dist/src/cli/init/project-files.js. */
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url))
-const EXAMPLE = join(ROOT, 'examples/quickstart')
 /** The packages that `npm run packages` has created in a clone. */
 const PACKAGES = join(ROOT, 'dist/packages')
 
-/** The same files for every backend. */
-const COPIED = ['openapi.yaml', 'relay.yaml', 'public/index.html', 'public/page.js']
-const BACKENDS = {
-  node: { file: 'backend.js', command: 'node backend.js' },
-  python: { file: 'backend.py', command: 'python3 backend.py' }
-} as const satisfies Record<Language, { readonly file: string; readonly command: string }>
-
 const CLIENT_SCRIPT = 'public/gatehouse-client.js'
 
+/** What the kinds of projects do not have in common. */
+interface Kind {
+  /** Files of the project, and the examples that they are copied from. */
+  readonly copied: Readonly<Record<string, string>>
+  readonly scripts: Readonly<Record<string, string>>
+  /** Lines of `.env`. */
+  readonly settings: readonly string[]
+  readonly ignored: readonly string[]
+  readonly hasNodeBackend: boolean
+  /** The example with further dependencies. */
+  readonly manifest: string | null
+}
+
+const copiedFrom = (example: string, files: readonly string[], folder = ''): Record<string, string> =>
+  Object.fromEntries(files.map((file) => [join(folder, file), `${example}/${file}`]))
+
+const DEV = 'gatehouse dev --env-file .env'
+
+const quickstart = (backend: string, command: string, hasNodeBackend: boolean): Kind => ({
+  copied: copiedFrom('quickstart', [backend, 'openapi.yaml', 'relay.yaml', 'public/index.html', 'public/page.js']),
+  scripts: {
+    start: `npm run -s client && ${DEV} -- ${command} ${backend}`,
+    client: `node -e "fs.copyFileSync('node_modules/gatehouse-client/browser.js', '${CLIENT_SCRIPT}')"`
+  },
+  settings: ['WEB_ROOT=public', 'GATEWAY_ROUTES=openapi.yaml', 'GATEWAY_UNKNOWN_PATHS=refuse'],
+  // The library is copied from its package at each start.
+  ignored: [CLIENT_SCRIPT],
+  hasNodeBackend,
+  manifest: null
+})
+
+const KINDS: Readonly<Record<ProjectKind, Kind>> = {
+  node: quickstart('backend.js', 'node', true),
+  python: quickstart('backend.py', 'python3', false),
+  react: {
+    copied: {
+      ...copiedFrom('orders', ['backend.js', 'relay.yaml']),
+      ...copiedFrom(
+        'react',
+        ['index.html', 'main.tsx', 'App.tsx', 'style.css', 'vite.config.ts', 'tsconfig.json'],
+        'web'
+      )
+    },
+    scripts: { start: `${DEV} --web 'vite web' -- node backend.js`, build: 'vite build web' },
+    settings: ['# The web application after npm run build, without Vite.', '# WEB_ROOT=web/dist'],
+    ignored: ['web/dist/'],
+    hasNodeBackend: true,
+    manifest: 'react'
+  }
+}
+
+const readExample = (path: string): string => readFileSync(join(ROOT, 'examples', path), 'utf8')
+
 /** The files of a new project with generated secrets. */
-export const projectFiles = (folder: string, language: Language): Project => {
+export const projectFiles = (folder: string, kind: ProjectKind): Project => {
+  const email = 'ada@example.com'
   const password = randomBytes(6).toString('hex')
-  const backend = BACKENDS[language]
+  const { copied, ignored, settings } = KINDS[kind]
   return {
-    email: 'ada@example.com',
+    email,
     password,
     install: existsSync(PACKAGES) ? `npm install '${PACKAGES}'/*.tgz` : 'npm install',
     files: [
-      { path: 'package.json', content: `${JSON.stringify(manifestOf(folder, language), null, 2)}\n` },
-      { path: '.env', content: environmentFile(password), isSecret: true },
-      // The library is copied from its package at each start.
-      { path: '.gitignore', content: `${['.env', 'logs/', 'node_modules/', CLIENT_SCRIPT].join('\n')}\n` },
-      ...[backend.file, ...COPIED].map((path) => ({ path, content: readFileSync(join(EXAMPLE, path), 'utf8') }))
+      { path: 'package.json', content: `${JSON.stringify(manifestOf(folder, KINDS[kind]), null, 2)}\n` },
+      { path: '.env', content: environmentFile(settings, email, password), isSecret: true },
+      { path: '.gitignore', content: `${['.env', 'logs/', 'node_modules/', ...ignored].join('\n')}\n` },
+      ...Object.entries(copied).map(([path, example]) => ({ path, content: readExample(example) }))
     ]
   }
 }
 
-const manifestOf = (folder: string, language: Language) => {
+const manifestOf = (folder: string, { scripts, hasNodeBackend, manifest }: Kind) => {
   const range = `^${packageFile.version}`
   const name = basename(resolve(folder))
     .toLowerCase()
     .replaceAll(/[^a-z0-9._-]+/g, '-')
     .replace(/^[._-]+/, '')
+  const example = manifest === null ? {} : JSON.parse(readExample(`${manifest}/package.json`))
   return {
     name: name === '' ? 'orders' : name,
     private: true,
     type: 'module',
-    scripts: {
-      start: `npm run -s client && gatehouse dev --env-file .env -- ${BACKENDS[language].command}`,
-      client: `node -e "fs.copyFileSync('node_modules/gatehouse-client/browser.js', '${CLIENT_SCRIPT}')"`,
-      check: 'gatehouse check-config --env-file .env'
-    },
+    scripts,
     dependencies: {
+      ...example.dependencies,
       'gatehouse-client': range,
       'gatehouse-server': range,
-      ...(language === 'node' && { 'gatehouse-backend': range, jsonwebtoken: '^9.0.3' })
-    }
+      ...(hasNodeBackend && { 'gatehouse-backend': range, jsonwebtoken: '^9.0.3' })
+    },
+    ...(example.devDependencies && { devDependencies: example.devDependencies })
   }
 }
 
 const secret = (): string => randomBytes(32).toString('hex')
 
 const environmentFile = (
+  settings: readonly string[],
+  email: string,
   password: string
 ): string => `# Settings of all programs: docs/reference/configuration.md of Gatehouse.
-# All checks are on, as in production. Only the cookies are not Secure, because this machine has no TLS.
+# \`gatehouse dev\` adds free ports and the addresses that follow from them; set GATEWAY_PORT, RELAY_PORT or PORT to fix one.
+# All checks are on, as in production.
 NODE_ENV=production
-COOKIE_SECURE=false
-
-# Gateway: the only address that the browser uses.
-GATEWAY_PORT=3000
-PUBLIC_URL=http://localhost:3000
-WEB_ROOT=public
-BACKEND_URL=http://127.0.0.1:4000
-GATEWAY_ROUTES=openapi.yaml
-GATEWAY_UNKNOWN_PATHS=refuse
-RELAY_UPSTREAM=http://127.0.0.1:8100
 CSP_MODE=hardened
 CSP_INLINE=refuse
-CSP_CONNECT_HOSTS=ws://localhost:3000
+${settings.join('\n')}
 
 # Relay
-RELAY_PORT=8100
 RELAY_CONFIG=relay.yaml
 RELAY_WARM_UP=false
 
-# Backend
-PORT=4000
+# The account of the example backend, which \`gatehouse dev\` shows.
+DEV_ACCOUNT=${email}
 PASSWORD=${password}
-REALTIME_CLIENT_URL=ws://localhost:3000/connection/websocket
-REALTIME_PUBLISH_URL=http://127.0.0.1:8100/api
 
 # Secrets: signs app tokens; signs tokens for the relay; permits to publish.
 API_SECRET=${secret()}

@@ -11,6 +11,16 @@ export interface ErrorResponse {
 
 const GENERAL_MESSAGE = 'The service did not accept this.'
 
+const NO_ANSWER = 'The service behind this page does not answer at the moment.'
+
+/** For responses without a message, such as the pages of reverse proxies. */
+const MESSAGES: Readonly<Record<number, string>> = {
+  404: 'The service does not know this address.',
+  502: NO_ANSWER,
+  503: NO_ANSWER,
+  504: NO_ANSWER
+}
+
 /**
  * Converts an error response to an ApiError. The gateway's errors have a schema, a backend's may have any format; known
  * fields are used. Not checked with TypeBox, because every web application would have to load it.
@@ -25,7 +35,7 @@ export const responseError = ({ status, text, header }: ErrorResponse): ApiError
     requestId: textOf(requestId) ?? header('x-request-id'),
     retryAfterSeconds: secondsIn(header('retry-after')),
     code: textOf(inner.code) ?? textOf(code) ?? 'BACKEND_REFUSED',
-    message: textOf(inner.message) ?? textOf(message) ?? textOf(error) ?? GENERAL_MESSAGE,
+    message: textOf(inner.message) ?? textOf(message) ?? textOf(error) ?? MESSAGES[status] ?? GENERAL_MESSAGE,
     details: fieldErrorsOf(inner.details ?? fieldsOf(body).details)
   })
 }

@@ -8,7 +8,7 @@ import { LiveMap, type LiveMapOptions, SharedMap } from './live-map.js'
 import { type Negotiation, negotiationOf } from './negotiation.js'
 import type { RealtimeEvents } from './realtime-events.js'
 import { type ConnectionHandlers, type ConnectionState, RelayConnection } from './relay-connection.js'
-import { notConnected, type RelayError } from './relay-error.js'
+import { notConnected, RelayError } from './relay-error.js'
 import { Retries } from './retries.js'
 import { SharedChannels } from './shared-channels.js'
 import { SharedStream } from './shared-stream.js'
@@ -56,6 +56,7 @@ export class Realtime<Schemas extends ChannelSchemas = NoChannels> {
   }
   readonly #stopFollowing: () => void
   #state: ConnectionState = 'offline'
+  #error: Error | null = null
   /** `idle`: the next use of a signed-in user opens the connection. `closed`: after `stop` or a rejection, it does not. */
   #mode: 'idle' | 'open' | 'closed' = 'idle'
   /** The last call of `start` or `stop`, which decides what the begin of a session does. */
@@ -75,6 +76,11 @@ export class Realtime<Schemas extends ChannelSchemas = NoChannels> {
 
   get state(): ConnectionState {
     return this.#state
+  }
+
+  /** Why the last attempt to connect failed or was rejected; null while the client is online, or has been stopped. */
+  get error(): Error | null {
+    return this.#error
   }
 
   /** Returns a function that removes the listener. */
@@ -207,7 +213,7 @@ export class Realtime<Schemas extends ChannelSchemas = NoChannels> {
     } catch (error) {
       if (attempt !== this.#attempt) return
       if (isRejection(error)) this.#reject(error)
-      else this.#retryLater()
+      else this.#retryLater(error instanceof Error ? error : null)
     }
   }
 
@@ -240,8 +246,9 @@ export class Realtime<Schemas extends ChannelSchemas = NoChannels> {
   }
 
   readonly #handlers: ConnectionHandlers = {
-    state: (state) => {
+    state: (state, error) => {
       if (state === 'online') this.#retries.succeeded(CONNECTION)
+      if (this.#mode === 'open' && (state === 'online' || error !== null)) this.#error = error
       // Another tab may have signed in as another user: the client must not reconnect with the token of the previous one.
       if (state === 'connecting') this.#options.session?.refresh()
       // Every retry starts as "connecting"; after a failure the state stays "offline" until one succeeds.
@@ -255,24 +262,28 @@ export class Realtime<Schemas extends ChannelSchemas = NoChannels> {
     },
     ended: (code, message) => {
       const retryable = RETRYABLE_DISCONNECTS.has(code)
-      if (retryable) this.#retryLater()
-      else this.#close()
+      const error = new RelayError({ code, message, temporary: retryable })
+      if (retryable) this.#retryLater(error)
+      else this.#close(error)
       this.#events.refused.emit({ channel: null, code, message, retryable })
     }
   }
 
-  #reject({ code, message }: ApiError): void {
-    this.#close()
+  #reject(error: ApiError): void {
+    const { code, message } = error
+    this.#close(error)
     this.#events.refused.emit({ channel: null, code, message, retryable: false })
   }
 
-  #retryLater(): void {
+  #retryLater(error: Error | null): void {
+    this.#error = error
     this.#setState('offline')
     this.#rejectWaiters()
     this.#retries.later(CONNECTION, () => void this.#open())
   }
 
-  #close(): void {
+  #close(error: Error | null = null): void {
+    this.#error = error
     this.#mode = 'closed'
     this.#attempt += 1
     this.#retries.clear()

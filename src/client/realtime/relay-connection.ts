@@ -23,7 +23,8 @@ export type ConnectionState =
   | 'offline'
 
 export interface ConnectionHandlers {
-  state(state: ConnectionState): void
+  /** With `offline`, the error of the attempt. */
+  state(state: ConnectionState, error: RelayError | null): void
   subscribed(channel: string): void
   /** The relay rejected or ended the subscription. `isRetryable`: it should be tried again after a delay. */
   rejected(channel: string, error: RelayError, isRetryable: boolean): void
@@ -103,14 +104,14 @@ export class RelayConnection {
   ) {
     this.#handlers = handlers
     this.#client = new Centrifuge(url, { ...IDENTITY, ...options, token, getToken: renewToken })
-    this.#client.on('connected', () => this.#handlers.state('online'))
-    this.#client.on('connecting', () => this.#handlers.state('connecting'))
+    this.#client.on('connected', () => this.#handlers.state('online', null))
+    this.#client.on('connecting', () => this.#handlers.state('connecting', null))
     // An attempt failed: report it, although the next attempt has started.
-    this.#client.on('error', () => {
-      if (this.#client.state === 'connecting') this.#handlers.state('offline')
+    this.#client.on('error', ({ error }) => {
+      if (this.#client.state === 'connecting') this.#handlers.state('offline', relayError(error))
     })
     this.#client.on('disconnected', ({ code, reason }) => {
-      this.#handlers.state('offline')
+      this.#handlers.state('offline', new RelayError({ code, message: reason, temporary: false }))
       this.#handlers.ended(code, reason)
     })
   }

@@ -162,7 +162,7 @@ const SECURITY_SCHEMES = {
 const introduction = (errors: readonly GatewayError[], unknownPaths: UnknownPaths): string =>
   `
 The gateway checks each request and forwards it to the same path of the backend. The response of the backend is returned
-unchanged. ${unknownPaths === 'forward' ? 'Requests to all other paths under `/api/` are forwarded without a schema.' : 'There are no other paths under `/api/`.'}
+unchanged. ${unknownPaths === 'forward' ? 'Requests to all other paths under `/api/` are forwarded without a schema, except below `/api/auth`.' : 'There are no other paths under `/api/`.'}
 
 Write requests require a session and a CSRF token. The token comes from \`/api/auth/csrf-token\` and is sent in the header
 \`X-CSRF-Token\`. Reads that do not list a session are forwarded, and the backend decides.

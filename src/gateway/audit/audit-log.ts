@@ -1,10 +1,12 @@
 import type { Writable } from 'node:stream'
 import type { Logger } from 'pino'
+import { AddressQuota } from './address-quota.js'
 import { AuditFile } from './audit-file.js'
 import { type AuditedRejection, auditLine, overflowLine } from './audit-record.js'
 
 const MAX_PENDING_RECORDS = 10_000
 const RETRY_AFTER_MS = 60_000
+const ANONYMOUS_PER_MINUTE = 100
 
 export interface AuditLogOptions {
   readonly file: string
@@ -15,6 +17,8 @@ export interface AuditLogOptions {
   readonly now?: () => number
   readonly maxPendingRecords?: number
   readonly retryAfterMs?: number
+  /** Records without a user per address. */
+  readonly anonymousPerMinute?: number
 }
 
 /**
@@ -29,6 +33,7 @@ export class AuditLog {
   readonly #now: () => number
   readonly #maxPending: number
   readonly #retryAfterMs: number
+  readonly #anonymous: AddressQuota
 
   /** File operations run one after the other on this chain. */
   #chain: Promise<void> = Promise.resolve()
@@ -55,6 +60,7 @@ export class AuditLog {
     this.#fallbackStream = options.fallback ?? process.stderr
     this.#now = options.now ?? Date.now
     this.#maxPending = options.maxPendingRecords ?? MAX_PENDING_RECORDS
+    this.#anonymous = new AddressQuota(options.anonymousPerMinute ?? ANONYMOUS_PER_MINUTE)
     this.#retryAfterMs = options.retryAfterMs ?? RETRY_AFTER_MS
   }
 
@@ -73,9 +79,12 @@ export class AuditLog {
     return this.#queue.length + this.#inFlight
   }
 
-  /** Returns at once. Records are written in the order of the calls. */
+  /** Returns at once. Of records without a user, an address has a limited number. The others are written in the order of the calls. */
   record(rejection: AuditedRejection): void {
-    const line = auditLine(rejection, this.#now())
+    const now = this.#now()
+    const omitted = rejection.user === null ? this.#anonymous.take(rejection.ip, now) : 0
+    if (omitted === null) return
+    const line = auditLine(rejection, now, omitted)
     if (this.#closing) {
       // The process is about to exit, so the queue may not be written any more.
       void this.#writeAfterClose(line)

@@ -21,8 +21,11 @@ const MAX_RESOURCE_CHARACTERS = 1024
 const MAX_EMAIL_CHARACTERS = 254
 const MAX_OTHER_CHARACTERS = 256
 
-/** The record as JSON without its line break; `at` is in milliseconds since the epoch. */
-export const auditLine = (rejection: AuditedRejection, at: number): string =>
+/**
+ * The record as JSON without its line break; `at` is in milliseconds since the epoch, `omitted` the number of records of the
+ * address that it stands for.
+ */
+export const auditLine = (rejection: AuditedRejection, at: number, omitted = 0): string =>
   toLine({
     timestamp: new Date(at).toISOString(),
     event: rejection.event,
@@ -38,7 +41,8 @@ export const auditLine = (rejection: AuditedRejection, at: number): string =>
       role: bounded(rejection.user.role)
     },
     requestId: bounded(rejection.requestId),
-    userAgent: bounded(rejection.userAgent)
+    userAgent: bounded(rejection.userAgent),
+    ...(omitted > 0 && { omitted })
   })
 
 /** Replaces records that were dropped. */

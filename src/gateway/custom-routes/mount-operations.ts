@@ -22,6 +22,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The body that the operation of an OpenAPI description takes; null if it takes none. */
     operationBody?: OperationBody | null
+    /** The path of the operation, which the URL of the route does not always tell. */
+    template?: string
   }
 }
 
@@ -68,13 +70,13 @@ export const mountOperations = (
           // HEAD needs the same access as GET.
           method: operation.method === 'GET' && !methods.includes('HEAD') ? ['GET', 'HEAD'] : operation.method,
           url: operation.path,
-          config: { operationBody: operation.body, ...accessConfig(operation.access) },
+          config: { operationBody: operation.body, template: operation.template, ...accessConfig(operation.access) },
           schema: { hide: true, ...Object.fromEntries([...validators.keys()].map((part) => [part, {}])) },
           validatorCompiler: fastifyValidator(validators),
           handler: (request, reply) => forward(request, reply, forwardedBody(request))
         })
       }
-      const rejected = otherMethods(methods, unknownPaths)
+      const rejected = otherMethods(path, methods, unknownPaths)
       if (rejected.methods.length > 0) rejectedRoute(scope, rejected.methods, path, rejected.error, access)
     }
   })

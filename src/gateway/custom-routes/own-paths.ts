@@ -1,3 +1,5 @@
+import { INTERNAL_PREFIX, isUnder } from '../access.js'
+import { foldedPath } from '../http/folded-text.js'
 import { ownTables } from '../routes/index.js'
 
 /** Paths under `/api` that the gateway serves besides its tables, some of them outside production only. */
@@ -8,8 +10,10 @@ const OWN_PATHS: ReadonlySet<string> = new Set<string>([
   ...OTHER_OWN_PATHS
 ])
 
+const OWN_PREFIXES = ['/api/docs', '/api/dev-login', INTERNAL_PREFIX]
+
 /** Whether the gateway itself serves a path or another spelling of it. */
 export const isOwnPath = (template: string): boolean => {
-  const path = template.toLowerCase().replace(/\/$/, '')
-  return OWN_PATHS.has(path) || /^\/api\/(?:docs|dev-login)(?:\/|$)/.test(path)
+  const path = foldedPath(template).replace(/\/$/, '')
+  return OWN_PATHS.has(path) || OWN_PREFIXES.some((prefix) => isUnder(prefix, path))
 }

@@ -5,6 +5,7 @@ import { SERVED_METHODS } from '../access.js'
 import { errorBody, errorHeaders, GatewayError, type GatewayErrorCode, toGatewayError } from '../errors.js'
 import { requestId } from './client-request.js'
 import { afterReplies } from './connection-drain.js'
+import { stopDraining } from './draining-response.js'
 import type { HeaderTable } from './header-table.js'
 import type { OpenReplies } from './open-replies.js'
 import { MAX_URL_LENGTH } from './request-target.js'
@@ -48,6 +49,7 @@ export const clientErrorHandler = ({ headerTable, openReplies, countError }: Con
     afterReplies(earlier, () => {
       if (unfinished?.raw.headersSent) {
         // Its response has begun, so no other can take its place. A complete one is still sent.
+        if (stopDraining(unfinished.raw)) return
         if (unfinished.raw.writableEnded) afterReplies([unfinished], () => socket.destroySoon())
         else socket.destroy()
         return

@@ -28,10 +28,12 @@ export const drainingResponse = (Response: typeof ServerResponse, limits: DrainL
       // The client receives the complete response now, except for the end of a chunked one.
       if (typeof chunk === 'string' || Buffer.isBuffer(chunk)) this.write(chunk)
       this.flushHeaders()
-      drain(this.req, limits, (isComplete) => {
+      const stop = drain(this.req, limits, (isComplete) => {
+        drains.delete(this)
         super.end()
         if (!isComplete) this.req.socket.destroySoon()
       })
+      drains.set(this, stop)
       return this
     }
 
@@ -45,17 +47,27 @@ export const drainingResponse = (Response: typeof ServerResponse, limits: DrainL
     }
   }
 
+/** Ends the draining of a response. */
+const drains = new WeakMap<ServerResponse, () => void>()
+
+/** Ends a response that waits for a body that cannot be read further, and its connection. Returns false if it does not wait. */
+export const stopDraining = (response: ServerResponse): boolean => {
+  const stop = drains.get(response)
+  stop?.()
+  return stop !== undefined
+}
+
 const REQUEST_TIMEOUT = 408
 
 const hasBody = (headers: IncomingMessage['headers']): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 
-/** Reads and discards the rest of a body. `done` receives whether it is complete. */
+/** Reads and discards the rest of a body. `done` receives whether it is complete. Returns a function that stops it. */
 const drain = (
   request: IncomingMessage,
   { maxBytes, maxMs }: DrainLimits,
   done: (isComplete: boolean) => void
-): void => {
+): (() => void) => {
   let bytes = 0
   const count = (chunk: Buffer): void => {
     bytes += chunk.length
@@ -70,4 +82,5 @@ const drain = (
   // The reader that was interested in the body may have paused it.
   request.removeAllListeners('data')
   request.on('data', count).once('end', finish).once('close', finish).resume()
+  return finish
 }

@@ -1,10 +1,12 @@
 import { GatewayError } from '../errors.js'
+import { foldedText } from './folded-text.js'
 
 // Names of query parameters and body fields as backends may read them.
 
 /** The names in the query of a request target. Some backends separate parameters by `;` too. */
 export const queryNames = (target: string): string[] => [
-  ...new URLSearchParams(queryOf(target).replaceAll(';', '&')).keys()
+  // Node reads the bytes of a request line as Latin-1.
+  ...new URLSearchParams(Buffer.from(queryOf(target), 'latin1').toString().replaceAll(';', '&')).keys()
 ]
 
 const queryOf = (target: string): string => {
@@ -12,14 +14,20 @@ const queryOf = (target: string): string => {
   return start === -1 ? '' : target.slice(start + 1)
 }
 
+/** The field by which Symfony, Laravel, Rails and others replace the method of a request. */
+export const METHOD_FIELD = '_method'
+
 /**
- * The field names that a backend may find in a name, in lower case: some ignore case and white space, and most read
- * `groups[]`, `groups[0]`, `[groups]` or `user.groups` as a field `groups`. PHP reads `.method` as `_method`.
+ * Whether a backend may read a name as `_method`: some ignore case and white space, and most read `_method[]`, `[_method]` or
+ * `form._method` as a field of this name.
  */
-export const fieldsIn = (name: string): string[] => {
-  const folded = name.toLowerCase()
-  return [...folded.split(/[\s.[\]\0]+/), phpName(folded)]
+const isMethodField = (name: string): boolean => {
+  if (!MAY_BE_METHOD_FIELD.test(name)) return false
+  const folded = foldedText(name)
+  return folded.split(/[^\p{L}\p{N}_]+/u).includes(METHOD_FIELD) || phpName(folded) === METHOD_FIELD
 }
+
+const MAY_BE_METHOD_FIELD = /method|[^\x20-\x7e]/i
 
 /** PHP removes leading white space, cuts a name off at a bracket or a zero byte, and replaces dots and blanks. */
 const phpName = (name: string): string =>
@@ -27,9 +35,6 @@ const phpName = (name: string): string =>
     .trimStart()
     .replace(/[[\0].*$/s, '')
     .replaceAll(/[. ]/g, '_')
-
-/** The field by which Symfony, Laravel, Rails and others replace the method of a request. */
-export const METHOD_FIELD = '_method'
 
 export const methodFieldError = (): GatewayError =>
   new GatewayError('VALIDATION_FAILED', {
@@ -41,4 +46,7 @@ export const methodFieldError = (): GatewayError =>
 /** Whether a backend may process the request with the method that its query names. */
 export const overridesMethod = (target: string): boolean =>
   // The common case: neither the name nor an encoded form of it.
-  /method|%/i.test(queryOf(target)) && queryNames(target).some((name) => fieldsIn(name).includes(METHOD_FIELD))
+  /method|[%\x80-\xff]/i.test(queryOf(target)) && queryNames(target).some(isMethodField)
+
+/** Whether a backend may process the request with the method that a field of its body names. */
+export const bodyOverridesMethod = (body: object): boolean => Object.keys(body).some(isMethodField)

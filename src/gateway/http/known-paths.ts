@@ -1,3 +1,5 @@
+import { foldedText } from './folded-text.js'
+
 /** Declared and protected paths as a tree of segments. */
 interface PathNode {
   /** The segment as it is declared. */
@@ -18,8 +20,10 @@ interface PathNode {
 }
 
 interface PatternNode extends PathNode {
-  readonly exact: RegExp
-  readonly folded: RegExp
+  /** The text around its parameters, as the router compares it. */
+  readonly texts: readonly string[]
+  /** The folded form of each text. */
+  readonly foldedTexts: readonly string[]
 }
 
 const newNode = (segment: string): PathNode => ({
@@ -33,18 +37,15 @@ const newNode = (segment: string): PathNode => ({
   isPrefix: false
 })
 
-const newPatternNode = (segment: string): PatternNode => ({
-  ...newNode(segment),
-  exact: segmentPattern(segment, (literal) => literal),
-  folded: segmentPattern(segment, foldedForm)
-})
-
 const PARAMETER = /\{[^{}]*\}/
+const PARAMETERS = /\{[^{}]*\}/g
+/** Stands for a parameter: a character for private use, with which no declared text begins. */
+const EXAMPLE = '%EE%80%80'
 
-const segmentPattern = (segment: string, form: (literal: string) => string): RegExp =>
-  new RegExp(`^${segment.split(PARAMETER).map(form).map(escapeRegExp).join('.+')}$`)
-
-const escapeRegExp = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
+const newPatternNode = (segment: string): PatternNode => {
+  const texts = segment.split(PARAMETER).map((text) => decodeURIComponent(text))
+  return { ...newNode(segment), texts, foldedTexts: texts.map(foldedText) }
+}
 
 /**
  * The paths that rules and schemas apply to. A variant of one must not bypass them on its way to a backend that ignores
@@ -52,6 +53,7 @@ const escapeRegExp = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/
  */
 export class KnownPaths {
   readonly #root = newNode('')
+  readonly #paths: readonly string[]
   #depth = 0
   /** Whether no known path has an upper-case or encoded character or ends in a slash. */
   #isFolded = true
@@ -60,14 +62,25 @@ export class KnownPaths {
    * Path templates such as `/api/zones/{id}`, prefixes of protected paths, and prefixes of paths that may end in a slash.
    */
   constructor(templates: Iterable<string>, protectedPaths: Iterable<string>, prefixes: Iterable<string> = []) {
+    this.#paths = [...new Set([...templates, ...protectedPaths, ...prefixes])]
     for (const template of templates) {
       if (template.endsWith('/')) {
         this.#add(template.slice(0, -1)).isDeclaredWithSlash = true
         this.#isFolded = false
       } else this.#add(template).isDeclared = true
     }
-    for (const path of protectedPaths) this.#add(path).isProtected = true
+    for (const path of protectedPaths) if (path !== '/') this.#add(path).isProtected = true
     for (const path of prefixes) if (path !== '/') this.#add(path).isPrefix = true
+  }
+
+  /** One line for each known path that is another spelling of a known one, so that every request for it would be rejected. */
+  conflicts(): string[] {
+    return this.#paths.flatMap((path) => {
+      const example = path.replaceAll(PARAMETERS, EXAMPLE)
+      if (!this.isMisspelt(example)) return []
+      const other = this.#paths.find((each) => new KnownPaths([], [], prefixesOf(each)).isMisspelt(example))
+      return other === undefined ? [] : [`${path} must not exist beside ${other}: other spellings are rejected`]
+    })
   }
 
   /** Whether a canonical path is another form of a declared or protected path, and not that path itself. */
@@ -75,7 +88,10 @@ export class KnownPaths {
     const hasSlash = path.endsWith('/')
     if (this.#isFolded && !hasSlash && !HAS_OTHER_SPELLING.test(path)) return false
     // One segment more than the longest known path is enough to rule all of them out.
-    const segments = path.slice(1, hasSlash ? -1 : undefined).split('/', this.#depth + 1)
+    const segments = path
+      .slice(1, hasSlash ? -1 : undefined)
+      .split('/', this.#depth + 1)
+      .map((text) => ({ text, folded: foldedForm(text) }))
     const isSlashKnown = !hasSlash || isDeclaredWithSlash(this.#root, segments, 0)
     return leadsToOtherPath(this.#root, segments, 0, true, { hasSlash, isSlashKnown })
   }
@@ -107,8 +123,20 @@ export class KnownPaths {
   }
 }
 
+/** A segment of a requested path. */
+interface Segment {
+  readonly text: string
+  readonly folded: string
+}
+
+/** The path and its parents. */
+const prefixesOf = (path: string): string[] => {
+  const segments = path.split('/')
+  return segments.map((_segment, index) => segments.slice(0, index + 1).join('/')).slice(1)
+}
+
 /** Whether these segments and a slash at their end are a declared path. */
-const isDeclaredWithSlash = (node: PathNode, segments: readonly string[], index: number): boolean => {
+const isDeclaredWithSlash = (node: PathNode, segments: readonly Segment[], index: number): boolean => {
   const segment = segments[index]
   if (segment === undefined) return node.isDeclaredWithSlash
   return childrenOf(node, segment).some(
@@ -129,7 +157,7 @@ interface PathEnd {
  */
 const leadsToOtherPath = (
   node: PathNode,
-  segments: readonly string[],
+  segments: readonly Segment[],
   index: number,
   isSame: boolean,
   end: PathEnd
@@ -153,18 +181,51 @@ interface Child {
 }
 
 /** The nodes that a segment leads to for one server or another. */
-const childrenOf = (node: PathNode, segment: string): readonly Child[] => {
+const childrenOf = (node: PathNode, { text, folded }: Segment): readonly Child[] => {
   const children: Child[] = []
-  const literal = node.literals.size === 0 ? undefined : node.literals.get(foldedForm(segment))
-  if (literal !== undefined) children.push({ child: literal, isSame: literal.segment === segment })
+  const literal = node.literals.get(folded)
+  if (literal !== undefined) children.push({ child: literal, isSame: literal.segment === text })
   for (const pattern of node.patterns) {
-    if (pattern.folded.test(foldedForm(segment))) {
-      children.push({ child: pattern, isSame: pattern.exact.test(segment) })
-    }
+    if (containsInOrder(pattern.foldedTexts, folded))
+      children.push({ child: pattern, isSame: isMatchOfRouter(pattern.texts, decodeURI(text)) })
   }
   if (node.parameter !== null) children.push({ child: node.parameter, isSame: true })
   return children
 }
+
+// Clients choose the text, so both functions take a time in proportion to its length. A regular expression with several
+// parameters would take its square or more.
+
+/** Whether some server may read the text as a segment with these texts around its parameters. */
+const containsInOrder = ([first = '', ...others]: readonly string[], text: string): boolean => {
+  const last = others.pop() ?? ''
+  if (!text.startsWith(first) || !text.endsWith(last)) return false
+  let end = first.length
+  for (const other of others) {
+    const start = text.indexOf(other, end)
+    if (start === -1) return false
+    end = start + other.length
+  }
+  return end + last.length <= text.length
+}
+
+/** Whether the router does: a parameter has a character, and ends at the first character of the text behind it. */
+const isMatchOfRouter = ([first = '', ...others]: readonly string[], text: string): boolean => {
+  const last = others.pop() ?? ''
+  if (!text.startsWith(first) || !text.endsWith(last)) return false
+  let end = first.length
+  for (const other of others) {
+    const start = text.indexOf(other.slice(0, 1), end)
+    if (start <= end || !text.startsWith(other, start)) return false
+    end = start + other.length
+  }
+  return end + last.length < text.length
+}
+
+/** The conflicts of all known paths of a gateway. Many of them are known in every row. */
+export const spellingErrors = (all: readonly KnownPaths[]): string[] => [
+  ...new Set(all.flatMap((known) => known.conflicts()))
+]
 
 // In a canonical path, all other characters have one form only.
 const HAS_OTHER_SPELLING = /[A-Z%]/
@@ -174,9 +235,3 @@ const foldedForm = (segment: string): string => {
   if (!HAS_OTHER_SPELLING.test(segment)) return segment
   return segment.includes('%') ? foldedText(decodeURIComponent(segment)) : segment.toLowerCase()
 }
-
-/** Decoded text without differences of letter case and compatibility forms. */
-export const foldedText = (text: string): string =>
-  // To upper case first, because servers that compare in upper case treat a dotless i as an i. The combining dot of a
-  // capital I with a dot is removed: the Turkish lower case of that letter is i.
-  text.normalize('NFKC').toUpperCase().toLowerCase().replaceAll('\u0307', '')

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { isLoopbackOrigin } from '../../shared/loopback-origin.js'
 import { browserHost } from './client-request.js'
 
 export interface OriginRules {
@@ -6,6 +7,8 @@ export interface OriginRules {
   readonly publicOrigin: string | null
   /** In lower case. */
   readonly allowedOrigins: readonly string[]
+  /** Whether pages that this machine serves may send requests: in development. */
+  readonly allowsLoopback: boolean
 }
 
 export type ForeignPageTest = (request: FastifyRequest) => boolean
@@ -16,7 +19,8 @@ export const foreignPageTest = (rules: OriginRules): ForeignPageTest => {
   return (request) => {
     const { headers } = request
     const origin = headers.origin === undefined ? undefined : withoutDefaultPort(headers.origin.toLowerCase())
-    if (origin !== undefined && allowedOrigins.has(origin)) return false
+    if (origin !== undefined && (allowedOrigins.has(origin) || (rules.allowsLoopback && isLoopbackOrigin(origin))))
+      return false
     if (headers['sec-fetch-site'] === 'cross-site') return true
     // Browsers send an Origin with every write request; other clients need not.
     return (

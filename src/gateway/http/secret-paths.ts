@@ -1,4 +1,4 @@
-import { foldedText } from './known-paths.js'
+import { foldedText } from './folded-text.js'
 
 /**
  * Removes secrets from paths that are logged, recorded or traced. It also recognises other spellings, encodings and

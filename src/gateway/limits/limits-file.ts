@@ -1,19 +1,23 @@
-import { type Static, Type } from '@sinclair/typebox'
-import { readListFile } from '../../shared/settings-file.js'
-import { isUnder, SERVED_METHODS } from '../access.js'
+import { FormatRegistry, type Static, Type } from '@sinclair/typebox'
+import { toCanonicalPath } from '../../shared/request-path.js'
+import { type FileValue, readListFile } from '../../shared/settings-file.js'
+import { SERVED_METHODS } from '../access.js'
+import { isLimited, type LimitedPath, limitedPath, type RequestedPath } from './limited-path.js'
 
 // The file that GATEWAY_LIMITS names: a list of limits.
 
 const MAX_RATE = 1_000_000
 
+FormatRegistry.Set('limited-path', (text) => {
+  const example = text.replace(/\{[^{}/]+\}/g, 'x')
+  return toCanonicalPath(example) === example && (text === '/' || !text.endsWith('/'))
+})
+
 const LimitSchema = Type.Object(
   {
     name: Type.String({ pattern: '^[a-z0-9-]{1,64}$', rule: 'lower-case letters, digits and -, at most 64' }),
     paths: Type.Array(
-      Type.String({
-        pattern: '^/(?:[^\\s?#]*[^\\s?#/])?$',
-        rule: 'a path such as /api/reports, without a slash at its end'
-      }),
+      Type.String({ format: 'limited-path', rule: 'a path such as /api/reports, without a slash at its end' }),
       {
         minItems: 1,
         rule: 'a list of paths'
@@ -39,7 +43,7 @@ const LimitSchema = Type.Object(
 export interface RequestLimit {
   readonly name: string
   /** Prefixes of paths; a path with parameters such as `/api/zones/{id}` is that route only. */
-  readonly paths: readonly string[]
+  readonly paths: readonly LimitedPath[]
   /** Null for all methods. */
   readonly methods: ReadonlySet<string> | null
   readonly by: 'user' | 'address' | 'both'
@@ -49,44 +53,52 @@ export interface RequestLimit {
   readonly intervalMs: number
 }
 
+export interface LimitsFile {
+  readonly limits: readonly RequestLimit[]
+  /** The routes that the limits name, such as `/api/zones/{id}`. */
+  readonly routes: readonly FileValue[]
+}
+
 /** The limits in the file. Errors are added to the list, one line each. */
-export const readLimits = (path: string, errors: string[]): readonly RequestLimit[] => {
+export const readLimits = (path: string, errors: string[]): LimitsFile => {
   const file = readListFile('GATEWAY_LIMITS', path, LimitSchema)
   errors.push(...file.errors)
   const names = new Set<string>()
-  for (const [index, limit] of file.checkable.entries()) {
-    if (limit === null) continue
-    if (names.has(limit.name)) errors.push(file.error(index, 'name', 'must be unique'))
-    names.add(limit.name)
+  for (const [index, { name }] of file.checkable.entries()) {
+    if (name === undefined) continue
+    if (names.has(name)) errors.push(file.error(index, 'name', 'must be unique'))
+    names.add(name)
   }
-  return file.entries.map(limitOf)
+  const routes = file.checkable.flatMap(({ paths = [] }, index) =>
+    paths.map((value, position) => ({
+      value,
+      error: (message: string) => file.error(index, `paths/${position}`, message)
+    }))
+  )
+  return { limits: file.entries.map(limitOf), routes: routes.filter(({ value }) => value.includes('{')) }
 }
 
+/** The prefixes that limits name. */
+export const limitPrefixes = (limits: readonly RequestLimit[]): string[] =>
+  limits.flatMap(({ paths }) => paths.map(({ path }) => path)).filter((path) => !path.includes('{'))
+
 /** One line for each route that a limit names and that is not declared. */
-export const routeErrors = (limits: readonly RequestLimit[], templates: readonly string[]): string[] => {
+export const routeErrors = (routes: readonly FileValue[], templates: readonly string[]): string[] => {
   const known = new Set(templates)
-  return limits
-    .flatMap(({ paths }) => paths)
-    .filter((path) => path.includes('{') && !known.has(path))
-    .map((path) => `GATEWAY_LIMITS must not name ${path}, which is not a route`)
+  return routes
+    .filter(({ value }) => !known.has(value))
+    .map(({ value, error }) => error(`must not be ${value}, which is not a route`))
 }
 
 const limitOf = ({ name, paths, methods, by, rate, per_s: perS = 1, burst = rate }: Static<typeof LimitSchema>) => ({
   name,
-  paths,
+  paths: paths.map(limitedPath),
   methods: methods === undefined ? null : new Set<string>(methods),
   by,
   burst,
   intervalMs: (perS * 1000) / rate
 })
 
-/** A test whether a limit applies to requests of this route: all, those with a matching path, or none. */
-export const appliesTo = (
-  { paths, methods }: RequestLimit,
-  method: string,
-  path: string,
-  routeTemplate: string
-): boolean => {
-  if (methods !== null && !methods.has(method)) return false
-  return paths.some((each) => (each.includes('{') ? each === routeTemplate : each === '/' || isUnder(each, path)))
-}
+/** Whether a limit applies to a request. */
+export const appliesTo = ({ paths, methods }: RequestLimit, method: string, requested: RequestedPath): boolean =>
+  (methods === null || methods.has(method)) && paths.some((path) => isLimited(path, requested))

@@ -58,7 +58,7 @@ export class RedisBuckets {
       this.#retryAt = this.#monotonicMs() + RETRY_MS
       return null
     }
-    return limits.map((limit, index) => bucketResult(limit, Number(waits[index]) / 1000))
+    return limits.map((limit, index) => bucketResult(limit, subject, Number(waits[index]) / 1000))
   }
 
   close(): void {

@@ -6,6 +6,7 @@ import { GatewayError } from '../errors.js'
 import { addressGroup, routeLabel } from '../http/client-request.js'
 import type { SecretPaths } from '../http/secret-paths.js'
 import { pathTemplate } from '../routes/tables/declare.js'
+import { requestedPath } from './limited-path.js'
 import { appliesTo, type RequestLimit } from './limits-file.js'
 import type { RedisBuckets } from './redis-buckets.js'
 import { type BucketResult, MemoryBuckets } from './token-buckets.js'
@@ -96,11 +97,14 @@ export class RequestLimits {
 
   #applying(limits: readonly RequestLimit[], request: FastifyRequest): readonly RequestLimit[] {
     if (limits.length === 0) return limits
-    const template = this.#templateOf(routeLabel(request))
-    return limits.filter((limit) => appliesTo(limit, request.method, request.path, template))
+    const requested = requestedPath(request.path, this.#templateOf(request))
+    return limits.filter((limit) => appliesTo(limit, request.method, requested))
   }
 
-  #templateOf(label: string): string {
+  #templateOf(request: FastifyRequest): string {
+    const { template: described } = request.routeOptions.config
+    if (described !== undefined) return described
+    const label = routeLabel(request)
     const known = this.#templates.get(label)
     if (known !== undefined) return known
     const template = pathTemplate(label)
@@ -132,10 +136,9 @@ export class RequestLimits {
   }
 
   /** At most once a minute for each bucket. */
-  #audit(request: FastifyRequest, { limit: { name } }: BucketResult): void {
+  #audit(request: FastifyRequest, { limit: { name }, subject }: BucketResult): void {
     const { audit, secretPaths, monotonicMs } = this.#options
-    const user = request.auth === null ? null : userDetails(request.auth)
-    const bucket = `${name} ${user?.id ?? ''} ${addressSubject(request)}`
+    const bucket = `${name} ${subject}`
     const now = monotonicMs()
     if (now - (this.#audited.get(bucket) ?? Number.NEGATIVE_INFINITY) < AUDIT_INTERVAL_MS) return
     this.#audited.set(bucket, now)
@@ -146,7 +149,7 @@ export class RequestLimits {
       method: request.method,
       status: 429,
       reason: `limit-${name}`,
-      user,
+      user: request.auth === null ? null : userDetails(request.auth),
       requestId: request.id,
       userAgent: request.headers['user-agent'] ?? null
     })

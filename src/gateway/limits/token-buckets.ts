@@ -4,6 +4,8 @@ import type { RequestLimit } from './limits-file.js'
 /** The state of a bucket after a request. */
 export interface BucketResult {
   readonly limit: RequestLimit
+  /** The user or the address that has the bucket. */
+  readonly subject: string
   readonly isAllowed: boolean
   /** Requests that are allowed at once now. */
   readonly remaining: number
@@ -38,7 +40,7 @@ export class MemoryBuckets {
   /** Takes one token from the bucket of each limit, or none if one of them is empty. */
   take(limits: readonly RequestLimit[], subject: string): readonly BucketResult[] {
     const now = this.#monotonicMs()
-    const results = limits.map((limit) => bucketResult(limit, this.#msToFull(limit, subject, now)))
+    const results = limits.map((limit) => bucketResult(limit, subject, this.#msToFull(limit, subject, now)))
     if (results.every(({ isAllowed }) => isAllowed))
       for (const { limit, fullMs } of results) this.#fullAt.get(limit)?.set(subject, now + fullMs)
     return results
@@ -50,13 +52,13 @@ export class MemoryBuckets {
 }
 
 /** `msToFull`: how long the bucket needs to be full, before this request. */
-export const bucketResult = (limit: RequestLimit, msToFull: number): BucketResult => {
+export const bucketResult = (limit: RequestLimit, subject: string, msToFull: number): BucketResult => {
   const { burst, intervalMs } = limit
   const capacityMs = burst * intervalMs
   const isAllowed = msToFull + intervalMs <= capacityMs + ROUNDING_MS
   const fullMs = isAllowed ? msToFull + intervalMs : msToFull
   const remaining = Math.max(0, Math.floor((capacityMs - fullMs + ROUNDING_MS) / intervalMs))
-  return { limit, isAllowed, remaining, waitMs: Math.max(0, fullMs + intervalMs - capacityMs), fullMs }
+  return { limit, subject, isAllowed, remaining, waitMs: Math.max(0, fullMs + intervalMs - capacityMs), fullMs }
 }
 
 /** Sums of intervals are not exact. */

@@ -85,6 +85,7 @@ const loginCall = (
     groups,
     ...(provider !== DEFAULT_PROVIDER && { provider })
   }),
+  anonymous: false,
   timeoutMs: Math.min(TIMEOUT_MS, backend.timeoutMs)
 })
 

@@ -1,4 +1,6 @@
 import { guessableReason } from '../../shared/secret-strength.js'
+import { foldedText } from '../http/folded-text.js'
+import { LOGIN_FIELDS } from '../session/login-request.js'
 import type { ClaimNames } from './identity.js'
 import { DEFAULT_PROVIDER, type ProviderEntry, readProvidersFile } from './providers-file.js'
 
@@ -51,6 +53,7 @@ export interface OidcSettings {
   readonly SESSION_SECRET: readonly string[]
   readonly EXCHANGE_SECRET: string | null
   readonly EXCHANGE_FIELD: string
+  readonly LOGIN_REQUEST_FIELDS: readonly string[]
 }
 
 /** One identity provider. */
@@ -109,7 +112,7 @@ export const readOidcSettings = (
           isExposed,
           first: first && { ...first, client_id: first.clientId }
         })
-  const errors = [...settingErrors(values, isReported), ...(file?.errors ?? [])]
+  const errors = [...settingErrors(values, production, isReported), ...(file?.errors ?? [])]
   if (errors.length > 0) return { config: null, errors }
   const providers = [
     ...(first === null ? [] : [first]),
@@ -167,7 +170,7 @@ const siteUrl = ({ PUBLIC_URL, OIDC_REDIRECT_URI }: OidcSettings): string | null
 
 type IsReported = (name: string) => boolean
 
-const settingErrors = (values: OidcSettings, isReported: IsReported): string[] => {
+const settingErrors = (values: OidcSettings, production: boolean, isReported: IsReported): string[] => {
   // A malformed issuer is null, and must not hide the errors of the other settings.
   const hasIssuer = values.OIDC_ISSUER !== null || isReported('OIDC_ISSUER')
   const errors = [
@@ -175,6 +178,9 @@ const settingErrors = (values: OidcSettings, isReported: IsReported): string[] =
     ...(values.OIDC_PROVIDERS === null || hasIssuer ? [] : errorsWithProviders(values, isReported)),
     ...sessionSecretErrors(values),
     ...exchangeSecretErrors(values),
+    ...(production && (hasIssuer || values.OIDC_PROVIDERS !== null) && values.EXCHANGE_SECRET === null
+      ? ['EXCHANGE_SECRET is required with an identity provider in production']
+      : []),
     ...exchangeFieldErrors(values)
   ]
   return errors.filter((error) => !isReported(error.split(' ', 1).join()))
@@ -235,14 +241,21 @@ const exchangeSecretErrors = ({ EXCHANGE_SECRET, SESSION_SECRET, API_SECRET, API
     ? ['EXCHANGE_SECRET must not be API_SECRET or SESSION_SECRET']
     : []
 
-// Fields of the exchange and of a login with a password.
-const LOGIN_FIELDS: ReadonlySet<string> = new Set(['email', 'name', 'groups', 'username', 'password', 'rememberme'])
+/** Never fields of a login. `okta` stays one of them if the field has another name: the backend may still accept it. */
+const EXCHANGE_FIELDS: readonly string[] = [DEFAULT_EXCHANGE_FIELD, 'groups', 'provider']
 
-const exchangeFieldErrors = ({ EXCHANGE_FIELD, OIDC_PROVIDERS }: OidcSettings): string[] => {
-  const name = EXCHANGE_FIELD.toLowerCase()
-  // With several providers, the exchange also has this field.
-  const isTaken = LOGIN_FIELDS.has(name) || (OIDC_PROVIDERS !== null && name === 'provider')
-  return isTaken ? ['EXCHANGE_FIELD must not be another field of a login request'] : []
+const exchangeFieldErrors = (values: OidcSettings): string[] => {
+  const { EXCHANGE_FIELD, LOGIN_REQUEST_FIELDS: further, OIDC_PROVIDERS } = values
+  const isField = (name: string, fields: readonly string[]): boolean =>
+    fields.some((field) => foldedText(field) === foldedText(name))
+  // With several providers, the exchange also has the field `provider`.
+  const others = [...LOGIN_FIELDS, 'name', 'groups', ...(OIDC_PROVIDERS === null ? [] : ['provider'])]
+  return [
+    ...(isField(EXCHANGE_FIELD, others) ? ['EXCHANGE_FIELD must not be another field of a login request'] : []),
+    ...further
+      .filter((name) => isField(name, [...EXCHANGE_FIELDS, EXCHANGE_FIELD]))
+      .map((name) => `LOGIN_REQUEST_FIELDS must not contain ${name}, a field of the identity-provider exchange`)
+  ]
 }
 
 /** For production: sign-in must not be readable on the network. */

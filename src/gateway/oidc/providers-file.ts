@@ -59,13 +59,13 @@ export const readProvidersFile = (
 ): { readonly entries: readonly ProviderEntry[]; readonly errors: readonly string[] } => {
   const file = readListFile('OIDC_PROVIDERS', path, ProviderEntry)
   const errors = [...file.errors, ...entryErrors(file, options)]
-  const entries = file.checkable.flatMap((entry, index) => {
-    if (entry === null) return []
-    const { secret, error } = readSecret(resolve(dirname(path), entry.client_secret_file))
+  const secrets = file.checkable.map(({ client_secret_file: name }, index) => {
+    if (name === undefined) return ''
+    const { secret, error } = readSecret(resolve(dirname(path), name))
     if (error !== null) errors.push(file.error(index, 'client_secret_file', error))
-    return [{ ...entry, clientSecret: secret }]
+    return secret
   })
-  return { entries, errors }
+  return { entries: file.entries.map((entry, index) => ({ ...entry, clientSecret: secrets[index] ?? '' })), errors }
 }
 
 const readSecret = (path: string): { readonly secret: string; readonly error: string | null } => {
@@ -91,17 +91,19 @@ const entryErrors = (
   { production, isExposed, first }: ProvidersFileOptions
 ): string[] => {
   const errors: string[] = []
-  const others: ProviderIdentity[] = first === null ? [] : [first]
+  const others: Partial<ProviderIdentity>[] = first === null ? [] : [first]
   const labels = new Set<string>()
   for (const [index, entry] of checkable.entries()) {
-    if (entry === null) continue
     const { id, issuer, client_id, label } = entry
-    if (RESERVED_IDS.has(id)) errors.push(error(index, 'id', `must not be ${id}, which has another meaning`))
-    if (others.some((other) => other.id === id)) errors.push(error(index, 'id', 'is also the id of another entry'))
-    if (production && isExposed(issuer))
+    if (id !== undefined && RESERVED_IDS.has(id))
+      errors.push(error(index, 'id', `must not be ${id}, which has another meaning`))
+    if (id !== undefined && others.some((other) => other.id === id))
+      errors.push(error(index, 'id', 'is also the id of another entry'))
+    if (production && issuer !== undefined && isExposed(issuer))
       errors.push(error(index, 'issuer', 'must be an https address in production, unless it is on this machine'))
     const same = others.find((other) => other.issuer === issuer && other.client_id === client_id)
-    if (same !== undefined) errors.push(error(index, null, `has the issuer and client_id of ${same.id}`))
+    if (same !== undefined && issuer !== undefined && client_id !== undefined)
+      errors.push(error(index, null, `has the issuer and client_id of ${same.id ?? 'another entry'}`))
     if (label !== undefined && labels.has(label)) errors.push(error(index, 'label', 'is also that of another entry'))
     labels.add(label ?? '')
     others.push(entry)

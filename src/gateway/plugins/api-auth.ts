@@ -15,7 +15,7 @@ import { checkToken, type Rejection, recordRejection } from '../session/token-ch
 import { isForBackend, isWebSocketRequest } from '../upstreams/upstream.js'
 
 export interface ApiAuthOptions {
-  /** False outside production: every request continues. */
+  /** False outside production: every request continues, except for WebSockets of foreign pages. */
   readonly enforced: boolean
   readonly access: AccessRules
   readonly tokens: AppTokenVerifier
@@ -49,7 +49,7 @@ export const apiAuth = fp<ApiAuthOptions>(
     oidc?.addRevocationHook(app)
     app.addHook('onRequest', (request, reply, done) => {
       if (!isForBackend(request)) return done()
-      if (enforced && isWebSocketRequest(request) && isFromForeignPage(request))
+      if (isWebSocketRequest(request) && isFromForeignPage(request))
         return done(recordRejection(request, FOREIGN_PAGE, { audit, secretPaths }))
       if (revocable) removeRevokedToken(request, reply, { tokens, cookies })
       // The requested path decides, because a parameter of the route may stand for a part of a strict or admin path.

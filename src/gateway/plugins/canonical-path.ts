@@ -1,12 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { toCanonicalPath } from '../../shared/request-path.js'
-import { SERVED_METHODS } from '../access.js'
+import { AUTH_PREFIX, INTERNAL_PREFIX, isUnder, SERVED_METHODS } from '../access.js'
 import { GatewayError } from '../errors.js'
-import { HOST } from '../http/client-request.js'
+import { HOST, routeLabel } from '../http/client-request.js'
 import { isSupportedExpectation } from '../http/expect-continue.js'
 import { methodFieldError, overridesMethod } from '../http/field-names.js'
 import type { KnownPaths } from '../http/known-paths.js'
+import { isVariantBelow, templateWords, variantWords } from '../http/path-variants.js'
 import { CLOSE, MAX_URL_LENGTH, tooManyHeaderLines } from '../http/request-target.js'
 import { isForBackend } from '../upstreams/upstream.js'
 import type { Upstreams } from '../upstreams/upstreams.js'
@@ -17,13 +18,15 @@ import type { Upstreams } from '../upstreams/upstreams.js'
 export interface CanonicalPathOptions {
   /** The paths that belong to no row. */
   readonly knownPaths: KnownPaths
+  /** Prefixes below `/api/auth` that backends receive without a declaration. */
+  readonly authPaths: readonly string[]
   /** Null if there are no rows. */
   readonly upstreams: Pick<Upstreams, 'selector' | 'via'> | null
 }
 
 /** Before any rule reads the path: the request must have one path, one host, and a version and method that we serve. */
 export const canonicalPath = fp<CanonicalPathOptions>(
-  async (app, { knownPaths, upstreams }) => {
+  async (app, { knownPaths, authPaths, upstreams }) => {
     app.addHook('onRequest', (request, _reply, done) => {
       const { url = '', httpVersion, rawHeaders, headers } = request.raw
       const tooManyLines = tooManyHeaderLines(request.raw)
@@ -49,12 +52,28 @@ export const canonicalPath = fp<CanonicalPathOptions>(
         return done(new GatewayError('AMBIGUOUS_PATH'))
       request.path = path
       if (!SERVED_METHODS.has(request.method)) return done(methodNotServed(request))
+      if (isHidden(request, authPaths)) return done(new GatewayError('NOT_FOUND'))
       if (isForBackend(request) && overridesMethod(url)) return done(methodFieldError())
       done()
     })
   },
   { name: 'canonical-path', fastify: '5.x', dependencies: ['security-headers'] }
 )
+
+const AUTH_WORDS = templateWords(AUTH_PREFIX)
+const INTERNAL_WORDS = templateWords(INTERNAL_PREFIX)
+
+/** Whether a path is one that no backend receives: neither that of the internal API, nor undeclared ones below `/api/auth`. */
+const isHidden = (request: FastifyRequest, authPaths: readonly string[]): boolean => {
+  const { path } = request
+  if (isUnder(INTERNAL_PREFIX, path)) return true
+  // Only a declaration that names the prefix counts, not one such as `/api/{area}/{id}`: its paths need no token.
+  if (isUnder(AUTH_PREFIX, path))
+    return !isUnder(AUTH_PREFIX, routeLabel(request)) && !authPaths.some((each) => isUnder(each, path))
+  const words = variantWords(path)
+  if (!isVariantBelow(AUTH_WORDS, words) && !isVariantBelow(INTERNAL_WORDS, words)) return false
+  return routeLabel(request).endsWith('*')
+}
 
 /** Rejected here and not by the router, because Fastify would read the body of some of these methods first. */
 const methodNotServed = (request: FastifyRequest): GatewayError =>

@@ -9,24 +9,26 @@ import type { CsrfTokens } from '../session/csrf-tokens.js'
 import { isForBackend } from '../upstreams/upstream.js'
 
 export interface CsrfOptions extends OriginRules {
-  /** False outside production. */
+  /** Whether the token is required: in production. The origin is checked everywhere. */
   readonly enforced: boolean
   /** Whether only tokens that this service has issued are valid. */
   readonly signed: boolean
   readonly csrfTokens: CsrfTokens
 }
 
+const isExemptPath = ({ upstream, method, path }: FastifyRequest): boolean =>
+  upstream === null && !needsCsrfToken(method, path)
+
 /** Write requests must come from our own origin or an allowed origin, and carry the CSRF token in cookie and header. */
 export const csrf = fp<CsrfOptions>(
   async (app, { enforced, signed, csrfTokens, ...origins }) => {
-    if (!enforced) return
     const isFromForeignPage = foreignPageTest(origins)
 
     app.addHook('onRequest', (request, _reply, done) => {
       if (!WRITE_METHODS.has(request.method) || !isForBackend(request)) return done()
       // No path is exempt: a foreign page must not be able to sign a user in either.
       if (isFromForeignPage(request)) return done(new GatewayError('ORIGIN_REFUSED'))
-      const isExempt = request.upstream === null && !needsCsrfToken(request.method, request.path)
+      const isExempt = !enforced || isExemptPath(request)
       if (isExempt || hasTokenPair(request)) return done()
       done(new GatewayError('CSRF_MISMATCH'))
     })

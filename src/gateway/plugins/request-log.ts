@@ -60,11 +60,19 @@ const logRequest = (
   route: string,
   path: string
 ): void => {
-  const { method, clientAddress: ip, errorCode } = request
+  const { method, clientAddress: ip, errorCode, headers } = request
   const line = { method, path, route, status, ms: Math.round(ms * 10) / 10, ip }
+  // Names the page that ALLOWED_ORIGINS lacks, or shows that a proxy has replaced the host.
+  const origin = errorCode === 'ORIGIN_REFUSED' ? headers.origin?.slice(0, MAX_ORIGIN_CHARACTERS) : undefined
   if (errorCode === null && !cutShort) request.log.info(line, 'request')
-  else request.log.info({ ...line, ...(errorCode && { code: errorCode }), ...(cutShort && { cutShort }) }, 'request')
+  else
+    request.log.info(
+      { ...line, ...(errorCode && { code: errorCode }), ...(origin && { origin }), ...(cutShort && { cutShort }) },
+      'request'
+    )
 }
+
+const MAX_ORIGIN_CHARACTERS = 256
 
 const MAX_PATH_CHARACTERS = 256
 

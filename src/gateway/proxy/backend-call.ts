@@ -24,6 +24,11 @@ export interface BackendCall {
   /** Alternating names and values. Without Accept-Encoding: the response must not be compressed. */
   readonly headers: (span: Span | null) => readonly string[]
   readonly body: string | null
+  /**
+   * Whether the call counts towards the anonymous share. Signing in does not: it must work while the share is exhausted, and the
+   * login limit bounds it.
+   */
+  readonly anonymous: boolean
   /** Aborts the call when it closes. */
   readonly response?: ServerResponse
   /** Limits the whole call. By default BACKEND_TIMEOUT_MS limits the time until the response begins, and each pause in it. */
@@ -68,13 +73,13 @@ export const createBackendCall =
   }
 
 const send = async (
-  { request, path, route, headers, body, response: clientResponse }: BackendCall,
+  { request, path, route, headers, body, anonymous, response: clientResponse }: BackendCall,
   backend: Backend,
   metrics: BackendMetrics,
   signal: AbortSignal
 ): Promise<BackendResponse> => {
   const startedAt = performance.now()
-  const { waitedMs, release } = await acquireSlot(backend.capacity, signal)
+  const { waitedMs, release } = await acquireSlot(backend.capacity, anonymous, signal)
   const span = startBackendSpan(request, 'POST', backend)
   let status = 0
   let failure: Error | null = null
@@ -115,7 +120,7 @@ const ENCODING_HEADERS: ReadonlySet<string> = new Set(['accept-encoding'])
 export const forwardedCall = (
   { request, raw }: FastifyReply,
   body: string | null,
-  publicHost: string | null
+  { publicHost, anonymous }: { readonly publicHost: string | null; readonly anonymous: boolean }
 ): BackendCall => ({
   request,
   path: request.raw.url ?? '',
@@ -123,5 +128,6 @@ export const forwardedCall = (
   headers: (span) =>
     withoutNames(backendRequestHeaders(request, publicHost, body === null ? 'none' : 'json', span), ENCODING_HEADERS),
   body,
+  anonymous,
   response: raw
 })

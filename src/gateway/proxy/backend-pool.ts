@@ -28,6 +28,8 @@ export interface Backend {
   readonly pathOf: (path: string) => string
   /** The start of the gateway's paths that the backend's paths do not have. */
   readonly strippedPrefix: string
+  /** Acting headers of its responses that browsers receive, in lower case. */
+  readonly passedHeaders: ReadonlySet<string>
   /** Origin, and the path of the backend's URL without a trailing slash. */
   readonly address: string
   /** Closes all connections and aborts the requests on them. */
@@ -52,6 +54,7 @@ export interface BackendConfig {
   readonly inFlight: number
   readonly anonymousPercent: number
   readonly responseBufferBytes: number
+  readonly passedHeaders: readonly string[]
 }
 
 export const openBackend = (config: BackendConfig): Backend => {
@@ -77,6 +80,7 @@ export const openBackend = (config: BackendConfig): Backend => {
     origin,
     pathOf: (path) => `${pathPrefix}${withRoot(path.slice(strippedPrefix.length))}`,
     strippedPrefix,
+    passedHeaders: new Set(config.passedHeaders.map((name) => name.toLowerCase())),
     address: `${origin}${pathPrefix}`,
     destroy: async () => {
       // Requests whose clients were just disconnected are aborted in this turn of the event loop, without an error log.

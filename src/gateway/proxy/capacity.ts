@@ -162,11 +162,8 @@ export interface Slot {
   readonly release: () => void
 }
 
-/**
- * Waits for a connection on behalf of the gateway itself. Such a request does not count as anonymous: signing in must
- * work while the anonymous share is exhausted, and the login limit bounds these requests.
- */
-export const acquireSlot = (capacity: BackendCapacity, signal: AbortSignal): Promise<Slot> =>
+/** Waits for a connection on behalf of the gateway itself. */
+export const acquireSlot = (capacity: BackendCapacity, anonymous: boolean, signal: AbortSignal): Promise<Slot> =>
   new Promise((resolve, reject) => {
     if (signal.aborted) {
       reject(signal.reason)
@@ -174,7 +171,7 @@ export const acquireSlot = (capacity: BackendCapacity, signal: AbortSignal): Pro
     }
     const request: CapacityRequest = {
       streams: false,
-      anonymous: false,
+      anonymous,
       onAcquired: (waitedMs) => resolve({ waitedMs, release: () => capacity.release(request) }),
       onRejected: reject
     }

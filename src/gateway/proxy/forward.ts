@@ -9,7 +9,7 @@ import { GatewayError } from '../errors.js'
 import { routeLabel } from '../http/client-request.js'
 import type { HeaderTable } from '../http/header-table.js'
 import { onceClosed } from '../http/response-close.js'
-import { hasCredentials } from '../session/credentials.js'
+import { hasCredentials, isAnonymous } from '../session/credentials.js'
 import { type Backend, type BackendMetrics, isRetryable, toBackendError } from './backend-pool.js'
 import { endBackendSpan, startBackendSpan } from './backend-span.js'
 import type { CapacityRequest } from './capacity.js'
@@ -120,7 +120,7 @@ class BackendRequest implements Dispatcher.DispatchHandler, CapacityRequest {
     this.#response = reply.raw
     this.#options = options
     this.streams = options.body instanceof Readable
-    this.anonymous = reply.request.auth === null && reply.request.exchangedToken === null
+    this.anonymous = isAnonymous(reply.request)
   }
 
   start(): void {
@@ -172,7 +172,9 @@ class BackendRequest implements Dispatcher.DispatchHandler, CapacityRequest {
     this.#startIdleTimer(controller, isStream ? backend.streamIdleMs : backend.timeoutMs)
     // The first event may arrive much later, and the page waits for the headers.
     if (isStream) {
-      this.#writeHead(status, this.#headers)
+      // Otherwise nginx in front of the gateway collects events, unless it is configured.
+      const isInstructed = headerValue(this.#headers, 'x-accel-buffering') !== undefined
+      this.#writeHead(status, isInstructed ? this.#headers : [...this.#headers, 'x-accel-buffering', 'no'])
       this.#response.flushHeaders()
     }
   }

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isObject } from '../../shared/is-object.js'
 import { endOfString } from '../../shared/json-string.js'
 import { GatewayError, toGatewayError } from '../errors.js'
-import { METHOD_FIELD, methodFieldError } from '../http/field-names.js'
+import { bodyOverridesMethod, methodFieldError } from '../http/field-names.js'
 
 /**
  * Makes the routes of this scope accept only JSON. The parsed value is serialised again for the backend, so that the
@@ -30,7 +30,7 @@ export const parseJson = (scope: FastifyInstance, read: (request: FastifyRequest
     parseSafely(request, text, (error, body) => {
       if (error) return done(new GatewayError('MALFORMED_BODY', { cause: error }))
       if (holdsInexactNumber(text)) return done(inexactNumber())
-      if (isObject(body) && Object.hasOwn(body, METHOD_FIELD)) return done(methodFieldError())
+      if (isObject(body) && bodyOverridesMethod(body)) return done(methodFieldError())
       try {
         done(null, read(request, body))
       } catch (rejected) {

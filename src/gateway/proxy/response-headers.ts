@@ -16,7 +16,7 @@ const NOT_TO_BROWSER: ReadonlySet<string> = new Set([
   'permissions-policy',
   // The gateway owns the session: the backend must not set or clear cookies.
   'set-cookie',
-  'clear-site-data',
+  'set-cookie2',
   'x-request-id',
   'x-gateway-error',
   'x-auth-permissions-at',
@@ -26,13 +26,37 @@ const NOT_TO_BROWSER: ReadonlySet<string> = new Set([
   'server',
   'x-aspnet-version',
   'x-aspnetmvc-version',
-  'via',
-  // These change the page or its origin. An API response must only be read.
-  'refresh',
-  'service-worker-allowed',
-  'alt-svc',
-  'public-key-pins'
+  'via'
 ])
+
+/**
+ * Headers that act beyond their response: on the page, on its origin, or on a proxy in front of the gateway. A row can let them
+ * pass. docs/reference/gateway-http.md lists them.
+ */
+export const ACTING_HEADERS: readonly string[] = [
+  'alt-svc',
+  'clear-site-data',
+  'expect-ct',
+  'nel',
+  'public-key-pins',
+  'public-key-pins-report-only',
+  'refresh',
+  'report-to',
+  'reporting-endpoints',
+  'service-worker-allowed',
+  'set-login',
+  'speculation-rules',
+  'x-lighttpd-send-file',
+  'x-lighttpd-send-tempfile',
+  'x-litespeed-location',
+  'x-reproxy-url',
+  'x-sendfile'
+]
+
+const ACTING: ReadonlySet<string> = new Set(ACTING_HEADERS)
+
+/** Instructions for nginx all begin like this. `name` is in lower case. */
+export const isActingHeader = (name: string): boolean => ACTING.has(name) || name.startsWith('x-accel-')
 
 /** Alternating names and values, as received: nothing merged, no byte changed. */
 export type RawHeaders = readonly string[]
@@ -45,6 +69,9 @@ export const rawHeadersOf = (headers: readonly HeaderPart[] | object | null | un
   return headers
 }
 
+/** The part of a backend that its responses depend on. */
+export type RespondingBackend = Pick<Backend, 'address' | 'strippedPrefix' | 'passedHeaders'>
+
 /** Latin-1 keeps every byte. */
 const textOf = (part: HeaderPart | undefined): string =>
   typeof part === 'string' ? part : (part?.toString('latin1') ?? '')
@@ -55,7 +82,7 @@ const textOf = (part: HeaderPart | undefined): string =>
  */
 export const browserResponseHeaders = (
   backendHeaders: readonly HeaderPart[],
-  backend: BackendLocation,
+  backend: RespondingBackend,
   replyHeaders: Readonly<Record<string, unknown>>,
   isPersonal: boolean
 ): string[] => {
@@ -66,6 +93,7 @@ export const browserResponseHeaders = (
     if (name === 'connection')
       for (const listed of connectionHeaderNames(textOf(backendHeaders[index + 1]))) connectionNames.add(listed)
     if (NOT_TO_BROWSER.has(name) || Object.hasOwn(replyHeaders, name) || isCorsHeader(name)) continue
+    if (isActingHeader(name) && !backend.passedHeaders.has(name)) continue
     const value = textOf(backendHeaders[index + 1])
     headers.push(name, browserValue(name, value, backend))
   }
@@ -76,7 +104,7 @@ export const browserResponseHeaders = (
   return isPersonal ? withoutSharedCaching(kept) : kept
 }
 
-const browserValue = (name: string, value: string, backend: BackendLocation): string => {
+const browserValue = (name: string, value: string, backend: RespondingBackend): string => {
   if (name === 'location') return gatewayLocation(value, backend)
   return name === 'vary' ? browserVary(value) : value
 }
@@ -97,10 +125,8 @@ export const headerValue = (headers: RawHeaders, name: string): string | undefin
 
 const AUTHORITY = /^(?:[a-z][a-z0-9+.-]*:)?\/\/[^/\\?#]*/i
 
-export type BackendLocation = Pick<Backend, 'address' | 'strippedPrefix'>
-
 /** Rewrites redirects to the backend's address or path prefix, which browsers cannot reach, to the gateway's paths. */
-const gatewayLocation = (location: string, { address, strippedPrefix }: BackendLocation): string => {
+const gatewayLocation = (location: string, { address, strippedPrefix }: RespondingBackend): string => {
   const { origin } = new URL(address)
   const [authority = ''] = AUTHORITY.exec(location) ?? []
   if (authority === '' ? !location.startsWith('/') : !isOrigin(authority, origin)) return location

@@ -34,8 +34,8 @@ const HEADERS_TIMEOUT_MS = 10_000
 
 /**
  * Serves the client endpoints of the relay, so that web applications and their realtime connections have one origin: WebSocket,
- * HTTP streaming, server-sent events and emulation. The relay checks origin and token; in production the gateway also rejects
- * WebSockets of foreign pages.
+ * HTTP streaming, server-sent events and emulation. The relay checks origin and token; the gateway also rejects WebSockets of
+ * foreign pages.
  */
 export const relayProxy = fp<RelayProxyOptions>(
   async (app, options) => {
@@ -47,8 +47,7 @@ export const relayProxy = fp<RelayProxyOptions>(
     metrics.addGauge('gateway_relay_connections', 'Open connections to the relay.', () => connections.size)
     const webSockets = new WebSocketProxy({ ...options, maxMessageBytes: bodyBytes, connections, peer: 'relay' })
 
-    // Outside production, the relay alone checks the origin.
-    const isFromForeignPage = csrf.enforced ? foreignPageTest(csrf) : () => false
+    const isFromForeignPage = foreignPageTest(csrf)
     const openWebSocket = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
       if (isFromForeignPage(request)) throw new GatewayError('ORIGIN_REFUSED')
       await webSockets.open(request, reply, {

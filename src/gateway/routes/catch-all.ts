@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest, HTTPMethods } from 'fastify'
 import type { DescribedPath } from '../../openapi/description.js'
 import type { AccessLevel } from '../../shared/access-level.js'
-import { READING_METHODS, SERVED_METHODS } from '../access.js'
+import { AUTH_PREFIX, isUnder, READING_METHODS, SERVED_METHODS } from '../access.js'
 import { limitedBody } from '../proxy/body-limit.js'
 import type { Forward } from '../proxy/forward.js'
 import { accessConfig } from './mount-routes.js'
@@ -30,6 +30,7 @@ export const undeclaredReads = (paths: readonly DescribedPath[]): UndeclaredRead
   const templates = new TemplateTree()
   for (const { template } of paths) templates.add(template)
   return paths
+    .filter(({ template }) => !isUnder(AUTH_PREFIX, template))
     .filter(({ template, access }) => access !== null || templates.countMatches(template) > 1)
     .map(({ path, access, operations }) => {
       const declared: readonly string[] = operations.map(({ method }) => method)

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type AppClaims, type AppTokenVerifier, createAppToken } from '../../shared/app-token.js'
 import { isObject } from '../../shared/is-object.js'
 import { GatewayError } from '../errors.js'
+import { foreignPageTest, type OriginRules } from '../http/request-origin.js'
 import { acceptJsonOnly } from '../proxy/json-body.js'
 import type { AppSessionCookies } from '../session/app-session.js'
 import { appTokenCookie } from '../session/credentials.js'
@@ -20,6 +21,7 @@ export interface DevelopmentRoutesOptions {
   readonly tokens: AppTokenVerifier
   /** Signs the tokens of the development login; null in production. */
   readonly developmentKey: KeyObject | null
+  readonly origins: OriginRules
 }
 
 /**
@@ -28,7 +30,7 @@ export interface DevelopmentRoutesOptions {
  */
 export const developmentRoutes = (
   app: FastifyInstance,
-  { cookies, tokens, developmentKey: key }: DevelopmentRoutesOptions
+  { cookies, tokens, developmentKey: key, origins }: DevelopmentRoutesOptions
 ): void => {
   if (key === null) {
     rejectDevelopmentLogin(app)
@@ -61,8 +63,13 @@ export const developmentRoutes = (
     scope.addContentTypeParser(FORM, { parseAs: 'string' }, (_request, body, done) =>
       done(null, Object.fromEntries(new URLSearchParams(String(body))))
     )
+    const isFromForeignPage = foreignPageTest(origins)
+    // The chain checks the origin of requests under `/api/` only.
+    const onRequest = async (request: FastifyRequest): Promise<void> => {
+      if (isFromForeignPage(request)) throw new GatewayError('ORIGIN_REFUSED')
+    }
     for (const prefix of ['', '/api']) {
-      scope.post(`${prefix}/dev-login`, login)
+      scope.post(`${prefix}/dev-login`, { onRequest }, login)
       scope.get(`${prefix}/dev-user`, (request, reply) =>
         reply.send({ success: true, data: userOf(signedIn(request)) })
       )

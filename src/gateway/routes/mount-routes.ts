@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import type { AccessLevel } from '../../shared/access-level.js'
-import { type AccessRules, READING_METHODS, SERVED_METHODS } from '../access.js'
+import { type AccessRules, AUTH_PREFIX, isUnder, READING_METHODS, SERVED_METHODS } from '../access.js'
 import { GatewayError } from '../errors.js'
 import { limitedBody } from '../proxy/body-limit.js'
 import type { Forward } from '../proxy/forward.js'
@@ -116,8 +116,8 @@ export const mountRoutes = (app: FastifyInstance, tables: readonly RouteTable[],
  * A local route responds to HEAD itself. For a route of the backend, HEAD goes through the catch-all if there is one, but must
  * have the access level of the route.
  */
-const needsHeadRoute = ({ kind, access }: JsonRoute, { unknownPaths }: MountOptions): boolean =>
-  kind === 'local' || access !== undefined || unknownPaths === 'refuse'
+const needsHeadRoute = ({ kind, access, path }: JsonRoute, { unknownPaths }: MountOptions): boolean =>
+  kind === 'local' || access !== undefined || unknownMethods(path, unknownPaths) === 'refuse'
 
 const isUploadRoute = (route: Mounted<RouteDeclaration>): route is Mounted<UploadRoute> => route.row.kind === 'upload'
 const isJsonRoute = (route: Mounted<RouteDeclaration>): route is Mounted<JsonRoute> => route.row.kind !== 'upload'
@@ -137,13 +137,17 @@ const localHandler = ({ method, path }: LocalRoute, local: MountOptions['local']
 /** `refuse`: there is no catch-all. */
 export type UnknownPaths = 'forward' | 'refuse'
 
+/** Of a declared path below `/api/auth`, backends receive the declared methods only: `GET` may sign a user in too. */
+const unknownMethods = (path: string, unknownPaths: UnknownPaths): UnknownPaths =>
+  isUnder(AUTH_PREFIX, path) ? 'refuse' : unknownPaths
+
 /** The methods of a declared path that are rejected, and the `Allow` header of their responses. */
-export const otherMethods = (declared: readonly string[], unknownPaths: UnknownPaths) => {
+export const otherMethods = (path: string, declared: readonly string[], unknownPaths: UnknownPaths) => {
   const isAllowed = (method: string): boolean =>
     declared.includes(method) ||
     (method === 'HEAD' && declared.includes('GET')) ||
     // Reads have nothing to validate. A write request must not reach the catch-all, which has no schema for it.
-    (unknownPaths === 'forward' && READING_METHODS.has(method))
+    (unknownMethods(path, unknownPaths) === 'forward' && READING_METHODS.has(method))
   const methods = [...SERVED_METHODS]
   const allow = methods.filter(isAllowed).join(', ')
   return {
@@ -159,7 +163,7 @@ const rejectOtherMethods = (
 ): void => {
   for (const path of new Set(rows.map((row) => row.path))) {
     const declared = rows.filter((row) => row.path === path).map(({ method }) => method)
-    const { methods, error } = otherMethods(declared, unknownPaths)
+    const { methods, error } = otherMethods(path, declared, unknownPaths)
     if (methods.length > 0) rejectedRoute(scope, methods, path, error)
   }
 }

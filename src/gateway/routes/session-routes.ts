@@ -3,10 +3,7 @@ import type { Logger } from 'pino'
 import type { AppTokenVerifier } from '../../shared/app-token.js'
 import { jsonOrUndefined } from '../../shared/json-or-undefined.js'
 import type { GatewayConfig } from '../config.js'
-import { GatewayError } from '../errors.js'
-import { fieldsIn, queryNames } from '../http/field-names.js'
 import { isClosed } from '../http/response-close.js'
-import { DEFAULT_EXCHANGE_FIELD } from '../oidc/config.js'
 import type { Oidc } from '../oidc/oidc.js'
 import { type BackendResponse, type CallBackend, forwardedCall } from '../proxy/backend-call.js'
 import type { Backend } from '../proxy/backend-pool.js'
@@ -21,13 +18,17 @@ import {
 } from '../session/app-session.js'
 import type { AppSignOut } from '../session/app-sign-out.js'
 import { cookieOptions, cookieValues, setCookie } from '../session/cookies.js'
-import { hasCredentials } from '../session/credentials.js'
+import { hasCredentials, isAnonymous } from '../session/credentials.js'
 import type { CsrfTokens } from '../session/csrf-tokens.js'
+import { checkLoginFields } from '../session/login-request.js'
 import { isRejectedLogin, readLoginResponse, withoutLoginToken } from '../session/login-response.js'
 import type { LocalHandler } from './mount-routes.js'
 
 export interface SessionRouteOptions {
-  readonly config: Pick<GatewayConfig, 'publicHost' | 'loginBodyToken' | 'loginFields' | 'exchangeField' | 'cookies'>
+  readonly config: Pick<
+    GatewayConfig,
+    'publicHost' | 'loginBodyToken' | 'loginFields' | 'loginRequestFields' | 'cookies'
+  >
   readonly log: Logger
   readonly backend: Backend
   readonly callBackend: CallBackend
@@ -43,14 +44,13 @@ export interface SessionRouteOptions {
 /** The handlers of the `/api/auth/` routes that start and end sessions. */
 export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string, LocalHandler> => {
   const { config, backend } = options
-  const callBackend = (reply: FastifyReply, body: string | null): Promise<BackendResponse> =>
-    options.callBackend(forwardedCall(reply, body, config.publicHost))
-  const rejectExchangeFields = exchangeFieldCheck(options)
+  const callBackend = (reply: FastifyReply, anonymous: boolean): Promise<BackendResponse> =>
+    options.callBackend(forwardedCall(reply, jsonBody(reply.request), { publicHost: config.publicHost, anonymous }))
 
   const login: LocalHandler = async (request, reply) => {
-    rejectExchangeFields(request)
+    checkLoginFields(request, config.loginRequestFields)
     const requestedAtMs = Date.now()
-    const response = await callBackend(reply, jsonBody(request))
+    const response = await callBackend(reply, false)
     const session = isSuccess(response) ? sessionIn(response, request) : null
     if (session !== null && (await startAppSession(options, reply, { ...session, requestedAtMs })))
       await options.oidc?.onPasswordLogin(request, reply)
@@ -59,7 +59,7 @@ export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string,
   }
 
   const withoutToken = (response: BackendResponse): Buffer =>
-    Buffer.from(JSON.stringify(withoutLoginToken(jsonOf(response), config.loginFields)))
+    Buffer.from(withoutLoginToken(response.body.toString(), config.loginFields))
 
   const sessionIn = (response: BackendResponse, { id: requestId }: FastifyRequest): AppSession | null => {
     const json = jsonOf(response)
@@ -76,7 +76,8 @@ export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string,
     await options.signOut(request)
     await options.oidc?.onLogout(request, reply)
     try {
-      return passOn(reply, backend, await callBackend(reply, jsonBody(request)))
+      // No limit of attempts bounds logouts.
+      return passOn(reply, backend, await callBackend(reply, isAnonymous(request)))
     } catch (error) {
       if (isClosed(reply.raw)) throw error
       options.log.warn({ requestId: request.id, err: error }, 'backend logout failed')
@@ -91,26 +92,6 @@ export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string,
     ['GET /api/auth/csrf-token', csrfToken(options)],
     ['GET /api/auth/providers', providers(options)]
   ])
-}
-
-/**
- * Rejects a login with a field of the gateway's own login for provider sessions, which needs no password. The schema rejects
- * the exact names only. Some backends merge the query into the body.
- */
-const exchangeFieldCheck = ({ config }: SessionRouteOptions) => {
-  // `okta` stays rejected if the field has another name, because the backend may still accept it.
-  const exchangeFields: ReadonlySet<string> = new Set([
-    DEFAULT_EXCHANGE_FIELD,
-    config.exchangeField.toLowerCase(),
-    'groups'
-  ])
-  return ({ body, raw }: FastifyRequest): void => {
-    // The schema of the route requires an object.
-    const details = [...Object.keys(body as object), ...queryNames(raw.url ?? '')]
-      .filter((name) => fieldsIn(name).some((field) => exchangeFields.has(field)))
-      .map((name) => ({ path: `/${name}`, message: 'is not allowed here' }))
-    if (details.length > 0) throw new GatewayError('VALIDATION_FAILED', { details })
-  }
 }
 
 const csrfToken = ({ config, csrfTokens }: SessionRouteOptions): LocalHandler => {

@@ -60,6 +60,10 @@ export const bearerToken = ({ headers }: FastifyRequest): string | null => {
   return token === undefined || isPlaceholder(token) ? null : token
 }
 
+/** Whether a request has no verified token, neither its own nor one that the session exchange obtained. */
+export const isAnonymous = ({ auth, exchangedToken }: FastifyRequest): boolean =>
+  auth === null && exchangedToken === null
+
 /** Whether a response may depend on the user, because the request has a token or something in its place. */
 export const hasCredentials = (request: FastifyRequest): boolean =>
   request.exchangedToken !== null ||

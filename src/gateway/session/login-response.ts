@@ -2,6 +2,7 @@ import { Value } from '@sinclair/typebox/value'
 import { type AuthUser, AuthUserSchema, MAX_DISPLAY_NAME_CHARACTERS } from '../../../schemas/session.js'
 import { decodeClaims } from '../../shared/app-token.js'
 import { isObject } from '../../shared/is-object.js'
+import { withoutMember } from '../../shared/json-member.js'
 import type { AppSession } from './app-session.js'
 import { isUsableToken } from './credentials.js'
 
@@ -68,14 +69,8 @@ export const readLoginResponse = (response: unknown, now: number, fields = DEFAU
 export const isRejectedLogin = (response: unknown): boolean => isObject(response) && response.success === false
 
 /** The response without its token. Only for a response in which `readLoginResponse` has found one. */
-export const withoutLoginToken = (response: unknown, { token }: Pick<LoginFields, 'token'>): unknown =>
-  withoutMember(response, token.split('.'))
-
-const withoutMember = (value: unknown, [name = '', ...rest]: readonly string[]): unknown => {
-  if (!isObject(value)) return value
-  const { [name]: member, ...others } = value
-  return rest.length === 0 ? others : { ...others, [name]: withoutMember(member, rest) }
-}
+export const withoutLoginToken = (json: string, { token }: Pick<LoginFields, 'token'>): string =>
+  withoutMember(json, token.split('.'))
 
 const without = (missing: string): LoginResponse => ({ session: null, missing })
 

@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { AppTokenVerifier } from '../../shared/app-token.js'
 import { GatewayError } from '../errors.js'
 import { browserHost } from '../http/client-request.js'
+import { isClosed } from '../http/response-close.js'
 import type { GatewayMetrics } from '../metrics.js'
 import { backendRequestHeaders } from '../proxy/request-headers.js'
 import { browserResponseHeaders, headersObject } from '../proxy/response-headers.js'
@@ -10,12 +11,14 @@ import type { UserRevocations } from '../revocation/user-revocations.js'
 import { appTokenCookie, hasCredentials } from '../session/credentials.js'
 import { isWebSocketRequest, type Upstream } from '../upstreams/upstream.js'
 import type { Upstreams } from '../upstreams/upstreams.js'
-import type { WebSocketSession } from '../websockets/connections.js'
+import type { ConnectionGroup, WebSocketSession } from '../websockets/connections.js'
 import { type ProxiedWebSocket, WebSocketProxy, type WebSocketProxyOptions } from '../websockets/web-socket-proxy.js'
 
 export interface UpstreamWebSocketsOptions
   extends Pick<WebSocketProxyOptions, 'upgraded' | 'connections' | 'openReplies' | 'requestEnded' | 'maxMessageBytes'> {
   readonly upstreams: Upstreams
+  /** The limit of all rows together. */
+  readonly maxWebSockets: number
   readonly publicHost: string | null
   readonly tokens: AppTokenVerifier
   /** Null if revocation is disabled. */
@@ -64,25 +67,36 @@ export class UpstreamWebSockets {
 
   async #openFor(request: FastifyRequest, reply: FastifyReply, row: Upstream): Promise<void> {
     const session = await this.#sessionOf(request)
-    const release = this.#options.connections.admit(reply)
-    this.#count(row, 1)
+    const release = this.#options.connections.admit(reply, this.#groupOf(row))
+    let isOpen = false
     const webSocket: ProxiedWebSocket = {
       target: this.#targetOf(request, row),
       rejectionHeaders: ({ rawHeaders }) =>
         headersObject(browserResponseHeaders(rawHeaders, row.backend, reply.getHeaders(), hasCredentials(request))),
       session,
+      opened: () => {
+        isOpen = true
+        this.#count(row, 1)
+      },
       release: () => {
-        this.#count(row, -1)
+        if (isOpen) this.#count(row, -1)
         release()
       }
     }
     try {
       await this.#proxy.open(request, reply, webSocket)
     } catch (error) {
-      if (error instanceof GatewayError && error.statusCode >= 500)
+      if (error instanceof GatewayError && error.statusCode >= 500 && !isClosed(reply.raw))
         this.#options.metrics.ofBackend(row.name).backendFailed(error.cause)
       throw error
     }
+  }
+
+  /** One of several rows must not use up the connections of the others. */
+  #groupOf({ name, maxWebSockets }: Upstream): ConnectionGroup {
+    const { upstreams, maxWebSockets: total } = this.#options
+    const isOnly = upstreams.rows.filter(({ websocket }) => websocket).length === 1
+    return { name, connections: maxWebSockets ?? (isOnly ? total : Math.ceil(total / 2)) }
   }
 
   #count({ name }: Upstream, change: 1 | -1): void {

@@ -1,5 +1,5 @@
 import { isUnder, RELAY_CONNECTION_PREFIX, RELAY_EMULATION_PATH } from '../access.js'
-import { foldedText } from '../http/known-paths.js'
+import { foldedPath } from '../http/folded-text.js'
 
 /**
  * The paths that no row can have: sessions, sign-in, forward authentication, reports, health, metrics, API docs, the relay, and
@@ -31,6 +31,3 @@ export const gatewayPrefixOf = (path: string): string | null => {
   const folded = foldedPath(path)
   return GATEWAY_PREFIXES.find((prefix) => isUnder(prefix, folded)) ?? null
 }
-
-/** A canonical path as seen by a server that decodes it and ignores letter case. */
-export const foldedPath = (path: string): string => foldedText(decodeURIComponent(path))

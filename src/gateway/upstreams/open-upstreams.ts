@@ -17,6 +17,8 @@ export interface OpenUpstreamsOptions {
   readonly defaults: BackendConfig
   /** The rules of all paths, which hold in rows too. */
   readonly access: AccessPaths
+  /** The prefixes that rules and limits of all paths begin at. */
+  readonly ruled: readonly string[]
   readonly bodyBytes: number
   readonly tokens: AppTokenVerifier
   readonly log: Logger
@@ -24,9 +26,8 @@ export interface OpenUpstreamsOptions {
 
 /** Opens the backends of all rows. Throws a `SettingsError` with all errors of their OpenAPI documents. */
 export const openUpstreams = async (options: OpenUpstreamsOptions): Promise<readonly Upstream[]> => {
-  const { rows, defaults, access, tokens, log } = options
+  const { rows, defaults, access, ruled, tokens, log } = options
   const descriptions = await readDescriptions(options)
-  const prefixes = ruledPrefixes(rows, access)
   return rows.map((row, index) => {
     const description = descriptions[index] ?? null
     const rules = rowAccess(row, access)
@@ -39,18 +40,20 @@ export const openUpstreams = async (options: OpenUpstreamsOptions): Promise<read
       hosts,
       paths,
       websocket,
+      maxWebSockets: row.max_websockets ?? null,
       description,
       backend: openBackend(backendConfig(row, defaults)),
       user: forwardedUser(row, tokens),
       access: rules,
-      knownPaths: new KnownPaths(description?.paths.map(({ template }) => template) ?? [], [], prefixes)
+      knownPaths: rowKnownPaths(description, rows, ruled)
     }
   })
 }
 
 /** The rules of a row: its own, and those of all paths. */
-export const rowAccess = (row: UpstreamRow, { strict, admin }: AccessPaths): AccessRules =>
+export const rowAccess = (row: UpstreamRow, { others, strict, admin }: AccessPaths): AccessRules =>
   new AccessRules({
+    others,
     public: row.public_paths ?? [],
     strict: [...strict, ...(row.strict_paths ?? [])],
     admin: [...admin, ...(row.admin_paths ?? [])]
@@ -65,18 +68,29 @@ const forwardedUser = (
   claimsOf: (request) => requestClaims(request, tokens)
 })
 
-/** Every path at which another rule begins: other spellings of it are rejected in all rows. */
-const ruledPrefixes = (rows: readonly UpstreamRow[], { strict, admin }: AccessPaths): string[] => [
-  ...GATEWAY_PREFIXES,
-  ...strict,
-  ...admin,
-  ...rows.flatMap(({ paths, public_paths = [], strict_paths = [], admin_paths = [] }) => [
-    ...paths,
-    ...public_paths,
-    ...strict_paths,
-    ...admin_paths
-  ])
-]
+/**
+ * The known paths of a row. In all rows, other spellings of every path at which a rule begins are rejected; `ruled` are those of
+ * the settings.
+ */
+export const rowKnownPaths = (
+  description: Description | null,
+  rows: readonly UpstreamRow[],
+  ruled: readonly string[]
+): KnownPaths =>
+  new KnownPaths(
+    description?.paths.map(({ template }) => template) ?? [],
+    [],
+    [
+      ...GATEWAY_PREFIXES,
+      ...ruled,
+      ...rows.flatMap(({ paths, public_paths = [], strict_paths = [], admin_paths = [] }) => [
+        ...paths,
+        ...public_paths,
+        ...strict_paths,
+        ...admin_paths
+      ])
+    ]
+  )
 
 const backendConfig = (row: UpstreamRow, defaults: BackendConfig): BackendConfig => {
   const connections = row.connections ?? defaults.connections
@@ -87,6 +101,7 @@ const backendConfig = (row: UpstreamRow, defaults: BackendConfig): BackendConfig
     connections,
     timeoutMs: row.timeout_ms ?? defaults.timeoutMs,
     streamIdleMs: row.stream_idle_ms ?? defaults.streamIdleMs,
+    passedHeaders: row.pass_response_headers ?? [],
     inFlight: row.max_queue === undefined ? defaults.inFlight : connections + row.max_queue
   }
 }

@@ -2,8 +2,8 @@ import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { AddressSet, normalAddress } from '../../shared/ip-address.js'
+import type { FileValue } from '../../shared/settings-file.js'
 import { portOf } from '../../shared/url-port.js'
-import type { UpstreamRow } from './upstream-row.js'
 
 interface ListenAddress {
   readonly host: string
@@ -13,7 +13,7 @@ interface ListenAddress {
 /** The part of the gateway's configuration that names backends and listen addresses. */
 interface Addresses {
   readonly backend: { readonly url: string }
-  readonly upstreams: readonly UpstreamRow[]
+  readonly upstreamUrls: readonly FileValue[]
   readonly listen: ListenAddress
   readonly revocation: { readonly listen: ListenAddress } | null
 }
@@ -22,16 +22,16 @@ interface Addresses {
  * One line for each backend whose address is one on which the gateway listens: it would forward requests to itself. A loop
  * through other machines is noticed when a request of a row returns.
  */
-export const selfReferences = async ({ backend, upstreams, listen, revocation }: Addresses): Promise<string[]> => {
-  const backends = [
-    { setting: 'BACKEND_URL', url: backend.url },
-    ...upstreams.map(({ name, url }) => ({ setting: `GATEWAY_UPSTREAMS url of ${name}`, url }))
+export const selfReferences = async ({ backend, upstreamUrls, listen, revocation }: Addresses): Promise<string[]> => {
+  const backends: readonly FileValue[] = [
+    { value: backend.url, error: (message) => `BACKEND_URL ${message}` },
+    ...upstreamUrls
   ]
   const own = [listen, ...(revocation === null ? [] : [revocation.listen])]
   const found = await Promise.all(
-    backends.map(async ({ setting, url }) => {
-      const isOwn = (await Promise.all(own.map((each) => leadsTo(new URL(url), each)))).includes(true)
-      return isOwn ? [`${setting} must not be the address of the gateway itself`] : []
+    backends.map(async ({ value, error }) => {
+      const isOwn = (await Promise.all(own.map((each) => leadsTo(new URL(value), each)))).includes(true)
+      return isOwn ? [error('must not be the address of the gateway itself')] : []
     })
   )
   return found.flat()

@@ -2,6 +2,7 @@ import { FormatRegistry, type Static, Type } from '@sinclair/typebox'
 import { toCanonicalPath } from '../../shared/request-path.js'
 // Registers the format `http-url`.
 import '../../shared/setting-kinds.js'
+import { ACTING_HEADERS, isActingHeader } from '../proxy/response-headers.js'
 import { IDENTITY_FIELDS } from '../session/identity-headers.js'
 
 /** Requests that match no row go to `BACKEND_URL`, whose name in metrics and health checks it is. */
@@ -9,6 +10,7 @@ export const DEFAULT_UPSTREAM = 'default'
 
 FormatRegistry.Set('upstream-path', (text) => isPrefix(text))
 FormatRegistry.Set('host-name', (text) => HOST_NAME.test(text))
+FormatRegistry.Set('acting-header', (text) => isActingHeader(text.toLowerCase()))
 
 // Characters that the router reads as a parameter, a wildcard or a pattern.
 const ROUTER_SYNTAX = /[*:()]/
@@ -45,6 +47,7 @@ export const UpstreamRow = Type.Object(
       Type.String({ pattern: '\\.(?:json|ya?ml)$', rule: 'the path of an OpenAPI document (.json, .yaml, .yml)' })
     ),
     websocket: Type.Optional(Type.Boolean({ rule: 'true or false' })),
+    max_websockets: integer(1, 1_000_000),
     timeout_ms: integer(1, 600_000),
     connections: integer(1, 4096),
     max_queue: integer(0, 1_000_000),
@@ -59,6 +62,11 @@ export const UpstreamRow = Type.Object(
         { user: headerName(), email: headerName(), role: headerName(), permissions: headerName() },
         { additionalProperties: false, minProperties: 1, rule: `an object with ${IDENTITY_FIELDS.join(', ')}` }
       )
+    ),
+    pass_response_headers: Type.Optional(
+      Type.Array(Type.String({ format: 'acting-header', rule: `X-Accel-… or one of ${ACTING_HEADERS.join(', ')}` }), {
+        rule: 'a list of header names'
+      })
     ),
     public_paths: Prefixes,
     strict_paths: Prefixes,

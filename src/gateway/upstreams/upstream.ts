@@ -16,6 +16,8 @@ export interface Upstream extends Selectable {
   readonly knownPaths: KnownPaths
   /** Whether WebSockets are passed on to the backend. */
   readonly websocket: boolean
+  /** The largest number of them; null for the default. */
+  readonly maxWebSockets: number | null
   /** The description in the OpenAPI document of the row; null if the row has none. */
   readonly description: Description | null
 }

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { AddressSet } from '../../shared/ip-address.js'
 import type { AccessPaths } from '../access.js'
+import { limitPrefixes, type RequestLimit } from '../limits/limits-file.js'
 import type { BackendConfig } from '../proxy/backend-pool.js'
 import { type OpenUpstreamsOptions, openUpstreams } from './open-upstreams.js'
 import type { Upstream } from './upstream.js'
@@ -20,6 +21,7 @@ export interface UpstreamsConfig {
   readonly upstreams: readonly UpstreamRow[]
   readonly backend: BackendConfig
   readonly access: AccessPaths
+  readonly requestLimits: readonly RequestLimit[]
   readonly limits: { readonly bodyBytes: number }
   readonly trustedProxies: readonly string[]
   readonly apiSecret: string
@@ -32,13 +34,21 @@ export const configuredUpstreams = async (
 ): Promise<Upstreams> => {
   const { upstreams: rows, backend: defaults, access, limits, trustedProxies } = config
   const trusted = new AddressSet(trustedProxies)
-  const opened = await openUpstreams({ rows, defaults, access, bodyBytes: limits.bodyBytes, tokens, log })
+  const ruled = ruledPaths(config)
+  const opened = await openUpstreams({ rows, defaults, access, ruled, bodyBytes: limits.bodyBytes, tokens, log })
   return {
     rows: opened,
     selector: new UpstreamSelector(opened, (address) => trusted.has(address)),
     via: `1.1 gatehouse-${loopMark(config)}`
   }
 }
+
+/** The prefixes that rules and limits of all rows begin at. */
+export const ruledPaths = ({ access, requestLimits }: Pick<UpstreamsConfig, 'access' | 'requestLimits'>): string[] => [
+  ...access.strict,
+  ...access.admin,
+  ...limitPrefixes(requestLimits)
+]
 
 /** The same for all gateways with the same rows: a loop may lead through another one of them. */
 const loopMark = ({ apiSecret, upstreams }: UpstreamsConfig): string =>

@@ -20,6 +20,12 @@ export interface WebSocketSession {
   readonly isRevoked: () => boolean
 }
 
+/** Connections that have a limit of their own besides the total, such as those to one backend. */
+export interface ConnectionGroup {
+  readonly name: string
+  readonly connections: number
+}
+
 const CHECKS_PER_IDLE_TIME = 3
 const SESSION_CHECK_MS = 1_000
 
@@ -36,7 +42,8 @@ export class LastingConnections {
   /** Beside `browser`, in the log. */
   readonly #peer: string
   readonly #open = new Set<FastifyReply>()
-  readonly #byAddress = new Map<string, number>()
+  /** The open connections of each address and each group. */
+  readonly #counts = new Map<string, number>()
   readonly #tunnels = new Map<WebSocketTunnel, WebSocketSession | null>()
   readonly #timers: readonly NodeJS.Timeout[]
   #isClosing = false
@@ -56,16 +63,22 @@ export class LastingConnections {
   }
 
   /** Counts a connection until the returned function is called. Throws if a limit is reached. */
-  admit(reply: FastifyReply): () => void {
-    const address = addressGroup(reply.request.clientAddress)
-    const fromAddress = this.#byAddress.get(address) ?? 0
+  admit(reply: FastifyReply, group: ConnectionGroup | null = null): () => void {
     const { connections, connectionsPerAddress } = this.#limits
-    if (this.#isClosing || this.#open.size >= connections || fromAddress >= connectionsPerAddress) {
+    const limits: [key: string, limit: number][] = [
+      [`address ${addressGroup(reply.request.clientAddress)}`, connectionsPerAddress]
+    ]
+    if (group !== null) limits.push([`group ${group.name}`, group.connections])
+    const isFull = ([key, limit]: (typeof limits)[number]): boolean => (this.#counts.get(key) ?? 0) >= limit
+    if (this.#isClosing || this.#open.size >= connections || limits.some(isFull)) {
       throw new GatewayError('OVERLOADED', { headers: { 'retry-after': '1', connection: 'close' } })
     }
     this.#open.add(reply)
-    this.#byAddress.set(address, fromAddress + 1)
-    return () => this.#release(reply, address)
+    for (const [key] of limits) this.#count(key, 1)
+    return () => {
+      this.#open.delete(reply)
+      for (const [key] of limits) this.#count(key, -1)
+    }
   }
 
   /** Pings both sides of a WebSocket while it is silent, and closes it if a side does not respond or its session ends. */
@@ -93,11 +106,10 @@ export class LastingConnections {
     for (const { raw } of this.#open) if (raw.headersSent) raw.destroy()
   }
 
-  #release(reply: FastifyReply, address: string): void {
-    this.#open.delete(reply)
-    const fromAddress = (this.#byAddress.get(address) ?? 1) - 1
-    if (fromAddress > 0) this.#byAddress.set(address, fromAddress)
-    else this.#byAddress.delete(address)
+  #count(key: string, change: 1 | -1): void {
+    const count = (this.#counts.get(key) ?? 0) + change
+    if (count > 0) this.#counts.set(key, count)
+    else this.#counts.delete(key)
   }
 
   #closeIdle(): void {

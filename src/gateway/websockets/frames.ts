@@ -10,6 +10,7 @@ const DATA_OPCODES: ReadonlySet<number> = new Set([CONTINUATION, 0x1, 0x2])
 const CONTROL_OPCODES: ReadonlySet<number> = new Set([CLOSE, PING, PONG])
 
 const PROTOCOL_ERROR = 1002
+const CODE_BYTES = 2
 const TOO_LARGE = 1009
 
 const NO_BYTES = Buffer.alloc(0)
@@ -106,8 +107,14 @@ export class FrameScanner {
 
     const lengthBytes = shortLength === 126 ? 2 : shortLength === 127 ? 8 : 0
     const headerBytes = 2 + lengthBytes + (isMasked ? MASK_BYTES : 0)
-    if (bytes.length - start < headerBytes) return 0
+    // The code of a close frame is checked with its header.
+    const codeBytes = opcode === CLOSE && shortLength > 0 ? CODE_BYTES : 0
+    if (codeBytes > shortLength) throw new FrameError(PROTOCOL_ERROR)
+    if (bytes.length - start < headerBytes + codeBytes) return 0
+    if (codeBytes > 0 && !isCloseCode(codeOf(bytes, start + headerBytes, isMasked)))
+      throw new FrameError(PROTOCOL_ERROR)
     const length = lengthBytes === 0 ? shortLength : longLength(bytes, start + 2, lengthBytes)
+    if (length < minimalLength(lengthBytes)) throw new FrameError(PROTOCOL_ERROR)
     if (CONTROL_OPCODES.has(opcode)) this.#hasClosed = opcode === CLOSE
     else this.#addToMessage(length, isFinal)
     this.#remaining = length
@@ -124,6 +131,17 @@ export class FrameScanner {
 /** A length above 2^53 becomes a number that is too large for any limit. */
 const longLength = (bytes: Buffer, start: number, size: 2 | 8): number =>
   size === 2 ? bytes.readUInt16BE(start) : Number(bytes.readBigUInt64BE(start))
+
+/** The smallest length that needs a field of so many bytes: a length has one form only. */
+const minimalLength = (lengthBytes: 0 | 2 | 8): number => (lengthBytes === 0 ? 0 : lengthBytes === 2 ? 126 : 65_536)
+
+/** The code of a close frame whose payload begins at `start`, behind its mask. */
+const codeOf = (bytes: Buffer, start: number, isMasked: boolean): number =>
+  bytes.readUInt16BE(start) ^ (isMasked ? bytes.readUInt16BE(start - MASK_BYTES) : 0)
+
+/** Codes that a frame may carry. 1004, 1005, 1006 and 1015 stand for connections without such a frame; others are reserved. */
+const isCloseCode = (code: number): boolean =>
+  (code >= 3000 && code <= 4999) || (code >= 1000 && code <= 1014 && (code < 1004 || code > 1006))
 
 /** A control frame of the gateway itself. A server's payload is sent as it is, a client's with a random mask. */
 const controlFrame = (opcode: number, payload: Buffer, isMasked: boolean): Buffer => {

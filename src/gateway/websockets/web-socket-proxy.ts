@@ -7,7 +7,7 @@ import { onceClosed } from '../http/response-close.js'
 import { type HandshakeTarget, startHandshake } from './backend-handshake.js'
 import type { LastingConnections, WebSocketSession } from './connections.js'
 import { WebSocketTunnel } from './tunnel.js'
-import type { UpgradedConnections } from './upgrades.js'
+import type { UpgradedConnection, UpgradedConnections } from './upgrades.js'
 
 export interface WebSocketProxyOptions {
   /** The largest message of a browser. */
@@ -28,15 +28,20 @@ export interface ProxiedWebSocket {
   readonly rejectionHeaders: (response: IncomingMessage) => OutgoingHttpHeaders
   /** Null if the WebSocket does not end with a session. */
   readonly session: WebSocketSession | null
+  /** Called when both sides are open. */
+  readonly opened?: () => void
   /** Called when both sides are closed. */
   readonly release: () => void
 }
 
 const MAX_STATUS = 599
 
+/** A browser sends nothing before its WebSocket is open; other clients may. */
+const MAX_EARLY_BYTES = 64 * 1024
+
 /**
  * Passes WebSockets of browsers on. The backend's side is opened first: a browser receives the backend's rejection as the
- * response to its own handshake, and what it sends meanwhile waits in its connection.
+ * response to its own handshake, and what it sends meanwhile is kept.
  */
 export class WebSocketProxy {
   readonly #options: WebSocketProxyOptions
@@ -57,6 +62,7 @@ export class WebSocketProxy {
       onceClosed(reply.raw, release)
       throw new GatewayError('MALFORMED_REQUEST')
     }
+    const early = readEarly(upgraded)
     const handshake = startHandshake(target)
     // Before the tunnel exists, the connection to the backend ends with the browser's.
     let isOpen = false
@@ -79,6 +85,8 @@ export class WebSocketProxy {
       return
     }
     isOpen = true
+    webSocket.opened?.()
+    const fromBrowser = early()
     reply.hijack()
     reply.raw.statusCode = 101
     upgraded.socket.setTimeout(0).setNoDelay(true)
@@ -89,7 +97,7 @@ export class WebSocketProxy {
     })
     tunnel.onceClosed(release)
     this.#options.connections.watch(tunnel, webSocket.session)
-    tunnel.start(upgraded.head, head)
+    tunnel.start(fromBrowser, head)
     this.#endWith(reply)
   }
 
@@ -113,6 +121,26 @@ export class WebSocketProxy {
     onceClosed(reply.raw, () => {
       if (openReplies.remove(reply)) requestEnded(reply, false)
     })
+  }
+}
+
+/**
+ * Reads from a browser until the returned function is called, which returns what has arrived: a connection that is not read does
+ * not notice that the browser has left. Then it is destroyed, which ends the handshake.
+ */
+const readEarly = ({ socket, head }: UpgradedConnection): (() => Buffer) => {
+  const chunks = [head]
+  let bytes = head.length
+  const keep = (chunk: Buffer): void => {
+    bytes += chunk.length
+    if (bytes > MAX_EARLY_BYTES + head.length) socket.destroy()
+    else chunks.push(chunk)
+  }
+  const leave = (): void => void socket.destroy()
+  socket.on('data', keep).once('end', leave)
+  return () => {
+    socket.off('data', keep).off('end', leave).pause()
+    return Buffer.concat(chunks)
   }
 }
 

@@ -1,4 +1,5 @@
 import { cachedPerConfig } from '../config/reload.js'
+import { type BackgroundDependencies, runInBackground } from '../core/session/context.js'
 import { type HttpHandler, respond } from '../transport/respond.js'
 import { addSurveyHandlers } from './admin-survey-handlers.js'
 import { adminSurveys } from './admin-surveys.js'
@@ -22,6 +23,7 @@ export const buildAdmin = (dependencies: AdminDependencies): Admin => {
   const { relay, config, expectedTraffic, log } = dependencies
   const { nowMs, monotonicMs } = relay.clocks
   const surveys = adminSurveys(relay)
+  const background: BackgroundDependencies = { log, metrics: { unexpectedError: dependencies.unexpectedError } }
   const keys = cachedPerConfig(
     config,
     // With `insecure` the API key is random in every process and cannot be used as a shared secret.
@@ -33,7 +35,8 @@ export const buildAdmin = (dependencies: AdminDependencies): Admin => {
     keys,
     nowMs,
     monotonicMs,
-    announce: (update) => surveys.survey('adminSession', update)
+    announce: (update) => surveys.survey('adminSession', update),
+    background
   })
   const isEnabled = (): boolean => config().adminPassword !== null
   const history = new FigureHistory({ surveys, isEnabled, nowMs, log })
@@ -55,18 +58,12 @@ export const buildAdmin = (dependencies: AdminDependencies): Admin => {
       password: () => config().adminPassword ?? '',
       limiter,
       isForwardedHttps: (request) => isForwardedHttps()(request),
-      announce: (attempt) => void surveys.survey('adminAttempt', { node: relay.node, attempt }),
+      announce: (attempt) =>
+        runInBackground(background, () => surveys.survey('adminAttempt', { node: relay.node, attempt })),
       log
     })
   })
   const api = guarded(routes, { sessions, keys })
-
-  const fail = (call: AdminCall, error: unknown): void => {
-    dependencies.unexpectedError()
-    log.error({ err: error }, 'admin request failed')
-    if (call.response.headersSent) call.response.destroy()
-    else call.reject(500, 'INTERNAL', 'Internal error. See the log of the relay.')
-  }
 
   return {
     handle: (request, response, path) => {
@@ -77,7 +74,7 @@ export const buildAdmin = (dependencies: AdminDependencies): Admin => {
       }
       const call = new AdminCall(request, response, dependencies.addressOf(request))
       const handled = path.startsWith('/admin/api/') ? api(call, path) : page(call, path)
-      if (handled instanceof Promise) handled.catch((error) => fail(call, error))
+      if (handled instanceof Promise) handled.catch((error) => fail(call, error, dependencies))
     },
     close: () => {
       streams.close()
@@ -86,4 +83,15 @@ export const buildAdmin = (dependencies: AdminDependencies): Admin => {
       surveyHandlers.close()
     }
   }
+}
+
+const fail = (
+  call: AdminCall,
+  error: unknown,
+  { log, unexpectedError }: Pick<AdminDependencies, 'log' | 'unexpectedError'>
+): void => {
+  unexpectedError()
+  log.error({ err: error }, 'admin request failed')
+  if (call.response.headersSent) call.response.destroy()
+  else call.reject(500, 'INTERNAL', 'Internal error. See the log of the relay.')
 }

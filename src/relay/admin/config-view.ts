@@ -33,6 +33,9 @@ const SHOWN_CLIENT_OPTIONS = [
   'historyMaxPublicationLimit',
   'recoveryMaxPublicationLimit',
   'messageSizeLimit',
+  'sseBodyBytes',
+  'httpStreamBodyBytes',
+  'emulationBodyBytes',
   'compression',
   'userSubscribeToPersonal',
   'personalChannelNamespace',
@@ -159,7 +162,8 @@ const proxiesView = ({ events }: ProxyConfig) =>
     ])
   )
 
-const rpcView = ({ withoutNamespace, namespaces, namespaceBoundary }: RpcRules) => ({
+const rpcView = ({ withoutNamespace, namespaces, namespaceBoundary, pingMethod }: RpcRules) => ({
+  pingMethod,
   withoutNamespace,
   namespaces: Object.fromEntries(namespaces),
   namespaceBoundary

@@ -25,6 +25,7 @@ export interface Diagnostics {
   readonly lastExpected: Readonly<Record<string, number | null>>
   /** Null for the memory engine. */
   readonly isEngineConnected: boolean | null
+  readonly areInvalidationsKnown: boolean
   readonly rejections: RecentRejections
   /** Channels with subscribers and no publication for a minute. */
   readonly silentChannels: SilentChannels
@@ -62,6 +63,7 @@ export const nodeDiagnostics = ({
     lastPublish: wallTime(activity.last),
     lastExpected: Object.fromEntries(expected.map((each) => [each.id, wallTime(lastFrom(each))])),
     isEngineConnected: isEngineConnected(),
+    areInvalidationsKnown: relay.areInvalidationsKnown,
     rejections: {
       origin: rejections.recent('origin'),
       token: rejections.recent('token'),
@@ -89,8 +91,10 @@ const withoutExpected = function* (
 }
 
 /** The observations of all nodes together. */
-interface ClusterDiagnostics extends Omit<Diagnostics, 'isEngineConnected'> {
+interface ClusterDiagnostics extends Omit<Diagnostics, 'isEngineConnected' | 'areInvalidationsKnown'> {
   readonly nowMs: number
+  /** Number of nodes that cannot read the revoked tokens. */
+  readonly withoutInvalidations: number
   readonly engines: readonly (boolean | null)[]
 }
 
@@ -177,6 +181,15 @@ const CHECKS: readonly CheckDefinition[] = [
     }
   },
   {
+    id: 'revoked',
+    title: 'Revoked tokens',
+    run: ({ withoutInvalidations, engines }) => {
+      if (withoutInvalidations === 0) return ['green', 'All nodes know which tokens are revoked.']
+      const nodes = `${withoutInvalidations} of ${engines.length} nodes`
+      return ['red', `${nodes} cannot read the revoked tokens, and reject every token until they can: check the log.`]
+    }
+  },
+  {
     id: 'key',
     title: 'Publish key',
     run: ({ rejections: { api_key: key }, lastPublish }) => {
@@ -251,6 +264,8 @@ const merge = (
     expectedTraffic.map(({ id }) => [id, latest(nodes.map(({ lastExpected }) => lastExpected[id] ?? null))])
   ),
   engines: nodes.map(({ isEngineConnected }) => isEngineConnected),
+  // Undefined in the diagnostics of an older version.
+  withoutInvalidations: nodes.filter(({ areInvalidationsKnown }) => areInvalidationsKnown === false).length,
   rejections: {
     origin: mergeRejections(nodes, 'origin'),
     token: mergeRejections(nodes, 'token'),

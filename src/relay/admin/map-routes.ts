@@ -23,7 +23,7 @@ export const sendMap =
       call.reject(404, 'NOT_A_MAP', 'The channel is not a map.')
       return
     }
-    const query = { channel: name, cursor: call.query.get('after') ?? '', limit: PAGE_SIZE, revision: null }
+    const query = { channel: name, cursor: call.query.get('after') ?? '', limit: PAGE_SIZE, revisionEpoch: null }
     const [state, total] = await Promise.all([
       relay.maps.readState({ ...query, key: call.query.get('key') ?? '' }, MAX_PAGE_LENGTH),
       relay.maps.count(name)

@@ -1,6 +1,7 @@
 import { createHmac, hkdfSync, randomBytes } from 'node:crypto'
 import { sameSecret } from '../../shared/same-secret.js'
 import type { Clocks } from '../core/clocks.js'
+import { type BackgroundDependencies, runInBackground } from '../core/session/context.js'
 
 /** The content of a session cookie. */
 export interface SessionClaims {
@@ -75,6 +76,7 @@ export interface SessionsDependencies extends Clocks {
   readonly keys: () => SessionKeys
   /** Sends an update to the other nodes. */
   readonly announce: (update: SessionUpdate) => Promise<unknown>
+  readonly background: BackgroundDependencies
 }
 
 /**
@@ -107,7 +109,8 @@ export class Sessions {
     if (activeAt - claims.activeAt < RENEW_MS) return null
     const update = { id: claims.id, activeAt }
     this.apply(update)
-    void this.#dependencies.announce(update)
+    const { announce, background } = this.#dependencies
+    runInBackground(background, () => announce(update))
     return { ...claims, activeAt }
   }
 

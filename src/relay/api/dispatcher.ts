@@ -1,12 +1,12 @@
 import type { Log } from '../../shared/log.js'
 import type { Span } from '../../shared/tracing.js'
-import { forEachElement, INVALID, isListAt, skipValue, skipWhitespace } from '../core/codec/json.js'
+import { forEachElement, INVALID, isListAt, skipValue, skipWhitespace, sliceText } from '../core/codec/json.js'
 import { LazyJsonObject } from '../core/codec/json-members.js'
 import { ERROR_INTERNAL, ERROR_METHOD_NOT_FOUND, ReplyError } from '../core/codes.js'
 import { EngineError } from '../core/engine.js'
 import { after, type MaybePromise } from '../core/maybe-promise.js'
 import type { Relay } from '../core/relay.js'
-import { InvalidField } from '../json-fields.js'
+import { InvalidField, InvalidType } from '../json-fields.js'
 import { TextParts } from '../transport/respond.js'
 import { API_METHODS, type ApiMethodName, NUMBERED_METHODS } from './methods.js'
 import { ApiBudget, type ApiResult, errorJson, resultJson } from './reply.js'
@@ -66,7 +66,7 @@ export class ApiDispatcher {
     const request = requestIn(body)
     if (request === undefined) return null
     if (method === 'batch') return this.#batch(request, body, span)
-    const called = this.#call({ method, read: () => request }, new ApiBudget(span))
+    const called = this.#call({ method, read: () => request }, new ApiBudget(span, this.#metrics))
     return after(called, (result) => (result instanceof ReplyError ? result : resultJson(result)))
   }
 
@@ -91,9 +91,11 @@ export class ApiDispatcher {
 
   /** Several commands in one request: for small channels the HTTP request is half of the cost of a publication. */
   async #batch(request: LazyJsonObject | null, body: Buffer, span: Span | null): Promise<ApiReply> {
-    const list = request?.range('commands') ?? null
-    if (list === null && request?.has('commands')) return duplicateField('commands').reply
-    if (list === null || !isListAt(body, list.start)) return new InvalidField('commands', 'must be a list').reply
+    if (request === null) return new InvalidType('the request', 'must be an object').reply
+    const list = request.range('commands')
+    if (list === null && request.has('commands')) return duplicateField('commands').reply
+    if (list === null) return new InvalidField('commands', 'is missing').reply
+    if (!isListAt(body, list.start)) return new InvalidType('commands', 'must be a list').reply
     const commands: (LazyJsonObject | null)[] = []
     forEachElement(body, list.start, (start) => commands.push(LazyJsonObject.at(body, start)) <= MAX_COMMANDS)
     if (commands.length > MAX_COMMANDS) return TOO_MANY.reply
@@ -118,7 +120,7 @@ export class ApiDispatcher {
     span: Span | null,
     commandOf: (entry: Entry, index: number) => ApiCommand
   ): Promise<readonly ApiResult[]> {
-    const budget = new ApiBudget(span)
+    const budget = new ApiBudget(span, this.#metrics)
     const { slices } = budget
     const results: MaybePromise<ApiResult>[] = []
     let reads: Promise<ApiResult>[] = []
@@ -198,12 +200,13 @@ const idText = (command: LazyJsonObject): string => {
   return Number.isSafeInteger(id) && id !== 0 ? `"id":${id},` : ''
 }
 
-/** The request in a body: null for JSON that is not an object, undefined for a body that is not JSON. */
+/** The request in a body, empty for `null`; null for other JSON that is not an object, undefined for a body that is not JSON. */
 const requestIn = (body: Buffer): LazyJsonObject | null | undefined => {
   const start = skipWhitespace(body, 0)
   const object = LazyJsonObject.at(body, start)
   const end = object?.end ?? skipValue(body, start)
-  return end !== INVALID && skipWhitespace(body, end) === body.length ? object : undefined
+  if (end === INVALID || skipWhitespace(body, end) !== body.length) return undefined
+  return object ?? (sliceText(body, start, end) === 'null' ? NO_PARAMS : null)
 }
 
 /** Reads objects that are separated by whitespace only; null for any other body. */

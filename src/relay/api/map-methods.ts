@@ -1,12 +1,11 @@
 import { dataField, objectText, positionFields, quote } from '../core/codec/json-codec.js'
 import { ReplyError } from '../core/codes.js'
-import type { KeyMode, MapChanged } from '../core/engine.js'
+import type { MapChanged } from '../core/engine.js'
 import { entryLength } from '../core/maps/read-map.js'
 import { PLAIN_WRITE } from '../core/maps/write-map.js'
 import { after } from '../core/maybe-promise.js'
 import type { Position, Publication } from '../core/publication.js'
 import { joinInSlices } from '../core/time-slice.js'
-import { InvalidField } from '../json-fields.js'
 import { tracePublish } from './publish-span.js'
 import { type ApiBudget, type ApiMethod, type ApiResult, RESPONSE_TOO_LARGE } from './reply.js'
 import type { ApiRequest } from './request.js'
@@ -18,15 +17,6 @@ const changedText = (outcome: MapChanged | ReplyError): ApiResult => {
   const { suppressedBy } = outcome
   const suppressed = suppressedBy === null ? '' : `,"suppressed":true,"suppress_reason":"${suppressedBy}"`
   return objectText(`${positionFields(outcome)}${suppressed}`)
-}
-
-const KEY_MODES: Readonly<Record<string, KeyMode | null>> = { '': null, if_new: 'if_new', if_exists: 'if_exists' }
-
-const keyMode = (request: ApiRequest): KeyMode | null => {
-  const text = request.text('key_mode')
-  const mode = Object.hasOwn(KEY_MODES, text) ? KEY_MODES[text] : undefined
-  if (mode === undefined) throw new InvalidField('key_mode', 'must be "if_new" or "if_exists"')
-  return mode
 }
 
 /** `score` is accepted and has no effect. */
@@ -41,7 +31,7 @@ const mapPublish: ApiMethod = (relay, request, { span }) => {
     idempotencyKey: request.text('idempotency_key'),
     version: request.integer('version', 0),
     versionEpoch: request.text('version_epoch'),
-    keyMode: keyMode(request)
+    keyMode: request.keyMode()
   }
   return tracePublish(span, write, channel, (traced) => after(relay.maps.write(channel, traced), changedText))
 }
@@ -80,7 +70,7 @@ const mapReadState: ApiMethod = async (relay, request, budget) => {
     cursor: request.text('cursor'),
     limit: request.integer('limit', Number.MIN_SAFE_INTEGER),
     key: request.text('key'),
-    revision: position(request, 'revision')
+    revisionEpoch: position(request, 'revision')?.epoch ?? null
   }
   if (budget.isExhausted) return RESPONSE_TOO_LARGE
   const state = await relay.maps.readState(query, budget.left)

@@ -24,7 +24,7 @@ import { globTest } from '../core/nodes/glob.js'
 import type { NewPublication, Position } from '../core/publication.js'
 import type { Relay } from '../core/relay.js'
 import { joinInSlices } from '../core/time-slice.js'
-import { InvalidField } from '../json-fields.js'
+import { InvalidField, InvalidType, isSafeInteger } from '../json-fields.js'
 import { MAP_METHODS } from './map-methods.js'
 import { tracePublish } from './publish-span.js'
 import { type ApiBudget, type ApiMethod, errorJson, RESPONSE_TOO_LARGE, resultJson } from './reply.js'
@@ -52,11 +52,6 @@ const publish: ApiMethod = (relay, request, { span }) => {
       outcome instanceof ReplyError ? outcome : positionText(outcome)
     )
   )
-}
-
-const engineErrorJson = (error: unknown): string => {
-  if (!(error instanceof EngineError)) throw error
-  return errorJson(ERROR_INTERNAL)
 }
 
 // Smaller broadcasts are published channel by channel in one turn, together with other publications of the request.
@@ -87,10 +82,15 @@ const broadcastTo = (
     return responses
   }
   const schemaCheck = relay.schemaCheck(publication)
+  const textOf = (outcome: Position | ReplyError): string => outcomeJson(outcome, budget)
+  const failed = (error: unknown): string => {
+    if (!(error instanceof EngineError)) throw error
+    return textOf(ERROR_INTERNAL)
+  }
   const responses = channels.map((channel) => {
-    if (channel === '') return outcomeJson(ERROR_EMPTY_CHANNEL)
-    const response = after(relay.publish(channel, publication, schemaCheck), outcomeJson)
-    return response instanceof Promise ? response.catch(engineErrorJson) : response
+    if (channel === '') return textOf(ERROR_EMPTY_CHANNEL)
+    const response = after(relay.publish(channel, publication, schemaCheck), textOf)
+    return response instanceof Promise ? response.catch(failed) : response
   })
   const write = (texts: readonly string[]): string => `{"responses":[${texts.join(',')}]}`
   const areReady = (list: readonly (string | Promise<string>)[]): list is readonly string[] =>
@@ -98,17 +98,21 @@ const broadcastTo = (
   return areReady(responses) ? write(responses) : Promise.all(responses).then(write)
 }
 
-const outcomeJson = (outcome: Position | ReplyError): string =>
-  outcome instanceof ReplyError ? errorJson(outcome) : resultJson(positionText(outcome))
+const outcomeJson = (outcome: Position | ReplyError, { metrics }: ApiBudget): string => {
+  if (!(outcome instanceof ReplyError)) return resultJson(positionText(outcome))
+  metrics.apiError('broadcast_publish', outcome.code)
+  return errorJson(outcome)
+}
 
 const broadcastToMany = async (
   relay: Relay,
   channels: readonly string[],
   publication: NewPublication,
-  { slices }: ApiBudget
+  budget: ApiBudget
 ): Promise<string> => {
+  const { slices } = budget
   const outcomes = await relay.broadcast(channels, publication, slices)
-  const texts = await joinInSlices(outcomes, outcomeJson, slices)
+  const texts = await joinInSlices(outcomes, (outcome) => outcomeJson(outcome, budget), slices)
   return `{"responses":[${texts}]}`
 }
 
@@ -131,17 +135,17 @@ const subscribe: ApiMethod = async (relay, request) => {
 }
 
 const unsubscribe: ApiMethod = async (relay, request) =>
-  (await relay.unsubscribeUser({ channel: request.text('channel'), target: target(request) })) ?? '{}'
+  (await relay.unsubscribeUser({ channel: request.requiredText('channel'), target: target(request) })) ?? '{}'
 
 /** The code and reason for the close frame, with defaults. */
 const disconnectReason = (value: unknown): Disconnect => {
   if (value === undefined) return DISCONNECT_FORCED
-  if (!isObject(value)) throw new InvalidField('disconnect', 'must be an object with code and reason')
+  if (!isObject(value)) throw new InvalidType('disconnect', 'must be an object with code and reason')
   const { code = DISCONNECT_FORCED.code, reason = DISCONNECT_FORCED.reason } = value
-  if (typeof code !== 'number' || !Number.isInteger(code) || code < 3000 || code > 4999) {
-    throw new InvalidField('disconnect.code', 'must be from 3000 to 4999')
-  }
-  if (typeof reason !== 'string' || reason === '' || Buffer.byteLength(reason) > MAX_REASON_BYTES) {
+  if (!isSafeInteger(code)) throw new InvalidType('disconnect.code', 'must be a whole number')
+  if (typeof reason !== 'string') throw new InvalidType('disconnect.reason', 'must be text')
+  if (code < 3000 || code > 4999) throw new InvalidField('disconnect.code', 'must be from 3000 to 4999')
+  if (reason === '' || Buffer.byteLength(reason) > MAX_REASON_BYTES) {
     throw new InvalidField('disconnect.reason', `must be text of at most ${MAX_REASON_BYTES} bytes`)
   }
   // The official client would parse a JSON reason as advice and might never reconnect.

@@ -29,6 +29,8 @@ export const RESPONSE_TOO_LARGE = ERROR_LIMIT_EXCEEDED.with(
 export class ApiBudget {
   /** Null if the request is not traced. */
   readonly span: Span | null
+  /** Counts the channels of a broadcast that failed: the method itself succeeds. */
+  readonly metrics: { apiError(method: string, code: number): void }
   #slice: TimeSlice | null = null
   /** Set by a call that takes several turns: later commands of the request wait for it, which keeps their order. */
   barrier: Promise<unknown> | null = null
@@ -37,8 +39,9 @@ export class ApiBudget {
   #left = MAX_RESPONSE_LENGTH
   #isExhausted = false
 
-  constructor(span: Span | null) {
+  constructor(span: Span | null, metrics: ApiBudget['metrics']) {
     this.span = span
+    this.metrics = metrics
   }
 
   /** Created on first use: most calls are too short for it. */

@@ -4,13 +4,13 @@ import { schemas } from '../../../schemas/registry.js'
 import { isObject } from '../../shared/is-object.js'
 import type { LazyJsonObject } from '../core/codec/json-members.js'
 import { NO_POSITION, type Payload, type Position } from '../core/publication.js'
-import { InvalidField, isSafeInteger, JsonFields } from '../json-fields.js'
+import { InvalidField, InvalidType, isSafeInteger, JsonFields } from '../json-fields.js'
 
 /** The fields of one request. */
 export class ApiRequest extends JsonFields {
   /** `fields` is null if the request is not an object. */
   constructor(fields: LazyJsonObject | null) {
-    if (fields === null) throw new InvalidField('the request', 'must be an object')
+    if (fields === null) throw new InvalidType('the request', 'must be an object')
     super(fields)
   }
 
@@ -28,10 +28,10 @@ export class ApiRequest extends JsonFields {
   position(field: string): Position | null {
     const value = this.value(field)
     if (value === undefined) return null
-    if (!isObject(value)) throw new InvalidField(field, 'must be an object with offset and epoch')
+    if (!isObject(value)) throw new InvalidType(field, 'must be an object with offset and epoch')
     const { offset = NO_POSITION.offset, epoch = NO_POSITION.epoch } = value
     if (!isSafeInteger(offset) || offset < 0 || typeof epoch !== 'string') {
-      throw new InvalidField(field, 'must be an object with offset and epoch')
+      throw new InvalidType(field, 'must be an object with offset and epoch')
     }
     return { offset, epoch }
   }

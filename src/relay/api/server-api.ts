@@ -4,6 +4,7 @@ import { type Span, type Tracer, traceIdOf } from '../../shared/tracing.js'
 import type { RelayConfig } from '../config/config.js'
 import { ERROR_INTERNAL, httpStatusOf, ReplyError } from '../core/codes.js'
 import type { MaybePromise } from '../core/maybe-promise.js'
+import { MalformedRequest } from '../json-fields.js'
 import { type HttpHandler, JSON_TYPE, readBody, respond, respondLong, TEXT_TYPE } from '../transport/respond.js'
 import type { Routes } from '../transport/server.js'
 import type { ApiDispatcher, ApiReply } from './dispatcher.js'
@@ -81,6 +82,11 @@ export const serverApi = ({
       respond(response, 405, '', ['Allow', 'POST'])
       return
     }
+    if (!PATHS.has(path)) {
+      request.resume()
+      respond(response, 404, 'there is no such method\n', TEXT_TYPE)
+      return
+    }
     if (isDraining()) {
       request.resume()
       respond(response, 503, '', ['Connection', 'close'])
@@ -113,6 +119,7 @@ const endRequestSpan = (span: Span | null, { statusCode }: ServerResponse, reply
 
 const writeReply = (response: ServerResponse, reply: ApiReply, asStatus: boolean): MaybePromise<void> => {
   if (reply === null) respond(response, 400, 'the body is not JSON\n', TEXT_TYPE)
+  else if (reply instanceof MalformedRequest) respond(response, 400, `${reply.problem}\n`, TEXT_TYPE)
   else if (reply instanceof ReplyError) writeError(response, reply, asStatus)
   else return respondLong(response, 200, reply, JSON_TYPE)
 }

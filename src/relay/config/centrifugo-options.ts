@@ -1,9 +1,6 @@
 import { isObject } from '../../shared/is-object.js'
 import { DURATION_PATTERN, durationMs } from './schema-kinds.js'
 
-const SENTINEL_ADDRESS =
-  'write it into engine.redis.address: redis+sentinel://user:password@host:26379,host:26379/master-name/0?sentinel_password=…'
-
 /**
  * Options of Centrifugo 6 that the relay does not have, with what to use instead. The options of a namespace are listed
  * under `namespace`, those of a proxy under `proxy`. A path also covers everything below it.
@@ -16,61 +13,34 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
   'http_server.http3': 'enable HTTP/3 at the reverse proxy',
   'http_server.h2c_external': 'enable HTTP/2 at the reverse proxy',
 
-  'engine.redis.cluster_address': 'list servers of the Redis Cluster in engine.redis.address',
-  'engine.redis.sentinel_address': SENTINEL_ADDRESS,
-  'engine.redis.sentinel_master_name': SENTINEL_ADDRESS,
-  'engine.redis.sentinel_user': SENTINEL_ADDRESS,
-  'engine.redis.sentinel_password': SENTINEL_ADDRESS,
-  'engine.redis.sentinel_tls': SENTINEL_ADDRESS,
-  'engine.redis.sentinel_client_name': 'remove it',
+  'engine.redis.cluster_address': 'list servers of one Redis Cluster in engine.redis.address',
+  'engine.redis.sentinel_address': 'write one address of Sentinel into engine.redis.address',
+  'engine.redis.sentinel_master_name': 'it needs engine.redis.sentinel_address',
+  'engine.redis.sentinel_user': 'it needs engine.redis.sentinel_address',
+  'engine.redis.sentinel_password': 'it needs engine.redis.sentinel_address',
+  'engine.redis.sentinel_tls':
+    'TLS applies to the sentinels and to Redis alike: write rediss+sentinel:// in engine.redis.address',
   'engine.redis.user': 'write it into engine.redis.address: redis://user:password@host:6379/0',
   'engine.redis.password': 'write it into engine.redis.address: redis://user:password@host:6379/0',
   'engine.redis.db': 'write it into engine.redis.address: redis://user:password@host:6379/0',
-  'engine.redis.tls': 'write rediss:// in engine.redis.address',
-  'engine.redis.connect_timeout': 'remove it; the relay reconnects by itself',
-  'engine.redis.io_timeout': 'remove it; a command that takes more than 2 s fails',
-  'engine.redis.client_name': 'remove it',
-  'engine.redis.force_resp2': 'remove it',
-  'engine.redis.force_resp3': 'remove it',
-  'engine.redis.history_use_lists': 'remove it; history is stored in streams',
-  'engine.redis.idempotent_result_ttl': 'remove it; results are stored for five minutes',
-  'engine.redis.presence_hash_field_ttl': 'use engine.redis.presence_ttl',
-  'engine.redis.presence_user_mapping': 'remove it',
-  'engine.redis.replica_client': 'remove it; all commands go to the master',
-  broker: 'use engine',
+  'engine.redis.tls':
+    'write rediss:// in engine.redis.address, and set NODE_EXTRA_CA_CERTS for certificates of your own',
+  broker: 'use engine, which stores everything at one address of Redis',
   controller: 'use engine, which also connects the nodes',
-  presence_manager: 'use engine',
+  presence_manager: 'use engine, which stores everything at one address of Redis',
   'map_broker.redis': 'use engine.redis, which also stores maps',
-  'map_broker.postgres': 'use the engine "redis", which also stores maps',
   shared_poll: 'publish changes with the HTTP API',
 
-  'client.user_id_http_header': 'use client.proxy.connect with this header in http_headers',
   'client.insecure_skip_token_signature_verify': 'use client.insecure in test environments',
-  'client.token.insecure_skip_jwks_endpoint_safety_check':
-    'remove it; jwks_public_endpoint is always one fixed address',
-  'client.subscription_token.insecure_skip_jwks_endpoint_safety_check':
-    'remove it; jwks_public_endpoint is always one fixed address',
-  'client.presence_update_interval': 'use engine.redis.presence_ttl',
   'client.connect_code_to_unidirectional_disconnect': 'remove it; docs/reference/protocol-codes.md lists the codes',
-  'client.subscribe_to_user_personal_channel.single_connection': 'use client.user_connection_limit',
 
   'namespace.subscribe_stream_proxy_enabled': 'publish with the HTTP API',
   'namespace.subscribe_stream_proxy_bidirectional': 'publish with the HTTP API',
-  'namespace.shared_position_sync': 'remove it; positions are always checked once per channel and node',
   'namespace.subscription_types': 'use subscription_type',
-  'namespace.map.publish_proxy_enabled': 'let the backend write with map_publish of the HTTP API',
-  'namespace.map.remove_proxy_enabled': 'let the backend remove keys with map_remove of the HTTP API',
   'namespace.shared_poll': 'publish changes with the HTTP API',
-  'namespace.allow_channel_compaction': 'use allowed_delta_types to send fewer bytes',
   'namespace.keep_latest_publication': 'use force_recovery_mode "cache"',
-  'namespace.batch_max_size': 'remove it; publications of one turn of the event loop are sent together',
-  'namespace.batch_max_delay': 'remove it; publications of one turn of the event loop are sent together',
   'namespace.batch_flush_latest': 'use conflate',
 
-  'proxy.grpc': 'use an endpoint with http:// or https://',
-  'proxy.grpc_metadata': 'use http_headers',
-  'proxy.http.tls.client_ca_pem': 'remove it; only servers use it',
-  'rpc.ping': 'remove it; clients receive pings of the protocol',
   grpc_api: 'use http_api',
   consumers: 'publish with the HTTP API',
 
@@ -78,61 +48,94 @@ export const UNSUPPORTED_OPTIONS: Readonly<Record<string, string>> = {
   'http_api.handler_prefix': 'use /api, or rewrite the path at the reverse proxy',
   'websocket.disabled': 'do not expose the path at the reverse proxy',
   'websocket.handler_prefix': 'use /connection/websocket, or rewrite the path at the reverse proxy',
-  'websocket.read_buffer_size': 'remove it; Node.js manages its buffers',
-  'websocket.write_buffer_size': 'remove it; Node.js manages its buffers',
-  'websocket.use_write_buffer_pool': 'remove it; Node.js manages its buffers',
-  'websocket.write_timeout': 'use client.queue_max_size, which limits slow clients',
-  'websocket.compression_prepared_message_cache_size': 'remove it; a message is compressed once for all its receivers',
   'sse.handler_prefix': 'use /connection/sse, or rewrite the path at the reverse proxy',
-  'sse.max_request_body_size': 'remove it; the limit is 64 KiB',
   'http_stream.handler_prefix': 'use /connection/http_stream, or rewrite the path at the reverse proxy',
-  'http_stream.max_request_body_size': 'remove it; the limit is 64 KiB',
-  emulation: 'use /emulation, or rewrite the path at the reverse proxy; the limit of a body is 64 KiB',
+  'emulation.handler_prefix': 'use /emulation, or rewrite the path at the reverse proxy',
   'uni_sse.handler_prefix': 'use /connection/uni_sse, or rewrite the path at the reverse proxy',
   'uni_sse.connect_code_to_http_response': 'read the disconnect push',
   'uni_http_stream.handler_prefix': 'use /connection/uni_http_stream, or rewrite the path at the reverse proxy',
   'uni_http_stream.connect_code_to_http_response': 'read the disconnect push',
   'uni_websocket.handler_prefix': 'use /connection/uni_websocket, or rewrite the path at the reverse proxy',
-  'uni_websocket.read_buffer_size': 'remove it; Node.js manages its buffers',
-  'uni_websocket.write_buffer_size': 'remove it; Node.js manages its buffers',
-  'uni_websocket.use_write_buffer_pool': 'remove it; Node.js manages its buffers',
-  'uni_websocket.disable_closing_handshake': 'remove it; the relay always sends a close frame',
-  'uni_websocket.join_push_messages':
-    'remove it; every message has its own frame, and the relay writes several frames with one system call',
-  'uni_websocket.write_timeout': 'use client.queue_max_size, which limits slow clients',
   uni_grpc: 'use uni_http_stream',
   webtransport: 'use websocket',
   init: 'remove it; clients connect to /connection/websocket',
 
-  'admin.secret': 'remove it; the key of operator sessions is derived from the password and the API key',
-  'admin.insecure': 'use admin.password',
   'admin.handler_prefix': 'use /admin, or rewrite the path at the reverse proxy',
-  'admin.web_path': 'remove it; the page is part of the relay',
-  'admin.web_proxy_address': 'remove it; the page is part of the relay',
   'prometheus.handler_prefix': 'use /metrics',
-  'prometheus.native_histograms': 'remove it; histograms have explicit buckets',
   'health.handler_prefix': 'use /health',
-  swagger: 'read docs/reference/server-api.md',
-  debug: 'start Node.js with --inspect or --cpu-prof',
-  dev: 'use the demo: npm start',
-  opentelemetry: 'set OTEL_EXPORTER_OTLP_ENDPOINT',
-  graphite: 'use the metrics at /metrics',
-  usage_stats: 'remove it; the relay sends no usage statistics',
-  'node.info_metrics_aggregate_interval': 'use the metrics at /metrics',
-  'shutdown.termination_delay': 'set SHUTDOWN_DELAY_MS',
-  pid_file: 'use the service manager, which knows the process id',
-  enable_unreleased_features: 'remove it'
+  graphite: 'use the metrics at /metrics'
 }
 
-/** Options that take effect only together with an unsupported one, such as `subscribe_stream_proxy_enabled`. */
+/** Options of Centrifugo 6 that are accepted without an effect, because clients and backends do not notice it, with the reason. */
+export const INEFFECTIVE_OPTIONS: Readonly<Record<string, string>> = {
+  'engine.redis.connect_timeout': 'the relay reconnects by itself',
+  'engine.redis.io_timeout': 'a command that takes more than 2 s fails',
+  'engine.redis.client_name': 'connections to Redis have no name',
+  'engine.redis.sentinel_client_name': 'connections to Redis have no name',
+  'engine.redis.force_resp2': 'the relay selects the protocol of Redis',
+  'engine.redis.force_resp3': 'the relay selects the protocol of Redis',
+  'engine.redis.history_use_lists': 'history is stored in streams',
+  'engine.redis.idempotent_result_ttl': 'results are stored for five minutes',
+  'engine.redis.presence_hash_field_ttl': 'presence expires with engine.redis.presence_ttl',
+  'engine.redis.presence_user_mapping': 'users are counted by their clients',
+  'engine.redis.replica_client': 'all commands go to the master',
+  'engine.redis.cleanup_interval': 'expired keys are removed twice a second',
+  'engine.redis.cleanup_batch_size': 'expired keys are removed twice a second',
+
+  'client.token.insecure_skip_jwks_endpoint_safety_check': 'jwks_public_endpoint is always one fixed address',
+  'client.subscription_token.insecure_skip_jwks_endpoint_safety_check':
+    'jwks_public_endpoint is always one fixed address',
+  'client.presence_update_interval': 'the interval follows from engine.redis.presence_ttl',
+  'client.batch_periodic_events': 'one timer checks all connections',
+  'client.write_delay': 'messages of one turn of the event loop are written together',
+  'client.write_with_timer': 'messages of one turn of the event loop are written together',
+
+  'namespace.shared_position_sync': 'positions are always checked once per channel and node',
+  'namespace.allow_channel_compaction': 'messages always contain the name of the channel',
+  'namespace.batch_max_size': 'messages of one turn of the event loop are written together',
+  'namespace.batch_max_delay': 'messages of one turn of the event loop are written together',
+  'namespace.client_publish_debounce_interval': 'clients publish without a delay',
+
+  'proxy.http.tls.client_ca_pem': 'only servers use it',
+
+  'websocket.read_buffer_size': 'Node.js manages its buffers',
+  'websocket.write_buffer_size': 'Node.js manages its buffers',
+  'websocket.use_write_buffer_pool': 'Node.js manages its buffers',
+  'websocket.write_timeout': 'client.queue_max_size limits slow clients',
+  'websocket.compression_prepared_message_cache_size': 'a message is compressed once for all its receivers',
+  'websocket.process_commands_off_read_loop': 'Node.js has no threads for connections',
+  'uni_websocket.read_buffer_size': 'Node.js manages its buffers',
+  'uni_websocket.write_buffer_size': 'Node.js manages its buffers',
+  'uni_websocket.use_write_buffer_pool': 'Node.js manages its buffers',
+  'uni_websocket.write_timeout': 'client.queue_max_size limits slow clients',
+  'uni_websocket.disable_closing_handshake': 'the relay always sends a close frame',
+  'uni_websocket.join_push_messages': 'every message has its own frame',
+
+  'admin.secret': 'the key of operator sessions is derived from the password and the API key',
+  'admin.insecure': "the operators' page always needs a password",
+  'admin.web_path': 'the page is part of the relay',
+  'admin.web_proxy_address': 'the page is part of the relay',
+  'prometheus.native_histograms': 'histograms have explicit buckets',
+  'prometheus.channel_namespace_resolution': 'metrics always have the label channel_namespace',
+  swagger: 'docs/reference/server-api.md describes the API',
+  debug: 'start Node.js with --inspect or --cpu-prof',
+  dev: 'the demo starts with npm start',
+  opentelemetry: 'OTEL_EXPORTER_OTLP_ENDPOINT enables traces',
+  usage_stats: 'the relay sends no usage statistics',
+  'node.info_metrics_aggregate_interval': 'the metrics are at /metrics',
+  'shutdown.termination_delay': 'SHUTDOWN_DELAY_MS is this delay',
+  pid_file: 'the service manager knows the process id',
+  enable_unreleased_features: 'the relay has none'
+}
+
+/** Options that take effect only together with an unsupported one, such as `subscribe_stream_proxy_enabled` or `grpc://`. */
 const DEPENDENT_OPTIONS: readonly string[] = [
+  'proxy.grpc',
+  'proxy.grpc_metadata',
+  'map_broker.postgres',
   'channel.proxy.subscribe_stream',
-  'channel.proxy.map_publish',
-  'channel.proxy.map_remove',
   'channel.proxy.shared_poll_refresh',
-  'namespace.subscribe_stream_proxy_name',
-  'namespace.map.publish_proxy_name',
-  'namespace.map.remove_proxy_name'
+  'namespace.subscribe_stream_proxy_name'
 ]
 
 /** The name of an option of a namespace or a proxy is the same in all of them. */
@@ -141,20 +144,28 @@ const commonName = (path: string): string =>
     .replace(/^channel\.(?:namespaces\[\d+\]|without_namespace)\./, 'namespace.')
     .replace(/^(?:client\.proxy\.\w+|channel\.proxy\.\w+|rpc\.proxy|proxies\[\d+\])\./, 'proxy.')
 
-/** The advice for an unsupported option of Centrifugo; null for an option that Centrifugo does not have. */
-export const alternativeTo = (path: string): string | null => {
+/** The entry of the option, or of a section that it is in; null for none. */
+const entryOf = (table: Readonly<Record<string, string>>, path: string): string | null => {
   const steps = commonName(path).split('.')
   for (let length = steps.length; length > 0; length--) {
     const name = steps.slice(0, length).join('.')
-    if (Object.hasOwn(UNSUPPORTED_OPTIONS, name)) return UNSUPPORTED_OPTIONS[name] ?? null
+    if (Object.hasOwn(table, name)) return table[name] ?? null
   }
   return null
 }
 
+/** The advice for an unsupported option of Centrifugo; null for an option that Centrifugo does not have. */
+export const alternativeTo = (path: string): string | null => entryOf(UNSUPPORTED_OPTIONS, path)
+
 /** Whether an option that the relay does not have is one of Centrifugo without an effect. */
 export const isIgnored = (path: string, value: unknown, isSectionOff: boolean): boolean =>
   DEPENDENT_OPTIONS.includes(commonName(path)) ||
+  entryOf(INEFFECTIVE_OPTIONS, path) !== null ||
   (alternativeTo(path) !== null && (isSectionOff || isUnused(path, value)))
+
+/** Why an option that is ignored has no effect, although it would have one in Centrifugo; null otherwise. */
+export const reasonToIgnore = (path: string, value: unknown, isSectionOff: boolean): string | null =>
+  isSectionOff || isUnused(path, value) ? null : entryOf(INEFFECTIVE_OPTIONS, path)
 
 const PROXY_NAME = 'default'
 
@@ -167,11 +178,8 @@ const DEFAULTS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ['websocket.handler_prefix', '/connection/websocket'],
   ['websocket.write_timeout', '1s'],
   ['sse.handler_prefix', '/connection/sse'],
-  ['sse.max_request_body_size', 65_536],
   ['http_stream.handler_prefix', '/connection/http_stream'],
-  ['http_stream.max_request_body_size', 65_536],
   ['emulation.handler_prefix', '/emulation'],
-  ['emulation.max_request_body_size', 65_536],
   ['uni_sse.handler_prefix', '/connection/uni_sse'],
   ['uni_http_stream.handler_prefix', '/connection/uni_http_stream'],
   ['uni_websocket.handler_prefix', '/connection/uni_websocket'],

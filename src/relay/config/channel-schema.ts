@@ -124,6 +124,8 @@ export const channelSection = {
     subscribe: section('Is asked when a client subscribes.', proxyOptions),
     publish: section('Is asked when a client publishes.', proxyOptions),
     sub_refresh: section('Is asked when a subscription expires.', proxyOptions),
+    map_publish: section('Is asked when a client writes to a map.', proxyOptions),
+    map_remove: section('Is asked when a client removes a key of a map.', proxyOptions),
     state: section('Is notified when a channel becomes occupied or is vacated.', proxyOptions)
   }),
   without_namespace: section('Options of channels without a namespace.', channelOptionSchemas),

@@ -7,18 +7,22 @@ import { claimRules } from './token-options.js'
 
 export const DEFAULT_MESSAGE_BYTES = 65_536
 
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/
+
 /** The client options of a configuration file, with defaults. */
 export const clientOptions = (
-  { client: file = {}, websocket = {} }: RelayConfigFile,
+  { client: file = {}, websocket = {}, sse, http_stream, emulation }: RelayConfigFile,
   { namespaces, withoutNamespace }: Pick<ChannelRules, 'namespaces' | 'withoutNamespace'>,
   report: ReportError
 ): ClientOptions => {
   const personal = file.subscribe_to_user_personal_channel ?? {}
   const token = claimRules(file.token ?? {}, reportIn('client.token', report))
+  const messageSizeLimit = websocket.message_size_limit ?? DEFAULT_MESSAGE_BYTES
   const separate = file.subscription_token ?? {}
   const options: ClientOptions = {
     insecure: file.insecure ?? false,
     allowAnonymousConnectWithoutToken: file.allow_anonymous_connect_without_token ?? false,
+    userIdHeader: file.user_id_http_header?.toLowerCase() ?? null,
     disallowAnonymousConnectionTokens:
       file.disallow_anonymous_connection_tokens ?? !file.allow_anonymous_connect_without_token,
     token,
@@ -40,10 +44,14 @@ export const clientOptions = (
     positionMaxTimeLagMs: durationMs(file.channel_position_max_time_lag ?? '0'),
     historyMaxPublicationLimit: file.history_max_publication_limit ?? 300,
     recoveryMaxPublicationLimit: file.recovery_max_publication_limit ?? 300,
-    messageSizeLimit: websocket.message_size_limit ?? DEFAULT_MESSAGE_BYTES,
+    messageSizeLimit,
+    sseBodyBytes: sse?.max_request_body_size ?? messageSizeLimit,
+    httpStreamBodyBytes: http_stream?.max_request_body_size ?? messageSizeLimit,
+    emulationBodyBytes: emulation?.max_request_body_size ?? DEFAULT_MESSAGE_BYTES,
     compression: compressionOptions(websocket),
     userSubscribeToPersonal: personal.enabled ?? false,
     personalChannelNamespace: personal.personal_channel_namespace ?? '',
+    singleConnection: (personal.enabled && personal.single_connection) ?? false,
     includeConnectionTime: file.connect_include_server_time ?? false,
     connectProxy: file.proxy?.connect?.enabled ?? false,
     refreshProxy: file.proxy?.refresh?.enabled ?? false,
@@ -54,6 +62,8 @@ export const clientOptions = (
   }
   if (options.pongTimeoutMs >= options.pingIntervalMs)
     report('client.pong_timeout', 'must be shorter than client.ping_interval')
+  if (options.userIdHeader !== null && !HEADER_NAME.test(options.userIdHeader))
+    report('client.user_id_http_header', 'must be the name of a header')
   checkOrigins(file.allowed_origins ?? [], report)
   const name = options.personalChannelNamespace
   const namespace = name === '' ? withoutNamespace : namespaces.get(name)
@@ -62,6 +72,8 @@ export const clientOptions = (
     reportPersonal('personal_channel_namespace', 'must be one of the namespaces')
   if (options.userSubscribeToPersonal && namespace !== undefined && namespace.map !== null)
     reportPersonal('personal_channel_namespace', 'must not be a namespace of maps')
+  if (options.singleConnection && namespace?.presence === false)
+    reportPersonal('single_connection', 'requires presence in the namespace of personal channels')
   return Object.freeze(options)
 }
 

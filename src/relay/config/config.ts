@@ -11,7 +11,7 @@ import { FILE_ERROR_PREFIX, type ReadFile, type ReportError, readConfigFile, rep
 import { type ProxyConfig, proxyConfig, rpcRules } from './proxy-selection.js'
 import type { RelayConfigFile } from './schema.js'
 import { durationMs, durationOr } from './schema-kinds.js'
-import { chooseSecret, FILE_SECRET_FORM, SECRET_FORM, type SecretSource } from './secrets.js'
+import { chooseSecret, FILE_SECRET_FORM, isProduction, modeHint, SECRET_FORM, type SecretSource } from './secrets.js'
 import { relaySettings } from './settings.js'
 import { hasPublicKey, type TokenKeys, tokenKeys } from './token-options.js'
 import type { FileSubscriptionToken } from './token-schema.js'
@@ -35,6 +35,8 @@ export interface RelayConfig {
   readonly internalListen: ListenAddress | null
   /** Lower case. */
   readonly allowedOrigins: readonly string[]
+  /** Whether pages of loopback addresses may connect too: in development. */
+  readonly allowsLoopback: boolean
   readonly client: ClientOptions
   readonly tokens: { readonly connection: TokenKeys; readonly subscription: TokenKeys }
   readonly channels: ChannelRules
@@ -74,6 +76,8 @@ export interface RelayConfig {
   readonly shutdownMs: number
   readonly shutdownDelayMs: number
   readonly warmsUp: boolean
+  /** A line for each option of Centrifugo that is accepted without its effect. */
+  readonly ineffectiveOptions: readonly string[]
 }
 
 /** The settings of the listen addresses, for error messages. */
@@ -88,18 +92,23 @@ export const relayConfig = (environment: Environment, readFile: ReadFile): Relay
   const errors: string[] = []
   const values = readSettings(relaySettings, environment, errors)
   const engine = isGiven('RELAY_ENGINE', environment) ? values.RELAY_ENGINE : null
-  const file = values.RELAY_CONFIG === null ? null : readConfigFile(values.RELAY_CONFIG, readFile, errors, engine)
+  const notes: string[] = []
+  const file =
+    values.RELAY_CONFIG === null ? null : readConfigFile(values.RELAY_CONFIG, readFile, errors, engine, notes)
   // Options can only be checked in a file that could be read.
   if (values.RELAY_CONFIG !== null && file === null) throw new SettingsError(errors)
   const config = new ConfigReader(environment, values, file, errors).read()
+  if (values.NODE_ENV === null) errors.push(...modeHint(errors))
   if (errors.length > 0) throw new SettingsError(errors)
-  return config
+  // Centrifugo starts without a password too. Its page is then open to nobody, or to everyone.
+  if (file?.admin?.enabled && config.adminPassword === null)
+    notes.push('admin.enabled has no effect: the page needs admin.password or RELAY_ADMIN_PASSWORD')
+  return Object.freeze({ ...config, ineffectiveOptions: Object.freeze(notes) })
 }
 
 const DEFAULT_SHUTDOWN = '5s'
 const DEFAULT_PRESENCE_TTL = '60s'
 const DEFAULT_VACATED_DELAY = '5s'
-
 const MIN_PRESENCE_TTL_MS = 1000
 
 const MAX_PORT = 65_535
@@ -121,10 +130,10 @@ class ConfigReader {
     this.#values = values
     this.#file = file
     this.#errors = errors
-    this.#isProduction = values.NODE_ENV === 'production'
+    this.#isProduction = isProduction(values.NODE_ENV, this.#choose('RELAY_HOST', file?.http_server?.address))
   }
 
-  read(): RelayConfig {
+  read(): Omit<RelayConfig, 'ineffectiveOptions'> {
     const file = this.#file ?? {}
     const channels = channelRules(this.#file, this.#report)
     const client = clientOptions(file, channels, this.#report)
@@ -141,6 +150,7 @@ class ConfigReader {
       allowedOrigins: Object.freeze(
         this.#choose('RELAY_ALLOWED_ORIGINS', file.client?.allowed_origins).map((origin) => origin.toLowerCase())
       ),
+      allowsLoopback: !this.#isProduction,
       client,
       tokens: this.#tokens(file),
       channels,
@@ -296,11 +306,9 @@ class ConfigReader {
   #adminPassword({ admin = {} }: RelayConfigFile): string | null {
     const { RELAY_ADMIN_PASSWORD } = this.#values
     if (RELAY_ADMIN_PASSWORD !== null) return this.#checkPasswordLength('RELAY_ADMIN_PASSWORD', RELAY_ADMIN_PASSWORD)
-    if (!admin.enabled) return null
-    if (admin.password !== undefined)
-      return this.#checkPasswordLength(`${FILE_ERROR_PREFIX} admin.password`, admin.password)
-    this.#report('admin.password', 'is missing')
-    return null
+    return admin.enabled && admin.password !== undefined
+      ? this.#checkPasswordLength(`${FILE_ERROR_PREFIX} admin.password`, admin.password)
+      : null
   }
 
   #checkPasswordLength(name: string, password: string): string {

@@ -1,16 +1,11 @@
 import { DEFAULT_MAP_BROKER, defaultAddress, type EngineKind } from './engine-kinds.js'
 import type { RelayConfigFile } from './schema.js'
 
-const HOST_AND_PORT = /^(?:[\w.-]+|\[[\da-f:.]+\]):\d+$/i
-
-/**
- * The address in the file. As in Centrifugo, an entry may be `host:port`, and a file that selects the engine needs no address
- * of a server on this machine.
- */
+/** The address in the file. As in Centrifugo, a file that selects the engine needs no address of a server on this machine. */
 export const redisAddress = ({ type, redis = {} }: NonNullable<RelayConfigFile['engine']>): string | undefined => {
   const entries = [redis.address ?? []].flat()
   if (entries.length === 0) return type && defaultAddress(type)
-  return entries.map((entry) => (HOST_AND_PORT.test(entry) ? `redis://${entry}` : entry)).join(',')
+  return entries.join(',')
 }
 
 /** Whether maps would be stored elsewhere. */

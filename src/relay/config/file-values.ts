@@ -1,34 +1,53 @@
 import type { TSchema } from '@sinclair/typebox'
 import { isObject } from '../../shared/is-object.js'
-import { isIgnored } from './centrifugo-options.js'
+import { withOneEngine } from './centrifugo-engine.js'
+import { isIgnored, reasonToIgnore } from './centrifugo-options.js'
 import { unusedSections } from './engine-kinds.js'
 import { DURATION_PATTERN } from './schema-kinds.js'
 
 /**
  * The values of a file as the schema describes them. As in Centrifugo, null, an empty text, and 0 where it is not a useful
  * value stand for the default; a text may stand for a number or a boolean, a number for a text or a boolean, and one entry for
- * a list. Options of Centrifugo that have no effect are removed. `engine` wins over the engine of the file.
+ * a list. Options of Centrifugo that have no effect are removed, and noted unless they have none there either. `engine` wins
+ * over the engine of the file.
  */
-export const fileValues = (value: unknown, schema: TSchema, engine: string | null = null): unknown => {
+export const fileValues = (
+  file: unknown,
+  schema: TSchema,
+  engine: string | null = null,
+  notes: string[] = []
+): unknown => {
+  const value = withOneEngine(file, engine, notes)
   const typeIn = (section: string): unknown =>
     isObject(value) && isObject(value[section]) ? value[section].type : undefined
-  return optionValue(value, schema, '', unusedSections(engine ?? typeIn('engine'), typeIn('map_broker')))
+  const unused = unusedSections(engine ?? typeIn('engine'), typeIn('map_broker'))
+  return optionValue(value, schema, '', { unused, notes })
 }
 
-const optionValue = (value: unknown, schema: TSchema, path: string, unused: ReadonlySet<string>): unknown => {
+interface Reading {
+  /** Paths of sections without an effect. */
+  readonly unused: ReadonlySet<string>
+  readonly notes: string[]
+}
+
+const optionValue = (value: unknown, schema: TSchema, path: string, reading: Reading): unknown => {
   const cast = castValue(value, schema)
   if (Array.isArray(cast) && schema.type === 'array')
-    return cast.map((entry, index) => optionValue(entry, schema.items, `${path}[${index}]`, unused))
+    return cast.map((entry, index) => optionValue(entry, schema.items, `${path}[${index}]`, reading))
   if (!isObject(cast) || schema.type !== 'object') return cast
   if (schema.properties === undefined) return castEntries(cast, schema)
   const options: ReadonlyMap<string, TSchema> = new Map(Object.entries<TSchema>(schema.properties))
-  const isOff = unused.has(path) || isDisabled(cast, options.get('enabled'))
+  const isOff = reading.unused.has(path) || isDisabled(cast, options.get('enabled'))
   return Object.fromEntries(
     Object.entries(cast).flatMap(([name, option]) => {
       const optionPath = path === '' ? name : `${path}.${name}`
       const inner = options.get(name)
-      if (inner === undefined) return isIgnored(optionPath, option, isOff) ? [] : [[name, option]]
-      return isDefault(option, inner) ? [] : [[name, optionValue(option, inner, optionPath, unused)]]
+      if (inner !== undefined)
+        return isDefault(option, inner) ? [] : [[name, optionValue(option, inner, optionPath, reading)]]
+      if (!isIgnored(optionPath, option, isOff)) return [[name, option]]
+      const reason = reasonToIgnore(optionPath, option, isOff)
+      if (reason !== null) reading.notes.push(`${optionPath} has no effect: ${reason}`)
+      return []
     })
   )
 }

@@ -26,17 +26,18 @@ export const reportIn =
 
 /**
  * Parses the file and checks it against the schema. Returns null after adding to `errors`. `engine` is the one that the
- * environment selects.
+ * environment selects. `notes` receives a line for each option of Centrifugo that is accepted without its effect.
  */
 export const readConfigFile = (
   path: string,
   readFile: ReadFile,
   errors: string[],
-  engine: string | null = null
+  engine: string | null = null,
+  notes: string[] = []
 ): RelayConfigFile | null => {
   const parsed = parse(path, readFile, errors)
   if (parsed === undefined) return null
-  const value = fileValues(parsed, RelayConfigFileSchema, engine)
+  const value = fileValues(parsed, RelayConfigFileSchema, engine, notes)
   if (Value.Check(RelayConfigFileSchema, value)) return value
   errors.push(...schemaErrors(value))
   // Without the options that the relay does not have, the rest can be checked too. A copy, because `Clean` changes it.

@@ -1,10 +1,15 @@
+import type { TSchema } from '@sinclair/typebox'
 import { parseEntryTimePath } from '../core/merging/keyed-list.js'
 import type { ChannelOptions, MapMode, MapOptions, SubscriptionType, ViewOptions } from '../core/options.js'
 import type { FileChannelOptions } from './channel-schema.js'
 import { type ReportError, reportIn } from './file.js'
+import { mapOptionSchemas } from './map-schema.js'
+import { proxyName } from './proxy-selection.js'
 import { durationMs, durationOr } from './schema-kinds.js'
 
 type FileMapOptions = NonNullable<FileChannelOptions['map']>
+
+const MAP_SCHEMAS: Readonly<Record<string, TSchema>> = mapOptionSchemas.map.properties
 
 /** Options of streams that a map does not have. */
 const STREAM_OPTIONS = [
@@ -32,7 +37,10 @@ export const mapOptions = (file: FileChannelOptions, report: ReportError): MapOp
   const type = file.subscription_type ?? 'stream'
   const { mode } = file.map ?? {}
   if (type === 'stream') {
-    if (mode !== undefined) report('map', 'needs the subscription_type "map", "map_clients" or "map_users"')
+    const isChanged = ([name, value]: readonly [string, unknown]): boolean =>
+      isSet(value) && value !== MAP_SCHEMAS[name]?.default
+    if (Object.entries(file.map ?? {}).some(isChanged))
+      report('map', 'needs the subscription_type "map", "map_clients" or "map_users"')
     return null
   }
   for (const option of STREAM_OPTIONS) if (isSet(file[option])) report(option, 'is not an option of a map')
@@ -46,6 +54,8 @@ export const mapOptions = (file: FileChannelOptions, report: ReportError): MapOp
     file.allow_tags_filter === true || file.view_x !== undefined || (file.allowed_delta_types ?? []).length > 0
   const options = { ...parsedOptions(file.map ?? {}, mode, inMap), deliversPrevious }
   checkPageSizes(options, inMap)
+  for (const name of ['publish_proxy_enabled', 'remove_proxy_enabled'] as const)
+    if (file.map?.[name] && options.clientKey !== null) inMap(name, 'must not be combined with client_key')
   return Object.freeze(options)
 }
 
@@ -70,7 +80,9 @@ const parsedOptions = (
     allowPublishForAnonymous: file.allow_publish_for_anonymous ?? false,
     allowRemoveForClient: file.allow_remove_for_client ?? false,
     allowRemoveForSubscriber: file.allow_remove_for_subscriber ?? false,
-    allowRemoveForAnonymous: file.allow_remove_for_anonymous ?? false
+    allowRemoveForAnonymous: file.allow_remove_for_anonymous ?? false,
+    publishProxy: proxyName(file.publish_proxy_enabled, file.publish_proxy_name),
+    removeProxy: proxyName(file.remove_proxy_enabled, file.remove_proxy_name)
   }
 }
 

@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { proxyReference } from './proxy-schema.js'
 import { count, duration, flag, oneOf, section, text } from './schema-kinds.js'
 
 /** A number above 0. */
@@ -45,7 +46,15 @@ const mapSection = section('Options of map channels; only with a subscription_ty
   allow_publish_for_anonymous: flag('Anonymous clients may write.'),
   allow_remove_for_client: flag('Clients with a user id may remove keys.'),
   allow_remove_for_subscriber: flag('Subscribers may remove keys.'),
-  allow_remove_for_anonymous: flag('Anonymous clients may remove keys.')
+  allow_remove_for_anonymous: flag('Anonymous clients may remove keys.'),
+  publish_proxy_enabled: flag(
+    'The backend decides about writes of clients. The permissions allow_publish_for_… are not used then.'
+  ),
+  publish_proxy_name: proxyReference('channel.proxy.map_publish'),
+  remove_proxy_enabled: flag(
+    'The backend decides about removals by clients. The permissions allow_remove_for_… are not used then.'
+  ),
+  remove_proxy_name: proxyReference('channel.proxy.map_remove')
 })
 
 const prefix = (kind: string) =>

@@ -4,14 +4,15 @@ import { type ReadFile, readConfigFile } from './file.js'
 import { RelayConfigFileSchema } from './schema.js'
 
 /**
- * For a file that comes from Centrifugo: the options whose defaults are stricter here, if the file does not set them. A
- * file comes from Centrifugo if it has options for tokens and no option that only Gatehouse has.
+ * For a file that comes from Centrifugo: the options without an effect, and those whose defaults are stricter here, if the file
+ * does not set them. A file comes from Centrifugo if it has options for tokens and no option that only Gatehouse has.
  */
 export const migrationNotes = (path: string, readFile: ReadFile): readonly string[] => {
-  const file = readConfigFile(path, readFile, [])
+  const notes: string[] = []
+  const file = readConfigFile(path, readFile, [], null, notes)
   const client = file?.client ?? {}
-  if (client.token === undefined || hasGatehouseOption(file, RelayConfigFileSchema)) return []
-  const notes = [note('client.token.expiry_required', 'exp')]
+  if (client.token === undefined || hasGatehouseOption(file, RelayConfigFileSchema)) return notes
+  notes.push(note('client.token.expiry_required', 'exp'))
   if (client.subscription_token?.enabled) notes.push(note('client.subscription_token.expiry_required', 'exp'))
   if (client.disallow_anonymous_connection_tokens === undefined && !client.allow_anonymous_connect_without_token)
     notes.push(note('client.disallow_anonymous_connection_tokens', 'sub'))

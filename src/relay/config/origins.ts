@@ -15,7 +15,7 @@ export const isAllowedOriginEntry = (text: string): boolean =>
   isOriginGlob(text) ? globTest(text) !== null : isOriginPattern(text) || WITHOUT_HOST.test(text)
 
 /** The origins that browsers can send. A star must not match a path, a user or an empty label. */
-const BROWSER_ORIGIN = /^(?:null|[a-z][a-z0-9+.-]*:\/\/(?:[^\s/?#@.][^\s/?#@]*)?)$/
+const BROWSER_ORIGIN = /^(?:null|[a-z][a-z0-9+.-]*:\/\/(?:[^\s/?#@.\\][^\s/?#@\\]*)?)$/
 
 /** A host has at most 253 characters. */
 const MAX_ORIGIN_LENGTH = 512

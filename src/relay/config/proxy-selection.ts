@@ -6,7 +6,16 @@ import type { FileProxy } from './proxy-schema.js'
 import type { RelayConfigFile } from './schema.js'
 
 /** Events that a backend is asked about; values of the metrics label `type`. */
-export type ProxyEvent = 'connect' | 'refresh' | 'subscribe' | 'publish' | 'sub_refresh' | 'rpc' | 'state'
+export type ProxyEvent =
+  | 'connect'
+  | 'refresh'
+  | 'subscribe'
+  | 'publish'
+  | 'sub_refresh'
+  | 'map_publish'
+  | 'map_remove'
+  | 'rpc'
+  | 'state'
 
 export interface ProxyConfig {
   /** The proxies in use, by event and name. */
@@ -37,19 +46,26 @@ export const rpcRules = ({ rpc = {} }: RelayConfigFile, report: ReportError): Rp
     namespaces.set(name, proxyName(proxy_enabled, proxy_name))
   }
   const { proxy_enabled, proxy_name } = rpc.without_namespace ?? {}
-  return Object.freeze({ withoutNamespace: proxyName(proxy_enabled, proxy_name), namespaces, namespaceBoundary })
+  return Object.freeze({
+    withoutNamespace: proxyName(proxy_enabled, proxy_name),
+    namespaces,
+    namespaceBoundary,
+    pingMethod: rpc.ping?.enabled ? (rpc.ping.method ?? 'ping') : null
+  })
 }
 
-/** Reads all proxies of a file. One that no option enables is checked too, but may lack its endpoint. */
+/** Reads all proxies of a file. One that no option enables is checked too, except for its endpoint, which may be of gRPC. */
 export const proxyConfig = (file: RelayConfigFile, defaults: ProxyDefaults, report: ReportError): ProxyConfig => {
   const uses = [...usesOf(file)]
-  const named = namedProxies(file, defaults, report)
+  const named = namedProxies(file, uses, defaults, report)
   const events = {
     connect: new Map<string, ProxyOptions>(),
     refresh: new Map<string, ProxyOptions>(),
     subscribe: new Map<string, ProxyOptions>(),
     publish: new Map<string, ProxyOptions>(),
     sub_refresh: new Map<string, ProxyOptions>(),
+    map_publish: new Map<string, ProxyOptions>(),
+    map_remove: new Map<string, ProxyOptions>(),
     rpc: new Map<string, ProxyOptions>(),
     state: new Map<string, ProxyOptions>()
   }
@@ -86,12 +102,15 @@ const defaultProxies = ({ client = {}, channel = {}, rpc = {} }: RelayConfigFile
   { event: 'subscribe', path: 'channel.proxy.subscribe', proxy: channel.proxy?.subscribe ?? {} },
   { event: 'publish', path: 'channel.proxy.publish', proxy: channel.proxy?.publish ?? {} },
   { event: 'sub_refresh', path: 'channel.proxy.sub_refresh', proxy: channel.proxy?.sub_refresh ?? {} },
+  { event: 'map_publish', path: 'channel.proxy.map_publish', proxy: channel.proxy?.map_publish ?? {} },
+  { event: 'map_remove', path: 'channel.proxy.map_remove', proxy: channel.proxy?.map_remove ?? {} },
   { event: 'state', path: 'channel.proxy.state', proxy: channel.proxy?.state ?? {} },
   { event: 'rpc', path: 'rpc.proxy', proxy: rpc.proxy ?? {} }
 ]
 
 const namedProxies = (
   { proxies = [] }: RelayConfigFile,
+  uses: readonly ProxyUse[],
   defaults: ProxyDefaults,
   report: ReportError
 ): ReadonlyMap<string, ProxyOptions> => {
@@ -101,7 +120,8 @@ const namedProxies = (
     if (!NAME.test(name)) report(`${path}.name`, NAME_RULE)
     else if (name === DEFAULT_NAME) report(`${path}.name`, 'must not be default, which names the default proxies')
     else if (byName.has(name)) report(`${path}.name`, 'is the name of another proxy too')
-    const source = { ...defaults, id: `proxies[${name}]`, name, neededBy: path }
+    const neededBy = uses.find((use) => use.name === name && name !== DEFAULT_NAME)?.selectedBy ?? null
+    const source = { ...defaults, id: `proxies[${name}]`, name, neededBy }
     byName.set(name, readProxy(proxy, source, reportIn(path, report)))
   }
   return byName
@@ -130,6 +150,11 @@ const usesOf = function* ({ client = {}, channel = {}, rpc = {} }: RelayConfigFi
       const [enabledBy, selectedBy] = [`${path}.${event}_proxy_enabled`, `${path}.${event}_proxy_name`]
       const name = proxyName(options[`${event}_proxy_enabled`], options[`${event}_proxy_name`])
       if (name !== null) yield { event, name, enabledBy, selectedBy }
+    }
+    for (const action of ['publish', 'remove'] as const) {
+      const [enabledBy, selectedBy] = [`${path}.map.${action}_proxy_enabled`, `${path}.map.${action}_proxy_name`]
+      const name = proxyName(options.map?.[`${action}_proxy_enabled`], options.map?.[`${action}_proxy_name`])
+      if (name !== null) yield { event: `map_${action}`, name, enabledBy, selectedBy }
     }
   }
   const rpcNamespaces = [

@@ -35,6 +35,9 @@ const client = {
   token: section('Connection tokens.', TokenSchema.properties),
   subscription_token: section('Separate options for subscription tokens.', SubscriptionTokenSchema.properties),
   allow_anonymous_connect_without_token: flag('Clients may connect without a token.'),
+  user_id_http_header: text(
+    'The user of a client without a token, if the connect proxy has none and anonymous clients are not allowed. The reverse proxy must set or remove this header of every request.'
+  ),
   disallow_anonymous_connection_tokens: Type.Optional(
     Type.Boolean({
       description:
@@ -90,7 +93,10 @@ const client = {
   connect_include_server_time: flag("Send the server's time in the connect reply."),
   subscribe_to_user_personal_channel: section('Subscribe each user to a personal channel.', {
     enabled: flag('Enable personal channels.'),
-    personal_channel_namespace: text('The namespace of personal channels.')
+    personal_channel_namespace: text('The namespace of personal channels.'),
+    single_connection: flag(
+      'A new connection of a user closes the earlier ones with 3504. Requires presence in the namespace of personal channels.'
+    )
   })
 }
 
@@ -166,7 +172,11 @@ export const RelayConfigFileSchema = Type.Object(
           description: 'All namespaces of methods.'
         })
       ),
-      namespace_boundary: text('Separates the namespace from the rest of a method.', 1, ':')
+      namespace_boundary: text('Separates the namespace from the rest of a method.', 1, ':'),
+      ping: section('A method that the relay itself responds to, with an empty result.', {
+        enabled: flag('Enable the method.'),
+        method: text('The name of the method, which is then never sent to a backend.', 1024, 'ping')
+      })
     }),
     proxies: Type.Optional(
       Type.Array(
@@ -220,9 +230,24 @@ export const RelayConfigFileSchema = Type.Object(
       disable_disconnect_push: flag('Send the code and reason of a disconnect in the close frame only.'),
       ...webSocket
     }),
-    sse: section('Server-sent events, at /connection/sse.', { enabled: flag('Enable the transport.', true) }),
+    sse: section('Server-sent events, at /connection/sse.', {
+      enabled: flag('Enable the transport.', true),
+      max_request_body_size: count(
+        'Maximum size of a connect request, in bytes. Default: websocket.message_size_limit.',
+        1,
+        MAX_MESSAGE_BYTES
+      )
+    }),
     http_stream: section('HTTP streaming, at /connection/http_stream.', {
-      enabled: flag('Enable the transport.', true)
+      enabled: flag('Enable the transport.', true),
+      max_request_body_size: count(
+        'Maximum size of a connect request, in bytes. Default: websocket.message_size_limit.',
+        1,
+        MAX_MESSAGE_BYTES
+      )
+    }),
+    emulation: section('Commands of clients of sse and http_stream, at /emulation.', {
+      max_request_body_size: count('Maximum size of a request with commands, in bytes.', 1, MAX_MESSAGE_BYTES, 65_536)
     }),
     prometheus: section('Prometheus metrics at /metrics.', {
       enabled: flag('Enable the endpoint.', true),

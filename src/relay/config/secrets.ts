@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { AddressSet } from '../../shared/ip-address.js'
 import { type SecretForm, weaknesses } from '../../shared/secret-strength.js'
 
 /** A possible source of a secret. */
@@ -35,3 +36,17 @@ export const chooseSecret = (sources: readonly SecretSource[], rule: SecretRule,
   if (rule.isProduction) errors.push(...weaknesses(chosen.name, chosen.text, chosen.form))
   return chosen.text
 }
+
+/** Whether the rules of production apply. Without `NODE_ENV` they do, unless only programs of this machine can connect. */
+export const isProduction = (nodeEnvironment: string | null, host: string): boolean =>
+  nodeEnvironment === 'production' || (nodeEnvironment === null && host !== 'localhost' && !LOOPBACK.has(host))
+
+const LOOPBACK = new AddressSet(['loopback'])
+
+/** For a relay without `NODE_ENV`: what to set, if one of these errors is about a rule of production. */
+export const modeHint = (errors: readonly string[]): string[] =>
+  errors.some((error) => / in production$| is too easy to guess: /.test(error))
+    ? [
+        'NODE_ENV is required for a relay that other machines can reach: set NODE_ENV=production, or NODE_ENV=development to accept these'
+      ]
+    : []

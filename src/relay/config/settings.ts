@@ -14,8 +14,9 @@ const workers = integer(1, MAX_WORKERS, {
  */
 export const relaySettings = {
   NODE_ENV: oneOf(['development', 'production', 'test'], {
-    about: 'production requires strong secrets and rejects the insecure options of the configuration file',
-    fallback: 'development'
+    about:
+      'production requires strong secrets and rejects the insecure options of the configuration file; the default for a relay that other machines can reach',
+    fallback: null
   }),
   RELAY_HOST: text('text', { about: 'listen address', fallback: '127.0.0.1' }),
   RELAY_PORT: integer(0, 65535, { about: 'listen port; 0 selects a free port', fallback: 8100 }),
@@ -46,7 +47,8 @@ export const relaySettings = {
     fallback: null
   }),
   RELAY_ALLOWED_ORIGINS: list('origin-pattern', {
-    about: 'origins that may connect; if empty, only the origin of the same host; * alone allows all'
+    about:
+      'origins that may connect, and loopback origins outside production; if empty, only the origin of the same host; * alone allows all'
   }),
   RELAY_CONFIG: text('text', {
     about: 'path of the JSON, YAML or TOML file with namespaces, limits and client options',

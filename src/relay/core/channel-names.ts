@@ -1,4 +1,10 @@
-import { ERROR_BAD_REQUEST, ERROR_UNKNOWN_CHANNEL, type ReplyError } from './codes.js'
+import {
+  ERROR_BAD_REQUEST,
+  ERROR_NO_PRESENCE,
+  ERROR_NOT_AVAILABLE,
+  ERROR_UNKNOWN_CHANNEL,
+  type ReplyError
+} from './codes.js'
 import type { ChannelOptions, ChannelRules, HistoryOptions, MapOptions } from './options.js'
 
 /** Properties of a channel that follow from its name. */
@@ -129,6 +135,12 @@ export const maySeeHistory = (options: ChannelOptions, caller: Caller): boolean 
 
 export const hasHistory = ({ historySize, historyTtlMs }: HistoryOptions): boolean =>
   historySize > 0 && historyTtlMs > 0
+
+/** Null if the namespace has presence. Maps have members instead, which need other options. */
+export const presenceError = ({ presence, map }: ChannelOptions): ReplyError | null => {
+  if (presence) return null
+  return map === null ? ERROR_NO_PRESENCE : ERROR_NOT_AVAILABLE
+}
 
 /** Whether subscriptions to a channel and its stored data stay valid after its options were changed. */
 export const isSameKind = (one: ChannelOptions, other: ChannelOptions): boolean =>

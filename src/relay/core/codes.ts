@@ -30,6 +30,7 @@ export const ERROR_EMPTY_CHANNEL = ERROR_BAD_REQUEST.with('channels must not hav
 /** For methods that only streams have, and for server-side subscriptions. */
 export const ERROR_IS_MAP = ERROR_BAD_REQUEST.with('the channel is a map')
 export const ERROR_NOT_AVAILABLE = new ReplyError(108, 'not available')
+export const ERROR_NO_PRESENCE = ERROR_NOT_AVAILABLE.with('the namespace needs the option presence')
 /** For JSON clients on a channel whose namespace has the `publication_data_format` "binary". */
 export const ERROR_BINARY_CHANNEL = ERROR_NOT_AVAILABLE.with('the channel has binary data, which needs protobuf')
 export const ERROR_TOKEN_EXPIRED = new ReplyError(109, 'token expired')
@@ -67,7 +68,7 @@ export class Disconnect {
   }
 }
 
-/** Never sent: the client closed the connection. */
+/** Never sent: the connection was closed by the client, or is cut. */
 export const DISCONNECT_NORMAL = new Disconnect(3000, 'connection closed')
 export const DISCONNECT_SHUTDOWN = new Disconnect(3001, 'shutdown')
 export const DISCONNECT_INTERNAL_ERROR = new Disconnect(3004, 'internal server error')

@@ -22,6 +22,9 @@ export type FrameType =
 
 /** Engine actions that have no metric of their own. */
 export type Action =
+  | 'survey'
+  | 'broker_subscribe'
+  | 'broker_unsubscribe'
   | 'add_presence'
   | 'remove_presence'
   | 'presence'
@@ -29,10 +32,19 @@ export type Action =
   | 'history'
   | 'history_recover'
   | 'history_recover_cache'
+  | 'history_stream_top'
   | 'history_remove'
   | MapAction
 
-export type MapAction = 'map_publish' | 'map_remove' | 'map_state_read' | 'map_stream_read' | 'map_stats' | 'map_clear'
+export type MapAction =
+  | 'map_broker_subscribe'
+  | 'map_broker_unsubscribe'
+  | 'map_publish'
+  | 'map_remove'
+  | 'map_state_read'
+  | 'map_stream_read'
+  | 'map_stats'
+  | 'map_clear'
 
 /** Where an unexpected error occurred. `background` is work that no client waits for. */
 export type ErrorSource = 'connection' | 'delivery' | 'background' | 'http'
@@ -71,6 +83,10 @@ export interface CoreMetrics {
   publicationAge(namespace: string, seconds: number): void
   /** A publication was not sent to these subscribers because of their tag filters. */
   filteredOut(namespace: string, subscribers: number): void
+  /** A publication was not sent to these subscribers, because nothing of it is in their views. */
+  outsideView(namespace: string, subscribers: number): void
+  /** Subscribers are not notified of a join or leave, because too many wait in its channel. */
+  joinOrLeaveDropped(namespace: string): void
   engineAction(action: Action, namespace: string): void
   /** An unexpected error was caught and affected nothing else. */
   unexpectedError(source: ErrorSource): void

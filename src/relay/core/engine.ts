@@ -56,6 +56,8 @@ export interface HistoryRange {
   /** Maximum number of publications; 0 for none, negative for all. */
   readonly limit: number
   readonly reverse: boolean
+  /** The channel has subscribers that rely on its position, also if it has never had a publication. */
+  readonly isSubscribed?: true
 }
 
 export interface HistoryPage extends Position {
@@ -68,10 +70,14 @@ export interface RetainedPage extends HistoryPage {
   readonly oldest: number
 }
 
-/** TTL of a position without publications, so that requests for invented channels do not fill the engine. */
+/** TTL of a position without publications. Position checks of its subscribers renew it. */
 export const UNUSED_POSITION_TTL_MS = 10 * 60 * 1000
 
-/** Recent publications. Reading a channel assigns an epoch to it, so that the first subscriber has a position. */
+/**
+ * Recent publications. A channel has an epoch before its first publication, so that its first subscriber has a position. Nothing is
+ * stored for it then, because clients can invent names: such channels share an epoch, which no channel uses again after its
+ * position has expired. Only positions that subscribers rely on are stored.
+ */
 export interface History {
   read(channel: string, range: HistoryRange, options: HistoryOptions): MaybePromise<RetainedPage>
   remove(channel: string): Promise<void>
@@ -333,6 +339,8 @@ export interface EngineMetrics {
   engineMalformedMessage(): void
   /** A command was counted for limits by user by this process alone, because the engine was unavailable or slow. */
   userRateCountedLocally(): void
+  /** Work that nothing waits for has failed for an unexpected reason. */
+  unexpectedError(source: 'background'): void
 }
 
 /** A failure of the engine, for example a lost connection. The engine logs it itself; callers reply with error 100. */

@@ -1,4 +1,5 @@
 import type { Disconnect, ReplyError } from './codes.js'
+import type { MapRemoval, MapWrite } from './engine.js'
 import type { ServerSubscription } from './options.js'
 import type { NewPublication, Payload } from './publication.js'
 
@@ -73,6 +74,14 @@ export interface ChannelDataEvent extends ChannelEvent {
   readonly data: EventData
 }
 
+/** A client writes to a map, or removes a key. */
+export interface MapRemoveEvent extends ChannelEvent {
+  /** '' if the client leaves it to the backend. */
+  readonly key: string
+}
+
+export interface MapPublishEvent extends MapRemoveEvent, ChannelDataEvent {}
+
 export interface SubscribeEventResult extends ServerSubscription {
   /** Seconds since 1970; 0 for never. */
   readonly expiresAt: number
@@ -81,6 +90,12 @@ export interface SubscribeEventResult extends ServerSubscription {
 export type PublishEventResult = Partial<
   Pick<NewPublication, 'data' | 'tags' | 'skipHistory' | 'idempotencyKey' | 'version' | 'versionEpoch' | 'delta'>
 >
+
+export type MapPublishEventResult = Partial<
+  Pick<MapWrite, 'key' | 'data' | 'tags' | 'keyMode' | 'idempotencyKey' | 'version' | 'versionEpoch' | 'delta'>
+>
+
+export type MapRemoveEventResult = Partial<MapRemoval>
 
 export interface RpcEvent extends EventSource {
   readonly method: string
@@ -111,5 +126,7 @@ export interface EventProxies {
   subscribe(proxy: string, event: ChannelDataEvent): Promise<EventOutcome<SubscribeEventResult>>
   refreshSubscription(proxy: string, event: ChannelEvent): Promise<RefreshOutcome>
   publish(proxy: string, event: ChannelDataEvent): Promise<EventOutcome<PublishEventResult>>
+  mapPublish(proxy: string, event: MapPublishEvent): Promise<EventOutcome<MapPublishEventResult>>
+  mapRemove(proxy: string, event: MapRemoveEvent): Promise<EventOutcome<MapRemoveEventResult>>
   rpc(proxy: string, event: RpcEvent): Promise<EventOutcome<RpcResult>>
 }

@@ -52,6 +52,9 @@ export interface MapOptions {
   readonly allowRemoveForClient: boolean
   readonly allowRemoveForSubscriber: boolean
   readonly allowRemoveForAnonymous: boolean
+  /** Names of the proxies that are asked about writes and removals of clients; null for none. */
+  readonly publishProxy: string | null
+  readonly removeProxy: string | null
 }
 
 /** The part of `MapOptions` that engines need. */
@@ -159,6 +162,8 @@ export interface ClientOptions {
   /** Disables tokens and all permission checks, for test suites of client libraries. */
   readonly insecure: boolean
   readonly allowAnonymousConnectWithoutToken: boolean
+  /** Lower-case name of the request header with the user of clients without a token; null for none. */
+  readonly userIdHeader: string | null
   /** Rejects connection tokens without a user. */
   readonly disallowAnonymousConnectionTokens: boolean
   readonly token: ClaimRules
@@ -187,10 +192,16 @@ export interface ClientOptions {
   readonly recoveryMaxPublicationLimit: number
   /** Maximum size of a message from a client in bytes. */
   readonly messageSizeLimit: number
+  /** Maximum sizes of the requests of clients without a WebSocket, in bytes: two connect requests, and commands. */
+  readonly sseBodyBytes: number
+  readonly httpStreamBodyBytes: number
+  readonly emulationBodyBytes: number
   /** WebSocket compression; null if it is off. */
   readonly compression: CompressionOptions | null
   readonly userSubscribeToPersonal: boolean
   readonly personalChannelNamespace: string
+  /** A new connection of a user closes the earlier ones. Requires presence of the personal channels. */
+  readonly singleConnection: boolean
   readonly includeConnectionTime: boolean
   /** Whether a backend is asked about connections without a token, and about connections that expire. */
   readonly connectProxy: boolean
@@ -222,6 +233,8 @@ export interface RpcRules {
   readonly withoutNamespace: string | null
   readonly namespaces: ReadonlyMap<string, string | null>
   readonly namespaceBoundary: string
+  /** The method that the relay itself responds to; null for none. */
+  readonly pingMethod: string | null
 }
 
 /** A regular expression of the configuration. */

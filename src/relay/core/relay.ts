@@ -142,9 +142,11 @@ export class Relay {
     return this.#context.clients.all
   }
 
-  /** Lower-case names of the request headers that connections keep for proxies. */
+  /** Lower-case names of the request headers that connections keep, for proxies and for their user. */
   get requestHeaderNames(): readonly string[] {
-    return this.#context.eventProxies.requestHeaderNames
+    const { eventProxies, clientOptions } = this.#context
+    const { userIdHeader } = clientOptions
+    return userIdHeader === null ? eventProxies.requestHeaderNames : [...eventProxies.requestHeaderNames, userIdHeader]
   }
 
   get openChannels(): ReadonlyMap<string, OpenChannel> {
@@ -212,10 +214,8 @@ export class Relay {
   }
 
   async unsubscribeUser(params: UnsubscribeParams): Promise<ReplyError | null> {
-    if (params.channel !== '') {
-      const resolved = resolveChannel(params.channel, this.#context.channelRules)
-      if (resolved instanceof ReplyError) return resolved
-    }
+    const resolved = resolveChannel(params.channel, this.#context.channelRules)
+    if (resolved instanceof ReplyError) return resolved
     await this.#applyEverywhere('unsubscribe', params)
     return null
   }
@@ -238,6 +238,11 @@ export class Relay {
   /** The invalidated tokens of all users. Each node has all of them. */
   get tokenInvalidations(): readonly TokenInvalidation[] {
     return this.#context.tokenInvalidations.current
+  }
+
+  /** False while this node cannot read them. */
+  get areInvalidationsKnown(): boolean {
+    return this.#context.tokenInvalidations.areKnown
   }
 
   /** Throws an `EngineError` unless every live node has confirmed. The cluster then continues until all have applied it. */

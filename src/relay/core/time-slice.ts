@@ -1,7 +1,11 @@
+import type { MaybePromise } from './maybe-promise.js'
+
 // Long-running work in slices, so that the event loop can serve other clients in between.
 
 /** Short enough not to be noticed, long enough for ordinary calls. */
 const SLICE_MS = 10
+/** For work that clients can cause again and again. */
+export const SHORT_SLICE_MS = 4
 /** Reading the clock for each small step would cost more than the steps themselves. */
 const STEPS_PER_CLOCK_READ = 64
 
@@ -10,12 +14,14 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(reso
 /** The time that a task may run before it has to yield to the event loop. */
 export class TimeSlice {
   readonly #nowMs: () => number
+  readonly #sliceMs: number
   #startedAt: number
   #steps = 0
 
   /** `nowMs` is a monotonic clock. */
-  constructor(nowMs: () => number) {
+  constructor(nowMs: () => number, sliceMs = SLICE_MS) {
     this.#nowMs = nowMs
+    this.#sliceMs = sliceMs
     this.#startedAt = nowMs()
   }
 
@@ -25,7 +31,7 @@ export class TimeSlice {
 
   /** For callers that have already read the clock. */
   isOverAt(nowMs: number): boolean {
-    return nowMs - this.#startedAt >= SLICE_MS
+    return nowMs - this.#startedAt >= this.#sliceMs
   }
 
   /** Counts a step of about a microsecond, and checks the clock only now and then. */
@@ -51,6 +57,24 @@ export const forEachInSlices = async <Entry>(
     work(entry)
     if (slice.isOverAfterStep) await slice.next()
   }
+}
+
+/** The entries that pass a test, in order: at once if that takes no longer than a slice. */
+export const filterInSlices = <Entry>(
+  entries: readonly Entry[],
+  test: (entry: Entry) => boolean,
+  slice: TimeSlice
+): MaybePromise<readonly Entry[]> => {
+  const passed: Entry[] = []
+  const remaining = entries.values()
+  const run = (): MaybePromise<readonly Entry[]> => {
+    for (const entry of remaining) {
+      if (test(entry)) passed.push(entry)
+      if (slice.isOverAfterStep) return slice.next().then(run)
+    }
+    return passed
+  }
+  return run()
 }
 
 /** Parts are joined at this size: V8 flattens a long concatenated string in one blocking step. */

@@ -22,6 +22,7 @@ import { MemoryMaps } from './memory-maps.js'
 import { MemoryPresence } from './memory-presence.js'
 import { ChannelStream, IdempotencyCache } from './memory-stream.js'
 import { MemoryUserRates } from './memory-user-rates.js'
+import { UnusedEpochs } from './unused-epochs.js'
 
 export interface MemoryEngineDependencies extends Clocks {
   /** Names a new stream of a channel. */
@@ -32,16 +33,16 @@ export interface MemoryEngineDependencies extends Clocks {
 export class MemoryEngine implements Broker, History {
   readonly maps: MemoryMaps
   readonly #clocks: Clocks
-  readonly #newEpoch: () => string
+  readonly #epochs: UnusedEpochs
   readonly #streams = new Map<string, ChannelStream>()
   readonly #results = new IdempotencyCache()
-  /** Channels with subscribers. Their streams do not expire. */
+  /** Channels with subscribers. Their streams exist before the first publication, and do not expire. */
   readonly #subscribed = new Set<string>()
   #delivery: Delivery | null = null
 
   constructor(dependencies: MemoryEngineDependencies) {
     this.#clocks = dependencies
-    this.#newEpoch = dependencies.newEpoch
+    this.#epochs = new UnusedEpochs(dependencies.newEpoch)
     this.maps = new MemoryMaps({
       ...dependencies,
       hasSubscribers: (channel) => this.#subscribed.has(channel),
@@ -59,7 +60,9 @@ export class MemoryEngine implements Broker, History {
 
   async unsubscribe(channel: string): Promise<void> {
     this.#subscribed.delete(channel)
-    this.#streams.get(channel)?.unsubscribed(this.#clocks.monotonicMs())
+    const stream = this.#streams.get(channel)
+    if (stream?.position.offset === 0) this.#streams.delete(channel)
+    else stream?.unsubscribed(this.#clocks.monotonicMs())
     this.maps.unsubscribed(channel)
   }
 
@@ -100,7 +103,7 @@ export class MemoryEngine implements Broker, History {
 
   read(channel: string, range: HistoryRange, options: HistoryOptions): RetainedPage {
     const nowMs = this.#clocks.monotonicMs()
-    const stream = this.#stream(channel, nowMs)
+    const stream = this.#existing(channel, nowMs) ?? this.#unused(channel)
     stream.setPositionTtl(options.historyMetaTtlMs, nowMs)
     const { epoch, offset } = stream.position
     const publications = stream.read(range, nowMs)
@@ -118,21 +121,32 @@ export class MemoryEngine implements Broker, History {
     this.#results.sweep(nowMs)
     this.maps.sweep()
     for (const [channel, stream] of this.#streams) {
-      if (this.#isExpired(channel, stream, nowMs)) this.#streams.delete(channel)
-      else stream.expire(nowMs)
+      if (this.#existing(channel, nowMs) !== undefined) stream.expire(nowMs)
     }
   }
 
   #stream(channel: string, nowMs: number): ChannelStream {
-    const known = this.#streams.get(channel)
-    if (known !== undefined && !this.#isExpired(channel, known, nowMs)) return known
-    const stream = new ChannelStream(this.#newEpoch())
+    const known = this.#existing(channel, nowMs)
+    if (known !== undefined) return known
+    const stream = new ChannelStream(this.#epochs.of(channel))
     this.#streams.set(channel, stream)
     return stream
   }
 
-  #isExpired(channel: string, stream: ChannelStream, nowMs: number): boolean {
-    return stream.isExpired(nowMs) && !this.#subscribed.has(channel)
+  /** Stored only for subscribers. */
+  #unused(channel: string): ChannelStream {
+    const stream = new ChannelStream(this.#epochs.of(channel))
+    if (this.#subscribed.has(channel)) this.#streams.set(channel, stream)
+    return stream
+  }
+
+  /** Removes the stream if it has expired. */
+  #existing(channel: string, nowMs: number): ChannelStream | undefined {
+    const stream = this.#streams.get(channel)
+    if (stream === undefined || !stream.isExpired(nowMs) || this.#subscribed.has(channel)) return stream
+    this.#streams.delete(channel)
+    this.#epochs.expired(channel)
+    return undefined
   }
 }
 

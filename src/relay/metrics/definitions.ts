@@ -1,4 +1,4 @@
-import { Counter, Gauge, type Registry } from 'prom-client'
+import { Counter, type Registry } from 'prom-client'
 import { ArrayHistogram, ArrayValues, TrafficCounters } from './series.js'
 
 /** From 100 µs to 10 s. */
@@ -242,6 +242,20 @@ export const defineMetrics = (registry: Registry) => ({
     'Publications that were not sent to a subscriber because of its tag filter.',
     ['channel_namespace']
   ),
+  outsideView: new ArrayValues(
+    registry,
+    'counter',
+    'gatehouse_view_dropped_publications_total',
+    'Publications that were not sent to a subscriber because nothing of them is in its view.',
+    ['channel_namespace']
+  ),
+  joinsAndLeavesDropped: new ArrayValues(
+    registry,
+    'counter',
+    'gatehouse_join_leave_dropped_total',
+    'Joins and leaves that were not sent, because too many of their channel were waiting.',
+    ['channel_namespace']
+  ),
   publicationAges: new ArrayHistogram(
     registry,
     'gatehouse_publication_age_seconds',
@@ -308,11 +322,25 @@ export const defineMetrics = (registry: Registry) => ({
     'Removals from maps that a condition suppressed.',
     ['reason', 'channel_namespace']
   ),
-  mapKeysExpired: counter(registry, 'centrifugo_map_broker_cleanup_removed_count', 'Keys of maps that expired.'),
-  mapExpiryErrors: counter(registry, 'centrifugo_map_broker_cleanup_errors_count', 'Failed removals of expired keys.'),
-  mapExpiryLag: new Gauge({
-    name: 'centrifugo_map_broker_cleanup_lag_seconds',
-    help: 'Time from the deadline of a key to its removal, at the last removal.',
-    registers: [registry]
-  })
+  mapKeysExpired: new ArrayValues(
+    registry,
+    'counter',
+    'centrifugo_map_broker_cleanup_removed_count',
+    'Keys of maps that expired.',
+    ['broker_name']
+  ),
+  mapExpiryErrors: new ArrayValues(
+    registry,
+    'counter',
+    'centrifugo_map_broker_cleanup_errors_count',
+    'Failed removals of expired keys.',
+    ['broker_name']
+  ),
+  mapExpiryLag: new ArrayValues(
+    registry,
+    'gauge',
+    'centrifugo_map_broker_cleanup_lag_seconds',
+    'Time from the deadline of a key to its removal, at the last removal.',
+    ['broker_name']
+  )
 })

@@ -51,6 +51,8 @@ const API_METHOD_NAMES = namesOf<ApiMethodName>({
   map_stats: true,
   map_clear: true
 })
+/** `broadcast_publish`: one channel of a broadcast. */
+const API_ERROR_METHODS = [...API_METHOD_NAMES, 'broadcast_publish']
 const API_ERRORS = ['100', '102', '104', '106', '107', '108', '112']
 
 const CONNECTION_METHODS: readonly Method[] = ['connect', 'refresh']
@@ -69,7 +71,9 @@ const CHANNEL_MESSAGES: readonly MessageType[] = ['publication', 'join', 'leave'
 const CHANNEL_ACTIONS = [
   'add_subscription',
   'remove_subscription',
-  ...namesOf<Exclude<Action, MapAction>>({
+  ...namesOf<Exclude<Action, MapAction | 'survey'>>({
+    broker_subscribe: true,
+    broker_unsubscribe: true,
     add_presence: true,
     remove_presence: true,
     presence: true,
@@ -77,12 +81,15 @@ const CHANNEL_ACTIONS = [
     history: true,
     history_recover: true,
     history_recover_cache: true,
+    history_stream_top: true,
     history_remove: true
   })
 ]
 
 const MAP_MESSAGES = namesOf<MapMessageType>({ map_publication: true, map_removal: true })
 const MAP_ACTIONS = namesOf<MapAction>({
+  map_broker_subscribe: true,
+  map_broker_unsubscribe: true,
   map_publish: true,
   map_remove: true,
   map_state_read: true,
@@ -161,8 +168,11 @@ const ERROR_SOURCES = namesOf<UnexpectedErrorSource>({
   background: true
 })
 
-/** The only Redis connection of a relay; Centrifugo can have several brokers. */
-export const BROKER_NAME = 'default'
+/** The only broker of a relay. As in Centrifugo, which can have several, it has no name. */
+export const BROKER_NAME = ''
+
+/** All transports start with HTTP/1.1. As Centrifugo by default, the relay does not tell. */
+export const ACCEPT_PROTOCOL = ''
 
 /** Creates the series that do not depend on the configuration. */
 export const createKnownSeries = (metrics: Metrics, clientNames: readonly string[]): void => {
@@ -170,11 +180,14 @@ export const createKnownSeries = (metrics: Metrics, clientNames: readonly string
   for (const [kind, reasons] of Object.entries(REJECTIONS)) metrics.rejections.create([kind], reasons)
   metrics.deliveryProbeFailures.create(PROBE_STEPS)
   metrics.unexpectedErrors.create(ERROR_SOURCES)
-  metrics.actions.create(['add_client', 'remove_client'], [''])
-  metrics.connectionsAccepted.create(TRANSPORTS, ['h1'], clientNames, ['unversioned', 'unregistered'])
+  metrics.actions.create(['add_client', 'remove_client', 'survey'], [''])
+  metrics.connectionsAccepted.create(TRANSPORTS, [ACCEPT_PROTOCOL], clientNames, ['unversioned', 'unregistered'])
   metrics.serverDisconnects.create(CLOSE_CODES)
   metrics.closes.create(TRANSPORTS, CLOSE_CODES)
-  metrics.apiErrors.create(['http'], API_METHOD_NAMES, API_ERRORS)
+  metrics.apiErrors.create(['http'], API_ERROR_METHODS, API_ERRORS)
+  metrics.mapKeysExpired.create([BROKER_NAME])
+  metrics.mapExpiryErrors.create([BROKER_NAME])
+  metrics.mapExpiryLag.create([BROKER_NAME])
   metrics.replyErrors.create(CONNECTION_METHODS, CONNECTION_ERRORS, [''])
   // The channel of an unknown namespace.
   metrics.replyErrors.create(CHANNEL_METHODS, ['102'], [''])
@@ -211,6 +224,8 @@ export const createNamespaceSeries = (
   metrics.suppressed.create(['idempotency', 'version'], namespaces)
   metrics.conflated.create(namespaces)
   metrics.filteredOut.create(namespaces)
+  metrics.outsideView.create(namespaces)
+  metrics.joinsAndLeavesDropped.create(namespaces)
 }
 
 /** Creates the series of the proxies in use. */

@@ -1,17 +1,18 @@
 import type { Cluster } from '../core/engine.js'
+import type { RelayMetrics } from './relay-metrics.js'
 
-/** Measures how long surveys and commands take that are sent to all nodes. */
+/** Counts surveys, and measures how long surveys and commands take that are sent to all nodes. */
 export const measuredCluster = (
   cluster: Cluster,
   monotonicMs: () => number,
-  surveyed: (op: string, seconds: number) => void
+  metrics: Pick<RelayMetrics, 'surveyed' | 'engineAction'>
 ): Cluster => {
   const measure = async <T>(op: string, work: () => Promise<T>): Promise<T> => {
     const startedAt = monotonicMs()
     try {
       return await work()
     } finally {
-      surveyed(op, (monotonicMs() - startedAt) / 1000)
+      metrics.surveyed(op, (monotonicMs() - startedAt) / 1000)
     }
   }
   return {
@@ -19,9 +20,15 @@ export const measuredCluster = (
       return cluster.size
     },
     start: (...args) => cluster.start(...args),
-    survey: (survey, params) => measure(survey, () => cluster.survey(survey, params)),
+    survey: (survey, params) => {
+      metrics.engineAction('survey', '')
+      return measure(survey, () => cluster.survey(survey, params))
+    },
     apply: (command, params) => measure(command, () => cluster.apply(command, params)),
-    surveyNode: (node, survey, params) => cluster.surveyNode(node, survey, params),
+    surveyNode: (node, survey, params) => {
+      metrics.engineAction('survey', '')
+      return cluster.surveyNode(node, survey, params)
+    },
     hasNode: (node) => cluster.hasNode(node),
     close: () => cluster.close()
   }

@@ -11,6 +11,7 @@ import type { RejectionReasons } from '../transport/rejections.js'
 import { CLIENT_LABELS, clientName, clientVersion } from './client-labels.js'
 import { defineMetrics } from './definitions.js'
 import {
+  ACCEPT_PROTOCOL,
   BROKER_NAME,
   type ConnectionRejection,
   createKnownSeries,
@@ -46,9 +47,6 @@ export interface Totals {
 }
 
 const rateLabel = (rate: number | null): string => (rate === null ? 'full' : String(rate))
-
-/** All transports start with HTTP/1.1. */
-const ACCEPT_PROTOCOL = 'h1'
 
 const SLOW_CODE = 3008
 
@@ -221,16 +219,24 @@ export class RelayMetrics implements CoreMetrics, ProxyMetrics {
   }
 
   mapKeysExpired(keys: number, lagSeconds: number): void {
-    this.#metrics.mapKeysExpired.inc(keys)
-    this.#metrics.mapExpiryLag.set(lagSeconds)
+    this.#metrics.mapKeysExpired.of(BROKER_NAME).value += keys
+    this.#metrics.mapExpiryLag.of(BROKER_NAME).value = lagSeconds
   }
 
   mapExpiryFailed(): void {
-    this.#metrics.mapExpiryErrors.inc()
+    this.#metrics.mapExpiryErrors.of(BROKER_NAME).value += 1
   }
 
   filteredOut(namespace: string, subscribers: number): void {
     this.#metrics.filteredOut.of(namespace).value += subscribers
+  }
+
+  outsideView(namespace: string, subscribers: number): void {
+    this.#metrics.outsideView.of(namespace).value += subscribers
+  }
+
+  joinOrLeaveDropped(namespace: string): void {
+    this.#metrics.joinsAndLeavesDropped.of(namespace).value += 1
   }
 
   conflated(namespace: string, publications: number): void {

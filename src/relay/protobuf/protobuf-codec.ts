@@ -78,7 +78,11 @@ const publicationFields = (
   epoch: offset === 1 ? epoch : ''
 })
 
-const sentPublicationFields = ({ publication, epoch, data, isDelta }: SentPublication): Fields =>
+/** Replies have the epoch themselves. */
+const repliedPublicationFields = ({ publication, data, isDelta }: SentPublication): Fields =>
+  publicationFields(publication, '', data, isDelta)
+
+const pushedPublicationFields = ({ publication, epoch, data, isDelta }: SentPublication): Fields =>
   publicationFields(publication, epoch, data, isDelta)
 
 const mapFields = <Value>(map: ReadonlyMap<string, Value>, fieldsOf: (value: Value) => Fields): Fields =>
@@ -104,7 +108,7 @@ const subscribeResultFields = (reply: SubscribeReply): Fields => ({
   ttl: reply.ttl,
   recoverable: reply.recoverable,
   epoch: reply.position.epoch,
-  publications: reply.publications.map(sentPublicationFields),
+  publications: reply.publications.map(repliedPublicationFields),
   recovered: reply.recovered,
   offset: reply.position.offset,
   positioned: reply.positioned,
@@ -114,7 +118,7 @@ const subscribeResultFields = (reply: SubscribeReply): Fields => ({
   type: reply.map === null ? 0 : MAP_REPLY_TYPE,
   phase: reply.map?.phase ?? 0,
   cursor: reply.map?.cursor ?? '',
-  state: reply.map?.state.map(sentPublicationFields) ?? []
+  state: reply.map?.state.map(repliedPublicationFields) ?? []
 })
 
 /** Fewer fields than the reply to a subscribe command. */
@@ -137,7 +141,7 @@ const RESULT_FIELDS: { readonly [M in RepliedMethod]: (result: Replies[M]) => Fi
   presence: ({ presence }) => ({ presence: mapFields(presence, clientInfoFields) }),
   presence_stats: ({ clients, users }) => ({ num_clients: clients, num_users: users }),
   history: ({ publications, epoch, offset }) => ({
-    publications: publications.map((each) => publicationFields(each, epoch, each.data, false)),
+    publications: publications.map((each) => publicationFields(each, '', each.data, false)),
     epoch,
     offset
   }),
@@ -148,12 +152,12 @@ const RESULT_FIELDS: { readonly [M in RepliedMethod]: (result: Replies[M]) => Fi
 
 /** A subscribe result with publications only. */
 const publicationListBytes = encodedOnce((publications) =>
-  SubscribeResultType.encode({ publications: publications.map(sentPublicationFields) }).finish()
+  SubscribeResultType.encode({ publications: publications.map(repliedPublicationFields) }).finish()
 )
 
 /** A subscribe result with entries of a map only. */
 const stateBytes = encodedOnce((state) =>
-  SubscribeResultType.encode({ state: state.map(sentPublicationFields) }).finish()
+  SubscribeResultType.encode({ state: state.map(repliedPublicationFields) }).finish()
 )
 
 /** The number of the field, and the wire type of messages. */
@@ -182,7 +186,7 @@ const PARTS_ENCODERS: { readonly [M in RepliedMethod]?: (id: number, result: Rep
 const pushFields = (push: Push): Fields => {
   switch (push.kind) {
     case 'pub':
-      return { channel: push.channel, pub: sentPublicationFields(push.pub) }
+      return { channel: push.channel, pub: pushedPublicationFields(push.pub) }
     case 'join':
     case 'leave':
       return { channel: push.channel, [push.kind]: { info: clientInfoFields(push.info) } }

@@ -9,6 +9,10 @@ import type {
   EventOutcome,
   EventProxies,
   EventSource,
+  MapPublishEvent,
+  MapPublishEventResult,
+  MapRemoveEvent,
+  MapRemoveEventResult,
   PublishEventResult,
   RefreshOutcome,
   RefreshResult,
@@ -18,10 +22,20 @@ import type {
 } from '../core/event-proxies.js'
 import { type CallOutcome, type EventFormat, EventProxy, FailedCall, type ProxyDependencies } from './event-proxy.js'
 import type { ProxyStatus } from './health.js'
-import { channelBody, channelDataBody, connectBody, refreshBody, rpcBody } from './request-body.js'
+import {
+  channelBody,
+  channelDataBody,
+  connectBody,
+  mapPublishBody,
+  mapRemoveBody,
+  refreshBody,
+  rpcBody
+} from './request-body.js'
 import {
   ALLOWED_SUBSCRIPTION,
   connectResult,
+  mapPublishResult,
+  mapRemoveResult,
   publishResult,
   refreshResult,
   rpcResult,
@@ -55,6 +69,16 @@ const PUBLISH: EventFormat<ChannelDataEvent, PublishEventResult> = {
   type: 'publish',
   body: channelDataBody,
   readResult: publishResult
+}
+const MAP_PUBLISH: EventFormat<MapPublishEvent, MapPublishEventResult> = {
+  type: 'map_publish',
+  body: mapPublishBody,
+  readResult: mapPublishResult
+}
+const MAP_REMOVE: EventFormat<MapRemoveEvent, MapRemoveEventResult> = {
+  type: 'map_remove',
+  body: mapRemoveBody,
+  readResult: mapRemoveResult
 }
 const RPC: EventFormat<RpcEvent, RpcResult> = { type: 'rpc', body: rpcBody, readResult: rpcResult }
 
@@ -135,6 +159,16 @@ export class HttpEventProxies implements EventProxies {
 
   async publish(proxy: string, event: ChannelDataEvent): Promise<EventOutcome<PublishEventResult>> {
     const outcome = await this.#call(PUBLISH, proxy, event)
+    return outcome instanceof FailedCall ? outcome.reply : (outcome ?? {})
+  }
+
+  async mapPublish(proxy: string, event: MapPublishEvent): Promise<EventOutcome<MapPublishEventResult>> {
+    const outcome = await this.#call(MAP_PUBLISH, proxy, event)
+    return outcome instanceof FailedCall ? outcome.reply : (outcome ?? {})
+  }
+
+  async mapRemove(proxy: string, event: MapRemoveEvent): Promise<EventOutcome<MapRemoveEventResult>> {
+    const outcome = await this.#call(MAP_REMOVE, proxy, event)
     return outcome instanceof FailedCall ? outcome.reply : (outcome ?? {})
   }
 

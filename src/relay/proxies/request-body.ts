@@ -6,6 +6,8 @@ import type {
   ConnectEvent,
   EventData,
   EventSource,
+  MapPublishEvent,
+  MapRemoveEvent,
   RpcEvent
 } from '../core/event-proxies.js'
 
@@ -44,6 +46,13 @@ export const channelDataBody: Body<ChannelDataEvent> = (event, options) => {
   return data === null ? null : objectText(`${userFields(event, options)},"channel":${quote(event.channel)}${data}`)
 }
 
+export const mapPublishBody: Body<MapPublishEvent> = (event, options) => {
+  const data = dataField(event.data, options)
+  return data === null ? null : objectText(keyFields(event, options) + data)
+}
+
+export const mapRemoveBody: Body<MapRemoveEvent> = (event, options) => objectText(keyFields(event, options))
+
 export const rpcBody: Body<RpcEvent> = (event, options) => {
   const data = dataField(event.data, options)
   const method = event.method === '' ? '' : `,"method":${quote(event.method)}`
@@ -57,6 +66,9 @@ const userFields = (event: EventSource, options: BodyOptions): string =>
   `${sourceFields(event, options)},"user":${quote(event.user)}${
     options.includeMeta && event.meta !== null ? `,"meta":${event.meta}` : ''
   }`
+
+const keyFields = (event: MapRemoveEvent, options: BodyOptions): string =>
+  `${userFields(event, options)},"channel":${quote(event.channel)}${event.key === '' ? '' : `,"key":${quote(event.key)}`}`
 
 const dataField = (data: EventData, { binaryEncoding }: BodyOptions): string | null => {
   if (data === null || data.length === 0) return ''

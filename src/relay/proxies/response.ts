@@ -4,6 +4,8 @@ import { LazyJsonObject } from '../core/codec/json-members.js'
 import { type Disconnect, disconnectOfBackend, ERROR_INTERNAL, ReplyError } from '../core/codes.js'
 import type {
   ConnectResult,
+  MapPublishEventResult,
+  MapRemoveEventResult,
   PublishEventResult,
   RefreshResult,
   RpcResult,
@@ -126,18 +128,40 @@ export const subscribeResult = (fields: JsonFields): SubscribeEventResult => ({
 export const ALLOWED_SUBSCRIPTION: SubscribeEventResult = { ...NO_OPTIONS, expiresAt: 0 }
 
 /** Unlike elsewhere, `data` wins over `b64data`. */
-export const publishResult = (fields: JsonFields): PublishEventResult => {
+const publishedFields = (fields: JsonFields) => {
   const bytes = fields.bytes('data')
   const data = fields.jsonText('data') ?? (bytes === null ? null : textOrBytes(bytes))
   return {
     ...(data !== null && { data }),
     tags: fields.tags(),
-    skipHistory: fields.flag('skip_history'),
     idempotencyKey: fields.text('idempotency_key'),
     version: fields.integer('version', 0),
     versionEpoch: fields.text('version_epoch'),
     delta: fields.flag('delta')
   }
+}
+
+export const publishResult = (fields: JsonFields): PublishEventResult => ({
+  ...publishedFields(fields),
+  skipHistory: fields.flag('skip_history')
+})
+
+/** Without a key, that of the client stays. */
+const chosenKey = (fields: JsonFields): { readonly key?: string } => {
+  const key = fields.text('key')
+  return key === '' ? {} : { key }
+}
+
+export const mapPublishResult = (fields: JsonFields): MapPublishEventResult => ({
+  ...publishedFields(fields),
+  ...chosenKey(fields),
+  keyMode: fields.keyMode()
+})
+
+/** A removal has the tags of its entry. */
+export const mapRemoveResult = (fields: JsonFields): MapRemoveEventResult => {
+  fields.tags()
+  return { ...chosenKey(fields), idempotencyKey: fields.text('idempotency_key') }
 }
 
 export const rpcResult = (fields: JsonFields): RpcResult => ({ data: payload(fields) })

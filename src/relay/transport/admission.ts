@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { AddressSet, normalAddress } from '../../shared/ip-address.js'
+import { isLoopbackOrigin } from '../../shared/loopback-origin.js'
 import type { RelayConfig } from '../config/config.js'
 import { isOriginGlob, originTest } from '../config/origins.js'
 import { after, type MaybePromise } from '../core/maybe-promise.js'
@@ -11,15 +12,16 @@ export type OriginCheck = (origin: string | undefined, host: string | undefined)
 
 /**
  * Browsers always send an `Origin`; a client without one is allowed. With an empty list only pages of the relay's own host
- * may connect. Entries are lower-case origins, globs, or `*` for all.
+ * may connect. Entries are lower-case origins, globs, or `*` for all. In development, loopback origins may connect too.
  */
-export const originCheck = (allowed: readonly string[]): OriginCheck => {
+export const originCheck = (allowed: readonly string[], allowsLoopback = false): OriginCheck => {
   if (allowed.includes('*')) return () => true
   const exact = new Set(allowed)
   const globs = allowed.filter(isOriginGlob).map(originTest)
   return (origin, host) => {
     if (origin === undefined) return true
     const lower = origin.toLowerCase()
+    if (allowsLoopback && isLoopbackOrigin(lower)) return true
     if (allowed.length === 0) return isSameHost(lower, host)
     return exact.has(lower) || globs.some((test) => test(lower))
   }
@@ -90,13 +92,13 @@ export class ClientAdmission {
     this.#metrics = metrics
     this.#rejections = rejections
     this.#counter = counter
-    this.#originCheck = originCheck(config.allowedOrigins)
+    this.#originCheck = originCheck(config.allowedOrigins, config.allowsLoopback)
     this.#addressOf = clientAddressReader(config.trustedProxies)
     this.#limits = config.client
   }
 
   configure(config: RelayConfig): void {
-    this.#originCheck = originCheck(config.allowedOrigins)
+    this.#originCheck = originCheck(config.allowedOrigins, config.allowsLoopback)
     this.#addressOf = clientAddressReader(config.trustedProxies)
     this.#limits = config.client
   }

@@ -1,6 +1,7 @@
 import type { RelayConfig } from '../config/config.js'
 import type { Relay } from '../core/relay.js'
 import type { ClientAdmission } from './admission.js'
+import { EmulationLimit } from './emulation-limit.js'
 import {
   emulation,
   httpStream,
@@ -38,6 +39,7 @@ export const clientRoutes = ({
     rejections.missingUpgrade(admission.addressOf(request))
     respond(response, 426, '', ['Upgrade', 'websocket'])
   }
+  const limit = new EmulationLimit(relay.clocks.monotonicMs, (text, who) => rejections.limit(text, who))
   const unidirectional = (): RelayConfig['unidirectional'] => config().unidirectional
   const hasSse = (): boolean => config().endpoints.sse
   const hasHttpStream = (): boolean => config().endpoints.httpStream
@@ -48,7 +50,7 @@ export const clientRoutes = ({
     routes: {
       '/connection/http_stream': ifEnabled(hasHttpStream, httpStream(relay, admission, errors)),
       '/connection/sse': ifEnabled(hasSse, serverSentEvents(relay, admission, errors)),
-      '/emulation': ifEnabled(() => hasSse() || hasHttpStream(), emulation(relay, admission, errors)),
+      '/emulation': ifEnabled(() => hasSse() || hasHttpStream(), emulation(relay, admission, limit, errors)),
       [WEBSOCKET_PATH]: upgradeRequired,
       '/connection/uni_sse': ifEnabled(
         () => unidirectional().sse.enabled,

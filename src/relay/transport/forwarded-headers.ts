@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { ClientHeaders } from '../core/event-proxies.js'
 import type { Relay } from '../core/relay.js'
 
-/** The headers of a client's request that some proxy forwards; null for none, so that connections keep nothing else in memory. */
+/** The headers of a client's request that some proxy forwards or that names the user; null for none, so that connections keep nothing else in memory. */
 export const forwardedRequestHeaders = (
   request: IncomingMessage,
   { requestHeaderNames }: Pick<Relay, 'requestHeaderNames'>

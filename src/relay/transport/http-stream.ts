@@ -15,6 +15,7 @@ import {
   hasProtobufBody,
   requestsProtobuf
 } from './admission.js'
+import type { EmulationLimit } from './emulation-limit.js'
 import { forwardedRequestHeaders } from './forwarded-headers.js'
 import {
   byteStreamFraming,
@@ -37,7 +38,7 @@ import {
   TEXT_TYPE
 } from './respond.js'
 
-/** Sends to a client through an HTTP response that stays open. Counts the unsent bytes, which `ServerResponse` does not report. */
+/** Sends to a client through an HTTP response that stays open. */
 class HttpStreamTransport implements ClientTransport, ByteStream {
   readonly stream = this
   readonly name: TransportName
@@ -49,7 +50,6 @@ class HttpStreamTransport implements ClientTransport, ByteStream {
   readonly hasOwnPings = false
   readonly pingBytes: Buffer
   readonly #response: ServerResponse
-  #unsentBytes = 0
   #drainCallbacks: (() => void)[] = []
 
   constructor(
@@ -69,15 +69,16 @@ class HttpStreamTransport implements ClientTransport, ByteStream {
   }
 
   get writableLength(): number {
-    return this.#unsentBytes
+    return this.#response.writableLength
   }
 
   write(bytes: Buffer): void {
-    this.#unsentBytes += bytes.length
+    // A response whose socket is not corked sends at the end of the turn, and the client would be behind until then.
+    this.cork()
     this.#response.write(bytes, (error) => {
-      this.#unsentBytes -= bytes.length
-      if (!error && this.#unsentBytes === 0) this.#drained()
+      if (!error && this.writableLength === 0) this.#drained()
     })
+    this.uncork()
   }
 
   // The socket, because `ServerResponse` writes each part by itself when it is uncorked.
@@ -103,6 +104,10 @@ class HttpStreamTransport implements ClientTransport, ByteStream {
     this.#response.end(this.framing.frame(this.framing.codec.push({ kind: 'disconnect', disconnect: reason })))
     // Closes the connection of a client that does not read.
     this.#response.socket?.setTimeout(CLOSE_TIMEOUT_MS, () => this.#response.destroy())
+  }
+
+  drop(): void {
+    this.#response.destroy()
   }
 
   #drained(): void {
@@ -170,7 +175,7 @@ export const httpStream = (relay: Relay, admission: ClientAdmission, errors: Req
   stream(relay, admission, errors, {
     methods: ['POST'],
     kinds: [LINE_STREAM, BYTE_STREAM],
-    maxBodyBytes: () => relay.clientOptions.messageSizeLimit
+    maxBodyBytes: () => relay.clientOptions.httpStreamBodyBytes
   })
 
 /** `/connection/sse`: server-sent events. A GET request has the connect command in the query. */
@@ -178,7 +183,7 @@ export const serverSentEvents = (relay: Relay, admission: ClientAdmission, error
   stream(relay, admission, errors, {
     methods: ['GET', 'POST'],
     kinds: [EVENT_STREAM, null],
-    maxBodyBytes: () => relay.clientOptions.messageSizeLimit
+    maxBodyBytes: () => relay.clientOptions.sseBodyBytes
   })
 
 /** `POST /connection/uni_http_stream`: the body is a connect request; the response consists of pushes, one per line. */
@@ -297,11 +302,9 @@ const startStream = (
   client.handleFrame(commands)
 }
 
-const MAX_EMULATION_BYTES = 65_536
-
 /** `POST /emulation`: the commands of a client that receives over HTTP, with the session from its connect reply. */
 export const emulation =
-  (relay: Relay, admission: ClientAdmission, errors: RequestErrors): HttpHandler =>
+  (relay: Relay, admission: ClientAdmission, limit: EmulationLimit, errors: RequestErrors): HttpHandler =>
   (request, response) => {
     if (!passesChecks(admission, request, response, ['POST'])) return
     const cors = corsHeaders(request)
@@ -313,14 +316,20 @@ export const emulation =
         respond(response, 400, '', cors)
         return
       }
+      const address = admission.addressOf(request)
+      if (!limit.start(address)) {
+        respond(response, 429, '', cors)
+        return
+      }
       // A load balancer may route the request to another node than the stream.
       const { node, session, data } = message
       const isFound = await relay.handleSessionFrame(node, session, data)
+      if (isFound) limit.succeeded(address)
       respond(response, isFound ? 204 : 404, '', cors)
     }
     limitBodyTime(request, response, BODY_TIMEOUT_MS, cors)
     const handleBody = (body: Buffer): void => void errors.handle(response, () => receive(body))
-    readBody(request, response, MAX_EMULATION_BYTES, handleBody, cors)
+    readBody(request, response, relay.clientOptions.emulationBodyBytes, handleBody, cors)
   }
 
 interface JsonEmulation {

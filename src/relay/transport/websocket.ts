@@ -90,6 +90,10 @@ class WebSocketTransport implements ClientTransport {
     this.#ws.resume()
     this.#ws.close(disconnect.code, disconnect.reason)
   }
+
+  drop(): void {
+    this.#ws.terminate()
+  }
 }
 
 class UnidirectionalWebSocketTransport extends WebSocketTransport {

@@ -57,6 +57,7 @@ const MESSAGE_KINDS = [
   // life of the worker process
   'start',
   'ready',
+  'serving',
   'startFailed',
   'configure',
   'connectionAccepted',

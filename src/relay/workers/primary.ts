@@ -98,7 +98,9 @@ export const runPrimary = async (dependencies: PrimaryDependencies): Promise<Add
     { delayMs: config.shutdownDelayMs, graceMs: () => graceMs(config) }
   )
   const addresses = await workers.start()
-  onHangup(() => void reload())
+  onHangup(() => {
+    reload().catch((error: unknown) => log.error({ err: error }, 'config reload failed'))
+  })
   return addresses
 }
 

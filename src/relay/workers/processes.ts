@@ -2,6 +2,7 @@ import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
 import { Duplex, type Readable } from 'node:stream'
 import type { Logger } from 'pino'
+import { messageOf } from '../../shared/error-message.js'
 import { monotonicMs } from '../../shared/monotonic.js'
 import { INTERNAL_LISTEN_SETTINGS, LISTEN_SETTINGS, type ListenAddress } from '../config/config.js'
 import { ConnectionDispatcher } from './connection-handoff.js'
@@ -39,6 +40,15 @@ interface WorkerProcess {
   readonly startedAt: number
 }
 
+/** A worker is ready when it is built. It serves clients when all other workers have been ready. */
+interface WorkerStart {
+  readonly ready: Promise<void>
+  readonly serving: Promise<void>
+}
+
+/** Called when the worker reports it. */
+type WorkerStarted = { readonly [State in keyof WorkerStart]: () => void }
+
 export interface WorkerProcessesDependencies {
   readonly count: number
   readonly listen: ListenAddress
@@ -73,6 +83,11 @@ export class WorkerProcesses {
   #isStopping = false
   /** Fails the start of the relay. Null once all workers have been ready: a worker that exits later is replaced. */
   #failStart: ((error: Error) => void) | null = null
+  #allowServing = (): void => undefined
+  /** Resolves when all workers have been ready. */
+  readonly #mayServe = new Promise<void>((resolve) => {
+    this.#allowServing = resolve
+  })
 
   constructor(dependencies: WorkerProcessesDependencies) {
     this.#dependencies = dependencies
@@ -80,19 +95,24 @@ export class WorkerProcesses {
     cluster.setupPrimary({ stdio: ['inherit', 'pipe', 'inherit', 'ipc', 'pipe'] })
   }
 
-  /** Resolves when all workers serve clients. */
+  /**
+   * Resolves when all workers serve clients. They begin together: the clients that return after a restart would all connect to the
+   * first worker otherwise, and stay there.
+   */
   async start(): Promise<Addresses> {
     const failed = new Promise<never>((_, reject) => {
       this.#failStart = reject
     })
-    const { listen, internalListen } = this.#dependencies
+    const { listen, internalListen, count } = this.#dependencies
     if (canSharePort()) this.#shared = await reserveAddresses(listen, internalListen)
-    await Promise.race([this.#startWorker(1), failed])
-    const addresses = this.#shared ?? (await this.#listen())
-    const others = Array.from({ length: this.#dependencies.count - 1 }, (_, index) => this.#startWorker(index + 2))
-    await Promise.race([Promise.all(others), failed])
+    const first = this.#startWorker(1)
+    await Promise.race([first.ready, failed])
+    const workers = [first, ...Array.from({ length: count - 1 }, (_, index) => this.#startWorker(index + 2))]
+    await Promise.race([Promise.all(workers.map(({ ready }) => ready)), failed])
+    this.#allowServing()
+    await Promise.race([Promise.all(workers.map(({ serving }) => serving)), failed])
     this.#failStart = null
-    return addresses
+    return this.#shared ?? this.#listen()
   }
 
   async #listen(): Promise<Addresses> {
@@ -131,11 +151,22 @@ export class WorkerProcesses {
     for (const { worker } of this.#running.values()) worker.process.kill('SIGKILL')
   }
 
-  #startWorker(number: number): Promise<void> {
-    return new Promise((resolve) => this.#fork(number, resolve))
+  #startWorker(number: number): WorkerStart {
+    let startServing = (): void => undefined
+    const serving = new Promise<void>((resolve) => {
+      startServing = resolve
+    })
+    const ready = new Promise<void>((resolve) => {
+      try {
+        this.#fork(number, { ready: resolve, serving: startServing })
+      } catch (error) {
+        this.#exited(number, messageOf(error))
+      }
+    })
+    return { ready, serving }
   }
 
-  #fork(number: number, ready: () => void): void {
+  #fork(number: number, started: WorkerStarted): void {
     const { log, output, configFile, serve } = this.#dependencies
     const worker = cluster.fork()
     worker.on('error', (error) => {
@@ -155,17 +186,24 @@ export class WorkerProcesses {
     ipc.send('start', (out) => writeAddresses(out.number(number).textOrNull(configFile()), this.#shared))
     worker.once('exit', (code: number | null, signal: string | null) => {
       // SIGHUP to the process group ends a worker that does not handle it yet. That must not end a relay that is starting.
-      if (signal === 'SIGHUP' && this.#failStart !== null && !this.#isStopping) this.#fork(number, ready)
+      if (signal === 'SIGHUP' && this.#failStart !== null && !this.#isStopping) this.#fork(number, started)
       else this.#exited(number, code ?? signal)
     })
     // A worker without an IPC connection cannot serve clients.
     void ipc.closed.then(() => setTimeout(() => worker.process.kill('SIGKILL'), EXIT_TIMEOUT_MS).unref())
-    ipc.onMessage({
-      ready: () => {
+    ipc.onRequest({
+      ready: async () => {
         this.#killWhenHung(number, worker, ipc)
+        started.ready()
+        await this.#mayServe
+        return NO_FIELDS
+      }
+    })
+    ipc.onMessage({
+      serving: () => {
         if (this.#isShutdownAnnounced) ipc.send('shutdownAnnounced')
         if (this.#shared === null) this.#connections.add(worker, ipc)
-        ready()
+        started.serving()
       },
       startFailed: (fields) => this.#startFailed(number, fields.text())
     })
@@ -211,7 +249,7 @@ export class WorkerProcesses {
     log[how === 0 ? 'info' : 'error']({ worker: number, exit: how, delayMs }, 'worker exited')
     const restart = async (): Promise<void> => {
       this.#restartTimers.delete(number)
-      await this.#startWorker(number)
+      await this.#startWorker(number).serving
       log.info({ worker: number }, 'worker replaced')
     }
     this.#restartTimers.set(number, setTimeout(restart, delayMs))

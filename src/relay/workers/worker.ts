@@ -56,7 +56,7 @@ export class PrimaryConnection {
     // Prepended because the cluster module exits the process in its own listener.
     process.prependOnceListener('disconnect', exit)
     // The primary may stop a worker that has not started yet.
-    ipc.onMessage({ stop: () => process.exit(0) })
+    ipc.onMessage({ stop: () => process.exit(0), shutdownAnnounced: () => undefined })
     ipc.onRequest({ ping: () => NO_FIELDS })
     return new Promise((resolve) => {
       ipc.onMessage({
@@ -106,9 +106,14 @@ export class PrimaryConnection {
     return () => this.#ipc.request('readMetrics', NO_FIELDS, (fields) => fields.text())
   }
 
+  /** Reports that this worker can serve clients. Resolves when all workers can. */
+  async ready(): Promise<void> {
+    await this.#ipc.request('ready', NO_FIELDS, () => undefined)
+  }
+
   /** Lets the primary pass connections to this worker. */
-  reportReady(): void {
-    this.#ipc.send('ready')
+  reportServing(): void {
+    this.#ipc.send('serving')
   }
 
   reportFailure(error: unknown): void {

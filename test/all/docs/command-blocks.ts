@@ -88,7 +88,7 @@ export class DocumentedShell {
       deadlineMs: READY_WITHIN_MS
     })
     if (isClosed) throw new Error(`the program ended:\n${commands}\n${output}`)
-    return { stop }
+    return { stop, output: () => output }
   }
 
   /** In a process group of its own, without the variables that tap adds to processes of a test. */
@@ -104,4 +104,6 @@ export class DocumentedShell {
 export interface Server {
   /** Ctrl-C. */
   stop(): Promise<void>
+  /** What it has printed so far. */
+  output(): string
 }

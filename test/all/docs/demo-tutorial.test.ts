@@ -5,7 +5,7 @@ import { ROOT } from '../../../scripts/lib/root.js'
 import { environment } from '../../helper/environment.js'
 import { freePort } from '../../helper/free-port.js'
 import { newDatabase } from '../../helper/postgres.js'
-import { commandBlocks, DocumentedShell, expectedOutput, hasFragments } from './command-blocks.js'
+import { commandBlocks, DocumentedShell, expectedOutput, hasFragments, type Server } from './command-blocks.js'
 
 t.test('the commands of the demo tutorial work', async (t) => {
   const [gatewayPort, relayPort] = [await freePort(), await freePort()]
@@ -26,7 +26,7 @@ t.test('the commands of the demo tutorial work', async (t) => {
     DEMO_SIMULATOR: 'off'
   })
 
-  let running = { stop: async () => {} }
+  let running: Pick<Server, 'stop'> = { stop: async () => {} }
   let outputs = 0
   for (const { commands, isServer, skipped } of commandBlocks(page)) {
     if (skipped !== undefined) continue

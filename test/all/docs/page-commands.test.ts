@@ -79,6 +79,7 @@ const PAGES: Readonly<Record<string, (t: Test) => Promise<Execution>>> = {
     const redis = await startRedis(t)
     return {
       variables: {
+        NODE_ENV: 'development',
         GATEWAY_PORT: gatewayPort,
         RELAY_PORT: relayPort,
         BACKEND_URL: 'http://127.0.0.1:1',

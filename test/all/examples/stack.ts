@@ -40,7 +40,7 @@ export const startExample = async (t: Teardown, webRoot: string): Promise<Exampl
   const program = await startChild(t, process.execPath, [...WITH_BUILT_PACKAGES, join(FOLDER, 'backend.js')], {
     PATH: environment.path,
     PORT: `${backendPort}`,
-    TOKEN_SECRET: tokenSecret,
+    API_SECRET: tokenSecret,
     PASSWORD,
     REALTIME_PUBLISH_URL: `http://127.0.0.1:${relayPort}/api`,
     ...shared

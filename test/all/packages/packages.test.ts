@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
@@ -9,10 +9,12 @@ import { ROOT } from '../../../scripts/lib/root.js'
 import { startBrowser } from '../../helper/browser.js'
 import { startChild } from '../../helper/child.js'
 import { environment } from '../../helper/environment.js'
+import { eventually } from '../../helper/eventually.js'
 import { freePort } from '../../helper/free-port.js'
 import { API_SECRET } from '../../helper/gateway.js'
+import { openWindow } from '../../helper/window.js'
 import { commandBlocks, DocumentedShell, expectedOutput, hasFragments } from '../docs/command-blocks.js'
-import { freePorts, MARK_MILLION, usePage } from './quickstart-page.js'
+import { freePorts, MARK_MILLION, useDuringFailure, usePage } from './quickstart-page.js'
 import { compile, examplesOf, importsOfAll } from './strict-project.js'
 import { installedPackages, packedPackages, quickstartBlocks, quickstartProject, run } from './tarballs.js'
 
@@ -31,7 +33,11 @@ for (const { name, folder: packed, tarball, manifest } of packedPackages()) {
   t.test(
     `${name} has a README, a licence, a description and no sources, tests, maps or parts of the demo`,
     async (t) => {
-      const files = run(packed, 'tar', '-tzf', tarball).trim().split('\n')
+      // `gatehouse init` copies sources of the examples.
+      const files = run(packed, 'tar', '-tzf', tarball)
+        .trim()
+        .split('\n')
+        .filter((file) => !file.startsWith('package/examples/'))
       t.same(
         files.filter((file) => /\.(?:map|test\.js|vue)$|(?<!\.d)\.ts$|\/(?:test|demo|web)\//.test(file)),
         []
@@ -258,7 +264,9 @@ t.test('the quickstart and the tutorial behind it work in an empty folder', asyn
   t.same(others, [])
   const settings = join(folder, '.env')
   t.equal(statSync(settings).mode & 0o777, 0o600)
-  writeFileSync(settings, onFreePorts(readFileSync(settings, 'utf8')))
+  // Other ports than the usual ones; everything else follows from them.
+  const ports = onFreePorts('GATEWAY_PORT=3000\nRELAY_PORT=8100\nPORT=4000\n')
+  writeFileSync(settings, readFileSync(settings, 'utf8') + ports)
   const [, password = ''] = /^PASSWORD=(.*)$/m.exec(readFileSync(settings, 'utf8')) ?? []
 
   t.ok(start.isServer)
@@ -269,6 +277,7 @@ t.test('the quickstart and the tutorial behind it work in an empty folder', asyn
     if (/Content Security Policy/.test(message.text())) violations.push(message.text())
   })
   await usePage(page, onFreePorts('http://localhost:3000'), password)
+  await useDuringFailure(page)
   // The next publication of the backend replaces the one of the tutorial, perhaps in the same frame.
   await page.evaluate(MARK_MILLION)
   const tutorial = onFreePorts(readFileSync(join(ROOT, 'docs/tutorials/first-backend.md'), 'utf8'))
@@ -286,3 +295,34 @@ t.test('the quickstart and the tutorial behind it work in an empty folder', asyn
   await shell.start(start.commands, 'Running at')
   await usePage(page, onFreePorts('http://localhost:3000'), password)
 })
+
+t.test(
+  'the project of gatehouse init --react shows the list, the live count and presence on its development server',
+  async (t) => {
+    const project = join(folder, 'react-app')
+    run(folder, bin, 'init', project, '--react', '--yes')
+    // In place of the installation; the packages are found in the folder above.
+    for (const name of ['react', 'react-dom', 'vite']) {
+      const link = join(folder, 'node_modules', name)
+      if (!existsSync(link)) symlinkSync(join(ROOT, 'node_modules', name), link)
+    }
+    const settings = readFileSync(join(project, '.env'), 'utf8')
+    const [, password = ''] = /^PASSWORD=(.*)$/m.exec(settings) ?? []
+    const bins = [join(folder, 'node_modules/.bin'), join(ROOT, 'node_modules/.bin')]
+    const shell = new DocumentedShell(t, project, { PATH: [...bins, environment.path].join(':'), HOME: folder })
+    const running = await shell.start('npm start', 'Running at')
+    const [, url = ''] = /Running at (http:\S+)\. /.exec(running.output()) ?? []
+    t.match(running.output(), `Sign in as ada@example.com with the password ${password}.`)
+
+    const { page, pageErrors } = await openWindow(t, await startBrowser(t), url)
+    await page.goto('/')
+    await page.fill('[name=email]', 'ada@example.com')
+    await page.fill('[name=password]', password)
+    await page.click('button[type=submit]')
+    await page.waitForSelector('li:has-text("Tea")')
+    await page.waitForSelector('#watchers:text-is("Watching: Ada")')
+    await eventually(async () => Number(await page.textContent('output')) > 0)
+    t.same(pageErrors, [])
+    await running.stop()
+  }
+)

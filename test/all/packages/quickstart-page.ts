@@ -34,4 +34,25 @@ export const usePage = async (page: Page, url: string, password: string): Promis
   const items = await itemsOf(page)
   await page.click('text=Add 10')
   await eventually(async () => (await itemsOf(page)) >= items + 10, { label: 'the page shows ten more items' })
+  await page.waitForSelector('#live:text-is("live")')
+}
+
+const NO_ANSWER = 'The service behind this page does not answer at the moment.'
+
+/** A proxy fails in front of the service: the page says why, and forgets it when the service answers again. */
+export const useDuringFailure = async (page: Page): Promise<void> => {
+  const fail = async (path: string): Promise<void> => {
+    await page.route(path, (route) => route.fulfill({ status: 502, body: '<h1>502 Bad Gateway</h1>' }))
+  }
+  await fail('**/api/orders/42/items')
+  await page.click('text=Add 10')
+  await page.waitForSelector(`#error:text-is("${NO_ANSWER}")`)
+  await page.waitForSelector('#error:empty', { state: 'attached' })
+
+  await fail('**/api/negotiate')
+  await page.reload()
+  await page.waitForSelector(`#live:text-is("offline: ${NO_ANSWER}")`)
+  await page.unroute('**/api/negotiate')
+  await page.waitForSelector('#live:text-is("live")')
+  await page.unroute('**/api/orders/42/items')
 }

@@ -175,14 +175,16 @@ t.test('npm start does not say that it runs if the relay ends meanwhile', { time
 })
 
 t.test('npm run build keeps what is built while the sources are unchanged', { timeout: PATIENCE_MS }, async (t) => {
-  const build = async (): Promise<string> => {
-    const program = await startChild(t, process.execPath, scriptArguments('scripts/build.ts'), {
+  const build = async (...args: readonly string[]): Promise<string> => {
+    const program = await startChild(t, process.execPath, [...scriptArguments('scripts/build.ts'), ...args], {
       PATH: environment.path
     })
     t.same(await program.exited, { code: 0, signal: null })
     return program.stdout
   }
-  await build()
+  for (const step of ['page', 'adminPage']) rmSync(join(ROOT, 'dist/.build', step), { force: true })
+  t.match(await build('--no-demo'), /^build the operators' page: /)
+  t.match(await build(), /^build the page: [^\n]+\n$/)
   t.equal(await build(), '', 'no step ran')
 })
 

@@ -79,7 +79,19 @@ t.test('an error of the backend', async (t) => {
     ['with an HTML page', 500, '<h1>Oh</h1>', { code: 'BACKEND_REFUSED', body: '<h1>Oh</h1>' }],
     ['with a list', 400, '[1]', { code: 'BACKEND_REFUSED', body: [1] }],
     ['with null', 400, 'null', { code: 'BACKEND_REFUSED' }],
-    ['with an empty body', 404, '', { code: 'BACKEND_REFUSED', message: 'The service did not accept this.' }],
+    ['with an empty body', 400, '', { code: 'BACKEND_REFUSED', message: 'The service did not accept this.' }],
+    [
+      'without a message, because the address is unknown,',
+      404,
+      '<html>404 Not Found</html>',
+      { code: 'BACKEND_REFUSED', message: 'The service does not know this address.' }
+    ],
+    [
+      'of a proxy that cannot reach the service',
+      502,
+      '<html>502 Bad Gateway</html>',
+      { code: 'BACKEND_REFUSED', message: 'The service behind this page does not answer at the moment.' }
+    ],
     ['with an invalid code', 400, '{"error":{"code":7,"message":{}}}', { code: 'BACKEND_REFUSED' }]
   ]
   for (const [title, status, body, expected] of cases) {

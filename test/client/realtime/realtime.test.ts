@@ -189,6 +189,7 @@ t.test('the token of realtime', async (t) => {
     realtime.start()
     t.same(await rejection, { channel: null, code: 'TOKEN_EXPIRED', message: 'Over', retryable: false })
     t.equal(realtime.state, 'offline')
+    t.match(realtime.error, { code: 'TOKEN_EXPIRED', message: 'Over' })
     clock.advance(600_000)
     t.equal(server.requestCount, 1)
 
@@ -196,6 +197,7 @@ t.test('the token of realtime', async (t) => {
     const back = online(realtime)
     realtime.start()
     await back
+    t.equal(realtime.error, null)
   })
 
   t.test('a rejected token renewal stops the client', async (t) => {
@@ -223,10 +225,12 @@ t.test('an operator', async (t) => {
     await api('disconnect', { user: '42' })
     t.same(await refused, { channel: null, code: 3503, message: 'force disconnect', retryable: true })
     t.equal(realtime.state, 'offline')
+    t.match(realtime.error, { code: 3503, message: 'force disconnect' })
     t.equal(server.requestCount, 1)
     const back = online(realtime)
     clock.advance(500)
     await back
+    t.equal(realtime.error, null)
 
     t.equal(server.requestCount, 2)
     await publishUntil(nextOf(orders, 'publication'), () => publish('orders:42', { total: 1 }))
@@ -314,10 +318,12 @@ t.test('an unavailable service', async (t) => {
     const offline = nextEvent(realtime, 'state', (state) => state === 'offline')
     await kill(first)
     await offline
+    t.match(realtime.error, { message: 'transport closed' })
     const gap = nextOf(orders, 'gap')
     await listen(t, port)
     await gap
     await publishUntil(nextOf(orders, 'publication'), () => publish('orders:42', { total: 2 }))
+    t.equal(realtime.error, null)
     t.same(states, ['connecting', 'online', 'connecting', 'offline', 'online'])
     t.equal(server.requestCount, 1, 'its token is still good')
   })

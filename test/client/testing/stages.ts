@@ -91,7 +91,6 @@ export const realStage = async (t: Test): Promise<Stage> => {
     env: {
       API_SECRET,
       COOKIE_SECURE: 'false',
-      LOGIN_BODY_TOKEN: 'omit',
       GATEWAY_ROUTES: join(ROOT, 'test/client/testing/openapi.yaml'),
       GATEWAY_UNKNOWN_PATHS: 'refuse'
     }

@@ -80,7 +80,14 @@ export const openLog = async (t: Test, options: Partial<AuditLogOptions> & { fal
   const clock = { ms: START }
   const logged: Logged[] = []
   const logger = pino({ level: 'trace' }, { write: (line) => logged.push(JSON.parse(line)) })
-  const log = await AuditLog.open({ now: () => clock.ms, logger, ...options, file, fallback })
+  const log = await AuditLog.open({
+    now: () => clock.ms,
+    logger,
+    anonymousPerMinute: Number.POSITIVE_INFINITY,
+    ...options,
+    file,
+    fallback
+  })
   t.teardown(() => log.close())
   return { log, file, fallback, clock, logged }
 }

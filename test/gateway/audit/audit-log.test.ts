@@ -55,6 +55,29 @@ t.test('an audit log', async (t) => {
     t.same(idsInFile(file), range(0, 500))
   })
 
+  t.test('an address has a limited number of records without a user in a minute', async (t) => {
+    const { log, file, clock } = await openLog(t, { anonymousPerMinute: 3 })
+    const records = () => linesOf(readFileSync(file, 'utf8')).map((line) => JSON.parse(line))
+    const count = async (): Promise<number> => {
+      await log.flush()
+      return records().length
+    }
+    for (const _ of range(0, 10)) log.record(rejection({ ip: '203.0.113.9' }))
+    t.equal(await count(), 3)
+    log.record(rejection({ ip: '203.0.113.10' }))
+    t.equal(await count(), 4, 'another address')
+    for (const id of range(0, 10)) log.record(rejection({ ip: `2001:db8:1:2::${id}` }))
+    t.equal(await count(), 7, 'an IPv6 network')
+    for (const _ of range(0, 5)) log.record(rejection({ user: { id: 'ada', email: null, role: 'user' } }))
+    t.equal(await count(), 12, 'records with a user')
+    t.notMatch(readFileSync(file, 'utf8'), 'omitted')
+    clock.ms += 60_000
+    for (const _ of range(0, 2)) log.record(rejection({ ip: '203.0.113.9' }))
+    t.equal(await count(), 14)
+    t.match(records().at(-2), { ip: '203.0.113.9', omitted: 7 })
+    t.equal(records().at(-1).omitted, undefined)
+  })
+
   t.test('close can be called repeatedly', async (t) => {
     const { log, file } = await openLog(t)
     log.record(numbered(0))

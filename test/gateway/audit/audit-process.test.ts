@@ -16,7 +16,7 @@ t.test('a process with an audit log on its own stderr', async (t) => {
     const log = await AuditLog.open({ file: process.argv[1], logger })
     for await (const _ of process.stdin);
     for (const requestId of ['0', '1']) {
-      log.record({ event: 'forbidden_access', user: null, requestId })
+      log.record({ event: 'forbidden_access', ip: '203.0.113.9', user: null, requestId })
       await log.flush()
     }
     process.stdout.write(JSON.stringify({ fallback: log.fallback, dropped: log.dropped }))

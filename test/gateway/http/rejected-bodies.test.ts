@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import t from 'tap'
 import { setCookie } from '../../../src/gateway/session/cookies.js'
 import { eventually } from '../../helper/eventually.js'
-import { openSocket } from '../../helper/exact-http.js'
+import { openSocket, sendBytes } from '../../helper/exact-http.js'
 import { browserHeaders, startGateway } from '../../helper/gateway.js'
 import { startHttpBackend } from '../../helper/scripted-backend.js'
 
@@ -127,6 +127,31 @@ t.test('a response that clears a cookie before the body has arrived is not cache
     await eventually(() => text.includes('"status":"ok"'))
     t.match(text, /^HTTP\/1\.1 200 /, 'nothing is sent between the responses')
     socket.destroy()
+  }
+})
+
+const MALFORMED_BODIES: readonly (readonly [
+  code: string,
+  path: string,
+  headers: Record<string, string>,
+  body: string
+])[] = [
+  ...['identity', 'gzip', 'xchunked', 'chunked, gzip', 'chunked, identity'].map(
+    (coding) => ['MALFORMED_REQUEST', '/api/zones', { ...json, 'transfer-encoding': coding }, '{}'] as const
+  ),
+  ['MALFORMED_REQUEST', '/api/zones', { ...json, 'transfer-encoding': 'chunked' }, 'zz\r\n{}\r\n'],
+  ...REJECTED.filter(([code]) => code !== 'BODY_TOO_LARGE').map(
+    ([code, path, headers]) => [code, path, { ...headers, 'transfer-encoding': 'chunked' }, 'zz\r\nx\r\n'] as const
+  ),
+  ['NOT_FOUND', '/nowhere', { 'transfer-encoding': 'chunked' }, '2\r\nxx\r\nzz']
+]
+
+t.test('a malformed body in the packet of its headers is answered before the connection closes', async (t) => {
+  for (const [code, path, headers, body] of MALFORMED_BODIES) {
+    const title = `${headers['transfer-encoding']} ${path} ${code}`
+    const response = await sendBytes(url, head(path, headers) + body)
+    t.match(response, new RegExp(`^HTTP/1\\.1 4.*x-gateway-error: ${code}\r\n.*"requestId":`, 's'), title)
+    t.equal(response.match(/^HTTP\/1\.1 /gm)?.length, 1, title)
   }
 })
 

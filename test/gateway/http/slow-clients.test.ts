@@ -17,7 +17,9 @@ const start = async (t: Test, listener: RequestListener, env: Readonly<Record<st
     request.on('error', () => undefined)
     listener(request, response)
   })
-  return startGateway(t, { env: { BACKEND_URL: url, BACKEND_TIMEOUT_MS: '600000', ...RATE, ...env } })
+  return startGateway(t, {
+    env: { BACKEND_URL: url, BACKEND_TIMEOUT_MS: '600000', GATEWAY_AUTH_PATHS: '/api/auth/x', ...RATE, ...env }
+  })
 }
 
 const takeAll: RequestListener = (request, response) => {

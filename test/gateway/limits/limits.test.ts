@@ -6,8 +6,10 @@ import { SettingsError } from '../../../src/shared/env.js'
 import { eventually } from '../../helper/eventually.js'
 import { startGateway, type TestGateway, type TestGatewayOptions, tokenOf } from '../../helper/gateway.js'
 import type { HttpResponse } from '../../helper/http.js'
+import { startBackend } from '../../helper/recording-backend.js'
 import { startRedis } from '../../helper/redis.js'
 import { PATIENT_TIMEOUTS } from '../../helper/redis-time.js'
+import { folderOf } from '../upstreams/upstreams-fixture.js'
 
 const fileOf = (t: Test, content: unknown, name = 'limits.json'): string => {
   const path = join(t.testdir(), name)
@@ -99,6 +101,14 @@ t.test('a limit by user', async (t) => {
     t.equal((await get(gateway, '/api/zones', { user: 8, address: '203.0.113.1' })).status, 200)
   })
 
+  t.test('a user has one audit record in a minute, from all addresses', async (t) => {
+    for (const address of ['203.0.113.4', '203.0.113.5', '203.0.113.6'])
+      await get(gateway, '/api/zones', { user: 7, address })
+    const records = (await gateway.auditRecords()).filter(({ event }) => event === 'rate_limited')
+    t.match(records, [{ reason: 'limit-zones', user: { id: '7' } }])
+    t.equal(records.length, 1)
+  })
+
   t.test('requests without a valid token count for their address', async (t) => {
     const anonymous = { address: '203.0.113.9' }
     t.same(await statuses(3, () => get(gateway, '/api/zones', anonymous)), [200, 200, 429])
@@ -118,13 +128,113 @@ t.test('a limit by both counts for the user and for the address', async (t) => {
   t.equal((await get(gateway, '/api/zones', { address: '203.0.113.1', method: 'HEAD' })).status, 200, 'another method')
 })
 
+/** Variants of `/api/reports` that a lenient backend could serve as it. */
+const VARIANTS = [
+  ...[
+    'reports.json',
+    'reports.',
+    'reports%20',
+    '%20reports',
+    'reports,x',
+    'reports~',
+    'reports=',
+    'reports@7',
+    'reports:80'
+  ],
+  ...[
+    'r%C3%A9ports',
+    'reports!',
+    "reports'",
+    'reports(1)',
+    'reports*',
+    'reports+',
+    'reports&x',
+    'reports$',
+    '.reports',
+    '~reports'
+  ],
+  ...['reports%C2%A0', 'reports.json/7', 'reports%20/7', 'reports.csv.gz', '@reports/x', 'reports%3A1'],
+  ...['reports%2C', 'reports%E3%80%80', 'repo%CC%81rts', '%20/reports', '!/reports/7', 'reports%E2%80%BE']
+].map((name) => `/api/${name}`)
+
+/** Other spellings, which are rejected. */
+const SPELLINGS = [
+  ...[
+    'Reports',
+    'REPORTS/x',
+    '%EF%BD%92eports',
+    'report%C5%BF',
+    'rep%C2%ADorts',
+    'reports%E2%80%8B/x',
+    '%E2%93%A1eports'
+  ],
+  ...[
+    'reports%00',
+    'reports%2Fx',
+    '/reports',
+    'reports//x',
+    './reports',
+    'x/../reports',
+    'reports;x',
+    '%72eports',
+    'reports\\x'
+  ]
+].map((name) => `/api/${name}`)
+
+t.test('no spelling of a path avoids its limit', async (t) => {
+  const limits = [{ name: 'reports', paths: ['/api/reports'], by: 'address', ...SLOW }]
+  const gateway = await start(t, limits)
+  t.equal((await get(gateway, '/api/reports')).status, 200)
+  for (const path of [...VARIANTS, '/api/reports/', '/api/reports/x?y'])
+    t.equal((await get(gateway, path)).status, 429, path)
+  for (const path of [...SPELLINGS, '/API/reports', '/api%2Freports'])
+    t.equal((await get(gateway, path)).status, 400, path)
+  t.equal(gateway.backend.requests.length, 1)
+  for (const path of ['/api/reports-of-others', '/api/report', '/api/reports7', '/api/x/reports', '/api/my.reports'])
+    t.equal((await get(gateway, path)).status, 200, path)
+})
+
+t.test('no spelling of a path of a row avoids its limit', async (t) => {
+  const backend = await startBackend(t)
+  const row = { name: 'wiki', url: backend.url, paths: ['/wiki'] }
+  const limits = [{ name: 'pages', paths: ['/wiki/pages'], by: 'address', ...SLOW }]
+  const gateway = await start(t, limits, {
+    backend,
+    env: { GATEWAY_UPSTREAMS: join(folderOf(t, { 'rows.json': JSON.stringify([row]) }), 'rows.json') }
+  })
+  const status = async (path: string) => (await get(gateway, path)).status
+  t.same([await status('/wiki/pages'), await status('/wiki/pages/x')], [200, 429])
+  t.same(
+    [await status('/wiki/Pages'), await status('/wiki/pages.html'), await status('/wiki/pages%20/x')],
+    [400, 429, 429]
+  )
+  t.equal(await status('/wiki/images'), 200)
+})
+
+t.test('a limit of a route applies to its spellings, not to other routes', async (t) => {
+  const paths = {
+    '/api/tiles/{z}-{x}.png': { get: {} },
+    '/api/tiles/{id}': { get: {} },
+    '/api/tiles/Legend': { get: {} }
+  }
+  const files = { 'routes.json': JSON.stringify({ openapi: '3.1.0', paths }) }
+  const GATEWAY_ROUTES = join(folderOf(t, files), 'routes.json')
+  const limits = [{ name: 'tiles', paths: ['/api/tiles/{z}-{x}.png'], by: 'address', burst: 2, ...SLOW }]
+  const gateway = await start(t, limits, { env: { GATEWAY_ROUTES } })
+  const status = async (path: string) => (await get(gateway, path)).status
+  t.same([await status('/api/tiles/1-2.png'), await status('/api/tiles/3-4.png')], [200, 200])
+  t.equal(await status('/api/tiles/5-6.png'), 429)
+  t.same([await status('/api/tiles%20/1-2.png'), await status('/api/tiles.json/1-2.png')], [429, 429])
+  t.same([await status('/api/tiles/7'), await status('/api/tiles/Legend'), await status('/api/tiles')], [200, 200, 200])
+})
+
 t.test('a limit of a route applies to all values of its parameters', async (t) => {
   const gateway = await start(t, [{ name: 'zone', paths: ['/api/zones/{id}'], by: 'address', burst: 2, ...SLOW }])
   t.same([(await get(gateway, '/api/zones/1')).status, (await get(gateway, '/api/zones/2')).status], [200, 200])
   t.equal((await get(gateway, '/api/zones/3')).status, 429)
   t.equal((await get(gateway, '/api/zones')).status, 200, 'another route')
   t.rejects(start(t, [{ name: 'x', paths: ['/api/nothing/{id}'], by: 'user', rate: 1 }]), {
-    errors: [/GATEWAY_LIMITS must not name \/api\/nothing\/\{id\}/]
+    errors: [/GATEWAY_LIMITS limits\.json:1: entry 1, paths\.0 must not be \/api\/nothing\/\{id\}/]
   })
 })
 
@@ -168,7 +278,10 @@ t.test('with Redis', async (t) => {
 
 t.test('invalid files', async (t) => {
   const errorsOf = (content: unknown, name?: string): readonly string[] => {
-    const env = { GATEWAY_LIMITS: content === null ? '/nowhere/limits.yaml' : fileOf(t, content, name) }
+    const env = {
+      NODE_ENV: 'test',
+      GATEWAY_LIMITS: content === null ? '/nowhere/limits.yaml' : fileOf(t, content, name)
+    }
     try {
       gatewayConfig(env)
       return []
@@ -183,6 +296,8 @@ t.test('invalid files', async (t) => {
   t.match(errorsOf(null), [/^GATEWAY_LIMITS must name a readable file/])
   t.match(errorsOf('a: ['), [/^GATEWAY_LIMITS limits.json:/])
   t.match(errorsOf([]), [/a list with at least one entry/])
+  for (const path of ['/api/%61', '/api/100%', '/api//x', '/api/x/', '/api/{a', '/api/a b', '/api/../x'])
+    t.match(errorsOf([{ ...row, paths: [path] }]), [/paths\.0 must be a path such as/], path)
   const yaml = '- name: A b\n  paths: [api]\n  by: all\n  rate: 0\n- paths: []\n  burst: x\n  speed: 1\n'
   const errors = errorsOf(yaml, 'limits.yaml')
   for (const part of [

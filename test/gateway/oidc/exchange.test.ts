@@ -7,6 +7,7 @@ import {
   APP_HOST,
   backendWith,
   browserOf,
+  EXCHANGE_SECRET,
   exchangesIn,
   isExchange,
   type RestartableServer,
@@ -51,8 +52,7 @@ const exchangesWith = async (result: string, { send }: TestGateway = gateway): P
 }
 
 t.test('only the exchange carries EXCHANGE_SECRET, never a forwarded request', async (t) => {
-  const EXCHANGE_SECRET = 'exchange-secret-for-tests-0123456789'
-  const gateway = await startOidcGateway(t, { issuer: provider.url, env: { EXCHANGE_SECRET } })
+  const gateway = await startOidcGateway(t, { issuer: provider.url })
   const browser = browserOf(gateway)
   await signIn(browser, 'ada')
   const headers = { 'x-exchange-secret': 'guessed' }
@@ -73,8 +73,11 @@ t.test('only the exchange carries EXCHANGE_SECRET, never a forwarded request', a
 })
 
 t.test('the exchange carries no secret if EXCHANGE_SECRET is unset', async (t) => {
-  await signIn(browserOf(gateway), 'ada')
-  const [exchange] = gateway.backend.requests
+  // Only outside production.
+  const env = { NODE_ENV: 'development', EXCHANGE_SECRET: '' }
+  const open = await startOidcGateway(t, { issuer: provider.url, env })
+  await signIn(browserOf(open), 'ada')
+  const [exchange] = open.backend.requests
   t.ok(exchange && isExchange(exchange))
   t.equal(exchange?.headers['x-exchange-secret'], undefined)
 })

@@ -23,6 +23,7 @@ export const APP = `http://${APP_HOST}`
 export const CLIENT_ID = 'gatehouse'
 export const CLIENT_SECRET = 'client secret: with/odd+characters%'
 export const SESSION_SECRET = 'session-secret-for-tests-0123456789'
+export const EXCHANGE_SECRET = 'exchange-secret-for-tests-0123456789'
 
 export const ADA: LocalAccount = {
   id: 'ada',
@@ -140,6 +141,7 @@ export const startOidcGateway = async (
       }),
       ...(providers.length > 0 && { OIDC_PROVIDERS: await writeProvidersFile(t, providers) }),
       SESSION_SECRET,
+      EXCHANGE_SECRET,
       COOKIE_SECURE: 'false',
       ...env
     },

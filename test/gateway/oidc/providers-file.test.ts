@@ -10,7 +10,8 @@ const ENVIRONMENT = {
   BACKEND_URL: 'http://backend.internal:4000',
   API_SECRET: 'a-secret-for-tests-0123456789-abcdef',
   PUBLIC_URL: 'https://app.example.com',
-  SESSION_SECRET: 'session-secret-for-tests-0123456789'
+  SESSION_SECRET: 'session-secret-for-tests-0123456789',
+  EXCHANGE_SECRET: 'exchange-secret-for-tests-0123456789'
 }
 
 const DEFAULT = {
@@ -92,8 +93,24 @@ t.test('OIDC_PROVIDERS', async (t) => {
       'OIDC_PROVIDERS providers.yaml:11: entry 2, claims.groups must be the claim with the groups, or a path such as a.b',
       'OIDC_PROVIDERS providers.yaml:12: entry 3 must be an object',
       'OIDC_PROVIDERS providers.yaml:13: entry 4, secret is not a known field',
+      'OIDC_PROVIDERS providers.yaml:6: entry 2, issuer must be an https address in production, unless it is on this machine',
       'OIDC_PROVIDERS providers.yaml:13: entry 4, id must not be login, which has another meaning',
       'OIDC_PROVIDERS providers.yaml:13: entry 4, client_secret_file must name a readable file (ENOENT)'
+    ])
+  })
+
+  t.test('errors of an entry that has another fault are reported too', async (t) => {
+    const text = `- {id: login, issuer: nowhere, client_id: a, client_secret_file: nowhere}
+- {id: two, issuer: http://two.example.com, client_id: [], client_secret_file: secret}
+- {id: two, issuer: https://b.example.com, client_id: b, client_secret_file: secret}
+`
+    t.same(await errorsOf(text), [
+      'OIDC_PROVIDERS providers.yaml:1: entry 1, issuer must be an http or https address without user, query or fragment',
+      'OIDC_PROVIDERS providers.yaml:2: entry 2, client_id must be text',
+      'OIDC_PROVIDERS providers.yaml:1: entry 1, id must not be login, which has another meaning',
+      'OIDC_PROVIDERS providers.yaml:2: entry 2, issuer must be an https address in production, unless it is on this machine',
+      'OIDC_PROVIDERS providers.yaml:3: entry 3, id is also the id of another entry',
+      'OIDC_PROVIDERS providers.yaml:1: entry 1, client_secret_file must name a readable file (ENOENT)'
     ])
   })
 

@@ -12,12 +12,13 @@ const VALID = {
   OIDC_ISSUER: 'https://id.example.com',
   OIDC_CLIENT_ID: 'gatehouse',
   OIDC_CLIENT_SECRET: 'hunter2',
-  SESSION_SECRET: SECRET
+  SESSION_SECRET: SECRET,
+  EXCHANGE_SECRET: 'exchange-secret-for-tests-0123456789'
 }
 
 t.test('OIDC settings', async (t) => {
   t.test('OIDC is enabled by OIDC_ISSUER only', async (t) => {
-    t.equal(gatewayConfig({}).oidc, null)
+    t.equal(gatewayConfig({ NODE_ENV: 'test' }).oidc, null)
     t.same(gatewayConfig(VALID).oidc, {
       providers: [
         {
@@ -34,7 +35,7 @@ t.test('OIDC settings', async (t) => {
       ],
       hasList: false,
       sessionSecrets: [SECRET],
-      exchangeSecret: null,
+      exchangeSecret: VALID.EXCHANGE_SECRET,
       exchangeField: 'okta'
     })
   })
@@ -57,6 +58,28 @@ t.test('OIDC settings', async (t) => {
       t.same(gatewaySettingsErrors({ ...VALID, EXCHANGE_SECRET }), [error])
     })
   }
+
+  t.test('production requires EXCHANGE_SECRET with an identity provider', async (t) => {
+    const error = 'EXCHANGE_SECRET is required with an identity provider in production'
+    const { OIDC_ISSUER: _issuer, OIDC_CLIENT_ID: _id, OIDC_CLIENT_SECRET: _secret, ...withoutIssuer } = VALID
+    const folder = t.testdir({
+      secret: 'hunter2',
+      'list.json': '[{"id":"a","issuer":"https://id.example.com","client_id":"x","client_secret_file":"secret"}]'
+    })
+    const OIDC_PROVIDERS = `${folder}/list.json`
+    t.same(gatewaySettingsErrors({ ...VALID, EXCHANGE_SECRET: '' }), [error])
+    t.same(gatewaySettingsErrors({ ...withoutIssuer, OIDC_PROVIDERS, EXCHANGE_SECRET: '' }), [error])
+    t.same(gatewaySettingsErrors({ ...withoutIssuer, OIDC_PROVIDERS }), [])
+    t.same(gatewaySettingsErrors({ ...VALID, NODE_ENV: 'development', EXCHANGE_SECRET: '' }), [])
+    t.same(gatewaySettingsErrors({ ...withoutIssuer, EXCHANGE_SECRET: '' }), [])
+  })
+
+  t.test('LOGIN_REQUEST_FIELDS cannot name a field of the exchange', async (t) => {
+    const settings = { ...VALID, EXCHANGE_FIELD: 'viaProvider' }
+    for (const name of ['okta', 'OKTA', 'groups', 'provider', 'viaprovider'])
+      t.match(gatewaySettingsErrors({ ...settings, LOGIN_REQUEST_FIELDS: `otp,${name}` }), [name], name)
+    t.same(gatewaySettingsErrors({ ...settings, LOGIN_REQUEST_FIELDS: 'otp,tenant' }), [])
+  })
 
   t.test('each missing OIDC setting is reported on its own line', async (t) => {
     t.same(gatewaySettingsErrors({ OIDC_ISSUER: 'https://id.example.com' }), [

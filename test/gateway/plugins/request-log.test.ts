@@ -251,9 +251,9 @@ t.test('the log of the gateway', async (t) => {
       'POST',
       '/api/zones',
       { ...signedIn, origin: 'https://app.example.com' },
-      { status: 403, route: '/api/zones', code: 'ORIGIN_REFUSED' }
+      { status: 403, route: '/api/zones', code: 'ORIGIN_REFUSED', origin: 'https://app.example.com' }
     ],
-    ['POST', '/api/zones', {}, { status: 403, route: '/api/zones', code: 'CSRF_MISMATCH' }],
+    ['POST', '/api/zones', {}, { status: 403, route: '/api/zones', code: 'CSRF_MISMATCH', origin: undefined }],
     ['GET', '/api/admin/x', {}, { status: 401, route: '/api/*', code: 'UNAUTHENTICATED' }],
     ['GET', '/nowhere', {}, { status: 404, route: 'none', code: 'NOT_FOUND' }],
     ['GET', '/api//zones', {}, { status: 400, code: 'AMBIGUOUS_PATH' }],

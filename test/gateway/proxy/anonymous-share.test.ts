@@ -30,7 +30,7 @@ const setUp = async (t: Test, env: Readonly<Record<string, string>> = {}): Promi
     else pending.push({ request, response })
   })
   const gateway = await startGateway(t, {
-    env: { ...CONNECTIONS, BACKEND_URL: url, BACKEND_TIMEOUT_MS: '600000', ...env }
+    env: { ...CONNECTIONS, BACKEND_URL: url, BACKEND_TIMEOUT_MS: '600000', GATEWAY_AUTH_PATHS: '/api/auth/x', ...env }
   })
   return {
     ...gateway,
@@ -158,6 +158,17 @@ t.test('signing in works while anonymous requests use up their share', async (t)
   await eventually(() => setup.pending.some(({ request }) => request.url === '/api/auth/login'))
   for (const { response } of setup.pending) response.end('{}')
   t.equal((await login).status, 200)
+})
+
+t.test('logouts without a verified token belong to the anonymous share, and those of a user do not', async (t) => {
+  const setup = await setUp(t)
+  const logout = (token: string | null): Record<string, string> => ({ ...browserHeaders(token), 'content-length': '0' })
+  await openMany(t, setup, 12, 'POST /api/auth/logout', logout(null))
+  await eventually(() => setup.pending.length === ANONYMOUS)
+
+  t.equal((await setup.send('/api/quick', { headers: verified() })).status, 200)
+  await open(t, setup, 'POST /api/auth/logout', logout(tokenOf('operator')))
+  await eventually(() => setup.pending.length === ANONYMOUS + 1)
 })
 
 t.test('a request that ends frees its part of the anonymous share', async (t) => {

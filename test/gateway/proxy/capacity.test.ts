@@ -140,7 +140,7 @@ t.test('a queued request is rejected with BACKEND_TIMEOUT at the deadline', asyn
   const first = new TestRequest()
   capacity.acquire(first)
 
-  await t.rejects(acquireSlot(capacity, new AbortController().signal), { code: 'BACKEND_TIMEOUT' })
+  await t.rejects(acquireSlot(capacity, false, new AbortController().signal), { code: 'BACKEND_TIMEOUT' })
   t.equal(capacity.inFlight, 1)
   await release(capacity, first)
   t.equal(capacity.inFlight, 0)
@@ -216,7 +216,7 @@ t.test('acquireSlot rejects with the reason of its signal and leaves the queue',
   const first = new TestRequest()
   capacity.acquire(first)
   const abort = new AbortController()
-  const slot = acquireSlot(capacity, abort.signal)
+  const slot = acquireSlot(capacity, false, abort.signal)
   t.equal(capacity.inFlight, 2)
 
   abort.abort(new Error('disconnected'))

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
+import { ACTING_HEADERS } from '../../../src/gateway/proxy/response-headers.js'
 import { openSocket, sendBytes, sendExact } from '../../helper/exact-http.js'
 import { startGateway } from '../../helper/gateway.js'
 import { forBothRouteKinds, jsonHeaders, ZONE } from '../../helper/route-kinds.js'
@@ -85,18 +86,17 @@ forBothRouteKinds(t, 'forwarded responses', async (t, routeKind) => {
     'Trailer: from-backend',
     'Upgrade: from-backend',
     'Set-Cookie: auth_token=from-backend',
-    'Clear-Site-Data: "from-backend"',
     'Server: from-backend',
     'X-Powered-By: from-backend',
     'Via: from-backend',
     'X-AspNet-Version: from-backend',
-    'Refresh: 0; url=from-backend',
-    'Service-Worker-Allowed: /from-backend',
+    ...[...ACTING_HEADERS, 'X-Accel-Redirect', 'X-ACCEL-Buffering', 'x-accel-new'].map(
+      (name) => `${name}: from-backend`
+    ),
+    'Set-Cookie2: from-backend',
     'X-Auth-Permissions-At: /from-backend',
     'Access-Control-Allow-Origin: from-backend',
     'Access-Control-Expose-Headers: from-backend',
-    'Alt-Svc: from-backend',
-    'Public-Key-Pins: from-backend',
     'X-Request-Id: from-backend',
     'X-Gateway-Error: from-backend',
     'Content-Security-Policy: from-backend',

@@ -19,6 +19,7 @@ for (const type of ['text/event-stream', 'Text/Event-Stream; charset=utf-8']) {
     const reply = await responseOf(browse(url, '/api/unknown').end())
     t.equal(reply.statusCode, 200, 'the head arrives before any event')
     t.equal(reply.headers['content-type'], type)
+    t.equal(reply.headers['x-accel-buffering'], 'no', 'for nginx')
     await new Promise((resolve) => setTimeout(resolve, 4 * TIMEOUT_MS))
     finish()
     let text = ''

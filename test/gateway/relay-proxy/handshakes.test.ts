@@ -98,6 +98,17 @@ const FOREIGN: readonly (readonly [origin: string, site: string])[] = [
   ['null', 'cross-site']
 ]
 
+t.test(
+  'in development a WebSocket of another port of this machine is passed on, and one of a foreign page is not',
+  async (t) => {
+    const { relay, gateway } = await startBoth(t, { NODE_ENV: 'development' })
+    relay.respond = ({ accept }) => accept().close(1000)
+    for (const [Origin] of FOREIGN) t.equal(statusOf(await sendBytes(gateway.url, handshake({ Origin }))), 403)
+    t.equal(relay.handshakes.length, 0)
+    t.equal(statusOf(await sendBytes(gateway.url, handshake({ Origin: 'http://localhost:5173' }))), 101)
+  }
+)
+
 t.test('a WebSocket of a foreign page is 403 ORIGIN_REFUSED before the relay is asked', async (t) => {
   const { relay, gateway } = await startBoth(t, {
     PUBLIC_URL: 'https://public.example.com',

@@ -181,7 +181,7 @@ t.test('requests that offer another upgrade are served as ordinary requests', as
   const offer = { connection: 'Upgrade', upgrade: 'h2c' }
   t.equal((await gateway.send('/api/health', { headers: offer })).status, 200)
   const posted = { method: 'POST', headers: { ...offer, 'content-type': 'application/json' }, body: '{"a":1}' }
-  t.equal((await gateway.send('/api/auth/x', posted)).status, 403)
+  t.equal((await gateway.send('/api/auth/logout', posted)).status, 403)
   const websocket = { connection: 'Upgrade', upgrade: 'websocket' }
   t.equal((await gateway.send('/api/health', { headers: websocket })).status, 200)
   t.equal((await gateway.send('/emulation', { headers: websocket })).status, 404)

@@ -192,7 +192,17 @@ t.test('the public listener does not serve the internal API', async (t) => {
   const gateway = await startRevocable(t)
   const headers = { 'x-api-key': INTERNAL_KEY, 'content-type': 'application/json' }
   const message = { method: 'POST', headers, body: '{"user":"ada"}' }
-  t.equal((await gateway.send('/api/internal/revoke', message)).status, 403, 'a write request without a CSRF token')
+  for (const path of [
+    '/api/internal/revoke',
+    '/api/internal',
+    '/api/internal/',
+    '/api/internal/other?x',
+    '/api/internal%20/revoke'
+  ])
+    t.equal((await gateway.send(path, message)).code, 'NOT_FOUND', path)
+  for (const path of ['/api/Internal/revoke', '/api/%EF%BD%89nternal/revoke', '/api/inter%C2%ADnal/revoke'])
+    t.equal((await gateway.send(path, message)).code, 'AMBIGUOUS_PATH', path)
+  t.same(gateway.backend.requests, [])
   t.equal((await getWith(gateway, tokenFrom(5, { userId: 'ada' }))).status, 200)
   t.equal((await send(gateway.internalUrl, STRICT_PATH, { headers })).status, 404, 'and the internal one nothing else')
 })

@@ -12,7 +12,10 @@ const LIMIT = 1024 * 1024
 const json = { 'content-type': 'application/json' }
 const signedIn = { ...browserHeaders(), ...json }
 
-const shared = await startGateway(t, { hasAllRoutes: true, env: { TRUST_PROXY: 'loopback' } })
+const shared = await startGateway(t, {
+  hasAllRoutes: true,
+  env: { TRUST_PROXY: 'loopback', LOGIN_REQUEST_FIELDS: 'name,capacity' }
+})
 
 let clients = 0
 
@@ -75,6 +78,7 @@ t.test('the backend gets the validated value', async (t) => {
       t.equal(request?.headers['content-length'], String(Buffer.byteLength(request?.body ?? '')))
     })
 
+    if (Object.keys(value).some((field) => !['name', 'capacity'].includes(field))) continue
     t.test(`a login with a body ${name} is forwarded as its value`, async (t) => {
       const password = `{"password":"p",${sent.slice(sent.indexOf('{') + 1)}`
 
@@ -279,7 +283,9 @@ t.test('a body with many quotes', async (t) => {
 })
 
 t.test('BODY_LIMIT', async (t) => {
-  const gateway = await startGateway(t, { env: { BODY_LIMIT: '1KiB', TRUST_PROXY: 'loopback' } })
+  const gateway = await startGateway(t, {
+    env: { BODY_LIMIT: '1KiB', TRUST_PROXY: 'loopback', LOGIN_REQUEST_FIELDS: 'name' }
+  })
   const bodyOf = (bytes: number) => '{"password":"","name":"é"}'.replace('""', `"${'x'.repeat(bytes - 27)}"`)
 
   for (const path of ['/api/zones', '/api/auth/login']) {

@@ -39,6 +39,19 @@ for (const prefix of PREFIXES) {
       })
     }
 
+    t.test(`a foreign page cannot sign its visitor in at ${path}`, async (t) => {
+      const post = (origin: string) =>
+        send(path, {
+          method: 'POST',
+          headers: { 'content-type': 'application/x-www-form-urlencoded', origin },
+          body: ''
+        })
+      const response = await post('https://evil.example')
+      t.equal(response.code, 'ORIGIN_REFUSED')
+      t.equal(response.headers['set-cookie'], undefined)
+      t.equal((await post('http://localhost:5173')).status, 200)
+    })
+
     const forms: readonly (readonly [string, string, string?])[] = [
       ['an address and a password', 'email=ada%40example.com&password=x', 'ada@example.com'],
       ['a name and a password', 'username=ada&password=x'],

@@ -160,7 +160,9 @@ t.test('a proxy that asks a gateway without forward authentication never gets a 
 })
 
 t.test('GATEWAY_FORWARD_AUTH requires TRUST_PROXY', async (t) => {
-  t.same(gatewaySettingsErrors({ GATEWAY_FORWARD_AUTH: 'true' }), ['TRUST_PROXY is required with GATEWAY_FORWARD_AUTH'])
+  t.same(gatewaySettingsErrors({ GATEWAY_FORWARD_AUTH: 'true', GATEWAY_ALLOW_DEVELOPMENT: 'true' }), [
+    'TRUST_PROXY is required with GATEWAY_FORWARD_AUTH'
+  ])
 })
 
 t.test('/auth/verify with an identity provider', async (t) => {

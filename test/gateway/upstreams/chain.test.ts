@@ -58,6 +58,27 @@ t.test('a row cannot open strict and admin paths of the gateway without naming t
   t.equal((await gateway.send('/api/admin/tools/x', { headers: token('admin') })).status, 200)
 })
 
+t.test('a row lets the acting headers pass that it names, and no others', async (t) => {
+  const gateway = await startUpstreams(t, [
+    { name: 'app', paths: ['/app'], pass_response_headers: ['Service-Worker-Allowed', 'X-Accel-Redirect'] },
+    { name: 'plain', paths: ['/plain'] }
+  ])
+  const acting = {
+    'service-worker-allowed': '/app',
+    'x-accel-redirect': '/files/1',
+    nel: '{}',
+    'x-accel-expires': '60'
+  }
+  for (const backend of Object.values(gateway.backends))
+    backend.respond = (_request, response) => void response.writeHead(200, acting).end()
+  const namesAt = async (path: string): Promise<string[]> => {
+    const { headers } = await gateway.send(path)
+    return Object.keys(acting).filter((name) => name in headers)
+  }
+  t.strictSame(await namesAt('/app'), ['service-worker-allowed', 'x-accel-redirect'])
+  t.strictSame(await namesAt('/plain'), [])
+})
+
 const IDENTITY = { user: 'X-User', email: 'X-Email', role: 'Remote-Role', permissions: 'X-Perms' }
 
 t.test('a backend receives the user in the headers that its row names, and no other spelling of them', async (t) => {

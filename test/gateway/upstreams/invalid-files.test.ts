@@ -1,6 +1,7 @@
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { ACTING_HEADERS } from '../../../src/gateway/proxy/response-headers.js'
 import { freePort } from '../../helper/free-port.js'
 import { startGateway } from '../../helper/gateway.js'
 import { folderOf } from './upstreams-fixture.js'
@@ -40,6 +41,7 @@ t.test('all errors of a file are reported at once, each with its line', async (t
     - /api/auth/login
     - /API/Health
   token: secret
+  pass_response_headers: [Refresh, Set-Cookie]
 - url: http://127.0.0.1:4004
   name: default
   paths: [/metrics, /auth/oidc, /api/docs/x]
@@ -55,14 +57,16 @@ t.test('all errors of a file are reported at once, each with its line', async (t
     'rows.yaml:11: entry 3, paths.2 must be a path such as /reports, without a slash at its end',
     'rows.yaml:11: entry 3, paths.3 must be a path such as /reports, without a slash at its end',
     'rows.yaml:19: entry 4, token must be one of app, provider, none',
-    'rows.yaml:23: entry 5, connections must be a whole number from 1 to 4096',
+    `rows.yaml:20: entry 4, pass_response_headers.1 must be X-Accel-… or one of ${ACTING_HEADERS.join(', ')}`,
+    'rows.yaml:24: entry 5, connections must be a whole number from 1 to 4096',
+    'rows.yaml:6: entry 2, name is also the name of another entry',
     'rows.yaml:16: entry 4, paths.1 must not be /api/billing, which billing has for the same hosts',
     'rows.yaml:17: entry 4, paths.2 must not be /api/auth/login: /api/auth is a path of the gateway',
     'rows.yaml:18: entry 4, paths.3 must not be /API/Health: /api/health is a path of the gateway',
-    'rows.yaml:21: entry 5, name must not be default, which is the name of BACKEND_URL',
-    'rows.yaml:22: entry 5, paths.0 must not be /metrics: /metrics is a path of the gateway',
-    'rows.yaml:22: entry 5, paths.1 must not be /auth/oidc: /auth/oidc is a path of the gateway',
-    'rows.yaml:22: entry 5, paths.2 must not be /api/docs/x: /api/docs is a path of the gateway'
+    'rows.yaml:22: entry 5, name must not be default, which is the name of BACKEND_URL',
+    'rows.yaml:23: entry 5, paths.0 must not be /metrics: /metrics is a path of the gateway',
+    'rows.yaml:23: entry 5, paths.1 must not be /auth/oidc: /auth/oidc is a path of the gateway',
+    'rows.yaml:23: entry 5, paths.2 must not be /api/docs/x: /api/docs is a path of the gateway'
   ])
 })
 
@@ -163,7 +167,8 @@ t.test('errors of single fields and of several rows are reported together', asyn
     'rows.json:8: entry 1, colour is not a known field',
     'rows.json:25: entry 4, name must be 1 to 32 lower-case letters, digits and dashes, with no dash at either end',
     'rows.json:14: entry 2, paths.0 must not be /a, which a has for the same hosts',
-    'rows.json:21: entry 3, paths.0 must not be /api/auth: /api/auth is a path of the gateway'
+    'rows.json:21: entry 3, paths.0 must not be /api/auth: /api/auth is a path of the gateway',
+    'rows.json:28: entry 4, paths.0 must not be /a, which a has for the same hosts'
   ])
 })
 
@@ -214,7 +219,7 @@ t.test('a row whose address is that of the gateway itself stops the start', asyn
   for (const host of hosts) {
     const rows = JSON.stringify([row({ url: `http://${host}:${port}/x` })])
     const env = { GATEWAY_HOST: '0.0.0.0', GATEWAY_PORT: String(port), GATEWAY_ALLOW_DEVELOPMENT: 'true' }
-    const expected = 'url of a must not be the address of the gateway itself'
+    const expected = 'rows.json:1: entry 1, url must not be the address of the gateway itself'
     t.strictSame(await errorsOf(t, { 'rows.json': rows }, env), [expected], host)
   }
   const internal = await freePort()
@@ -227,7 +232,7 @@ t.test('a row whose address is that of the gateway itself stops the start', asyn
   const toInternal = JSON.stringify([row({ url: `http://127.0.0.1:${internal}` })])
   t.strictSame(await errorsOf(t, { 'rows.json': toInternal }, settings), [
     'BACKEND_URL must not be the address of the gateway itself',
-    'url of a must not be the address of the gateway itself'
+    'rows.json:1: entry 1, url must not be the address of the gateway itself'
   ])
   const rows = JSON.stringify([row({ url: 'https://app.example.com/x' })])
   t.match(await errorsOf(t, { 'rows.json': rows }, { PUBLIC_URL: 'https://app.example.com' }), [

@@ -50,6 +50,20 @@ const rejection = async (...args: Parameters<typeof connect>): Promise<readonly 
 const openCount = async ({ send }: TestGateway): Promise<number> =>
   Number(/^gateway_websockets\{upstream="live"\} (\d+)$/m.exec((await send('/metrics')).body)?.[1])
 
+t.test('a handshake that the backend has not answered is not an open WebSocket', async (t) => {
+  const { backend, gateway } = await startBoth(t)
+  backend.respond = () => undefined
+  const waiting = connect(gateway)
+  await eventually(() => backend.handshakes.length === 1)
+  t.equal(await openCount(gateway), 0)
+  backend.respond = null
+  const ws = await open(gateway)
+  t.equal(await openCount(gateway), 1)
+  waiting.terminate()
+  ws.terminate()
+  await eventually(async () => (await openCount(gateway)) === 0)
+})
+
 t.test('messages, subprotocol, compression, pings and close codes pass between browser and backend', async (t) => {
   const { backend, gateway } = await startBoth(t)
   const ws = await open(gateway, '/live/x?a=b', { protocols: ['other', 'chat'] })
@@ -119,6 +133,15 @@ t.test('origin, token and role are checked before the upgrade, with an audit rec
     { event: 'unauthorized_access', reason: 'token-absent', status: 401 },
     { event: 'forbidden_access', reason: 'not-admin', status: 403, user: { id: 'operator-1' } }
   ])
+})
+
+t.test('outside production a WebSocket needs no token, and its page must be one of this machine', async (t) => {
+  const { gateway } = await startBoth(t, {}, { NODE_ENV: 'development' })
+  t.strictSame(await rejection(gateway, '/live/x', { headers: { origin: 'https://evil.example' } }), [
+    403,
+    'ORIGIN_REFUSED'
+  ])
+  ;(await open(gateway, '/live/x', { headers: { origin: 'http://localhost:5173' } })).terminate()
 })
 
 t.test('a public path of a row takes WebSockets without a token', async (t) => {
@@ -258,6 +281,12 @@ const INVALID: readonly (readonly [title: string, bytes: Buffer, code: number])[
   ['a fragmented ping', frame(0x09, text), 1002],
   ['a continuation of nothing', frame(0x80, text), 1002],
   ['a message inside of another', Buffer.concat([frame(0x01, text), frame(0x81, text)]), 1002],
+  ['a close frame with one byte', frame(0x88, Buffer.from([3])), 1002],
+  ...[999, 1004, 1005, 1006, 1015, 1016, 2999, 5000].map(
+    (code) => [`a close frame with the code ${code}`, frame(0x88, Buffer.from([code >> 8, code & 255])), 1002] as const
+  ),
+  ['a length of 125 in two bytes', Buffer.from([0x82, 0xfe, 0, 125, 0, 0, 0, 0]), 1002],
+  ['a length of 65535 in eight bytes', Buffer.from([0x82, 0xff, 0, 0, 0, 0, 0, 0, 255, 255, 0, 0, 0, 0]), 1002],
   ['a frame above BODY_LIMIT', frame(0x82, text, { length: 70_000 }), 1009],
   ['a frame of 2^63 bytes', Buffer.from([0x82, 0xff, 0x7f, 255, 255, 255, 255, 255, 255, 255, 0, 0, 0, 0]), 1009],
   [
@@ -292,6 +321,24 @@ t.test('invalid and too large frames of a browser close the WebSocket, and do no
   }
   t.strictSame(messages, [])
   await eventually(async () => (await openCount(gateway)) === 0)
+})
+
+t.test('a close frame of the backend with a reserved code closes both sides with 1002', async (t) => {
+  const { backend, gateway } = await startBoth(t)
+  // Unmasked, as servers send.
+  backend.respond = (socket) =>
+    void socket.write(
+      Buffer.concat([
+        Buffer.from(
+          `HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: ${ACCEPT}\r\n\r\n`
+        ),
+        frame(0x88, Buffer.from([1005 >> 8, 1005 & 255]), { isMasked: false })
+      ])
+    )
+  const { socket, received } = await openRaw(gateway)
+  await eventually(() => received().length > 0)
+  t.strictSame([...received()], [0x88, 2, 1002 >> 8, 1002 & 255])
+  socket.destroy()
 })
 
 t.test('frames that arrive byte by byte reach the backend as they were sent', async (t) => {
@@ -339,6 +386,80 @@ t.test('limits in total and per address are 503 OVERLOADED', async (t) => {
   first.terminate()
   await eventually(async () => (await openCount(gateway)) === 1)
   await open(gateway, '/live/x', from('192.0.2.1'))
+})
+
+t.test(
+  'a browser that leaves during the handshake frees its place and the connection to the backend at once',
+  async (t) => {
+    const { backend, gateway } = await startBoth(t, {}, { GATEWAY_WEBSOCKETS: '1' })
+    backend.respond = (socket) => void socket.resume()
+    const WAYS: readonly ((socket: Socket) => unknown)[] = [
+      (socket) => socket.end(),
+      (socket) => socket.end(Buffer.alloc(2000)),
+      (socket) => socket.resetAndDestroy(),
+      // Much more than a browser, so that its end could not be noticed.
+      (socket) => socket.write(Buffer.alloc(500_000))
+    ]
+    for (const leave of WAYS) {
+      const socket = await openSocket(gateway.url)
+      const before = backend.sockets.length
+      socket.write(handshake(UPGRADE))
+      await eventually(() => backend.sockets.length > before)
+      leave(socket)
+      await eventually(() => backend.sockets.every(({ readableEnded, destroyed }) => readableEnded || destroyed))
+      await eventually(async () => (await openCount(gateway)) === 0)
+      socket.destroy()
+    }
+    backend.respond = null
+    ;(await open(gateway)).terminate()
+    t.strictSame(
+      gateway.logs.filter(({ msg }) => msg === 'request failed'),
+      [],
+      'no handshake has timed out'
+    )
+  }
+)
+
+t.test('messages that a client sends before its WebSocket is open reach the backend', async (t) => {
+  const { backend, gateway } = await startBoth(t)
+  const messages: string[] = []
+  backend.onOpen = (ws) => ws.on('message', (data) => messages.push(String(data)))
+  let accept = (): void => undefined
+  backend.respond = (socket, request) => {
+    accept = () => backend.webSockets.handleUpgrade(request, socket, Buffer.alloc(0), backend.onOpen)
+  }
+  const socket = await openSocket(gateway.url)
+  socket.write(handshake(UPGRADE))
+  await eventually(() => backend.sockets.length === 1)
+  socket.write(frame(0x81, text))
+  await gateway.send('/api/health')
+  accept()
+  await eventually(() => messages.length === 1)
+  t.strictSame(messages, ['text'])
+  socket.destroy()
+})
+
+t.test('a silent row does not use up the WebSockets of the others, and max_websockets limits a row', async (t) => {
+  const silent = await startWebSocketBackend(t)
+  silent.respond = (socket) => void socket.resume()
+  const { url } = await startWebSocketBackend(t)
+  const row = (name: string, more: Readonly<Record<string, unknown>> = {}) => ({
+    name,
+    url,
+    paths: [`/${name}`],
+    websocket: true,
+    ...more
+  })
+  const rows = [row('silent', { url: silent.url }), row('live'), row('small', { max_websockets: 1 })]
+  const gateway = await startUpstreams(t, rows, { env: { GATEWAY_WEBSOCKETS: '4' } })
+  const waiting = [connect(gateway, '/silent/x'), connect(gateway, '/silent/x')]
+  await eventually(() => silent.handshakes.length === 2)
+  t.strictSame(await rejection(gateway, '/silent/x'), [503, 'OVERLOADED'])
+  const small = await open(gateway, '/small/x')
+  t.strictSame(await rejection(gateway, '/small/x'), [503, 'OVERLOADED'])
+  const live = await open(gateway, '/live/x')
+  t.strictSame(await rejection(gateway, '/live/x'), [503, 'OVERLOADED'], 'the total')
+  for (const ws of [...waiting, small, live]) ws.terminate()
 })
 
 t.test('a silent side is pinged and closed if it does not respond', async (t) => {

@@ -1,9 +1,12 @@
+import { setTimeout } from 'node:timers/promises'
+import { Redis } from 'ioredis'
 import t from 'tap'
 import type { Check } from '../../../src/relay/admin/contract.js'
 import { ADMIN_PASSWORD, type LiveReader, operator } from '../../helper/admin.js'
 import { type Answer, RawAnswer, RESET, startEventBackend } from '../../helper/event-backend.js'
 import { send } from '../../helper/http.js'
 import { connectedClient, openClient } from '../../helper/raw-client.js'
+import { recordedLog } from '../../helper/recorded-log.js'
 import { startRedis } from '../../helper/redis.js'
 import { type EdgeRelay, startRelay } from '../../helper/relay.js'
 import { relayToken } from '../../helper/relay-rules.js'
@@ -61,6 +64,7 @@ t.test("checks of the operators' page", async (t) => {
         'origins green',
         'upgrade green',
         'tokens green',
+        'revoked green',
         'key green',
         'limits green',
         'silent green',
@@ -236,6 +240,30 @@ t.test('the engine check is red while Redis is stopped', async (t) => {
   t.ok(await until(live, 'engine', 'red', /REDIS_URL/))
   await redis.restart()
   t.ok(await until(live, 'engine', 'green'))
+})
+
+t.test('the revoked check is red while a node cannot read the invalidated tokens, which is logged once', async (t) => {
+  const redis = await startRedis(t)
+  const raw = new Redis(redis.url)
+  t.teardown(() => raw.disconnect())
+  const position = 'gatehouse{:\u0000token-invalidations}position'
+  await raw.set(position, 'of a wrong type')
+  const { lines, log } = recordedLog()
+  const file = { client: { user_tokens_invalidate: { enabled: true } } }
+  const relay = await startRelay(t, file, { ...ON, RELAY_ENGINE: 'redis', REDIS_URL: redis.url }, { log })
+  const live = await (await operator(relay)).live(t)
+  t.ok(await until(live, 'revoked', 'red', /1 of 1 nodes cannot read the revoked tokens/))
+  // Longer than until the next attempt.
+  await setTimeout(1_500)
+  await raw.del(position)
+  t.ok(await until(live, 'revoked', 'green'))
+
+  const logged = lines.filter(({ msg }) => String(msg).startsWith('token invalidations'))
+  t.match(logged, [
+    { msg: 'token invalidations not read', areTokensRejected: true, err: { message: /WRONGTYPE/ } },
+    { msg: 'token invalidations read again' }
+  ])
+  t.equal(logged.length, 2)
 })
 
 t.test('the proxies check names a proxy whose backend fails, until it has answered for ten minutes', async (t) => {

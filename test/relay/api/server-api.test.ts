@@ -76,7 +76,6 @@ t.test('API calls', async (t) => {
     ['publish', { channel: 'kept:b64', b64data: 'eyJhIjoxfQ==', data: 2 }, { result: { offset: 1 } }],
     ['publish', {}, { error: { code: 107, message: 'bad request: channel is missing' } }],
     ['publish', { channel: '' }, { error: { code: 107, message: 'bad request: channel is missing' } }],
-    ['publish', { channel: 7, data: 1 }, { error: { code: 107, message: 'bad request: channel must be text' } }],
     ['publish', { channel: 'plain:1', b64data: 'e30x' }, { result: {} }],
     ['publish', { channel: 'plain:1', b64data: '', data: 1 }, { result: {} }],
     ['publish', { channel: 'plain:1', b64data: '' }, { error: { code: 107, message: 'bad request: data is missing' } }],
@@ -102,13 +101,8 @@ t.test('API calls', async (t) => {
       { error: { code: 107, message: 'bad request: data must be JSON' } }
     ],
     ['publish', { channel: 'nope:1', data: 1 }, { error: { code: 102, message: 'unknown channel' } }],
-    ['publish', { channel: 'kept:1', data: 1, tags: [] }, { error: { code: 107 } }],
-    ['publish', { channel: 'kept:1', data: 1, tags: { a: 1 } }, { error: { code: 107 } }],
-    ['publish', { channel: 'kept:1', data: 1, version: -1 }, { error: { code: 107 } }],
-    ['publish', { channel: 'kept:1', data: 1, skip_history: 'yes' }, { error: { code: 107 } }],
-    ['publish', [], { error: { code: 107, message: 'bad request: the request must be an object' } }],
-    ['publish', null, { error: { code: 107 } }],
-    ['publish', 'true', { error: { code: 107 } }],
+    ['publish', null, { error: { code: 107, message: 'bad request: channel is missing' } }],
+    ['channels', null, { result: { channels: {} } }],
     [
       'broadcast',
       { channels: ['kept:2', 'nope:1', '', 'plain:1'], data: 1 },
@@ -119,27 +113,25 @@ t.test('API calls', async (t) => {
       }
     ],
     ['broadcast', { channels: [], data: 1 }, { error: { code: 107 } }],
-    ['broadcast', { channels: 'kept:1', data: 1 }, { error: { code: 107 } }],
-    ['broadcast', { channels: [1], data: 1 }, { error: { code: 107 } }],
     ['presence', { channel: 'kept:1' }, { result: { presence: {} } }],
-    ['presence', { channel: 'plain:1' }, { error: { code: 108, message: 'not available' } }],
+    [
+      'presence',
+      { channel: 'plain:1' },
+      { error: { code: 108, message: 'not available: the namespace needs the option presence' } }
+    ],
     ['presence', {}, { error: { code: 107 } }],
     ['presence_stats', { channel: 'kept:1' }, { result: { num_clients: 0, num_users: 0 } }],
     ['presence_stats', { channel: 'nope:1' }, { error: { code: 102 } }],
     ['history', { channel: 'kept:new' }, { result: { publications: [], offset: 0, epoch: EPOCH } }],
     ['history', { channel: 'plain:1' }, { error: { code: 108 } }],
-    ['history', { channel: 'kept:1', since: 'x' }, { error: { code: 107 } }],
-    ['history', { channel: 'kept:1', since: { offset: -1 } }, { error: { code: 107 } }],
     [
       'history',
       { channel: 'kept:1', since: { offset: 1, epoch: 'x' } },
       { error: { code: 112, message: 'unrecoverable position' } }
     ],
-    ['history', { channel: 'kept:1', limit: 'all' }, { error: { code: 107 } }],
     ['history_remove', { channel: 'kept:1' }, { result: {} }],
     ['history_remove', { channel: 'plain:1' }, { error: { code: 108 } }],
     ['channels', {}, { result: { channels: {} } }],
-    ['channels', { pattern: 7 }, { error: { code: 107 } }],
     ['channels', { pattern: 'a[' }, { error: { code: 107, message: /pattern must be a glob/ } }],
     [
       'info',
@@ -153,23 +145,21 @@ t.test('API calls', async (t) => {
       }
     ],
     ['rpc', { method: 'x' }, { error: { code: 104, message: 'not found' } }],
-    ['dance', {}, { error: { code: 104, message: 'not found' } }],
-    ['toString', {}, { error: { code: 104 } }],
-    ['__proto__', {}, { error: { code: 104 } }],
     ['disconnect', { user: 'nobody' }, { result: {} }],
-    ['disconnect', { user: '1', disconnect: 7 }, { error: { code: 107 } }],
     ['disconnect', { user: '1', disconnect: { code: 200, reason: 'x' } }, { error: { code: 107 } }],
     ['disconnect', { user: '1', disconnect: { code: 4000, reason: '' } }, { error: { code: 107 } }],
     ['disconnect', { user: '1', disconnect: { code: 4000, reason: '"again"' } }, { error: { code: 107 } }],
     ['disconnect', { user: '1', disconnect: { code: 4000, reason: 'x'.repeat(124) } }, { error: { code: 107 } }],
     ['unsubscribe', { user: 'nobody', channel: 'kept:1' }, { result: {} }],
     ['unsubscribe', { user: 'nobody', channel: 'nope:1' }, { error: { code: 102 } }],
+    ['unsubscribe', { user: 'nobody' }, { error: { code: 107, message: 'bad request: channel is missing' } }],
+    ['unsubscribe', { user: 'nobody', channel: '' }, { error: { code: 107 } }],
+    ['unsubscribe', { user: 'nobody', channel: null }, { error: { code: 107 } }],
+    ['subscribe', { user: 'nobody', channel: 'kept:1', override: { presence: {}, join_leave: null } }, { result: {} }],
     ['subscribe', { user: 'nobody', channel: 'kept:1' }, { result: {} }],
     ['subscribe', { user: 'nobody', channel: 'kept:1', expire_at: 1 }, { result: {} }],
     ['subscribe', { user: 'nobody' }, { error: { code: 107 } }],
-    ['subscribe', { user: 'nobody', channel: 'kept:1', override: { presence: true } }, { error: { code: 107 } }],
     ['refresh', { user: 'nobody' }, { result: {} }],
-    ['refresh', { user: 'nobody', expire_at: 'soon' }, { error: { code: 107 } }],
     ['batch', { commands: [] }, { replies: [] }],
     ['batch', {}, { error: { code: 107 } }],
     [
@@ -215,7 +205,12 @@ t.test('API calls', async (t) => {
     ['commands that are no objects', '/api', { body: '[1]' }, 400],
     ['a GET', '/api/publish', { method: 'GET' }, 405],
     ['a PUT', '/api', { method: 'PUT', body: '{}' }, 405],
-    ['a body over the limit', '/api/publish', { body: 'x'.repeat(1024 * 1024 + 1) }, 413]
+    ['a body over the limit', '/api/publish', { body: 'x'.repeat(1024 * 1024 + 1) }, 413],
+    ['an unknown method', '/api/dance', { body: '{}' }, 404],
+    ['an unknown method and a body that is no JSON', '/api/dance', { body: '{' }, 404],
+    ['a name that every object has', '/api/toString', { body: '{}' }, 404],
+    ['the name of the prototype', '/api/__proto__', { body: '{}' }, 404],
+    ['no method', '/api/', { body: '{}' }, 404]
   ]
   for (const [title, path, message, status] of malformed) {
     t.test(`a call with ${title} receives ${status}`, async (t) => {
@@ -224,6 +219,61 @@ t.test('API calls', async (t) => {
       t.equal(response.status, status)
     })
   }
+
+  const mistyped: [method: string, request: unknown, problem: string][] = [
+    ['publish', { channel: 7, data: 1 }, 'channel must be text'],
+    ['publish', { channel: ['kept:1'], data: 1 }, 'channel must be text'],
+    ['publish', { channel: 'kept:1', data: 1, tags: [] }, 'tags must be an object of texts'],
+    ['publish', { channel: 'kept:1', data: 1, tags: { a: 1 } }, 'tags must be an object of texts'],
+    ['publish', { channel: 'kept:1', data: 1, version: -1 }, 'version must be a whole number'],
+    ['publish', { channel: 'kept:1', data: 1, version: 1.5 }, 'version must be a whole number'],
+    ['publish', { channel: 'kept:1', data: 1, version: '1' }, 'version must be a whole number'],
+    ['publish', { channel: 'kept:1', data: 1, skip_history: 'yes' }, 'skip_history must be true or false'],
+    ['publish', { channel: 'kept:1', b64data: 1 }, 'b64data must be text'],
+    ['publish', { channel: 'kept:1', data: 1, idempotency_key: 1 }, 'idempotency_key must be text'],
+    ['publish', [], 'the request must be an object'],
+    ['publish', true, 'the request must be an object'],
+    ['publish', '"text"', 'the request must be an object'],
+    ['broadcast', { channels: 'kept:1', data: 1 }, 'channels must be a list of texts'],
+    ['broadcast', { channels: [1], data: 1 }, 'channels must be a list of texts'],
+    ['history', { channel: 'kept:1', since: 'x' }, 'since must be an object with offset and epoch'],
+    ['history', { channel: 'kept:1', since: { offset: -1 } }, 'since must be an object with offset and epoch'],
+    ['history', { channel: 'kept:1', limit: 'all' }, 'limit must be a whole number'],
+    ['history', { channel: 'kept:1', reverse: 1 }, 'reverse must be true or false'],
+    ['channels', { pattern: 7 }, 'pattern must be text'],
+    ['presence', { channel: {} }, 'channel must be text'],
+    ['disconnect', { user: 1 }, 'user must be text'],
+    ['disconnect', { user: '1', whitelist: 'c' }, 'whitelist must be a list of texts'],
+    ['disconnect', { user: '1', disconnect: 7 }, 'disconnect must be an object with code and reason'],
+    ['disconnect', { user: '1', disconnect: { code: '3000' } }, 'disconnect.code must be a whole number'],
+    ['disconnect', { user: '1', disconnect: { code: 3000, reason: 1 } }, 'disconnect.reason must be text'],
+    [
+      'subscribe',
+      { user: 'nobody', channel: 'kept:1', override: { presence: true } },
+      'override must be an object of {"value": true or false}'
+    ],
+    ['refresh', { user: 'nobody', expire_at: 'soon' }, 'expire_at must be a whole number'],
+    ['unsubscribe', { user: 'nobody', channel: 7 }, 'channel must be text'],
+    ['batch', { commands: {} }, 'commands must be a list'],
+    ['batch', [], 'the request must be an object']
+  ]
+  for (const [method, request, problem] of mistyped) {
+    const text = typeof request === 'string' ? request : JSON.stringify(request)
+    t.test(`${method} ${text.slice(0, 90)} has a wrong JSON type and receives 400`, async (t) => {
+      for (const headers of [{}, { 'x-centrifugo-error-mode': 'transport' }]) {
+        const response = await api(method, text, { headers })
+        t.same([response.status, response.body], [400, `${problem}\n`])
+      }
+    })
+  }
+
+  t.test('a wrong JSON type in one of several commands is error 107 of this command', async (t) => {
+    const error = { code: 107, message: 'bad request: channel must be text' }
+    const batch = await api('batch', { commands: [{ presence: { channel: 7 } }, { channels: {} }] })
+    t.match([batch.status, JSON.parse(batch.body)], [200, { replies: [{ error }, { channels: {} }] }])
+    const command = await api('', { method: 'presence', params: { channel: 7 } })
+    t.match([command.status, JSON.parse(command.body)], [200, { error }])
+  })
 
   t.test('a chunked body above the limit receives 413', async (t) => {
     const response = await send(url, '/api/publish', {
@@ -247,7 +297,7 @@ t.test('API calls', async (t) => {
     const statuses: [method: string, request: unknown, status: number][] = [
       ['publish', { channel: 'nope:1', data: 1 }, 404],
       ['publish', {}, 400],
-      ['dance', {}, 404],
+      ['rpc', { method: 'x' }, 404],
       ['presence', { channel: 'plain:1' }, 400],
       ['history', { channel: 'kept:1', since: { offset: 1, epoch: 'x' } }, 416]
     ]

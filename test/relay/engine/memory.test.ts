@@ -131,17 +131,31 @@ t.test('the memory engine', async (t) => {
     t.match(await engine.read('ns:1', TOP, options), { epoch: 'epoch2', offset: 0 })
   })
 
-  t.test('a channel without publications expires after ten minutes', async (t) => {
+  t.test('a channel without publications keeps its epoch, and that of a subscribed one does not change', async (t) => {
     const { engine, advance } = memoryEngine()
+    t.match(await engine.read('ns:1', TOP, options), { epoch: 'epoch1', offset: 0 })
     await engine.subscribe('ns:1')
     await engine.read('ns:1', TOP, options)
     await engine.unsubscribe('ns:1')
-    advance(599_000)
-    t.match(await engine.read('ns:1', TOP, options), { epoch: 'epoch1' })
-    advance(600_000)
+    advance(36_000_000)
+    engine.sweep()
+    t.match(await engine.read('ns:1', TOP, options), { epoch: 'epoch1', offset: 0 })
+    t.match(engine.publish('ns:1', publication, options), { epoch: 'epoch1', offset: 1 })
+  })
+
+  t.test('channels that share the epoch of an expired stream get a new one, except subscribed ones', async (t) => {
+    const { engine, advance } = memoryEngine()
+    // Their hashes are equal.
+    const [published, subscribed, unused] = ['ns:AaAa', 'ns:BBBB', 'ns:AaBB']
+    await engine.subscribe(subscribed)
+    for (const channel of [subscribed, unused]) await engine.read(channel, TOP, options)
+    t.match(engine.publish(published, publication, options), { epoch: 'epoch1' })
+    advance(3_600_000)
     engine.sweep()
 
-    t.match(await engine.read('ns:1', TOP, options), { epoch: 'epoch2' })
+    t.match(engine.publish(subscribed, publication, options), { epoch: 'epoch1', offset: 1 })
+    t.match(await engine.read(unused, TOP, options), { epoch: 'epoch2', offset: 0 })
+    t.match(engine.publish(published, publication, options), { epoch: 'epoch2', offset: 1 })
   })
 
   t.test('an expired idempotency key publishes again, before and after a sweep', async (t) => {

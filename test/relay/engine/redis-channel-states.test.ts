@@ -197,6 +197,22 @@ t.test('changed rules', async (t) => {
     t.same(named(await one.next()), ['room:1 vacated'])
   })
 
+  t.test('an unexpected error of a sweep is logged and counted', async (t) => {
+    const { prefix, channelStates, engine, record } = await startNode(t)
+    channelStates.configure({
+      ...STATE_RULES,
+      proxyOf: () => {
+        throw new TypeError('a bug')
+      }
+    })
+    await redis.sadd(`${prefix}!{all}states`, 'removed proxy')
+    await redis.zadd(`${prefix}!{all}states:removed proxy`, 0, 'room:1')
+    engine.sweep()
+
+    await eventually(() => record.unexpectedErrors === 1)
+    t.match(record.lines.join('\n'), /internal error in background work .*/)
+  })
+
   t.test('the state of a channel that has had no proxy for an hour is removed', async (t) => {
     const { prefix, channelStates, join, next, confirm } = await startNode(t)
     await join('room:1')

@@ -13,6 +13,7 @@ export class EngineRecord implements EngineMetrics {
   errorReplies = 0
   malformed = 0
   countedLocally = 0
+  unexpectedErrors = 0
   readonly lines: string[] = []
 
   engineLost(): void {
@@ -29,6 +30,10 @@ export class EngineRecord implements EngineMetrics {
 
   userRateCountedLocally(): void {
     this.countedLocally++
+  }
+
+  unexpectedError(): void {
+    this.unexpectedErrors++
   }
 
   readonly log = {

@@ -1,6 +1,10 @@
+import { once } from 'node:events'
+import { createServer, type Socket } from 'node:net'
 import t from 'tap'
 import { RedisKeys } from '../../../src/relay/engine/redis/keys.js'
-import { HashRing } from '../../../src/relay/engine/redis/topology.js'
+import { HashRing, RedisClusterTopology } from '../../../src/relay/engine/redis/topology.js'
+import { parseRedisUrl } from '../../../src/shared/redis-address.js'
+import { portOf } from '../../helper/address.js'
 
 t.test('the hash ring', async (t) => {
   const servers = ['a:1', 'b:1', 'c:1', 'd:1'].map((name) => ({ name }))
@@ -20,6 +24,46 @@ t.test('the hash ring', async (t) => {
     const [before, after] = [serversIn(new HashRing(servers)), serversIn(new HashRing(servers.slice(1)))]
     t.ok(before.every((server, index) => server === 'a:1' || server === after[index]))
   })
+})
+
+t.test('a Redis Cluster that is closed while it reads its slot table opens no server', async (t) => {
+  let received = (_: Socket): void => undefined
+  const asked = new Promise<Socket>((resolve) => {
+    received = resolve
+  })
+  // Answers every command except CLUSTER SLOTS with OK.
+  const server = createServer((socket) => {
+    socket.on('data', (data) => {
+      const commands = data
+        .toString()
+        .split(/^\*\d+\r\n/m)
+        .slice(1)
+      for (const command of commands) {
+        if (/slots/i.test(command)) received(socket)
+        else socket.write('+OK\r\n')
+      }
+    })
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => server.close())
+  const port = portOf(server)
+  const seeds = parseRedisUrl(`redis://127.0.0.1:${port}`).filter((address) => address.kind === 'server')
+  let opened = 0
+  const topology = new RedisClusterTopology(
+    seeds,
+    () => {
+      opened++
+      throw new Error('opened')
+    },
+    () => undefined
+  )
+  const refreshed = topology.refresh()
+  const socket = await asked
+  topology.close()
+  socket.write(`*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:${port}\r\n`)
+  await refreshed
+
+  t.equal(opened, 0)
 })
 
 t.test('Redis keys', async (t) => {

@@ -9,8 +9,11 @@ const fileErrors = (file: object, environment: Readonly<Record<string, string>> 
 
 const ENDPOINT = 'http://backend/events'
 
-/** A file with a named proxy. */
-const named = (options: object): object => ({ proxies: [{ name: 'one', endpoint: ENDPOINT, ...options }] })
+/** A file with a named proxy, which is in use. */
+const named = (options: object): object => ({
+  proxies: [{ name: 'one', endpoint: ENDPOINT, ...options }],
+  rpc: { without_namespace: { proxy_enabled: true, proxy_name: 'one' } }
+})
 
 const transform = (entry: object): object => named({ http: { status_to_code_transforms: [entry] } })
 
@@ -50,7 +53,7 @@ const INVALID: readonly (readonly [file: object, ...errors: string[]])[] = [
     { rpc: { without_namespace: { proxy_enabled: true } } },
     'rpc.proxy.endpoint is missing, and rpc.without_namespace.proxy_enabled needs it'
   ],
-  [named({ endpoint: undefined }), 'proxies[0].endpoint is missing, and proxies[0] needs it'],
+  [named({ endpoint: undefined }), 'proxies[0].endpoint is missing, and rpc.without_namespace.proxy_name needs it'],
   [
     named({ endpoint: 'grpc://backend:9000' }),
     'proxies[0].endpoint must begin with http:// or https://; the relay does not speak gRPC'
@@ -164,7 +167,6 @@ const INVALID: readonly (readonly [file: object, ...errors: string[]])[] = [
     },
     'client.proxy.connect.more is not an option that the relay has',
     'proxies[0].name must not be default, which names the default proxies',
-    'proxies[0].endpoint is missing, and proxies[0] needs it',
     'client.proxy.connect.endpoint must begin with http:// or https://; the relay does not speak gRPC',
     'channel.proxy.subscribe.timeout must be longer than 0 and at most 1h',
     'channel.proxy.subscribe.endpoint is missing, and channel.namespaces[0].subscribe_proxy_enabled needs it',
@@ -226,7 +228,8 @@ t.test('a proxy that no option enables may lack its endpoint', async (t) => {
     fileErrors({
       client: { proxy: { connect: { enabled: false, timeout: '2s' } } },
       channel: { proxy: { subscribe: { timeout: '2s' } }, namespaces: [{ name: 'room', subscribe_proxy_name: 'two' }] },
-      rpc: { proxy: { endpoint: 'grpc://backend' }, namespaces: [{ name: 'calls' }] }
+      rpc: { proxy: { endpoint: 'grpc://backend' }, namespaces: [{ name: 'calls' }] },
+      proxies: [{ name: 'one' }, { name: 'two', endpoint: 'grpc://backend' }]
     }),
     []
   )
@@ -250,7 +253,7 @@ t.test('namespaces select their proxies by name', async (t) => {
       ]
     },
     rpc: { namespaces: [{ name: 'calls', proxy_enabled: true, proxy_name: 'one' }, { name: 'off' }] },
-    ...named({ http_headers: ['Cookie', 'X-User', 'cookie'] })
+    proxies: [{ name: 'one', endpoint: ENDPOINT, http_headers: ['Cookie', 'X-User', 'cookie'] }]
   })
 
   t.same([client.connectProxy, client.refreshProxy], [true, false])

@@ -205,6 +205,30 @@ t.test('connect', async (t) => {
     t.match(push?.push?.pub?.info, { chan_info: { seat: 3 } })
   })
 
+  t.test('only the backend decides about the channels of a client that it has identified', async (t) => {
+    const subs = { 'open:dropped': { recover: true, epoch: 'e', offset: 1 }, 'none:1': {} }
+    backend.on('connect', { result: { user: '7', channels: ['open:all'] } })
+    const client = await openCodecClient(t, 'json', edge.url)
+    const { connect } = await client.request({ id: 1, connect: { subs } })
+    t.same(Object.keys(connect?.subs ?? {}).sort(), ['open:#7', 'open:all'])
+    t.same(backend.of('connect')[0]?.body.channels, ['open:dropped', 'none:1'])
+
+    const withToken = await openCodecClient(t, 'json', edge.url)
+    const own = await withToken.request({
+      id: 1,
+      connect: { token: relayToken({ sub: '7' }), subs: { 'open:dropped': {} } }
+    })
+    t.same(Object.keys(own.connect?.subs ?? {}).sort(), ['open:#7', 'open:dropped'])
+  })
+
+  t.test('an anonymous client that the backend has no result for may name its channels', async (t) => {
+    const open = await startRelay(t, proxiedFile(backend, {}, { allow_anonymous_connect_without_token: true }))
+    backend.on('connect', {})
+    const client = await openCodecClient(t, 'json', open.url)
+    client.send({ id: 1, connect: { subs: { 'none:1': {} } } })
+    t.equal(await client.closed, '3501 bad request')
+  })
+
   t.test('the limit of connections of a user is checked after the backend', async (t) => {
     const limited = await startRelay(t, proxiedFile(backend, {}, { user_connection_limit: 1 }))
     backend.on('connect', { result: { user: '7' } })

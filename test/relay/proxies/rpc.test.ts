@@ -169,3 +169,21 @@ t.test('without a proxy every call is error 108', async (t) => {
   for (const method of ['a', 'admin:a', 'unknown:a'])
     t.match(await client.request({ id: 2, rpc: { method } }), { error: { code: 108 } }, method)
 })
+
+t.test('rpc.ping is a method that the relay itself responds to', async (t) => {
+  const backend = await startEventBackend(t)
+  const file = proxiedFile(backend)
+  const rpc = { without_namespace: { proxy_enabled: true }, proxy: { endpoint: backend.endpoint('rpc') } }
+  const edge = await startRelay(t, { ...file, rpc: { ...rpc, ping: { enabled: true, method: 'admin:alive' } } })
+  for (const codec of CODECS) {
+    const client = await connectedWithToken(t, codec, edge.url)
+    const reply = await client.request({ id: 2, rpc: { method: 'admin:alive', data: '1' } })
+    t.match(reply, { id: 2, rpc: { data: undefined }, error: undefined })
+    t.same(backend.requests, [])
+    await client.request({ id: 3, rpc: { method: 'ping' } })
+    t.equal(backend.of('rpc').length, 1, 'another method')
+    backend.reset()
+  }
+  const client = await connectClient(officialClient(t, edge, 'websocket'))
+  t.same(await client.rpc('admin:alive', {}), { data: undefined })
+})

@@ -169,7 +169,7 @@ t.test('subscribe', async (t) => {
     await edge.publish('room:rec', 2)
     const client = await connectedWithToken(t, 'json', edge.url)
     const held = backend.hold('subscribe')
-    client.send({ id: 2, subscribe: { channel: 'room:rec', recover: true, ...before } })
+    client.send({ id: 2, subscribe: { channel: 'room:rec', recover: true, recoverable: true, ...before } })
     await held.next()
     await edge.publish('room:rec', 3)
     held.release({})
@@ -189,6 +189,9 @@ t.test('subscribe', async (t) => {
     t.match(await client.request({ id: 2, subscribe: { channel: 'room:1' } }), {
       subscribe: { recoverable: true, positioned: true, epoch: String }
     })
+    backend.on('subscribe', { result: { override: { force_positioning: { value: true } } } })
+    const { subscribe } = await client.request({ id: 3, subscribe: { channel: 'lease:1' } })
+    t.match(subscribe, { positioned: true, epoch: /./ }, 'without a history too')
   })
 
   t.test('the expiry of the result is announced, and one in the past is error 110', async (t) => {

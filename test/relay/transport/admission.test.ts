@@ -36,6 +36,7 @@ t.test('allowed origins', async (t) => {
     [['https://*.example.com'], 'https://evilexample.com', false, 'no dot'],
     [['https://*.example.com'], 'https://evil.org/.example.com', false, 'a path is no label'],
     [['https://*.example.com'], 'https://evil.org#.example.com', false, 'a fragment is no label'],
+    [['https://*.example.com'], 'https://evil.org\\.example.com', false, 'browsers read a backslash as a slash'],
     [['https://*.example.com'], 'https://user@a.example.com', false, 'a user is no label'],
     [['https://*.example.com:8443'], 'https://a.example.com:8443', true, 'the port is the same'],
     [['http://localhost:*'], 'http://localhost:5173', true, 'any port'],
@@ -61,6 +62,24 @@ t.test('allowed origins', async (t) => {
     t.test(`${origin} is ${isAllowed ? '' : 'not '}allowed by [${allowed}]: ${title}`, async (t) => {
       t.equal(originCheck(allowed)(origin, HOST), isAllowed)
     })
+  }
+})
+
+t.test('in development, pages of this machine may connect, whatever the list is', async (t) => {
+  for (const [origin, isAllowed] of [
+    ['http://localhost:5173', true],
+    ['http://app.localhost:5173', true],
+    ['https://127.0.0.1', true],
+    ['http://[::1]:5173', true],
+    ['http://localhost.evil.org:5173', false],
+    ['http://127.0.0.1.evil.org', false],
+    ['http://192.168.0.7:5173', false],
+    ['null', false]
+  ] as const) {
+    for (const allowed of [[], ['https://app.example.com']]) {
+      t.equal(originCheck(allowed, true)(origin, 'relay.example.com'), isAllowed, origin)
+      t.notOk(originCheck(allowed)(origin, 'relay.example.com'), origin)
+    }
   }
 })
 

@@ -8,6 +8,7 @@ import { metricsRoute } from '../../../src/relay/transport/server.js'
 import { AddressSet } from '../../../src/shared/ip-address.js'
 import { portOf } from '../../helper/address.js'
 import type { Teardown } from '../../helper/child.js'
+import { eventually } from '../../helper/eventually.js'
 import { responseOf } from '../../helper/exact-http.js'
 import { type HttpResponse, send } from '../../helper/http.js'
 import { connectedClient, openClient } from '../../helper/raw-client.js'
@@ -113,8 +114,8 @@ const COUNTS: readonly (readonly [title: string, record: RecordEvent, samples: R
     'an accepted client',
     (metrics) => metrics.clientConnected('websocket', 'js', ''),
     {
-      'centrifugo_client_connections_accepted{transport="websocket",accept_protocol="h1",client_name="js",client_version="unversioned"}': 1,
-      'centrifugo_client_connections_inflight{transport="websocket",accept_protocol="h1",client_name="js",client_version="unversioned"}': 1,
+      'centrifugo_client_connections_accepted{transport="websocket",accept_protocol="",client_name="js",client_version="unversioned"}': 1,
+      'centrifugo_client_connections_inflight{transport="websocket",accept_protocol="",client_name="js",client_version="unversioned"}': 1,
       'centrifugo_node_action_count{action="add_client",channel_namespace=""}': 1
     }
   ],
@@ -125,8 +126,8 @@ const COUNTS: readonly (readonly [title: string, record: RecordEvent, samples: R
       metrics.clientClosed('sse', '', '1.0')
     },
     {
-      'centrifugo_client_connections_accepted{transport="sse",accept_protocol="h1",client_name="unnamed",client_version="unregistered"}': 1,
-      'centrifugo_client_connections_inflight{transport="sse",accept_protocol="h1",client_name="unnamed",client_version="unregistered"}': 0,
+      'centrifugo_client_connections_accepted{transport="sse",accept_protocol="",client_name="unnamed",client_version="unregistered"}': 1,
+      'centrifugo_client_connections_inflight{transport="sse",accept_protocol="",client_name="unnamed",client_version="unregistered"}': 0,
       'centrifugo_node_action_count{action="remove_client",channel_namespace=""}': 1
     }
   ],
@@ -440,6 +441,61 @@ t.test('frames are counted by type and namespace', async (t) => {
     t.match(body, `centrifugo_${sample}\n`)
 })
 
+t.test('actions at the engine and errors of a broadcast are counted as in Centrifugo', async (t) => {
+  const open = { allow_subscribe_for_client: true }
+  const edge = await startRelay(t, {
+    client: { channel_position_check_delay: '1s' },
+    channel: {
+      namespaces: [
+        { name: 'chat', ...open, history_size: 5, history_ttl: '60s', force_positioning: true },
+        { name: 'fleet', ...open, subscription_type: 'map', map: { mode: 'recoverable', key_ttl: '1s' } }
+      ]
+    }
+  })
+  const counts = async (): Promise<readonly string[]> => {
+    const { body } = await send(edge.url, '/metrics', {})
+    return [...body.matchAll(/^centrifugo_node_action_count\{action="(.*)",channel_namespace="(.*)"\} ([1-9]\d*)$/gm)]
+      .map(([, action, namespace, count]) => `${action} ${namespace} ${count}`)
+      .filter((line) => /^(?:map_)?broker|top|survey/.test(line))
+      .sort()
+  }
+  const client = await connectedClient(t, edge.url, '42')
+  const other = await connectedClient(t, edge.url, '43')
+  for (const each of [client, other]) await each.request({ id: 2, subscribe: { channel: 'chat:1' } })
+  await client.request({ id: 3, subscribe: { channel: 'fleet:1', type: 1, phase: 2 } })
+  t.same(await counts(), ['broker_subscribe chat 1', 'history_stream_top chat 2', 'map_broker_subscribe fleet 1'])
+  edge.advance(500)
+  edge.advance(1500)
+  await eventually(async () => (await counts()).includes('history_stream_top chat 3'))
+  for (const each of [client, other]) await each.request({ id: 4, unsubscribe: { channel: 'chat:1' } })
+  await client.request({ id: 5, unsubscribe: { channel: 'fleet:1' } })
+  await edge.api('channels', {})
+  t.same(await counts(), [
+    'broker_subscribe chat 1',
+    'broker_unsubscribe chat 1',
+    'history_stream_top chat 3',
+    'map_broker_subscribe fleet 1',
+    'map_broker_unsubscribe fleet 1',
+    'survey  1'
+  ])
+
+  await edge.api('map_publish', { channel: 'fleet:1', key: 'a', data: 1 })
+  await edge.api('broadcast', { channels: ['chat:1', 'none:1', '', 'fleet:1'], data: 1 })
+  await edge.api('broadcast', { channels: Array.from({ length: 100 }, (_, n) => `none:${n}`), data: 1 })
+  edge.advance(2_000)
+  await edge.relay.maps.expire()
+  const { body } = await send(edge.url, '/metrics', {})
+  for (const sample of [
+    'api_command_errors_total{protocol="http",method="broadcast_publish",error="102"} 101',
+    'api_command_errors_total{protocol="http",method="broadcast_publish",error="107"} 2',
+    'api_command_errors_total{protocol="http",method="broadcast",error="102"} 0',
+    'map_broker_cleanup_removed_count{broker_name=""} 1',
+    'map_broker_cleanup_errors_count{broker_name=""} 0'
+  ])
+    t.match(body, `centrifugo_${sample}\n`)
+  t.match(body, /^centrifugo_map_broker_cleanup_lag_seconds\{broker_name=""\} [01]/m)
+})
+
 t.test('rejection counters start at zero', async (t) => {
   const text = await create().text()
   for (const reason of ['origin', 'limit', 'rate', 'address', 'shutdown']) {
@@ -468,8 +524,10 @@ t.test('counters are exported with 0 before the first event', async (t) => {
     'centrifugo_node_messages_received_count{type="leave",channel_namespace="chat"}',
     'centrifugo_node_action_count{action="add_subscription",channel_namespace="chat"}',
     'centrifugo_node_action_count{action="add_client",channel_namespace=""}',
+    'centrifugo_node_action_count{action="survey",channel_namespace=""}',
+    'centrifugo_node_action_count{action="broker_subscribe",channel_namespace="chat"}',
     'centrifugo_node_tags_filter_dropped_publications{channel_namespace="chat"}',
-    'centrifugo_client_connections_accepted{transport="sse",accept_protocol="h1",client_name="js",client_version="unversioned"}',
+    'centrifugo_client_connections_accepted{transport="sse",accept_protocol="",client_name="js",client_version="unversioned"}',
     'centrifugo_client_subscriptions_accepted{client_name="unnamed",channel_namespace="chat"}',
     'centrifugo_client_num_reply_errors{method="subscribe",code="103",channel_namespace="chat"}',
     'centrifugo_client_num_reply_errors{method="connect",code="109",channel_namespace=""}',
@@ -478,8 +536,12 @@ t.test('counters are exported with 0 before the first event', async (t) => {
     'centrifugo_client_recover{recovered="no",channel_namespace="chat",has_recovered_publications="no"}',
     'centrifugo_transport_outgoing_close_count{transport="websocket",code="3008"}',
     'centrifugo_api_command_errors_total{protocol="http",method="publish",error="102"}',
+    'centrifugo_api_command_errors_total{protocol="http",method="broadcast_publish",error="102"}',
+    'centrifugo_map_broker_cleanup_removed_count{broker_name=""}',
     'centrifugo_broker_publish_suppressed_count{reason="version",channel_namespace="chat"}',
     'relay_conflated_publications_total{channel_namespace="chat"}',
+    'gatehouse_view_dropped_publications_total{channel_namespace="chat"}',
+    'gatehouse_join_leave_dropped_total{channel_namespace="chat"}',
     'relay_rejections_total{kind="token",reason="other-channel"}',
     'relay_connections_refused_total{reason="address"}'
   ]
@@ -529,7 +591,7 @@ t.test('optional metrics', async (t) => {
       'method="GET",path="other",status="404"',
       'method="POST",path="/api/publish",status="200"',
       'method="POST",path="/api/info",status="200"',
-      'method="POST",path="/api/*",status="200"'
+      'method="POST",path="/api/*",status="404"'
     ])
       t.match(page, `centrifugo_node_incoming_http_requests_total{${labels}} 1\n`)
     t.notMatch(page, 'nowhere')

@@ -43,8 +43,42 @@ t.test('times in connection tokens', async (t) => {
     t.match(reply, { connect: { expires: true, ttl: Number } })
   })
 
-  t.test('a connection token with typ in lower case is accepted', async (t) => {
-    t.match(await connect(tokenOf({ exp: wholeSeconds() + HOUR }, { alg: 'HS256', typ: 'jwt' })), { connect: {} })
+  for (const typ of ['jwt', 'at+jwt', 'anything', '', null]) {
+    t.test(`a connection token with the typ ${JSON.stringify(typ)} is accepted`, async (t) => {
+      t.match(await connect(tokenOf({ exp: wholeSeconds() + HOUR }, { alg: 'HS256', typ })), { connect: {} })
+    })
+  }
+
+  t.test('a connection token with a typ that is not text is closed with 3500', async (t) => {
+    t.equal(await connect(tokenOf({ exp: wholeSeconds() + HOUR }, { alg: 'HS256', typ: 7 })), '3500 invalid token')
+  })
+
+  t.test('times in text are those of the number', async (t) => {
+    const text = { exp: `${wholeSeconds() + HOUR}.5`, iat: String(wholeSeconds()), nbf: '0' }
+
+    t.ok((await ttlOf(tokenOf(text))) > HOUR / 2)
+    t.match(await connect(tokenOf({ exp: '1' })), { error: { code: 109 } })
+    t.match(await connect(tokenOf({ ...text, nbf: `${wholeSeconds() + HOUR}` })), { error: { code: 109 } })
+    for (const exp of ['', 'soon', '0x7fffffff', ` ${wholeSeconds() + HOUR}`, '1e999'])
+      t.equal(await connect(tokenOf({ exp })), '3500 invalid token', exp)
+  })
+
+  t.test('times with null are absent', async (t) => {
+    const { url } = await startRelay(t, { client: { token: { expiry_required: false } } })
+    const client = await openClient(t, url)
+    const reply = await client.request({ id: 1, connect: { token: tokenOf({ exp: null, nbf: null, iat: null }) } })
+
+    t.match(reply, { connect: { client: /./, expires: undefined } })
+    t.equal(await connect(tokenOf({ exp: null })), '3500 invalid token', 'an expiry is required')
+  })
+
+  t.test('a user with null is absent', async (t) => {
+    const token = tokenOf({ exp: wholeSeconds() + HOUR, sub: null })
+    const { url } = await startRelay(t, { client: { disallow_anonymous_connection_tokens: false } })
+    const client = await openClient(t, url)
+
+    t.match(await client.request({ id: 1, connect: { token } }), { connect: { client: /./ } })
+    t.equal(await connect(token), '3507 permission denied')
   })
 
   for (const claim of ['iat', 'nbf']) {

@@ -151,6 +151,17 @@ for (const [kind, connect] of Object.entries(UNIDIRECTIONAL_KINDS)) {
       await receiver.ended
     })
 
+    t.test(`${kind} is cut by a disconnect with 3000`, async (t) => {
+      const relay = await startRelay(t, CONFIG)
+      const receiver = await connect(t, relay.url, { token: withChannels() })
+      await connectResult(receiver)
+      await relay.api('disconnect', { user: '42', disconnect: { code: 3000, reason: 'anything' } })
+      const ended = await receiver.ended
+
+      if (kind.startsWith('uni_websocket')) t.same(ended, [1006, ''], 'no close frame')
+      t.equal(receiver.messages.length, 1, 'no disconnect push')
+    })
+
     t.test(`${kind} cannot send commands with its session`, async (t) => {
       const relay = await startRelay(t, CONFIG)
       const receiver = await connect(t, relay.url, { token: withChannels('plain:a') })

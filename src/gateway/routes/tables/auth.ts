@@ -20,7 +20,7 @@ const login: LocalDocumentation = {
   responses: {
     '2XX': {
       description:
-        'The response of the backend. With `LOGIN_BODY_TOKEN=omit`, the token (`LOGIN_TOKEN_FIELD`) is removed; it is in the cookie.',
+        'The response of the backend without the token (`LOGIN_TOKEN_FIELD`), which is in the cookie; `LOGIN_BODY_TOKEN=keep` leaves it in.',
       body: SessionResponseSchema,
       cookies: LOGIN_COOKIES
     },

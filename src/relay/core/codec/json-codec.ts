@@ -47,7 +47,10 @@ export const clientInfoText = (user: string, client: string, connectionInfo: str
     info === null ? '' : `,"chan_info":${info}`
   }}`
 
-/** `data` is a separate parameter because subscribers with deltas receive a patch instead. */
+/**
+ * `data` is a separate parameter because subscribers with deltas receive a patch instead. `epoch` is '' in replies, which have it
+ * themselves.
+ */
 const publicationText = (publication: Publication, epoch: string, data: Payload, isDelta: boolean): string => {
   const { info, tags, offset, version, key } = publication
   let text = key === undefined ? `{${dataField(data)}` : entryText(key, publication, data)
@@ -57,7 +60,7 @@ const publicationText = (publication: Publication, epoch: string, data: Payload,
   if (isDelta) text += ',"delta":true'
   if (version > 0 && key === undefined) text += `,"version":${version}`
   // A client that subscribed before the stream began learns the epoch from its first publication.
-  if (offset === 1) text += `,"epoch":"${epoch}"`
+  if (offset === 1 && epoch !== '') text += `,"epoch":"${epoch}"`
   return `${text}}`
 }
 
@@ -67,7 +70,10 @@ const entryText = (key: string, { removed }: Publication, data: Payload): string
   return removed && data === REMOVED_DATA ? text : `${text},${dataField(data)}`
 }
 
-const sentPublicationText = ({ publication, epoch, data, isDelta }: SentPublication): string =>
+const repliedPublicationText = ({ publication, data, isDelta }: SentPublication): string =>
+  publicationText(publication, '', data, isDelta)
+
+const pushedPublicationText = ({ publication, epoch, data, isDelta }: SentPublication): string =>
   publicationText(publication, epoch, data, isDelta)
 
 // Fields of a result, each with a leading comma. Empty fields are omitted, as clients expect.
@@ -108,7 +114,7 @@ const listField = (name: 'publications' | 'state', publications: readonly SentPu
   publications.length > 0 ? `,"${name}":[${publicationListText(publications)}]` : ''
 
 const publicationListText = (publications: readonly SentPublication[]): string =>
-  publications.map(sentPublicationText).join(',')
+  publications.map(repliedPublicationText).join(',')
 
 /** All fields except the lists of publications. */
 const subscribeReplyFields = (reply: SubscribeReply): string => {
@@ -157,7 +163,7 @@ const subscribePushText = ({ recoverable, positioned, position, data }: Subscrib
   )
 
 export const historyText = ({ publications, epoch, offset }: HistoryReply): string => {
-  const texts = publications.map((publication) => publicationText(publication, epoch, publication.data, false))
+  const texts = publications.map((publication) => publicationText(publication, '', publication.data, false))
   return `{"publications":[${texts.join(',')}],"epoch":"${epoch}","offset":${offset}}`
 }
 
@@ -218,7 +224,7 @@ const closeText = ({ code, reason }: { readonly code: number; readonly reason: s
 const pushText = (push: Push): string => {
   switch (push.kind) {
     case 'pub':
-      return channelPushText(push.channel, push.kind, sentPublicationText(push.pub))
+      return channelPushText(push.channel, push.kind, pushedPublicationText(push.pub))
     case 'join':
     case 'leave':
       return channelPushText(push.channel, push.kind, `{"info":${push.info}}`)

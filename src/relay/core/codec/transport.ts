@@ -45,7 +45,7 @@ export interface Transport {
 export interface ClientTransport extends Transport {
   /** Network address of the client. */
   readonly address: string
-  /** Headers of the request that opened the connection, for proxies; null for none. */
+  /** Headers of the request that opened the connection, for proxies and for its user; null for none. */
   readonly requestHeaders: ClientHeaders | null
   /** An encoded ping, shared by all clients of the transport. */
   readonly pingBytes: Buffer
@@ -60,4 +60,6 @@ export interface ClientTransport extends Transport {
   resume(): void
   /** Closes the connection and reports the reason if possible. Frames written before are still sent. */
   close(reason: Disconnect): void
+  /** Cuts the connection without a message. */
+  drop(): void
 }

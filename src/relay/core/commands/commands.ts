@@ -1,4 +1,4 @@
-import { hasHistory, maySeeHistory, maySeePresence } from '../channel-names.js'
+import { hasHistory, maySeeHistory, maySeePresence, presenceError } from '../channel-names.js'
 import { canCarry, type Encoded } from '../codec/codec.js'
 import {
   DISCONNECT_INAPPROPRIATE_PROTOCOL,
@@ -95,7 +95,8 @@ export const COMMAND_HANDLERS: Readonly<Record<Method, CommandHandler>> = {
 const checkPresence = (client: Client, channel: string, action: 'presence' | 'presence_stats'): ReplyError | null => {
   const resolved = resolveFor(client, channel)
   if (resolved instanceof ReplyError) return resolved
-  if (!resolved.options.presence) return ERROR_NOT_AVAILABLE
+  const error = presenceError(resolved.options)
+  if (error !== null) return error
   if (!maySeePresence(resolved.options, callerOn(client, channel))) return ERROR_PERMISSION_DENIED
   client.context.metrics.engineAction(action, resolved.namespace)
   return null

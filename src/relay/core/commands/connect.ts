@@ -21,18 +21,18 @@ import {
   ERROR_IS_MAP,
   ReplyError
 } from '../codes.js'
-import type { ConnectResult } from '../event-proxies.js'
 import { after, type MaybePromise } from '../maybe-promise.js'
 import { NO_OVERRIDE, type ServerSubscription } from '../options.js'
 import { type ConnectCommand, parseConnect, parseRefresh } from '../protocol.js'
 import type { Client, CommandOutcome, RunningCommand } from '../session/client.js'
 import { eventData, forwardedHeaders, replyDataError } from '../session/client-events.js'
+import { closeEarlierConnections } from '../session/single-connection.js'
 import { claimsRejection, connectionClaims, hasEnded, tokenRejection, userRejection } from '../session/tokens.js'
 import { countConnection, isLimitedByUser } from '../session/user-connection-limit.js'
 import { addSubscription, type SubscribeResult } from '../subscribe/add-subscription.js'
 import { ReplySpace, type SubscribeRequest } from '../subscribe/subscribe-request.js'
 import { connectLimitError } from './command-limits.js'
-import { identify } from './identify.js'
+import { type Identity, identify } from './identify.js'
 
 const NO_CHANNELS: ReadonlyMap<string, ServerSubscription> = new Map()
 const NO_RESULTS: ReadonlyMap<string, SubscribeResult> = new Map()
@@ -57,13 +57,16 @@ export const connect = (
     if (identity instanceof Disconnect || identity instanceof ReplyError) return identity
     if (client.isClosed) return null
     assignIdentity(client, identity, parsed)
+    const channels = serverChannels(client, identity, parsed)
+    if (channels instanceof Disconnect) return channels
+    if (channels.size > 0) client.awaitedChannels = new Set(channels.keys())
     return after(connectLimitError(client), (limited) =>
-      limited !== null || client.isClosed ? limited : connectUser(client, identity, parsed, command)
+      limited !== null || client.isClosed ? limited : connectUser(client, { identity, channels, parsed }, command)
     )
   })
 }
 
-const assignIdentity = (client: Client, identity: ConnectResult, parsed: ConnectCommand): void => {
+const assignIdentity = (client: Client, identity: Identity, parsed: ConnectCommand): void => {
   const { context } = client
   client.state = 'connecting'
   client.user = identity.user
@@ -77,24 +80,29 @@ const assignIdentity = (client: Client, identity: ConnectResult, parsed: Connect
   context.clients.setUser(client)
 }
 
+interface Connecting {
+  readonly identity: Identity
+  /** The server-side subscriptions to make. */
+  readonly channels: ReadonlyMap<string, ServerSubscription>
+  readonly parsed: ConnectCommand
+}
+
 /** Makes the server-side subscriptions of an identified client, and replies. */
 const connectUser = (
   client: Client,
-  identity: ConnectResult,
-  parsed: ConnectCommand,
+  { identity, channels, parsed }: Connecting,
   command: RunningCommand
 ): MaybePromise<CommandOutcome> => {
   const { context } = client
   const dataError = replyDataError(client, identity.data)
   if (dataError !== null) return dataError
-  const channels = serverChannels(client, identity, parsed)
-  if (channels instanceof Disconnect) return channels
   const { channelLimit, userConnectionLimit } = context.clientOptions
   if (channels.size > channelLimit) {
     client.limitReached(`${channelLimit} channels of a connection`)
     return DISCONNECT_CHANNEL_LIMIT
   }
-  return after(isLimitedByUser(client) ? countConnection(client) : true, (isCounted) => {
+  const counting = () => (isLimitedByUser(client) ? countConnection(client) : true)
+  return after(after(closeEarlierConnections(client), counting), (isCounted) => {
     if (!isCounted) {
       client.limitReached(`${userConnectionLimit} connections of a user`)
       return DISCONNECT_CONNECTION_LIMIT
@@ -115,25 +123,27 @@ const replyConnected = (
   command: RunningCommand
 ): CommandOutcome => {
   if (client.isClosed) return null
-  const hasSnapshot = [...results.values()].some((result) => result.hasSnapshot)
-  client.reply(command, 'connect', connectReply(client, results, data), hasSnapshot)
+  const current = results.size === 0 ? results : new Map([...results].filter(([, result]) => result.isCurrent()))
+  const hasSnapshot = [...current.values()].some((result) => result.hasSnapshot)
+  client.reply(command, 'connect', connectReply(client, current, data), hasSnapshot)
   client.goLive()
-  for (const each of results.values()) each.activate()
+  for (const each of current.values()) each.activate()
   client.context.metrics.clientConnected(client.transport.name, client.name, client.version)
   return null
 }
 
 /** The channels of a token as one text, to compare with those of a later token. */
-const channelSet = ({ subscriptions }: Pick<ConnectResult, 'subscriptions'>): string | null =>
+const channelSet = ({ subscriptions }: Pick<Identity, 'subscriptions'>): string | null =>
   subscriptions.size === 0 ? null : JSON.stringify([...subscriptions.keys()].sort())
 
 /**
  * The channels of the token or backend, the personal channel, and those channels of the connect command that the client may subscribe to
- * without a subscription token and without asking the backend. The others are skipped.
+ * without a subscription token and without asking the backend. The others are skipped, and all of them if the backend has identified
+ * the client: it knows which channels the client asks for, and only its result counts.
  */
 const serverChannels = (
   { context: { clientOptions, channelRules } }: Client,
-  { user, subscriptions }: ConnectResult,
+  { user, subscriptions, isByBackend }: Identity,
   { subs }: ConnectCommand
 ): ReadonlyMap<string, ServerSubscription> | Disconnect => {
   const { insecure, userSubscribeToPersonal, personalChannelNamespace } = clientOptions
@@ -141,7 +151,8 @@ const serverChannels = (
   const channels = new Map<string, ServerSubscription>()
   if (userSubscribeToPersonal && user !== '')
     channels.set(personalChannel(user, personalChannelNamespace, channelRules), PLAIN_SUBSCRIPTION)
-  for (const [channel, subscription] of subscriptions) channels.set(channel, subscription)
+  for (const [channel, subscription] of subscriptions) if (channel !== '') channels.set(channel, subscription)
+  if (isByBackend) return channels
   const caller: Caller = { user, insecure, isSubscribed: false }
   for (const channel of subs.keys()) {
     if (channels.has(channel) || channel === '' || isTooLong(channel, channelRules)) continue
@@ -168,6 +179,8 @@ const subscribeAll = async (
   const requests: SubscribeRequest[] = []
   // All channels are checked before the first one is subscribed.
   for (const [channel, subscription] of channels) {
+    // The API has unsubscribed it meanwhile.
+    if (client.awaitedChannels?.has(channel) !== true) continue
     const resolved = resolveChannel(channel, client.context.channelRules)
     if (resolved instanceof ReplyError) return resolved
     if (resolved.options.map !== null) return ERROR_IS_MAP.with(channel)

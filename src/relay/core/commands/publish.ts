@@ -5,7 +5,13 @@ import type { MapChanged } from '../engine.js'
 import { after, type MaybePromise } from '../maybe-promise.js'
 import { parsePublish, TYPE_MAP } from '../protocol.js'
 import type { Payload, Published } from '../publication.js'
-import { inDataFormat, PLAIN_PUBLICATION, publishFormatted, publishToChannel } from '../publish/publish.js'
+import {
+  inDataFormat,
+  inEngineFormat,
+  PLAIN_PUBLICATION,
+  publishFormatted,
+  publishToChannel
+} from '../publish/publish.js'
 import type { Client, CommandOutcome, RunningCommand } from '../session/client.js'
 import { callerOn, resolveFor } from './command-channel.js'
 import { publishToMap } from './map-publish.js'
@@ -83,10 +89,7 @@ const publishByBackend = async (
   if (outcome instanceof ReplyError || outcome instanceof Disconnect) return outcome
   if (client.isClosed) return null
   const publication = { ...formatted, ...outcome, info: publisherInfo(client, channel) }
-  // The backend is free to choose other data. Engines expect bytes in a namespace with binary data.
-  const isText = options.publicationDataFormat === 'binary' && typeof publication.data === 'string'
-  const sent = isText ? { ...publication, data: Buffer.from(publication.data) } : publication
-  return publishFormatted(context, resolved, channel, sent)
+  return publishFormatted(context, resolved, channel, inEngineFormat(publication, options))
 }
 
 const publisherInfo = (client: Client, channel: string): string =>

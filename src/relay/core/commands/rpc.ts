@@ -17,6 +17,10 @@ export const rpc = (
   const parsed = parseRpc(request)
   if (parsed === null) return DISCONNECT_MALFORMED
   const { method } = parsed
+  if (method === client.context.rpcRules.pingMethod) {
+    client.reply(command, 'rpc', { data: null })
+    return null
+  }
   const proxy = proxyFor(method, client.context.rpcRules)
   if (proxy instanceof ReplyError) return proxy
   const data = eventData(client, encoded, 'rpc', request)

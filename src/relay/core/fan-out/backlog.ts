@@ -118,6 +118,7 @@ export class GroupBacklogs {
     const backlog = this.#ofThisTurn ?? this.#newestIfTooMany() ?? this.#start(publications)
     backlog.readers++
     subscription.backlog = backlog
+    subscription.outbox.backlogs++
     subscription.backlogStart = backlog.size - publications.length
   }
 
@@ -125,6 +126,7 @@ export class GroupBacklogs {
     const { backlog } = subscription
     if (backlog === null) return
     subscription.backlog = null
+    subscription.outbox.backlogs--
     if (--backlog.readers === 0) this.#backlogs = this.#backlogs.filter((each) => each !== backlog)
   }
 

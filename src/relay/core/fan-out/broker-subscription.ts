@@ -1,5 +1,7 @@
+import type { CoreMetrics } from '../core-metrics.js'
 import type { Broker } from '../engine.js'
 import type { MaybePromise } from '../maybe-promise.js'
+import type { Channel } from './channel.js'
 
 /** The subscription of a channel at the broker, which is made once. */
 export class BrokerSubscription {
@@ -10,9 +12,14 @@ export class BrokerSubscription {
   }
 
   /** Concurrent callers share the pending attempt; after a failure the next call retries. */
-  open(broker: Pick<Broker, 'subscribe'>, channel: string): MaybePromise<void> {
+  open(
+    broker: Pick<Broker, 'subscribe'>,
+    { name, namespace, options }: Pick<Channel, 'name' | 'namespace' | 'options'>,
+    metrics: CoreMetrics
+  ): MaybePromise<void> {
     if (this.#state !== 'none') return this.#state === 'active' ? undefined : this.#state
-    const opening = broker.subscribe(channel)
+    metrics.engineAction(options.map === null ? 'broker_subscribe' : 'map_broker_subscribe', namespace)
+    const opening = broker.subscribe(name)
     if (opening instanceof Promise) {
       this.#state = opening
       opening.then(

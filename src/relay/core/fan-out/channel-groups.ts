@@ -7,7 +7,7 @@ import { DeltaChain, type DeltaPatches } from './delta.js'
 import { Group } from './group.js'
 import { type Rate, RateClass } from './rate-class.js'
 import type { Subscription } from './subscription.js'
-import { removalBy, type TagFilter, type Tags, tagsOf } from './tag-filter.js'
+import { NO_TAGS, removalBy, type TagFilter, type Tags, tagsOf } from './tag-filter.js'
 import type { PlacedPublication } from './view.js'
 import { ViewGroups } from './view-groups.js'
 
@@ -135,9 +135,16 @@ export class ChannelGroups {
     for (const group of this.#plain) {
       if (group.subscriptions.length > 0 && group.enqueue(publication, epoch)) flushQueue.add(group)
     }
-    if (this.#filtered.size > 0) this.#deliverFiltered(publication, epoch)
-    if (this.#rates.size > 0) this.#deliverLimited(publication, epoch)
+    const tags = this.#hasFilters ? tagsOf(publication) : NO_TAGS
+    if (this.#filtered.size > 0) this.#deliverFiltered(publication, tags, epoch)
+    for (const rateClass of this.#rates.values()) this.#deliverLimited(rateClass, publication, tags, epoch)
     this.#views?.deliver(publication)
+  }
+
+  get #hasFilters(): boolean {
+    if (this.#filtered.size > 0) return true
+    for (const { filter } of this.#rates.values()) if (filter !== null) return true
+    return false
   }
 
   #advanceDelta(publication: Publication, epoch: string): void {
@@ -147,10 +154,10 @@ export class ChannelGroups {
   }
 
   /** Clients choose their filters, so there may be many groups. They share one frame per framing. */
-  #deliverFiltered(publication: Publication, epoch: string): void {
+  #deliverFiltered(publication: Publication, tags: Tags, epoch: string): void {
     const { metrics } = this.#dependencies
     const { previous } = publication
-    const matching: SharedFrames = { publication, tags: tagsOf(publication), frames: new Map() }
+    const matching: SharedFrames = { publication, tags, frames: new Map() }
     // For groups whose filter matched the entry of a map until now.
     const leaving: SharedFrames | null =
       previous === undefined ? null : { publication: removalBy(publication), tags: tagsOf(previous), frames: new Map() }
@@ -169,17 +176,12 @@ export class ChannelGroups {
     if (group.enqueue(publication, epoch, frame)) this.#dependencies.flushQueue.add(group)
   }
 
-  #deliverLimited(publication: Publication, epoch: string): void {
-    for (const rateClass of this.#rates.values()) {
-      const { filter } = rateClass
-      if (filter === null || filter.matches(tagsOf(publication))) rateClass.deliver(publication, epoch)
-      else this.#countFilteredOut(rateClass)
-    }
-  }
-
-  #countFilteredOut({ groups }: RateClass): void {
-    for (const { subscriptions } of groups)
-      this.#dependencies.metrics.filteredOut(this.#namespace, subscriptions.length)
+  #deliverLimited(rateClass: RateClass, publication: Publication, tags: Tags, epoch: string): void {
+    const { filter, groups } = rateClass
+    if (filter === null || filter.matches(tags)) rateClass.deliver(publication, epoch)
+    else
+      for (const { subscriptions } of groups)
+        this.#dependencies.metrics.filteredOut(this.#namespace, subscriptions.length)
   }
 
   #groupOf(subscription: Subscription): Group {
@@ -226,7 +228,8 @@ export class ChannelGroups {
     return new ViewGroups({
       newGroup: (subscription) => this.#newGroup(subscription, { takesDelta: false, filter: null, delta: null }),
       newRateClass: (rate) => this.#newRateClass(rate, null),
-      enqueued: (group) => this.#dependencies.flushQueue.add(group)
+      enqueued: (group) => this.#dependencies.flushQueue.add(group),
+      dropped: (subscribers) => this.#dependencies.metrics.outsideView(this.#namespace, subscribers)
     })
   }
 

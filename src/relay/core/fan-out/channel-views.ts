@@ -1,7 +1,7 @@
 import type { Conflator } from '../merging/keyed-list.js'
 import type { ChannelOptions } from '../options.js'
 import type { Publication } from '../publication.js'
-import { EntryPlaces } from './entry-places.js'
+import { EntryPlaces, type StoredEntries } from './entry-places.js'
 import { MapPlaces } from './map-places.js'
 import { EVERYTHING, type PlacedPublication, type View } from './view.js'
 
@@ -17,17 +17,19 @@ export interface ViewCounts {
   readonly unlimited: number
 }
 
-/** The views of a channel, and what they are compared with. */
+/** The views of a channel, and what they are compared with. A channel has it as long as it has a subscription with a view. */
 export class ChannelViews {
   /** Number of subscriptions by the text of their view. */
   readonly #subscriptions = new Map<string, number>()
+  readonly #stored: StoredEntries
   #conflator: Conflator | null
   /** Null before the first subscription, and without a conflator. */
   #places: EntryPlaces | null = null
   /** Null if the channel is not a map. */
   #map: MapPlaces | null = null
 
-  constructor(conflator: Conflator | null, options: ChannelOptions) {
+  constructor(conflator: Conflator | null, options: ChannelOptions, stored: StoredEntries) {
+    this.#stored = stored
     this.#conflator = conflator
     this.configure(conflator, options)
   }
@@ -61,7 +63,7 @@ export class ChannelViews {
     const isGranted = this.#subscriptions.has(view.text) || this.#subscriptions.size < limit
     const opened = isGranted ? view : EVERYTHING
     this.#subscriptions.set(opened.text, (this.#subscriptions.get(opened.text) ?? 0) + 1)
-    if (this.#conflator !== null) this.#places ??= new EntryPlaces(this.#conflator)
+    if (this.#conflator !== null) this.#places ??= new EntryPlaces(this.#conflator, this.#stored)
     return opened
   }
 
@@ -69,8 +71,10 @@ export class ChannelViews {
     const known = this.#subscriptions.get(text) ?? 0
     if (known > 1) this.#subscriptions.set(text, known - 1)
     else this.#subscriptions.delete(text)
-    // Nothing waits for a snapshot any more.
-    if (this.#subscriptions.size === 0 && this.#places?.hasSnapshot === false) this.#places = null
+  }
+
+  get isEmpty(): boolean {
+    return this.#subscriptions.size === 0
   }
 
   place(publication: Publication): PlacedPublication {

@@ -1,18 +1,20 @@
 import { isSameKind, type ResolvedChannel } from '../channel-names.js'
 import { DISCONNECT_INAPPROPRIATE_PROTOCOL, UNSUBSCRIBE_INSUFFICIENT_STATE } from '../codes.js'
-import type { CoreMetrics } from '../core-metrics.js'
 import type { Broker, History, JoinOrLeave } from '../engine.js'
 import type { MaybePromise } from '../maybe-promise.js'
 import { type Conflator, newestTime } from '../merging/keyed-list.js'
 import type { ChannelOptions } from '../options.js'
 import type { Position, Publication } from '../publication.js'
 import { BrokerSubscription } from './broker-subscription.js'
+import { ChannelFilters } from './channel-filters.js'
 import { ChannelGroups, type GroupsDependencies } from './channel-groups.js'
+import type { PositionedSnapshot } from './channel-snapshot.js'
 import { ChannelViews, type ViewCounts } from './channel-views.js'
 import { GapChecks, type PositionCheck } from './gap-checks.js'
+import { JoinsAndLeaves } from './joins-and-leaves.js'
 import type { Rate } from './rate-class.js'
-import { ChannelSnapshot, filteredSnapshot, type PositionedSnapshot, type ReadHistory } from './snapshot.js'
-import { pushOutsideStream, pushToAll, type Subscription } from './subscription.js'
+import { type SnapshotDependencies, SnapshotSource } from './snapshot-source.js'
+import { pushOutsideStream, type Subscription } from './subscription.js'
 import { passes } from './tag-filter.js'
 import { isSameView } from './view.js'
 
@@ -21,7 +23,8 @@ const UNKNOWN = -1
 /** Receives the publications of a channel without being a subscriber. */
 export type ChannelObserver = (publication: Publication) => void
 
-export interface ChannelDependencies extends GroupsDependencies {
+export interface ChannelDependencies extends GroupsDependencies, SnapshotDependencies {
+  readonly atEndOfTurn: (task: () => void) => void
   /** A delivery failed for an unexpected reason; it is unknown which subscribers received it. */
   deliveryFailed(channel: Channel, error: unknown): void
 }
@@ -39,12 +42,13 @@ export class Channel {
   checkedAt = 0
   /** Whether a position check has been started and not finished. */
   isCheckingPosition = false
-  readonly #metrics: CoreMetrics
-  readonly #monotonicMs: () => number
+  readonly filters = new ChannelFilters()
+  readonly #dependencies: ChannelDependencies
+  /** Null before the first one. */
+  #joinsAndLeaves: JoinsAndLeaves | null = null
   #conflator: Conflator | null
-  /** Null if the namespace has no snapshots. */
-  #snapshot: ChannelSnapshot | null
-  /** Null before the first subscription with a view. */
+  readonly #snapshots: SnapshotSource
+  /** Null without a subscription with a view. */
   #views: ChannelViews | null = null
   readonly #groups: ChannelGroups
   /** Subscriptions whose clients have not received their starting position yet. */
@@ -69,13 +73,18 @@ export class Channel {
     this.name = name
     this.namespace = namespace
     this.options = options
-    this.#metrics = dependencies.metrics
-    this.#monotonicMs = dependencies.monotonicMs
+    this.#dependencies = dependencies
     this.#conflator = conflator
     this.#groups = new ChannelGroups(name, namespace, conflator, dependencies, (error) =>
       dependencies.deliveryFailed(this, error)
     )
-    this.#snapshot = this.#newSnapshot()
+    this.#snapshots = new SnapshotSource(name, options, conflator, dependencies)
+  }
+
+  /** Nothing uses the channel any more. */
+  close(): void {
+    this.#joinsAndLeaves?.clear()
+    this.#snapshots.close()
   }
 
   configure(options: ChannelOptions, conflator: Conflator | null): void {
@@ -87,27 +96,16 @@ export class Channel {
     // Clients that cannot receive binary data resubscribe, and are rejected.
     if (options.publicationDataFormat === 'binary') for (const each of this.#jsonOnly) this.#restart(each)
     if (!isConflateSame) this.#conflator = conflator
-    if (!isConflateSame || options.snapshot !== snapshot) this.#snapshot = this.#newSnapshot()
+    this.#snapshots.configure(options, this.#conflator)
     if (!isConflateSame) this.#groups.configure(conflator)
     if (isConflateSame && options.snapshot === snapshot) return
     for (const each of this.subscriptions()) if (each.view !== null) this.#restart(each)
     this.#views?.configure(this.#conflator, options)
   }
 
-  #newSnapshot(): ChannelSnapshot | null {
-    return this.options.snapshot && this.#conflator !== null
-      ? new ChannelSnapshot(this.#conflator, this.#monotonicMs)
-      : null
-  }
-
   /** The newest entry of every key in the history, and its position; null if the namespace has no snapshots. */
-  readSnapshot(history: History, { filter, view }: Subscription): MaybePromise<PositionedSnapshot> | null {
-    if (this.#snapshot === null || this.#conflator === null) return null
-    const places = this.#views?.places ?? null
-    const read: ReadHistory = (since) => history.read(this.name, { since, limit: -1, reverse: false }, this.options)
-    return filter === null
-      ? this.#snapshot.read(read, () => this.delivered, view === null || places === null ? null : { view, places })
-      : filteredSnapshot(this.#conflator, filter, read, this.#monotonicMs)
+  readSnapshot(history: History, subscription: Subscription): MaybePromise<PositionedSnapshot> | null {
+    return this.#snapshots.read(history, subscription, this.#views?.places ?? null, () => this.delivered)
   }
 
   /** Subscriptions of clients that can receive JSON only. */
@@ -164,7 +162,7 @@ export class Channel {
   }
 
   subscribeAtBroker(broker: Pick<Broker, 'subscribe'>): MaybePromise<void> {
-    return this.#brokerSubscription.open(broker, this.name)
+    return this.#brokerSubscription.open(broker, this, this.#dependencies.metrics)
   }
 
   get isSubscribedAtBroker(): boolean {
@@ -182,7 +180,7 @@ export class Channel {
   }
 
   get views(): ChannelViews {
-    this.#views ??= new ChannelViews(this.#conflator, this.options)
+    this.#views ??= new ChannelViews(this.#conflator, this.options, (key) => this.#snapshots.find(key))
     return this.#views
   }
 
@@ -190,6 +188,7 @@ export class Channel {
   addPending(subscription: Subscription): void {
     this.#size++
     if (subscription.isPositioned) this.#positioned++
+    if (subscription.filter !== null) this.filters.open(subscription.filter)
     this.#pending.add(subscription)
   }
 
@@ -229,7 +228,10 @@ export class Channel {
   remove(subscription: Subscription): void {
     this.#size--
     if (subscription.isPositioned) this.#positioned--
+    if (subscription.filter !== null) this.filters.close(subscription.filter)
     if (subscription.view !== null) this.#views?.close(subscription.view)
+    // Without a view, publications are not placed.
+    if (this.#views?.isEmpty) this.#views = null
     if (subscription.group !== null) this.#groups.remove(subscription)
     else {
       this.#pending.delete(subscription)
@@ -246,7 +248,7 @@ export class Channel {
     if (publication.offset > 0 && !this.#advanceTo(publication.offset, epoch)) return
     if (typeof publication.data !== 'string' && this.options.publicationDataFormat !== 'binary')
       this.#closeJsonClients(publication)
-    this.#snapshot?.deliver(publication, epoch, this.options.historySize)
+    this.#snapshots.deliver(publication, epoch)
     if (this.#observers !== null) for (const observer of this.#observers) observer(publication)
     const placed = this.#views === null ? publication : this.#views.place(publication)
     for (const subscription of this.#pending) subscription.buffer(placed)
@@ -256,14 +258,14 @@ export class Channel {
     else for (const subscription of this.#ahead) pushOutsideStream(subscription, placed, this.#epoch)
   }
 
-  /** A subscription outside the groups did not receive a publication because of its tag filter. */
-  countFilteredOut(): void {
-    this.#metrics.filteredOut(this.namespace, 1)
+  /** A subscription outside the groups did not receive a publication because of its tag filter or view. */
+  countDropped({ view }: Subscription): void {
+    this.#dependencies.metrics[view === null ? 'filteredOut' : 'outsideView'](this.namespace, 1)
   }
 
-  pushJoinOrLeave(kind: JoinOrLeave, info: string): void {
-    const receivers = this.subscriptions().filter(({ wantsJoinLeave, isConfirmed }) => wantsJoinLeave && isConfirmed)
-    pushToAll(receivers, { kind, channel: this.name, info }, this.#metrics, this.namespace)
+  addJoinOrLeave(kind: JoinOrLeave, info: string): void {
+    this.#joinsAndLeaves ??= new JoinsAndLeaves(this, this.#dependencies)
+    this.#joinsAndLeaves.add(kind, info)
   }
 
   subscriptions(): Subscription[] {
@@ -303,7 +305,7 @@ export class Channel {
   /** Clients start again if the channel has lost deliveries before the end of the stream. */
   finishPositionCheck(end: Position, check: PositionCheck): void {
     if (!this.#gaps.finish(end, { epoch: this.#epoch, offset: this.#offset }, check)) return
-    this.#snapshot?.clear()
+    this.#snapshots.clear()
     this.#views?.places?.clear()
     this.#offset = end.offset
     this.#epoch = end.epoch

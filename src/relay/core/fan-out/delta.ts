@@ -86,7 +86,7 @@ export class DeltaPatches {
     for (const target of publications) {
       const base = bases.get(target.key)
       const isFull = base === undefined || base.removed || target.removed || !target.delta
-      patches.push(isFull ? null : this.#find(stream, base, target))
+      patches.push(isFull || isWithoutPosition(target) ? null : this.#find(stream, base, target))
       bases.set(target.key, target)
     }
     return patches
@@ -135,12 +135,15 @@ export class DeltaPatches {
 const lengthOf = (patch: Payload | null): number => ENTRY_LENGTH + (patch?.length ?? 0)
 
 /**
- * The patch of a change of a map. Without a position, a client may have received the value in a page already, and could not
+ * A change of a map without a position is sent in full: a client may have received the value in a page already, and could not
  * apply a patch to the value before it.
  */
-const entryPatch = (change: Publication): Payload | null => {
-  const { previous, delta, removed, offset } = change
-  return previous === undefined || !delta || removed || offset === 0 ? null : createPatch(previous, change)
+const isWithoutPosition = ({ key, offset }: Publication): boolean => key !== undefined && offset === 0
+
+/** The patch of a change of a map. */
+export const entryPatch = (change: Publication): Payload | null => {
+  const { previous, delta, removed } = change
+  return previous === undefined || !delta || removed || isWithoutPosition(change) ? null : createPatch(previous, change)
 }
 
 interface WithData {

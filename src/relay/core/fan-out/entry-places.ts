@@ -70,36 +70,38 @@ export interface SnapshotEntry extends Pick<Entry, 'key' | 'time' | 'place'> {
   readonly offset: number
 }
 
+/** Finds the newest entry of a key in the merged history. */
+export type StoredEntries = (key: string) => SnapshotEntry | undefined
+
 /** Approximate size of a place without its key. */
 const PLACE_BYTES = 200
 /** About 80,000 keys with short names. Up to two generations are stored. */
 const GENERATION_BYTES = 16 * 1024 * 1024
 
-/** Publications that wait for the first snapshot. It usually takes a few milliseconds. */
+/** Publications that wait until the history is merged. It usually takes a few milliseconds. */
 const MAX_WAITING = 1000
 
 /**
- * The last place of every key of a channel, from which follows which views an entry leaves. A subscriber with a view relies on
- * it: every key that the subscriber has is either here, or `#hasForgotten` is set. Not a `BoundedMap`, because it must know
- * when keys are evicted, and because the names of keys differ in length.
+ * The last places of the keys that were delivered or are in the snapshot of a view, from which follows which views an entry
+ * leaves. A subscriber with a view relies on it: every key that the subscriber has is either here, or `#hasForgotten` is set.
+ * Other keys are looked up in the merged history. Not a `BoundedMap`, because it must know when keys are evicted, and because
+ * the names of keys differ in length.
  */
 export class EntryPlaces {
   readonly #conflator: Conflator
+  readonly #stored: StoredEntries
   /** Keys that were used since the last generation ended, and those of the generation before. */
   #recent = new Map<string, Known>()
   #earlier = new Map<string, Known>()
   #recentBytes = 0
-  /** Publications that were delivered before the first snapshot was read, in order; null afterwards. */
+  /** Publications that were delivered before the history was merged, in order; null afterwards. */
   #waiting: PlacedList[] | null = []
   /** A key that is not here may be in the view of any subscriber. Otherwise it is new. */
   #hasForgotten = false
 
-  constructor(conflator: Conflator) {
+  constructor(conflator: Conflator, stored: StoredEntries) {
     this.#conflator = conflator
-  }
-
-  get hasSnapshot(): boolean {
-    return this.#waiting === null
+    this.#stored = stored
   }
 
   /** Deliveries were lost, and all subscribers with a view start again. */
@@ -120,16 +122,16 @@ export class EntryPlaces {
     if (this.#waiting === null) this.#move(placed)
     else if (this.#waiting.push(placed) > MAX_WAITING) {
       this.#hasForgotten = true
-      this.#moveWaiting(0)
+      this.start(0)
     }
     return { ...publication, placed }
   }
 
-  /** The snapshot has the publications up to this offset. */
-  #moveWaiting(snapshotOffset: number): void {
+  /** The merged history has the publications up to this offset. */
+  start(mergedOffset: number): void {
     const waiting = this.#waiting ?? []
     this.#waiting = null
-    for (const placed of waiting) if (placed.offset === 0 || placed.offset > snapshotOffset) this.#move(placed)
+    for (const placed of waiting) if (placed.offset === 0 || placed.offset > mergedOffset) this.#move(placed)
   }
 
   #move({ entries, moves }: PlacedList): void {
@@ -138,12 +140,14 @@ export class EntryPlaces {
 
   #moveEntry({ key, time, place }: Entry, moves: Float64Array, index: number): void {
     const known = this.#find(key)
-    if (known !== undefined && !replaces({ time }, known)) {
+    const stored = known === undefined ? this.#stored(key) : undefined
+    const last = known ?? stored
+    if (last !== undefined && !replaces({ time }, last)) {
       moves.fill(Number.NaN, index, index + 4)
       return
     }
     const isForgotten = known === undefined && this.#hasForgotten
-    const newest = known ?? this.#add(key, time, place)
+    const newest = known ?? this.#add(key, time, stored === undefined ? place : stored.place)
     moves[index] = isForgotten ? EVERYWHERE : newest.x
     moves[index + 1] = newest.y
     newest.time = time
@@ -156,28 +160,19 @@ export class EntryPlaces {
   }
 
   /**
-   * Records the entries of a snapshot that has the publications up to an offset. Entries up to the delivered offset are not newer
-   * than the last places, unless keys were forgotten.
+   * Whether an entry of a snapshot is in the view. Its place is recorded then, because subscribers receive it. A snapshot can be
+   * ahead of what was delivered. Up to that, its entries are not newer than the last places, unless keys were forgotten.
    */
-  recordSnapshot(entries: Iterable<SnapshotEntry>, snapshotOffset: number, deliveredOffset: number): void {
-    for (const { key, time, place, offset } of entries) {
-      const known = this.#find(key)
-      if (known === undefined) this.#add(key, time, place)
-      else if (time > known.time && offset <= deliveredOffset) {
-        known.time = time
-        // Any view may still have the older entry.
-        known.x = EVERYWHERE
-        known.y = EVERYWHERE
-      }
-    }
-    this.#moveWaiting(snapshotOffset)
-  }
-
-  /** Whether a recorded entry of a snapshot is in the view. A snapshot can be ahead of what was delivered. */
   isInside({ key, time, place, offset }: SnapshotEntry, view: View, deliveredOffset: number): boolean {
-    const known = this.#find(key)
-    if (known === undefined || !replaces({ time }, known)) return false
     if (place !== null && !view.contains(place.x, place.y)) return false
+    const known = this.#find(key) ?? this.#add(key, time, place)
+    if (time > known.time && offset <= deliveredOffset) {
+      known.time = time
+      // Any view may still have the older entry.
+      known.x = EVERYWHERE
+      known.y = EVERYWHERE
+    }
+    if (!replaces({ time }, known)) return false
     return (place !== null && offset > deliveredOffset) || view.contains(known.x, known.y)
   }
 

@@ -150,7 +150,7 @@ export class Group {
           // The casts in this loop: all indices are within bounds.
           const outbox = outboxes[index] as Outbox
           // Most clients need only their outbox; loading their subscription would be a cache miss for each of thousands.
-          const isPlain = !this.takesDelta && !outbox.isBehind
+          const isPlain = !this.takesDelta && !outbox.isBehind && outbox.backlogs === 0
           const chunks = isPlain ? batch.chunks : this.#chunksFor(this.subscriptions[index] as Subscription, batch)
           if (chunks === null) delayed++
           else for (let each = 0; each < chunks.length; each++) send(outbox, chunks[each] as Buffer)

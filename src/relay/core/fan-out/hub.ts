@@ -9,8 +9,10 @@ import type { Position, Publication } from '../publication.js'
 import { Channel, type ChannelDependencies, type ChannelObserver } from './channel.js'
 import type { FlushQueue } from './channel-groups.js'
 import type { ViewCounts } from './channel-views.js'
+import { ClosedSnapshots } from './closed-snapshots.js'
 import type { DeltaPatches } from './delta.js'
 import { flushGroups, type Group } from './group.js'
+import { ViewPace } from './view-pace.js'
 
 /** The fan-out of a traced publication at this node: from its delivery by the engine until everything is written. */
 export interface TracedDelivery {
@@ -82,13 +84,16 @@ export class Hub implements Delivery, FlushQueue {
 
   constructor(dependencies: HubDependencies, patches: DeltaPatches) {
     this.#dependencies = dependencies
-    const { metrics, monotonicMs, setTimer } = dependencies
+    const { metrics, monotonicMs, setTimer, atEndOfTurn } = dependencies
     this.#channelDependencies = {
       flushQueue: this,
       metrics,
       patches,
       monotonicMs,
       setTimer,
+      atEndOfTurn,
+      closedSnapshots: new ClosedSnapshots(setTimer),
+      viewPace: new ViewPace(monotonicMs, setTimer),
       deliveryFailed: (channel, error) => this.#failDelivery(channel, error)
     }
   }
@@ -131,9 +136,11 @@ export class Hub implements Delivery, FlushQueue {
     return conflate === null ? null : this.#dependencies.conflator(conflate, entryTime, view)
   }
 
-  remove(channel: Channel): void {
-    // A channel that was opened again has the same name.
-    if (this.#channels.get(channel.name) === channel) this.#channels.delete(channel.name)
+  /** Returns false if the channel was removed before; another one may be open under its name. */
+  remove(channel: Channel): boolean {
+    if (this.#channels.get(channel.name) !== channel) return false
+    channel.close()
+    return this.#channels.delete(channel.name)
   }
 
   /** Passes the publications of an internal channel to the observer; null stops that. */
@@ -170,11 +177,7 @@ export class Hub implements Delivery, FlushQueue {
   joinOrLeave(channel: string, kind: JoinOrLeave, info: string): void {
     const open = this.#channels.get(channel)
     if (open === undefined) return
-    try {
-      open.pushJoinOrLeave(kind, info)
-    } catch (error) {
-      this.#failDelivery(open, error)
-    }
+    open.addJoinOrLeave(kind, info)
     this.#dependencies.metrics.delivered(kind, open.namespace, 0, null)
   }
 

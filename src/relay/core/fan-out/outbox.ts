@@ -27,6 +27,8 @@ export class Outbox {
   /** Updated when the configuration is reloaded. */
   maxBytes: number
   isBehind = false
+  /** Number of subscriptions with a backlog, which is sent before later publications of its channel. */
+  backlogs = 0
   /** Frames that the running flush collected for this client. */
   gathered: Buffer | Buffer[] | null = null
   /** Copied from the transport: in a fan-out to thousands of clients, each further object is a cache miss. */

@@ -1,8 +1,8 @@
 import { type Expiry, NEVER } from '../clocks.js'
 import type { Push, SentPublication } from '../codec/codec.js'
-import type { Framing } from '../codec/transport.js'
+import type { Framing, Transport } from '../codec/transport.js'
 import type { Disconnect, Unsubscribe } from '../codes.js'
-import { type CoreMetrics, count } from '../core-metrics.js'
+import type { CoreMetrics } from '../core-metrics.js'
 import type { JoinOrLeave } from '../engine.js'
 import type { Payload, Publication } from '../publication.js'
 import type { Backlog } from './backlog.js'
@@ -93,10 +93,10 @@ export class Subscription {
 export const receivedBy = ({ filter, view }: Subscription, publication: PlacedPublication): Publication | null =>
   view === null ? selected(filter, publication) : partFor(view, publication)
 
-/** The same for a live subscriber outside a group. Publications that its tag filter rejects are counted, as in a group. */
+/** The same for a live subscriber outside a group. Publications that its tag filter or view rejects are counted, as in a group. */
 export const deliveredTo = (subscription: Subscription, publication: PlacedPublication): Publication | null => {
   const received = receivedBy(subscription, publication)
-  if (received === null && subscription.view === null) subscription.channel.countFilteredOut()
+  if (received === null) subscription.channel.countDropped(subscription)
   return received
 }
 
@@ -122,19 +122,35 @@ export const pushOutsideStream = (subscription: Subscription, publication: Place
   if (subscription.takesDelta) subscription.needsFull = true
 }
 
-/** Sends a join or leave push to several subscribers. It is encoded once per framing. */
+type JoinOrLeavePush = Push & { readonly kind: JoinOrLeave }
+
+/** Sends joins and leaves to several subscribers, with one write each. They are encoded once per framing. */
 export const pushToAll = (
   subscriptions: readonly Subscription[],
-  push: Push & { readonly kind: JoinOrLeave },
+  pushes: readonly JoinOrLeavePush[],
   metrics: CoreMetrics,
   namespace: string
 ): void => {
-  const frames = new Map<Framing, Buffer>()
-  for (const { outbox } of subscriptions) {
-    const { framing, name } = outbox.transport
-    const frame = frames.get(framing) ?? framing.frame(framing.codec.push(push))
-    frames.set(framing, frame)
-    count(metrics.sent(name, `push_${push.kind}`, namespace), frame.length)
-    outbox.send(frame)
+  for (const [{ framing, name }, outboxes] of byFraming(subscriptions)) {
+    const frames = pushes.map((push) => ({ kind: push.kind, bytes: framing.frame(framing.codec.push(push)) }))
+    for (const { kind, bytes } of frames) {
+      const sent = metrics.sent(name, `push_${kind}`, namespace)
+      sent.messages.value += outboxes.length
+      sent.bytes.value += outboxes.length * bytes.length
+    }
+    const joined = Buffer.concat(frames.map(({ bytes }) => bytes))
+    for (const outbox of outboxes) outbox.send(joined)
   }
+}
+
+/** Each framing belongs to one transport. */
+const byFraming = (subscriptions: readonly Subscription[]): Iterable<readonly [Transport, readonly Outbox[]]> => {
+  const known = new Map<Framing, readonly [Transport, Outbox[]]>()
+  for (const { outbox } of subscriptions) {
+    const { transport } = outbox
+    const entry = known.get(transport.framing) ?? ([transport, []] as const)
+    entry[1].push(outbox)
+    known.set(transport.framing, entry)
+  }
+  return known.values()
 }

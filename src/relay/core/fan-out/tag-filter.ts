@@ -4,7 +4,7 @@ import { type PreviousEntry, type Publication, REMOVED_DATA } from '../publicati
 /** Tags of a publication by name. */
 export type Tags = Readonly<Record<string, unknown>>
 
-const NO_TAGS: Tags = Object.freeze({})
+export const NO_TAGS: Tags = Object.freeze({})
 
 /** The tags of a publication, which are JSON text, as an object. */
 export const tagsOf = ({ tags }: Pick<Publication, 'tags'>): Tags => {

@@ -12,6 +12,8 @@ export interface ViewGroupsDependencies {
   readonly newRateClass: (rate: Rate) => RateClass
   /** The group has frames to send. */
   readonly enqueued: (group: Group) => void
+  /** The publication has nothing for so many subscribers. */
+  readonly dropped: (subscribers: number) => void
 }
 
 /** The groups of one view: one for each framing, and the rate classes. */
@@ -22,6 +24,10 @@ class GroupsOfView {
 
   constructor(view: View) {
     this.view = view
+  }
+
+  get all(): Group[] {
+    return [...this.groups, ...[...this.rates.values()].flatMap((rateClass) => rateClass.groups)]
   }
 
   get isEmpty(): boolean {
@@ -39,10 +45,7 @@ export class ViewGroups {
   }
 
   get all(): Group[] {
-    return [...this.#views.values()].flatMap(({ groups, rates }) => [
-      ...groups,
-      ...[...rates.values()].flatMap((rateClass) => rateClass.groups)
-    ])
+    return [...this.#views.values()].flatMap(({ all }) => all)
   }
 
   get rateClasses(): readonly RateClass[] {
@@ -82,9 +85,13 @@ export class ViewGroups {
 
   deliver(publication: PlacedPublication): void {
     const frames: Frames = new Map()
-    for (const { view, groups, rates } of this.#views.values()) {
+    for (const known of this.#views.values()) {
+      const { view, groups, rates } = known
       const part = partFor(view, publication)
-      if (part === null) continue
+      if (part === null) {
+        for (const { subscriptions } of known.all) this.#dependencies.dropped(subscriptions.length)
+        continue
+      }
       for (const group of groups) {
         if (group.subscriptions.length > 0 && group.enqueue(part, '', frameOf(frames, group, part)))
           this.#dependencies.enqueued(group)

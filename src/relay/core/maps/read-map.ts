@@ -14,8 +14,8 @@ export interface StateQuery {
   readonly limit: number
   /** Only this entry; '' for all. */
   readonly key: string
-  /** Position of the first page; null for none. Later entries are left out, because the stream contains them. */
-  readonly revision: Position | null
+  /** Epoch of the first page; null for none. */
+  readonly revisionEpoch: string | null
 }
 
 export interface MapState extends Position {
@@ -38,12 +38,12 @@ type ReadContext = Pick<MapContext, 'maps' | 'monotonicMs'>
 export const readMapState = async (
   { maps, monotonicMs }: ReadContext,
   { map }: Pick<ResolvedMap, 'map'>,
-  { channel, cursor, limit, key, revision }: StateQuery,
+  { channel, cursor, limit, key, revisionEpoch }: StateQuery,
   maxLength: number
 ): Promise<MapState | ReplyError | null> => {
   const first = await maps.readState(channel, { after: cursor, limit: key === '' ? readSize(limit) : 0 }, map)
   const { epoch, offset } = first
-  if (revision !== null && revision.epoch !== '' && revision.epoch !== epoch) return ERROR_UNRECOVERABLE_POSITION
+  if (revisionEpoch !== null && revisionEpoch !== epoch) return ERROR_UNRECOVERABLE_POSITION
   if (key !== '') {
     const entry = await maps.readKey(channel, key, map)
     return { epoch, offset, entries: entry === null ? [] : [entry], cursor: '' }
@@ -55,7 +55,6 @@ export const readMapState = async (
   for (let page = first; ; page = await maps.readState(channel, { after: page.next, limit: readSize(left) }, map)) {
     if (page.epoch !== epoch) return ERROR_UNRECOVERABLE_POSITION
     for (const entry of page.entries) {
-      if (revision !== null && revision.offset > 0 && entry.offset > revision.offset) continue
       length += entryLength(entry)
       if (length > maxLength) return null
       entries.push(entry)

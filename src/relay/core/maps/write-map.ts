@@ -60,15 +60,25 @@ export const writeToMap = (
   channel: string,
   received: MapWrite
 ): MaybePromise<MapChanged | ReplyError> => {
-  const { options, map } = resolved
-  const invalidKey = keyError(received.key)
-  if (invalidKey !== null) return invalidKey
+  const { options } = resolved
   const formatted = inDataFormat(received, options)
-  if (formatted instanceof ReplyError) return formatted
-  const mismatch = publicationError(options, schemaCheck(context, formatted))
-  if (mismatch !== null) return mismatch
-  if (formatted.version > 0 && map.mode === 'ephemeral') return ERROR_NO_VERSIONS
-  return writeEntry(context, resolved, channel, withDelta(formatted, options))
+  return formatted instanceof ReplyError
+    ? formatted
+    : writeFormatted(context, resolved, channel, withDelta(formatted, options))
+}
+
+/** Checks and writes an entry whose data format was checked before. */
+export const writeFormatted = (
+  context: MapContext,
+  resolved: ResolvedMap,
+  channel: string,
+  write: MapWrite
+): MaybePromise<MapChanged | ReplyError> => {
+  const { options, map } = resolved
+  const error = keyError(write.key) ?? publicationError(options, schemaCheck(context, write))
+  if (error !== null) return error
+  if (write.version > 0 && map.mode === 'ephemeral') return ERROR_NO_VERSIONS
+  return writeEntry(context, resolved, channel, write)
 }
 
 /** Writes an entry that was checked before. */

@@ -25,10 +25,11 @@ import { ReplySpace } from '../subscribe/subscribe-request.js'
 
 // The commands of the API for the connections of a user, at this node.
 
+/** Also the connections whose connect command is still running. */
 const selectClients = ({ clients }: RelayContext, { user, client, session }: UserSelector): readonly Client[] =>
   clients
     .ofUser(user)
-    .filter((each) => each.state === 'live' && (client === '' || each.id === client))
+    .filter((each) => client === '' || each.id === client)
     .filter((each) => session === '' || each.session === session)
 
 export const disconnectUser = (context: RelayContext, { target, whitelist, code, reason }: DisconnectParams): null => {
@@ -45,23 +46,20 @@ export const disconnectUser = (context: RelayContext, { target, whitelist, code,
 export const invalidateTokens = (context: RelayContext, invalidation: TokenInvalidation): null => {
   context.tokenInvalidations.add(invalidation)
   const { user, channel } = invalidation
-  if (channel !== '') return unsubscribeUser(context, { target: { user, client: '', session: '' }, channel })
-  // Also those that have been identified and are not live yet.
-  for (const client of [...context.clients.ofUser(user)]) client.close(DISCONNECT_CONNECTION_EXPIRED)
+  const target = { user, client: '', session: '' }
+  if (channel !== '') return unsubscribeUser(context, { target, channel })
+  for (const client of selectClients(context, target)) client.close(DISCONNECT_CONNECTION_EXPIRED)
   return null
 }
 
 export const unsubscribeUser = (context: RelayContext, { target, channel }: UnsubscribeParams): null => {
   for (const client of selectClients(context, target)) {
     client.closeOnError(() => {
-      for (const subscription of [...client.subscriptions.values()]) {
-        if (channel === '' || subscription.channel.name === channel) {
-          client.endSubscription(subscription, UNSUBSCRIBE_BY_SERVER)
-        }
-      }
+      const subscription = client.subscriptions.get(channel)
+      if (subscription !== undefined) client.endSubscription(subscription, UNSUBSCRIBE_BY_SERVER)
+      client.awaitedChannels?.delete(channel)
       // The client receives an error for its next page.
-      if (channel !== '') client.loadings.cancel(channel)
-      else client.loadings.cancelAll()
+      client.loadings.cancel(channel)
     })
   }
   return null
@@ -81,7 +79,7 @@ export const subscribeUser = async (
   if (resolved instanceof ReplyError) return resolved
   // Only a client can load a map, page by page.
   if (resolved.options.map !== null) return ERROR_IS_MAP
-  const selected = selectClients(context, target)
+  const selected = selectClients(context, target).filter(({ state }) => state === 'live')
   // As in Centrifugo: an error if there is a connection that it would apply to.
   if (selected.length > 0 && isPast(subscription.expiresAt, context)) return ERROR_INTERNAL
   const clients = selected.filter(({ subscriptions }) => !subscriptions.has(channel))
@@ -113,7 +111,7 @@ export const subscribeUser = async (
     client.closeOnError(() => {
       const { value } = outcome
       if (value instanceof Disconnect) client.close(value)
-      if (!('activate' in value) || client.isClosed) return
+      if (!('activate' in value) || !value.isCurrent()) return
       if (failed !== undefined) {
         value.undo()
         return
@@ -146,7 +144,9 @@ export const refreshUser = (context: RelayContext, { target, refresh }: RefreshP
     }
     client.closeOnError(() => {
       if (info !== null) client.info = info
-      client.push({ kind: 'refresh', refresh: extendExpiry(client, expiresAt) }, '')
+      const refresh = extendExpiry(client, expiresAt)
+      // The connect reply has the expiry of a client that is not live yet.
+      if (client.state === 'live') client.push({ kind: 'refresh', refresh }, '')
     })
   }
   return null

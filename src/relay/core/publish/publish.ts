@@ -93,11 +93,11 @@ const ERROR_DATA_NOT_OBJECT = ERROR_BAD_REQUEST.with('data must be a JSON object
 /** The publication with its data in the format of the namespace; error 107 if the data does not have it. */
 export const inDataFormat = <Written extends Pick<NewPublication, 'data'>>(
   publication: Written,
-  { publicationDataFormat }: ChannelOptions
+  options: ChannelOptions
 ): Written | ReplyError => {
   const { data } = publication
-  if (publicationDataFormat === 'binary')
-    return typeof data === 'string' ? { ...publication, data: Buffer.from(data) } : publication
+  const { publicationDataFormat } = options
+  if (publicationDataFormat === 'binary') return inEngineFormat(publication, options)
   if (data.length === 0) return ERROR_DATA_MISSING
   const text = jsonTextOf(data)
   if (text === null) return publicationDataFormat === 'any' ? publication : ERROR_DATA_NOT_JSON
@@ -110,6 +110,15 @@ export const publicationError = ({ schema }: ChannelOptions, check: SchemaCheck)
   const mismatch = schema === null ? null : check(schema)
   return mismatch === null ? null : ERROR_BAD_REQUEST.with(mismatch)
 }
+
+/** The data of a backend, which is free to choose its format: in a namespace with binary data, engines expect bytes. */
+export const inEngineFormat = <Written extends Pick<NewPublication, 'data'>>(
+  publication: Written,
+  { publicationDataFormat }: ChannelOptions
+): Written =>
+  publicationDataFormat === 'binary' && typeof publication.data === 'string'
+    ? { ...publication, data: Buffer.from(publication.data) }
+    : publication
 
 /** Applies the `delta_publish` option of the namespace. */
 export const withDelta = <Written extends Pick<NewPublication, 'delta'>>(

@@ -73,6 +73,8 @@ export class Client implements Subscriber, OutboxOwner {
   isUserCounted = false
   /** The channels of the connection token, in comparable form. */
   tokenChannels: string | null = null
+  /** Channels that running commands will subscribe. The API removes those that it unsubscribes meanwhile. */
+  awaitedChannels: Set<string> | null = null
   /** Called once, when the network has accepted everything that was written. */
   onCaughtUp: (() => void) | null = null
 
@@ -151,6 +153,7 @@ export class Client implements Subscriber, OutboxOwner {
   }
 
   addSubscription(subscription: Subscription): void {
+    if (this.isClosed) throw new Error('a closed client cannot subscribe')
     this.#subscriptions ??= new Map()
     this.#subscriptions.set(subscription.channel.name, subscription)
   }
@@ -236,6 +239,7 @@ export class Client implements Subscriber, OutboxOwner {
   /** The connect command has succeeded. */
   goLive(): void {
     this.state = 'live'
+    this.awaitedChannels = null
     this.deadlines.goLive()
   }
 
@@ -291,11 +295,14 @@ export class Client implements Subscriber, OutboxOwner {
     if (this.isClosed) return
     const { context } = this
     const wasLive = this.state === 'live'
-    if (reason !== DISCONNECT_NORMAL) this.#attempt(() => this.#sendAll())
+    // A backend may choose this code to cut the connection, as a network would.
+    const isCut = reason.code === DISCONNECT_NORMAL.code
+    if (!isCut) this.#attempt(() => this.#sendAll())
     this.state = 'closed'
     this.outbox.close()
     // The socket first: the following steps may take time, and the client should reconnect soon.
-    if (reason !== DISCONNECT_NORMAL) this.#attempt(() => this.#closeTransport(reason))
+    if (reason !== DISCONNECT_NORMAL)
+      this.#attempt(() => (isCut ? this.transport.drop() : this.#closeTransport(reason)))
     this.#events?.abort()
     context.clients.remove(this)
     uncountConnection(this)

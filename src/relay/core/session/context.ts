@@ -1,3 +1,4 @@
+import type { Log } from '../../../shared/log.js'
 import {
   type Broker,
   type Cluster,
@@ -90,8 +91,16 @@ export interface RelayContext extends RelayDependencies {
   rpcRules: RpcRules
 }
 
-/** Runs work that no client waits for. Engine errors are ignored, because the engine reports them; others are logged. */
-export const runInBackground = ({ metrics, log }: Pick<RelayContext, 'metrics' | 'log'>, work: () => unknown): void => {
+export interface BackgroundDependencies {
+  readonly log: Pick<Log, 'error'>
+  readonly metrics: { unexpectedError(source: 'background'): void }
+}
+
+/**
+ * Runs work that nothing waits for. Engine errors are ignored, because the engine reports them; others are logged. A rejection
+ * that nothing observes would close the relay.
+ */
+export const runInBackground = ({ metrics, log }: BackgroundDependencies, work: () => unknown): void => {
   const failed = (error: unknown): void => {
     if (error instanceof EngineError) return
     metrics.unexpectedError('background')

@@ -16,9 +16,12 @@ const FIRST_RESUBSCRIBE_CODE = 2500
 /** Ends a subscription on the server side and notifies the client, which may resubscribe. */
 export const endSubscription = (client: Client, subscription: Subscription, unsubscribe: Unsubscribe): void => {
   const { name, namespace } = subscription.channel
-  const endsConnection = subscription.isServerSide && unsubscribe.code >= FIRST_RESUBSCRIBE_CODE
+  const isFinal = unsubscribe.code < FIRST_RESUBSCRIBE_CODE
+  const endsConnection = subscription.isServerSide && !isFinal
+  // The client has no reply yet: its command fails, or the connect reply leaves the channel out.
+  const isUnanswered = isFinal && !subscription.isConfirmed
   // A client would take a subscribe reply that follows the push for a new subscription, and wait for publications in vain.
-  if (subscription.buffered !== null && !endsConnection) {
+  if (subscription.buffered !== null && !endsConnection && !isUnanswered) {
     subscription.pendingUnsubscribe = unsubscribe
     return
   }
@@ -29,7 +32,7 @@ export const endSubscription = (client: Client, subscription: Subscription, unsu
     return
   }
   client.removeSubscription(subscription)
-  client.push({ kind: 'unsubscribe', channel: name, unsubscribe }, namespace)
+  if (!isUnanswered) client.push({ kind: 'unsubscribe', channel: name, unsubscribe }, namespace)
 }
 
 /** Removes a subscription from its channel, and its presence from the engine. */
@@ -62,7 +65,8 @@ const removeOwnKey = ({ context, id }: Client, { name, namespace, options }: Cha
 }
 
 export const removeIfUnused = (context: RelayContext, channel: Channel): void => {
-  if (!channel.isUnused) return
-  context.hub.remove(channel)
-  runInBackground(context, () => context.broker.unsubscribe(channel.name))
+  if (!channel.isUnused || !context.hub.remove(channel)) return
+  const { name, namespace, options } = channel
+  context.metrics.engineAction(options.map === null ? 'broker_unsubscribe' : 'map_broker_unsubscribe', namespace)
+  runInBackground(context, () => context.broker.unsubscribe(name))
 }

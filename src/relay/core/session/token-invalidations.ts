@@ -1,5 +1,6 @@
 import { isObject } from '../../../shared/is-object.js'
 import { jsonOrUndefined } from '../../../shared/json-or-undefined.js'
+import type { Log } from '../../../shared/log.js'
 import { ERROR_LIMIT_EXCEEDED, ERROR_NOT_AVAILABLE, type ReplyError } from '../codes.js'
 import { type Broker, EngineError, type History } from '../engine.js'
 import { after } from '../maybe-promise.js'
@@ -21,6 +22,7 @@ export interface TokenInvalidationsDependencies {
   readonly history: Pick<History, 'read'>
   readonly nowMs: () => number
   readonly setTimer: (task: () => void, ms: number) => () => void
+  readonly log: Pick<Log, 'info' | 'error'>
   /** Null if tokens cannot be invalidated. */
   readonly options: () => TokenInvalidationOptions | null
 }
@@ -34,6 +36,8 @@ export class TokenInvalidations {
   readonly #entries = new Map<string, TokenInvalidation>()
   #isLoaded = false
   #isLoading = false
+  /** Whether the last attempt to read failed. */
+  #hasFailed = false
 
   constructor(dependencies: TokenInvalidationsDependencies) {
     this.#dependencies = dependencies
@@ -75,12 +79,18 @@ export class TokenInvalidations {
     try {
       await this.#readAll()
       this.#isLoaded = true
-    } catch {
-      // The engine has logged the error.
+      this.#report(null)
+    } catch (error) {
+      this.#report(error)
       this.#dependencies.setTimer(() => void this.load(), RETRY_MS)
     } finally {
       this.#isLoading = false
     }
+  }
+
+  /** False while the stored invalidations cannot be read. */
+  get areKnown(): boolean {
+    return this.#dependencies.options() === null || (this.#isLoaded && !this.#hasFailed)
   }
 
   /** Called after a reload of the configuration, which may have enabled invalidations. */
@@ -132,6 +142,15 @@ export class TokenInvalidations {
       since = { epoch: page.epoch, offset: last.offset }
     }
     this.#removeExpired()
+  }
+
+  /** Logs the first failure and the recovery, not every attempt in between. */
+  #report(error: unknown): void {
+    const { log } = this.#dependencies
+    if (error !== null && !this.#hasFailed)
+      log.error({ err: error, areTokensRejected: !this.#isLoaded }, 'token invalidations not read')
+    if (error === null && this.#hasFailed) log.info({}, 'token invalidations read again')
+    this.#hasFailed = error !== null
   }
 
   #removeExpired(): void {

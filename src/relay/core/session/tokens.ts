@@ -119,7 +119,7 @@ const serverSubscriptions = ({ channels, subs }: Claims): ReadonlyMap<string, Se
   if (isObject(subs)) {
     const subscriptions = new Map<string, ServerSubscription>()
     for (const [channel, options] of Object.entries(subs)) {
-      const subscription = isObject(options) ? subscriptionOptions(options) : null
+      const subscription = options === null ? PLAIN : isObject(options) ? subscriptionOptions(options) : null
       if (subscription === null) return null
       subscriptions.set(channel, subscription)
     }
@@ -153,8 +153,10 @@ export const readOverride = (value: unknown): Override | null => {
   for (const [name, option] of Object.entries(OVERRIDES)) {
     const setting = value[name]
     if (setting === undefined || setting === null) continue
-    if (!isObject(setting) || typeof setting.value !== 'boolean') return null
-    override[option] = setting.value
+    if (!isObject(setting)) return null
+    const { value: isOn } = setting
+    if (isOn !== undefined && isOn !== null && typeof isOn !== 'boolean') return null
+    override[option] = isOn ?? false
   }
   return override
 }

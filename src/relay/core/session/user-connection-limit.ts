@@ -3,8 +3,9 @@ import { after, type MaybePromise, orElse } from '../maybe-promise.js'
 import type { Client } from './client.js'
 import { type RelayContext, runInBackground } from './context.js'
 
-export const isLimitedByUser = ({ user, context }: Client): boolean =>
-  user !== '' && context.clientOptions.userConnectionLimit > 0
+/** A user with a single connection is below any limit. */
+export const isLimitedByUser = ({ user, context: { clientOptions } }: Client): boolean =>
+  user !== '' && clientOptions.userConnectionLimit > 0 && !clientOptions.singleConnection
 
 /** Counts a connection that is limited by its user. Returns false if the user has reached the limit. */
 export const countConnection = (client: Client): MaybePromise<boolean> => {

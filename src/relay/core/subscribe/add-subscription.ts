@@ -28,6 +28,8 @@ export interface SubscribeResult {
   readonly reply: SubscribeReply
   /** The reply can be larger than `queue_max_size`. */
   readonly hasSnapshot: boolean
+  /** False once the API has ended the subscription, or the client was closed. */
+  isCurrent(): boolean
   activate(): void
   undo(): void
 }
@@ -148,6 +150,7 @@ const finish = (
   return {
     reply: subscribeReply(request, subscription, options, start, ttlOf(subscription.expiry, client.context)),
     hasSnapshot: snapshot !== null,
+    isCurrent: () => client.subscriptions.get(subscription.channel.name) === subscription,
     activate: () => activate(client, subscription, options, page, hasPublications),
     undo
   }
@@ -156,7 +159,7 @@ const finish = (
 const subscribeReply = (
   { recover, data }: SubscribeRequest,
   { rate, view }: Subscription,
-  { recoverable, positioned, delta }: SubscriptionOptions,
+  { recoverable, positioned, since, delta }: SubscriptionOptions,
   { page, recovered, snapshot }: SubscriptionStart,
   ttl: number
 ): SubscribeReply => ({
@@ -167,7 +170,7 @@ const subscribeReply = (
   position: positioned ? { epoch: page.epoch, offset: recovered?.offset ?? page.offset } : NO_POSITION,
   publications: recovered?.publications ?? snapshot ?? [],
   recovered: recovered !== null,
-  wasRecovering: recover !== null,
+  wasRecovering: recover !== null || since !== null,
   data: replyData(data, rate, view),
   delta,
   map: null

@@ -1,8 +1,9 @@
-import { hasHistory, isTooLong, type ResolvedChannel, resolveChannel } from '../channel-names.js'
+import { hasHistory, isTooLong, presenceError, type ResolvedChannel, resolveChannel } from '../channel-names.js'
 import { ERROR_NOT_AVAILABLE, ReplyError } from '../codes.js'
 import type { Action } from '../core-metrics.js'
 import type { HistoryPage } from '../engine.js'
 import type { ChannelObserver } from '../fan-out/channel.js'
+import type { ChannelOptions } from '../options.js'
 import type { HistoryCommand } from '../protocol.js'
 import type { Publication } from '../publication.js'
 import { type RelayContext, runInBackground } from '../session/context.js'
@@ -21,12 +22,12 @@ export const readPresence = async (
   context: RelayContext,
   channel: string
 ): Promise<ReadonlyMap<string, string> | ReplyError> => {
-  const resolved = resolveWith(context, 'presence', channel, ({ options }) => options.presence)
+  const resolved = resolveWith(context, 'presence', channel, presenceError)
   return resolved instanceof ReplyError ? resolved : context.presence.read(channel)
 }
 
 export const countPresence = async (context: RelayContext, channel: string): Promise<PresenceCount | ReplyError> => {
-  const resolved = resolveWith(context, 'presence_stats', channel, ({ options }) => options.presence)
+  const resolved = resolveWith(context, 'presence_stats', channel, presenceError)
   return resolved instanceof ReplyError ? resolved : context.presence.count(channel)
 }
 
@@ -34,28 +35,31 @@ export const readChannelHistory = async (
   context: RelayContext,
   command: HistoryCommand
 ): Promise<HistoryPage | ReplyError> => {
-  const resolved = resolveWith(context, 'history', command.channel, ({ options }) => hasHistory(options))
+  const resolved = resolveWith(context, 'history', command.channel, historyError)
   return resolved instanceof ReplyError ? resolved : readHistory(context, command, resolved.options)
 }
 
 export const removeChannelHistory = async (context: RelayContext, channel: string): Promise<ReplyError | null> => {
-  const resolved = resolveWith(context, 'history_remove', channel, ({ options }) => hasHistory(options))
+  const resolved = resolveWith(context, 'history_remove', channel, historyError)
   if (resolved instanceof ReplyError) return resolved
   await context.history.remove(channel)
   context.activity.channels.get(channel)?.clearStored()
   return null
 }
 
+const historyError = (options: ChannelOptions): ReplyError | null => (hasHistory(options) ? null : ERROR_NOT_AVAILABLE)
+
 /** Error 102 for an unknown namespace, 108 if the namespace does not have the feature. */
 const resolveWith = (
   { channelRules, metrics }: RelayContext,
   action: Action,
   channel: string,
-  hasFeature: (resolved: ResolvedChannel) => boolean
+  errorOf: (options: ChannelOptions) => ReplyError | null
 ): ResolvedChannel | ReplyError => {
   const resolved = resolveChannel(channel, channelRules)
   if (resolved instanceof ReplyError) return resolved
-  if (!hasFeature(resolved)) return ERROR_NOT_AVAILABLE
+  const error = errorOf(resolved.options)
+  if (error !== null) return error
   metrics.engineAction(action, resolved.namespace)
   return resolved
 }

@@ -1,6 +1,7 @@
 import { NEVER } from '../clocks.js'
 import { UNSUBSCRIBE_INSUFFICIENT_STATE } from '../codes.js'
 import type { HistoryPage } from '../engine.js'
+import { entryPatch } from '../fan-out/delta.js'
 import { deliveredTo, pushPublication, type Subscription } from '../fan-out/subscription.js'
 import { hasPresenceMaps } from '../maps/presence-maps.js'
 import type { Position, Publication } from '../publication.js'
@@ -56,7 +57,7 @@ const goLive = (client: Client, subscription: Subscription, page: HistoryPage, r
   const isLimited = subscription.rate !== null
   // A client that missed nothing may not have the last publication: it may have reconnected before it received any.
   const last = receivedLast ? (page.publications.at(-1) ?? null) : null
-  if (!isLimited) pushMissed(client, subscription, passing, { epoch: page.epoch, last })
+  if (!isLimited) pushMissed(client, subscription, passing, last)
   const offset = missed.reduce((highest, each) => Math.max(highest, each.offset), page.offset)
   const position: Position = { epoch: page.epoch, offset }
   if (isPositioned && channel.hasPassed(position)) {
@@ -73,12 +74,19 @@ const pushMissed = (
   { context: { patches } }: Client,
   subscription: Subscription,
   missed: readonly Publication[],
-  { epoch, last }: { readonly epoch: string; readonly last: Publication | null }
+  last: Publication | null
 ): void => {
+  const { takesDelta, channel } = subscription
+  // The page of a client without a position has no epoch.
+  const { epoch, name, options } = channel
   const received = last === null ? [] : [last]
-  const chain = subscription.takesDelta ? patches.chain(subscription.channel.name, epoch, [...received, ...missed]) : []
-  for (const [index, publication] of missed.entries())
-    pushPublication(subscription, publication, epoch, chain[received.length + index] ?? null)
+  const isChain = takesDelta && options.map === null
+  const chain = isChain ? patches.chain(name, epoch, [...received, ...missed]) : []
+  for (const [index, publication] of missed.entries()) {
+    // A client of a map has the value before each change.
+    const patch = takesDelta && !isChain ? entryPatch(publication) : (chain[received.length + index] ?? null)
+    pushPublication(subscription, publication, epoch, patch)
+  }
 }
 
 /** Adds the client to the presence of the channel before other clients receive the join push. */

@@ -3,6 +3,7 @@ import { canCarry, type SubscribeReply } from '../codec/codec.js'
 import {
   DISCONNECT_INAPPROPRIATE_PROTOCOL,
   DISCONNECT_INSUFFICIENT_STATE,
+  ERROR_PERMISSION_DENIED,
   ERROR_UNRECOVERABLE_POSITION
 } from '../codes.js'
 import type { HistoryPage } from '../engine.js'
@@ -18,7 +19,7 @@ import { openSubscription, readWhileDelivering, subscriberOf } from './add-subsc
 import { activate } from './live-delivery.js'
 import { pageBytes } from './map-pages.js'
 import { publicationsAfter, recoverFromStream } from './recovery.js'
-import { replyData } from './subscribe-data.js'
+import { filterLimitError, replyData } from './subscribe-data.js'
 import { ReplySpace, resolveOptions, type SubscribeRequest, type SubscriptionOptions } from './subscribe-request.js'
 
 /** Changes after the position of a client, and the entries that it receives with them. */
@@ -41,7 +42,9 @@ export const goLiveFrom = async (
   command: RunningCommand
 ): Promise<LiveOutcome> => {
   const { context } = client
-  const { channel, options: map, resolved } = loading
+  const { channel, options: map, resolved, filter } = loading
+  const limitError = filterLimitError(client, channel, filter)
+  if (limitError !== null) return limitError
   const request = requestOf(client, loading, start.isRecovering ? start.position : null)
   const options = resolveOptions(request, subscriberOf(client))
   const subscription = openSubscription(client, request, options)
@@ -51,6 +54,8 @@ export const goLiveFrom = async (
   try {
     const page = await readWhileDelivering(client, subscription, () => context.maps.readStream(channel, range, map))
     if (client.isClosed) return null
+    // The API has unsubscribed the client meanwhile.
+    if (client.subscriptions.get(channel) !== subscription) return ERROR_PERMISSION_DENIED
     const changes = changesOf(client, loading, start, options, page, subscription)
     if (start.isRecovering) context.metrics.recovered(resolved.namespace, 'bytes' in changes, page.publications.length)
     if ('bytes' in changes) {

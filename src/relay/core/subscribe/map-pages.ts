@@ -17,6 +17,7 @@ import { NO_POSITION, type Position, type Publication } from '../publication.js'
 import type { Client } from '../session/client.js'
 import type { MapLoading } from '../session/map-loading.js'
 import { readWhileDelivering } from './add-subscription.js'
+import { areConsecutive } from './recovery.js'
 
 /** Entries of a map for one reply. */
 export interface EntryPage extends SizedPublications {
@@ -149,9 +150,10 @@ export const readChanges = async (
   context.metrics.engineAction('map_stream_read', resolved.namespace)
   const range = { since: position, limit: fittingLimit(limit, maxBytes), reverse: false }
   const page = await context.maps.readStream(channel, range, options)
-  if (page.epoch !== position.epoch || page.publications[0]?.offset !== position.offset + 1)
+  const { epoch, publications } = page
+  if (epoch !== position.epoch || publications.length === 0 || !areConsecutive(position, publications))
     return ERROR_UNRECOVERABLE_POSITION
-  const changes = selectedChanges(filter, page.publications)
+  const changes = selectedChanges(filter, publications)
   if (!changes.every((change) => canCarry(codec, change))) return DISCONNECT_INAPPROPRIATE_PROTOCOL
   const list = { channel, epoch: page.epoch, publications: changes, takesDelta: delta, patches: null }
   const sized = fittingPage(list, codec, maxBytes)

@@ -36,7 +36,9 @@ export const TYPES: Readonly<Record<SubscriptionType, number>> = { stream: 0, ma
 export const firstRequestError = (command: SubscribeCommand, options: MapOptions): ReplyError | null => {
   const error = phaseError(command, options)
   if (error !== null) return error
-  const isFirst = command.phase === PHASE_STATE ? command.cursor === '' : command.recover !== null
+  const { phase, cursor, recover } = command
+  // Without a position, `startLoading` replies with error 112.
+  const isFirst = cursor === '' && (phase !== PHASE_STREAM || recover !== null)
   return isFirst ? null : ERROR_PERMISSION_DENIED
 }
 

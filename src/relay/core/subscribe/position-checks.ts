@@ -6,7 +6,7 @@ import type { Position } from '../publication.js'
 import { type RelayContext, runInBackground } from '../session/context.js'
 import { hasPositions } from './subscribe-request.js'
 
-const END_ONLY: HistoryRange = { since: null, limit: 0, reverse: false }
+const END_ONLY: HistoryRange = { since: null, limit: 0, reverse: false, isSubscribed: true }
 
 /** Compares the positions of channels with their streams, at an interval and after a possible gap. Called periodically. */
 export const checkPositions = (context: RelayContext, nowMs: number): void => {
@@ -20,8 +20,8 @@ export const checkPositions = (context: RelayContext, nowMs: number): void => {
     if (channel.isCheckingPosition) continue
     channel.checkedAt = nowMs
     if (channel.mayHaveGap) channel.clearIrrelevantGaps()
-    if (channel.mayHaveGap && channel.options.map !== null && !hasCheckedPosition(channel)) channel.endAfterGap()
-    // A reload may have removed the history; publications have no offsets then.
+    // Publications without offsets, also after a reload that removed the history.
+    if (channel.mayHaveGap && !hasCheckedPosition(channel)) channel.endAfterGap()
     if (!channel.needsPositionCheck || !hasCheckedPosition(channel)) continue
     const check = channel.startPositionCheck()
     runInBackground(context, async () => {
@@ -37,5 +37,11 @@ export const checkPositions = (context: RelayContext, nowMs: number): void => {
 const hasCheckedPosition = ({ options }: Channel): boolean =>
   options.map === null ? hasHistory(options) : hasPositions(options.map)
 
-const readEnd = ({ history, maps }: RelayContext, { name, options }: Channel): MaybePromise<Position> =>
-  options.map === null ? history.read(name, END_ONLY, options) : maps.readStream(name, END_ONLY, options.map)
+const readEnd = (
+  { history, maps, metrics }: RelayContext,
+  { name, namespace, options }: Channel
+): MaybePromise<Position> => {
+  if (options.map !== null) return maps.readStream(name, END_ONLY, options.map)
+  metrics.engineAction('history_stream_top', namespace)
+  return history.read(name, END_ONLY, options)
+}

@@ -18,11 +18,12 @@ export const recoverFromStream = (position: Position, page: HistoryPage): Recove
 const isComplete = (position: Position, page: HistoryPage): boolean => {
   if (position.epoch !== '' && position.epoch !== page.epoch) return false
   const { publications, offset } = page
-  const first = publications[0]
-  const last = publications[publications.length - 1]
-  if (first === undefined || last === undefined) return offset === position.offset
-  return first.offset === position.offset + 1 && last.offset === offset
+  return offset === position.offset + publications.length && areConsecutive(position, publications)
 }
+
+/** Whether the publications follow the position without a gap. The engine leaves out a stored publication that it cannot read. */
+export const areConsecutive = (position: Position, publications: readonly Publication[]): boolean =>
+  publications.every((publication, index) => publication.offset === position.offset + 1 + index)
 
 /** The newest publication, unless the client already has it; null if it is not in the history. */
 export const recoverFromCache = (position: Position, page: HistoryPage): Recovery | null => {

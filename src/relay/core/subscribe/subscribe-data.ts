@@ -1,11 +1,13 @@
 import { isObject } from '../../../shared/is-object.js'
 import { jsonOrUndefined } from '../../../shared/json-or-undefined.js'
 import type { ResolvedChannel } from '../channel-names.js'
-import { ERROR_BAD_REQUEST, type ReplyError } from '../codes.js'
+import { ERROR_BAD_REQUEST, ERROR_LIMIT_EXCEEDED, type ReplyError } from '../codes.js'
 import { type Rate, rateFor } from '../fan-out/rate-class.js'
+import type { TagFilter } from '../fan-out/tag-filter.js'
 import { parseView, type View } from '../fan-out/view.js'
 import type { SubscribeCommand } from '../protocol.js'
 import type { Payload } from '../publication.js'
+import type { Client } from '../session/client.js'
 
 // The options of a client in the field `data` of its subscribe command, and the same field of the reply.
 
@@ -26,6 +28,12 @@ export const checkView = (
   const asked = options.view === null ? undefined : memberOf(data, 'view')
   if (asked === undefined || options.view === null) return null
   return (filter === null ? parseView(asked, options.view.cell) : null) ?? ERROR_BAD_REQUEST
+}
+
+/** Error 106 if the subscribers of the channel have too many other filters. */
+export const filterLimitError = ({ context }: Client, channel: string, filter: TagFilter | null): ReplyError | null => {
+  const open = context.hub.channels.get(channel)
+  return filter === null || open === undefined || open.filters.accepts(filter) ? null : ERROR_LIMIT_EXCEEDED
 }
 
 /** A member of the data if that is an object. Clients may send any bytes. */

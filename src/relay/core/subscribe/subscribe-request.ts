@@ -74,14 +74,14 @@ const requestedOptions = (request: SubscribeRequest, caller: Caller): Subscripti
   if (options.map !== null) return mapSubscriptionOptions(request, options, options.map, caller)
   const hasStream = hasHistory(options)
   const mayRecover = options.allowRecovery || maySeeHistory(options, caller)
-  const recoverable =
-    hasStream && (options.forceRecovery || ((request.recoverable || request.recover !== null) && mayRecover))
+  const recoverable = hasStream && (options.forceRecovery || (request.recoverable && mayRecover))
   const fromCache = options.recoveryMode === 'cache'
   const snapshot = options.snapshot && hasStream
   // A snapshot contains the newest publication.
   const since = request.recover ?? (fromCache && options.autoCacheRecover && !snapshot ? NO_POSITION : null)
   const mayPosition = request.positioned && (options.allowPositioning || mayRecover)
-  const positioned = recoverable || (hasStream && (options.forcePositioning || mayPosition))
+  // As in Centrifugo, also without a history. A client then starts again after every possible gap.
+  const positioned = recoverable || options.forcePositioning || mayPosition
   return {
     presence: options.presence,
     joinLeave: options.joinLeave,
@@ -92,7 +92,7 @@ const requestedOptions = (request: SubscribeRequest, caller: Caller): Subscripti
     fromCache,
     snapshot,
     // A client with deltas has to detect missing publications.
-    delta: request.delta && positioned && options.allowedDeltaTypes.includes('fossil')
+    delta: request.delta && positioned && hasStream && options.allowedDeltaTypes.includes('fossil')
   }
 }
 

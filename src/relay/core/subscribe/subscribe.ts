@@ -25,7 +25,7 @@ import { eventData, replyDataError } from '../session/client-events.js'
 import { addSubscription } from './add-subscription.js'
 import { authorize, checkSubscriptionToken } from './authorize.js'
 import { continueLoading, firstRequestError, type MapGrant, startLoading, TYPES } from './map-subscribe.js'
-import { checkRate, checkView } from './subscribe-data.js'
+import { checkRate, checkView, filterLimitError } from './subscribe-data.js'
 import { ReplySpace } from './subscribe-request.js'
 
 /** A value of the `type` field that no namespace has. */
@@ -51,14 +51,24 @@ export const subscribe = (
   const asked = checkView(parsed, requested)
   if (asked instanceof ReplyError) return asked
   const authorized = authorize(client, parsed, requested, () => eventData(client, encoded, 'subscribe', request))
+  const isAwaited = authorized instanceof Promise
+  if (isAwaited) {
+    client.awaitedChannels ??= new Set()
+    client.awaitedChannels.add(channel)
+  }
   return after(authorized, (grant) => {
+    const isUnsubscribed = isAwaited && !client.awaitedChannels?.delete(channel)
     if (grant instanceof Disconnect || grant instanceof ReplyError) return grant
     if (client.isClosed) return null
+    if (isUnsubscribed) return ERROR_PERMISSION_DENIED
     // A reload may have changed the namespace meanwhile, and the API or another command may have subscribed the client.
-    const resolved = authorized instanceof Promise ? resolveChannel(channel, client.context.channelRules) : requested
+    const resolved = isAwaited ? resolveChannel(channel, client.context.channelRules) : requested
     if (resolved instanceof ReplyError) return resolved
     const conflict =
-      checkSubscriptions(client, channel) ?? typeError(parsed, resolved) ?? replyDataError(client, grant.data)
+      checkSubscriptions(client, channel) ??
+      typeError(parsed, resolved) ??
+      replyDataError(client, grant.data) ??
+      filterLimitError(client, channel, filter)
     if (conflict !== null) return conflict
     const view = resolved === requested ? asked : checkView(parsed, resolved)
     if (view instanceof ReplyError) return view
@@ -103,6 +113,7 @@ const subscribeToStream = (
   return after(adding, (outcome) => {
     if (!('activate' in outcome)) return outcome
     if (client.isClosed) return null
+    if (!outcome.isCurrent()) return ERROR_PERMISSION_DENIED
     client.reply(command, 'subscribe', outcome.reply, outcome.hasSnapshot)
     outcome.activate()
     return null
@@ -140,9 +151,12 @@ const checkSubscriptions = (client: Client, channel: string): ReplyError | null 
 /** Error 107 for a filter that is invalid, not allowed, or combined with deltas: the base of a delta might be filtered out. */
 const checkFilter = (
   { filter, delta }: SubscribeCommand,
-  { options }: ResolvedChannel
-): TagFilter | null | ReplyError =>
-  filter === null ? null : ((options.allowTagsFilter && !delta ? parseTagFilter(filter) : null) ?? ERROR_BAD_REQUEST)
+  { options: { allowTagsFilter, allowedDeltaTypes } }: ResolvedChannel
+): TagFilter | null | ReplyError => {
+  if (filter === null) return null
+  const isAllowed = allowTagsFilter && !(delta && allowedDeltaTypes.includes('fossil'))
+  return (isAllowed ? parseTagFilter(filter) : null) ?? ERROR_BAD_REQUEST
+}
 
 /** Succeeds even if the client is not subscribed, because clients reconnect after an error. */
 export const unsubscribe = (client: Client, request: unknown, command: RunningCommand): CommandOutcome => {
@@ -174,8 +188,8 @@ export const refreshSubscription = async (
   const claims = await checkSubscriptionToken(client, parsed.channel, parsed.token)
   // The subscription may have ended while the token was being verified.
   if (client.isClosed || client.subscriptions.get(parsed.channel) !== subscription) return ERROR_PERMISSION_DENIED
-  if (claims === ERROR_INTERNAL || claims === ERROR_EXPIRED) return claims
-  if (claims === ERROR_TOKEN_EXPIRED) return DISCONNECT_SUBSCRIPTION_EXPIRED
+  if (claims === ERROR_INTERNAL) return claims
+  if (claims === ERROR_TOKEN_EXPIRED || claims === ERROR_EXPIRED) return DISCONNECT_SUBSCRIPTION_EXPIRED
   if (claims instanceof ReplyError) return DISCONNECT_INVALID_TOKEN
   if (claims instanceof Disconnect) return claims
 

@@ -71,7 +71,8 @@ const readStream = (
 ): MaybePromise<HistoryPage> => {
   if (!positioned) return EMPTY_PAGE
   const { history, clientOptions, metrics } = context
-  if (since !== null) metrics.engineAction(fromCache ? 'history_recover_cache' : 'history_recover', resolved.namespace)
+  const recovery = fromCache ? 'history_recover_cache' : 'history_recover'
+  metrics.engineAction(since === null ? 'history_stream_top' : recovery, resolved.namespace)
   if (since !== null && fromCache)
     return history.read(channel, { since: null, limit: 1, reverse: true }, resolved.options)
   const limit = since === null ? 0 : clientOptions.recoveryMaxPublicationLimit
@@ -105,8 +106,7 @@ const recover = (
   if (recovery === null) return null
   const publications =
     filter === null ? recovery.publications : recovery.publications.filter((publication) => passes(filter, publication))
-  // Publications that were filtered out do not advance the client's position.
-  const offset = filter === null ? recovery.offset : page.offset
+  const { offset } = recovery
   if (publications.length === 0) return { offset, publications: [] }
   const list = {
     channel,

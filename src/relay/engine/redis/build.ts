@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { parseRedisUrl } from '../../../shared/redis-address.js'
 import type { Engine, EngineDependencies } from '../../core/engine.js'
+import { type BackgroundDependencies, runInBackground } from '../../core/session/context.js'
 import { RedisChannelStates } from './channel-states.js'
 import { RedisKeys } from './keys.js'
 import { RedisMaps } from './maps.js'
@@ -8,6 +9,7 @@ import { NODE_TIMINGS, type NodeTimings, RedisNodeCluster } from './nodes.js'
 import { RedisPresence } from './presence.js'
 import { RedisEngine } from './redis-engine.js'
 import { ShardRouter } from './shard-router.js'
+import { SlotTags } from './slot-tags.js'
 import { RedisUserConnections } from './user-connections.js'
 import { RedisUserRates } from './user-rates.js'
 
@@ -46,16 +48,18 @@ export const buildRedisEngine = (
     slotTimeoutMs
   })
   const newEpoch = epochNames()
-  const engine = new RedisEngine(router, nowMs, newEpoch)
-  const channelStates = new RedisChannelStates(router, presenceTtlMs)
-  const presence = new RedisPresence(router, presenceTtlMs, channelStates)
-  const userConnections = new RedisUserConnections(router)
+  const tags = new SlotTags(router)
+  const engine = new RedisEngine(router, tags, nowMs, newEpoch)
+  const background: BackgroundDependencies = { log, metrics }
+  const channelStates = new RedisChannelStates(router, presenceTtlMs, background)
+  const presence = new RedisPresence(router, presenceTtlMs, channelStates, background)
+  const userConnections = new RedisUserConnections(router, background)
   return {
     broker: engine,
     history: engine,
-    maps: new RedisMaps(router, nowMs, newEpoch),
+    maps: new RedisMaps(router, tags, nowMs, newEpoch),
     presence,
-    cluster: new RedisNodeCluster(router, log, nodeTimings),
+    cluster: new RedisNodeCluster(router, { log, metrics }, nodeTimings),
     userConnections,
     userRates: new RedisUserRates(router, metrics),
     channelStates,
@@ -64,7 +68,7 @@ export const buildRedisEngine = (
       return router.isReady
     },
     probeChannels: (name) => router.channelOnEachShard(name),
-    sweep: () => void channelStates.sweep(),
+    sweep: () => runInBackground(background, () => channelStates.sweep()),
     close: async () => {
       presence.close()
       await channelStates.close()

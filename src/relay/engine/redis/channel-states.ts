@@ -6,6 +6,7 @@ import {
   EngineError,
   type TakenStateEvents
 } from '../../core/engine.js'
+import { type BackgroundDependencies, runInBackground } from '../../core/session/context.js'
 import { chunks } from './batching.js'
 import { listReply, stringListReply } from './connection.js'
 import { CONTROL, presenceKeys } from './keys.js'
@@ -51,6 +52,7 @@ export class RedisChannelStates implements ChannelStates {
   renewPresence = (): void => undefined
   readonly #router: ShardRouter
   readonly #presenceTtlMs: number
+  readonly #background: BackgroundDependencies
   #rules: ChannelStateRules | null = null
   #listener: (proxy: string) => void = () => undefined
   /** When the claims of taken events end. */
@@ -60,9 +62,10 @@ export class RedisChannelStates implements ChannelStates {
   #writing: Promise<void> = Promise.resolve()
   #takes = 0
 
-  constructor(router: ShardRouter, presenceTtlMs: number) {
+  constructor(router: ShardRouter, presenceTtlMs: number, background: BackgroundDependencies) {
     this.#router = router
     this.#presenceTtlMs = presenceTtlMs
+    this.#background = background
   }
 
   configure(rules: ChannelStateRules | null): void {
@@ -213,6 +216,7 @@ export class RedisChannelStates implements ChannelStates {
     if (this.#changes.size === 0)
       setImmediate(() => {
         this.#writing = this.#writeChanges()
+        runInBackground(this.#background, () => this.#writing)
       })
     const changes = this.#changes.get(proxy)
     if (changes === undefined) this.#changes.set(proxy, new Map([[channel, waitMs]]))

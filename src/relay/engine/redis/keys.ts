@@ -19,6 +19,11 @@ export const CONTROL = {
   stateProxies: 'states',
   /** Sorted set: channels by the time at which their state must be checked. */
   stateIndex: (proxy: string): string => `states:${proxy}`,
+  /**
+   * Hash: epoch and generation of all channels without a stored position. One for each lifetime of positions at each server, or
+   * for each hash slot of a Redis Cluster.
+   */
+  unusedEpoch: (ttlMs: number): string => `unused:${ttlMs}`,
   /** Sorted set: maps by the time at which their deadlines must be checked. One per server, or per hash slot of a Redis Cluster. */
   mapIndex: 'maps',
   /** Topic of messages to all nodes. */

@@ -21,6 +21,7 @@ import { decodeMapBody, decodeMapEntry, encodeMapBody, parseMapChanged } from '.
 import { CHANGE_MAP, CLEAR_MAP, EXPIRE_MAPS, READ_ENTRY, READ_MAP, READ_MAP_STREAM } from './map-scripts.js'
 import type { Shard } from './shard.js'
 import type { ShardRouter } from './shard-router.js'
+import type { SlotTags } from './slot-tags.js'
 import { decodeStream, rangeArguments } from './stream-range.js'
 
 /** A map lives for at least this long after its last deadline, so that the expiry of its keys is delivered. */
@@ -42,11 +43,11 @@ export class RedisMaps implements Maps {
   readonly #streams = new SharedReads<RetainedPage>()
   #isExpiring = false
 
-  constructor(router: ShardRouter, nowMs: () => number, newEpoch: () => string) {
+  constructor(router: ShardRouter, tags: SlotTags, nowMs: () => number, newEpoch: () => string) {
     this.#router = router
     this.#nowMs = nowMs
     this.#newEpoch = newEpoch
-    this.#indexes = new MapIndexes(router)
+    this.#indexes = new MapIndexes(router, tags)
   }
 
   async write(channel: string, write: MapWrite, options: MapStorageOptions): Promise<MapChanged | 'full'> {

@@ -54,7 +54,7 @@ export interface NodeCommandsDependencies {
   nextId(): number
   /** Runs a command at this node. Null if it failed. */
   handle(message: RequestMessage): Promise<NodeOutcome | null>
-  publish(topic: string, message: NodeMessage): Promise<void>
+  publish(topic: string, message: NodeMessage): void
   /** Runs a command that was found in the log, and replies to its sender. */
   reply(message: RequestMessage): void
   /** Commands were dropped from the log before this node has read them. */
@@ -140,7 +140,7 @@ export class NodeCommands {
   repeat(): void {
     for (const { message, missing } of this.#repeated.values()) {
       for (const to of missing)
-        if (to !== this.#node) void this.#dependencies.publish(CONTROL.nodeTopic(to), { ...message, to })
+        if (to !== this.#node) this.#dependencies.publish(CONTROL.nodeTopic(to), { ...message, to })
     }
   }
 

@@ -1,5 +1,6 @@
 import type { Log } from '../../../shared/log.js'
 import type { Cluster, CommandResult, NodeResult, SurveyHandler } from '../../core/engine.js'
+import { type BackgroundDependencies, runInBackground } from '../../core/session/context.js'
 import { CONTROL } from './keys.js'
 import { isCommand, NodeCommands, type NodeOutcome } from './node-commands.js'
 import {
@@ -22,12 +23,17 @@ export interface NodeTimings {
 export const NODE_TIMINGS: NodeTimings = { heartbeatMs: 3_000, leaseMs: 7_000 }
 const LOG_READS_PER_HEARTBEAT = 3
 
+export interface NodeClusterDependencies extends BackgroundDependencies {
+  readonly log: Log
+}
+
 /**
  * The relay nodes that share a Redis and a key prefix. They announce themselves by heartbeats and send surveys and commands to
  * each other over pub/sub. Not to be confused with Redis Cluster, which `RedisClusterTopology` supports.
  */
 export class RedisNodeCluster implements Cluster {
   readonly #router: ShardRouter
+  readonly #background: BackgroundDependencies
   readonly #timings: NodeTimings
   readonly #leases: NodeLeases
   /** By message id. */
@@ -39,19 +45,20 @@ export class RedisNodeCluster implements Cluster {
   #missedCommands = (): void => undefined
   #timers: readonly NodeJS.Timeout[] = []
 
-  constructor(router: ShardRouter, log: Log, timings = NODE_TIMINGS) {
+  constructor(router: ShardRouter, dependencies: NodeClusterDependencies, timings = NODE_TIMINGS) {
     this.#router = router
+    this.#background = dependencies
     this.#timings = timings
     this.#leases = new NodeLeases(timings.leaseMs, () => performance.now())
     this.#commands = new NodeCommands({
       router,
-      log,
+      log: dependencies.log,
       leases: this.#leases,
       leaseMs: timings.leaseMs,
       nextId: () => ++this.#lastId,
       handle: ({ survey, params }) => this.#handle(survey, params),
       publish: (topic, message) => this.#publish(topic, message),
-      reply: (message) => void this.#reply(message),
+      reply: (message) => this.#reply(message),
       missedCommands: () => this.#missedCommands()
     })
   }
@@ -74,21 +81,22 @@ export class RedisNodeCluster implements Cluster {
       this.#router.subscribeControl(CONTROL.nodeTopic(node), receive)
     ])
     await this.#commands.start(node)
-    const announce = (): Promise<void> => this.#publish(CONTROL.allNodesTopic, { kind: 'heartbeat', node, isNew: true })
-    void announce()
+    const announce = (): void => this.#publish(CONTROL.allNodesTopic, { kind: 'heartbeat', node, isNew: true })
+    const readLog = (): void => runInBackground(this.#background, () => this.#commands.readLog())
+    announce()
     // After a connection loss longer than a lease this node has no leases of others, and may have missed commands.
     this.#router.onReadinessChange(() => {
-      if (this.#router.canPublishControl) void announce()
-      void this.#commands.readLog()
+      if (this.#router.canPublishControl) announce()
+      readLog()
     })
     const { heartbeatMs } = this.#timings
     const heartbeat = (): void => {
-      void this.#publish(CONTROL.allNodesTopic, { kind: 'heartbeat', node, isNew: false })
+      this.#publish(CONTROL.allNodesTopic, { kind: 'heartbeat', node, isNew: false })
       this.#commands.repeat()
     }
     this.#timers = [
       setInterval(heartbeat, heartbeatMs).unref(),
-      setInterval(() => void this.#commands.readLog(), heartbeatMs / LOG_READS_PER_HEARTBEAT).unref()
+      setInterval(readLog, heartbeatMs / LOG_READS_PER_HEARTBEAT).unref()
     ]
   }
 
@@ -122,7 +130,7 @@ export class RedisNodeCluster implements Cluster {
     for (const timer of this.#timers) clearInterval(timer)
     if (this.#node === '') return
     await this.#commands.leave().catch(() => undefined)
-    await this.#publish(CONTROL.allNodesTopic, { kind: 'leave', node: this.#node })
+    await this.#send(CONTROL.allNodesTopic, { kind: 'leave', node: this.#node }).catch(() => undefined)
   }
 
   /** Resolves when all nodes have replied, or after the timeout. */
@@ -146,14 +154,14 @@ export class RedisNodeCluster implements Cluster {
   #receive(message: NodeMessage): void {
     const { kind } = message
     if (kind === 'request') {
-      if (message.from !== this.#node && (message.to === null || message.to === this.#node)) void this.#reply(message)
+      if (message.from !== this.#node && (message.to === null || message.to === this.#node)) this.#reply(message)
       return
     }
     if (message.node === this.#node) return
     if (kind === 'leave') this.#nodeLeft(message.node)
     else this.#leases.renew(message.node)
     if (kind === 'heartbeat' && message.isNew)
-      void this.#publish(CONTROL.allNodesTopic, { kind: 'heartbeat', node: this.#node, isNew: false })
+      this.#publish(CONTROL.allNodesTopic, { kind: 'heartbeat', node: this.#node, isNew: false })
     if (kind === 'response' || kind === 'failure') this.#receiveReply(message)
   }
 
@@ -170,13 +178,15 @@ export class RedisNodeCluster implements Cluster {
     for (const pending of this.#surveys.values()) pending.stopWaitingFor(node)
   }
 
-  async #reply(message: RequestMessage): Promise<void> {
+  #reply(message: RequestMessage): void {
     const { id, from, survey, params } = message
-    const outcome = isCommand(message) ? await this.#commands.applyOnce(message) : await this.#handle(survey, params)
-    const node = this.#node
-    const reply: ReplyMessage =
-      outcome === null ? { kind: 'failure', id, node } : { kind: 'response', id, node, result: outcome.result }
-    void this.#publish(CONTROL.nodeTopic(from), reply)
+    runInBackground(this.#background, async () => {
+      const outcome = isCommand(message) ? await this.#commands.applyOnce(message) : await this.#handle(survey, params)
+      const node = this.#node
+      const reply: ReplyMessage =
+        outcome === null ? { kind: 'failure', id, node } : { kind: 'response', id, node, result: outcome.result }
+      await this.#send(CONTROL.nodeTopic(from), reply)
+    })
   }
 
   /** Null if this node has no result. */
@@ -189,8 +199,11 @@ export class RedisNodeCluster implements Cluster {
     }
   }
 
-  /** A failure is ignored: the shard has logged it. */
-  #publish(topic: string, message: NodeMessage): Promise<void> {
-    return this.#router.publishControl(topic, nodeMessageJson(message)).catch(() => undefined)
+  #publish(topic: string, message: NodeMessage): void {
+    runInBackground(this.#background, () => this.#send(topic, message))
+  }
+
+  #send(topic: string, message: NodeMessage): Promise<void> {
+    return this.#router.publishControl(topic, nodeMessageJson(message))
   }
 }

@@ -5,14 +5,22 @@ import { GENERATION, NOW, script, WRITE_NUMBER } from './lua-script.js'
 // that was restarted from an older file, or a replica that took over, may have lost the latest publications and would assign
 // their offsets again. The nodes then begin a new generation for the server. The next use of a position of an older generation
 // begins a new epoch, so that clients do not recover with offsets that were assigned twice.
+//
+// Channels without a position share one. It has no offset, and expires after the TTL of positions: a channel that has begun with
+// its epoch keeps its own position for at least as long, so the next one after that has another epoch.
 const POSITION_FUNCTIONS = `
-local function positionOf(key, stream, newEpoch, generation)
-  -- A position with options of a map (map-scripts.ts) is from the time before the namespace was changed to a stream.
+local function positionOf(key, stream, unused, newEpoch, generation, ttl)
   local position = redis.call('HMGET', key, 'e', 'r', 'o', 'v', 'w', 'm')
-  if position[1] and position[2] == generation and not position[6] then return position end
+  if position[1] and position[2] == generation and not position[6] then return position, true end
   redis.call('DEL', key, stream)
-  redis.call('HSET', key, 'e', newEpoch, 'r', generation)
-  return { newEpoch, generation }
+  -- A position with options of a map (map-scripts.ts) is from the time before the namespace was changed to a stream. The channel
+  -- may have been a stream with the shared epoch before that.
+  if position[6] then redis.call('DEL', unused) end
+  local shared = redis.call('HMGET', unused, 'e', 'r')
+  if shared[1] and shared[2] == generation then return shared, false end
+  redis.call('HSET', unused, 'e', newEpoch, 'r', generation)
+  redis.call('PEXPIRE', unused, ttl)
+  return { newEpoch, generation }, false
 end
 `
 
@@ -46,8 +54,10 @@ end
 // version, and a value that `keyOf` converts to the key of its idempotency result, or ''. The reply for each is a letter
 // (p published, i suppressed by idempotency key, v suppressed by version), the offset, a comma and the epoch.
 const PUBLISH_FUNCTIONS = `${WRITE_ARGUMENTS}${POSITION_FUNCTIONS}
-local function publishWithHistory(positionKey, streamKey, topic, newEpoch, size, ttl, positionTtl, publications, from, keyOf)
-  local position = positionOf(positionKey, streamKey, newEpoch, generation)
+local function publishWithHistory(keys, history, publications, from, keyOf)
+  local positionKey, streamKey, topic, unusedKey = unpack(keys)
+  local newEpoch, size, ttl, positionTtl = unpack(history)
+  local position, isStored = positionOf(positionKey, streamKey, unusedKey, newEpoch, generation, positionTtl)
   local epoch, offset = position[1], tonumber(position[3] or 0)
   local lastVersion, lastVersionEpoch = position[4] or 0, position[5] or ''
   local replies, pieces = {}, {}
@@ -75,6 +85,7 @@ local function publishWithHistory(positionKey, streamKey, topic, newEpoch, size,
     table.insert(replies, append(body, length, version, versionEpoch, keyOf(resultKey)))
   end
   if pieces[1] then
+    if not isStored then redis.call('HSET', positionKey, 'e', epoch, 'r', generation) end
     redis.call('HSET', positionKey, 'o', offset, 'v', lastVersion, 'w', lastVersionEpoch)
     redis.call('PEXPIRE', streamKey, ttl)
     redis.call(command, topic .. topicSuffix, #pieces == 2 and pieces[1] .. pieces[2] or ${JOINED_PIECES})
@@ -85,21 +96,20 @@ end
 `
 
 /**
- * Keys: position, stream, topic, the ledger if there is one, then the keys of idempotency results. Arguments after the first
- * seven: epoch for a new position, size and TTL of the stream, TTL of the position, then the publications, each with the index
+ * Keys: position, stream, topic, shared position of channels without one, the ledger if there is one, then the keys of idempotency
+ * results. Arguments after the first seven: new epoch, size and TTL of the stream, TTL of the position, then the publications, each with the index
  * of its result key.
  */
 export const PUBLISH_WITH_HISTORY = script(`${PUBLISH_FUNCTIONS}
-local newEpoch, size, ttl, positionTtl = unpack(ARGV, 8, 11)
 local function keyOf(index) return KEYS[tonumber(index)] end
-return recordWrite(publishWithHistory(KEYS[1], KEYS[2], KEYS[3], newEpoch, size, ttl, positionTtl, ARGV, 12, keyOf))
+return recordWrite(publishWithHistory(KEYS, { unpack(ARGV, 8, 11) }, ARGV, 12, keyOf))
 `)
 
 /**
  * Publishes to many channels of one server. In a Redis Cluster their keys are in different hash slots of this server, so they
  * are not declared as KEYS. Arguments after the first seven: key of the body or '', the body if there is no key, length,
- * version, epoch of the version, idempotency key or ''. Then for each channel: topic, epoch for a new position, size ('' without
- * history) and TTL of the stream, TTL of the position. A channel to which nothing was published has the reply e and an error.
+ * version, epoch of the version, idempotency key or ''. Then for each channel: topic, shared position of channels without one, new
+ * epoch, size ('' without history) and TTL of the stream, TTL of the position. A channel to which nothing was published has the reply e and an error.
  */
 export const PUBLISH_TO_MANY = script(`${PUBLISH_FUNCTIONS}
 local bodyKey, body, length, version, versionEpoch, idempotencyKey = unpack(ARGV, 8, 13)
@@ -107,12 +117,12 @@ if bodyKey ~= '' then body = redis.call('GET', bodyKey) end
 if not body then return redis.error_reply('BODYGONE the body of a broadcast has been deleted') end
 local function identity(key) return key end
 
-local function publish(topic, newEpoch, size, ttl, positionTtl)
+local function publish(topic, unusedKey, newEpoch, size, ttl, positionTtl)
   local resultKey = idempotencyKey ~= '' and topic .. '${KEY_SUFFIX.result}' .. idempotencyKey
   if size ~= '' then
     local publication = { body, length, version, versionEpoch, resultKey }
-    local keys = { topic .. '${KEY_SUFFIX.position}', topic .. '${KEY_SUFFIX.stream}' }
-    return publishWithHistory(keys[1], keys[2], topic, newEpoch, size, ttl, positionTtl, publication, 1, identity)[1]
+    local keys = { topic .. '${KEY_SUFFIX.position}', topic .. '${KEY_SUFFIX.stream}', topic, unusedKey }
+    return publishWithHistory(keys, { newEpoch, size, ttl, positionTtl }, publication, 1, identity)[1]
   end
   local known = resultKey and redis.call('MGET', resultKey)[1]
   if known then return 'i' .. known end
@@ -122,8 +132,8 @@ local function publish(topic, newEpoch, size, ttl, positionTtl)
 end
 
 local replies = {}
-for at = 14, #ARGV, 5 do
-  local isPublished, reply = pcall(publish, unpack(ARGV, at, at + 4))
+for at = 14, #ARGV, 6 do
+  local isPublished, reply = pcall(publish, unpack(ARGV, at, at + 5))
   -- The error is a table, and a string before Redis 7.
   if not isPublished then reply = 'e' .. (type(reply) == 'table' and reply.err or tostring(reply)) end
   table.insert(replies, reply)
@@ -163,14 +173,15 @@ end
 `
 
 /**
- * Keys: position, stream, the ledger if there is one. Arguments: epoch for a new position, run_id, TTL of the position, TTL of a
- * position at offset 0, range command, from, to, count ('' for all, '0' for none), TTL of publications. Reply: epoch, offset,
- * stream entries, offset of the oldest stored entry.
+ * Keys: position, stream, shared position of channels without one, the ledger if there is one. Arguments: new epoch, run_id, TTL of
+ * the position, TTL of a position at offset 0, range command, from, to, count ('' for all, '0' for none), TTL of publications, '1'
+ * to store a position at offset 0. Reply: epoch, offset, stream entries, offset of the oldest stored entry.
  */
 export const READ_HISTORY = script(`${NOW}${GENERATION}${POSITION_FUNCTIONS}${REMOVE_OLD_ENTRIES}
-local generation = generationOf(KEYS[3], ARGV[2])
-local position = positionOf(KEYS[1], KEYS[2], ARGV[1], generation)
+local generation = generationOf(KEYS[4], ARGV[2])
+local position, isStored = positionOf(KEYS[1], KEYS[2], KEYS[3], ARGV[1], generation, ARGV[3])
 local epoch, offset = position[1], tonumber(position[3] or 0)
+if ARGV[10] == '1' and not isStored then redis.call('HSET', KEYS[1], 'e', epoch, 'r', generation) end
 redis.call('PEXPIRE', KEYS[1], offset == 0 and ARGV[4] or ARGV[3])
 local oldest = removeOldEntries(KEYS[2], offset, tonumber(ARGV[9]))
 if ARGV[8] == '0' then return { epoch, offset, {}, oldest } end

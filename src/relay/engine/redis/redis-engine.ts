@@ -14,7 +14,7 @@ import {
 import type { HistoryOptions } from '../../core/options.js'
 import { type NewPublication, NO_POSITION, type Published } from '../../core/publication.js'
 import { TimeSlice } from '../../core/time-slice.js'
-import { SharedReads } from './batching.js'
+import { type BatchTarget, SharedReads } from './batching.js'
 import {
   decodeBody,
   decodeMessages,
@@ -24,18 +24,14 @@ import {
   parsePublished
 } from './channel-messages.js'
 import { listReply, SlotError } from './connection.js'
-import { channelKey } from './keys.js'
+import { CONTROL, channelKey } from './keys.js'
 import { IDEMPOTENT_RESULT_TTL_MS, PUBLISH_IDEMPOTENT, PUBLISH_WITH_HISTORY, READ_HISTORY } from './publish-scripts.js'
 import type { ChannelTarget, ShardRouter } from './shard-router.js'
+import type { SlotTags } from './slot-tags.js'
 import { decodeStream, rangeArguments } from './stream-range.js'
 
-const STREAM_TARGET = {
-  script: PUBLISH_WITH_HISTORY,
-  keys: (topic: string) => [channelKey(topic, 'position'), channelKey(topic, 'stream'), topic]
-}
-
-/** As many as the history arguments of a channel with history. */
-const NO_HISTORY_ARGUMENTS: readonly string[] = ['', '', '', '']
+/** As many as the arguments of a channel with history. */
+const NO_HISTORY_ARGUMENTS: readonly string[] = ['', '', '', '', '']
 
 // When a Redis server restarts, or its connection is lost:
 //
@@ -52,17 +48,19 @@ const NO_HISTORY_ARGUMENTS: readonly string[] = ['', '', '', '']
 /** Publications and history in Redis, shared by any number of relay nodes. */
 export class RedisEngine implements Broker, History {
   readonly #router: ShardRouter
+  readonly #tags: SlotTags
   readonly #nowMs: () => number
   readonly #newEpoch: () => string
   readonly #reads = new SharedReads<RetainedPage>()
 
-  constructor(router: ShardRouter, nowMs: () => number, newEpoch: () => string) {
+  constructor(router: ShardRouter, tags: SlotTags, nowMs: () => number, newEpoch: () => string) {
     this.#router = router
+    this.#tags = tags
     this.#nowMs = nowMs
     this.#newEpoch = newEpoch
   }
 
-  start(delivery: Delivery): Promise<void> {
+  async start(delivery: Delivery): Promise<void> {
     this.#router.onMessages({
       message: (channel, text) => {
         const messages = decodeMessages(text)
@@ -75,7 +73,8 @@ export class RedisEngine implements Broker, History {
       mayHaveMissed: (channel) => delivery.mayHaveMissed(channel),
       positions: () => delivery.positions()
     })
-    return this.#router.start()
+    await this.#router.start()
+    await this.#tags.prepare()
   }
 
   subscribe(channel: string): Promise<void> {
@@ -96,7 +95,13 @@ export class RedisEngine implements Broker, History {
     const topic = this.#router.keys.channel(channel)
     const resultKey = idempotencyKey === '' ? '' : channelKey(topic, 'result', idempotencyKey)
     if (hasHistory(options) && !skipHistory) {
-      const target = { ...STREAM_TARGET, topic, args: this.#historyArguments(options) }
+      const unusedKey = this.#unusedKey(channel, options)
+      const target: BatchTarget = {
+        topic,
+        script: PUBLISH_WITH_HISTORY,
+        keys: () => [channelKey(topic, 'position'), channelKey(topic, 'stream'), topic, unusedKey],
+        args: this.#historyArguments(options)
+      }
       const args = [body, String(body.length), String(version), versionEpoch]
       const call = { args, characters: body.length, resultKey }
       return parsePublished(await this.#router.withShard(channel, ({ commands }) => commands.runBatched(target, call)))
@@ -130,7 +135,9 @@ export class RedisEngine implements Broker, History {
     for (const { channel, options } of targets) {
       if (slice.isOverAfterStep) await slice.next()
       const isStored = hasHistory(options) && !skipHistory
-      const historyArguments = isStored ? this.#historyArguments(options) : NO_HISTORY_ARGUMENTS
+      const historyArguments = isStored
+        ? [this.#unusedKey(channel, options), ...this.#historyArguments(options)]
+        : NO_HISTORY_ARGUMENTS
       channelTargets.push({ channel, topic: this.#router.keys.channel(channel), historyArguments })
     }
     const outcomes: (Published | EngineError)[] = []
@@ -160,14 +167,20 @@ export class RedisEngine implements Broker, History {
     const reply = await this.#router.runScript(
       channel,
       READ_HISTORY,
-      [channelKey(topic, 'position'), channelKey(topic, 'stream'), ...this.#router.ledgerKeys],
+      [
+        channelKey(topic, 'position'),
+        channelKey(topic, 'stream'),
+        this.#unusedKey(channel, options),
+        ...this.#router.ledgerKeys
+      ],
       ({ commands }) => [
         this.#newEpoch(),
         commands.runId,
         String(historyMetaTtlMs),
         String(unusedTtlMs),
         ...rangeArguments(range),
-        String(historyTtlMs)
+        String(historyTtlMs),
+        range.isSubscribed ? '1' : ''
       ]
     )
     const [epoch, offset, entries, oldest] = listReply(reply)
@@ -197,6 +210,11 @@ export class RedisEngine implements Broker, History {
       if (!(error instanceof EngineError)) throw error
       return error
     }
+  }
+
+  /** The position that the channel shares with others while it has none. */
+  #unusedKey(channel: string, { historyMetaTtlMs }: HistoryOptions): string {
+    return this.#router.keys.control(CONTROL.unusedEpoch(historyMetaTtlMs), this.#tags.of(channel))
   }
 
   #historyArguments({ historySize, historyTtlMs, historyMetaTtlMs }: HistoryOptions): readonly string[] {

@@ -164,6 +164,7 @@ export class RedisClusterTopology implements Topology {
   #slots: (Shard | undefined)[] = []
   #refreshing: Promise<void> | null = null
   #refreshedAt = 0
+  #isClosed = false
   #error = 'the Redis Cluster has not answered'
   readonly #refreshTimer: NodeJS.Timeout
 
@@ -218,6 +219,7 @@ export class RedisClusterTopology implements Topology {
   }
 
   close(): void {
+    this.#isClosed = true
     clearInterval(this.#refreshTimer)
     for (const shard of this.#shards.values()) shard.close()
     this.#shards.clear()
@@ -231,7 +233,9 @@ export class RedisClusterTopology implements Topology {
       .filter((address) => address.kind === 'server')
     for (const address of [...known, ...this.#seeds]) {
       try {
-        this.#assignSlots(parseSlotTable(await sendOnce(address, 'cluster', ['SLOTS']), address))
+        const slots = parseSlotTable(await sendOnce(address, 'cluster', ['SLOTS']), address)
+        // Closed meanwhile: nothing would close the shards that are opened now.
+        if (!this.#isClosed) this.#assignSlots(slots)
         return
       } catch (error) {
         this.#error = errorText(address, error)

@@ -1,5 +1,5 @@
 import type { UserConnection, UserConnections } from '../../core/engine.js'
-import { EngineError } from '../../core/engine.js'
+import { type BackgroundDependencies, runInBackground } from '../../core/session/context.js'
 import { stringListReply } from './connection.js'
 import { USER_CONNECTION_ADD } from './lease-scripts.js'
 import type { ShardRouter } from './shard-router.js'
@@ -19,12 +19,14 @@ interface OwnConnection {
 /** Counts the connections of each user at all nodes that share a Redis. */
 export class RedisUserConnections implements UserConnections {
   readonly #router: ShardRouter
+  readonly #background: BackgroundDependencies
   /** The connections of this node by client. */
   readonly #own = new Map<string, OwnConnection>()
   readonly #renewTimer: NodeJS.Timeout
 
-  constructor(router: ShardRouter) {
+  constructor(router: ShardRouter, background: BackgroundDependencies) {
     this.#router = router
+    this.#background = background
     this.#renewTimer = setInterval(() => this.#renew(), RENEW_INTERVAL_MS).unref()
     // Redis may be empty after a restart.
     router.onReadinessChange(() => {
@@ -64,9 +66,7 @@ export class RedisUserConnections implements UserConnections {
       if (own.renewedAt > now - RENEW_AFTER_MS) continue
       if (++renewals > MAX_RENEWALS_PER_INTERVAL) return
       own.renewedAt = now
-      this.#add(own.connection, Number.POSITIVE_INFINITY).catch((error) => {
-        if (!(error instanceof EngineError)) throw error
-      })
+      runInBackground(this.#background, () => this.#add(own.connection, Number.POSITIVE_INFINITY))
     }
   }
 

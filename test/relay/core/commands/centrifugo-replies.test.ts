@@ -5,7 +5,7 @@ import { coreRelay, type TestRelay } from '../../../helper/relay-core.js'
 import type { ConfigFile } from '../../../helper/relay-rules.js'
 import type { ServerMessage } from '../../../helper/server-message.js'
 
-// Replies of Centrifugo 6.9, from its documentation, that clients of both codecs must receive here too.
+// Replies of Centrifugo 6.9.6 that clients of both codecs must receive here too.
 
 const FILE: ConfigFile = {
   channel: {
@@ -19,6 +19,39 @@ const FILE: ConfigFile = {
         force_recovery: true
       },
       { name: 'plain', allow_subscribe_for_client: true },
+      {
+        name: 'asked',
+        allow_subscribe_for_client: true,
+        history_size: 10,
+        history_ttl: '60s',
+        allow_recovery: true,
+        allow_tags_filter: true
+      },
+      {
+        name: 'patched',
+        allow_subscribe_for_client: true,
+        history_size: 10,
+        history_ttl: '60s',
+        force_recovery: true,
+        allow_tags_filter: true,
+        allowed_delta_types: ['fossil']
+      },
+      {
+        name: 'cached',
+        allow_subscribe_for_client: true,
+        history_size: 10,
+        history_ttl: '60s',
+        force_recovery: true,
+        force_recovery_mode: 'cache',
+        auto_cache_recover: true
+      },
+      { name: 'map', allow_subscribe_for_client: true, subscription_type: 'map', map: { mode: 'persistent' } },
+      {
+        name: 'short',
+        allow_subscribe_for_client: true,
+        subscription_type: 'map',
+        map: { mode: 'ephemeral', key_ttl: '60s' }
+      },
       { name: 'named', allow_subscribe_for_client: true, channel_regex: '^[a-z]+$' },
       { name: 'room', allow_subscribe_for_client: true, allow_user_limited_channels: true },
       { name: 'bytes', allow_subscribe_for_client: true, publication_data_format: 'binary' },
@@ -70,13 +103,133 @@ const history = (since: Json, reverse = true): Json => ({
 const offsets = (...offsets: number[]): Json => ({
   id: 2,
   history: {
-    publications: offsets.map((offset) => ({ data: offset, offset, ...(offset === 1 && { epoch: 'epoch1' }) })),
+    publications: offsets.map((offset) => ({ data: offset, offset })),
     epoch: 'epoch1',
     offset: 3
   }
 })
 
+const subscribe = (channel: string, more: Json = {}): Json => ({ id: 2, subscribe: { channel, ...more } })
+const subscribed = (more: Json): Json => ({ id: 2, subscribe: more })
+const rejected = (code: number, message: string): Json => ({ id: 2, error: { code, message } })
+/** The positions of `open:1`, `asked:1`, `patched:1` and `cached:1` have these epochs. */
+const at = (epoch: number, offset: number): Json => ({ epoch: `epoch${epoch}`, offset })
+/** Matches publications with a tag, which no publication here has. */
+const TAGGED = { key: 'k', cmp: 'ex' }
+
 const CASES: readonly Case[] = [
+  {
+    title: 'connect with an empty channel in the token skips it',
+    frames: (token) => [[connect(token, {}, { channels: ['', 'plain:1'] })]],
+    replies: [connected({ 'plain:1': {} })]
+  },
+  {
+    title: 'connect with null claims has none of them',
+    frames: (token) => [[connect(token, {}, { channel: null, info: null, meta: null, subs: null })]],
+    replies: [connected()]
+  },
+  {
+    title: 'connect with null in the subs of the token subscribes without options',
+    frames: (token) => [
+      [connect(token, {}, { subs: { 'plain:1': null, 'plain:2': { override: { presence: {}, join_leave: null } } } })]
+    ],
+    replies: [connected({ 'plain:1': {}, 'plain:2': {} })]
+  },
+  {
+    title: 'subscribe with null claims has none of them',
+    frames: (token) => [
+      [connect(token)],
+      [
+        subscribe('closed:1', {
+          token: token({ sub: '42', channel: 'closed:1', client: null, info: null, override: null })
+        })
+      ]
+    ],
+    replies: [connected(), subscribed({ expires: true, ttl: 3600 })]
+  },
+  {
+    title: 'subscribe with recover recovers nothing without recoverable',
+    frames: (token) => [[connect(token)], [subscribe('asked:1', { recover: true, ...at(2, 1) })]],
+    replies: [connected(), subscribed({ was_recovering: true })]
+  },
+  {
+    title: 'subscribe with recover and recoverable recovers',
+    frames: (token) => [[connect(token)], [subscribe('asked:1', { recover: true, recoverable: true, ...at(2, 2) })]],
+    replies: [
+      connected(),
+      subscribed({
+        recoverable: true,
+        positioned: true,
+        recovered: true,
+        was_recovering: true,
+        ...at(2, 2),
+        publications: [{ data: 3, offset: 3 }]
+      })
+    ]
+  },
+  {
+    title: 'connect with subs recovers nothing without force_recovery',
+    frames: (token) => [[connect(token, { subs: { 'asked:1': { recover: true, recoverable: true, ...at(2, 1) } } })]],
+    replies: [connected({ 'asked:1': { was_recovering: true } })]
+  },
+  {
+    title: 'a recovery from the beginning does not repeat the epoch',
+    frames: (token) => [[connect(token)], [subscribe('open:1', { recover: true, epoch: 'epoch1' })]],
+    replies: [
+      connected(),
+      subscribed({
+        recoverable: true,
+        positioned: true,
+        recovered: true,
+        was_recovering: true,
+        epoch: 'epoch1',
+        publications: [1, 2, 3].map((offset) => ({ data: offset, offset }))
+      })
+    ]
+  },
+  {
+    title: 'a recovery with a tag filter is answered with the requested offset',
+    frames: (token) => [[connect(token)], [subscribe('patched:1', { recover: true, tf: TAGGED, ...at(3, 1) })]],
+    replies: [
+      connected(),
+      subscribed({ recoverable: true, positioned: true, recovered: true, was_recovering: true, ...at(3, 1) })
+    ]
+  },
+  {
+    title: 'an automatic recovery of the newest publication was recovering',
+    frames: (token) => [[connect(token)], [subscribe('cached:1')]],
+    replies: [
+      connected(),
+      subscribed({
+        recoverable: true,
+        positioned: true,
+        recovered: true,
+        was_recovering: true,
+        epoch: 'epoch4',
+        publications: [{ data: 3, offset: 3 }]
+      })
+    ]
+  },
+  {
+    title: 'a tag filter together with delta is accepted where deltas are not allowed',
+    frames: (token) => [[connect(token)], [subscribe('asked:1', { tf: TAGGED, delta: 'fossil' })]],
+    replies: [connected(), subscribed({})]
+  },
+  {
+    title: 'phase 0 of a map without a position is unrecoverable',
+    frames: (token) => [[connect(token)], [subscribe('map:1', { type: 1 })]],
+    replies: [connected(), rejected(112, 'unrecoverable position')]
+  },
+  {
+    title: 'phase 0 of an ephemeral map is unrecoverable',
+    frames: (token) => [[connect(token)], [subscribe('short:1', { type: 1 })]],
+    replies: [connected(), rejected(112, 'unrecoverable position')]
+  },
+  {
+    title: 'phase 0 of a map with a cursor that the client did not receive is not permitted',
+    frames: (token) => [[connect(token)], [subscribe('map:1', { type: 1, cursor: 'a' })]],
+    replies: [connected(), rejected(103, 'permission denied')]
+  },
   {
     title: 'connect with subs subscribes to channels that the client may subscribe to',
     frames: (token) => [[connect(token, { subs: { 'open:1': {}, 'plain:1': {}, 'named:abc': {} } })]],
@@ -212,7 +365,7 @@ const CASES: readonly Case[] = [
     replies: [connected(), { id: 2, error: { code: 110, message: 'expired' } }]
   },
   {
-    title: 'sub_refresh with an expire_at in the past is answered with expired',
+    title: 'sub_refresh with an expire_at in the past closes the connection',
     frames: (token, now) => [
       [connect(token), { id: 2, subscribe: { channel: 'plain:1' } }],
       [
@@ -222,7 +375,8 @@ const CASES: readonly Case[] = [
         }
       ]
     ],
-    replies: [connected(), { id: 2, subscribe: {} }, { id: 3, error: { code: 110, message: 'expired' } }]
+    replies: [connected(), { id: 2, subscribe: {} }],
+    closed: '3006 subscription expired'
   },
   {
     title: 'sub_refresh of a subscription without expiry is accepted',
@@ -294,7 +448,8 @@ for (const { title, file = FILE, frames, replies = [], closed = null } of CASES)
   ] as const) {
     t.test(`${title} (${codec})`, async (t) => {
       const relay = coreRelay(file)
-      for (const data of [1, 2, 3]) relay.publish('open:1', data)
+      for (const channel of ['open:1', 'asked:1', 'patched:1', 'cached:1'])
+        for (const data of [1, 2, 3]) relay.publish(channel, data)
       const outcome = await run(relay, frames(relay.token, relay.clock.nowMs / 1000))
 
       t.equal(outcome.closed, closed)
@@ -308,9 +463,10 @@ for (const { title, file = FILE, frames, replies = [], closed = null } of CASES)
 
 /** The parts of replies that must not have anything more than expected. */
 const exactParts = (replies: unknown): unknown =>
-  (replies as readonly ServerMessage[]).map(({ id, connect, history }) => [
+  (replies as readonly ServerMessage[]).map(({ id, connect, subscribe, history }) => [
     id,
     connect?.expires,
-    Object.keys(connect?.subs ?? {}),
+    connect?.subs,
+    subscribe,
     history
   ])

@@ -1,5 +1,7 @@
 import t from 'tap'
-import { coreRelay, type Message, withNamespace } from '../../../helper/relay-core.js'
+import type { JoinOrLeave } from '../../../../src/relay/core/engine.js'
+import { NO_METRICS } from '../../../helper/no-metrics.js'
+import { coreRelay, type Message, type TestRelay, withNamespace } from '../../../helper/relay-core.js'
 import type { ServerMessage } from '../../../helper/server-message.js'
 
 const OPEN = { allow_subscribe_for_client: true }
@@ -81,6 +83,9 @@ t.test('a publication of a client', async (t) => {
   })
 })
 
+const announce = (relay: TestRelay, kind: JoinOrLeave, info: string): void =>
+  relay.delivery.joinOrLeave('chat:1', kind, info)
+
 t.test('presence', async (t) => {
   const PRESENT = { ...OPEN, presence: true, join_leave: true, allow_presence_for_subscriber: true }
 
@@ -120,6 +125,82 @@ t.test('presence', async (t) => {
     await bob.send({ id: 3, unsubscribe: { channel: 'chat:1' } })
     t.match(ada.received(), [{ push: { channel: 'chat:1', leave: { info: { user: 'bob' } } } }])
     t.same(eve.received(), [], 'a client that did not send the command receives nothing')
+  })
+
+  t.test('the joins and leaves of one turn are one write to each subscriber', async (t) => {
+    const relay = coreRelay(withNamespace({ ...OPEN, join_leave: true, force_push_join_leave: true }))
+    const ada = await relay.connected('ada')
+    await ada.send({ id: 2, subscribe: { channel: 'chat:1' } })
+    const before = ada.sink.writes.length
+    for (let n = 1; n <= 3; n++) {
+      announce(relay, 'join', `{"user":"${n}","client":"${n}"}`)
+      announce(relay, 'leave', `{"user":"${n}","client":"${n}"}`)
+    }
+
+    t.match(
+      ada.received(),
+      ['1', '2', '3'].flatMap((user) => [
+        { push: { channel: 'chat:1', join: { info: { user, client: user } } } },
+        { push: { channel: 'chat:1', leave: { info: { user } } } }
+      ])
+    )
+    t.equal(ada.sink.writes.length, before + 1)
+  })
+
+  t.test('in a large channel joins and leaves wait, and every client has the last ones in the end', async (t) => {
+    const SUBSCRIBERS = 500
+    const options = { ...OPEN, join_leave: true, force_push_join_leave: true }
+    const relay = coreRelay(withNamespace(options, { ping_interval: '1000s' }))
+    const subscribers = []
+    for (let index = 0; index < SUBSCRIBERS; index++) {
+      const client = await relay.connected(`${index}`)
+      await client.send({ id: 2, subscribe: { channel: 'chat:1' } })
+      subscribers.push(client)
+    }
+    await relay.advance(10_000)
+    for (const client of subscribers) client.received()
+    const [first] = subscribers
+    const before = first?.sink.writes.length ?? 0
+    const toggling = '{"user":"t","client":"t"}'
+    const present = new Set<string | undefined>()
+    const follow = (): void => {
+      for (const { push } of first?.received() ?? []) {
+        const { join, leave } = (push ?? {}) as Partial<
+          Record<JoinOrLeave, { readonly info: { readonly user: string } }>
+        >
+        if (join !== undefined) present.add(join.info.user)
+        else present.delete(leave?.info.user)
+      }
+    }
+    for (let n = 0; n < 1000; n++) {
+      announce(relay, 'join', toggling)
+      relay.endTurn()
+      announce(relay, n % 10 === 0 ? 'join' : 'leave', n % 10 === 0 ? `{"user":"${n}","client":"${n}"}` : toggling)
+      relay.endTurn()
+      await relay.advance(5)
+      follow()
+    }
+    const writes = (first?.sink.writes.length ?? 0) - before
+    t.ok(writes >= 20 && writes <= 32, `${writes} writes in 5 seconds`)
+    await relay.advance(1000)
+    follow()
+
+    t.equal(present.size, 100, 'all that joined, without the one that left')
+    t.equal(relay.pendingTimers, 0)
+  })
+
+  t.test('joins and leaves beyond 10,000 clients that wait are dropped and counted', async (t) => {
+    let dropped = 0
+    const relay = coreRelay(withNamespace({ ...OPEN, join_leave: true, force_push_join_leave: true }), {
+      metrics: { ...NO_METRICS, joinOrLeaveDropped: () => void dropped++ }
+    })
+    const ada = await relay.connected('ada')
+    await ada.send({ id: 2, subscribe: { channel: 'chat:1' } })
+    for (let n = 0; n < 10_007; n++) announce(relay, 'join', `{"user":"${n}","client":"${n}"}`)
+    t.equal(dropped, 7)
+    t.match(ada.received(), [{ push: { join: { info: { user: '7' } } } }])
+    ada.client.connectionLost()
+    t.equal(relay.pendingTimers, 0, 'nothing waits without subscribers')
   })
 
   t.test('force_push_join_leave sends join and leave pushes to all subscribers', async (t) => {

@@ -252,6 +252,54 @@ t.test('the position of a channel', async (t) => {
     t.equal(client.closed, '3010 insufficient state')
   })
 
+  for (const [title, options, subscribe] of [
+    ['force_positioning', { force_positioning: true }, {}],
+    ['allow_positioning and a request', { allow_positioning: true }, { positioned: true }]
+  ] as const) {
+    t.test(
+      `with ${title}, a client without a history has an epoch, and starts again after a possible gap`,
+      async (t) => {
+        const namespaces = [
+          { name: 'chat', allow_subscribe_for_client: true, allowed_delta_types: ['fossil'], ...options }
+        ]
+        const { connected, publish, delivery, advance } = coreRelay({ client: NO_PINGS, channel: { namespaces } })
+        const client = await connected('42')
+        const request = { channel: 'chat:1', delta: 'fossil', recover: true, epoch: 'old', offset: 3, ...subscribe }
+        t.match(await client.send({ id: 2, subscribe: request }), [
+          {
+            subscribe: {
+              positioned: true,
+              epoch: 'epoch1',
+              offset: undefined,
+              recoverable: undefined,
+              delta: undefined
+            }
+          }
+        ])
+        for (const data of [1, 2]) publish('chat:1', data)
+        t.match(client.received(), [{ push: { pub: { data: 1, offset: undefined } } }, { push: { pub: { data: 2 } } }])
+        await advance(1)
+        await advance(40_000)
+        t.same(client.received(), [])
+        delivery.mayHaveMissed('chat:1')
+        await advance(1)
+        t.match(client.received(), [{ push: { channel: 'chat:1', unsubscribe: { code: 2500 } } }])
+      }
+    )
+  }
+
+  t.test('a client without a position continues after a possible gap without a history', async (t) => {
+    const { connected, delivery, advance } = coreRelay({
+      client: NO_PINGS,
+      channel: { namespaces: [{ name: 'chat', allow_subscribe_for_client: true, allow_positioning: true }] }
+    })
+    const client = await connected('42')
+    await client.send({ id: 2, subscribe: { channel: 'chat:1' } })
+    delivery.mayHaveMissed('chat:1')
+    await advance(1)
+    t.same(client.received(), [])
+  })
+
   t.test('a gap before the first client with a position does not end its subscription', async (t) => {
     let offset = 3
     const { connected, delivery, advance } = coreRelay(

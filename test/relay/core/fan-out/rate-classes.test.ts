@@ -1,4 +1,5 @@
 import t from 'tap'
+import { MAX_FILTERS } from '../../../../src/relay/core/fan-out/channel-filters.js'
 import { RATES, rateFor } from '../../../../src/relay/core/fan-out/rate-class.js'
 import { webSocketBinaryFraming } from '../../../../src/relay/transport/framing.js'
 import { frameOf } from '../../../helper/protobuf.js'
@@ -363,4 +364,36 @@ t.test('the rate is added to the data of a token that begins with white space', 
   }
 
   t.match(await client.send({ id: 2, subscribe }), [{ subscribe: { data: { a: 1.5, max_rate: 1 } } }])
+})
+
+t.test('the tags of a publication are parsed once for all rates and filters', async (t) => {
+  const relay = relayWith({ allow_tags_filter: true })
+  for (const max_rate of [10, 5, 1])
+    for (const val of ['1', '2', '3']) await subscriber(relay, { max_rate }, { tf: { key: 'side', cmp: 'eq', val } })
+  const { parse } = JSON
+  let parsed = 0
+  JSON.parse = (text, reviver) => {
+    if (text === '{"side":"2"}') parsed += 1
+    return parse(text, reviver)
+  }
+  t.teardown(() => {
+    JSON.parse = parse
+  })
+  relay.publish('chat:1', batch(1, 1), { tags: '{"side":"2"}' })
+
+  t.equal(parsed, 1)
+})
+
+t.test('a channel has at most 256 different tag filters, with all rates together', async (t) => {
+  const relay = relayWith({ allow_tags_filter: true })
+  const tf = (index: number): Message => ({ tf: { key: 'side', cmp: 'eq', val: String(index) } })
+  const first = await subscriber(relay, { max_rate: 1 }, tf(0))
+  for (let index = 1; index < MAX_FILTERS; index++) await subscriber(relay, undefined, tf(index))
+  const beyond = await relay.connected('42')
+  t.match(await beyond.send(subscribe(undefined, tf(MAX_FILTERS))), [{ id: 2, error: { code: 106 } }])
+  t.equal(relay.relay.stats().subscriptions, MAX_FILTERS)
+  t.match(await beyond.send(subscribe(undefined, tf(7))), [{ subscribe: {} }], 'a known filter is shared')
+  await beyond.send({ id: 3, unsubscribe: { channel: 'chat:1' } })
+  first.client.connectionLost()
+  t.match(await beyond.send(subscribe(undefined, tf(MAX_FILTERS))), [{ subscribe: {} }], 'a filter is free again')
 })

@@ -4,6 +4,7 @@ import { EntryPlaces } from '../../../../src/relay/core/fan-out/entry-places.js'
 import { parseView } from '../../../../src/relay/core/fan-out/view.js'
 import { conflator } from '../../../../src/relay/core/merging/keyed-list.js'
 import { webSocketBinaryFraming } from '../../../../src/relay/transport/framing.js'
+import { NO_METRICS } from '../../../helper/no-metrics.js'
 import { frameOf } from '../../../helper/protobuf.js'
 import {
   coreRelay,
@@ -62,6 +63,7 @@ interface Entry {
   readonly y?: number
   readonly at?: number
   readonly n?: number
+  readonly key?: string
 }
 
 const at = (id: number, x: number, more: Partial<Entry> = {}): Entry => ({ id, x, y: 5, ...more })
@@ -538,15 +540,173 @@ t.test('a channel with more keys than places sends forgotten keys to every view'
 t.test('a snapshot changes the last place of an entry only if the entry was delivered', async (t) => {
   const rules = conflator('data[].id', 'at', { x: ['x'], y: ['y'] })
   const textOf = (entry: Entry): string => JSON.stringify({ data: [entry] })
-  const places = new EntryPlaces(rules)
-  places.recordSnapshot([], 0, 0)
+  const places = new EntryPlaces(rules, () => undefined)
+  places.start(0)
   places.place({ ...publicationAt(1), data: textOf(at(1, 5, { at: 1 })) })
 
   const [entry] = required(rules.read(textOf({ id: 1, at: 2 }))).entries
   const newer = { ...required(entry), offset: 2 }
   const elsewhere = required(parseView({ x: 100, y: 100, w: 10, h: 10 }, 10))
-  places.recordSnapshot([newer], 2, 1)
   t.notOk(places.isInside(newer, elsewhere, 1), 'the place without the newer entry')
-  places.recordSnapshot([newer], 2, 2)
   t.ok(places.isInside(newer, elsewhere, 2), 'any view may have the older entry')
+})
+
+t.test('an older entry of a key that no view has is not sent', async (t) => {
+  const relay = relayWith({ entry_time: 'at' })
+  publish(relay, at(1, 25, { at: 9 }))
+  const client = await viewer(relay)
+  publish(relay, at(1, 5, { at: 3 }), { id: 2, x: 6, y: 5, at: 1 })
+
+  t.same(lists(client), [[{ id: 2, x: 6, y: 5, at: 1 }]])
+})
+
+t.test('an entry without coordinates has the place of its key in the history, which no view has', async (t) => {
+  const relay = relayWith()
+  publish(relay, at(1, 25))
+  const client = await viewer(relay)
+  publish(relay, { id: 1, n: 1 })
+
+  t.same(lists(client), [])
+})
+
+t.test('publications of which nothing is in the view of a subscriber are counted', async (t) => {
+  const dropped: unknown[] = []
+  const held: (() => void)[] = []
+  const relay = coreRelay(withNamespace(OPTIONS), {
+    metrics: { ...NO_METRICS, outsideView: (...counted) => void dropped.push(counted) },
+    delayPushAfterReply: (task) => void held.push(task)
+  })
+  await viewer(relay)
+  await viewer(relay)
+  await viewer(relay, VIEW, { max_rate: 1 })
+  for (const task of held.splice(0)) task()
+  publish(relay, at(1, 25))
+  publish(relay, at(2, 5))
+  t.same(dropped.splice(0), [
+    ['chat', 2],
+    ['chat', 1]
+  ])
+  await viewer(relay)
+  publish(relay, at(1, 26))
+  dropped.length = 0
+  for (const task of held) task()
+  t.same(dropped, [['chat', 1]], 'between the reply and live delivery too')
+})
+
+/** A relay that counts the publications that are taken apart. */
+const countingRelay = () => {
+  let texts = 0
+  const relay = coreRelay(withNamespace(OPTIONS), {
+    conflator: (...rules) => {
+      const { read } = conflator(...rules)
+      return {
+        read: (text) => {
+          texts += 1
+          return read(text)
+        }
+      }
+    }
+  })
+  return { relay, taken: () => texts }
+}
+
+t.test('publications are not taken apart any more after the last view is gone', async (t) => {
+  const { relay, taken } = countingRelay()
+  const plain = await relay.connected('1')
+  await plain.send({ id: 2, subscribe: { channel: 'chat:1' } })
+  const [one, other] = [await viewer(relay), await viewer(relay)]
+  publish(relay, at(1, 5))
+  t.equal(taken(), 1)
+  one.client.connectionLost()
+  publish(relay, at(1, 6))
+  t.equal(taken(), 2, 'another client has the view')
+  await other.send({ id: 3, unsubscribe: { channel: 'chat:1' } })
+  publish(relay, at(1, 7))
+  t.equal(taken(), 2)
+
+  const late = await viewer(relay)
+  publish(relay, at(1, 25))
+  t.same(late.reply.publications?.[0]?.data, { data: [at(1, 7)] })
+  t.same(lists(late), [[at(1, 25)]], 'the entry leaves the new view')
+})
+
+t.test('the only subscriber of a channel moves its view without a merge of the whole history', async (t) => {
+  const { relay, taken } = countingRelay()
+  for (let id = 0; id < 50; id++) publish(relay, at(id, id))
+  const client = await viewer(relay)
+  const before = taken()
+  await client.send({ id: 3, unsubscribe: { channel: 'chat:1' } })
+  publish(relay, at(3, 21))
+  const [reply] = await client.send(subscribe({ view: { x: 20, y: 0, w: 1, h: 1 } }))
+
+  t.equal(taken() - before, 1, 'the publication meanwhile')
+  const { data } = (reply?.subscribe?.publications?.[0]?.data ?? {}) as { readonly data?: readonly Entry[] }
+  t.equal(data?.length, 11)
+  await client.send({ id: 4, unsubscribe: { channel: 'chat:1' } })
+  await relay.advance(10_000)
+  t.equal(relay.pendingTimers, 0)
+  await client.send(subscribe({ view: VIEW }))
+  t.ok(taken() - before > 50, 'it is forgotten after ten seconds')
+})
+
+t.test('a kept history is not used after a reload has changed the rules', async (t) => {
+  const relay = relayWith()
+  publish(relay, at(1, 5, { key: 'a' }), at(2, 6, { key: 'a' }))
+  const client = await viewer(relay)
+  await client.send({ id: 3, unsubscribe: { channel: 'chat:1' } })
+  relay.relay.configure(configOf(withNamespace({ ...OPTIONS, conflate: 'data[].key' })))
+  const [reply] = await client.send(subscribe({ view: VIEW }))
+
+  t.same(reply?.subscribe?.publications?.[0]?.data, { data: [at(2, 6, { key: 'a' })] })
+})
+
+t.test('a client that moves its view again and again on a large channel waits, and others do not', async (t) => {
+  const KEYS = 40_000
+  const relay = relayWith()
+  relay.publish('chat:1', { data: Array.from({ length: KEYS }, (_, id) => at(id, id)) })
+  const client = await viewer(relay)
+  const other = await viewer(relay)
+  const move = async (n: number): Promise<unknown> => {
+    client.client.handleFrame(JSON.stringify({ id: n, unsubscribe: { channel: 'chat:1' } }))
+    return client.send(subscribe({ view: { x: n, y: 0, w: 1, h: 1 } }))
+  }
+  for (let n = 10; n < 15; n++) t.match(await move(n), [{ id: n }, { subscribe: { data: { view: {} } } }])
+  t.match(await move(15), [{ id: 15 }], 'the reply to subscribe is late')
+  publish(relay, at(7, 16))
+  t.match(lists(other), [[{ id: 7 }]])
+  t.match(await other.send({ id: 9, unsubscribe: { channel: 'chat:1' } }), [{ id: 9 }])
+  await relay.advance(200)
+  t.match(client.received(), [{ subscribe: { data: { view: { x: 10 } } } }])
+  t.equal(client.closed, null)
+})
+
+t.test('a large snapshot of a view is made in slices, and has the changes meanwhile', async (t) => {
+  const KEYS = 20_000
+  let nowMs = 0
+  // Each look at the clock is a millisecond later.
+  const relay = coreRelay(withNamespace(OPTIONS), { monotonicMs: () => ++nowMs })
+  relay.publish('chat:1', { data: Array.from({ length: KEYS }, (_, id) => at(id, id % 20)) })
+  const [client, moving] = [await relay.connected('1'), await relay.connected('2')]
+  await client.send(subscribe({ view: { x: 0, y: 0, w: 1, h: 1 } }))
+  client.client.handleFrame(JSON.stringify({ id: 3, unsubscribe: { channel: 'chat:1' } }))
+  moving.client.handleFrame(JSON.stringify(subscribe({ view: VIEW })))
+  await settled()
+  await settled()
+  t.same(moving.received(), [], 'other clients are served in between')
+  publish(relay, at(KEYS - 1, 99), at(KEYS - 2, 7, { n: 1 }))
+  const messages = []
+  for (let turns = 0; turns < 1000 && messages.length < 2; turns++) {
+    await settled()
+    messages.push(...moving.received())
+  }
+  const entries = messages.flatMap(({ subscribe, push }) =>
+    [...(subscribe?.publications ?? []), ...(push?.pub === undefined ? [] : [push.pub])].flatMap(
+      ({ data }) => (data as { readonly data: readonly Entry[] }).data
+    )
+  )
+  const state = new Map(entries.map((entry) => [entry.id, entry]))
+
+  t.equal(state.size, KEYS)
+  t.equal(state.get(KEYS - 1)?.x, 99)
+  t.equal(state.get(KEYS - 2)?.n, 1)
 })

@@ -3,7 +3,7 @@ import { entryLength, readMapState } from '../../../../src/relay/core/maps/read-
 import { CHANNEL, mapRelay } from '../../../helper/map-relay.js'
 import { required } from '../../../helper/required.js'
 
-t.test('a read of many entries gives way to other work, however many of them are left out', async (t) => {
+t.test('a read of many entries gives way to other work', async (t) => {
   const { engine, options, write } = mapRelay()
   for (let index = 0; index < 5000; index++) write(`k${index}`, index)
   // Each look at the clock is a slice later. The clock of the engine stands still.
@@ -16,9 +16,9 @@ t.test('a read of many entries gives way to other work, however many of them are
   }
   let immediate = setImmediate(countTurn)
   t.teardown(() => clearImmediate(immediate))
-  const query = { channel: CHANNEL, cursor: '', limit: -1, key: '', revision: { epoch: '', offset: 1 } }
+  const query = { channel: CHANNEL, cursor: '', limit: -1, key: '', revisionEpoch: null }
   const state = await readMapState(context, { map: options }, query, 1_000_000)
-  t.match(state, { entries: [{ key: 'k0' }], cursor: '' })
+  t.match(state, { entries: { length: 5000 }, cursor: '' })
   t.ok(turns >= 4, `${turns} turns for five steps`)
 })
 
@@ -26,7 +26,7 @@ t.test('a read has entries up to its maximum length, and none beyond it', async 
   const { engine, options, write } = mapRelay()
   for (let index = 0; index < 3; index++) write(`k${index}`, index)
   const context = { maps: engine.maps, monotonicMs: () => 0 }
-  const query = { channel: CHANNEL, cursor: '', limit: -1, key: '', revision: null }
+  const query = { channel: CHANNEL, cursor: '', limit: -1, key: '', revisionEpoch: null }
   const read = (maxLength: number) => readMapState(context, { map: options }, query, maxLength)
   const all = await read(1000)
   const entries = all !== null && 'entries' in all ? all.entries : []
@@ -41,7 +41,7 @@ t.test('a read of more entries than one step has returns as many as were asked f
   const { engine, options, write } = mapRelay()
   for (let index = 0; index < 3000; index++) write(`k${index}`, index)
   const context = { maps: engine.maps, monotonicMs: () => 0 }
-  const query = { channel: CHANNEL, cursor: '', limit: 2500, key: '', revision: null }
+  const query = { channel: CHANNEL, cursor: '', limit: 2500, key: '', revisionEpoch: null }
   const state = await readMapState(context, { map: options }, query, 1_000_000)
   const { entries, cursor } = required(state !== null && 'entries' in state ? state : null)
 

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { EngineError } from '../../../../src/relay/core/engine.js'
+import { NO_EVENT_PROXIES } from '../../../helper/no-event-proxies.js'
 import { coreRelay, FakeSink, type Message, publicationAt, settled, withNamespace } from '../../../helper/relay-core.js'
 
 const target = { user: '42', client: '', session: '' }
@@ -149,4 +150,134 @@ t.test('the API closes only the connection whose session it names', async (t) =>
   t.same(closed(), [null, '4000 gone'])
   await disconnect()
   t.same(closed(), ['4000 gone', '4000 gone'])
+})
+
+/** A relay whose engine answers when the test releases it, and a connect command that waits for it. */
+const connectingRelay = async (client: Message = {}) => {
+  let release = (): void => undefined
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const history = {
+    read: async () => {
+      await released
+      return { epoch: 'e', offset: 0, publications: [], oldest: 1 }
+    },
+    remove: async () => undefined
+  }
+  const userConnections = {
+    add: async () => {
+      await released
+      return null
+    },
+    remove: async () => undefined
+  }
+  const relay = coreRelay(withNamespace(WITH_HISTORY, client), { history, userConnections })
+  const connecting = relay.client()
+  const token = relay.token({ sub: '42', channels: ['chat:1', 'chat:2'] })
+  await connecting.send({ id: 1, connect: { token } })
+  const reply = async () => {
+    release()
+    await settled()
+    await settled()
+    return connecting.received()
+  }
+  return { ...relay, connecting, reply }
+}
+
+for (const [title, client] of [
+  ['makes its server-side subscriptions', {}],
+  ['is counted for its user', { user_connection_limit: 5 }]
+] as const) {
+  t.test(`the API disconnects a client that ${title}`, async (t) => {
+    const { relay, connecting, reply } = await connectingRelay(client)
+    await relay.surveyHandlers.handle('disconnect', { target, whitelist: [], code: 4000, reason: 'gone' })
+
+    t.equal(connecting.closed, '4000 gone')
+    t.same(relay.stats(), { clients: 0, users: 0, channels: 0, subscriptions: 0 })
+    t.same(await reply(), [])
+    t.same(relay.stats(), { clients: 0, users: 0, channels: 0, subscriptions: 0 })
+  })
+
+  t.test(`the API unsubscribes a client that ${title}`, async (t) => {
+    const { relay, connecting, reply, publish } = await connectingRelay(client)
+    await relay.surveyHandlers.handle('unsubscribe', { target, channel: 'chat:1' })
+    const [{ connect } = {}, ...others] = await reply()
+
+    t.same(Object.keys(connect?.subs ?? {}), ['chat:2'])
+    t.same(others, [])
+    t.same([...relay.openChannels.keys()], ['chat:2'])
+    publish('chat:1', 'after')
+    t.same(connecting.received(), [])
+  })
+
+  t.test(`the API refreshes a client that ${title}`, async (t) => {
+    const { relay, clock, connecting, reply } = await connectingRelay(client)
+    const refresh = { isExpired: false, expiresAt: clock.nowMs / 1000 + 10, info: '{"name":"new"}' }
+    await relay.surveyHandlers.handle('refresh', { target, refresh })
+    const received = await reply()
+
+    t.match(received, [{ id: 1, connect: { expires: true, ttl: 10 } }])
+    t.equal(received.length, 1)
+    t.equal(connecting.client.info, '{"name":"new"}')
+    await relay.surveyHandlers.handle('refresh', { target, refresh: { ...refresh, isExpired: true } })
+    t.equal(connecting.closed, '3005 connection expired')
+  })
+
+  t.test(`the API ends a client that ${title} with an expiry in the past`, async (t) => {
+    const { relay, connecting, reply } = await connectingRelay(client)
+    await relay.surveyHandlers.handle('refresh', { target, refresh: { isExpired: true, expiresAt: 0, info: null } })
+
+    t.equal(connecting.closed, '3005 connection expired')
+    t.same(await reply(), [])
+  })
+}
+
+t.test('the API unsubscribes a client whose subscribe command waits for the backend', async (t) => {
+  let allow = (): void => undefined
+  const asked = new Promise<void>((resolve) => {
+    allow = resolve
+  })
+  const eventProxies = {
+    ...NO_EVENT_PROXIES,
+    subscribe: async () => {
+      await asked
+      return { info: null, data: null, override: {}, expiresAt: 0 }
+    }
+  }
+  const file = {
+    channel: {
+      proxy: { subscribe: { endpoint: 'http://127.0.0.1:1' } },
+      namespaces: [{ name: 'chat', subscribe_proxy_enabled: true }]
+    }
+  }
+  const { connected, relay } = coreRelay(file, { eventProxies })
+  const client = await connected('42')
+  await client.send({ id: 2, subscribe: { channel: 'chat:1' } })
+  await relay.surveyHandlers.handle('unsubscribe', { target, channel: 'chat:1' })
+  allow()
+  await settled()
+
+  t.match(client.received(), [{ id: 2, error: { code: 103 } }])
+  t.equal(relay.stats().subscriptions, 0)
+  t.match(await client.send({ id: 3, subscribe: { channel: 'chat:1' } }), [{ id: 3, subscribe: {} }])
+})
+
+t.test('the API unsubscribes a client that the API subscribes at the same time', async (t) => {
+  let release = (): void => undefined
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const read = async () => {
+    await released
+    return { epoch: 'e', offset: 0, publications: [], oldest: 1 }
+  }
+  const { relay, client, subscribe } = await setUp(WITH_HISTORY, { history: { read, remove: async () => undefined } })
+  const subscribing = subscribe()
+  await relay.surveyHandlers.handle('unsubscribe', { target, channel: 'chat:1' })
+  t.equal(relay.stats().subscriptions, 0)
+  release()
+
+  t.equal(await subscribing, null)
+  t.same(client.received(), [])
 })

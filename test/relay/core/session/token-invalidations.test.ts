@@ -2,6 +2,7 @@ import t from 'tap'
 import { ERROR_LIMIT_EXCEEDED } from '../../../../src/relay/core/codes.js'
 import { PAGE_SIZE, TokenInvalidations } from '../../../../src/relay/core/session/token-invalidations.js'
 import { ClusterWithGaps } from '../../../helper/cluster-with-gaps.js'
+import { recordedLog } from '../../../helper/recorded-log.js'
 import { coreRelay, settled } from '../../../helper/relay-core.js'
 
 t.test('a relay that starts reads more than one page of invalidated tokens', async (t) => {
@@ -47,6 +48,46 @@ t.test('a relay that has missed commands reads the tokens that were invalidated 
   t.equal((await connected('bob')).client.state, 'live')
 })
 
+t.test('an unexpected error of the engine is logged once, until the invalidated tokens can be read', async (t) => {
+  const { engine, clock } = coreRelay()
+  const { lines, log } = recordedLog()
+  let isBroken = true
+  const retries: (() => void)[] = []
+  const invalidations = new TokenInvalidations({
+    broker: engine,
+    history: {
+      read: (...args) => {
+        if (isBroken) throw new TypeError('a bug')
+        return engine.read(...args)
+      }
+    },
+    nowMs: () => clock.nowMs,
+    setTimer: (task) => {
+      retries.push(task)
+      return () => undefined
+    },
+    log,
+    options: () => ({ ttlMs: 60_000 })
+  })
+  const retry = async (): Promise<void> => {
+    retries.shift()?.()
+    await settled()
+  }
+  await invalidations.load()
+  await retry()
+  t.equal(invalidations.areKnown, false)
+  isBroken = false
+  await retry()
+  t.equal(invalidations.areKnown, true)
+
+  t.match(lines, [
+    { msg: 'token invalidations not read', err: { message: 'a bug' } },
+    { msg: 'token invalidations read again' }
+  ])
+  t.equal(lines.length, 2)
+  t.same(retries, [])
+})
+
 t.test('100,000 invalidations are stored at once, and another one is rejected until one has expired', async (t) => {
   const { engine, clock } = coreRelay()
   const invalidations = new TokenInvalidations({
@@ -54,6 +95,7 @@ t.test('100,000 invalidations are stored at once, and another one is rejected un
     history: engine,
     nowMs: () => clock.nowMs,
     setTimer: () => () => undefined,
+    log: { info: () => undefined, error: () => undefined },
     options: () => ({ ttlMs: 60_000 })
   })
   const add = (user: string, expiresAt: number): void =>

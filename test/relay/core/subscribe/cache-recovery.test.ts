@@ -81,7 +81,7 @@ t.test('auto_cache_recover', async (t) => {
   t.test('auto_cache_recover sends the newest publication', async (t) => {
     t.same(await setUp(AUTO).subscribe(), {
       id: 2,
-      subscribe: { ...POSITION, publications: [{ data: 5, offset: 5 }], recovered: true }
+      subscribe: { ...POSITION, publications: [{ data: 5, offset: 5 }], recovered: true, was_recovering: true }
     })
   })
 
@@ -93,7 +93,7 @@ t.test('auto_cache_recover', async (t) => {
   })
 
   t.test('auto_cache_recover is not an error on a channel without publications', async (t) => {
-    t.same(await setUp(AUTO, 0).subscribe({ flag: 3 }), { id: 2, subscribe: POSITION })
+    t.same(await setUp(AUTO, 0).subscribe({ flag: 3 }), { id: 2, subscribe: { ...POSITION, was_recovering: true } })
   })
 
   t.test('auto_cache_recover applies to the channels of a token', async (t) => {

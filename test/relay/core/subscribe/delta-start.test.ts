@@ -99,6 +99,15 @@ t.test('a client that has received nothing gets its first publication in full', 
   t.same(received(second), { deltas: [false, true], last: JSON.stringify(text(3)) })
 })
 
+t.test('the first publication after a recovery of nothing is sent in full', async (t) => {
+  const { publish, goLive, subscribed } = heldRelay()
+  publish(1)
+  const client = await subscribed('1', { recover: true, epoch: 'epoch1', offset: 1 })
+  goLive()
+  publish(2, 3)
+  t.same(received(client), { deltas: [false, true], last: JSON.stringify(text(3)) })
+})
+
 t.test('deltas start at the recovered publication also after a time without subscribers to deltas', async (t) => {
   const { publish, goLive, subscribed } = heldRelay()
   await subscribed('1', { delta: '' })

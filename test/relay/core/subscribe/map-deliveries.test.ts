@@ -1,4 +1,5 @@
 import t from 'tap'
+import { MAX_FILTERS } from '../../../../src/relay/core/fan-out/channel-filters.js'
 import { createDelta } from '../../../../src/relay/core/fan-out/fossil.js'
 import {
   CHANNEL,
@@ -10,7 +11,8 @@ import {
   rejectedMap,
   subscribeMap
 } from '../../../helper/map-relay.js'
-import { type FakeClient, publicationAt } from '../../../helper/relay-core.js'
+import { type FakeClient, type Message, publicationAt } from '../../../helper/relay-core.js'
+import { required } from '../../../helper/required.js'
 
 const DELTA = { allowed_delta_types: ['fossil'] }
 const LONG = 'a long text that has much in common with the next one '
@@ -41,6 +43,35 @@ t.test('a live push is a delta to the previous value of its key, from the first 
   ])
 })
 
+t.test('changes while a client reads its reply are deltas to the values that it has', async (t) => {
+  const later: (() => void)[] = []
+  const relay = mapRelay(RECOVERABLE, DELTA, {}, { delayPushAfterReply: (task) => void later.push(task) })
+  relay.write('a', `${LONG}1`)
+  const client = await relay.connected('42')
+  await subscribeMap(client, { phase: 2, delta: 'fossil' })
+  for (const n of [2, 3]) relay.write('a', `${LONG}${n}`)
+  for (const task of later) task()
+
+  t.same(publications(client), [
+    { key: 'a', data: patch(`${LONG}1`, `${LONG}2`), delta: true, offset: 2 },
+    { key: 'a', data: patch(`${LONG}2`, `${LONG}3`), delta: true, offset: 3 }
+  ])
+})
+
+t.test('writes of a key of an ephemeral map between the reply and live delivery arrive as whole values', async (t) => {
+  const held: (() => void)[] = []
+  const relay = mapRelay(EPHEMERAL, DELTA, {}, { delayPushAfterReply: (task) => void held.push(task) })
+  const client = await relay.connected('42')
+  await subscribeMap(client, { phase: 2, delta: 'fossil' })
+  for (const n of [1, 2]) relay.write('a', `${LONG}${n}`)
+  for (const task of held) task()
+
+  t.same(
+    publications(client),
+    [1, 2].map((n) => ({ key: 'a', data: JSON.stringify(`${LONG}${n}`) }))
+  )
+})
+
 const LONG_LIST = 'x'.repeat(5000)
 for (const [title, entry, change] of [
   ['long entries and short changes', LONG_LIST, 'short'],
@@ -69,7 +100,7 @@ t.test('a client does not receive the versions of entries, which only order thei
   const { state } = await subscribeMap(client, { phase: 2 })
   relay.write('a', 2, { version: 8 })
 
-  t.same(state, [{ key: 'a', data: 1, offset: 1, epoch: 'epoch1' }])
+  t.same(state, [{ key: 'a', data: 1, offset: 1 }])
   t.same(publications(client), [{ key: 'a', data: 2, offset: 2 }])
 })
 
@@ -318,4 +349,35 @@ t.test('keys that are names of object members are keys like others', async (t) =
     (state as readonly { key: string; data: string }[]).map(({ key, data }) => key === data && key).sort(),
     keys.sort()
   )
+})
+
+for (const [mode, map] of [
+  ['a recoverable', RECOVERABLE],
+  ['an ephemeral', EPHEMERAL]
+] as const) {
+  t.test(`${mode} map has at most 256 different tag filters`, async (t) => {
+    const relay = mapRelay(map, { allow_tags_filter: true })
+    const filtered = (index: number): Message => ({ phase: 2, tf: { key: 'side', cmp: 'eq', val: String(index) } })
+    for (let index = 0; index < MAX_FILTERS; index++) await subscribeMap(await relay.connected('42'), filtered(index))
+    const beyond = await relay.connected('42')
+
+    t.equal(await rejectedMap(beyond, filtered(MAX_FILTERS)), 106)
+    t.match(await subscribeMap(beyond, filtered(7)), { type: 1 })
+  })
+}
+
+t.test('clients that load a map with further tag filters are rejected at the end', async (t) => {
+  const relay = mapRelay(RECOVERABLE, { allow_tags_filter: true })
+  for (const key of ['a', 'b', 'c']) relay.write(key, 1)
+  const filtered = (index: number): Message => ({ phase: 2, tf: { key: 'side', cmp: 'eq', val: String(index) } })
+  const loading = []
+  for (let index = 0; index <= MAX_FILTERS; index++) {
+    const client = await relay.connected('42')
+    loading.push({ client, page: await subscribeMap(client, filtered(index)) })
+  }
+  for (const { client, page } of loading.slice(0, MAX_FILTERS))
+    await subscribeMap(client, { ...page, phase: 2, publications: undefined, state: undefined })
+  const [last] = loading.slice(MAX_FILTERS)
+
+  t.equal(await rejectedMap(required(last).client, { phase: 2, cursor: required(last).page.cursor }), 106)
 })

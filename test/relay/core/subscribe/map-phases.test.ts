@@ -66,8 +66,10 @@ t.test('a first page while the client is loading is rejected, and the client can
 for (const [title, fields, code] of [
   ['a later page', { phase: 2, cursor: 'b', epoch: EPOCH, offset: 5 }, 103],
   ['the stream', { phase: 1, epoch: EPOCH, offset: 5 }, 103],
-  ['live deliveries', { phase: 0, epoch: EPOCH, offset: 5 }, 103],
-  ['live deliveries without a phase', { epoch: EPOCH, offset: 5 }, 103],
+  ['a later page of live deliveries', { phase: 0, cursor: 'b', epoch: EPOCH, offset: 5 }, 103],
+  ['live deliveries', { phase: 0 }, 112],
+  ['live deliveries after an offset', { offset: 5 }, 112],
+  ['live deliveries after a position of another epoch', { epoch: 'other', offset: 5 }, 112],
   ['an unknown phase', { phase: 3 }, 107],
   ['a negative phase', { phase: -1 }, 107]
 ] as const) {
@@ -76,6 +78,17 @@ for (const [title, fields, code] of [
     t.equal(await rejectedMap(client, fields), code)
   })
 }
+
+t.test('a client that is not loading gets the changes after its position without a recovery', async (t) => {
+  const client = await relayWith(FIVE).connected('42')
+  t.same(await subscribeMap(client, { epoch: EPOCH, offset: 4 }), {
+    type: 1,
+    recoverable: true,
+    epoch: EPOCH,
+    offset: 5,
+    publications: [{ key: 'e', data: 0, offset: 5 }]
+  })
+})
 
 t.test('malformed fields of a page close the connection', async (t) => {
   for (const fields of [{ phase: '2' }, { phase: 2, cursor: 7 }, { phase: 2, limit: 1.5 }, { phase: 2, offset: -1 }]) {
@@ -392,14 +405,61 @@ for (const map of [RECOVERABLE, EPHEMERAL]) {
   t.test(`the API unsubscribes a client that loads a map with the mode ${map.mode}`, async (t) => {
     const relay = relayWith(FIVE, map)
     const client = await relay.connected('42')
-    for (const channel of [CHANNEL, '']) {
-      const { cursor, epoch, offset } = await subscribeMap(client, { phase: 2 })
-      await relay.relay.unsubscribeUser({ target: { user: '42', client: '', session: '' }, channel })
-      t.equal(await rejectedMap(client, { phase: 2, cursor, epoch, offset }), 103, `of ${channel || 'all channels'}`)
-      t.equal(relay.relay.openChannels.size, 0)
+    const { cursor, epoch, offset } = await subscribeMap(client, { phase: 2 })
+    await relay.relay.unsubscribeUser({ target: { user: '42', client: '', session: '' }, channel: CHANNEL })
+    t.equal(await rejectedMap(client, { phase: 2, cursor, epoch, offset }), 103)
+    t.equal(relay.relay.openChannels.size, 0)
+  })
+}
+
+for (const [title, more] of [
+  ['asks for changes', { phase: 1 }],
+  ['recovers', { recover: true }]
+] as const) {
+  t.test(`the API unsubscribes or disconnects a client that ${title}, at each read of the engine`, async (t) => {
+    const target = { user: '42', client: '', session: '' }
+    for (const command of ['unsubscribe', 'disconnect'] as const) {
+      for (let read = 1; read <= 2; read++) {
+        const relay = relayWith(FIVE)
+        const { maps } = relay.engine
+        const client = await relay.connected('42')
+        const { epoch, offset } = await subscribeMap(client, { phase: 2 })
+        if (title === 'recovers') await client.send({ id: 9, unsubscribe: { channel: CHANNEL } })
+        const readStream = maps.readStream.bind(maps)
+        let reads = 0
+        maps.readStream = async (...args) => {
+          reads += 1
+          if (reads === read && command === 'unsubscribe')
+            await relay.relay.unsubscribeUser({ target, channel: CHANNEL })
+          else if (reads === read)
+            await relay.relay.disconnectUser({ target, whitelist: [], code: 4000, reason: 'gone' })
+          return readStream(...args)
+        }
+        const received = await client.send({ id: 5, subscribe: { channel: CHANNEL, type: 1, epoch, offset, ...more } })
+        if (reads < read) continue
+        if (command === 'unsubscribe') t.match(received, [{ id: 5, error: { code: 103 } }], `read ${read}`)
+        else t.equal(client.closed, '4000 gone', `read ${read}`)
+        t.equal(relay.relay.openChannels.size, 0)
+        t.equal(relay.relay.stats().subscriptions, 0)
+      }
     }
   })
 }
+
+t.test('a page of changes without one in the middle is answered with 112', async (t) => {
+  const relay = relayWith(FIVE, { ...RECOVERABLE, live_transition_max_publication_limit: 1 })
+  const { maps } = relay.engine
+  const client = await relay.connected('42')
+  const { epoch, offset = 0 } = await subscribeMap(client, { phase: 2, limit: 4 })
+  for (let change = 0; change < 9; change++) relay.write('a', change)
+  const readStream = maps.readStream.bind(maps)
+  maps.readStream = async (...args) => {
+    const page = await readStream(...args)
+    return { ...page, publications: page.publications.filter((publication) => publication.offset !== offset + 2) }
+  }
+
+  t.equal(await rejectedMap(client, { phase: 1, limit: 4, epoch, offset }), 112)
+})
 
 t.test('a client closed by an error of its last page leaves nothing behind', async (t) => {
   const relay = relayWith(FIVE, { ...RECOVERABLE, live_transition_max_publication_limit: 1, max_page_size: 50 })

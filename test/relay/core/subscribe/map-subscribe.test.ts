@@ -13,7 +13,7 @@ t.test('a client receives the entries of a map in pages, and is live with the la
     offset: 3,
     cursor: 'b',
     state: [
-      { key: 'a', data: { at: 'a' }, offset: 1, epoch: 'epoch1' },
+      { key: 'a', data: { at: 'a' }, offset: 1 },
       { key: 'b', data: { at: 'b' }, offset: 2 }
     ]
   })

@@ -32,7 +32,10 @@ const setUp = (parts: Parameters<typeof coreRelay>[1] = {}) => {
   core.relay.observeChannel('clients:chat:1', observe('client'))
   core.relay.observeChannel('users:chat:1', observe('user'))
   const keys = async (channel: string) => {
-    const state = await core.relay.maps.readState({ channel, cursor: '', limit: -1, key: '', revision: null }, 100_000)
+    const state = await core.relay.maps.readState(
+      { channel, cursor: '', limit: -1, key: '', revisionEpoch: null },
+      100_000
+    )
     return state !== null && 'entries' in state ? state.entries.map(({ key }) => key) : []
   }
   /** Advances the time as the process does: the tick, and the expiry of keys. */
@@ -55,7 +58,7 @@ t.test('a subscription writes its client and its user into their maps', async (t
   const { id } = client.client
   t.same(changes, [`+client ${id}`, '+user 42'])
   const read = (channel: string) =>
-    relay.maps.readState({ channel, cursor: '', limit: 1, key: '', revision: null }, 100_000)
+    relay.maps.readState({ channel, cursor: '', limit: 1, key: '', revisionEpoch: null }, 100_000)
   const ofClients = await read('clients:chat:1')
   const ofUsers = await read('users:chat:1')
   t.match(ofClients, { entries: [{ key: id, data: 'null', info: /"user":"42".*"conn_info":\{"name":"Ada"\}/ }] })

@@ -313,6 +313,17 @@ t.test('recovery', async (t) => {
     })
   })
 
+  t.test('recovery fails if the engine cannot read a publication in the middle', async (t) => {
+    const publications = [2, 4].map(publicationAt)
+    const read = async () => ({ epoch: 'e', offset: 4, publications, oldest: 1 })
+    const { connected } = coreRelay(withNamespace(WITH_HISTORY), { history: { read, remove: async () => undefined } })
+    const recover = { channel: 'chat:1', recover: true, offset: 1, epoch: 'e' }
+
+    t.same(await (await connected('42')).send({ id: 2, subscribe: recover }), [
+      { id: 2, subscribe: { recoverable: true, positioned: true, epoch: 'e', offset: 4, was_recovering: true } }
+    ])
+  })
+
   t.test('recovery without an epoch uses the offset', async (t) => {
     t.match(await (await setUp()).recover(4, ''), { subscribe: { recovered: true, publications: [{ offset: 5 }] } })
   })
@@ -354,7 +365,8 @@ t.test('recovery', async (t) => {
     const allowed = await setUp({ ...WITH_HISTORY, force_recovery: false, allow_recovery: true })
     const closed = await setUp({ ...WITH_HISTORY, force_recovery: false })
 
-    t.match(await allowed.recover(4), { subscribe: { recovered: true } })
+    t.match(await allowed.recover(4, 'epoch1', { recoverable: true }), { subscribe: { recovered: true } })
+    t.match(await allowed.recover(4), { subscribe: { recovered: undefined, was_recovering: true } })
     t.same(
       await closed.recover(4),
       { id: 2, subscribe: { was_recovering: true } },
@@ -450,23 +462,49 @@ t.test('a slow history', async (t) => {
     t.match(subscribing.received()[0], { id: 2, subscribe: {} })
   })
 
-  t.test('an API unsubscribe during a pending subscribe takes effect after the reply', async (t) => {
+  t.test('an API unsubscribe during a pending subscribe makes it fail', async (t) => {
     const { connected, give, deliver, settled, relay } = await setUp()
     const client = await connected('42')
     await client.send({ id: 2, subscribe: { channel: 'floor:7' } })
     const target = { user: '42', client: '', session: '' }
     await relay.surveyHandlers.handle('unsubscribe', { target, channel: 'floor:7' })
     t.same(client.received(), [], 'a push before the reply would be followed by a success')
+    t.same(relay.stats(), { clients: 1, users: 1, channels: 0, subscriptions: 0 })
     deliver(1)
     give(page(0))
     await settled()
     deliver(2)
 
-    t.match(client.received(), [
-      { id: 2, subscribe: { epoch: 'e' } },
-      { push: { channel: 'floor:7', unsubscribe: { code: 2000 } } }
-    ])
+    t.match(client.received(), [{ id: 2, error: { code: 103 } }])
     t.same(relay.stats(), { clients: 1, users: 1, channels: 0, subscriptions: 0 })
+  })
+
+  t.test('an API unsubscribe right after the reply is pushed when the client had time to process it', async (t) => {
+    const later: (() => void)[] = []
+    const { connected, relay } = coreRelay(undefined, { delayPushAfterReply: (task) => void later.push(task) })
+    const client = await connected('42')
+    t.match(await client.send({ id: 2, subscribe: { channel: 'floor:7' } }), [{ id: 2, subscribe: {} }])
+    const target = { user: '42', client: '', session: '' }
+    await relay.surveyHandlers.handle('unsubscribe', { target, channel: 'floor:7' })
+    t.same(client.received(), [])
+    for (const task of later) task()
+
+    t.match(client.received(), [{ push: { channel: 'floor:7', unsubscribe: { code: 2000 } } }])
+    t.equal(relay.stats().subscriptions, 0)
+  })
+
+  t.test('a first publication right after the reply to a client without a position has its epoch', async (t) => {
+    const later: (() => void)[] = []
+    const { connected, publish } = coreRelay(
+      withNamespace({ allow_subscribe_for_client: true, history_size: 10, history_ttl: '60s' }),
+      { delayPushAfterReply: (task) => void later.push(task) }
+    )
+    const client = await connected('42')
+    await client.send({ id: 2, subscribe: { channel: 'chat:1' } })
+    publish('chat:1', 1)
+    for (const task of later) task()
+
+    t.same(client.received(), [{ push: { channel: 'chat:1', pub: { data: 1, offset: 1, epoch: 'epoch1' } } }])
   })
 
   t.test('a subscription ahead of this node receives nothing until the node has caught up', async (t) => {
@@ -893,7 +931,7 @@ t.test('subscribing fails if the engine stops delivering while the history is re
   t.equal(relay.stats().subscriptions, 0)
 })
 
-t.test('a client with a tag filter recovers to the end of the stream, whatever it receives of it', async (t) => {
+t.test('a client with a tag filter recovers from its position, whatever it receives', async (t) => {
   const options = {
     allow_subscribe_for_client: true,
     allow_tags_filter: true,
@@ -902,13 +940,13 @@ t.test('a client with a tag filter recovers to the end of the stream, whatever i
     force_recovery: true
   }
   const { connected, publish } = coreRelay(withNamespace(options))
-  for (const [index, kind] of ['a', 'b', 'b'].entries()) publish('chat:1', index, { tags: JSON.stringify({ kind }) })
-  const recover = { channel: 'chat:1', recover: true, epoch: 'epoch1', offset: 0 }
+  for (const [index, kind] of ['a', 'a', 'b'].entries()) publish('chat:1', index, { tags: JSON.stringify({ kind }) })
+  const recover = { channel: 'chat:1', recover: true, epoch: 'epoch1', offset: 1 }
   const recovered = async (val: string) => {
     const client = await connected('42')
     return await client.send({ id: 2, subscribe: { ...recover, tf: { key: 'kind', cmp: 'eq', val } } })
   }
 
-  t.match(await recovered('a'), [{ subscribe: { recovered: true, offset: 3, publications: [{ offset: 1 }] } }])
-  t.match(await recovered('c'), [{ subscribe: { recovered: true, offset: 3, publications: undefined } }])
+  t.match(await recovered('b'), [{ subscribe: { recovered: true, offset: 1, publications: [{ offset: 3 }] } }])
+  t.match(await recovered('c'), [{ subscribe: { recovered: true, offset: 1, publications: undefined } }])
 })
