@@ -54,12 +54,16 @@ export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string,
     const session = isSuccess(response) ? sessionIn(response, request) : null
     if (session !== null && (await startAppSession(options, reply, { ...session, requestedAtMs })))
       await options.oidc?.onPasswordLogin(request, reply)
-    const omit = session !== null && config.loginBodyToken === 'omit'
-    return passOn(reply, backend, omit ? { ...response, body: withoutToken(response) } : response)
+    const isKept = session === null || config.loginBodyToken === 'keep'
+    return passOn(reply, backend, isKept ? response : withoutToken(response, session.token))
   }
 
-  const withoutToken = (response: BackendResponse): Buffer =>
-    Buffer.from(withoutLoginToken(response.body.toString(), config.loginFields))
+  const withoutToken = ({ status, headers, body }: BackendResponse, token: string): BackendResponse => ({
+    status,
+    // Some backends send it as `Authorization` too.
+    headers: headers.filter((_part, index) => !String(headers[index - (index % 2) + 1]).includes(token)),
+    body: Buffer.from(withoutLoginToken(body.toString(), config.loginFields, token))
+  })
 
   const sessionIn = (response: BackendResponse, { id: requestId }: FastifyRequest): AppSession | null => {
     const json = jsonOf(response)

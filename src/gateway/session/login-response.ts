@@ -68,9 +68,12 @@ export const readLoginResponse = (response: unknown, now: number, fields = DEFAU
 /** Whether the backend rejects the login in the body, possibly with status 200. */
 export const isRejectedLogin = (response: unknown): boolean => isObject(response) && response.success === false
 
-/** The response without its token. Only for a response in which `readLoginResponse` has found one. */
-export const withoutLoginToken = (json: string, { token }: Pick<LoginFields, 'token'>): string =>
-  withoutMember(json, token.split('.'))
+/**
+ * The response without its token, of which copies elsewhere become empty texts. Only for a response in which `readLoginResponse`
+ * has found the token.
+ */
+export const withoutLoginToken = (json: string, { token: path }: Pick<LoginFields, 'token'>, token: string): string =>
+  withoutMember(json, path.split('.')).replaceAll(token, '')
 
 const without = (missing: string): LoginResponse => ({ session: null, missing })
 

@@ -524,6 +524,21 @@ t.test('login response', async (t) => {
     t.equal(cookiesOf(response).get('auth_token')?.value, token)
   })
 
+  t.test('copies of the token in the login response are empty, and headers with it are removed', async (t) => {
+    const gateway = await startGateway(t)
+    const body = { success: true, access_token: token, data: { token, header: `Bearer ${token}`, user: USER } }
+    respondWith(gateway.backend, JSON.stringify(body), 200, { authorization: `Bearer ${token}`, 'x-other': 'kept' })
+    const response = await login(gateway)
+    t.strictSame(JSON.parse(response.body), {
+      success: true,
+      access_token: '',
+      data: { header: 'Bearer ', user: USER }
+    })
+    t.equal(response.headers.authorization, undefined)
+    t.equal(response.headers['x-other'], 'kept')
+    t.equal(cookiesOf(response).get('auth_token')?.value, token)
+  })
+
   t.test('fields of the login response that are also called token stay', async (t) => {
     const gateway = await startGateway(t)
     const body = {
