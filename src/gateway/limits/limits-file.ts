@@ -93,7 +93,8 @@ export const routeErrors = (routes: readonly FileValue[], templates: readonly st
 const limitOf = ({ name, paths, methods, by, rate, per_s: perS = 1, burst = rate }: Static<typeof LimitSchema>) => ({
   name,
   paths: paths.map(limitedPath),
-  methods: methods === undefined ? null : new Set<string>(methods),
+  // A backend does the work of GET for HEAD too.
+  methods: methods === undefined ? null : new Set<string>(methods.includes('GET') ? [...methods, 'HEAD'] : methods),
   by,
   burst,
   intervalMs: (perS * 1000) / rate
