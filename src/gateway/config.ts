@@ -11,6 +11,7 @@ import { exposedAddressErrors, type OidcConfig, readOidcSettings } from './oidc/
 import type { BackendConfig } from './proxy/backend-pool.js'
 import type { RedisConfig, RedisTimeouts } from './redis-connection.js'
 import type { RevocationConfig } from './revocation/internal-api.js'
+import { auth } from './routes/tables/auth.js'
 import { LOGIN_FIELDS } from './session/login-request.js'
 import type { LoginFields } from './session/login-response.js'
 import { gatewaySettings } from './settings.js'
@@ -136,10 +137,16 @@ const accessPathErrors = (values: Values): string[] => {
   return errors
 }
 
+const SESSION_PATHS: ReadonlySet<string> = new Set(auth.rows.map(({ path }) => path))
+
 const authPathErrors = ({ GATEWAY_AUTH_PATHS: paths, GATEWAY_UNKNOWN_PATHS: unknownPaths }: Values): string[] => [
   ...paths
     .filter((path) => path === AUTH_PREFIX || !isUnder(AUTH_PREFIX, path))
     .map((path) => `GATEWAY_AUTH_PATHS must not contain ${path}, which is not below ${AUTH_PREFIX}`),
+  // A prefix: other paths below a login would be logins that no rule applies to.
+  ...paths
+    .filter((path) => SESSION_PATHS.has(path))
+    .map((path) => `GATEWAY_AUTH_PATHS must not contain ${path}, which the gateway serves itself`),
   ...(paths.length > 0 && unknownPaths === 'refuse'
     ? ['GATEWAY_AUTH_PATHS must not be set with GATEWAY_UNKNOWN_PATHS=refuse: declare the routes']
     : [])

@@ -109,7 +109,7 @@ const INVALID_VALUES: Readonly<Record<string, readonly string[]>> = {
   GATEWAY_WEBSOCKETS_PER_ADDRESS: ['0', '1000001', 'all'],
   GATEWAY_WEBSOCKET_IDLE_MS: ['999', '86400001', '90s'],
   GATEWAY_UNKNOWN_PATHS: ['404', 'Refuse', 'true'],
-  GATEWAY_AUTH_PATHS: [...INVALID_PATHS, '/api/auth', '/api/zones', '/api/authors'],
+  GATEWAY_AUTH_PATHS: [...INVALID_PATHS, '/api/auth', '/api/zones', '/api/authors', '/api/auth/login'],
   GATEWAY_DEFAULT_ACCESS: ['user', 'Session', 'true'],
   GATEWAY_PUBLIC_PATHS: INVALID_PATHS,
   GATEWAY_STRICT_PATHS: INVALID_PATHS,
