@@ -49,8 +49,11 @@ export const ACTING_HEADERS: readonly string[] = [
   'x-lighttpd-send-file',
   'x-lighttpd-send-tempfile',
   'x-litespeed-location',
+  'x-reproxy-file',
   'x-reproxy-url',
-  'x-sendfile'
+  'x-sendfile',
+  'x-sendfile-temporary',
+  'x-sendfile2'
 ]
 
 const ACTING: ReadonlySet<string> = new Set(ACTING_HEADERS)
