@@ -21,7 +21,7 @@ import { cookieOptions, cookieValues, setCookie } from '../session/cookies.js'
 import { hasCredentials, isAnonymous } from '../session/credentials.js'
 import type { CsrfTokens } from '../session/csrf-tokens.js'
 import { checkLoginFields } from '../session/login-request.js'
-import { isRejectedLogin, readLoginResponse, withoutLoginToken } from '../session/login-response.js'
+import { isRejectedLogin, readLoginResponse, withoutCopies, withoutLoginToken } from '../session/login-response.js'
 import type { LocalHandler } from './mount-routes.js'
 
 export interface SessionRouteOptions {
@@ -61,7 +61,10 @@ export const sessionRoutes = (options: SessionRouteOptions): ReadonlyMap<string,
   const withoutToken = ({ status, headers, body }: BackendResponse, token: string): BackendResponse => ({
     status,
     // Some backends send it as `Authorization` too.
-    headers: headers.filter((_part, index) => !String(headers[index - (index % 2) + 1]).includes(token)),
+    headers: headers.filter((_part, index) => {
+      const value = String(headers[index - (index % 2) + 1])
+      return withoutCopies(value, token) === value
+    }),
     body: Buffer.from(withoutLoginToken(body.toString(), config.loginFields, token))
   })
 

@@ -68,12 +68,16 @@ export const readLoginResponse = (response: unknown, now: number, fields = DEFAU
 /** Whether the backend rejects the login in the body, possibly with status 200. */
 export const isRejectedLogin = (response: unknown): boolean => isObject(response) && response.success === false
 
-/**
- * The response without its token, of which copies elsewhere become empty texts. Only for a response in which `readLoginResponse`
- * has found the token.
- */
+/** The response without its token, also where it occurs again. Only for one in which `readLoginResponse` has found the token. */
 export const withoutLoginToken = (json: string, { token: path }: Pick<LoginFields, 'token'>, token: string): string =>
-  withoutMember(json, path.split('.')).replaceAll(token, '')
+  withoutCopies(withoutMember(json, path.split('.')), token)
+
+/** A shorter text, such as a placeholder of a backend in development, may be part of other words. */
+const MIN_JWT_CHARACTERS = 32
+
+/** The text with each copy of the token replaced by nothing. */
+export const withoutCopies = (text: string, token: string): string =>
+  token.length < MIN_JWT_CHARACTERS ? text : text.replaceAll(token, '')
 
 const without = (missing: string): LoginResponse => ({ session: null, missing })
 

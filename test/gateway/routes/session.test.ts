@@ -539,6 +539,13 @@ t.test('login response', async (t) => {
     t.equal(cookiesOf(response).get('auth_token')?.value, token)
   })
 
+  t.test('a placeholder in place of a token does not change other words of the login response', async (t) => {
+    const gateway = await startGateway(t)
+    const user = { ...USER, displayName: 'a device' }
+    respondWith(gateway.backend, JSON.stringify({ success: true, data: { token: 'dev', user, expiresIn: 60 } }))
+    t.strictSame(JSON.parse((await login(gateway)).body), { success: true, data: { user, expiresIn: 60 } })
+  })
+
   t.test('fields of the login response that are also called token stay', async (t) => {
     const gateway = await startGateway(t)
     const body = {
