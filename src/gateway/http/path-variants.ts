@@ -21,7 +21,7 @@ export const isVariantBelow = (prefix: PathWords, words: readonly string[] | nul
 
 const IS_PLAIN = /^[a-z0-9/_-]*$/
 
-const segmentsOf = (path: string): string[] => path.slice(1).split('/')
+export const segmentsOf = (path: string): string[] => path.slice(1).split('/')
 
 /** A segment without accents and without signs in front. */
 const wordOf = (segment: string): string =>

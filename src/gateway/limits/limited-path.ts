@@ -1,5 +1,5 @@
 import { isUnder } from '../access.js'
-import { isVariantBelow, type PathWords, templateWords, variantWords } from '../http/path-variants.js'
+import { isVariantBelow, type PathWords, segmentsOf, templateWords, variantWords } from '../http/path-variants.js'
 
 /** A path of a limit: a prefix, or the template of a route. */
 export interface LimitedPath {
@@ -30,7 +30,8 @@ export const isLimited = ({ path, words }: LimitedPath, requested: RequestedPath
   if (!path.includes('{'))
     return path === '/' || isUnder(path, requested.path) || isVariantBelow(words, requested.words)
   if (path === requested.template) return true
-  // A path of another route is not a variant of this one.
-  const hasRoute = !requested.template.endsWith('*')
-  return !hasRoute && requested.words?.length === words.length && isVariantBelow(words, requested.words)
+  // A path of another route is not a variant of this one. Reading methods that the route does not declare have no route.
+  if (!requested.template.endsWith('*')) return false
+  const segments = requested.words ?? segmentsOf(requested.path)
+  return segments.length === words.length && isVariantBelow(words, segments)
 }

@@ -243,6 +243,15 @@ t.test('a limit of a route applies to all values of its parameters', async (t) =
   })
 })
 
+t.test('a limit of a route applies to methods that the route does not declare', async (t) => {
+  const gateway = await start(t, [{ name: 'zone', paths: ['/api/zones/{id}'], by: 'address', ...SLOW }])
+  t.equal((await get(gateway, '/api/zones/1')).status, 200)
+  for (const method of ['GET', 'HEAD', 'OPTIONS'])
+    t.equal((await get(gateway, '/api/zones/2', { method })).status, 429, method)
+  for (const path of ['/api/zones', '/api/zones/2/x', '/api/floors/2'])
+    t.equal((await get(gateway, path, { method: 'OPTIONS' })).status, 200, path)
+})
+
 t.test('with Redis', async (t) => {
   const limits = [
     { name: 'zones', paths: ['/api/zones'], by: 'both', burst: 3, ...SLOW },
