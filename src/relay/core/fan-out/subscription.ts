@@ -23,6 +23,8 @@ export interface Subscriber {
   readonly id: string
   readonly user: string
   push(push: Push, namespace: string): void
+  /** Sends the replies that wait for later ones. */
+  flushReplies(): void
   close(reason: Disconnect): void
   /** Ends a subscription on the server side. */
   endSubscription(subscription: Subscription, unsubscribe: Unsubscribe): void
@@ -124,7 +126,7 @@ export const pushOutsideStream = (subscription: Subscription, publication: Place
 
 type JoinOrLeavePush = Push & { readonly kind: JoinOrLeave }
 
-/** Sends joins and leaves to several subscribers, with one write each. They are encoded once per framing. */
+/** Sends joins and leaves to several subscribers, with one write each after their replies. They are encoded once per framing. */
 export const pushToAll = (
   subscriptions: readonly Subscription[],
   pushes: readonly JoinOrLeavePush[],
@@ -146,7 +148,9 @@ export const pushToAll = (
 /** Each framing belongs to one transport. */
 const byFraming = (subscriptions: readonly Subscription[]): Iterable<readonly [Transport, readonly Outbox[]]> => {
   const known = new Map<Framing, readonly [Transport, Outbox[]]>()
-  for (const { outbox } of subscriptions) {
+  for (const { subscriber, outbox } of subscriptions) {
+    // The reply to the subscribe command may be among them.
+    subscriber.flushReplies()
     const { transport } = outbox
     const entry = known.get(transport.framing) ?? ([transport, []] as const)
     entry[1].push(outbox)

@@ -230,6 +230,10 @@ export class Client implements Subscriber, OutboxOwner {
     writeMessage(this.outbox, message, isExempt)
   }
 
+  flushReplies(): void {
+    this.replies.flush()
+  }
+
   /** Sends everything that is still queued in this turn, for this client and for the subscribers of all channels. */
   flushPending(): void {
     this.replies.flush()

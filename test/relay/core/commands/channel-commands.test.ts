@@ -127,6 +127,24 @@ t.test('presence', async (t) => {
     t.same(eve.received(), [], 'a client that did not send the command receives nothing')
   })
 
+  t.test('a join is not pushed before a subscribe reply that waits for the next reply', async (t) => {
+    const never = new Promise<never>(() => undefined)
+    const presence = { add: () => never, remove: () => never, read: () => never, count: () => never }
+    const options = { ...PRESENT, join_leave: true, force_push_join_leave: true }
+    const relay = coreRelay(withNamespace(options), { presence, checkSubscriptionToken: () => never })
+    const [ada, bob] = [await relay.connected('ada'), await relay.connected('bob')]
+    await ada.send({ id: 2, subscribe: { channel: 'chat:1' } })
+    announce(relay, 'join', '{"user":"1","client":"1"}')
+
+    t.match(
+      await bob.send(
+        { id: 2, subscribe: { channel: 'chat:1' } },
+        { id: 3, subscribe: { channel: 'chat:2', token: 'pending' } }
+      ),
+      [{ id: 2, subscribe: {} }, { push: { join: { info: { user: '1' } } } }]
+    )
+  })
+
   t.test('the joins and leaves of one turn are one write to each subscriber', async (t) => {
     const relay = coreRelay(withNamespace({ ...OPEN, join_leave: true, force_push_join_leave: true }))
     const ada = await relay.connected('ada')
