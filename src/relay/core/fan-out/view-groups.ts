@@ -30,6 +30,13 @@ class GroupsOfView {
     return [...this.groups, ...[...this.rates.values()].flatMap((rateClass) => rateClass.groups)]
   }
 
+  get size(): number {
+    let size = 0
+    for (const { subscriptions } of this.groups) size += subscriptions.length
+    for (const { groups } of this.rates.values()) for (const { subscriptions } of groups) size += subscriptions.length
+    return size
+  }
+
   get isEmpty(): boolean {
     return this.rates.size === 0 && this.groups.every(({ subscriptions }) => subscriptions.length === 0)
   }
@@ -85,11 +92,12 @@ export class ViewGroups {
 
   deliver(publication: PlacedPublication): void {
     const frames: Frames = new Map()
+    let dropped = 0
     for (const known of this.#views.values()) {
       const { view, groups, rates } = known
       const part = partFor(view, publication)
       if (part === null) {
-        for (const { subscriptions } of known.all) this.#dependencies.dropped(subscriptions.length)
+        dropped += known.size
         continue
       }
       for (const group of groups) {
@@ -98,6 +106,7 @@ export class ViewGroups {
       }
       for (const rateClass of rates.values()) rateClass.deliver(part, '')
     }
+    if (dropped > 0) this.#dependencies.dropped(dropped)
   }
 }
 
