@@ -1,8 +1,10 @@
+import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { eventually } from '../helper/eventually.js'
-import { connectedClient } from '../helper/raw-client.js'
+import { connectedClient, openClient } from '../helper/raw-client.js'
 import { startRedis } from '../helper/redis.js'
 import { type EdgeRelay, startRelay } from '../helper/relay.js'
+import { relayToken } from '../helper/relay-rules.js'
 import { startWorkers } from '../helper/relay-workers.js'
 import { configWith, errorsOf } from './config-fixture.js'
 
@@ -66,6 +68,23 @@ t.test('single_connection applies to all relays on one Redis together', async (t
 
   await checkSingle(t, [one.url, other.url], isPresent(one))
 })
+
+t.test(
+  'with single_connection the connections at the same time at several relays do not all close each other',
+  async (t) => {
+    const redis = await startRedis(t)
+    const env = { RELAY_ENGINE: 'redis', REDIS_URL: redis.url }
+    const relays = [await startRelay(t, FILE, env), await startRelay(t, FILE, env)]
+    const clients = await Promise.all([...relays, ...relays].map(({ url }) => openClient(t, url)))
+    for (const client of clients) client.send({ id: 1, connect: { token: relayToken({ sub: '42' }) } })
+    const open = (): number => clients.filter(({ ws }) => ws.readyState === ws.OPEN).length
+    await eventually(() => open() <= 2)
+    // Further commands would have arrived.
+    await setTimeout(500)
+
+    t.ok(open() >= 1, `${open()} connections`)
+  }
+)
 
 t.test('single_connection applies to all workers together', async (t) => {
   const { url, api } = await startWorkers(t, 2, FILE)

@@ -77,8 +77,17 @@ export interface DisconnectParams {
   readonly target: UserSelector
   /** Client ids that stay connected. */
   readonly whitelist: readonly string[]
+  /** Only connections before this one; absent for all. A node may receive the command late. */
+  readonly earlierThan?: ConnectionOrder
   readonly code: number
   readonly reason: string
+}
+
+/** The place of a connection among those of its user. */
+export interface ConnectionOrder {
+  /** Milliseconds since 1970. */
+  readonly connectedAt: number
+  readonly client: string
 }
 
 export interface UnsubscribeParams {

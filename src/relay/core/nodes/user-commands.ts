@@ -20,6 +20,7 @@ import type {
 } from '../node-requests.js'
 import type { Client } from '../session/client.js'
 import type { RelayContext } from '../session/context.js'
+import { isEarlier } from '../session/single-connection.js'
 import { addSubscription } from '../subscribe/add-subscription.js'
 import { ReplySpace } from '../subscribe/subscribe-request.js'
 
@@ -32,12 +33,16 @@ const selectClients = ({ clients }: RelayContext, { user, client, session }: Use
     .filter((each) => client === '' || each.id === client)
     .filter((each) => session === '' || each.session === session)
 
-export const disconnectUser = (context: RelayContext, { target, whitelist, code, reason }: DisconnectParams): null => {
+export const disconnectUser = (
+  context: RelayContext,
+  { target, whitelist, earlierThan, code, reason }: DisconnectParams
+): null => {
   const disconnect = new Disconnect(code, reason)
   // A set, because both the list and the connections of the user can be long.
   const spared = new Set(whitelist)
   for (const client of selectClients(context, target)) {
-    if (!spared.has(client.id)) client.close(disconnect)
+    const isTarget = earlierThan === undefined || isEarlier(client, earlierThan)
+    if (isTarget && !spared.has(client.id)) client.close(disconnect)
   }
   return null
 }
