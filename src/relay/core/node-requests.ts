@@ -92,7 +92,6 @@ export interface ConnectionOrder {
 
 export interface UnsubscribeParams {
   readonly target: UserSelector
-  /** '' for all channels. */
   readonly channel: string
 }
 
