@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { SettingsError } from '../../../src/shared/env.js'
+import { eventually } from '../../helper/eventually.js'
 import { browserHeaders, startGateway, type TestGateway } from '../../helper/gateway.js'
 
 type Json = Readonly<Record<string, unknown>>
@@ -133,7 +134,9 @@ t.test('large patterns in long texts, and in many texts, are interrupted', async
   const tooLong = [{ path: '', message: 'takes too long to validate' }]
 
   t.same((await post(gateway, JSON.stringify([`${irregular(900_000)}!`]))).details, tooLong)
-  t.same((await post(gateway, JSON.stringify([`a${'b'.repeat(900)}`]))).details, null, 'it still works')
+  const short = JSON.stringify([`a${'b'.repeat(900)}`])
+  // The time limit may end while another process has the processor.
+  await eventually(async () => (await post(gateway, short)).details === null, { label: 'it still works' })
   const letters = irregular(500_000)
   // Each of them alone takes some milliseconds.
   const texts = Array.from({ length: 1000 }, (_, index) => letters.slice(index * 500, (index + 1) * 500))

@@ -105,7 +105,8 @@ const objectsOf = (schema: TSchema): fc.Arbitrary<Record<string, unknown>> => {
 const written = (values: fc.Arbitrary<unknown>): fc.Arbitrary<string> =>
   fc.tuple(values, fc.constantFrom('', '', ' ', '\t')).map(([value, indent]) => JSON.stringify(value, null, indent))
 
-// Different structures: lists, lists of objects, points, patterns, nested groups, with and without required fields.
+// Different structures: lists, lists of objects, points, patterns, nested groups, with and without required fields. A login has
+// rules beyond its schema.
 const CHECKED = [
   'POST /api/zones',
   'PUT /api/zones/:id',
@@ -120,8 +121,7 @@ const CHECKED = [
   'POST /api/phone-beacon/complete-enrollment',
   'PUT /api/mgmt/settings',
   'POST /api/negotiate',
-  'POST /api/proxy/error-log',
-  'POST /api/auth/login'
+  'POST /api/proxy/error-log'
 ]
 
 t.test('every value that a schema accepts is forwarded unchanged', async (t) => {
