@@ -264,7 +264,10 @@ t.test('WebSocket protocol violations', async (t) => {
 
   t.test('pongs for a client that does not read are not queued without limit', async (t) => {
     // On a busy machine this takes longer than a client may stay unconnected by default.
-    const edge = await startRelay(t, { client: { stale_close_delay: '10m' } })
+    const edge = await startRelay(t, {
+      client: { stale_close_delay: '10m' },
+      channel: { namespaces: [{ name: 'floor', allow_subscribe_for_client: true }] }
+    })
     const socket = await handshake(t, edge.port)
     socket.pause()
     const pings = Buffer.concat(Array.from({ length: 2000 }, () => masked(0x89, Buffer.alloc(125, 'x'))))
