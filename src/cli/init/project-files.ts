@@ -29,7 +29,7 @@ const PACKAGES = join(ROOT, 'dist/packages')
 
 const CLIENT_SCRIPT = 'public/gatehouse-client.js'
 
-/** What the kinds of projects do not have in common. */
+/** The differences between the kinds of projects. */
 interface Kind {
   /** Files of the project, and the examples that they are copied from. */
   readonly copied: Readonly<Record<string, string>>

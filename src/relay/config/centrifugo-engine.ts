@@ -34,7 +34,7 @@ export const withOneEngine = (file: unknown, engine: string | null, notes: strin
   return { ...rest, engine: { ...own, ...(!isRedis && { type: 'redis' }), redis: withAddress(redis) } }
 }
 
-/** What the options say about every server. */
+/** The options that apply to every server. */
 interface Access {
   /** `user:password@` */
   readonly login: string
